@@ -202,3 +202,24 @@ fn another_link_and_one_direction_are_named() {
         assert!(text.contains(words), "{words}: {text}");
     }
 }
+
+#[test]
+fn a_path_of_ipv6_is_learnt_as_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = [
+        "trace",
+        "tcp",
+        "--set",
+        "network.ip=v6",
+        "--workload",
+        "echo",
+        "--size",
+        "9kB",
+        "--pcap",
+        "a.pcapng",
+    ];
+    ok(dir.path(), &trace);
+    let learnt = ok(dir.path(), &["path", "learn", "a.pcapng"]);
+    assert!(learnt.contains("[network]\nip = \"v6\"\n"), "{learnt}");
+    assert!(learnt.contains("mtu = \"1500B\""), "{learnt}");
+}

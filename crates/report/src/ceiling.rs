@@ -2,12 +2,9 @@
 
 use hol_base::Duration;
 use hol_lab::Point;
-use hol_network::{Settings, Topology};
+use hol_network::{Ip, Settings, Topology};
 use hol_stack::{Kind, TransportSpec};
 use hol_theory::Stream;
-
-/// Octets of an IPv4 header without options (RFC 791 section 3.1).
-const IP: u64 = 20;
 
 /// In kbit/s; `None` where messages do not go one way over one path.
 pub fn ceiling_kbps(point: &Point) -> Option<f64> {
@@ -23,7 +20,7 @@ pub fn ceiling_kbps(point: &Point) -> Option<f64> {
     let stream = Stream {
         messages: point.messages_in(0),
         size,
-        on_wire: on_wire(&point.transport, size, bottleneck)?,
+        on_wire: on_wire(&point.transport, size, topology.ip(), bottleneck)?,
         interval: workload
             .rate()
             .map_or(Duration::ZERO, |rate| rate.period() / u64::from(workload.sources())),
@@ -34,22 +31,22 @@ pub fn ceiling_kbps(point: &Point) -> Option<f64> {
 }
 
 /// Octets that a message takes on the line where packets are as full as they can be.
-fn on_wire(transport: &TransportSpec, size: u64, line: &Settings) -> Option<f64> {
-    let (mtu, overhead) = (line.mtu.0, line.overhead.0);
+fn on_wire(transport: &TransportSpec, size: u64, ip: Ip, line: &Settings) -> Option<f64> {
+    let (mtu, overhead, ip) = (line.mtu.0, line.overhead.0, ip.header() as u64);
     match transport.kind() {
         // RFC 9293 section 3.1; the timestamps option with its padding (RFC 7323 appendix A).
         Kind::Tcp => {
             let options = if transport.behaviour().get("timestamps")?.as_bool()? { 12 } else { 0 };
-            let payload = mtu - IP - 20 - options;
+            let payload = mtu - ip - 20 - options;
             Some(size as f64 * (mtu + overhead) as f64 / payload as f64)
         }
         // A chunk for each message, as many as fit (RFC 9260 sections 3.3.1 and 6.10).
         Kind::Sctp => {
             let chunk = 16 + size.next_multiple_of(4);
-            let bundled = (mtu - IP - 12) / chunk;
-            (bundled > 0).then(|| (IP + 12 + overhead) as f64 / bundled as f64 + chunk as f64)
+            let bundled = (mtu - ip - 12) / chunk;
+            (bundled > 0).then(|| (ip + 12 + overhead) as f64 / bundled as f64 + chunk as f64)
         }
-        Kind::Udp => Some((IP + 8 + size + overhead) as f64),
+        Kind::Udp => Some((ip + 8 + size + overhead) as f64),
         // How full its packets are depends on the MTU that it finds and on how long its numbers are.
         Kind::Quic | Kind::Mptcp | Kind::Unix => None,
     }

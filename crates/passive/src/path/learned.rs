@@ -170,9 +170,13 @@ impl Learned {
         }
     }
 
+    fn is_ipv6(&self) -> bool {
+        self.hosts[0].is_ipv6()
+    }
+
     fn write_mtu(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Mtu { longest, agreed } = self.mtu;
-        // Networks of experiments have no smaller one than 576; hosts of today take 1280 at least.
+        // Networks of experiments have no smaller one than 576, of IPv6 than 1280; hosts of today take 1280 at least.
         const LEAST: u32 = 1280;
         if agreed.is_none() && longest < LEAST {
             return writeln!(f, "# mtu: not seen; the longest packet has {longest} octets.");
@@ -187,7 +191,7 @@ impl Learned {
             }
             None => (longest, "At least: the longest packet".to_owned()),
         };
-        writeln!(f, "# {why}.\nmtu = \"{}B\"", value.max(576))
+        writeln!(f, "# {why}.\nmtu = \"{}B\"", value.max(if self.is_ipv6() { LEAST } else { 576 }))
     }
 
     fn write_direction(&self, f: &mut Formatter<'_>, direction: usize) -> fmt::Result {
@@ -251,6 +255,9 @@ impl Display for Learned {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.write_head(f)?;
         writeln!(f, "# Intervals are of 95 %.\n\n[network]")?;
+        if self.is_ipv6() {
+            writeln!(f, "ip = \"v6\"")?;
+        }
         self.write_delay(f)?;
         self.write_mtu(f)?;
         for (direction, name) in DIRECTIONS.iter().enumerate() {
