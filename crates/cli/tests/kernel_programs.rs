@@ -9,26 +9,12 @@ use std::path::Path;
 use std::process::Command;
 
 use hol::{BIN, failure, ok};
-use kernel::kernels;
+use kernel::{has_programs, kernels};
 use serde_json::Value;
 
 /// Whether there is a kernel world, and all these programs are here; said aloud, or required.
 fn has(programs: &[&str], test: &str) -> bool {
-    let is_there = |program: &str| {
-        Command::new("sh")
-            .args(["-c", &format!("PATH=$PATH:/usr/sbin command -v {program}")])
-            .output()
-            .is_ok_and(|found| found.status.success())
-    };
-    let missing = programs.iter().chain(&["mkfs.erofs"]).find(|program| !is_there(program));
-    assert!(
-        missing.is_none() || std::env::var_os("HOL_REQUIRE_PROGRAMS").is_none(),
-        "{test}: there is no {missing:?}"
-    );
-    if let Some(program) = missing {
-        eprintln!("{test}: SKIPPED, for there is no {program}");
-    }
-    missing.is_none() && kernels(test).is_some()
+    has_programs(programs, test) && kernels(test).is_some()
 }
 
 fn exec(directory: &Path, arguments: &[&str]) -> Vec<Value> {

@@ -54,6 +54,26 @@ pub fn has_user_mode(test: &str) -> bool {
     found
 }
 
+/// Whether these programs are here, and what makes a root of them, said aloud; with `HOL_REQUIRE_PROGRAMS` set they have to be.
+#[allow(dead_code, reason = "not every test file runs programs")]
+pub fn has_programs(programs: &[&str], test: &str) -> bool {
+    let is_there = |program: &str| {
+        Command::new("sh")
+            .args(["-c", &format!("PATH=$PATH:/usr/sbin command -v {program}")])
+            .output()
+            .is_ok_and(|found| found.status.success())
+    };
+    let missing = programs.iter().chain(&["mkfs.erofs"]).find(|program| !is_there(program));
+    assert!(
+        missing.is_none() || std::env::var_os("HOL_REQUIRE_PROGRAMS").is_none(),
+        "{test}: there is no {missing:?}"
+    );
+    if let Some(program) = missing {
+        eprintln!("{test}: SKIPPED, for there is no {program}");
+    }
+    missing.is_none()
+}
+
 /// Makes `cache` a cache of its own with the same kernels, and no snapshot.
 #[allow(dead_code, reason = "not every test file has a cache of its own")]
 pub fn share(kernels: &Path, cache: &Path) {

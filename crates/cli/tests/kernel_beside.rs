@@ -1,0 +1,115 @@
+//! Programs as they are installed, beside the workloads that stand for them: experiments that are shipped, a part of each. Without
+//! User-Mode Linux or the programs these tests say so and pass, unless `HOL_REQUIRE_UML` and `HOL_REQUIRE_PROGRAMS` are set.
+
+mod hol;
+#[path = "hol/kernel.rs"]
+mod kernel;
+
+use std::path::Path;
+
+use hol::{BIN, ok};
+use kernel::{has_programs, has_user_mode};
+use serde_json::Value;
+
+fn are_here(programs: &[&str], test: &str) -> bool {
+    has_programs(programs, test) && has_user_mode(test)
+}
+
+/// The points of a shipped experiment with these keys, in the order of the plan.
+fn points(experiment: &str, keys: &[&str]) -> Vec<Value> {
+    let directory = tempfile::tempdir().unwrap();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments").join(experiment);
+    let set = keys.iter().flat_map(|key| ["--set", key]);
+    let line: Vec<_> =
+        ["run", file.to_str().unwrap(), "--out", "out", "--json"].into_iter().chain(set).collect();
+    let text = ok(directory.path(), &line);
+    let points: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    assert!(!points.is_empty() && points.iter().all(|point| point["failed"] == 0), "{points:?}");
+    points
+}
+
+/// A number of a point.
+fn number(point: &Value, path: &str) -> f64 {
+    point.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path} of {point}"))
+}
+
+/// What a program took is what the workload took within so many per cent.
+fn is_near(program: f64, workload: f64, percent: f64) {
+    let difference = 100.0 * (program / workload - 1.0);
+    assert!(difference.abs() < percent, "{program} beside {workload}: {difference:.1} %");
+}
+
+/// A hundred files of 1000 octets over 1 Mbit/s. The model's state cookie is shorter than Linux's, which each association carries
+/// twice; nginx writes the head of a response and its file apart, so that over SCTP each takes a header.
+#[test]
+fn curl_takes_as_long_for_a_hundred_files_as_the_workload_page() {
+    let name = "curl_takes_as_long_for_a_hundred_files_as_the_workload_page";
+    if !are_here(&["nginx", "curl"], name) {
+        return;
+    }
+    let line = ["network.rate=1Mbit", "network.delay=5ms"];
+    for (connection, way) in [("close", "close"), ("keep-alive", "keepalive")] {
+        let size = "program.0.files.'/var/www/html/file'.size=1000B";
+        let connection = format!("program.1.env.CONNECTION={connection}");
+        let programs = points("web.toml", &[&line[..], &[size, &connection]].concat());
+        let way = format!("workload.way={way}");
+        let pages = points("web-model.toml", &[&line[..], &["workload.size=1000B", &way]].concat());
+        for (program, page) in programs.iter().zip(&pages) {
+            is_near(number(program, "/mean_ms"), number(page, "/mean_ms"), 10.0);
+        }
+    }
+}
+
+/// What iperf says that it has sent is what the workload brings over, also over SCTP.
+#[test]
+fn iperf_sends_as_much_as_the_workload_bulk() {
+    let name = "iperf_sends_as_much_as_the_workload_bulk";
+    if !are_here(&["iperf"], name) {
+        return;
+    }
+    for octets in [131_072, 8000] {
+        let programs = points("iperf.toml", &[&format!("program.1.env.WRITE=\"{octets}\"")]);
+        let messages = format!("messages={}", 12_500_000 / octets);
+        let size = format!("workload.size={octets}B");
+        let bulks = points("iperf-model.toml", &[&size, &messages]);
+        for (program, bulk) in programs.iter().zip(&bulks) {
+            is_near(number(program, "/metrics/rate/mean"), number(bulk, "/throughput_kbps"), 5.0);
+        }
+    }
+}
+
+/// smbclient looks for a file before it removes it, and greets its server; the workload does neither.
+#[test]
+fn smbclient_takes_as_long_as_the_workload_files_and_the_round_trips_that_it_has_not() {
+    let name = "smbclient_takes_as_long_as_the_workload_files_and_the_round_trips_that_it_has_not";
+    if !are_here(&["smbd", "smbclient"], name) {
+        return;
+    }
+    let dialect = "program.1.env.DIALECT=NT1";
+    let programs =
+        points("samba.toml", &[dialect, "program.1.env.FILES=\"100\"", "program.1.env.SIZE=\"100\""]);
+    let batches = points("samba-model.toml", &["workload.files=100", "workload.size=100B"]);
+    for (program, batch) in programs.iter().zip(&batches) {
+        // A FIND_FIRST2 a file, one to negotiate, two for the session, five for trees: 11 to 14 ms each over this line.
+        let (program, batch) = (number(program, "/mean_ms"), number(batch, "/mean_ms"));
+        let round_trip = (program - batch) / 108.0;
+        assert!((11.0..14.0).contains(&round_trip), "{program} beside {batch}: {round_trip} ms each");
+    }
+}
+
+/// A document, then twelve images one after the other, in Chromium; twice with the same packets.
+#[test]
+fn chromium_takes_as_long_for_a_page_as_the_workload_and_the_same_seed_gives_the_same_packets() {
+    let name = "chromium_takes_as_long_for_a_page_as_the_workload_and_the_same_seed_gives_the_same_packets";
+    if !are_here(&["chromium", "nginx", "openssl"], name) {
+        return;
+    }
+    let keys = ["repetitions=1", "network.loss=0%", "program.1.env.PAGE=http://server/serial"];
+    let [first, again] = [(); 2].map(|()| points("browser.toml", &keys));
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("page.toml"), include_str!("programs/page.toml")).unwrap();
+    let page = ok(directory.path(), &["run", "page.toml", "--json"]);
+    let page: Vec<Value> = page.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    is_near(number(&first[0], "/metrics/page/mean"), number(&page[0], "/mean_ms"), 5.0);
+    assert_eq!(first[0]["digest"], again[0]["digest"]);
+}
