@@ -19,8 +19,10 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    if scenario.network.handover.is_some() && scenario.transport.kind() == Kind::Quic {
-        return Err("QUIC does not migrate here; remove network.handover, or take tcp or sctp".to_owned());
+    if scenario.network.client_moves() && scenario.transport.kind() == Kind::Quic {
+        return Err("QUIC does not migrate here; take tcp or sctp, or network.handover.changes = \"route\", where the client \
+                    keeps its address"
+            .to_owned());
     }
     let has_backup = scenario.network.paths.iter().any(|path| path.backup);
     if has_backup && matches!(scenario.transport.protocol(), Protocol::Sctp { config, .. } if config.cmt) {

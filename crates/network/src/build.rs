@@ -8,13 +8,12 @@ use hol_wire::Address;
 
 use crate::check::{check_channels, check_form, check_settings};
 use crate::error::NetworkError;
-use crate::handover::HandoverSpec;
+use crate::handover::{Changes, HandoverSpec};
 use crate::line::Change;
 use crate::routes::routes;
 use crate::spec::{EventSpec, NetworkSpec, Overrides, Settings};
 use crate::topology::{
-    AddressChange, Interface, InterfaceId, LineId, LinePlan, Medium, NodeId, ScheduledChange, Segment,
-    Topology,
+    Interface, InterfaceId, LineId, LinePlan, Medium, NodeId, ScheduledChange, Segment, Topology,
 };
 
 impl Topology {
@@ -31,6 +30,7 @@ impl Topology {
             routes: Arc::default(),
             changes: Vec::new(),
             address_changes: Vec::new(),
+            route_changes: Vec::new(),
         };
         if spec.nodes.is_empty() {
             topology.add_paths(spec)?;
@@ -204,13 +204,10 @@ impl Topology {
     fn add_handover(&mut self, handover: &HandoverSpec, paths: usize) -> Result<(), NetworkError> {
         handover.check(paths)?;
         handover.events().iter().try_for_each(|event| self.add_event(event))?;
-        self.address_changes = Vec::from(handover.addresses().map(|(at, path, comes)| {
-            let [client, _] = self.segments[path - 1].interfaces[..] else {
-                unreachable!("a path has two ends")
-            };
-            let Interface { node, address } = self.interfaces[usize::from(client.0)];
-            AddressChange { at, node, address, comes }
-        }));
+        match handover.changes {
+            Changes::Address => self.address_changes = handover.address_changes(self),
+            Changes::Route => self.route_changes = handover.route_changes(self),
+        }
         Ok(())
     }
 

@@ -1,7 +1,8 @@
 //! `[network.handover]`: the client moves from the first of two paths to the second.
 //!
 //! Two access routers are heard in a region where their cells overlap. The client enters it, and the second path is there;
-//! it leaves it, and the first is gone, with what was under way on it and with the client's address there.
+//! it leaves it, and the first is gone, with what was under way on it. Either its address changes, which transports have to
+//! deal with, or the route to it, which none is told of: mobility below them, as Mobile IP (RFC 5944) and GTP have it.
 
 use hol_base::{Duration, Time};
 use schemars::JsonSchema;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::NetworkError;
 use crate::spec::{EventSpec, Which};
+use crate::topology::{AddressChange, InterfaceId, LineId, Medium, Route, RouteChange, Topology};
 
 /// A client that moves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,13 +24,29 @@ pub struct HandoverSpec {
     pub overlap: f64,
     /// When the client enters the region, since the start of the run. Default 1 s.
     pub at: Duration,
-    /// From then until it has an address on the second path: association with the cell, and configuration. Default none.
+    /// From then until it can be reached over the second path: association with the cell, and configuration. Default none.
     pub attach: Duration,
+    /// What of the client is another one then. With `"address"` it gets one on the second path, and that on the first goes with the
+    /// first. With `"route"` it keeps its address, and what either end sends from then on takes the second path: mobility below the
+    /// transport, as with Mobile IP, a tunnel or GTP. Default `"address"`.
+    pub changes: Changes,
+}
+
+/// What is another one when the client has moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Changes {
+    /// Its address, and with it the route.
+    #[default]
+    Address,
+    /// The route to its address, and from there.
+    Route,
 }
 
 impl Default for HandoverSpec {
     fn default() -> Self {
-        Self { speed: 10.0, overlap: 5.0, at: Duration::from_secs(1), attach: Duration::ZERO }
+        let (at, attach, changes) = (Duration::from_secs(1), Duration::ZERO, Changes::Address);
+        Self { speed: 10.0, overlap: 5.0, at, attach, changes }
     }
 }
 
@@ -42,7 +60,7 @@ impl HandoverSpec {
         self.at + Duration::from_secs_f64(self.overlap / self.speed)
     }
 
-    /// When the client has its address on the second path.
+    /// When the client can be reached over the second path.
     pub fn attached(&self) -> Duration {
         self.at + self.attach
     }
@@ -68,11 +86,35 @@ impl HandoverSpec {
     }
 
     /// When the client's address on each path comes and goes, in the order of time.
-    pub(crate) fn addresses(&self) -> [(Time, usize, bool); 2] {
-        let comes = (Time::ZERO + self.attached(), NEW, true);
-        let goes = (Time::ZERO + self.leaves(), OLD, false);
-        if comes.0 <= goes.0 { [comes, goes] } else { [goes, comes] }
+    pub(crate) fn address_changes(&self, topology: &Topology) -> Vec<AddressChange> {
+        let change = |at, path, comes| {
+            let interface = topology.interfaces[usize::from(ends(topology, path)[0].0)];
+            AddressChange { at: Time::ZERO + at, node: interface.node, address: interface.address, comes }
+        };
+        let mut changes = vec![change(self.attached(), NEW, true), change(self.leaves(), OLD, false)];
+        changes.sort_by_key(|change| change.at);
+        changes
     }
+
+    /// Where each end sends what is for the other's address on the first path, once the client is attached to the second.
+    pub(crate) fn route_changes(&self, topology: &Topology) -> Vec<RouteChange> {
+        let [old, new] = [OLD, NEW].map(|path| ends(topology, path));
+        let Medium::Link { up, down } = topology.segments[NEW - 1].medium else {
+            unreachable!("a path is a link")
+        };
+        let change = |(line, own, peer): (LineId, usize, usize)| {
+            let destination = topology.interfaces[usize::from(old[peer].0)].address;
+            let node = topology.interfaces[usize::from(new[own].0)].node;
+            let route = Route { destination, line, from: new[own], to: new[peer] };
+            RouteChange { at: Time::ZERO + self.attached(), node, route }
+        };
+        [(up, 0, 1), (down, 1, 0)].map(change).to_vec()
+    }
+}
+
+/// The interfaces of the client and of the server on a path.
+fn ends(topology: &Topology, path: usize) -> [InterfaceId; 2] {
+    topology.segments[path - 1].interfaces[..].try_into().expect("a path has two ends")
 }
 
 /// Neither a standstill nor a time that no clock holds.
@@ -119,6 +161,26 @@ mod tests {
         assert_eq!(seen, [(1050, false), (1100, true)]);
     }
 
+    /// RFC 5944: the address stays, wherever the node is attached.
+    #[test]
+    fn where_the_route_changes_both_ends_have_one_address_and_two_ways_to_it() {
+        let topology = topology("at = '1s'\nattach = '100ms'\nchanges = 'route'").unwrap();
+        assert!(topology.address_changes().is_empty());
+        let nodes = ["client", "server"].map(|name| topology.node(name).unwrap());
+        let addresses = nodes.map(|node| topology.addresses(node));
+        assert_eq!(addresses.clone().map(|own| own.len()), [1, 1]);
+        let names = topology.interface_names();
+        let seen = topology.route_changes().iter().map(|change| {
+            let [from, to] = [change.route.from, change.route.to].map(|id| &*names[usize::from(id.0)]);
+            (change.at.as_millis(), change.node, change.route.destination, from, to)
+        });
+        let due = [
+            (1100, nodes[0], addresses[1][0], "client:2", "server:2"),
+            (1100, nodes[1], addresses[0][0], "server:2", "client:2"),
+        ];
+        assert_eq!(seen.collect::<Vec<_>>(), due);
+    }
+
     #[test]
     fn what_cannot_be_is_refused_with_its_line_and_the_cure() {
         for (table, line) in [
@@ -131,5 +193,13 @@ mod tests {
         let spec: NetworkSpec = toml::from_str("[handover]\nspeed = 1\noverlap = 1\nat = '1s'").unwrap();
         let problem = Topology::new(&spec).unwrap_err().to_string();
         assert!(problem.contains("paths = [{}, {}]"), "{problem}");
+        let problem = topology("changes = 'way'").unwrap_err();
+        assert!(problem.contains("line 3") && problem.contains("`address` or `route`"), "{problem}");
+        let long = "nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'server' }]\n[handover]";
+        let problem = Topology::new(&toml::from_str(long).unwrap()).unwrap_err().to_string();
+        assert!(
+            problem.contains("`handover`") && problem.contains("instead of `nodes`, paths = [{}, {}]"),
+            "{problem}"
+        );
     }
 }

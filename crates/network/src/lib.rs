@@ -39,7 +39,7 @@ pub use discipline::Discipline;
 pub use distribution::Distribution;
 pub use error::NetworkError;
 pub use fair::FairSpec;
-pub use handover::HandoverSpec;
+pub use handover::{Changes, HandoverSpec};
 pub use ip::Ip;
 pub use line::{Change, Crossing};
 pub use loss::{ExplicitLoss, GilbertElliott, LossSpec};
@@ -50,7 +50,7 @@ pub use red::RedSpec;
 pub use spec::{EventSpec, LanSpec, LinkSpec, NetworkSpec, Overrides, PathSpec, Settings, Which};
 pub use tap::{Drops, Fate, Tap, TapPoint};
 pub use topology::{
-    AddressChange, Interface, InterfaceId, LineId, LinePlan, Medium, NodeId, Route, ScheduledChange, Segment,
-    Topology,
+    AddressChange, Interface, InterfaceId, LineId, LinePlan, Medium, NodeId, Route, RouteChange,
+    ScheduledChange, Segment, Topology,
 };
 pub use trace::{TraceError, TraceSpec, events as trace_events};

@@ -10,13 +10,13 @@ use crate::channel::Channel;
 use crate::line::{Crossing, Line};
 use crate::observer::Observer;
 use crate::tap::{Drops, Fate, Tap};
-use crate::topology::{Interface, Route, ScheduledChange, Topology};
+use crate::topology::{Interface, Route, RouteChange, ScheduledChange, Topology};
 use crate::{InterfaceId, NodeId};
 
 /// All lines of a topology, with the packets on them.
 ///
 /// Sans-IO: [`send`](Self::send) a packet, [`poll`](Self::poll) at [`next_action`](Self::next_action).
-/// At one instant lines act in the order of the table, and scheduled changes after all of them.
+/// At one instant lines act in the order of the table, scheduled changes after all of them, and those of routes at last.
 pub struct Network<'t> {
     interfaces: Vec<Interface>,
     /// For each node, ascending by destination.
@@ -27,7 +27,9 @@ pub struct Network<'t> {
     channel_of: Vec<Option<usize>>,
     /// The next one last.
     changes: Vec<ScheduledChange>,
-    /// Lines by index, then the changes.
+    /// The next one last.
+    route_changes: Vec<RouteChange>,
+    /// Lines by index, then the changes, then those of routes.
     agenda: Agenda,
     observer: Observer<'t>,
     /// By line: the interfaces that send on it.
@@ -65,8 +67,10 @@ impl<'t> Network<'t> {
         for (place, channel) in channels.iter().enumerate() {
             channel.members.iter().for_each(|line| channel_of[*line] = Some(place));
         }
-        let mut agenda = Agenda::new(topology.lines.len() + 1);
+        let route_changes: Vec<_> = topology.route_changes.iter().rev().copied().collect();
+        let mut agenda = Agenda::new(topology.lines.len() + 2);
         agenda.set(topology.lines.len(), changes.last().map_or(Time::MAX, |change| change.at));
+        agenda.set(topology.lines.len() + 1, route_changes.last().map_or(Time::MAX, |change| change.at));
         Self {
             interfaces: topology.interfaces.clone(),
             routes: Arc::clone(&topology.routes),
@@ -74,6 +78,7 @@ impl<'t> Network<'t> {
             channels,
             channel_of,
             changes,
+            route_changes,
             agenda,
             observer: Observer::new(topology.interface_names(), tap),
             senders: topology.senders(),
@@ -124,8 +129,12 @@ impl<'t> Network<'t> {
             if at > now {
                 return None;
             }
-            if component == self.lines.len() {
-                self.change(now);
+            if component >= self.lines.len() {
+                if component == self.lines.len() {
+                    self.change(now)
+                } else {
+                    self.change_route()
+                }
                 continue;
             }
             self.advance(now, component);
@@ -205,6 +214,17 @@ impl<'t> Network<'t> {
         }
         self.schedule(line);
         self.agenda.set(self.lines.len(), self.changes.last().map_or(Time::MAX, |change| change.at));
+    }
+
+    fn change_route(&mut self) {
+        let RouteChange { node, route, .. } =
+            self.route_changes.pop().expect("the agenda names a change that is there");
+        // Short forms alone have them, so this copies a handful of routes.
+        let routes = &mut Arc::make_mut(&mut self.routes)[usize::from(node.0)];
+        let way = routes.iter_mut().find(|way| way.destination == route.destination);
+        *way.expect("there is a way to every address") = route;
+        let next = self.route_changes.last().map_or(Time::MAX, |change| change.at);
+        self.agenda.set(self.lines.len() + 1, next);
     }
 
     fn owns(&self, node: NodeId, packet: &Packet) -> bool {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::discipline::Discipline;
 use crate::distribution::Distribution;
-use crate::handover::HandoverSpec;
+use crate::handover::{Changes, HandoverSpec};
 use crate::ip::Ip;
 use crate::loss::LossSpec;
 use crate::police::PoliceSpec;
@@ -113,7 +113,8 @@ macro_rules! settings {
             /// (CSV), or mahimahi's times at which a packet may leave. One for each direction: `{ up = "a.csv", down = "b.csv" }`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace: Option<TraceSpec>,
-            /// The client moves from the first of two paths to the second. In the kernel world not over UDP.
+            /// The client moves from the first of two paths to the second. Over UDP in the kernel world, and over QUIC, only with
+            /// `changes = "route"`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub handover: Option<HandoverSpec>,
             /// Parallel links between client and server; path i has the addresses 10.0.i.1 and 10.0.i.2, or fd00:0:0:i::1 and fd00:0:0:i::2.
@@ -161,6 +162,11 @@ macro_rules! settings {
                 let lans = lans.iter_mut().filter_map(|lan| lan.jitter_distribution.as_mut());
                 let top = [jitter_distribution].into_iter().chain(directions(up, down));
                 top.chain(paths).chain(links).chain(lans)
+            }
+
+            /// The client gets another address during the run.
+            pub fn client_moves(&self) -> bool {
+                self.handover.as_ref().is_some_and(|handover| handover.changes == Changes::Address)
             }
 
             /// The settings at the top of the table.

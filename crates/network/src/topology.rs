@@ -36,6 +36,8 @@ pub struct Topology {
     pub(crate) changes: Vec<ScheduledChange>,
     /// Ascending in time.
     pub(crate) address_changes: Vec<AddressChange>,
+    /// Ascending in time.
+    pub(crate) route_changes: Vec<RouteChange>,
 }
 
 /// Where a node is on a segment.
@@ -118,6 +120,17 @@ pub struct AddressChange {
     pub comes: bool,
 }
 
+/// What a node sends to an address takes another way from then on.
+#[derive(Debug, Clone, Copy)]
+pub struct RouteChange {
+    /// Since the start of the run.
+    pub at: Time,
+    /// The node.
+    pub node: NodeId,
+    /// The new way.
+    pub route: Route,
+}
+
 impl Topology {
     /// The version of IP that all addresses are of.
     pub fn ip(&self) -> Ip {
@@ -134,10 +147,13 @@ impl Topology {
         self.nodes.len()
     }
 
-    /// The addresses of a node, in the order of its interfaces.
+    /// The addresses that a node is reached at, in the order of its interfaces. Those of interfaces that a route changes to are not
+    /// among them: they are another way to the others, as a care-of address is (RFC 5944).
     pub fn addresses(&self, node: NodeId) -> Vec<Address> {
-        let own = self.interfaces.iter().filter(|interface| interface.node == node);
-        own.map(|interface| interface.address).collect()
+        let own =
+            (0..).map(InterfaceId).zip(&self.interfaces).filter(|(_, interface)| interface.node == node);
+        let is_way = |id| self.route_changes.iter().any(|RouteChange { route, .. }| route.from == id);
+        own.filter(|(id, _)| !is_way(*id)).map(|(_, interface)| interface.address).collect()
     }
 
     /// The names of the nodes.
@@ -184,6 +200,11 @@ impl Topology {
     /// Which addresses come and go during the run, in the order of time. One that comes is not there at the start.
     pub fn address_changes(&self) -> &[AddressChange] {
         &self.address_changes
+    }
+
+    /// Which ways change during the run, in the order of time.
+    pub fn route_changes(&self) -> &[RouteChange] {
+        &self.route_changes
     }
 
     /// The smallest MTU of all lines, in octets: what path MTU discovery would settle on.

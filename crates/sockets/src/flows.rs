@@ -63,7 +63,7 @@ pub fn assignments(scenario: &Scenario, seed: Seed, site: impl Fn(&str, u16) -> 
             messages,
             seed,
             client,
-            client_moves: scenario.network.handover.is_some(),
+            client_moves: scenario.network.client_moves(),
             server,
             server_host,
             processors,

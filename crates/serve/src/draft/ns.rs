@@ -259,7 +259,9 @@ fn same_network(file: &NetworkSpec, script: &NetworkSpec) -> Result<(), String> 
             return Err(format!("what {} does; keep it as an experiment file", line.name));
         }
     }
-    let changes = |topology: &Topology| format!("{:?}{:?}", topology.changes(), topology.address_changes());
+    let changes = |topology: &Topology| {
+        format!("{:?}{:?}{:?}", topology.changes(), topology.address_changes(), topology.route_changes())
+    };
     let said = addresses(file);
     let own = |topology: &Topology| {
         topology
