@@ -42,12 +42,14 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
     }
     let unsupported = |what: &str, why: String| KernelError::Unsupported { what: what.to_owned(), why };
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
-    if scenario.network.handover.is_some() && scenario.transport.kind() == Kind::Udp {
-        let why = "Linux sends no datagrams from an address that is gone, and nobody opens another socket; take the model world";
+    if scenario.network.client_moves() && scenario.transport.kind() == Kind::Udp {
+        let why = "Linux sends no datagrams from an address that is gone, and nobody opens another socket; take the model world, or \
+                   changes = \"route\", where the client keeps its address";
         return Err(unsupported("network.handover", why.to_owned()));
     }
-    if scenario.network.handover.is_some() && scenario.transport.is_our_own() {
-        let why = "what this program speaks over UDP does not migrate here; remove it, or take tcp or sctp";
+    if scenario.network.client_moves() && scenario.transport.is_our_own() {
+        let why = "what this program speaks over UDP does not migrate here; take tcp or sctp, or changes = \"route\", where the client \
+                   keeps its address";
         return Err(unsupported("network.handover", why.to_owned()));
     }
     let network = netem::plan(&scenario.network)?.network;

@@ -31,7 +31,7 @@ pub(super) fn all<'t>(
 ) -> Flows<'t> {
     let node = |name: &str| network.node(name).expect("the host has checked the scenario");
     let assignments = hol_sockets::assignments(scenario, seed, |name, port| Site {
-        addresses: topology.addresses(node(name)),
+        addresses: network.addresses(node(name)),
         port,
     });
     let networks = assignments.iter().map(|Assignment { workload, .. }| {

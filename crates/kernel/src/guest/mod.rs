@@ -21,6 +21,7 @@ mod path_manager;
 mod probe;
 mod programs;
 mod queue;
+mod reroute;
 mod ring;
 mod route;
 mod schedule;

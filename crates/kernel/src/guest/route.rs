@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 
-use hol_netlink::{CREATE, Message};
+use hol_netlink::{CREATE, Message, REPLACE};
 use hol_network::Ip;
 use nix::libc;
 
@@ -124,24 +124,42 @@ pub(super) fn host(
     address: IpAddr,
     next: [u8; 6],
 ) -> Result<(), Trouble> {
-    const RTA_DST: u16 = 1;
-    const RTA_OIF: u16 = 4;
-    const RTA_PRIORITY: u16 = 6;
+    here.tell(way(CREATE, table, metric, index, address), &format!("add the route to {address}"))?;
+    neighbour(here, index, address, next)
+}
+
+/// What goes to `address` is for `next`, if a way leads through this interface.
+pub(super) fn neighbour(here: &Routing, index: u32, address: IpAddr, next: [u8; 6]) -> Result<(), Trouble> {
     const NDA_DST: u16 = 1;
     const NDA_LLADDR: u16 = 2;
-    const STATIC: u8 = 4;
-    const ON_LINK: u8 = 253;
-    const UNICAST: u8 = 1;
     const PERMANENT: u8 = 0x80;
-    let (family, bits, octets) = parts(address);
-    let route = [family, bits, 0, 0, table, STATIC, ON_LINK, UNICAST, 0, 0, 0, 0];
-    let message = Message::new(RTM_NEWROUTE, CREATE, &route).with(RTA_DST, &octets);
-    let message = message.with_number(RTA_OIF, index).with_number(RTA_PRIORITY, metric);
-    here.tell(message, &format!("add the route to {address}"))?;
+    let (family, _, octets) = parts(address);
     let [a, b, c, d] = index.to_ne_bytes();
     let neighbour = [family, 0, 0, 0, a, b, c, d, PERMANENT, 0, 0, 0];
     let message = Message::new(RTM_NEWNEIGH, CREATE, &neighbour).with(NDA_DST, &octets);
     here.tell(message.with(NDA_LLADDR, &next), &format!("add the neighbour {address}"))
+}
+
+/// `address` is reached through another interface, where it has its neighbour already; what is sent there is from `source`, whatever
+/// the addresses of that interface.
+pub(super) fn change(here: &Routing, index: u32, address: IpAddr, source: IpAddr) -> Result<(), Trouble> {
+    const RTA_PREFSRC: u16 = 7;
+    let (_, _, octets) = parts(source);
+    let message = way(CREATE | REPLACE, MAIN, 0, index, address).with(RTA_PREFSRC, &octets);
+    here.tell(message, &format!("change the route to {address}"))
+}
+
+fn way(flags: u16, table: u8, metric: u32, index: u32, address: IpAddr) -> Message {
+    const RTA_DST: u16 = 1;
+    const RTA_OIF: u16 = 4;
+    const RTA_PRIORITY: u16 = 6;
+    const STATIC: u8 = 4;
+    const ON_LINK: u8 = 253;
+    const UNICAST: u8 = 1;
+    let (family, bits, octets) = parts(address);
+    let route = [family, bits, 0, 0, table, STATIC, ON_LINK, UNICAST, 0, 0, 0, 0];
+    let message = Message::new(RTM_NEWROUTE, flags, &route).with(RTA_DST, &octets);
+    message.with_number(RTA_OIF, index).with_number(RTA_PRIORITY, metric)
 }
 
 /// Packets of a version of IP that arrive at `interface` look for their way in the table [`BEYOND`].

@@ -1,4 +1,4 @@
-//! What happens to lines and to addresses during the run, at its time.
+//! What happens to lines, addresses and routes during the run, at its time.
 
 use std::collections::VecDeque;
 use std::thread;
@@ -12,12 +12,14 @@ use nix::sys::prctl::set_timerslack;
 use super::Trouble;
 use super::attachment::Move;
 use super::chain::Chain;
+use super::reroute::Reroute;
 
 /// Something that happens at a time.
 #[derive(Debug)]
 enum Event {
     Change(ScheduledChange),
     Move(Move),
+    Reroute(Reroute),
 }
 
 impl Event {
@@ -25,16 +27,18 @@ impl Event {
         match self {
             Self::Change(change) => change.at,
             Self::Move(node) => node.at,
+            Self::Reroute(route) => route.at,
         }
     }
 
     /// At one time lines come first, as in the model, and what goes before what comes: Linux' SCTP takes no step while it waits
-    /// for the peer to agree to the last one.
+    /// for the peer to agree to the last one. Routes are last, as in the model.
     fn rank(&self) -> u8 {
         match self {
             Self::Change(_) => 0,
             Self::Move(node) if !node.comes => 1,
             Self::Move(_) => 2,
+            Self::Reroute(_) => 3,
         }
     }
 }
@@ -56,9 +60,12 @@ impl Schedule {
         changes: Vec<ScheduledChange>,
         chains: Vec<Chain>,
         moves: Vec<Move>,
+        reroutes: Vec<Reroute>,
     ) -> Self {
         let mut schedule = Self { beginning, events: VecDeque::new(), chains, changed: 0 };
-        schedule.put(changes.into_iter().map(Event::Change).chain(moves.into_iter().map(Event::Move)));
+        schedule.put(changes.into_iter().map(Event::Change));
+        schedule.put(moves.into_iter().map(Event::Move));
+        schedule.put(reroutes.into_iter().map(Event::Reroute));
         schedule
     }
 
@@ -83,6 +90,7 @@ impl Schedule {
                     self.chains[usize::from(line.0)].change(&change)?;
                 }
                 Some(Event::Move(node)) => node.take_place()?,
+                Some(Event::Reroute(route)) => route.take_place()?,
                 None => {}
             }
         }
@@ -91,7 +99,7 @@ impl Schedule {
 
     /// Has these changes of lines happen in the place of those that were to; they begin with those that have happened.
     pub(super) fn change(&mut self, changes: Vec<ScheduledChange>) {
-        self.events.retain(|event| matches!(event, Event::Move(_)));
+        self.events.retain(|event| !matches!(event, Event::Change(_)));
         let left = self.changed;
         self.put(changes.into_iter().skip(left).map(Event::Change));
     }

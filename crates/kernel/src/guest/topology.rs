@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use hol_base::Seed;
-use hol_network::{AddressChange, InterfaceId, Ip, LineId, Medium, NodeId, PathSpec, Segment};
+use hol_network::{AddressChange, InterfaceId, Ip, LineId, Medium, NodeId, PathSpec, RouteChange, Segment};
 use hol_scenario::LineFacts;
 use nix::net::if_::if_nametoindex;
 
@@ -13,6 +13,7 @@ use super::chain::{Chain, Detour, Port};
 use super::namespace::{self, Namespace};
 use super::netlink::Routing;
 use super::path_manager::PathManager;
+use super::reroute::Reroute;
 use super::route::{self, BEYOND, Interface, MAIN};
 use super::waiting::WaitingRoom;
 use super::{Trouble, offload};
@@ -75,11 +76,6 @@ pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Resul
 }
 
 impl Topology {
-    /// The addresses of a node.
-    pub(super) fn addresses(&self, node: NodeId) -> Vec<IpAddr> {
-        self.cables.iter().filter(|cable| cable.node == node).map(|cable| cable.address).collect()
-    }
-
     /// The interfaces of the ends: their places in the network, the namespaces, the kernel's numbers.
     pub(super) fn ends(&self) -> impl Iterator<Item = (InterfaceId, &Namespace, u32)> {
         let cables = (0..).map(InterfaceId).zip(&self.cables);
@@ -129,14 +125,33 @@ impl Topology {
         moves.collect()
     }
 
+    /// The routes that change during the run, in the order of time.
+    pub(super) fn reroutes(&self, plan: &BuildableNetwork) -> Result<Vec<Reroute>, Trouble> {
+        let changes = plan.network.route_changes().iter().map(|RouteChange { at, node, route: way }| {
+            let cable = self.cable(way.from);
+            self.node(*node).enter()?;
+            let (routing, interface, destination) = (Routing::here()?, cable.outer_index, way.destination);
+            route::neighbour(&routing, interface, destination, cable.near.hardware)?;
+            let source = plan.network.addresses(*node)[0];
+            Ok(Reroute { at: *at, routing, interface, destination, source })
+        });
+        changes.collect()
+    }
+
     /// Lets MPTCP connections from and to a node have a subflow for each link that leads there; a node that is `asked` tells its
     /// peers of its other addresses, and which of `paths` are backups. The kernel takes eight subflows at most.
-    pub(super) fn join_paths(&self, node: NodeId, is_asked: bool, paths: &[PathSpec]) -> Result<(), Trouble> {
+    pub(super) fn join_paths(
+        &self,
+        plan: &BuildableNetwork,
+        node: NodeId,
+        is_asked: bool,
+        paths: &[PathSpec],
+    ) -> Result<(), Trouble> {
         const MOST: u32 = 8;
         self.node(node).enter()?;
         let path_manager = PathManager::here()?;
         path_manager.allow(MOST)?;
-        let others = self.addresses(node).into_iter().enumerate().skip(1).take(MOST as usize - 1);
+        let others = plan.network.addresses(node).into_iter().enumerate().skip(1).take(MOST as usize - 1);
         let is_backup = |place: usize| paths.get(place).is_some_and(|path| path.backup);
         others
             .filter(|_| is_asked)
@@ -156,7 +171,7 @@ impl Topology {
         let found =
             links.enumerate().find_map(|(place, (router, segment))| Some((place, router, of_link(segment)?)));
         let (place, router, (own, other)) = found.ok_or("an address that comes or goes is on no link")?;
-        let peers = self.addresses(other.node);
+        let peers = plan.network.addresses(other.node);
         for peer in peers.iter().filter(|peer| **peer != other.address) {
             route::host(&router.namespace.routing, MAIN, 0, other.near_index, *peer, other.outer.hardware)?;
         }
@@ -276,11 +291,12 @@ impl Topology {
         Ok(())
     }
 
-    /// What routers get goes to the node that is next, on a LAN by way of its one line.
+    /// What routers get goes to the node that is next, on a LAN by way of its one line; also what comes once a route has changed.
     fn add_onward_routes(&self, plan: &BuildableNetwork) -> Result<(), Trouble> {
         let network = &plan.network;
         for (router, segment) in self.routers.iter().zip(network.segments()) {
             let ways = (0..network.nodes()).flat_map(|node| network.routes(NodeId(node as u16)));
+            let ways = ways.chain(network.route_changes().iter().map(|change| &change.route));
             let here = ways.filter(|way| segment.interfaces.contains(&way.from));
             // On a LAN several nodes have the same way.
             let onward: BTreeMap<_, _> = here.map(|way| (way.destination, way.to)).collect();

@@ -34,6 +34,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     topology.begin()?;
     let before = (topology.packets()?, topology.counts(&plan)?);
     let moves = topology.moves(&plan, has_mptcp(scenario))?;
+    let reroutes = topology.reroutes(&plan)?;
     let queues = if job.series_ns.is_some() { topology.queues(&plan)? } else { Vec::new() };
     let chains = topology.take_chains();
     let flows = flow::all(&topology, &plan.network, scenario, seed);
@@ -43,7 +44,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         .transpose()?;
     // Programs begin by themselves.
     let beginning = if scenario.runs_programs() { Beginning::now() } else { Beginning::default() };
-    let schedule = Schedule::new(beginning.clone(), plan.changes.clone(), chains, moves);
+    let schedule = Schedule::new(beginning.clone(), plan.changes.clone(), chains, moves, reroutes);
     if job.shell {
         let (programs, capture) = programs.zip(capture).ok_or("a shell is for programs")?;
         Shell::begin(programs, schedule, capture).serve()?;
@@ -116,11 +117,11 @@ fn settle(
             settled.insert(name.to_owned(), setting(name).unwrap_or_default());
         }
         // A client that moves has its addresses come and go instead.
-        if transport.kind() == Kind::Mptcp && scenario.network.handover.is_none() {
+        if transport.kind() == Kind::Mptcp && !scenario.network.client_moves() {
             let paths = &scenario.network.paths;
-            topology.join_paths(node(plan, workload.from()), false, paths)?;
+            topology.join_paths(plan, node(plan, workload.from()), false, paths)?;
             let server = node(plan, workload.to());
-            topology.join_paths(server, asked.insert(server), paths)?;
+            topology.join_paths(plan, server, asked.insert(server), paths)?;
         }
     }
     Ok(settled)

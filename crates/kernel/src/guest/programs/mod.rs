@@ -70,7 +70,7 @@ impl<'s> Programs<'s> {
         set_timerslack(1)?;
         place::open_root(door::here().root()?)?;
         cell::open()?;
-        let hosts = hosts(topology, plan);
+        let hosts = hosts(plan);
         let mut places = BTreeMap::new();
         for Program { node, .. } in &scenario.programs {
             if !places.contains_key(node.as_str()) {
@@ -203,10 +203,11 @@ impl<'s> Programs<'s> {
 }
 
 /// The names and addresses of all nodes, for /etc/hosts.
-fn hosts(topology: &Topology, plan: &BuildableNetwork) -> String {
+fn hosts(plan: &BuildableNetwork) -> String {
     let names = plan.network.node_names();
     let nodes = (0..).map(NodeId).zip(names);
-    let lines = nodes.filter_map(|(id, name)| Some(format!("{} {name}\n", topology.addresses(id).first()?)));
+    let lines =
+        nodes.filter_map(|(id, name)| Some(format!("{} {name}\n", plan.network.addresses(id).first()?)));
     std::iter::once("127.0.0.1 localhost\n".to_owned()).chain(lines).collect()
 }
 
