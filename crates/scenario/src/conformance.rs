@@ -132,7 +132,7 @@ impl Conversation {
 
 const GONE: &str = "events = [{ at = '135ms', down = true }]";
 
-const FAULTS: [Fault; 10] = [
+const FAULTS: [Fault; 11] = [
     Fault {
         name: "nothing goes wrong",
         network: "",
@@ -191,6 +191,14 @@ const FAULTS: [Fault; 10] = [
     Fault {
         name: "the link is down for a second",
         network: "events = [{ at = '135ms', down = true }, { at = '1135ms', down = false }]",
+        workload: "",
+        due: |it| {
+            Some((Ends::Finished, if it.promise == Promise::Nothing { it.part() } else { it.all_or(1) }))
+        },
+    },
+    Fault {
+        name: "the route changes after a second without any",
+        network: "paths = [{}, {}]\nhandover = { at = '0s', overlap = 1.35, attach = '1135ms', changes = 'route' }",
         workload: "",
         due: |it| {
             Some((Ends::Finished, if it.promise == Promise::Nothing { it.part() } else { it.all_or(1) }))

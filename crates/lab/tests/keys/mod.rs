@@ -52,6 +52,7 @@ network.handover.speed = 10
 network.handover.overlap = 5
 network.handover.at = '1s'
 network.handover.attach = '1s'
+network.handover.changes = 'route'
 network.paths = [{ delay = '10ms' }]
 network.nodes = ['client', 'server']
 network.links = [{ from = 'client', to = 'server' }]
