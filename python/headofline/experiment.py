@@ -36,6 +36,12 @@ a size such as "128B" (units: B, kB, MB, KiB, MiB)
 """
 
 
+Changes: TypeAlias = Literal['address', 'route']
+"""
+What is another one when the client has moved.
+"""
+
+
 Command: TypeAlias = str | list[str]
 """
 What is run.
@@ -198,7 +204,13 @@ class HandoverSpec(TypedDict, closed=True):
     """
     attach: NotRequired[Duration]
     """
-    From then until it has an address on the second path: association with the cell, and configuration. Default none.
+    From then until it can be reached over the second path: association with the cell, and configuration. Default none.
+    """
+    changes: NotRequired[Changes]
+    """
+    What of the client is another one then. With `"address"` it gets one on the second path, and that on the first goes with the
+    first. With `"route"` it keeps its address, and what either end sends from then on takes the second path: mobility below the
+    transport, as with Mobile IP, a tunnel or GTP. Default `"address"`.
     """
     overlap: NotRequired[float]
     """
@@ -1272,7 +1284,8 @@ class NetworkSpec(TypedDict, closed=True):
     """
     handover: NotRequired[HandoverSpec]
     """
-    The client moves from the first of two paths to the second. In the kernel world not over UDP.
+    The client moves from the first of two paths to the second. Over UDP in the kernel world, and over QUIC, only with
+    `changes = "route"`.
     """
     jitter: NotRequired[Duration]
     """
