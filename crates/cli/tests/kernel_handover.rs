@@ -1,5 +1,6 @@
 //! A client that moves, in both worlds: how long it has nothing between two access routers, when its address changes and when
-//! the route does. Without QEMU or a kernel these tests say so and pass, unless `HOL_REQUIRE_KERNEL` is set.
+//! the route does. Without QEMU or a kernel these tests say so and pass, unless `HOL_REQUIRE_KERNEL` is set. Where the route does they are run in
+//! User-Mode Linux too, if it is there or `HOL_REQUIRE_UML` is set.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,16 +12,28 @@ use hol_network::Fate;
 use hol_scenario::{Scenario, Sighting, Stopped, Witness, World};
 use hol_wire::{Packet, Transport};
 
-/// The kernel world, if there is one here.
+/// The kernel world in QEMU, if there is one here.
 fn world(test: &str) -> Option<Kernel> {
     let qemu = Command::new("qemu-system-x86_64").arg("--version").output().is_ok_and(|o| o.status.success());
-    let image = Image::find(None).ok().filter(|_| qemu);
+    let world = kernel(None).filter(|_| qemu);
     let required = std::env::var_os("HOL_REQUIRE_KERNEL").is_some();
-    assert!(image.is_some() || !required, "{test}: no QEMU, or no `hol kernel fetch`");
-    if image.is_none() {
+    assert!(world.is_some() || !required, "{test}: no QEMU, or no `hol kernel fetch`");
+    if world.is_none() {
         eprintln!("{test}: SKIPPED, for there is no QEMU, or no kernel (`hol kernel fetch`)");
     }
-    Some(Kernel::new(image?, Some(PathBuf::from(env!("CARGO_BIN_EXE_hol")))))
+    world
+}
+
+/// The kernel world by each engine that is here.
+fn worlds(test: &str) -> Vec<Kernel> {
+    let user_mode = kernel(Some("uml"));
+    let required = std::env::var_os("HOL_REQUIRE_UML").is_some();
+    assert!(user_mode.is_some() || !required, "{test}: no `hol kernel build`");
+    world(test).into_iter().chain(user_mode).collect()
+}
+
+fn kernel(wanted: Option<&str>) -> Option<Kernel> {
+    Some(Kernel::new(Image::find(wanted).ok()?, Some(PathBuf::from(env!("CARGO_BIN_EXE_hol")))))
 }
 
 /// Two paths, and a client that leaves the first 0.5 s after it has come to the second.
@@ -141,7 +154,7 @@ fn the_gap_of_a_route_that_changes_is_the_models_within_a_twentieth() {
         let network = network(delays, at, attach, "route");
         let in_world = |world: &dyn World, transport| gap(world, &moving(transport, &network));
         let (model, linux) =
-            (|transport| in_world(&Model, transport), |transport| in_world(&kernel, transport));
+            (|transport| in_world(&Model, transport), |transport| in_world(kernel, transport));
         for (transport, held_to) in
             [("tcp", model("tcp")), ("sctp", model("sctp")), ("quic", model("quic")), ("mptcp", linux("tcp"))]
         {
@@ -149,7 +162,8 @@ fn the_gap_of_a_route_that_changes_is_the_models_within_a_twentieth() {
             let ratio = gap.as_secs_f64() / held_to.as_secs_f64();
             assert!(
                 (0.95..1.05).contains(&ratio),
-                "{transport} {delays:?} {at} {attach}: {held_to} and {gap}"
+                "{transport} {delays:?} {at} {attach}: {held_to} and {gap}, {}",
+                kernel.name()
             );
         }
     }
@@ -158,13 +172,15 @@ fn the_gap_of_a_route_that_changes_is_the_models_within_a_twentieth() {
 /// What is under way when the client leaves, and what is sent until it is attached, is the same in both worlds.
 #[test]
 fn the_datagrams_that_a_changing_route_loses_are_the_models() {
-    let Some(kernel) = world("the_datagrams_that_a_changing_route_loses_are_the_models") else { return };
+    let kernels = worlds("the_datagrams_that_a_changing_route_loses_are_the_models");
     // Number n is sent at 10 (n + 1) ms and takes 56 ms; the client leaves at 1 s, and is attached after that, or long before.
     for (attach, lost) in [("525ms", 94..102), ("775ms", 94..127), ("95ms", 94..94)] {
         let network = network(["55ms", "20ms"], "500ms", attach, "route");
         let workload = "kind = 'oneway'\ninterval = '10ms'\nsize = '200B'";
         let scenario = scenario("udp", &network, workload, 150);
-        for world in [&Model as &dyn World, &kernel] {
+        for world in
+            [&Model as &dyn World].into_iter().chain(kernels.iter().map(|kernel| kernel as &dyn World))
+        {
             let run = world.run(&scenario, Seed(1)).unwrap();
             let gone = run.records.iter().filter(|record| !record.outcome.is_delivered());
             let gone: Vec<u64> = gone.map(|record| record.id).collect();

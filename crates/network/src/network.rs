@@ -131,9 +131,9 @@ impl<'t> Network<'t> {
             }
             if component >= self.lines.len() {
                 if component == self.lines.len() {
-                    self.change(now)
+                    self.change(now);
                 } else {
-                    self.change_route()
+                    self.change_route();
                 }
                 continue;
             }
