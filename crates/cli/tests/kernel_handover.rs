@@ -154,7 +154,7 @@ fn the_gap_of_a_route_that_changes_is_the_models_within_a_twentieth() {
         let network = network(delays, at, attach, "route");
         let in_world = |world: &dyn World, transport| gap(world, &moving(transport, &network));
         let (model, linux) =
-            (|transport| in_world(&Model, transport), |transport| in_world(kernel, transport));
+            (|transport| in_world(&Model, transport), |transport| in_world(&kernel, transport));
         for (transport, held_to) in
             [("tcp", model("tcp")), ("sctp", model("sctp")), ("quic", model("quic")), ("mptcp", linux("tcp"))]
         {

@@ -53,8 +53,8 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
         return Err(unsupported("network.handover", why.to_owned()));
     }
     let network = netem::plan(&scenario.network)?.network;
-    if scenario.network.handover.is_some() && network.ip() == Ip::V6 {
-        let why = "addresses come and go over IPv4 alone here; remove `ip`, or take the model world";
+    if scenario.network.client_moves() && network.ip() == Ip::V6 {
+        let why = "addresses come and go over IPv4 alone here; remove `ip`, or take changes = \"route\" or the model world";
         return Err(unsupported("network.handover", why.to_owned()));
     }
     let quic = |transport, workload, what: &str| {
