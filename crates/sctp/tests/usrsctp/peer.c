@@ -1,6 +1,6 @@
 /* The other end of an association: usrsctp, whose SCTP is FreeBSD's, in datagrams of UDP (RFC 6951) over loopback.
  *
- *   peer client|server OWN_UDP_PORT PEER_UDP_PORT MESSAGES SIZE STREAMS UNORDERED RETRANSMISSIONS ECHO END
+ *   peer client|server OWN_UDP_PORT PEER_UDP_PORT MESSAGES SIZE STREAMS UNORDERED RETRANSMISSIONS ECHO END INTERLEAVING
  *
  * END: client-closes, client-aborts, server-closes or server-aborts, when all is done. Says at the end what it got.
  */
@@ -12,9 +12,14 @@
 #include <unistd.h>
 #include <usrsctp.h>
 
-enum { SERVER_PORT = 5000, CLIENT_PORT = 5001, LONGEST = 1 << 20 };
+/* The library knows it, its header does not. */
+#ifndef SCTP_INTERLEAVING_SUPPORTED
+#define SCTP_INTERLEAVING_SUPPORTED 0x00001206
+#endif
 
-static int is_client, messages, size, streams, unordered, retransmissions, echo;
+enum { SERVER_PORT = 5000, CLIENT_PORT = 5001, LONGEST = 1 << 20, MOST_STREAMS = 8 };
+
+static int is_client, messages, size, streams, unordered, retransmissions, echo, interleaving;
 static const char *end;
 static struct socket *association;
 static volatile int got, wrong;
@@ -66,27 +71,31 @@ static void be_gone(void) {
 
 /* Until the association is over; a server does what it has to when it has all. */
 static void *read_all(void *unused) {
-    static unsigned char message[LONGEST];
-    int length = 0;
+    static unsigned char messages_of[MOST_STREAMS][LONGEST], part[LONGEST];
+    static int length_of[MOST_STREAMS];
     for (;;) {
         struct sctp_rcvinfo where;
         struct sockaddr_in from;
         socklen_t from_length = sizeof from, where_length = sizeof where;
         unsigned kind = 0;
         int flags = 0;
-        ssize_t read = usrsctp_recvv(association, message + length, LONGEST - length, (struct sockaddr *)&from,
-                                     &from_length, &where, &where_length, &kind, &flags);
+        ssize_t read = usrsctp_recvv(association, part, LONGEST, (struct sockaddr *)&from, &from_length, &where,
+                                     &where_length, &kind, &flags);
         if (read <= 0) {
             ended = read == 0 ? "closed" : "reset";
             return unused;
         }
-        length += read;
+        /* Parts of messages on several streams may alternate. */
+        int stream = where.rcv_sid, length = length_of[stream] + read;
+        unsigned char *message = messages_of[stream];
+        must(length <= LONGEST, "keep a message");
+        memcpy(message + length_of[stream], part, read);
+        length_of[stream] = flags & MSG_EOR ? 0 : length;
         if (!(flags & MSG_EOR))
             continue;
         wrong += !is_whole(message, length);
         if (!is_client && echo)
-            send_on(where.rcv_sid, message, length, 1);
-        length = 0;
+            send_on(stream, message, length, 1);
         got++;
         /* Who reads keeps the association from being closed. */
         if (is_client && got == messages && strcmp(end, "client-aborts") == 0)
@@ -113,6 +122,13 @@ static void configure(struct socket *socket, int peer_port) {
     usrsctp_setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
     must(usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_REMOTE_UDP_ENCAPS_PORT, &encapsulation, sizeof encapsulation) == 0,
          "encapsulate");
+    if (interleaving) {
+        /* Parts of messages on several streams may alternate: RFC 6458 section 8.1.20. */
+        int level = 2;
+        struct sctp_assoc_value on = { .assoc_value = 1 };
+        must(usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_FRAGMENT_INTERLEAVE, &level, sizeof level) == 0, "deliver in parts");
+        must(usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_INTERLEAVING_SUPPORTED, &on, sizeof on) == 0, "interleave");
+    }
 }
 
 static struct sockaddr_in here(int port) {
@@ -150,12 +166,12 @@ static void ask(struct socket *socket) {
 }
 
 int main(int count, char **words) {
-    must(count == 11, "peer: ten words");
+    must(count == 12, "peer: eleven words");
     setvbuf(stdout, NULL, _IOLBF, 0);
     is_client = strcmp(words[1], "client") == 0;
     messages = atoi(words[4]), size = atoi(words[5]), streams = atoi(words[6]);
     unordered = atoi(words[7]), retransmissions = atoi(words[8]), echo = atoi(words[9]);
-    end = words[10];
+    end = words[10], interleaving = atoi(words[11]);
     /* Whatever happens, it does not stay. */
     alarm(45);
     usrsctp_init(atoi(words[2]), NULL, NULL);

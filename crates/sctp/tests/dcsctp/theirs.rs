@@ -1,0 +1,132 @@
+//! dcsctp behind the contract that our endpoints keep.
+
+use bytes::Bytes;
+use dcsctp::api::{
+    DcSctpSocket, ErrorKind, Message, Options, PpId, SendOptions, SocketEvent, SocketState, SocketTime,
+    StreamId,
+};
+use hol_base::Time;
+use hol_transport::{Command, Endpoint, Event, Input, Output, Passage, Received, Reliability, Statistics};
+use hol_wire::{Packet, Transport, sctp};
+
+use crate::talks::{HERE, Side, Talk};
+
+pub struct Theirs {
+    socket: Box<dyn DcSctpSocket>,
+    streams: u16,
+    statistics: Statistics,
+    /// Ours to tell: of a close at once it says that it has closed.
+    aborts: bool,
+}
+
+impl Theirs {
+    /// Octets that wait in its queues at most.
+    const ROOM: usize = 1_000_000;
+
+    pub fn new(side: Side, talk: &Talk, options: Options) -> Self {
+        let options = Options {
+            local_port: side.port(),
+            remote_port: side.other().port(),
+            mtu: 1400 - Packet::IP_HEADER,
+            announced_maximum_outgoing_streams: talk.streams,
+            max_message_size: Self::ROOM,
+            max_receiver_window_buffer_size: Self::ROOM,
+            ..options
+        };
+        let socket = dcsctp::new_socket("", &options);
+        Self { socket, streams: talk.streams, statistics: Statistics::default(), aborts: false }
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.socket.advance_time(SocketTime::zero() + std::time::Duration::from_nanos(now.as_nanos()));
+    }
+
+    fn send(&mut self, message: hol_transport::Message) {
+        let hol_transport::Message { stream, unordered, reliability, ppid, payload } = message;
+        let (mut lifetime, mut max_retransmissions) = (None, None);
+        match reliability {
+            Reliability::Full => {}
+            Reliability::Lifetime(time) => {
+                lifetime = Some(std::time::Duration::from_nanos(time.as_nanos()));
+            }
+            Reliability::Retransmissions(most) => max_retransmissions = Some(most as u16),
+        }
+        let how = SendOptions { unordered, lifetime, max_retransmissions, lifecycle_id: None };
+        self.socket.send(Message::new(StreamId(stream), PpId(ppid), payload.to_vec()), &how).unwrap();
+    }
+
+    fn event(&mut self, event: SocketEvent) -> Option<Output> {
+        Some(match event {
+            SocketEvent::SendPacket(octets) => {
+                let packet = sctp::Packet::parse(Bytes::from(octets)).unwrap();
+                Output::Transmit(Packet::new(HERE, HERE, packet))
+            }
+            SocketEvent::OnConnected() => Output::Event(Event::Connected),
+            SocketEvent::OnClosed() if self.aborts => {
+                Output::Event(Event::Failed { reason: "aborted by the application" })
+            }
+            SocketEvent::OnClosed() => Output::Event(Event::Closed),
+            SocketEvent::OnAborted(ErrorKind::PeerReported, _) => {
+                Output::Event(Event::Failed { reason: "aborted by the peer" })
+            }
+            SocketEvent::OnAborted(kind, why) => panic!("dcsctp gave up: {kind:?}, {why}"),
+            _ => return None,
+        })
+    }
+}
+
+impl Endpoint for Theirs {
+    fn handle(&mut self, now: Time, input: Input) {
+        self.advance(now);
+        match input {
+            Input::Packet(packet) => {
+                let Transport::Sctp(packet) = packet.transport else { return };
+                self.socket.handle_input(&packet.to_bytes());
+            }
+            Input::Command(Command::Connect) => self.socket.connect(),
+            Input::Command(Command::Send(message)) => self.send(message),
+            Input::Command(Command::Close) => self.socket.shutdown(),
+            Input::Command(Command::Abort) => {
+                self.aborts = true;
+                self.socket.close();
+            }
+            Input::Command(Command::Read(_)) | Input::AddressAdded(_) | Input::AddressRemoved(_) => {}
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Output {
+        self.advance(now);
+        if let Some(message) = self.socket.get_next_message() {
+            let Message { stream_id, ppid, payload } = message;
+            let received = Received {
+                stream: stream_id.0,
+                unordered: false,
+                ppid: ppid.0,
+                payload: payload.into(),
+                passage: Passage::default(),
+            };
+            return Output::Event(Event::Received(received));
+        }
+        while let Some(event) = self.socket.poll_event() {
+            if let Some(output) = self.event(event) {
+                return output;
+            }
+        }
+        let due = self.socket.poll_timeout();
+        // What is due at once it does at the next nanosecond.
+        let at = Time::from_nanos((due - SocketTime::zero()).as_nanos() as u64);
+        Output::Wait(
+            (due != SocketTime::infinite_future()).then(|| at.max(now + hol_base::Duration::from_nanos(1))),
+        )
+    }
+
+    fn can_send(&self, length: usize) -> bool {
+        let queued: usize =
+            (0..self.streams).map(|stream| self.socket.buffered_amount(StreamId(stream))).sum();
+        self.socket.state() == SocketState::Connected && queued + length <= Self::ROOM
+    }
+
+    fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+}

@@ -1,0 +1,189 @@
+//! What two ends of an association say to each other, of whom one is ours and nobody here wrote the other: one table for all of them.
+
+#![allow(dead_code, reason = "each peer uses what it needs of it")]
+
+mod talker;
+
+use bytes::Bytes;
+use hol_base::{ByteCount, Duration, Seed};
+use hol_sctp::{Config, Endpoint};
+use hol_wire::Address;
+use serde::Deserialize;
+
+pub use talker::{Done, Talker};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Client,
+    Server,
+}
+
+/// How an association ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// In an orderly way.
+    Closed,
+    /// By the peer.
+    Reset,
+    /// By this end.
+    Aborted,
+}
+
+/// Who ends the association when all is done, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    ClientCloses,
+    ClientAborts,
+    ServerCloses,
+    ServerAborts,
+}
+
+/// What the client sends, and what becomes of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Talk {
+    pub name: &'static str,
+    pub messages: u32,
+    pub size: usize,
+    pub streams: u16,
+    pub unordered: bool,
+    /// After so many a message is given up, but for the last on each stream. RFC 7496 section 4.
+    pub retransmissions: Option<u32>,
+    /// The server sends all back.
+    pub echo: bool,
+    pub end: End,
+}
+
+/// What both ends offer beside that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// I-DATA. RFC 8260 section 2.2.1.
+    pub interleaving: bool,
+}
+
+const PLAIN: Talk = Talk {
+    name: "messages of 100 octets on 8 streams, and back",
+    messages: 400,
+    size: 100,
+    streams: 8,
+    unordered: false,
+    retransmissions: None,
+    echo: true,
+    end: End::ClientCloses,
+};
+
+pub const TALKS: [Talk; 8] = [
+    PLAIN,
+    Talk { name: "messages of 200,000 octets, and back", messages: 10, size: 200_000, streams: 2, ..PLAIN },
+    Talk { name: "unordered ones, and back", size: 500, unordered: true, ..PLAIN },
+    Talk { name: "as fast as it goes", messages: 5000, size: 1000, streams: 4, echo: false, ..PLAIN },
+    Talk {
+        name: "messages that are given up",
+        messages: 2000,
+        size: 200,
+        retransmissions: Some(0),
+        echo: false,
+        ..PLAIN
+    },
+    Talk { name: "the client aborts", messages: 50, end: End::ClientAborts, ..PLAIN },
+    Talk { name: "the server closes", messages: 50, echo: false, end: End::ServerCloses, ..PLAIN },
+    Talk { name: "the server aborts", messages: 50, echo: false, end: End::ServerAborts, ..PLAIN },
+];
+
+/// The shares of packets that are lost, in either direction.
+pub const LOSSES: [f64; 3] = [0.0, 0.01, 0.05];
+
+/// Which end is ours.
+pub const SIDES: [Side; 2] = [Side::Client, Side::Server];
+
+/// Where both ends are.
+pub const HERE: Address = Address::new(127, 0, 0, 1);
+
+impl Side {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+
+    pub const fn port(self) -> u16 {
+        match self {
+            Self::Client => 5001,
+            Self::Server => 5000,
+        }
+    }
+}
+
+impl End {
+    pub const fn by(self) -> Side {
+        match self {
+            Self::ClientCloses | Self::ClientAborts => Side::Client,
+            Self::ServerCloses | Self::ServerAborts => Side::Server,
+        }
+    }
+
+    pub const fn is_abort(self) -> bool {
+        matches!(self, Self::ClientAborts | Self::ServerAborts)
+    }
+}
+
+impl Talk {
+    /// Whether an end has got what it should, all of it as it was sent, and knows how the association ended.
+    pub fn went_well(&self, side: Side, done: &Done) -> bool {
+        let due = match side {
+            Side::Client if !self.echo => 0..=0,
+            _ if self.retransmissions.is_some() => self.messages / 2..=self.messages,
+            _ => self.messages..=self.messages,
+        };
+        let ended = match (self.end.is_abort(), self.end.by() == side) {
+            (false, _) => Ended::Closed,
+            (true, true) => Ended::Aborted,
+            (true, false) => Ended::Reset,
+        };
+        due.contains(&done.got) && done.wrong == 0 && done.ended == Some(ended)
+    }
+}
+
+/// Our end: the endpoint of the model world, as Linux behaves but for timers that no test waits for long.
+pub fn own(side: Side, talk: &Talk, terms: Terms, seed: Seed) -> Endpoint {
+    #[derive(Deserialize)]
+    struct Stack {
+        sctp: Config,
+    }
+    let stack: Stack = toml::from_str(include_str!("../../../../stacks/linux-6.12.toml")).unwrap();
+    let config = Config {
+        streams: talk.streams,
+        mtu: ByteCount(1400),
+        receive_buffer: ByteCount(1_000_000),
+        send_buffer: ByteCount(1_000_000),
+        rto_initial: Duration::from_millis(100),
+        rto_min: Duration::from_millis(50),
+        rto_max: Duration::from_secs(1),
+        wakeup: Duration::ZERO,
+        interleaving: terms.interleaving,
+        ..stack.sctp
+    };
+    let (port, remote, rng) = (side.port(), side.other().port(), seed.derive("endpoint").rng());
+    match side {
+        Side::Client => Endpoint::connect(config, vec![HERE], port, vec![HERE], remote, rng),
+        Side::Server => Endpoint::listen(config, vec![HERE], port, rng),
+    }
+}
+
+/// A message says its number, and all octets behind that follow from it.
+fn filled(number: u32, size: usize) -> Bytes {
+    let octet = |at: usize| (number.wrapping_mul(31).wrapping_add(at as u32 * 7)) as u8;
+    number.to_be_bytes().into_iter().chain((4..size).map(octet)).collect()
+}
+
+fn is_whole(payload: &Bytes, size: usize) -> bool {
+    let number = payload.first_chunk().map(|octets| u32::from_be_bytes(*octets));
+    payload.len() == size && number.is_some_and(|number| filled(number, size) == *payload)
+}
