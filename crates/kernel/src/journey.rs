@@ -122,8 +122,13 @@ mod tests {
     fn packet(number: u32) -> Vec<u8> {
         let (source, destination) = (hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2));
         let chunks = std::iter::once(sctp::Chunk::CookieAck).collect();
-        let transport =
-            sctp::Packet { source_port: 1, destination_port: 2, verification_tag: number, chunks };
+        let transport = sctp::Packet {
+            source_port: 1,
+            destination_port: 2,
+            verification_tag: number,
+            zero_checksum: false,
+            chunks,
+        };
         Packet::new(source, destination, transport).to_bytes().to_vec()
     }
 

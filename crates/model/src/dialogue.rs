@@ -93,7 +93,7 @@ impl Dialogue {
                 Input::Accepted(connection)
             }
             Event::Abandoned { .. } => return self.flow.note_abandoned(now, self.tally()),
-            Event::Path { .. } => return,
+            Event::Path { .. } | Event::Reconfigured { .. } => return,
             Event::Writable => Input::Writable(connection),
             Event::PeerClosed => Input::PeerClosed(connection),
             Event::Failed { reason } => Input::Failed(connection, reason),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use hol_base::{Duration, Time};
-use hol_transport::{Command, Event, Input, Message, Output, Reliability, drain};
+use hol_transport::{Command, Event, Input, Message, Output, Reconfiguration, Reliability, drain};
 use hol_wire::Packet;
 
 use crate::Mistake;
@@ -42,6 +42,8 @@ struct Socket {
     connected: bool,
     peer_closed: bool,
     failed: Option<&'static str>,
+    /// A re-configuration that was asked for will not be.
+    refused: bool,
     /// `SO_LINGER` with a time of 0: close() resets.
     abortive: bool,
     /// What the endpoint has delivered and read() has not taken.
@@ -132,6 +134,7 @@ impl<'a> Player<'a> {
                 self.socket.messages.push_back(received.payload.len());
             }
             Event::Received(received) => self.socket.unread.extend(received.payload),
+            Event::Reconfigured { done, .. } => self.socket.refused |= !done,
             Event::Writable | Event::Closed | Event::Abandoned { .. } | Event::Path { .. } => {}
         }
         Ok(())
@@ -211,6 +214,10 @@ impl<'a> Player<'a> {
             }
             "accept" if self.socket.connected => same,
             "accept" => Ok(Outcome::error("EAGAIN")),
+            "setsockopt" if call.argument(2)? == "SCTP_RESET_STREAMS" => {
+                self.reconfigure(reset_streams(call)?)
+            }
+            "setsockopt" if call.argument(2)? == "SCTP_ADD_STREAMS" => self.reconfigure(add_streams(call)?),
             "setsockopt" => self.set_option(call).map(|()| Outcome::value(0)),
             "getsockopt" => Ok(self.socket_error(call)),
             "write" | "send" => self.write(call.count(2)?, message),
@@ -250,6 +257,13 @@ impl<'a> Player<'a> {
                 "{other} is not set by a call; write a setting such as \"--nagle=off\" above the script"
             )),
         }
+    }
+
+    /// RFC 6525 sections 6.3.2 and 6.3.4.
+    fn reconfigure(&mut self, what: Reconfiguration) -> Result<Outcome, String> {
+        self.socket.refused = false;
+        self.input(Input::Command(Command::Reconfigure(what)))?;
+        Ok(if self.socket.refused { Outcome::error("EOPNOTSUPP") } else { Outcome::value(0) })
     }
 
     fn write(&mut self, length: usize, message: impl FnOnce(Bytes) -> Message) -> Result<Outcome, String> {
@@ -327,6 +341,35 @@ fn sctp_message(call: &Call) -> Result<impl FnOnce(Bytes) -> Message + use<>, St
         millis => Reliability::Lifetime(Duration::from_millis(millis as u64)),
     };
     Ok(move |payload| Message { stream, unordered, reliability, ppid, payload })
+}
+
+/// A member of the structure that a call has as its fourth argument.
+fn member<'c>(call: &'c Call, name: &str) -> Result<&'c str, String> {
+    let text = call.argument(3)?;
+    let from = text.split_once(&format!("{name}=")).map(|(_, rest)| rest);
+    let from = from.ok_or_else(|| format!("{text} has no {name}; write {name}=..."))?;
+    let end = if from.starts_with('[') { ']' } else { ',' };
+    Ok(from.split([end, '}']).next().unwrap_or_default().trim_matches(['[', ' ']))
+}
+
+/// `{srs_flags=SCTP_STREAM_RESET_OUTGOING, srs_stream_list=[0,1]}`. RFC 6525 section 6.3.2.
+fn reset_streams(call: &Call) -> Result<Reconfiguration, String> {
+    let list = member(call, "srs_stream_list")?.split(',').map(str::trim).filter(|text| !text.is_empty());
+    let streams = list.map(|text| number("a stream", text)).collect::<Result<_, String>>()?;
+    match member(call, "srs_flags")? {
+        "SCTP_STREAM_RESET_OUTGOING" => Ok(Reconfiguration::ResetOutgoing(streams)),
+        "SCTP_STREAM_RESET_INCOMING" => Ok(Reconfiguration::ResetIncoming(streams)),
+        other => Err(format!("{other} is none of SCTP_STREAM_RESET_OUTGOING and SCTP_STREAM_RESET_INCOMING")),
+    }
+}
+
+/// `{sas_instrms=0, sas_outstrms=2}`. RFC 6525 section 6.3.4.
+fn add_streams(call: &Call) -> Result<Reconfiguration, String> {
+    let count = |name: &str| number(name, member(call, name)?);
+    Ok(match count("sas_outstrms")? {
+        0 => Reconfiguration::AddIncoming(count("sas_instrms")?),
+        more => Reconfiguration::AddOutgoing(more),
+    })
 }
 
 /// The name of the error that a program sees.

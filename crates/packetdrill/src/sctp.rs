@@ -1,7 +1,8 @@
 //! SCTP as scripts write it: `sctp: DATA[flgs=BE, len=1016, tsn=1, sid=0, ssn=0, ppid=0]`, chunks separated by `;`.
 //!
 //! Our tags and TSNs are those that the script gives them where it expects our INIT or INIT ACK; the peer's are as written. A
-//! packet has the tag that its receiver chose last, an INIT none, unless it is written `sctp(tag=N): ...`.
+//! packet has the tag that its receiver chose last, an INIT none, unless it is written `sctp(tag=N): ...`, and a checksum, unless it is
+//! written `sctp(zero_checksum): ...`.
 
 mod chunk;
 mod item;
@@ -9,7 +10,7 @@ mod item;
 use hol_base::{Duration, Seed};
 use hol_sctp::{Config, Endpoint};
 use hol_transport::Endpoint as _;
-use hol_wire::sctp::{Chunk, Init, Packet as SctpPacket, Parameter, Tsn};
+use hol_wire::sctp::{Chunk, Init, Packet as SctpPacket, Parameter, Reconfig, ReconfigSerial, Tsn};
 use hol_wire::{Address, Packet, Transport};
 
 use crate::protocol::Protocol;
@@ -37,6 +38,7 @@ pub(crate) struct Sctp {
 /// A packet as a script writes it.
 struct Line {
     tag: Option<u32>,
+    zero_checksum: bool,
     chunks: Vec<Item>,
 }
 
@@ -45,12 +47,21 @@ impl Line {
         let form = || format!("{line:?} is no packet; write \"sctp: CHUNK[...]; CHUNK[...]\"");
         let (head, chunks) = line.split_once(':').ok_or_else(form)?;
         let options = head.trim().strip_prefix("sctp").ok_or_else(form)?.trim();
-        let tag = match options.strip_prefix("(tag=").and_then(|rest| rest.strip_suffix(')')) {
-            Some(tag) => Some(number("tag", tag)?),
-            None if options.is_empty() => None,
-            None => return Err(format!("{options:?} is no option of a packet; write sctp(tag=N)")),
-        };
-        Ok(Self { tag, chunks: Item::parse_all(chunks)? })
+        let mut parsed = Self { tag: None, zero_checksum: false, chunks: Item::parse_all(chunks)? };
+        for option in
+            options.trim_matches(['(', ')']).split(',').map(str::trim).filter(|option| !option.is_empty())
+        {
+            match (option, option.strip_prefix("tag=")) {
+                ("zero_checksum", _) => parsed.zero_checksum = true,
+                (_, Some(tag)) => parsed.tag = Some(number("tag", tag)?),
+                _ => {
+                    return Err(format!(
+                        "{option:?} is no option of a packet; write sctp(tag=N), sctp(zero_checksum) or both with a comma"
+                    ));
+                }
+            }
+        }
+        Ok(parsed)
     }
 }
 
@@ -80,6 +91,13 @@ impl Sctp {
                 sack.duplicates.iter_mut().for_each(|tsn| *tsn += shift);
             }
             Chunk::Shutdown { cumulative_tsn: tsn } | Chunk::Ecne(tsn) => *tsn += shift,
+            // Requests are numbered from the first TSN on. RFC 6525 section 4.1.
+            Chunk::Reconfig(parameters) => parameters.iter_mut().for_each(|parameter| match parameter {
+                Reconfig::OutgoingReset { response: serial, .. } | Reconfig::Response { serial, .. } => {
+                    *serial += shift;
+                }
+                _ => {}
+            }),
             _ => {}
         }
     }
@@ -94,6 +112,16 @@ impl Sctp {
             Chunk::ForwardTsn(forward) => forward.new_cumulative_tsn = ours(forward.new_cumulative_tsn),
             Chunk::IData(data) => data.tsn = ours(data.tsn),
             Chunk::IForwardTsn(forward) => forward.new_cumulative_tsn = ours(forward.new_cumulative_tsn),
+            Chunk::Reconfig(parameters) => parameters.iter_mut().for_each(|parameter| match parameter {
+                Reconfig::OutgoingReset { serial, last_tsn, .. } => {
+                    (*serial, *last_tsn) = (ReconfigSerial(ours(Tsn(serial.0)).0), ours(*last_tsn));
+                }
+                Reconfig::IncomingReset { serial, .. }
+                | Reconfig::TsnReset { serial }
+                | Reconfig::AddOutgoing { serial, .. }
+                | Reconfig::AddIncoming { serial, .. } => *serial = ReconfigSerial(ours(Tsn(serial.0)).0),
+                Reconfig::Response { .. } | Reconfig::Unknown { .. } => {}
+            }),
             Chunk::Init(init) | Chunk::InitAck(init) => {
                 init.initiate_tag = self.named(init.initiate_tag);
                 init.initial_tsn = init.initial_tsn - self.next_shift.or(self.shift).unwrap_or(0);
@@ -143,7 +171,8 @@ impl Sctp {
 
     fn print(&self, packet: &SctpPacket) -> String {
         let chunks: Vec<String> = packet.chunks.iter().map(|chunk| self.item(chunk).to_string()).collect();
-        format!("sctp(tag={}): {}", self.named(packet.verification_tag), chunks.join("; "))
+        let zero_checksum = if packet.zero_checksum { ", zero_checksum" } else { "" };
+        format!("sctp(tag={}{zero_checksum}): {}", self.named(packet.verification_tag), chunks.join("; "))
     }
 
     /// The tag of a packet to the peer that does not name it.
@@ -189,6 +218,7 @@ impl Protocol for Sctp {
             source_port: PEER.1,
             destination_port: LOCAL.1,
             verification_tag,
+            zero_checksum: line.zero_checksum,
             chunks: chunks.into(),
         };
         Ok(Packet::new(PEER.0, LOCAL.0, Transport::Sctp(Box::new(packet))))
@@ -203,6 +233,7 @@ impl Protocol for Sctp {
         let tag = line.tag.map_or_else(|| self.usual_tag(packet), |name| self.tag(name));
         let same = line.chunks.len() == packet.chunks.len()
             && line.chunks.iter().zip(&packet.chunks).all(|(item, chunk)| item.describes(&self.item(chunk)));
+        let same = same && line.zero_checksum == packet.zero_checksum;
         Ok((!same || tag != packet.verification_tag).then(|| self.print(packet)))
     }
 

@@ -77,7 +77,7 @@ impl Associations {
         now: Time,
         connections: &mut Vec<Connection>,
     ) -> Option<(usize, usize)> {
-        let Packet { source_port, destination_port, verification_tag, chunks } = packet;
+        let Packet { source_port, destination_port, verification_tag, chunks, .. } = packet;
         let (forth, back) = ((*source_port, *destination_port), (*destination_port, *source_port));
         if let Some(Chunk::Init(init)) = chunks.first() {
             let key = (back.0, back.1, init.initiate_tag);

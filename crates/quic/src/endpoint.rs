@@ -77,6 +77,9 @@ impl<S: Sight> Endpoint<S> {
             Command::Connect => self.open(now),
             Command::Send(message) => self.send(message),
             Command::Close => self.closing.asked = true,
+            Command::Reconfigure(what) => {
+                self.reader.tell(hol_transport::Event::Reconfigured { what, done: false })
+            }
             Command::Abort => self.abort(now),
             Command::Read(reads) => {
                 self.incoming.reads = reads;

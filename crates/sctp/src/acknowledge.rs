@@ -55,8 +55,11 @@ impl Acknowledgements {
 impl Endpoint {
     /// Octets of user data that there is room for.
     pub(crate) fn receive_window(&self) -> usize {
-        let held =
-            self.reassembly.held() + self.interleaved.held() + self.streams_in.held() + self.reader.held();
+        let held = self.reassembly.held()
+            + self.interleaved.held()
+            + self.streams_in.held()
+            + self.peer_requests.held()
+            + self.reader.held();
         (self.config.receive_buffer.0 as usize).saturating_sub(held)
     }
 

@@ -20,7 +20,11 @@ impl Endpoint {
     /// Goes on once nothing is left to deliver; true if it did.
     pub(crate) fn shutdown_if_delivered(&mut self, now: Time) -> bool {
         let closing = matches!(self.state, State::ShutdownPending | State::ShutdownReceived);
-        if !closing || !self.flight.is_empty() || !self.streams_out.is_empty() {
+        if !closing
+            || !self.flight.is_empty()
+            || !self.streams_out.is_empty()
+            || self.streams_out.is_holding()
+        {
             return false;
         }
         if self.state == State::ShutdownPending {

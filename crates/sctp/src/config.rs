@@ -85,6 +85,11 @@ pub struct Config {
     /// Of a message that is not interleaved, fair schedulers count the last fragment alone. RFC 8260 sections 3.5 and 3.6 speak of lengths
     /// of messages.
     pub fair_counts_last_fragment: bool,
+    /// Offer RE-CONFIG: streams may begin anew, and there may be more of them. RFC 6525 section 5.1.1.
+    pub reconfig: bool,
+    /// Take a checksum of zero, and send it where the peer takes it. What is below has to find errors as DTLS does: nothing else is a
+    /// method that RFC 9653 section 6 knows.
+    pub zero_checksum: bool,
     /// Offer ECN: packets may be marked instead of dropped. RFC 4960 appendix A.
     pub ecn: bool,
 

@@ -6,7 +6,8 @@ use hol_congestion::sctp::Window;
 use hol_transport::{Event, PathStatus};
 use hol_wire::Address;
 use hol_wire::sctp::{
-    Asconf, AsconfAck, AsconfSerial, Auth, Cause, Chunk, ForwardTsn, IData, IForwardTsn, Init, Parameter, Tsn,
+    Asconf, AsconfAck, AsconfSerial, Auth, Cause, Chunk, ForwardTsn, IData, IForwardTsn, Init, Parameter,
+    Reconfig, ReconfigSerial, Tsn,
 };
 
 use crate::acknowledge::Acknowledgements;
@@ -15,9 +16,11 @@ use crate::cookie::{Cookie, Peer};
 use crate::ecn::Marks;
 use crate::flight::Flight;
 use crate::interleaved::Interleaved;
+use crate::own_requests::OwnRequests;
 use crate::parameters::unrecognized;
 use crate::path::{Path, Paths, are_neighbours};
 use crate::peer_addresses::PeerAddresses;
+use crate::peer_requests::PeerRequests;
 use crate::reassembly::Reassembly;
 use crate::receive::Origin;
 use crate::state::State;
@@ -54,6 +57,10 @@ impl Endpoint {
         if self.config.partial_reliability {
             parameters.push(Parameter::ForwardTsnSupported);
         }
+        if self.config.zero_checksum {
+            // RFC 9653 section 5.1.
+            parameters.push(Parameter::ZeroChecksumAcceptable(Parameter::SCTP_OVER_DTLS));
+        }
         parameters.extend(self.extensions());
         parameters.extend(self.auth_parameters.iter().cloned());
         Init {
@@ -68,7 +75,7 @@ impl Endpoint {
 
     /// Supported Extensions, named where one has no parameter of its own. RFC 5061 section 4.2.7.
     fn extensions(&self) -> Option<Parameter> {
-        let Config { partial_reliability, auth, addip, interleaving, .. } = *self.config;
+        let Config { partial_reliability, auth, addip, interleaving, reconfig, .. } = *self.config;
         let extensions = [
             (addip, Asconf::KIND),
             (addip, AsconfAck::KIND),
@@ -77,9 +84,11 @@ impl Endpoint {
             // RFC 8260 sections 2.2.1 and 2.3.1.
             (interleaving, IData::KIND),
             (interleaving && partial_reliability, IForwardTsn::KIND),
+            // RFC 6525 section 5.1.1.
+            (reconfig, Reconfig::KIND),
         ];
         let offered = extensions.into_iter().filter_map(|(offered, kind)| offered.then_some(kind));
-        (auth || interleaving).then(|| Parameter::SupportedExtensions(offered.collect()))
+        (auth || interleaving || reconfig).then(|| Parameter::SupportedExtensions(offered.collect()))
     }
 
     fn start_t1(&mut self, now: Time) {
@@ -161,11 +170,12 @@ impl Endpoint {
             State::CookieWait | State::CookieEchoed => (self.local_tag, self.initial_tsn),
             _ => (self.secret.tag(self.rng.next_u64()), Tsn(self.secret.number(self.rng.next_u64()) as u32)),
         };
+        let zero_checksum = self.config.zero_checksum && peer.zero_checksum;
         let cookie = Cookie { local_tag, initial_tsn, created: now, tie_tags, peer_port: origin.port, peer };
         let mut answer = self.own_init(local_tag, initial_tsn);
         answer.parameters.push(Parameter::StateCookie(cookie.seal(&self.secret)));
         self.report_unrecognized(&mut answer, &init.parameters);
-        self.answer(origin, init.initiate_tag, Chunk::InitAck(Box::new(answer)));
+        self.answer_with(origin, init.initiate_tag, zero_checksum, Chunk::InitAck(Box::new(answer)));
     }
 
     /// Gives unknown parameters back, as many as there is room for. Section 3.2.2.
@@ -306,6 +316,10 @@ impl Endpoint {
         let own = Offer::read(&self.auth_parameters).ok().flatten();
         self.authentication = own.zip(peer.offer.as_ref()).map(|(own, peer)| Authentication::new(&own, peer));
         self.addip = self.config.addip && peer.addip && self.authentication.is_some();
+        self.zero_checksum = self.config.zero_checksum && peer.zero_checksum;
+        self.reconfig = self.config.reconfig && peer.reconfig;
+        self.own_requests = OwnRequests::new(ReconfigSerial(self.initial_tsn.0));
+        self.peer_requests = PeerRequests::new(ReconfigSerial(peer.initial_tsn.0));
         self.own_addresses.begin(AsconfSerial(self.initial_tsn.0));
         self.peer_addresses = PeerAddresses::new(AsconfSerial(peer.initial_tsn.0));
         let streams = self.config.streams.min(peer.inbound_streams);

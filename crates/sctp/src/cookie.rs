@@ -5,7 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use bytes::Bytes;
 use hol_base::Time;
 use hol_wire::Address;
-use hol_wire::sctp::{Asconf, AsconfAck, Cause, ForwardTsn, IData, IForwardTsn, Init, Parameter, Tsn};
+use hol_wire::sctp::{
+    Asconf, AsconfAck, Cause, ForwardTsn, IData, IForwardTsn, Init, Parameter, Reconfig, Tsn,
+};
 use smallvec::SmallVec;
 
 use crate::authentication::{Hash, Offer};
@@ -30,6 +32,10 @@ pub(crate) struct Peer {
     pub(crate) i_forward_tsn: bool,
     /// It speaks ECN. RFC 4960 appendix A.
     pub(crate) ecn: bool,
+    /// It takes a checksum of zero over DTLS. RFC 9653 section 5.1.
+    pub(crate) zero_checksum: bool,
+    /// It lists RE-CONFIG among its extensions. RFC 6525 section 5.1.1.
+    pub(crate) reconfig: bool,
     /// It lists ASCONF and ASCONF-ACK among its extensions. RFC 5061 section 4.2.7.
     pub(crate) addip: bool,
     /// What it says of authentication. RFC 4895 section 6.1.
@@ -73,6 +79,8 @@ impl Peer {
             i_data: lists(&[IData::KIND]),
             i_forward_tsn: lists(&[IForwardTsn::KIND]),
             ecn: parameters.contains(&Parameter::EcnCapable),
+            zero_checksum: parameters.contains(&Parameter::ZeroChecksumAcceptable(Parameter::SCTP_OVER_DTLS)),
+            reconfig: lists(&[Reconfig::KIND]),
             addip: lists(&[Asconf::KIND, AsconfAck::KIND]),
             offer: Offer::read(parameters)?,
             addresses: addresses(parameters, source)?,
@@ -114,9 +122,9 @@ impl Cookie {
         let mut words = vec![*local_tag, initial_tsn.0];
         words.extend([(created.as_nanos() >> 32) as u32, created.as_nanos() as u32, tie_tags.0, tie_tags.1]);
         let are_ipv6 = peer.addresses[0].is_ipv6();
-        let own = [are_ipv6, peer.i_data, peer.i_forward_tsn, peer.ecn, peer.offer.is_some(), peer.addip];
-        let flags = own.iter().chain([&peer.forward_tsn]);
-        words.push(flags.fold(u32::from(*peer_port), |word, flag| word << 1 | u32::from(*flag)));
+        let own = [are_ipv6, peer.zero_checksum, peer.reconfig, peer.i_data, peer.i_forward_tsn, peer.ecn];
+        let flags = own.into_iter().chain([peer.offer.is_some(), peer.addip, peer.forward_tsn]);
+        words.push(flags.fold(u32::from(*peer_port), |word, flag| word << 1 | u32::from(flag)));
         words.extend([peer.tag, peer.initial_tsn.0, peer.a_rwnd, streams]);
         words.extend(peer.offer.iter().flat_map(Offer::to_words));
         words.extend(peer.addresses.iter().flat_map(|address| words_of(*address)));
@@ -141,8 +149,10 @@ impl Cookie {
             initial_tsn: Tsn(words[1]),
             created: Time::from_nanos(u64::from(words[2]) << 32 | u64::from(words[3])),
             tie_tags: (words[4], words[5]),
-            peer_port: (words[6] >> 7) as u16,
+            peer_port: (words[6] >> 9) as u16,
             peer: Peer {
+                zero_checksum: words[6] & 0b1000_0000 != 0,
+                reconfig: words[6] & 0b100_0000 != 0,
                 ecn: words[6] & 0b1000 != 0,
                 i_data: words[6] & 0b10_0000 != 0,
                 i_forward_tsn: words[6] & 0b1_0000 != 0,
@@ -154,7 +164,7 @@ impl Cookie {
                 a_rwnd: words[9],
                 outbound_streams: (words[10] >> 16) as u16,
                 inbound_streams: words[10] as u16,
-                addresses: addresses_in(addresses, words[6] & 0b100_0000 != 0),
+                addresses: addresses_in(addresses, words[6] & 0b1_0000_0000 != 0),
             },
         })
     }
@@ -223,13 +233,21 @@ mod tests {
                 i_data: true,
                 i_forward_tsn: false,
                 ecn: true,
+                zero_checksum: true,
+                reconfig: false,
                 addip: false,
                 offer: None,
                 addresses: SmallVec::from_slice(&[hol_wire::ipv4(10, 0, 0, 1), hol_wire::ipv4(10, 1, 0, 1)]),
             },
         };
         let offer = Offer { key_vector: Bytes::from_static(b"a vector."), hash: Hash::Sha256 };
-        let offering = Peer { addip: true, i_forward_tsn: true, offer: Some(offer), ..cookie.peer.clone() };
+        let offering = Peer {
+            addip: true,
+            reconfig: true,
+            i_forward_tsn: true,
+            offer: Some(offer),
+            ..cookie.peer.clone()
+        };
         for peer in [cookie.peer.clone(), offering] {
             let cookie = Cookie { peer, ..cookie.clone() };
             assert_eq!(Cookie::open(&cookie.seal(&secret), &secret), Some(cookie));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hol_base::{Rng, Time};
 use hol_transport::{Command, Event, Input, Message, Output, PathState, Reader, Statistics};
-use hol_wire::sctp::{AsconfSerial, Cause, Chunk, Data, IData, Parameter, Tsn};
+use hol_wire::sctp::{AsconfSerial, Cause, Chunk, Data, IData, Parameter, ReconfigSerial, Tsn};
 use hol_wire::{Address, Packet, ip_header};
 use smallvec::smallvec;
 
@@ -18,8 +18,10 @@ use crate::ecn::Marks;
 use crate::flight::Flight;
 use crate::interleaved::Interleaved;
 use crate::own_addresses::OwnAddresses;
+use crate::own_requests::OwnRequests;
 use crate::path::{Path, Paths};
 use crate::peer_addresses::PeerAddresses;
+use crate::peer_requests::PeerRequests;
 use crate::reassembly::Reassembly;
 use crate::secret::Secret;
 use crate::state::State;
@@ -83,6 +85,13 @@ pub struct Endpoint {
     pub(crate) addip: bool,
     pub(crate) own_addresses: OwnAddresses,
     pub(crate) peer_addresses: PeerAddresses,
+
+    /// The peer takes a checksum of zero, and so do we. RFC 9653.
+    pub(crate) zero_checksum: bool,
+    /// The peer understands RE-CONFIG, and so do we.
+    pub(crate) reconfig: bool,
+    pub(crate) own_requests: OwnRequests,
+    pub(crate) peer_requests: PeerRequests,
 
     pub(crate) tsn_map: TsnMap,
     pub(crate) reassembly: Reassembly,
@@ -167,6 +176,10 @@ impl Endpoint {
             addip: false,
             own_addresses: OwnAddresses::new(AsconfSerial(0)),
             peer_addresses: PeerAddresses::new(AsconfSerial(0)),
+            zero_checksum: false,
+            reconfig: false,
+            own_requests: OwnRequests::new(ReconfigSerial(0)),
+            peer_requests: PeerRequests::new(ReconfigSerial(0)),
             tsn_map: TsnMap::new(Tsn(0)),
             reassembly: Reassembly::default(),
             interleaved: Interleaved::default(),
@@ -241,6 +254,7 @@ impl Endpoint {
         match command {
             Command::Connect => self.send_init(now),
             Command::Send(message) => self.on_send(now, message),
+            Command::Reconfigure(what) => self.ask_to_reconfigure(now, what),
             Command::Close => self.close(),
             Command::Read(reads) => self.reader.set_reading(reads),
             Command::Abort => {
@@ -294,6 +308,8 @@ impl Endpoint {
             source_port: self.local_port,
             destination_port: self.peer_port,
             verification_tag,
+            // RFC 9653 section 5.2, restriction 1a.
+            zero_checksum: self.zero_checksum && !matches!(chunk, Chunk::Init(_)),
             chunks: smallvec![chunk],
         };
         self.transmit_packet(source, destination, packet);

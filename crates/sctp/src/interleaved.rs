@@ -110,14 +110,23 @@ impl Interleaved {
             && let Some(first) = channel.messages.pop_front()
         {
             self.held -= first.held();
-            if first.is_complete() {
-                deliver(first.whole(stream, unordered));
-            } else if let Some(part) = first.part {
-                deliver(Delivery::Aborted(part.len()));
-            }
+            first.pass_over(stream, unordered, deliver);
         }
         channel.next = mid.next();
         channel.deliver_complete(stream, unordered, &mut self.held, deliver);
+    }
+}
+
+impl Interleaved {
+    /// A stream begins anew, as all that was sent on it has come or been given up. RFC 6525 section 5.2.2 E3; RFC 8260 section 2.1: with
+    /// both its numberings.
+    pub(crate) fn reset(&mut self, stream: u16, deliver: &mut impl FnMut(Delivery)) {
+        for unordered in [false, true] {
+            for message in self.channels.remove(&(stream, unordered)).unwrap_or_default().messages {
+                self.held -= message.held();
+                message.pass_over(stream, unordered, deliver);
+            }
+        }
     }
 }
 
@@ -237,6 +246,15 @@ impl Incoming {
         }
         if data.flags.contains(DataFlags::BEGIN) {
             self.ppid = data.ppid;
+        }
+    }
+
+    /// Nothing more of it will come.
+    fn pass_over(self, stream: u16, unordered: bool, deliver: &mut impl FnMut(Delivery)) {
+        if self.is_complete() {
+            deliver(self.whole(stream, unordered));
+        } else if let Some(part) = self.part {
+            deliver(Delivery::Aborted(part.len()));
         }
     }
 

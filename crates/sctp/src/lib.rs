@@ -1,7 +1,9 @@
-//! A sans-IO SCTP endpoint. RFC 9260, RFC 3758, RFC 4895, RFC 5061, RFC 7053, RFC 7496, RFC 7829, RFC 8260.
+//! A sans-IO SCTP endpoint. RFC 9260, RFC 3758, RFC 4895, RFC 5061, RFC 6525, RFC 7053, RFC 7496, RFC 7829, RFC 8260,
+//! RFC 9653.
 //!
 //! One idea a file. `endpoint` takes inputs and gives outputs; `connect` and `close` are the handshakes;
-//! `receive`, `send` and `recover` move data; `own_addresses` and `peer_addresses` let a host move. Those files add methods to [`Endpoint`]; the others are small
+//! `receive`, `send` and `recover` move data; `own_addresses` and `peer_addresses` let a host move, `own_requests` and `peer_requests`
+//! let streams begin anew. Those files add methods to [`Endpoint`]; the others are small
 //! machines of their own: `flight` and `streams_out`, with `queues` and `turn` where a scheduler chooses, at the sender; `tsn_map`,
 //! `reassembly` and `streams_in`, or `interleaved` instead of both, at the receiver.
 
@@ -22,10 +24,12 @@ mod interleaved;
 mod multipath;
 mod out_of_the_blue;
 mod own_addresses;
+mod own_requests;
 mod parameters;
 mod partial;
 mod path;
 mod peer_addresses;
+mod peer_requests;
 mod queues;
 mod reassembly;
 mod receive;

@@ -27,10 +27,23 @@ impl Endpoint {
 
     /// Sends one chunk back to where a packet came from.
     pub(crate) fn answer(&mut self, origin: Origin, verification_tag: u32, chunk: Chunk) {
+        // RFC 9653 section 5.2, restriction 1b.
+        self.answer_with(origin, verification_tag, false, chunk);
+    }
+
+    /// The same with a checksum of zero, if the peer takes that.
+    pub(crate) fn answer_with(
+        &mut self,
+        origin: Origin,
+        verification_tag: u32,
+        zero_checksum: bool,
+        chunk: Chunk,
+    ) {
         let packet = sctp::Packet {
             source_port: self.local_port,
             destination_port: origin.port,
             verification_tag,
+            zero_checksum,
             chunks: smallvec![chunk],
         };
         self.transmit_packet(origin.destination, origin.source, packet);
@@ -65,6 +78,7 @@ pub fn answer_to_stray(packet: &sctp::Packet) -> Option<sctp::Packet> {
         source_port: packet.destination_port,
         destination_port: packet.source_port,
         verification_tag,
+        zero_checksum: false,
         chunks: smallvec![chunk],
     })
 }

@@ -46,6 +46,14 @@ impl Queues {
         self.interleaves = interleaves;
     }
 
+    /// There are so many streams now.
+    pub(crate) fn serve(&mut self, streams: usize) {
+        if streams > self.streams.len() {
+            self.streams.resize_with(streams, VecDeque::new);
+            self.turn.serve(streams);
+        }
+    }
+
     fn has_some(&self, stream: u16) -> bool {
         self.streams.get(usize::from(stream)).is_some_and(|queue| !queue.is_empty())
     }

@@ -62,6 +62,10 @@ impl Endpoint {
         else {
             return;
         };
+        if sctp.zero_checksum && !self.config.zero_checksum {
+            // RFC 9653 section 5.3: it is wrong unless we have said that it is not.
+            return;
+        }
         let known_port = self.peer_port == 0 || self.peer_port == sctp.source_port;
         if sctp.destination_port != self.local_port || !known_port {
             return;
@@ -138,6 +142,11 @@ impl Endpoint {
                     vouched = true;
                     true
                 }
+                Chunk::Reconfig(_) if !self.reconfig => self.on_foreign_chunk(&chunk),
+                Chunk::Reconfig(parameters) => {
+                    self.on_reconfig(now, &parameters);
+                    true
+                }
                 Chunk::Asconf(_) | Chunk::AsconfAck(_) => self.on_address_chunk(now, origin, chunk, vouched),
                 chunk => {
                     self.on_control_chunk(now, origin, path, alone, chunk);
@@ -147,6 +156,9 @@ impl Endpoint {
             if !goes_on {
                 break;
             }
+        }
+        if self.peer_requests.is_deferring() {
+            self.finish_deferred_reset(now, &mut seen);
         }
         if !self.ended {
             seen.gap_closed = had_gap && !self.tsn_map.has_gap();
@@ -210,6 +222,7 @@ impl Endpoint {
             | Chunk::Auth(_)
             | Chunk::Asconf(_)
             | Chunk::AsconfAck(_)
+            | Chunk::Reconfig(_)
             | Chunk::Unknown { .. } => {
                 unreachable!("{chunk:?} has a handler of its own")
             }
@@ -268,6 +281,9 @@ impl Endpoint {
         }
         let arrives = Arrives::new(data.tsn, data.flags, data.stream, data.payload.len());
         match self.admit_data(now, path, arrives, seen) {
+            Admission::Deliver if self.peer_requests.defers(data.stream, data.tsn) => {
+                self.peer_requests.hold(Chunk::Data(data));
+            }
             Admission::Deliver => self.deliver(now, data),
             Admission::PassOver => {}
             Admission::Stop => return false,
@@ -283,10 +299,10 @@ impl Endpoint {
         }
         let arrives = Arrives::new(data.tsn, data.flags, data.stream, data.payload.len());
         match self.admit_data(now, path, arrives, seen) {
-            Admission::Deliver => {
-                let Self { interleaved, reader, .. } = self;
-                interleaved.push(now, data, &mut |delivery| take(reader, now, delivery));
+            Admission::Deliver if self.peer_requests.defers(data.stream, data.tsn) => {
+                self.peer_requests.hold(Chunk::IData(Box::new(data)));
             }
+            Admission::Deliver => self.deliver_interleaved(now, data),
             Admission::PassOver => {}
             Admission::Stop => return false,
         }
@@ -360,7 +376,12 @@ impl Endpoint {
         room > 0 && length <= room + self.largest_fragment()
     }
 
-    fn deliver(&mut self, now: Time, data: Data) {
+    pub(crate) fn deliver_interleaved(&mut self, now: Time, data: IData) {
+        let Self { interleaved, reader, .. } = self;
+        interleaved.push(now, data, &mut |delivery| take(reader, now, delivery));
+    }
+
+    pub(crate) fn deliver(&mut self, now: Time, data: Data) {
         let Self { reassembly, streams_in, reader, .. } = self;
         let part = reassembly.push(now, data, |ssn, message| {
             streams_in.push(ssn, message, |message| reader.receive(now, message));

@@ -62,10 +62,18 @@ impl Bundle {
     }
 }
 
+/// RFC 9653 section 5.2, restrictions 2 and 3.
+const fn needs_checksum(chunk: &Chunk) -> bool {
+    matches!(chunk, Chunk::CookieEcho(_) | Chunk::Asconf(_))
+}
+
 impl Endpoint {
     /// Sends what may be sent. After a timeout, retransmissions take one packet only. Section 6.3.3 E3.
     pub(crate) fn flush(&mut self, now: Time, timeout: bool) {
         self.send_what_is_due(now, timeout);
+        if !self.own_requests.is_idle() && self.go_on_reconfiguring(now) {
+            self.send_what_is_due(now, timeout);
+        }
         if self.shutdown_if_delivered(now) {
             self.send_what_is_due(now, timeout);
         }
@@ -401,6 +409,7 @@ impl Endpoint {
                 source_port: self.local_port,
                 destination_port: self.peer_port,
                 verification_tag: self.peer_tag,
+                zero_checksum: self.zero_checksum && !bundle.chunks.iter().any(needs_checksum),
                 chunks: std::mem::take(&mut bundle.chunks),
             };
             self.transmit_packet(source, destination, packet);

@@ -25,6 +25,25 @@ impl StreamsIn {
         Self { streams: vec![Stream::default(); usize::from(streams)], held: 0 }
     }
 
+    pub(crate) fn count(&self) -> u16 {
+        self.streams.len() as u16
+    }
+
+    /// So many more streams. RFC 6525 section 5.2.5.
+    pub(crate) fn add(&mut self, more: u16) {
+        let count = self.streams.len() + usize::from(more);
+        self.streams.resize(count, Stream::default());
+    }
+
+    /// A stream begins anew; what waits for messages that cannot come any more goes to `deliver`. RFC 6525 section 5.2.2 E3.
+    pub(crate) fn reset(&mut self, stream: u16, mut deliver: impl FnMut(Received)) {
+        let Some(stream) = self.streams.get_mut(usize::from(stream)) else { return };
+        while !stream.waiting.is_empty() {
+            stream.release(&mut self.held, &mut deliver);
+        }
+        stream.next = Ssn(0);
+    }
+
     pub(crate) fn serves(&self, stream: u16) -> bool {
         usize::from(stream) < self.streams.len()
     }

@@ -41,6 +41,14 @@ struct Numbers {
     fsn: u32,
 }
 
+/// Fragments of messages that were handed over after their stream was to be reset. RFC 6525 section 5.1.2 A1.
+#[derive(Debug)]
+struct Hold {
+    /// All of them if it is empty.
+    streams: Vec<u16>,
+    fragments: VecDeque<Unsent>,
+}
+
 /// Messages that wait.
 #[derive(Debug)]
 pub(crate) struct StreamsOut {
@@ -49,6 +57,8 @@ pub(crate) struct StreamsOut {
     /// Instead of that, by stream, where a scheduler chooses.
     queues: Option<Box<Queues>>,
     numbers: Vec<Numbers>,
+    /// What waits until its streams have been reset, the earliest reset first.
+    holds: VecDeque<Hold>,
     /// Octets of a chunk before its user data.
     header: usize,
     /// Octets of the chunks that wait, headers included.
@@ -62,6 +72,7 @@ impl StreamsOut {
         Self {
             queue: VecDeque::new(),
             queues: Queues::new(config, streams),
+            holds: VecDeque::new(),
             numbers: vec![Numbers::default(); streams],
             header: Data::HEADER,
             queued: 0,
@@ -102,8 +113,8 @@ impl StreamsOut {
             queue.into_iter().partition(|unsent| unsent.stream < first);
         self.queue = kept;
         dropped.extend(self.queues.iter_mut().flat_map(|queues| queues.drain_from(first)));
-        let waiting = self.queue.iter().chain(self.queues.iter().flat_map(|queues| queues.iter()));
-        self.queued = waiting.map(|unsent| self.header + unsent.payload.len()).sum();
+        dropped.extend(self.holds.drain(..).flat_map(|hold| hold.fragments));
+        self.queued = self.unsent().map(|unsent| self.header + unsent.payload.len()).sum();
         dropped.iter().for_each(|unsent| self.buffer.release(unsent.payload.len()));
         dropped
             .iter()
@@ -123,12 +134,66 @@ impl StreamsOut {
             let end = if rest.is_empty() { DataFlags::END } else { DataFlags::default() };
             self.buffer.charge(fragment.len());
             let unsent = Unsent { flags: flags | end, stream, ppid, payload: fragment, limit, can_delay };
-            self.queued += self.header + unsent.payload.len();
-            match &mut self.queues {
-                None => self.queue.push_back(unsent),
-                Some(queues) => queues.push(unsent),
+            match self.hold_of(stream) {
+                Some(hold) => hold.fragments.push_back(unsent),
+                None => self.enqueue(unsent),
             }
             flags = DataFlags(flags.0 & !DataFlags::BEGIN.0);
+        }
+    }
+
+    fn enqueue(&mut self, unsent: Unsent) {
+        self.queued += self.header + unsent.payload.len();
+        match &mut self.queues {
+            None => self.queue.push_back(unsent),
+            Some(queues) => queues.push(unsent),
+        }
+    }
+
+    /// The last reset of a stream, if it waits for one.
+    fn hold_of(&mut self, stream: u16) -> Option<&mut Hold> {
+        self.holds.iter_mut().rev().find(|hold| covers(&hold.streams, stream))
+    }
+
+    /// What comes for these streams from now on waits.
+    pub(crate) fn hold(&mut self, streams: Vec<u16>) {
+        self.holds.push_back(Hold { streams, fragments: VecDeque::new() });
+    }
+
+    /// The earliest of those resets is done, or will not be.
+    pub(crate) fn release(&mut self) {
+        let fragments = self.holds.pop_front().map(|hold| hold.fragments).unwrap_or_default();
+        fragments.into_iter().for_each(|unsent| self.enqueue(unsent));
+    }
+
+    pub(crate) fn is_holding(&self) -> bool {
+        !self.holds.is_empty()
+    }
+
+    /// Something waits for one of these streams that was handed over before they were to be reset.
+    pub(crate) fn has_unsent_of(&self, streams: &[u16]) -> bool {
+        self.unsent().any(|unsent| covers(streams, unsent.stream))
+    }
+
+    fn unsent(&self) -> impl Iterator<Item = &Unsent> {
+        self.queue.iter().chain(self.queues.iter().flat_map(|queues| queues.iter()))
+    }
+
+    /// Streams begin anew. RFC 6525 section 5.2.7 H4; RFC 8260 section 2.1: with all their numbers.
+    pub(crate) fn reset(&mut self, streams: &[u16]) {
+        for (stream, numbers) in self.numbers.iter_mut().enumerate() {
+            if covers(streams, stream as u16) {
+                *numbers = Numbers::default();
+            }
+        }
+    }
+
+    /// So many more streams. RFC 6525 section 5.2.7 H6.
+    pub(crate) fn add(&mut self, more: u16) {
+        let count = self.numbers.len() + usize::from(more);
+        self.numbers.resize(count, Numbers::default());
+        if let Some(queues) = &mut self.queues {
+            queues.serve(count);
         }
     }
 
@@ -226,6 +291,11 @@ impl StreamsOut {
             }
         }
     }
+}
+
+/// Whether a request is about a stream: one that lists none is about all of them. RFC 6525 sections 4.1 and 4.2.
+fn covers(streams: &[u16], stream: u16) -> bool {
+    streams.is_empty() || streams.contains(&stream)
 }
 
 impl Unsent {

@@ -15,6 +15,8 @@ pub(crate) struct Timers {
     pub(crate) t5_shutdown_guard: Option<Time>,
     /// T-4: an ASCONF waits for its acknowledgement. RFC 5061 section 5.1.
     pub(crate) t4: Option<Time>,
+    /// The Re-configuration Timer. RFC 6525 section 5.1.1.
+    pub(crate) reconfig: Option<Time>,
     /// The delay of a SACK.
     pub(crate) sack: Option<Time>,
     /// The next length of T1.
@@ -30,6 +32,7 @@ impl Timers {
             t2_shutdown: None,
             t5_shutdown_guard: None,
             t4: None,
+            reconfig: None,
             sack: None,
             t1_delay,
             t1_expiries: 0,
@@ -37,7 +40,8 @@ impl Timers {
     }
 
     fn deadline(&self) -> Option<Time> {
-        Time::earliest([self.t1, self.t2_shutdown, self.t5_shutdown_guard, self.t4, self.sack])
+        let Self { t1, t2_shutdown, t5_shutdown_guard, t4, reconfig, sack, .. } = *self;
+        Time::earliest([t1, t2_shutdown, t5_shutdown_guard, t4, reconfig, sack])
     }
 }
 
@@ -64,6 +68,9 @@ impl Endpoint {
         }
         if expire(&mut self.timers.t4, now) {
             self.on_t4_expired(now);
+        }
+        if expire(&mut self.timers.reconfig, now) {
+            self.on_reconfig_expired(now);
         }
         if expire(&mut self.timers.sack, now) {
             self.queue_sack();

@@ -35,6 +35,13 @@ impl Turn {
         }
     }
 
+    /// There are so many streams now.
+    pub(crate) fn serve(&mut self, streams: usize) {
+        if let Self::Fair { served, .. } = self {
+            served.resize(streams, 0);
+        }
+    }
+
     /// Whose turn it is.
     pub(crate) fn next(&self) -> Option<u16> {
         match self {

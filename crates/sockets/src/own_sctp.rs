@@ -170,7 +170,7 @@ impl Association {
                 Event::Failed { reason } => return Err(Fault::Protocol(reason)),
                 Event::Path { address, status } => take(Heard::Path(address, status)),
                 // Nobody hears of what is given up, in any protocol of this world.
-                Event::Abandoned { .. } => {}
+                Event::Abandoned { .. } | Event::Reconfigured { .. } => {}
             }
         }
         Ok(())

@@ -185,7 +185,7 @@ impl Connection {
                 Event::Closed => take(Heard::Closed),
                 Event::Failed { reason } => return Err(Fault::Protocol(reason)),
                 // Nobody hears of what is given up, in any protocol of this world.
-                Event::Abandoned { .. } | Event::Path { .. } => {}
+                Event::Abandoned { .. } | Event::Path { .. } | Event::Reconfigured { .. } => {}
             }
         }
         Ok(())

@@ -160,6 +160,8 @@ const SCTP: &[(&str, Means)] = &[
     ("partial_reliability", Socket),
     // SCTP_INTERLEAVING_SUPPORTED asks for it, and the namespace has to allow it; since 4.16.
     ("interleaving", NewSysctl("net/sctp/intl_enable", flag)),
+    ("reconfig", Fixed("workloads ask for no re-configuration; remove it or use the model world")),
+    ("zero_checksum", Fixed("Linux has no RFC 9653, and nothing below it that finds errors as DTLS does; remove it")),
     ("scheduler", Socket),
     ("stream_values", Socket),
     ("fair_counts_last_fragment", Fixed(BUILT_IN)),
@@ -183,8 +185,13 @@ const SCTP: &[(&str, Means)] = &[
 ];
 
 /// Behaviours of what this program speaks itself: it has all of them but those of what is under it.
-const OWN: &[(&str, Means)] =
-    &[("wakeup", Fixed("the kernel wakes a program when it does; remove it or use the model world"))];
+const OWN: &[(&str, Means)] = &[
+    ("wakeup", Fixed("the kernel wakes a program when it does; remove it or use the model world")),
+    (
+        "zero_checksum",
+        Fixed("RFC 9653 wants DTLS below SCTP, and here is UDP; remove it or use the model world"),
+    ),
+];
 
 const UDP: &[(&str, Means)] = &[
     ("sip", Fixed(APPLICATION)),

@@ -165,6 +165,7 @@ impl Endpoint {
             Command::Connect => self.open(now),
             Command::Send(message) => self.write(now, message.payload),
             Command::Close => self.close(now),
+            Command::Reconfigure(what) => self.reader.tell(Event::Reconfigured { what, done: false }),
             Command::Abort => self.abort(now),
             Command::Read(reads) => self.reader.set_reading(reads),
         }

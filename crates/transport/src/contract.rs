@@ -47,11 +47,26 @@ pub enum Command {
     Send(Message),
     /// Deliver what is queued, then close.
     Close,
+    /// Have streams begin anew, or more of them. SCTP alone, and where the peer agrees to it: [`Event::Reconfigured`] tells. RFC 6525.
+    Reconfigure(Reconfiguration),
     /// Close at once and tell the peer.
     Abort,
     /// Whether the application reads, as it does in the beginning. While it does not, what arrives takes room of the window;
     /// datagrams have none.
     Read(bool),
+}
+
+/// What is to become of streams. RFC 6525. A list of none is a list of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reconfiguration {
+    /// What is sent on these streams begins anew, behind all that was handed over before.
+    ResetOutgoing(Vec<u16>),
+    /// The peer's streams begin anew: asked for, or behind all that was received before.
+    ResetIncoming(Vec<u16>),
+    /// So many streams more to send on.
+    AddOutgoing(u16),
+    /// So many streams more for the peer to send on.
+    AddIncoming(u16),
 }
 
 /// What the application sends.
@@ -112,6 +127,13 @@ pub enum Event {
         address: Address,
         /// Its new state.
         status: PathStatus,
+    },
+    /// Streams have begun anew or become more, whichever end wanted it; or it was asked for and will not be.
+    Reconfigured {
+        /// What was asked for.
+        what: Reconfiguration,
+        /// It is done.
+        done: bool,
     },
     /// The peer sends no more.
     PeerClosed,

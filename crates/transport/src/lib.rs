@@ -10,8 +10,8 @@ mod framing;
 mod reader;
 
 pub use contract::{
-    Command, Endpoint, Event, Input, Message, Output, Passage, PathState, PathStatus, Received, Reliability,
-    Statistics, drain,
+    Command, Endpoint, Event, Input, Message, Output, Passage, PathState, PathStatus, Received,
+    Reconfiguration, Reliability, Statistics, drain,
 };
 pub use framing::{Framed, Framer, FramingError};
 pub use reader::Reader;

@@ -77,6 +77,7 @@ impl Endpoint {
             }
             // Nothing would hold the sender back.
             Command::Read(_) => {}
+            Command::Reconfigure(what) => self.tell(Event::Reconfigured { what, done: false }),
             Command::Abort => {
                 self.open.clear();
                 self.timers.clear();

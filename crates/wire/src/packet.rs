@@ -240,6 +240,7 @@ mod tests {
             source_port: 40000,
             destination_port: 7626,
             verification_tag: 1,
+            zero_checksum: false,
             chunks: smallvec![sctp::Chunk::CookieAck],
         };
         let (source, destination) = (crate::ipv4(10, 0, 0, 1), crate::ipv4(10, 0, 0, 2));

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hol_wire::Stamp;
 use hol_wire::sctp::{
     Cause, Chunk, Data, DataFlags, ForwardTsn, Fsn, GapAckBlock, IData, IForwardTsn, Init, Mid, Parameter,
-    Sack, Skipped, Ssn, Tsn,
+    Reconfig, ReconfigResult, ReconfigSerial, Sack, Skipped, Ssn, Tsn,
 };
 
 use super::item::{Item, integer};
@@ -47,6 +47,7 @@ pub(super) fn read(item: &Item, seen: &Seen) -> Result<Chunk, String> {
         "FORWARD_TSN" => Chunk::ForwardTsn(Box::new(forward_tsn(item)?)),
         "I_DATA" => Chunk::IData(Box::new(i_data(item)?)),
         "I_FORWARD_TSN" => Chunk::IForwardTsn(Box::new(i_forward_tsn(item)?)),
+        "RECONFIG" => Chunk::Reconfig(item.items.iter().map(reconfig).collect::<Result<_, _>>()?),
         "CHUNK" => Chunk::Unknown {
             kind: item.count("type")?,
             flags: item.count_or("flgs", 0)?,
@@ -135,6 +136,7 @@ fn parameter(item: &Item) -> Result<Parameter, String> {
         }
         "SUPPORTED_ADDRESS_TYPES" => Parameter::SupportedAddressTypes(vec![5, 6]),
         "ECN_CAPABLE" => Parameter::EcnCapable,
+        "ZERO_CHECKSUM_ACCEPTABLE" => Parameter::ZeroChecksumAcceptable(item.count("edmid")?),
         "FORWARD_TSN_SUPPORTED" => Parameter::ForwardTsnSupported,
         "SUPPORTED_EXTENSIONS" => {
             let kinds = octets(item, "types", 4)?;
@@ -200,6 +202,72 @@ fn i_forward_tsn(item: &Item) -> Result<IForwardTsn, String> {
     })
 }
 
+/// RFC 6525 section 4.
+fn reconfig(item: &Item) -> Result<Reconfig, String> {
+    let serial = |key: &str| item.count(key).map(ReconfigSerial);
+    let streams = || {
+        let stream = |text: &str| integer(text).and_then(|stream| u16::try_from(stream).ok());
+        let streams: Option<Vec<u16>> = item.list("sids").into_iter().map(stream).collect();
+        streams.ok_or_else(|| format!("sids of {} is no list of streams; write [0,1]", item.name))
+    };
+    Ok(match item.name.as_str() {
+        "OUTGOING_SSN_RESET" => Reconfig::OutgoingReset {
+            serial: serial("req_sn")?,
+            response: serial("resp_sn")?,
+            last_tsn: Tsn(item.count("last_tsn")?),
+            streams: streams()?,
+        },
+        "INCOMING_SSN_RESET" => Reconfig::IncomingReset { serial: serial("req_sn")?, streams: streams()? },
+        "SSN_TSN_RESET" => Reconfig::TsnReset { serial: serial("req_sn")? },
+        "RECONFIG_RESPONSE" => Reconfig::Response {
+            serial: serial("resp_sn")?,
+            result: ReconfigResult(item.count("result")?),
+            next_tsns: None,
+        },
+        "ADD_OUTGOING_STREAMS" => {
+            Reconfig::AddOutgoing { serial: serial("req_sn")?, streams: item.count("streams")? }
+        }
+        "ADD_INCOMING_STREAMS" => {
+            Reconfig::AddIncoming { serial: serial("req_sn")?, streams: item.count("streams")? }
+        }
+        "PARAMETER" => Reconfig::Unknown {
+            kind: item.count("type")?,
+            value: octets(item, "value", 4)?.unwrap_or_default(),
+        },
+        other => {
+            return Err(format!(
+                "{other} is no request; there are OUTGOING_SSN_RESET, INCOMING_SSN_RESET, SSN_TSN_RESET, \
+             RECONFIG_RESPONSE, ADD_OUTGOING_STREAMS, ADD_INCOMING_STREAMS and PARAMETER"
+            ));
+        }
+    })
+}
+
+fn show_reconfig(parameter: &Reconfig) -> Item {
+    let sids = |streams: &[u16]| list(streams.iter().map(u16::to_string));
+    match parameter {
+        Reconfig::OutgoingReset { serial, response, last_tsn, streams } => Item::new("OUTGOING_SSN_RESET")
+            .with("req_sn", &serial.0)
+            .with("resp_sn", &response.0)
+            .with("last_tsn", &last_tsn.0)
+            .with("sids", &sids(streams)),
+        Reconfig::IncomingReset { serial, streams } => {
+            Item::new("INCOMING_SSN_RESET").with("req_sn", &serial.0).with("sids", &sids(streams))
+        }
+        Reconfig::TsnReset { serial } => Item::new("SSN_TSN_RESET").with("req_sn", &serial.0),
+        Reconfig::Response { serial, result, .. } => {
+            Item::new("RECONFIG_RESPONSE").with("resp_sn", &serial.0).with("result", &result.0)
+        }
+        Reconfig::AddOutgoing { serial, streams } => {
+            Item::new("ADD_OUTGOING_STREAMS").with("req_sn", &serial.0).with("streams", streams)
+        }
+        Reconfig::AddIncoming { serial, streams } => {
+            Item::new("ADD_INCOMING_STREAMS").with("req_sn", &serial.0).with("streams", streams)
+        }
+        Reconfig::Unknown { kind, .. } => Item::new("PARAMETER").with("type", kind),
+    }
+}
+
 fn heartbeat_info(item: &Item, seen: &Seen) -> Result<Bytes, String> {
     let info = item.items.first().map(|info| octets(info, "val", 4)).transpose()?.flatten();
     Ok(info.unwrap_or(seen.heartbeat.clone()))
@@ -254,6 +322,9 @@ pub(super) fn show(chunk: &Chunk) -> Item {
         Chunk::ForwardTsn(forward) => {
             let ids = forward.skipped.iter().map(|(stream, ssn)| format!("{{{stream},{}}}", ssn.0));
             Item::new("FORWARD_TSN").with("cum_tsn", &forward.new_cumulative_tsn.0).with("ids", &list(ids))
+        }
+        Chunk::Reconfig(parameters) => {
+            Item::new("RECONFIG").with("flgs", &0).holding(parameters.iter().map(show_reconfig))
         }
         Chunk::IData(data) => show_i_data(data),
         Chunk::IForwardTsn(forward) => {
@@ -327,6 +398,9 @@ fn show_parameter(parameter: &Parameter) -> Item {
         Parameter::Unrecognized(whole) => opaque(Item::new("UNRECOGNIZED_PARAMETER"), whole),
         Parameter::CookiePreservative(millis) => Item::new("COOKIE_PRESERVATIVE").with("incr", &millis),
         Parameter::EcnCapable => Item::new("ECN_CAPABLE"),
+        Parameter::ZeroChecksumAcceptable(method) => {
+            Item::new("ZERO_CHECKSUM_ACCEPTABLE").with("edmid", method)
+        }
         Parameter::ForwardTsnSupported => Item::new("FORWARD_TSN_SUPPORTED"),
         Parameter::SupportedExtensions(kinds) => {
             Item::new("SUPPORTED_EXTENSIONS").with("types", &list(kinds.iter().map(u8::to_string)))

@@ -126,7 +126,14 @@ fn sctp() -> impl Strategy<Value = Transport> {
     ];
     (any::<bool>(), 0u32..4, chunk).prop_map(|(turned, verification_tag, chunk)| {
         let (source_port, destination_port) = if turned { (1, 2) } else { (2, 1) };
-        SctpPacket { source_port, destination_port, verification_tag, chunks: smallvec![chunk] }.into()
+        SctpPacket {
+            source_port,
+            destination_port,
+            verification_tag,
+            zero_checksum: false,
+            chunks: smallvec![chunk],
+        }
+        .into()
     })
 }
 

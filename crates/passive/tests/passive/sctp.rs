@@ -17,7 +17,7 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
 fn packet(direction: usize, verification_tag: u32, chunk: Chunk) -> Packet {
     let ports = [5001, 80];
     let [source_port, destination_port] = [ports[direction], ports[1 - direction]];
-    Packet { source_port, destination_port, verification_tag, chunks: smallvec![chunk] }
+    Packet { source_port, destination_port, verification_tag, zero_checksum: false, chunks: smallvec![chunk] }
 }
 
 fn sent_by(direction: usize, chunk: Chunk) -> Packet {

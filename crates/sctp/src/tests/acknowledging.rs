@@ -241,6 +241,7 @@ fn a_corrupted_packet_is_dropped() {
             source_port: super::script::LOCAL_PORT,
             destination_port: super::script::REMOTE_PORT,
             verification_tag: pair.sides[1].local_tag,
+            zero_checksum: false,
             chunks: [Chunk::CookieAck].into_iter().collect(),
         },
     );

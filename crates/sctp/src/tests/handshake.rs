@@ -45,6 +45,7 @@ fn a_flood_of_invented_senders_leaves_a_listener_as_it_was() {
             source_port: (1024 + number % 60_000) as u16,
             destination_port: REMOTE_PORT,
             verification_tag: 0,
+            zero_checksum: false,
             chunks: vec![init(vec![])].into(),
         };
         let packet = hol_wire::Packet::new(hol_wire::ipv4(11, a, b, c), REMOTE[0], init);

@@ -12,6 +12,7 @@ mod parameters;
 mod partial;
 mod properties;
 mod recovery;
+mod resets;
 mod script;
 mod sending;
 mod server;

@@ -17,17 +17,17 @@ use super::script::{PEER_TSN, REMOTE, Script, config, message};
 use crate::{Config, Endpoint, Scheduler, fixtures};
 
 #[derive(Debug, Clone)]
-struct Sending {
-    side: usize,
-    stream: u16,
-    unordered: bool,
-    reliability: Reliability,
-    length: usize,
+pub(super) struct Sending {
+    pub(super) side: usize,
+    pub(super) stream: u16,
+    pub(super) unordered: bool,
+    pub(super) reliability: Reliability,
+    pub(super) length: usize,
     /// Milliseconds until the next.
-    pause: u64,
+    pub(super) pause: u64,
 }
 
-fn network() -> impl Strategy<Value = Network> {
+pub(super) fn network() -> impl Strategy<Value = Network> {
     (0.0..0.2, 0.0..0.2, 1u64..50, 0u64..100, 1usize..3).prop_map(
         |(loss, duplication, delay, jitter, paths)| {
             let (delay, jitter) = (Duration::from_millis(delay), Duration::from_millis(jitter));
@@ -44,7 +44,7 @@ fn reliability() -> impl Strategy<Value = Reliability> {
     ]
 }
 
-fn sending() -> impl Strategy<Value = Sending> {
+pub(super) fn sending() -> impl Strategy<Value = Sending> {
     let length = prop_oneof![8 => 4usize..200, 1 => 200usize..2000, 1 => 2000usize..20_000];
     (0usize..2, 0u16..4, any::<bool>(), reliability(), length, 0u64..30).prop_map(
         |(side, stream, unordered, reliability, length, pause)| Sending {
@@ -70,7 +70,7 @@ fn scheduler() -> impl Strategy<Value = (Scheduler, &'static str)> {
     ]
 }
 
-fn stacks() -> impl Strategy<Value = Config> {
+pub(super) fn stacks() -> impl Strategy<Value = Config> {
     prop_oneof![
         Just(config()),
         Just(fixtures::linux()),
@@ -92,7 +92,7 @@ fn stacks() -> impl Strategy<Value = Config> {
 }
 
 /// The number that the message was sent with.
-fn number(payload: &Bytes) -> u32 {
+pub(super) fn number(payload: &Bytes) -> u32 {
     payload.iter().take(4).fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
 
@@ -111,7 +111,7 @@ fn run(config: &Config, network: Network, sendings: &[Sending], seed: u64) -> Pa
 }
 
 /// No ordered message is lost, repeated or reordered; no unordered one is lost or repeated.
-fn check(pair: &Pair, sendings: &[Sending]) {
+pub(super) fn check(pair: &Pair, sendings: &[Sending]) {
     for side in 0..2 {
         let mut copies: BTreeMap<u32, u32> = BTreeMap::new();
         let mut newest: BTreeMap<u16, u32> = BTreeMap::new();

@@ -125,8 +125,13 @@ impl Script {
     }
 
     pub(super) fn inject_with_tag(&mut self, verification_tag: u32, chunks: SmallVec<[Chunk; 2]>) {
-        let packet =
-            Packet { source_port: REMOTE_PORT, destination_port: LOCAL_PORT, verification_tag, chunks };
+        let packet = Packet {
+            source_port: REMOTE_PORT,
+            destination_port: LOCAL_PORT,
+            verification_tag,
+            zero_checksum: false,
+            chunks,
+        };
         let packet = hol_wire::Packet::new(REMOTE[self.from], LOCAL[self.from], packet);
         self.endpoint.handle(self.now, Input::Packet(packet));
         self.drain();

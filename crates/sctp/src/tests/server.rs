@@ -48,8 +48,13 @@ impl Server {
 
     pub(super) fn ask_from(&mut self, source: Address, verification_tag: u32, chunks: Vec<Chunk>) -> Answers {
         let chunks = chunks.into();
-        let packet =
-            Packet { source_port: LOCAL_PORT, destination_port: REMOTE_PORT, verification_tag, chunks };
+        let packet = Packet {
+            source_port: LOCAL_PORT,
+            destination_port: REMOTE_PORT,
+            verification_tag,
+            zero_checksum: false,
+            chunks,
+        };
         self.endpoint.handle(self.now, Input::Packet(hol_wire::Packet::new(source, REMOTE[0], packet)));
         self.drain()
     }

@@ -138,6 +138,7 @@ fn an_init_while_we_open_is_answered_only_where_we_were_told_to_open_to() {
             source_port: REMOTE_PORT,
             destination_port: LOCAL_PORT,
             verification_tag: 0,
+            zero_checksum: false,
             chunks: smallvec![init(parameters)],
         };
         let packet = hol_wire::Packet::new(NEW, LOCAL[0], Transport::Sctp(Box::new(packet)));
@@ -166,8 +167,13 @@ fn an_init_where_nobody_listens_is_refused_with_its_own_tag() {
     ended.command(Command::Abort);
     ended.packets.clear();
     assert_eq!(answers(&mut ended), refused);
-    let mut stray =
-        Packet { source_port: 1, destination_port: 2, verification_tag: 0, chunks: smallvec![init(vec![])] };
+    let mut stray = Packet {
+        source_port: 1,
+        destination_port: 2,
+        verification_tag: 0,
+        zero_checksum: false,
+        chunks: smallvec![init(vec![])],
+    };
     let answer = answer_to_stray(&stray).expect("it is refused");
     assert_eq!((answer.verification_tag, &answer.chunks[0]), (PEER_TAG, &abort(false)));
     // Section 3.3.2: without a tag there is no answer.
@@ -389,7 +395,7 @@ fn a_packet_of_another_pair_of_ports_is_nobodys() {
         let mut script = Script::established(config());
         let chunks = smallvec![Chunk::Heartbeat(Bytes::from_static(b"there?"))];
         let verification_tag = script.endpoint.local_tag;
-        let packet = Packet { source_port, destination_port, verification_tag, chunks };
+        let packet = Packet { source_port, destination_port, verification_tag, zero_checksum: false, chunks };
         let packet = hol_wire::Packet::new(REMOTE[0], LOCAL[0], Transport::Sctp(Box::new(packet)));
         script.endpoint.handle(script.now, Input::Packet(packet));
         let mut answers = 0;

@@ -5,14 +5,17 @@
 mod talks;
 mod theirs;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use dcsctp::api::Options;
+use dcsctp::api::{
+    Options, ZERO_CHECKSUM_ALTERNATE_ERROR_DETECTION_METHOD_LOWER_LAYER_DTLS as OVER_DTLS,
+    ZERO_CHECKSUM_ALTERNATE_ERROR_DETECTION_METHOD_NONE as NO_METHOD,
+};
 use hol_base::{Duration, Rng, Seed, Time};
-use hol_wire::sctp::{self, Chunk};
+use hol_wire::sctp::{self, Chunk, DataFlags};
 use hol_wire::{Packet, Transport};
 
-use crate::talks::{Ended, HERE, LOSSES, SIDES, Side, TALKS, Talk, Talker, Terms};
+use crate::talks::{End, Ended, HERE, LOSSES, SIDES, Side, TALKS, Talk, Talker, Terms};
 use crate::theirs::Theirs;
 
 /// Between the two ends.
@@ -26,30 +29,35 @@ struct Wire {
     sent: u64,
     /// Packets with I-DATA chunks.
     interleaved: u64,
+    /// Packets with a checksum of zero, by either end.
+    without_checksum: [u64; 2],
     /// dcsctp has sent its SHUTDOWN ACK, and then heard by an ABORT with the T bit that we know of no association any more.
     ///
     /// It sends SACKs behind its SHUTDOWN ACK. One that comes after this is answered so (RFC 9260 section 8.4), and the answer may come before
     /// our SHUTDOWN COMPLETE, or instead of it. dcsctp takes it for an abort; but who sent it has had the SHUTDOWN ACK.
     shut_down: bool,
     aborted_when_shut_down: bool,
+    /// The last TSNs of messages that dcsctp has sent: it may send SHUTDOWN while some still wait in its queues, though an association
+    /// stays in SHUTDOWN-PENDING until all is acknowledged (RFC 9260 section 9.2).
+    ends: BTreeSet<u32>,
 }
 
 impl Wire {
     const DELAY: Duration = Duration::from_millis(10);
 
     fn new(own_side: Side, loss: f64, jitter: Duration, chance: Rng) -> Self {
-        let (shut_down, aborted_when_shut_down) = (false, false);
-        let under_way = BTreeMap::new();
         Self {
             own_side,
             loss,
             jitter,
             chance,
-            under_way,
+            under_way: BTreeMap::new(),
             sent: 0,
             interleaved: 0,
-            shut_down,
-            aborted_when_shut_down,
+            without_checksum: [0; 2],
+            shut_down: false,
+            aborted_when_shut_down: false,
+            ends: BTreeSet::new(),
         }
     }
 
@@ -58,6 +66,12 @@ impl Wire {
         let has = |what: fn(&Chunk) -> bool| packet.chunks.iter().any(what);
         self.sent += 1;
         self.interleaved += u64::from(has(|chunk| matches!(chunk, Chunk::IData(_))));
+        self.without_checksum[usize::from(to == self.own_side)] += u64::from(packet.zero_checksum);
+        if to == self.own_side {
+            let data = packet.chunks.iter().filter_map(Chunk::user_data);
+            let ends = data.filter(|data| data.flags.contains(DataFlags::END));
+            self.ends.extend(ends.map(|data| data.tsn.0));
+        }
         self.shut_down |= to == self.own_side && has(|chunk| matches!(chunk, Chunk::ShutdownAck));
         if !self.chance.chance(self.loss) {
             let longer = Duration::from_nanos(self.chance.below(self.jitter.as_nanos() + 1));
@@ -78,7 +92,12 @@ fn wrong(talk: &Talk, terms: Terms, mut wire: Wire, seed: Seed) -> Option<String
     const LIMIT: Time = Time::from_millis(600_000);
     let (own_side, peer_side) = (wire.own_side, wire.own_side.other());
     fastrand::seed(seed.derive("dcsctp").rng().next_u64());
-    let options = Options { enable_message_interleaving: terms.interleaving, ..Options::default() };
+    let method = if terms.zero_checksum { OVER_DTLS } else { NO_METHOD };
+    let options = Options {
+        enable_message_interleaving: terms.interleaving,
+        zero_checksum_alternate_error_detection_method: method,
+        ..Options::default()
+    };
     let mut own = Talker::new(own_side, talk, talks::own(own_side, talk, terms, seed));
     let mut peer = Talker::new(peer_side, talk, Theirs::new(peer_side, talk, options));
     let mut now = Time::ZERO;
@@ -109,8 +128,13 @@ fn wrong(talk: &Talk, terms: Terms, mut wire: Wire, seed: Seed) -> Option<String
     if wire.aborted_when_shut_down && own.done.ended == Some(Ended::Closed) {
         peer.done.ended = peer.done.ended.map(|_| Ended::Closed);
     }
+    if own.done.ended == Some(Ended::Closed) && peer_side == Side::Client && talk.end == End::ClientCloses {
+        // What it never sent.
+        own.done.got += talk.messages.saturating_sub(wire.ends.len() as u32);
+    }
     let went_well = talk.went_well(own_side, &own.done) && talk.went_well(peer_side, &peer.done);
-    let as_agreed = terms.interleaving == (wire.interleaved > 0);
+    let as_agreed = terms.interleaving == (wire.interleaved > 0)
+        && [terms.zero_checksum; 2] == wire.without_checksum.map(|packets| packets > 0);
     (!went_well || !as_agreed).then(|| {
         format!("at {now} we {:?}, the peer {:?}, {} with I-DATA", own.done, peer.done, wire.interleaved)
     })
@@ -142,11 +166,17 @@ fn every_talk_goes_well(terms: Terms) {
 
 #[test]
 fn dcsctp_understands_us_and_we_it() {
-    every_talk_goes_well(Terms { interleaving: false });
+    every_talk_goes_well(Terms { interleaving: false, zero_checksum: false });
 }
 
 /// RFC 8260 section 2.2.1.
 #[test]
 fn dcsctp_and_we_interleave_messages() {
-    every_talk_goes_well(Terms { interleaving: true });
+    every_talk_goes_well(Terms { interleaving: true, zero_checksum: false });
+}
+
+/// RFC 9653 section 5.
+#[test]
+fn dcsctp_and_we_leave_checksums_out() {
+    every_talk_goes_well(Terms { interleaving: false, zero_checksum: true });
 }

@@ -6,7 +6,9 @@ use dcsctp::api::{
     StreamId,
 };
 use hol_base::Time;
-use hol_transport::{Command, Endpoint, Event, Input, Output, Passage, Received, Reliability, Statistics};
+use hol_transport::{
+    Command, Endpoint, Event, Input, Output, Passage, Received, Reconfiguration, Reliability, Statistics,
+};
 use hol_wire::{Packet, Transport, sctp};
 
 use crate::talks::{HERE, Side, Talk};
@@ -66,6 +68,12 @@ impl Theirs {
                 Output::Event(Event::Failed { reason: "aborted by the application" })
             }
             SocketEvent::OnClosed() => Output::Event(Event::Closed),
+            SocketEvent::OnStreamsResetPerformed(streams) => {
+                reconfigured(Reconfiguration::ResetOutgoing(numbers(&streams)))
+            }
+            SocketEvent::OnIncomingStreamReset(streams) => {
+                reconfigured(Reconfiguration::ResetIncoming(numbers(&streams)))
+            }
             SocketEvent::OnAborted(ErrorKind::PeerReported, _) => {
                 Output::Event(Event::Failed { reason: "aborted by the peer" })
             }
@@ -73,6 +81,14 @@ impl Theirs {
             _ => return None,
         })
     }
+}
+
+fn numbers(streams: &[StreamId]) -> Vec<u16> {
+    streams.iter().map(|stream| stream.0).collect()
+}
+
+fn reconfigured(what: Reconfiguration) -> Output {
+    Output::Event(Event::Reconfigured { what, done: true })
 }
 
 impl Endpoint for Theirs {
@@ -85,12 +101,18 @@ impl Endpoint for Theirs {
             }
             Input::Command(Command::Connect) => self.socket.connect(),
             Input::Command(Command::Send(message)) => self.send(message),
+            Input::Command(Command::Reconfigure(Reconfiguration::ResetOutgoing(streams))) => {
+                let streams: Vec<StreamId> = streams.into_iter().map(StreamId).collect();
+                self.socket.reset_streams(&streams).unwrap();
+            }
             Input::Command(Command::Close) => self.socket.shutdown(),
             Input::Command(Command::Abort) => {
                 self.aborts = true;
                 self.socket.close();
             }
-            Input::Command(Command::Read(_)) | Input::AddressAdded(_) | Input::AddressRemoved(_) => {}
+            Input::Command(Command::Reconfigure(_) | Command::Read(_))
+            | Input::AddressAdded(_)
+            | Input::AddressRemoved(_) => {}
         }
     }
 

@@ -50,6 +50,9 @@ pub struct Talk {
     pub retransmissions: Option<u32>,
     /// The server sends all back.
     pub echo: bool,
+    /// Whenever so many are back, the client has its streams begin anew, and then the server its own, as data channels are closed.
+    /// RFC 6525 section 5.1.2; RFC 8831 section 6.7.
+    pub resets: Option<u32>,
     pub end: End,
 }
 
@@ -58,6 +61,8 @@ pub struct Talk {
 pub struct Terms {
     /// I-DATA. RFC 8260 section 2.2.1.
     pub interleaving: bool,
+    /// A checksum of zero. RFC 9653 section 5.1.
+    pub zero_checksum: bool,
 }
 
 const PLAIN: Talk = Talk {
@@ -68,10 +73,11 @@ const PLAIN: Talk = Talk {
     unordered: false,
     retransmissions: None,
     echo: true,
+    resets: None,
     end: End::ClientCloses,
 };
 
-pub const TALKS: [Talk; 8] = [
+pub const TALKS: [Talk; 9] = [
     PLAIN,
     Talk { name: "messages of 200,000 octets, and back", messages: 10, size: 200_000, streams: 2, ..PLAIN },
     Talk { name: "unordered ones, and back", size: 500, unordered: true, ..PLAIN },
@@ -84,6 +90,7 @@ pub const TALKS: [Talk; 8] = [
         echo: false,
         ..PLAIN
     },
+    Talk { name: "streams that begin anew", messages: 200, resets: Some(40), ..PLAIN },
     Talk { name: "the client aborts", messages: 50, end: End::ClientAborts, ..PLAIN },
     Talk { name: "the server closes", messages: 50, echo: false, end: End::ServerCloses, ..PLAIN },
     Talk { name: "the server aborts", messages: 50, echo: false, end: End::ServerAborts, ..PLAIN },
@@ -147,7 +154,10 @@ impl Talk {
             (true, true) => Ended::Aborted,
             (true, false) => Ended::Reset,
         };
-        due.contains(&done.got) && done.wrong == 0 && done.ended == Some(ended)
+        // None before the first message, and none behind the last.
+        let resets = self.resets.map_or(0, |every| (self.messages - 1) / every * u32::from(self.streams));
+        let has_reset = done.resets == [resets; 2];
+        has_reset && due.contains(&done.got) && done.wrong == 0 && done.ended == Some(ended)
     }
 }
 
@@ -168,6 +178,8 @@ pub fn own(side: Side, talk: &Talk, terms: Terms, seed: Seed) -> Endpoint {
         rto_max: Duration::from_secs(1),
         wakeup: Duration::ZERO,
         interleaving: terms.interleaving,
+        zero_checksum: terms.zero_checksum,
+        reconfig: talk.resets.is_some(),
         ..stack.sctp
     };
     let (port, remote, rng) = (side.port(), side.other().port(), seed.derive("endpoint").rng());
@@ -183,7 +195,8 @@ fn filled(number: u32, size: usize) -> Bytes {
     number.to_be_bytes().into_iter().chain((4..size).map(octet)).collect()
 }
 
-fn is_whole(payload: &Bytes, size: usize) -> bool {
-    let number = payload.first_chunk().map(|octets| u32::from_be_bytes(*octets));
-    payload.len() == size && number.is_some_and(|number| filled(number, size) == *payload)
+/// The number of a message that is whole.
+fn number_of(payload: &Bytes, size: usize) -> Option<u32> {
+    let number = payload.first_chunk().map(|octets| u32::from_be_bytes(*octets))?;
+    (filled(number, size) == *payload).then_some(number)
 }

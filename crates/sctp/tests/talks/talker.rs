@@ -1,17 +1,22 @@
 //! The application at one end, whoever wrote its SCTP.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use hol_base::Time;
-use hol_transport::{Command, Endpoint, Event, Input, Message, Output, Reliability, drain};
+use hol_transport::{Command, Endpoint, Event, Input, Message, Output, Reconfiguration, Reliability, drain};
 use hol_wire::Packet;
 
-use super::{Ended, Side, Talk, filled, is_whole};
+use super::{Ended, Side, Talk, filled, number_of};
 
 /// What came of it.
 #[derive(Debug, Default, Clone)]
 pub struct Done {
     pub got: u32,
+    /// Not as they were sent, or not in their order.
     pub wrong: u32,
+    /// How often this end's streams have begun anew, and the peer's, each counted: a reset may come in parts.
+    pub resets: [u32; 2],
     pub ended: Option<Ended>,
 }
 
@@ -23,6 +28,10 @@ pub struct Talker<E> {
     connected: bool,
     sent: u32,
     to_echo: Vec<Message>,
+    /// The last message of each stream.
+    last: BTreeMap<u16, u32>,
+    /// Times that the client has had its streams begin anew.
+    resets: u32,
     ending: bool,
 }
 
@@ -36,6 +45,8 @@ impl<E: Endpoint> Talker<E> {
             connected: false,
             sent: 0,
             to_echo: Vec::new(),
+            last: BTreeMap::new(),
+            resets: 0,
             ending: false,
         }
     }
@@ -78,27 +89,37 @@ impl<E: Endpoint> Talker<E> {
             Event::Connected => self.connected = true,
             Event::Received(received) => {
                 self.done.got += 1;
-                self.done.wrong += u32::from(!is_whole(&received.payload, self.talk.size));
+                self.done.wrong += u32::from(!self.is_right(received.stream, &received.payload));
                 if self.side == Side::Server && self.talk.echo {
                     self.to_echo.push(self.message(received.stream, received.payload, true));
                 }
+            }
+            Event::Reconfigured { what: Reconfiguration::ResetIncoming(streams), done: true } => {
+                self.done.resets[1] += self.count(&streams);
+                if self.side == Side::Server {
+                    self.tell(now, Command::Reconfigure(Reconfiguration::ResetOutgoing(streams)));
+                }
+            }
+            Event::Reconfigured { what: Reconfiguration::ResetOutgoing(streams), done: true } => {
+                self.done.resets[0] += self.count(&streams);
             }
             Event::PeerClosed => self.tell(now, Command::Close),
             Event::Closed => self.done.ended = Some(Ended::Closed),
             Event::Failed { .. } => {
                 self.done.ended.get_or_insert(if self.ending { Ended::Aborted } else { Ended::Reset });
             }
-            Event::Writable | Event::Abandoned { .. } | Event::Path { .. } => {}
+            Event::Writable | Event::Abandoned { .. } | Event::Path { .. } | Event::Reconfigured { .. } => {}
         }
     }
 
     /// Sends what there is to send, and ends what is done; whether anything was.
     fn say(&mut self, now: Time) -> bool {
         let Talk { messages, size, streams, echo, end, .. } = self.talk;
-        let mut has_said = false;
+        let mut has_said = self.reset_if_due(now);
         while self.side == Side::Client
             && self.connected
             && self.sent < messages
+            && !self.waits_for_reset()
             && self.endpoint.can_send(size)
         {
             let stream = (self.sent % u32::from(streams)) as u16;
@@ -123,6 +144,35 @@ impl<E: Endpoint> Talker<E> {
             return true;
         }
         has_said
+    }
+
+    /// A list of none is one of all.
+    fn count(&self, streams: &[u16]) -> u32 {
+        if streams.is_empty() { self.talk.streams.into() } else { streams.len() as u32 }
+    }
+
+    /// All that are to come before the next reset have been sent.
+    fn waits_for_reset(&self) -> bool {
+        self.talk.resets.is_some_and(|every| self.sent == (self.resets + 1) * every)
+    }
+
+    /// The client has all back, and both ends' streams have begun anew since the last time.
+    fn reset_if_due(&mut self, now: Time) -> bool {
+        let resets = self.resets * u32::from(self.talk.streams);
+        let all_is_back = self.done.got == self.sent && self.done.resets == [resets; 2];
+        let is_due = all_is_back && self.sent < self.talk.messages && self.waits_for_reset();
+        if is_due {
+            self.resets += 1;
+            let streams = (0..self.talk.streams).collect();
+            self.tell(now, Command::Reconfigure(Reconfiguration::ResetOutgoing(streams)));
+        }
+        is_due
+    }
+
+    fn is_right(&mut self, stream: u16, payload: &Bytes) -> bool {
+        let Some(number) = number_of(payload, self.talk.size) else { return false };
+        let before = self.last.insert(stream, number);
+        self.talk.unordered || before.is_none_or(|before| before < number)
     }
 
     fn message(&self, stream: u16, payload: Bytes, is_last: bool) -> Message {

@@ -46,7 +46,7 @@ impl Peer {
             .args([side.name(), &own.to_string(), &peer.to_string(), &talk.messages.to_string()])
             .args([&talk.size.to_string(), &talk.streams.to_string(), &u8::from(talk.unordered).to_string()])
             .args([&retransmissions.to_string(), &u8::from(talk.echo).to_string(), word(talk.end)])
-            .arg(u8::from(terms.interleaving).to_string())
+            .args([&u8::from(terms.interleaving).to_string(), &talk.resets.unwrap_or(0).to_string()])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -65,14 +65,17 @@ impl Peer {
         let mut text = String::new();
         self.out.read_to_string(&mut text).unwrap();
         let words: Vec<&str> = text.split_whitespace().collect();
-        let ["got", got, "wrong", wrong, "ended", ended] = words[..] else { return None };
+        let ["got", got, "wrong", wrong, "resets", own, peer, "ended", ended] = words[..] else {
+            return None;
+        };
         let ended = match ended {
             "closed" => Some(Ended::Closed),
             "reset" => Some(Ended::Reset),
             "aborted" => Some(Ended::Aborted),
             _ => None,
         };
-        Some(Done { got: got.parse().unwrap(), wrong: wrong.parse().unwrap(), ended })
+        let resets = [own, peer].map(|count| count.parse().unwrap());
+        Some(Done { got: got.parse().unwrap(), wrong: wrong.parse().unwrap(), resets, ended })
     }
 }
 
@@ -171,11 +174,11 @@ fn every_talk_goes_well(terms: Terms) {
 
 #[test]
 fn usrsctp_understands_us_and_we_it() {
-    every_talk_goes_well(Terms { interleaving: false });
+    every_talk_goes_well(Terms { interleaving: false, zero_checksum: false });
 }
 
 /// RFC 8260 section 2.2.1.
 #[test]
 fn usrsctp_and_we_interleave_messages() {
-    every_talk_goes_well(Terms { interleaving: true });
+    every_talk_goes_well(Terms { interleaving: true, zero_checksum: false });
 }

@@ -1,10 +1,11 @@
 /* The other end of an association: usrsctp, whose SCTP is FreeBSD's, in datagrams of UDP (RFC 6951) over loopback.
  *
- *   peer client|server OWN_UDP_PORT PEER_UDP_PORT MESSAGES SIZE STREAMS UNORDERED RETRANSMISSIONS ECHO END INTERLEAVING
+ *   peer client|server OWN_UDP_PORT PEER_UDP_PORT MESSAGES SIZE STREAMS UNORDERED RETRANSMISSIONS ECHO END INTERLEAVING RESETS
  *
  * END: client-closes, client-aborts, server-closes or server-aborts, when all is done. Says at the end what it got.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +20,10 @@
 
 enum { SERVER_PORT = 5000, CLIENT_PORT = 5001, LONGEST = 1 << 20, MOST_STREAMS = 8 };
 
-static int is_client, messages, size, streams, unordered, retransmissions, echo, interleaving;
+static int is_client, messages, size, streams, unordered, retransmissions, echo, interleaving, resets;
 static const char *end;
 static struct socket *association;
-static volatile int got, wrong;
+static volatile int got, wrong, own_resets, peer_resets;
 static const char *volatile ended = "not";
 
 static void must(int is_fine, const char *what) {
@@ -59,7 +60,12 @@ static void send_on(int stream, const unsigned char *message, int length, int is
         how.sendv_prinfo.pr_policy = SCTP_PR_SCTP_RTX;
         how.sendv_prinfo.pr_value = retransmissions;
     }
-    must(usrsctp_sendv(association, message, length, NULL, 0, &how, sizeof how, SCTP_SENDV_SPA, 0) == length, "send");
+    ssize_t sent;
+    /* While its stream is being reset it takes nothing. */
+    while ((sent = usrsctp_sendv(association, message, length, NULL, 0, &how, sizeof how, SCTP_SENDV_SPA, 0)) < 0 &&
+           resets && errno == EAGAIN)
+        usleep(1000);
+    must(sent == length, "send");
 }
 
 static void be_gone(void) {
@@ -67,6 +73,34 @@ static void be_gone(void) {
     usrsctp_setsockopt(association, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     usrsctp_close(association);
     ended = "aborted";
+}
+
+/* RFC 6525 section 6.3.2. */
+static void reset(const uint16_t *stream_list, int count) {
+    struct sctp_reset_streams *what = calloc(1, sizeof *what + count * sizeof *stream_list);
+    what->srs_flags = SCTP_STREAM_RESET_OUTGOING;
+    what->srs_number_streams = count;
+    memcpy(what->srs_stream_list, stream_list, count * sizeof *stream_list);
+    must(usrsctp_setsockopt(association, IPPROTO_SCTP, SCTP_RESET_STREAMS, what,
+                            sizeof *what + count * sizeof *stream_list) == 0,
+         "reset streams");
+    free(what);
+}
+
+/* A server answers a reset with its own, as data channels are closed. */
+static void hear(const union sctp_notification *news) {
+    const struct sctp_stream_reset_event *event = &news->sn_strreset_event;
+    int count = (event->strreset_length - sizeof *event) / sizeof(uint16_t);
+    if (news->sn_header.sn_type != SCTP_STREAM_RESET_EVENT)
+        return;
+    must(!(event->strreset_flags & (SCTP_STREAM_RESET_DENIED | SCTP_STREAM_RESET_FAILED)), "have streams reset");
+    if (event->strreset_flags & SCTP_STREAM_RESET_OUTGOING_SSN)
+        own_resets += count ? count : streams;
+    if (!(event->strreset_flags & SCTP_STREAM_RESET_INCOMING_SSN))
+        return;
+    peer_resets += count ? count : streams;
+    if (!is_client)
+        reset(event->strreset_stream_list, count);
 }
 
 /* Until the association is over; a server does what it has to when it has all. */
@@ -84,6 +118,10 @@ static void *read_all(void *unused) {
         if (read <= 0) {
             ended = read == 0 ? "closed" : "reset";
             return unused;
+        }
+        if (flags & MSG_NOTIFICATION) {
+            hear((const union sctp_notification *)part);
+            continue;
         }
         /* Parts of messages on several streams may alternate. */
         int stream = where.rcv_sid, length = length_of[stream] + read;
@@ -122,6 +160,12 @@ static void configure(struct socket *socket, int peer_port) {
     usrsctp_setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
     must(usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_REMOTE_UDP_ENCAPS_PORT, &encapsulation, sizeof encapsulation) == 0,
          "encapsulate");
+    if (resets) {
+        struct sctp_assoc_value requests = { .assoc_value = SCTP_ENABLE_RESET_STREAM_REQ };
+        struct sctp_event events = { .se_type = SCTP_STREAM_RESET_EVENT, .se_on = 1 };
+        must(usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_ENABLE_STREAM_RESET, &requests, sizeof requests) == 0, "allow resets");
+        must(usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_EVENT, &events, sizeof events) == 0, "hear of resets");
+    }
     if (interleaving) {
         /* Parts of messages on several streams may alternate: RFC 6458 section 8.1.20. */
         int level = 2;
@@ -153,6 +197,16 @@ static void ask(struct socket *socket) {
     must(usrsctp_connect(socket, (struct sockaddr *)&server, sizeof server) == 0, "connect");
     must(pthread_create(&reader, NULL, read_all, NULL) == 0, "start a thread");
     for (int number = 0; number < messages; number++) {
+        int done = resets ? number / resets : 0;
+        if (done && number % resets == 0) {
+            uint16_t all[MOST_STREAMS];
+            for (int stream = 0; stream < streams; stream++)
+                all[stream] = stream;
+            int before = (done - 1) * streams;
+            while ((got < number || own_resets < before || peer_resets < before) && strcmp(ended, "not") == 0)
+                usleep(1000);
+            reset(all, streams);
+        }
         fill(message, number, size);
         send_on(number % streams, message, size, number + streams >= messages);
     }
@@ -166,12 +220,12 @@ static void ask(struct socket *socket) {
 }
 
 int main(int count, char **words) {
-    must(count == 12, "peer: eleven words");
+    must(count == 13, "peer: twelve words");
     setvbuf(stdout, NULL, _IOLBF, 0);
     is_client = strcmp(words[1], "client") == 0;
     messages = atoi(words[4]), size = atoi(words[5]), streams = atoi(words[6]);
     unordered = atoi(words[7]), retransmissions = atoi(words[8]), echo = atoi(words[9]);
-    end = words[10], interleaving = atoi(words[11]);
+    end = words[10], interleaving = atoi(words[11]), resets = atoi(words[12]);
     /* Whatever happens, it does not stay. */
     alarm(45);
     usrsctp_init(atoi(words[2]), NULL, NULL);
@@ -182,7 +236,7 @@ int main(int count, char **words) {
     struct sockaddr_in own = here(is_client ? CLIENT_PORT : SERVER_PORT);
     must(usrsctp_bind(socket, (struct sockaddr *)&own, sizeof own) == 0, "bind");
     (is_client ? ask : serve)(socket);
-    printf("got %d wrong %d ended %s\n", got, wrong, ended);
+    printf("got %d wrong %d resets %d %d ended %s\n", got, wrong, own_resets, peer_resets, ended);
     /* What it has to say to its peer may be lost. */
     usleep(500000);
     _exit(0);

@@ -3,7 +3,8 @@
 use bytes::{Buf, BufMut, Bytes};
 
 use super::{
-    Asconf, AsconfAck, Auth, Cause, Data, DataFlags, ForwardTsn, IData, IForwardTsn, Init, Sack, Tsn, tlv,
+    Asconf, AsconfAck, Auth, Cause, Data, DataFlags, ForwardTsn, IData, IForwardTsn, Init, Reconfig, Sack,
+    Tsn, tlv,
 };
 use crate::ParseError;
 
@@ -71,6 +72,8 @@ pub enum Chunk {
     Asconf(Box<Asconf>),
     /// Address configuration acknowledgement. RFC 5061 section 4.1.2.
     AsconfAck(Box<AsconfAck>),
+    /// Streams begin anew, or there are more of them. RFC 6525 section 3.1.
+    Reconfig(Vec<Reconfig>),
     /// A chunk of a type we do not know: kept so that it can be reported. RFC 9260 section 3.2.
     Unknown {
         /// Chunk type; its top two bits say what the receiver does.
@@ -102,6 +105,7 @@ mod kind {
     pub const AUTH: u8 = super::Auth::KIND;
     pub const ASCONF_ACK: u8 = super::AsconfAck::KIND;
     pub const FORWARD_TSN: u8 = super::ForwardTsn::KIND;
+    pub const RECONFIG: u8 = super::Reconfig::KIND;
     pub const ASCONF: u8 = super::Asconf::KIND;
     pub const I_DATA: u8 = super::IData::KIND;
     pub const I_FORWARD_TSN: u8 = super::IForwardTsn::KIND;
@@ -162,6 +166,7 @@ impl Chunk {
             Self::IForwardTsn(forward) => forward.value_length(),
             Self::Asconf(asconf) => asconf.value_length(),
             Self::AsconfAck(ack) => ack.value_length(),
+            Self::Reconfig(parameters) => parameters.iter().map(Reconfig::length).sum(),
             Self::Unknown { value, .. } => value.len(),
         };
         Self::HEADER + value.next_multiple_of(4)
@@ -198,6 +203,7 @@ impl Chunk {
             Self::IForwardTsn(forward) => forward.emit_value(out),
             Self::Asconf(asconf) => asconf.emit_value(out),
             Self::AsconfAck(ack) => ack.emit_value(out),
+            Self::Reconfig(parameters) => tlv::put_all(out, parameters, Reconfig::emit),
             Self::Unknown { value, .. } => out.put_slice(value),
         }
     }
@@ -226,6 +232,7 @@ impl Chunk {
             Self::IForwardTsn(_) => (kind::I_FORWARD_TSN, 0),
             Self::Asconf(_) => (kind::ASCONF, 0),
             Self::AsconfAck(_) => (kind::ASCONF_ACK, 0),
+            Self::Reconfig(_) => (kind::RECONFIG, 0),
             Self::Unknown { kind, flags, .. } => (*kind, *flags),
         }
     }
@@ -258,6 +265,7 @@ impl Chunk {
             kind::I_FORWARD_TSN => Self::IForwardTsn(Box::new(IForwardTsn::parse_value(value)?)),
             kind::ASCONF => Self::Asconf(Box::new(Asconf::parse_value(value)?)),
             kind::ASCONF_ACK => Self::AsconfAck(Box::new(AsconfAck::parse_value(value)?)),
+            kind::RECONFIG => Self::Reconfig(tlv::take_all(value, Reconfig::parse)?),
             _ => Self::Unknown { kind, flags, value },
         })
     }

@@ -36,6 +36,7 @@ impl fmt::Display for Chunk {
             Self::ForwardTsn(forward) => write!(f, "[FORWARD CUM TSN {}]", forward.new_cumulative_tsn),
             Self::IData(data) => write!(f, "{data}"),
             Self::IForwardTsn(forward) => write!(f, "[I-FORWARD-TSN {}]", forward.new_cumulative_tsn),
+            Self::Reconfig(parameters) => write!(f, "[RE-CONFIG] {parameters:?}"),
             Self::Unknown { kind, .. } => write!(f, "[unknown chunk type {kind:#04x}]"),
         }
     }
@@ -129,6 +130,7 @@ mod tests {
             source_port: 1,
             destination_port: 2,
             verification_tag: 3,
+            zero_checksum: false,
             chunks: smallvec![Chunk::Sack(sack), Chunk::Data(data)],
         };
         let expected = "sctp (1) [SACK] [cum ack 10] [a_rwnd 65536] [gap 12-13] [dup 9] \

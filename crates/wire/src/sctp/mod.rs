@@ -13,6 +13,7 @@ mod i_forward_tsn;
 mod init;
 mod packet;
 mod parameter;
+mod reconfig;
 mod sack;
 mod tlv;
 
@@ -28,4 +29,5 @@ pub use i_forward_tsn::{IForwardTsn, Skipped};
 pub use init::Init;
 pub use packet::Packet;
 pub use parameter::Parameter;
+pub use reconfig::{Reconfig, ReconfigResult, ReconfigSerial};
 pub use sack::{GapAckBlock, Sack};

@@ -27,6 +27,8 @@ pub struct Packet {
     pub destination_port: u16,
     /// Verification tag. RFC 9260 section 8.5.
     pub verification_tag: u32,
+    /// The checksum is left out: zero stands for it. RFC 9653 section 5.2.
+    pub zero_checksum: bool,
     /// Chunks in the order in which they are bundled.
     pub chunks: SmallVec<[Chunk; 2]>,
 }
@@ -57,17 +59,21 @@ impl Packet {
         out.put_u32(self.verification_tag);
         out.put_u32(0);
         self.chunks.iter().for_each(|chunk| chunk.emit(out));
-        let checksum = checksum(&out[start..]);
-        out[start..][CHECKSUM].copy_from_slice(&checksum);
+        if !self.zero_checksum {
+            let checksum = checksum(&out[start..]);
+            out[start..][CHECKSUM].copy_from_slice(&checksum);
+        }
     }
 
     /// The packet that these octets are. Reserved bits and padding are left out, and a chunk at the end that is not all there:
-    /// section 6.10.
+    /// section 6.10. Whether a checksum of zero is acceptable is for its receiver to say: RFC 9653 section 5.3.
     pub fn parse(mut octets: Bytes) -> Result<Self, ParseError> {
         if octets.len() < Self::HEADER {
             return Err(ParseError::Truncated);
         }
-        if octets[CHECKSUM] != checksum(&octets) {
+        let is_wrong = octets[CHECKSUM] != checksum(&octets);
+        let zero_checksum = is_wrong && octets[CHECKSUM] == [0; 4];
+        if is_wrong && !zero_checksum {
             return Err(ParseError::Checksum);
         }
         let (source_port, destination_port) = (octets.get_u16(), octets.get_u16());
@@ -80,7 +86,7 @@ impl Packet {
         if chunks.is_empty() {
             return Err(ParseError::Truncated);
         }
-        Ok(Self { source_port, destination_port, verification_tag, chunks })
+        Ok(Self { source_port, destination_port, verification_tag, zero_checksum, chunks })
     }
 }
 
@@ -120,6 +126,7 @@ mod tests {
             source_port: 7626,
             destination_port: 40000,
             verification_tag: 0x0102_0304,
+            zero_checksum: false,
             chunks: smallvec![Chunk::CookieAck],
         }
     }
@@ -145,6 +152,27 @@ mod tests {
             octets[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(Packet::parse(octets.into()), Err(ParseError::Checksum), "bit {bit}");
         }
+    }
+
+    /// RFC 9653 section 5.2.
+    #[test]
+    fn a_checksum_of_zero_is_told() {
+        let left_out = Packet { zero_checksum: true, ..cookie_ack() };
+        assert_eq!(left_out.to_bytes()[CHECKSUM], [0; 4]);
+        assert_eq!(Packet::parse(left_out.to_bytes()), Ok(left_out));
+    }
+
+    /// RFC 9653 section 3 has an INIT whose CRC32c is zero: its checksum is right.
+    #[test]
+    fn a_checksum_that_is_zero_is_not_left_out() {
+        let octets = [
+            0x13, 0x89, 0x13, 0x89, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 20, 0xfc, 0xb7, 0x5c, 0xca, 0, 0, 5,
+            0xdc, 0, 1, 0, 1, 0, 0, 0, 0,
+        ];
+        assert_eq!(
+            Packet::parse(Bytes::copy_from_slice(&octets)).map(|packet| packet.zero_checksum),
+            Ok(false)
+        );
     }
 
     /// RFC 9260 section 6.10.

@@ -44,6 +44,8 @@ pub enum Parameter {
     HmacAlgorithms(Vec<u16>),
     /// Chunk types beyond RFC 9260 that are supported. RFC 5061 section 4.2.7.
     SupportedExtensions(Vec<u8>),
+    /// A checksum of zero is fine: what is below SCTP finds errors by the method of this number. RFC 9653 section 4.
+    ZeroChecksumAcceptable(u32),
     /// A parameter of a type we do not know.
     Unknown {
         /// Parameter type; its top two bits say what the receiver does.
@@ -63,6 +65,7 @@ mod kind {
     pub const HOST_NAME_ADDRESS: u16 = 11;
     pub const SUPPORTED_ADDRESS_TYPES: u16 = 12;
     pub const ECN_CAPABLE: u16 = 0x8000;
+    pub const ZERO_CHECKSUM_ACCEPTABLE: u16 = 0x8001;
     pub const RANDOM: u16 = 0x8002;
     pub const CHUNK_LIST: u16 = 0x8003;
     pub const HMAC_ALGORITHMS: u16 = 0x8004;
@@ -73,6 +76,8 @@ mod kind {
 impl Parameter {
     /// Type of the state cookie, for a peer that leaves it out.
     pub const STATE_COOKIE: u16 = 7;
+    /// The error detection method "SCTP over DTLS". RFC 9653 section 6.
+    pub const SCTP_OVER_DTLS: u32 = 1;
 
     /// An address of the sender's of either family.
     pub const fn of_address(address: Address) -> Self {
@@ -94,7 +99,7 @@ impl Parameter {
     /// Octets on the wire, padding included.
     pub fn length(&self) -> usize {
         let value = match self {
-            Self::Ipv4Address(_) | Self::CookiePreservative(_) => 4,
+            Self::Ipv4Address(_) | Self::CookiePreservative(_) | Self::ZeroChecksumAcceptable(_) => 4,
             Self::Ipv6Address(_) => 16,
             Self::StateCookie(value)
             | Self::Unrecognized(value)
@@ -131,6 +136,9 @@ impl Parameter {
             Self::HmacAlgorithms(identifiers) => tlv::put(out, kind::HMAC_ALGORITHMS, |out| {
                 identifiers.iter().for_each(|identifier| out.put_u16(*identifier));
             }),
+            Self::ZeroChecksumAcceptable(method) => {
+                tlv::put(out, kind::ZERO_CHECKSUM_ACCEPTABLE, |out| out.put_u32(*method));
+            }
             Self::EcnCapable => tlv::put(out, kind::ECN_CAPABLE, |_| ()),
             Self::ForwardTsnSupported => tlv::put(out, kind::FORWARD_TSN_SUPPORTED, |_| ()),
             Self::SupportedExtensions(kinds) => {
@@ -159,6 +167,7 @@ impl Parameter {
                 Self::SupportedAddressTypes(numbers(value))
             }
             (kind::COOKIE_PRESERVATIVE, 4) => Self::CookiePreservative(value.get_u32()),
+            (kind::ZERO_CHECKSUM_ACCEPTABLE, 4) => Self::ZeroChecksumAcceptable(value.get_u32()),
             (kind::ECN_CAPABLE, 0) => Self::EcnCapable,
             (kind::FORWARD_TSN_SUPPORTED, 0) => Self::ForwardTsnSupported,
             (kind::RANDOM, _) => Self::Random(value),
@@ -171,6 +180,7 @@ impl Parameter {
                 | kind::SUPPORTED_ADDRESS_TYPES
                 | kind::COOKIE_PRESERVATIVE
                 | kind::HMAC_ALGORITHMS
+                | kind::ZERO_CHECKSUM_ACCEPTABLE
                 | kind::ECN_CAPABLE
                 | kind::FORWARD_TSN_SUPPORTED,
                 _,
@@ -193,7 +203,8 @@ mod tests {
         out
     }
 
-    /// RFC 9260 sections 3.3.2.1 and 3.3.3.1, RFC 3758 section 3.1, RFC 4895 section 3, RFC 5061 section 4.2.7, by hand.
+    /// RFC 9260 sections 3.3.2.1 and 3.3.3.1, RFC 3758 section 3.1, RFC 4895 section 3, RFC 5061 section 4.2.7, RFC 9653 section 4, by
+    /// hand.
     #[test]
     fn every_parameter_is_laid_out_as_its_rfc_says() {
         let address = Parameter::of_address(crate::ipv4(192, 0, 2, 1));
@@ -201,6 +212,8 @@ mod tests {
         assert_eq!(emitted(&Parameter::StateCookie(Bytes::from_static(b"abc"))), b"\0\x07\0\x07abc");
         assert_eq!(emitted(&Parameter::CookiePreservative(1000)), [0, 9, 0, 8, 0, 0, 3, 0xe8]);
         assert_eq!(emitted(&Parameter::ForwardTsnSupported), [0xc0, 0, 0, 4]);
+        let zero = Parameter::ZeroChecksumAcceptable(Parameter::SCTP_OVER_DTLS);
+        assert_eq!(emitted(&zero), [0x80, 1, 0, 8, 0, 0, 0, 1]);
         assert_eq!(emitted(&Parameter::EcnCapable), [0x80, 0, 0, 4]);
         assert_eq!(emitted(&Parameter::SupportedExtensions(vec![192, 130])), [0x80, 8, 0, 6, 192, 130]);
         assert_eq!(emitted(&Parameter::Random(Bytes::from_static(b"xyz"))), b"\x80\x02\0\x07xyz");
@@ -233,6 +246,7 @@ mod tests {
             kind::SUPPORTED_ADDRESS_TYPES,
             kind::COOKIE_PRESERVATIVE,
             kind::HMAC_ALGORITHMS,
+            kind::ZERO_CHECKSUM_ACCEPTABLE,
             kind::ECN_CAPABLE,
             kind::FORWARD_TSN_SUPPORTED,
         ] {

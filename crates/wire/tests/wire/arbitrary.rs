@@ -6,8 +6,8 @@ use bytes::Bytes;
 use hol_base::Time;
 use hol_wire::sctp::{
     Asconf, AsconfAck, AsconfSerial, Auth, Cause, Change, Chunk, Data, DataFlags, ForwardTsn, Fsn,
-    GapAckBlock, IData, IForwardTsn, Init, Mid, Packet as SctpPacket, Parameter, Request, Response, Sack,
-    Skipped, Ssn, Tsn,
+    GapAckBlock, IData, IForwardTsn, Init, Mid, Packet as SctpPacket, Parameter, Reconfig, ReconfigResult,
+    ReconfigSerial, Request, Response, Sack, Skipped, Ssn, Tsn,
 };
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::udp::Datagram;
@@ -111,11 +111,12 @@ fn timestamps() -> impl Strategy<Value = Option<Timestamps>> {
 }
 
 fn sctp_packet() -> impl Strategy<Value = SctpPacket> {
-    (any::<(u16, u16, u32)>(), vec(chunk(), 1..6)).prop_map(
-        |((source_port, destination_port, tag), chunks)| SctpPacket {
+    (any::<(u16, u16, u32, bool)>(), vec(chunk(), 1..6)).prop_map(
+        |((source_port, destination_port, tag, zero_checksum), chunks)| SctpPacket {
             source_port,
             destination_port,
             verification_tag: tag,
+            zero_checksum,
             chunks: chunks.into(),
         },
     )
@@ -143,11 +144,36 @@ fn chunk() -> impl Strategy<Value = Chunk> {
         auth().prop_map(|auth| Chunk::Auth(Box::new(auth))),
         asconf().prop_map(|asconf| Chunk::Asconf(Box::new(asconf))),
         asconf_ack().prop_map(|ack| Chunk::AsconfAck(Box::new(ack))),
+        vec(reconfig(), 0..3).prop_map(Chunk::Reconfig),
         (unknown_kind(), any::<u8>(), octets()).prop_map(|(kind, flags, value)| Chunk::Unknown {
             kind,
             flags,
             value
         }),
+    ]
+}
+
+fn reconfig() -> impl Strategy<Value = Reconfig> {
+    let serial = || any::<u32>().prop_map(ReconfigSerial);
+    let streams = || vec(any::<u16>(), 0..5);
+    prop_oneof![
+        (serial(), serial(), any::<u32>().prop_map(Tsn), streams()).prop_map(
+            |(serial, response, last_tsn, streams)| Reconfig::OutgoingReset {
+                serial,
+                response,
+                last_tsn,
+                streams
+            }
+        ),
+        (serial(), streams()).prop_map(|(serial, streams)| Reconfig::IncomingReset { serial, streams }),
+        serial().prop_map(|serial| Reconfig::TsnReset { serial }),
+        (serial(), any::<u32>(), option::of(any::<(u32, u32)>())).prop_map(|(serial, result, next)| {
+            let next_tsns = next.map(|(sender, receiver)| (Tsn(sender), Tsn(receiver)));
+            Reconfig::Response { serial, result: ReconfigResult(result), next_tsns }
+        }),
+        (serial(), any::<u16>()).prop_map(|(serial, streams)| Reconfig::AddOutgoing { serial, streams }),
+        (serial(), any::<u16>()).prop_map(|(serial, streams)| Reconfig::AddIncoming { serial, streams }),
+        (19u16.., octets()).prop_map(|(kind, value)| Reconfig::Unknown { kind, value }),
     ]
 }
 
@@ -199,6 +225,7 @@ fn parameter() -> impl Strategy<Value = Parameter> {
         vec(any::<u16>(), 0..5).prop_map(Parameter::SupportedAddressTypes),
         any::<u32>().prop_map(Parameter::CookiePreservative),
         Just(Parameter::ForwardTsnSupported),
+        any::<u32>().prop_map(Parameter::ZeroChecksumAcceptable),
         vec(any::<u8>(), 0..5).prop_map(Parameter::SupportedExtensions),
         octets().prop_map(Parameter::Random),
         vec(any::<u8>(), 0..5).prop_map(Parameter::ChunkList),

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use hol_base::Time;
 use hol_wire::sctp::{
     Asconf, AsconfAck, AsconfSerial, Auth, Cause, Change, Chunk, Data, DataFlags, ForwardTsn, Fsn,
-    GapAckBlock, IData, IForwardTsn, Init, Mid, Packet as SctpPacket, Parameter, Request, Response, Sack,
-    Skipped, Ssn, Tsn,
+    GapAckBlock, IData, IForwardTsn, Init, Mid, Packet as SctpPacket, Parameter, Reconfig, ReconfigResult,
+    ReconfigSerial, Request, Response, Sack, Skipped, Ssn, Tsn,
 };
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::udp::Datagram;
@@ -24,6 +24,7 @@ fn packets() -> Vec<Packet> {
             source_port: 40000,
             destination_port: 7626,
             verification_tag: if matches!(chunk, Chunk::Init(_)) { 0 } else { 0x0102_0304 },
+            zero_checksum: false,
             chunks: smallvec![chunk],
         })
     });
@@ -97,6 +98,7 @@ fn chunks() -> Vec<Chunk> {
         Parameter::Random(Bytes::from_static(&[7; 32])),
         Parameter::ChunkList(vec![Asconf::KIND, AsconfAck::KIND]),
         Parameter::HmacAlgorithms(vec![3, 1]),
+        Parameter::ZeroChecksumAcceptable(Parameter::SCTP_OVER_DTLS),
     ];
     let causes = vec![
         Cause::InvalidStreamIdentifier(7),
@@ -156,8 +158,27 @@ fn chunks() -> Vec<Chunk> {
         Chunk::Auth(Box::new(Auth { shared_key: 0, algorithm: 3, hmac: Bytes::from_static(&[9; 32]) })),
         Chunk::Asconf(Box::new(asconf())),
         Chunk::AsconfAck(Box::new(asconf_ack())),
+        Chunk::Reconfig(vec![
+            outgoing_reset(),
+            Reconfig::IncomingReset { serial: ReconfigSerial(2), streams: vec![3] },
+        ]),
+        Chunk::Reconfig(vec![Reconfig::Response {
+            serial: ReconfigSerial(4),
+            result: ReconfigResult::PERFORMED,
+            next_tsns: None,
+        }]),
+        Chunk::Reconfig(vec![
+            Reconfig::AddOutgoing { serial: ReconfigSerial(5), streams: 6 },
+            Reconfig::AddIncoming { serial: ReconfigSerial(6), streams: 7 },
+        ]),
         Chunk::Unknown { kind: 0x3f, flags: 1, value: Bytes::from_static(b"??") },
     ]
+}
+
+/// An odd number of streams, so that it is padded.
+fn outgoing_reset() -> Reconfig {
+    let (serial, response) = (ReconfigSerial(1), ReconfigSerial(9));
+    Reconfig::OutgoingReset { serial, response, last_tsn: Tsn(8), streams: vec![1, 2, 3] }
 }
 
 fn i_data(flags: DataFlags, fsn: Fsn, ppid: u32) -> Chunk {
@@ -318,7 +339,7 @@ fn wireshark_reads_the_chunks_that_we_wrote() {
     // The unrecognized chunk that the ERROR chunk reports is dissected too.
     let kinds = [
         "1", "2", "10", "11", "0", "3", "4", "5", "192", "64", "64", "194", "9,254", "7", "8", "14", "6",
-        "15", "193", "128", "63",
+        "15", "193", "128", "130", "130", "130", "63",
     ];
     assert_eq!(rows, kinds.map(|kind| [kind]));
 }

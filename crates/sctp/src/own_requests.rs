@@ -1,0 +1,256 @@
+//! Our streams begin anew, or there are more of them, when the peer agrees: the sender of re-configuration requests. RFC 6525
+//! sections 5.1 and 5.2.7.
+
+use std::collections::VecDeque;
+
+use hol_base::Time;
+use hol_transport::{Event, Reconfiguration};
+use hol_wire::sctp::{Chunk, Reconfig, ReconfigResult, ReconfigSerial, Tsn};
+
+use crate::Endpoint;
+
+/// What is asked of the peer, one request at a time. Section 5.1.1.
+#[derive(Debug)]
+pub(crate) struct OwnRequests {
+    waiting: VecDeque<Wanted>,
+    under_way: Option<UnderWay>,
+    /// Of the next request. Section 4.1: the first is the initial TSN.
+    serial: ReconfigSerial,
+}
+
+/// A request that has no serial number yet.
+#[derive(Debug)]
+struct Wanted {
+    what: Reconfiguration,
+    /// The request of the peer's that it answers. Section 5.1.2 A4.
+    answers: Option<ReconfigSerial>,
+}
+
+/// The request that waits for its response.
+#[derive(Debug)]
+struct UnderWay {
+    wanted: Wanted,
+    serial: ReconfigSerial,
+    /// As it is sent, each time.
+    request: Reconfig,
+    /// The path that it took.
+    path: usize,
+    /// The peer has said that it is not done yet: silence is no failure. Section 5.2.7 H2.
+    in_progress: bool,
+    /// The streams are reset when all that was sent before is acknowledged: until then a FORWARD TSN may name their old numbers.
+    done_behind: Option<Tsn>,
+}
+
+impl OwnRequests {
+    pub(crate) fn new(serial: ReconfigSerial) -> Self {
+        Self { waiting: VecDeque::new(), under_way: None, serial }
+    }
+
+    /// Nothing is asked for.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.under_way.is_none()
+    }
+
+    /// A request under way that resets all of these streams. Section 5.2.3.
+    pub(crate) fn resets_all_of(&self, streams: &[u16]) -> bool {
+        let reset = self.under_way.as_ref().and_then(|under_way| match &under_way.wanted.what {
+            Reconfiguration::ResetOutgoing(reset) => Some(reset),
+            _ => None,
+        });
+        reset.is_some_and(|reset| {
+            reset.is_empty() || !streams.is_empty() && streams.iter().all(|stream| reset.contains(stream))
+        })
+    }
+
+    /// The request that answers this one of the peer's, if it is under way.
+    pub(crate) fn answer_to(&self, serial: ReconfigSerial) -> Option<&Reconfig> {
+        let answer = self.under_way.as_ref().filter(|under_way| under_way.wanted.answers == Some(serial));
+        answer.map(|under_way| &under_way.request)
+    }
+
+    /// The same before it can be sent.
+    pub(crate) fn will_answer(&self, serial: ReconfigSerial) -> bool {
+        self.waiting.iter().any(|wanted| wanted.answers == Some(serial))
+    }
+}
+
+impl Endpoint {
+    /// What the application asks for; it hears at once if that cannot be.
+    pub(crate) fn ask_to_reconfigure(&mut self, now: Time, what: Reconfiguration) {
+        let has_stream = |stream: &u16| *stream < self.streams_out.count();
+        let can_be = match &what {
+            Reconfiguration::ResetOutgoing(streams) => streams.iter().all(has_stream),
+            Reconfiguration::AddOutgoing(more) => self.streams_out.count().checked_add(*more).is_some(),
+            Reconfiguration::ResetIncoming(_) | Reconfiguration::AddIncoming(_) => true,
+        };
+        // Section 5.1.1: only where the peer has said that it knows them.
+        if !self.reconfig || !self.state.sends_data() || !can_be {
+            return self.event(Event::Reconfigured { what, done: false });
+        }
+        let most = self.most_streams();
+        match what {
+            Reconfiguration::ResetOutgoing(streams) if streams.len() > most => {
+                streams
+                    .chunks(most)
+                    .for_each(|some| self.want(Reconfiguration::ResetOutgoing(some.into()), None));
+            }
+            Reconfiguration::ResetIncoming(streams) if streams.len() > most => {
+                streams
+                    .chunks(most)
+                    .for_each(|some| self.want(Reconfiguration::ResetIncoming(some.into()), None));
+            }
+            what => self.want(what, None),
+        }
+        self.go_on_reconfiguring(now);
+    }
+
+    /// Stream numbers that one request has room for.
+    pub(crate) fn most_streams(&self) -> usize {
+        (self.largest_chunk() - Chunk::HEADER - 16) / 2
+    }
+
+    /// Section 5.1.2 A1: messages for streams that are to be reset wait from now on.
+    pub(crate) fn want(&mut self, what: Reconfiguration, answers: Option<ReconfigSerial>) {
+        if let Reconfiguration::ResetOutgoing(streams) = &what {
+            self.streams_out.hold(streams.clone());
+        }
+        self.own_requests.waiting.push_back(Wanted { what, answers });
+    }
+
+    /// Goes on with what is acknowledged, and with the next request when its time has come; true if that gives something to send.
+    pub(crate) fn go_on_reconfiguring(&mut self, now: Time) -> bool {
+        let settled = self.settle_what_is_acknowledged();
+        let request = self.next_request(now);
+        let goes_on = settled || request.is_some();
+        if let Some(request) = request {
+            self.send_reconfig(vec![request]);
+        }
+        goes_on
+    }
+
+    /// A RE-CONFIG chunk goes where requests go.
+    pub(crate) fn send_reconfig(&mut self, parameters: Vec<Reconfig>) {
+        self.control.push_back((None, Chunk::Reconfig(parameters)));
+    }
+
+    /// The next request, if none is under way and it may be sent. Sections 5.1.2 to 5.1.6.
+    pub(crate) fn next_request(&mut self, now: Time) -> Option<Reconfig> {
+        let own = &mut self.own_requests;
+        if own.under_way.is_some() || !self.state.sends_data() {
+            return None;
+        }
+        // What was handed over before the streams were to be reset has its numbers first.
+        let is_due = |wanted: &&Wanted| match &wanted.what {
+            Reconfiguration::ResetOutgoing(streams) => !self.streams_out.has_unsent_of(streams),
+            _ => true,
+        };
+        own.waiting.front().filter(is_due)?;
+        let wanted = own.waiting.pop_front()?;
+        let serial = own.serial;
+        own.serial = serial.next();
+        let request = match &wanted.what {
+            Reconfiguration::ResetOutgoing(streams) => Reconfig::OutgoingReset {
+                serial,
+                response: wanted.answers.unwrap_or(self.peer_requests.last()),
+                last_tsn: self.flight.next_tsn() - 1,
+                streams: streams.clone(),
+            },
+            Reconfiguration::ResetIncoming(streams) => {
+                Reconfig::IncomingReset { serial, streams: streams.clone() }
+            }
+            Reconfiguration::AddOutgoing(streams) => Reconfig::AddOutgoing { serial, streams: *streams },
+            Reconfiguration::AddIncoming(streams) => Reconfig::AddIncoming { serial, streams: *streams },
+        };
+        let path = self.paths.active;
+        own.under_way = Some(UnderWay {
+            wanted,
+            serial,
+            request: request.clone(),
+            path,
+            in_progress: false,
+            done_behind: None,
+        });
+        self.start_reconfig(now, path);
+        Some(request)
+    }
+
+    fn start_reconfig(&mut self, now: Time, path: usize) {
+        self.timers.reconfig = Some(self.clock.expiry(now, self.paths.list[path].rto()));
+    }
+
+    /// The Re-configuration Timer expired: again, elsewhere if possible. Sections 5.1.1 and 5.2.7 H2.
+    pub(crate) fn on_reconfig_expired(&mut self, now: Time) {
+        let Some(under_way) = &mut self.own_requests.under_way else { return };
+        let (path, request) = (under_way.path, under_way.request.clone());
+        if !std::mem::take(&mut under_way.in_progress) {
+            if self.error_count >= self.config.association_max_retrans {
+                return self.on_association_max_retrans();
+            }
+            self.strike(now, path);
+        }
+        let path = self.paths.next_active(path).unwrap_or(path);
+        if let Some(under_way) = &mut self.own_requests.under_way {
+            under_way.path = path;
+        }
+        self.control.push_back((Some(path), Chunk::Reconfig(vec![request])));
+        self.start_reconfig(now, path);
+    }
+
+    /// Section 5.2.7.
+    pub(crate) fn on_reconfig_response(&mut self, now: Time, serial: ReconfigSerial, result: ReconfigResult) {
+        let Some(under_way) = &mut self.own_requests.under_way else { return };
+        if under_way.serial != serial || under_way.done_behind.is_some() {
+            return;
+        }
+        let path = under_way.path;
+        (self.error_count, self.paths.list[path].error_count) = (0, 0);
+        if result == ReconfigResult::IN_PROGRESS {
+            under_way.in_progress = true;
+            return self.start_reconfig(now, path);
+        }
+        self.timers.reconfig = None;
+        match &under_way.request {
+            Reconfig::OutgoingReset { last_tsn, .. } if result.is_success() => {
+                under_way.done_behind = Some(*last_tsn);
+            }
+            _ => self.settle_request(result.is_success()),
+        }
+        self.go_on_reconfiguring(now);
+    }
+
+    /// Section 5.2.7 H4.
+    fn settle_what_is_acknowledged(&mut self) -> bool {
+        let acknowledged = self.flight.cumulative();
+        let done_behind = self.own_requests.under_way.as_ref().and_then(|under_way| under_way.done_behind);
+        let is_done = done_behind.is_some_and(|last| last.at_or_before(acknowledged));
+        if is_done {
+            self.settle_request(true);
+        }
+        is_done
+    }
+
+    /// The peer's own request answers ours. Sections 5.2.2 E1 and 5.2.6.
+    pub(crate) fn settle_if(&mut self, is_answered: impl FnOnce(&Reconfig) -> bool) {
+        if self.own_requests.under_way.as_ref().is_some_and(|under_way| is_answered(&under_way.request)) {
+            self.timers.reconfig = None;
+            self.own_requests.under_way = None;
+        }
+    }
+
+    fn settle_request(&mut self, done: bool) {
+        let Some(UnderWay { wanted: Wanted { what, .. }, .. }) = self.own_requests.under_way.take() else {
+            return;
+        };
+        match &what {
+            Reconfiguration::ResetOutgoing(streams) => {
+                if done {
+                    self.streams_out.reset(streams);
+                }
+                self.streams_out.release();
+            }
+            Reconfiguration::AddOutgoing(more) if done => self.streams_out.add(*more),
+            _ => {}
+        }
+        self.event(Event::Reconfigured { what, done });
+    }
+}

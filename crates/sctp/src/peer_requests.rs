@@ -1,0 +1,268 @@
+//! The peer's streams begin anew, or it wants more of them: the receiver of re-configuration requests. RFC 6525 section 5.2.
+
+use hol_base::Time;
+use hol_transport::{Event, Reconfiguration};
+use hol_wire::sctp::{Cause, Chunk, Reconfig, ReconfigResult, ReconfigSerial, Tsn};
+
+use crate::Endpoint;
+use crate::acknowledge::DataSeen;
+use crate::receive::take;
+
+/// What was asked of us.
+#[derive(Debug)]
+pub(crate) struct PeerRequests {
+    /// Of the request that was done last.
+    last: ReconfigSerial,
+    /// What came of those in the last chunk; nothing where a request of ours says it. Section 5.2.1: it is said again to a chunk
+    /// that comes again.
+    answers: Vec<(ReconfigSerial, Option<ReconfigResult>)>,
+    deferred: Option<Box<Deferred>>,
+}
+
+/// Streams that begin anew when all has come that was sent before: "deferred reset processing". Section 5.2.2 E2.
+#[derive(Debug)]
+struct Deferred {
+    serial: ReconfigSerial,
+    last_tsn: Tsn,
+    streams: Vec<u16>,
+    /// What has come of what is sent after.
+    held: Vec<Chunk>,
+    /// Octets of user data in it.
+    octets: usize,
+}
+
+impl PeerRequests {
+    /// Section 4.1: the first request has the number of the peer's first TSN.
+    pub(crate) fn new(first: ReconfigSerial) -> Self {
+        Self { last: first - 1, answers: Vec::new(), deferred: None }
+    }
+
+    pub(crate) fn last(&self) -> ReconfigSerial {
+        self.last
+    }
+
+    pub(crate) fn is_deferring(&self) -> bool {
+        self.deferred.is_some()
+    }
+
+    /// Octets of user data that wait.
+    pub(crate) fn held(&self) -> usize {
+        self.deferred.as_ref().map_or(0, |deferred| deferred.octets)
+    }
+
+    /// Whether data of a stream that is to begin anew comes too early.
+    pub(crate) fn defers(&self, stream: u16, tsn: Tsn) -> bool {
+        self.deferred.as_ref().is_some_and(|deferred| {
+            tsn.after(deferred.last_tsn)
+                && (deferred.streams.is_empty() || deferred.streams.contains(&stream))
+        })
+    }
+
+    pub(crate) fn hold(&mut self, chunk: Chunk) {
+        if let Some(deferred) = &mut self.deferred {
+            deferred.octets += chunk.user_data().map_or(0, |data| data.payload.len());
+            deferred.held.push(chunk);
+        }
+    }
+}
+
+/// Section 3.1: what may stand together.
+fn may_stand_together(parameters: &[Reconfig]) -> bool {
+    use Reconfig::{AddIncoming, AddOutgoing, IncomingReset, OutgoingReset, Response, TsnReset, Unknown};
+    matches!(
+        parameters,
+        [OutgoingReset { .. } | IncomingReset { .. } | TsnReset { .. } | Response { .. } | Unknown { .. },]
+            | [AddOutgoing { .. } | AddIncoming { .. }]
+            | [OutgoingReset { .. }, IncomingReset { .. }]
+            | [AddOutgoing { .. }, AddIncoming { .. }]
+            | [Response { .. }, OutgoingReset { .. } | Response { .. }]
+    )
+}
+
+impl Endpoint {
+    /// Section 5.2.1.
+    pub(crate) fn on_reconfig(&mut self, now: Time, parameters: &[Reconfig]) {
+        if !self.state.is_up() {
+            return;
+        }
+        if !may_stand_together(parameters) {
+            let cause =
+                Cause::ProtocolViolation(bytes::Bytes::from_static(b"parameters of a RE-CONFIG chunk"));
+            return self.control.push_back((None, Chunk::Error(vec![cause])));
+        }
+        let mut requests = Vec::new();
+        for parameter in parameters {
+            match parameter {
+                Reconfig::Response { serial, result, .. } => self.on_reconfig_response(now, *serial, *result),
+                // Section 4: nothing behind it is read.
+                Reconfig::Unknown { .. } => break,
+                Reconfig::OutgoingReset { serial, .. }
+                | Reconfig::IncomingReset { serial, .. }
+                | Reconfig::TsnReset { serial }
+                | Reconfig::AddOutgoing { serial, .. }
+                | Reconfig::AddIncoming { serial, .. } => requests.push((*serial, parameter)),
+            }
+        }
+        let Some((first, _)) = requests.first() else { return };
+        if *first == self.peer_requests.last.next() {
+            let answers =
+                requests.iter().map(|(serial, request)| (*serial, self.on_request(now, request))).collect();
+            self.peer_requests.answers = answers;
+            self.peer_requests.last = requests[requests.len() - 1].0;
+        } else if !self.peer_requests.answers.iter().any(|(serial, _)| serial == first) {
+            return self.respond(*first, ReconfigResult::BAD_SEQUENCE_NUMBER);
+        }
+        // With it a SACK: it may be what the peer waits for.
+        if self.state.receives_data() {
+            self.queue_sack();
+        }
+        self.answer_requests(now);
+    }
+
+    fn respond(&mut self, serial: ReconfigSerial, result: ReconfigResult) {
+        self.send_reconfig(vec![Reconfig::Response { serial, result, next_tsns: None }]);
+    }
+
+    /// Says what came of the last requests. Section 5.2.1: in one chunk, where section 3.1 lets it.
+    fn answer_requests(&mut self, now: Time) {
+        let mut next = self.next_request(now);
+        let mut answers = Vec::new();
+        for (serial, result) in self.peer_requests.answers.clone() {
+            let result = match (result, self.own_requests.answer_to(serial)) {
+                (Some(result), _) => result,
+                (None, Some(own)) => {
+                    next = Some(own.clone());
+                    continue;
+                }
+                (None, None) if self.own_requests.will_answer(serial) => ReconfigResult::IN_PROGRESS,
+                (None, None) => ReconfigResult::NOTHING_TO_DO,
+            };
+            answers.push(Reconfig::Response { serial, result, next_tsns: None });
+        }
+        if answers.len() < 2 {
+            answers.extend(next.take_if(|own| matches!(own, Reconfig::OutgoingReset { .. })));
+        }
+        for parameters in [answers, next.into_iter().collect()] {
+            if !parameters.is_empty() {
+                self.send_reconfig(parameters);
+            }
+        }
+    }
+
+    /// Does what is asked for; nothing is said of what a request of ours answers.
+    fn on_request(&mut self, now: Time, request: &Reconfig) -> Option<ReconfigResult> {
+        match request {
+            Reconfig::OutgoingReset { serial, response, last_tsn, streams } => {
+                self.settle_if(
+                    |own| matches!(own, Reconfig::IncomingReset { serial, .. } if serial == response),
+                );
+                Some(self.on_outgoing_reset(now, *serial, *last_tsn, streams))
+            }
+            Reconfig::IncomingReset { serial, streams } => self.on_incoming_reset(*serial, streams),
+            Reconfig::AddOutgoing { streams, .. } => {
+                self.settle_if(|own| matches!(own, Reconfig::AddIncoming { .. }));
+                Some(self.on_add_outgoing(*streams))
+            }
+            Reconfig::AddIncoming { serial, streams } => self.on_add_incoming(*serial, *streams),
+            // Section 5.2.1 leaves it to the endpoint.
+            Reconfig::TsnReset { .. } | Reconfig::Response { .. } | Reconfig::Unknown { .. } => {
+                Some(ReconfigResult::DENIED)
+            }
+        }
+    }
+
+    /// Section 5.2.2.
+    fn on_outgoing_reset(
+        &mut self,
+        now: Time,
+        serial: ReconfigSerial,
+        last_tsn: Tsn,
+        streams: &[u16],
+    ) -> ReconfigResult {
+        if !streams.iter().all(|stream| self.streams_in.serves(*stream)) {
+            return ReconfigResult::WRONG_SSN;
+        }
+        if self.peer_requests.deferred.is_some() {
+            return ReconfigResult::ALREADY_IN_PROGRESS;
+        }
+        if last_tsn.after(self.tsn_map.cumulative()) {
+            let (streams, held) = (streams.to_vec(), Vec::new());
+            self.peer_requests.deferred =
+                Some(Box::new(Deferred { serial, last_tsn, streams, held, octets: 0 }));
+            return ReconfigResult::IN_PROGRESS;
+        }
+        self.reset_incoming(now, streams);
+        ReconfigResult::PERFORMED
+    }
+
+    /// Section 5.2.2 E3.
+    fn reset_incoming(&mut self, now: Time, streams: &[u16]) {
+        let all: Vec<u16> = (0..self.streams_in.count()).collect();
+        let Self { interleaved, streams_in, reader, .. } = self;
+        for stream in if streams.is_empty() { &all } else { streams } {
+            streams_in.reset(*stream, |message| reader.receive(now, message));
+            interleaved.reset(*stream, &mut |delivery| take(reader, now, delivery));
+        }
+        let what = Reconfiguration::ResetIncoming(streams.to_vec());
+        self.event(Event::Reconfigured { what, done: true });
+    }
+
+    /// All that was sent before the streams begin anew may have come. Section 5.2.2 E3 to E6.
+    pub(crate) fn finish_deferred_reset(&mut self, now: Time, seen: &mut DataSeen) {
+        let cumulative = self.tsn_map.cumulative();
+        let is_due = |deferred: &mut Box<Deferred>| deferred.last_tsn.at_or_before(cumulative);
+        let Some(deferred) = self.peer_requests.deferred.take_if(is_due) else { return };
+        self.reset_incoming(now, &deferred.streams);
+        for chunk in deferred.held {
+            match chunk {
+                Chunk::Data(data) => self.deliver(now, data),
+                Chunk::IData(data) => self.deliver_interleaved(now, *data),
+                _ => {}
+            }
+        }
+        let performed = ReconfigResult::PERFORMED;
+        for (serial, result) in &mut self.peer_requests.answers {
+            if *serial == deferred.serial {
+                *result = Some(performed);
+            }
+        }
+        (seen.any, seen.at_once) = (true, true);
+        self.respond(deferred.serial, performed);
+    }
+
+    /// Section 5.2.3.
+    fn on_incoming_reset(&mut self, serial: ReconfigSerial, streams: &[u16]) -> Option<ReconfigResult> {
+        if !streams.iter().all(|stream| *stream < self.streams_out.count()) {
+            return Some(ReconfigResult::WRONG_SSN);
+        }
+        if streams.len() > self.most_streams() || !self.state.sends_data() {
+            return Some(ReconfigResult::DENIED);
+        }
+        if self.own_requests.resets_all_of(streams) {
+            return Some(ReconfigResult::NOTHING_TO_DO);
+        }
+        self.want(Reconfiguration::ResetOutgoing(streams.to_vec()), Some(serial));
+        None
+    }
+
+    /// Section 5.2.5: as many as an INIT may ask for.
+    fn on_add_outgoing(&mut self, more: u16) -> ReconfigResult {
+        let count = self.streams_in.count().checked_add(more);
+        if count.is_none_or(|count| count > self.config.max_inbound_streams) {
+            return ReconfigResult::DENIED;
+        }
+        self.streams_in.add(more);
+        self.event(Event::Reconfigured { what: Reconfiguration::AddIncoming(more), done: true });
+        ReconfigResult::PERFORMED
+    }
+
+    /// Section 5.2.6: as many as we wanted.
+    fn on_add_incoming(&mut self, serial: ReconfigSerial, more: u16) -> Option<ReconfigResult> {
+        let count = self.streams_out.count().checked_add(more);
+        if count.is_none_or(|count| count > self.config.streams) || !self.state.sends_data() {
+            return Some(ReconfigResult::DENIED);
+        }
+        self.want(Reconfiguration::AddOutgoing(more), Some(serial));
+        None
+    }
+}

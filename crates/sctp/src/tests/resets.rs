@@ -1,0 +1,183 @@
+//! Streams that begin anew while messages are under way. RFC 6525.
+
+use hol_base::Duration;
+use hol_transport::{Command, Event, Message, Reconfiguration, Reliability};
+use proptest::prelude::*;
+
+use super::pair::Pair;
+use super::properties::{Sending, check, network, number, sending, stacks};
+use crate::Config;
+
+/// What happens before a message is sent.
+#[derive(Debug, Clone)]
+enum Before {
+    Nothing,
+    /// Its sender's streams begin anew: this one, or all.
+    Reset(Vec<u16>),
+    /// Its sender asks for the peer's.
+    AskForReset(Vec<u16>),
+    /// Its sender has a stream more.
+    Add,
+}
+
+fn streams() -> impl Strategy<Value = Vec<u16>> {
+    prop_oneof![Just(Vec::new()), (0u16..4).prop_map(|stream| vec![stream]), Just(vec![0, 2])]
+}
+
+fn resets() -> impl Strategy<Value = Vec<(Sending, Before)>> {
+    let before = prop_oneof![
+        6 => Just(Before::Nothing),
+        3 => streams().prop_map(Before::Reset),
+        1 => Just(Before::Add),
+    ];
+    prop::collection::vec((sending(), before), 1..40)
+}
+
+fn run(config: &Config, network: super::pair::Network, steps: &[(Sending, Before)], seed: u64) -> Pair {
+    let mut pair = Pair::connected(config, network, seed);
+    for (index, (sending, before)) in steps.iter().enumerate() {
+        let Sending { side, stream, unordered, reliability, length, pause } = *sending;
+        let what = match before {
+            Before::Nothing => None,
+            Before::Reset(streams) => Some(Reconfiguration::ResetOutgoing(streams.clone())),
+            Before::AskForReset(streams) => Some(Reconfiguration::ResetIncoming(streams.clone())),
+            Before::Add => Some(Reconfiguration::AddOutgoing(1)),
+        };
+        if let Some(what) = what {
+            // What waits for room has not been handed over.
+            pair.run_while(Duration::from_secs(3600), |pair| !pair.all_accepted());
+            pair.command(side, Command::Reconfigure(what));
+        }
+        let mut payload = vec![index as u8; length];
+        payload[..4].copy_from_slice(&(index as u32).to_be_bytes());
+        pair.send(side, Message { stream, unordered, reliability, ppid: 0, payload: payload.into() });
+        pair.run(Duration::from_millis(pause));
+    }
+    let is_busy = |pair: &Pair| pair.sides.iter().any(|side| !side.own_requests.is_idle());
+    pair.run_while(Duration::from_secs(7200), |pair| !pair.all_accepted() || is_busy(pair));
+    pair.close();
+    pair
+}
+
+/// What an end was told of streams that have begun anew, and the numbers of the messages of `streams` that came before.
+fn told(pair: &Pair, side: usize) -> Vec<Result<u32, Reconfiguration>> {
+    let told = pair.events[side].iter().filter_map(|(_, event)| match event {
+        Event::Received(received) => Some(Ok(number(&received.payload))),
+        Event::Reconfigured { what, done: true } => Some(Err(what.clone())),
+        _ => None,
+    });
+    told.collect()
+}
+
+/// What a side sent before its streams began anew comes before the peer hears of that, and what it sent after comes after.
+fn check_places(pair: &Pair, steps: &[(Sending, Before)]) {
+    for side in 0..2 {
+        let of_side = steps.iter().enumerate().filter(|(_, (sending, _))| sending.side == side);
+        let mut wanted = of_side.filter_map(|(index, (_, before))| match before {
+            Before::Reset(streams) => Some((index as u32, streams)),
+            _ => None,
+        });
+        let heard = told(pair, 1 - side);
+        let places = heard.iter().enumerate().filter_map(|(place, what)| match what {
+            Err(Reconfiguration::ResetIncoming(streams)) => Some((place, streams)),
+            _ => None,
+        });
+        for (place, streams) in places {
+            let (first, asked) = wanted.next().expect("no more resets than were asked for");
+            assert_eq!(streams, asked);
+            let is_of =
+                |number: &u32| streams.is_empty() || streams.contains(&steps[*number as usize].0.stream);
+            let numbers = |range: &[Result<u32, _>]| -> Vec<u32> {
+                range.iter().filter_map(|what| what.as_ref().ok().copied()).filter(is_of).collect()
+            };
+            let (earlier, later) = (numbers(&heard[..place]), numbers(&heard[place..]));
+            assert!(
+                earlier.iter().all(|number| *number < first),
+                "{earlier:?} before the reset before {first}"
+            );
+            assert!(later.iter().all(|number| *number >= first), "{later:?} behind the reset before {first}");
+        }
+        assert_eq!(wanted.next(), None, "all that were asked for have been done");
+    }
+}
+
+/// Streams enough for those that are added.
+fn resetting(config: Config) -> Config {
+    Config { reconfig: true, streams: 10, max_inbound_streams: 100, ..config }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// RFC 6525 sections 5.1.2, 5.2.2 and 5.2.7: nothing is lost, repeated or out of its order, and each message is on its side of the
+    /// reset.
+    #[test]
+    fn messages_stay_on_their_side_of_a_reset(
+        config in stacks(),
+        network in network(),
+        steps in resets(),
+        seed in any::<u64>(),
+    ) {
+        let pair = run(&resetting(config), network, &steps, seed);
+        let sendings: Vec<Sending> = steps.iter().map(|(sending, _)| sending.clone()).collect();
+        check(&pair, &sendings);
+        check_places(&pair, &steps);
+        let added = |side: usize| {
+            let adds = |(sending, before): &&(Sending, Before)| sending.side == side && matches!(before, Before::Add);
+            steps.iter().filter(adds).count()
+        };
+        for side in 0..2 {
+            prop_assert_eq!(usize::from(pair.sides[side].outbound_streams()), 10 + added(side));
+        }
+    }
+
+    /// RFC 6525 section 5.2.3: both ends ask for whatever they like, at the same time too.
+    #[test]
+    fn whoever_asks_for_a_reset_loses_nothing(
+        config in stacks(),
+        network in network(),
+        steps in prop::collection::vec(
+            (sending(), prop_oneof![
+                2 => Just(Before::Nothing),
+                1 => streams().prop_map(Before::Reset),
+                1 => streams().prop_map(Before::AskForReset),
+            ]),
+            1..40,
+        ),
+        seed in any::<u64>(),
+    ) {
+        let pair = run(&resetting(config), network, &steps, seed);
+        let sendings: Vec<Sending> = steps.iter().map(|(sending, _)| sending.clone()).collect();
+        check(&pair, &sendings);
+    }
+}
+
+/// RFC 6525 section 5.1.2 A1: an association that is closed delivers what waits for a reset, too.
+#[test]
+fn what_waits_for_a_reset_is_delivered_before_the_end() {
+    let mut pair = Pair::connected(&resetting(super::script::config()), super::pair::Network::PERFECT, 1);
+    let message = |octet: u8| Message {
+        stream: 1,
+        unordered: false,
+        reliability: Reliability::Full,
+        ppid: 0,
+        payload: vec![octet; 10].into(),
+    };
+    pair.send(0, message(1));
+    pair.command(0, Command::Reconfigure(Reconfiguration::ResetOutgoing(vec![1])));
+    pair.send(0, message(2));
+    pair.close();
+    let octets: Vec<u8> = pair.received(1).iter().map(|received| received.payload[0]).collect();
+    assert_eq!(octets, [1, 2]);
+}
+
+/// RFC 6525 section 5.1.1: before there is an association, and for streams that there are not, it is refused at once.
+#[test]
+fn what_cannot_be_reset_is_refused_at_once() {
+    let mut pair = Pair::connected(&resetting(super::script::config()), super::pair::Network::PERFECT, 1);
+    let what = Reconfiguration::ResetOutgoing(vec![10]);
+    pair.command(0, Command::Reconfigure(what.clone()));
+    let refused = Event::Reconfigured { what, done: false };
+    assert!(pair.events[0].iter().any(|(_, event)| *event == refused));
+    assert!(pair.sides[0].own_requests.is_idle());
+}
