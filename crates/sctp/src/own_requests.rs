@@ -62,6 +62,13 @@ impl OwnRequests {
         })
     }
 
+    /// A request under way that the peer answers by one of its own: were we to wait with ours for that, both would wait for ever.
+    pub(crate) fn awaits_request(&self) -> bool {
+        self.under_way.as_ref().is_some_and(|under_way| {
+            matches!(under_way.request, Reconfig::IncomingReset { .. } | Reconfig::AddIncoming { .. })
+        })
+    }
+
     /// The request that answers this one of the peer's, if it is under way.
     pub(crate) fn answer_to(&self, serial: ReconfigSerial) -> Option<&Reconfig> {
         let answer = self.under_way.as_ref().filter(|under_way| under_way.wanted.answers == Some(serial));

@@ -241,6 +241,9 @@ impl Endpoint {
         if self.own_requests.resets_all_of(streams) {
             return Some(ReconfigResult::NOTHING_TO_DO);
         }
+        if self.own_requests.awaits_request() {
+            return Some(ReconfigResult::ALREADY_IN_PROGRESS);
+        }
         self.want(Reconfiguration::ResetOutgoing(streams.to_vec()), Some(serial));
         None
     }
@@ -261,6 +264,9 @@ impl Endpoint {
         let count = self.streams_out.count().checked_add(more);
         if count.is_none_or(|count| count > self.config.streams) || !self.state.sends_data() {
             return Some(ReconfigResult::DENIED);
+        }
+        if self.own_requests.awaits_request() {
+            return Some(ReconfigResult::ALREADY_IN_PROGRESS);
         }
         self.want(Reconfiguration::AddOutgoing(more), Some(serial));
         None
