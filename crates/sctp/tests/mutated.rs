@@ -1,0 +1,140 @@
+//! Packets of a real association, a few octets of them changed and their checksum made right again, thrown at both of its ends.
+//!
+//! `HOL_MUTATIONS=10000000 cargo test --release -p hol-sctp --test mutated` says how many.
+
+use bytes::Bytes;
+use hol_base::{Duration, Rng, Seed, Time};
+use hol_sctp::{Config, Endpoint};
+use hol_transport::{
+    Command, Endpoint as _, Event, Input, Message, Output, Reconfiguration, Reliability, drain,
+};
+use hol_wire::{Address, Packet, Transport, sctp};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Stack {
+    sctp: Config,
+}
+
+const HERE: Address = Address::new(10, 0, 0, 1);
+
+/// Two ends that talk, and whose packets are seen.
+struct Talk {
+    ends: [Endpoint; 2],
+    now: Time,
+    rng: Rng,
+    seen: Vec<Bytes>,
+}
+
+impl Talk {
+    fn new(seed: u64) -> Self {
+        let stack: Stack = toml::from_str(include_str!("../../../stacks/rfc.toml")).unwrap();
+        let mut rng = Seed(seed).rng();
+        let config = Config {
+            streams: 8,
+            interleaving: rng.chance(0.5),
+            zero_checksum: rng.chance(0.5),
+            auth: true,
+            addip: true,
+            ecn: true,
+            reconfig: true,
+            ..stack.sctp
+        };
+        let end = |name: &str| Seed(seed).derive(name).rng();
+        let client = Endpoint::connect(config.clone(), vec![HERE], 1, vec![HERE], 2, end("client"));
+        let ends = [client, Endpoint::listen(config, vec![HERE], 2, end("server"))];
+        Self { ends, now: Time::ZERO, rng, seen: Vec::new() }
+    }
+
+    fn input(&mut self, end: usize, input: Input) {
+        self.ends[end].handle(self.now, input);
+        self.settle(end);
+    }
+
+    /// What leaves is seen, and mostly arrives.
+    fn settle(&mut self, end: usize) {
+        let mut packets = Vec::new();
+        drain(&mut self.ends[end], self.now, |_, output| match output {
+            Output::Transmit(Packet { transport: Transport::Sctp(packet), .. }) => packets.push(packet),
+            Output::Event(Event::Received(_)) | Output::Transmit(_) | Output::Event(_) | Output::Wait(_) => {}
+        });
+        for packet in packets {
+            self.seen.push(packet.to_bytes());
+            if self.rng.chance(0.9) && self.seen.len() < 400 {
+                self.input(1 - end, Input::Packet(Packet::new(HERE, HERE, *packet)));
+            }
+        }
+    }
+
+    fn command(&mut self) {
+        let streams = || vec![0, 3];
+        let end = self.rng.below(2) as usize;
+        let command = match self.rng.below(12) {
+            0 => Command::Reconfigure(Reconfiguration::ResetOutgoing(streams())),
+            1 => Command::Reconfigure(Reconfiguration::ResetIncoming(streams())),
+            2 => Command::Reconfigure(Reconfiguration::AddOutgoing(1)),
+            _ => Command::Send(Message {
+                stream: self.rng.below(8) as u16,
+                unordered: self.rng.chance(0.3),
+                reliability: Reliability::Retransmissions(self.rng.below(3) as u32),
+                ppid: 0,
+                payload: vec![7; 1 + self.rng.below(3000) as usize].into(),
+            }),
+        };
+        self.input(end, Input::Command(command));
+    }
+
+    /// One packet that was seen, changed; whether it was one still.
+    fn mutate(&mut self) -> bool {
+        let seen = &self.seen[self.rng.below(self.seen.len() as u64) as usize];
+        let mut octets = seen.to_vec();
+        for _ in 0..=self.rng.below(3) {
+            // The tag mostly stays: a packet with a wrong one is dropped.
+            let first = if self.rng.chance(0.95) { 12 } else { 0 };
+            let at = first + self.rng.below((octets.len() - first) as u64) as usize;
+            octets[at] = match self.rng.below(4) {
+                0 => 0,
+                1 => 0xff,
+                2 => octets[at] ^ (1 << self.rng.below(8)),
+                _ => self.rng.next_u64() as u8,
+            };
+        }
+        octets[8..12].fill(0);
+        let crc = crc32c::crc32c(&octets);
+        octets[8..12].copy_from_slice(&crc.to_le_bytes());
+        let Ok(packet) = sctp::Packet::parse(octets.into()) else { return false };
+        let end = usize::from(packet.destination_port != 1);
+        self.input(end, Input::Packet(Packet::new(HERE, HERE, packet)));
+        true
+    }
+}
+
+/// RFC 9260 section 12.2: whatever comes, an endpoint does not panic, does not loop, and holds no more than its buffers.
+#[test]
+fn no_changed_packet_is_too_much_for_an_endpoint() {
+    let asked = std::env::var("HOL_MUTATIONS").ok().and_then(|count| count.parse().ok());
+    let wanted: u64 = asked.unwrap_or(100_000);
+    let (mut thrown, mut parsed, mut seed) = (0, 0, 0);
+    while thrown < wanted {
+        seed += 1;
+        let mut talk = Talk::new(seed);
+        talk.input(0, Input::Command(Command::Connect));
+        for _ in 0..10 {
+            talk.command();
+        }
+        for _ in 0..300 {
+            if talk.ends.iter().any(Endpoint::is_closed) {
+                break;
+            }
+            thrown += 1;
+            parsed += u64::from(talk.mutate());
+            if talk.rng.chance(0.1) {
+                talk.command();
+                talk.now += Duration::from_millis(talk.rng.below(400));
+                (0..2).for_each(|end| talk.settle(end));
+            }
+        }
+    }
+    println!("{thrown} packets thrown, {parsed} of them read, {seed} associations");
+    assert!(parsed > thrown / 4, "{parsed} of {thrown} were packets");
+}
