@@ -78,7 +78,7 @@ impl<S: Sight> Endpoint<S> {
             Command::Send(message) => self.send(message),
             Command::Close => self.closing.asked = true,
             Command::Reconfigure(what) => {
-                self.reader.tell(hol_transport::Event::Reconfigured { what, done: false })
+                self.reader.tell(hol_transport::Event::Reconfigured { what, done: false });
             }
             Command::Abort => self.abort(now),
             Command::Read(reads) => {

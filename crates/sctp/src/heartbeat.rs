@@ -96,6 +96,10 @@ impl Endpoint {
         let word = |at: usize| info[at..at + 8].iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
         let index = u32::from_be_bytes([info[0], info[1], info[2], info[3]]) as usize;
         let (sent, nonce) = (Time::from_nanos(word(4)), word(12));
+        if sent > now {
+            // Another than ours: nothing was sent then.
+            return;
+        }
         let Some(path) = self.paths.list.get_mut(index).filter(|path| !path.deleted) else { return };
         if path.heartbeat.take_if(|waits| *waits == nonce).is_none() {
             return;

@@ -16,7 +16,7 @@ struct Stack {
     sctp: Config,
 }
 
-const HERE: Address = Address::new(10, 0, 0, 1);
+const HERE: Address = hol_wire::ipv4(10, 0, 0, 1);
 
 /// Two ends that talk, and whose packets are seen.
 struct Talk {

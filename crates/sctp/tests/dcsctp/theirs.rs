@@ -29,7 +29,7 @@ impl Theirs {
         let options = Options {
             local_port: side.port(),
             remote_port: side.other().port(),
-            mtu: 1400 - Packet::IP_HEADER,
+            mtu: 1400 - hol_wire::ip_header(HERE),
             announced_maximum_outgoing_streams: talk.streams,
             max_message_size: Self::ROOM,
             max_receiver_window_buffer_size: Self::ROOM,

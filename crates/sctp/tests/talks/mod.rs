@@ -103,7 +103,7 @@ pub const LOSSES: [f64; 3] = [0.0, 0.01, 0.05];
 pub const SIDES: [Side; 2] = [Side::Client, Side::Server];
 
 /// Where both ends are.
-pub const HERE: Address = Address::new(127, 0, 0, 1);
+pub const HERE: Address = hol_wire::ipv4(127, 0, 0, 1);
 
 impl Side {
     pub const fn name(self) -> &'static str {
