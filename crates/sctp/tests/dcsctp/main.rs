@@ -99,7 +99,7 @@ fn wrong(talk: &Talk, terms: Terms, mut wire: Wire, seed: Seed) -> Option<String
         ..Options::default()
     };
     let mut own = Talker::new(own_side, talk, talks::own(own_side, talk, terms, seed));
-    let mut peer = Talker::new(peer_side, talk, Theirs::new(peer_side, talk, options));
+    let mut peer = Talker::new(peer_side, talk, Theirs::new(peer_side, talk, &options));
     let mut now = Time::ZERO;
     own.begin(now);
     peer.begin(now);

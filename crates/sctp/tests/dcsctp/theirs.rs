@@ -25,7 +25,7 @@ impl Theirs {
     /// Octets that wait in its queues at most.
     const ROOM: usize = 1_000_000;
 
-    pub fn new(side: Side, talk: &Talk, options: Options) -> Self {
+    pub fn new(side: Side, talk: &Talk, options: &Options) -> Self {
         let options = Options {
             local_port: side.port(),
             remote_port: side.other().port(),
@@ -33,7 +33,7 @@ impl Theirs {
             announced_maximum_outgoing_streams: talk.streams,
             max_message_size: Self::ROOM,
             max_receiver_window_buffer_size: Self::ROOM,
-            ..options
+            ..options.clone()
         };
         let socket = dcsctp::new_socket("", &options);
         Self { socket, streams: talk.streams, statistics: Statistics::default(), aborts: false }
