@@ -1,13 +1,12 @@
 //! Octets with the checksum that a TCP segment needs. What parses is emitted and parses to the same.
 #![no_main]
 
-use std::net::Ipv4Addr;
-
 use hol_wire::tcp::Segment;
+use hol_wire::{Address, ipv4};
 use libfuzzer_sys::fuzz_target;
 
-const SOURCE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const DESTINATION: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+const SOURCE: Address = ipv4(10, 0, 0, 1);
+const DESTINATION: Address = ipv4(10, 0, 0, 2);
 
 fuzz_target!(|octets: Vec<u8>| {
     if let Ok(segment) = Segment::parse(with_checksum(octets).into(), SOURCE, DESTINATION) {

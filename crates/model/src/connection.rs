@@ -7,9 +7,9 @@ use hol_transport::{Endpoint, Input, Output, PathState, Statistics};
 #[derive(Debug)]
 pub(crate) enum Connection {
     Tcp(hol_tcp::Endpoint),
-    Sctp(hol_sctp::Endpoint),
+    /// Boxed, as QUIC's: they are larger than the others.
+    Sctp(Box<hol_sctp::Endpoint>),
     Udp(hol_udp::Endpoint),
-    /// Boxed: it is larger than the others.
     Quic(Box<hol_quic::Endpoint>),
 }
 
@@ -55,7 +55,7 @@ impl Endpoint for Connection {
     fn paths(&self, tell: &mut dyn FnMut(PathState)) {
         match self {
             Self::Tcp(endpoint) => endpoint.paths(tell),
-            Self::Sctp(endpoint) => Endpoint::paths(endpoint, tell),
+            Self::Sctp(endpoint) => Endpoint::paths(&**endpoint, tell),
             Self::Udp(endpoint) => endpoint.paths(tell),
             Self::Quic(endpoint) => endpoint.paths(tell),
         }

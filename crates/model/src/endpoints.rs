@@ -128,7 +128,8 @@ impl Endpoints {
             }
             Kind::Sctp { config, .. } => {
                 let config = config.clone();
-                Connection::Sctp(hol_sctp::Endpoint::connect(config, client, port, server, self.port, rng))
+                let endpoint = hol_sctp::Endpoint::connect(config, client, port, server, self.port, rng);
+                Connection::Sctp(Box::new(endpoint))
             }
             Kind::Udp(config) => Connection::Udp(hol_udp::Endpoint::connect(config.clone(), local, remote)),
             Kind::Quic { config, carriage } => {
@@ -147,7 +148,7 @@ impl Endpoints {
             Kind::Tcp(config) => Connection::Tcp(hol_tcp::Endpoint::listen(config.clone(), local, rng)),
             Kind::Sctp { config, .. } => {
                 let (config, server) = (config.clone(), server.clone());
-                Connection::Sctp(hol_sctp::Endpoint::listen(config, server, self.port, rng))
+                Connection::Sctp(Box::new(hol_sctp::Endpoint::listen(config, server, self.port, rng)))
             }
             Kind::Udp(config) => Connection::Udp(hol_udp::Endpoint::listen(config.clone(), local)),
             Kind::Quic { config, carriage } => {

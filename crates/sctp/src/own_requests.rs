@@ -13,7 +13,7 @@ use crate::Endpoint;
 #[derive(Debug)]
 pub(crate) struct OwnRequests {
     waiting: VecDeque<Wanted>,
-    under_way: Option<UnderWay>,
+    under_way: Option<Box<UnderWay>>,
     /// Of the next request. Section 4.1: the first is the initial TSN.
     serial: ReconfigSerial,
 }
@@ -169,14 +169,14 @@ impl Endpoint {
             Reconfiguration::AddIncoming(streams) => Reconfig::AddIncoming { serial, streams: *streams },
         };
         let path = self.paths.active;
-        own.under_way = Some(UnderWay {
+        own.under_way = Some(Box::new(UnderWay {
             wanted,
             serial,
             request: request.clone(),
             path,
             in_progress: false,
             done_behind: None,
-        });
+        }));
         self.start_reconfig(now, path);
         Some(request)
     }
@@ -245,9 +245,8 @@ impl Endpoint {
     }
 
     fn settle_request(&mut self, done: bool) {
-        let Some(UnderWay { wanted: Wanted { what, .. }, .. }) = self.own_requests.under_way.take() else {
-            return;
-        };
+        let Some(under_way) = self.own_requests.under_way.take() else { return };
+        let what = under_way.wanted.what;
         match &what {
             Reconfiguration::ResetOutgoing(streams) => {
                 if done {
