@@ -128,8 +128,7 @@ impl Endpoints {
             }
             Kind::Sctp { config, .. } => {
                 let config = config.clone();
-                let endpoint = hol_sctp::Endpoint::connect(config, client, port, server, self.port, rng);
-                Connection::Sctp(Box::new(endpoint))
+                Connection::Sctp(hol_sctp::Endpoint::connect(config, client, port, server, self.port, rng))
             }
             Kind::Udp(config) => Connection::Udp(hol_udp::Endpoint::connect(config.clone(), local, remote)),
             Kind::Quic { config, carriage } => {
@@ -148,7 +147,7 @@ impl Endpoints {
             Kind::Tcp(config) => Connection::Tcp(hol_tcp::Endpoint::listen(config.clone(), local, rng)),
             Kind::Sctp { config, .. } => {
                 let (config, server) = (config.clone(), server.clone());
-                Connection::Sctp(Box::new(hol_sctp::Endpoint::listen(config, server, self.port, rng)))
+                Connection::Sctp(hol_sctp::Endpoint::listen(config, server, self.port, rng))
             }
             Kind::Udp(config) => Connection::Udp(hol_udp::Endpoint::listen(config.clone(), local)),
             Kind::Quic { config, carriage } => {
