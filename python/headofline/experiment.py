@@ -238,6 +238,12 @@ class HostSpec(TypedDict, closed=True):
     """
 
 
+Ip: TypeAlias = Literal['v4', 'v6']
+"""
+A version of IP.
+"""
+
+
 Keep: TypeAlias = Literal['none', 'all']
 """
 Which records of single messages are kept beside the summaries.
@@ -968,7 +974,7 @@ class LanSpec(TypedDict, closed=True):
 
     addresses: NotRequired[list[str]]
     """
-    The addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, …
+    The addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, … or fd00:0:0:i::1, …
     """
     channel: NotRequired[str]
     """
@@ -1287,6 +1293,10 @@ class NetworkSpec(TypedDict, closed=True):
     The client moves from the first of two paths to the second. Over UDP in the kernel world, and over QUIC, only with
     `changes = "route"`.
     """
+    ip: NotRequired[Ip]
+    """
+    The version of IP: `"v4"` or `"v6"`, whose header is 20 octets longer. Default `"v4"`.
+    """
     jitter: NotRequired[Duration]
     """
     The delay varies uniformly by up to this much either way, or as `jitter_distribution` says; packets keep their order. At most 2 s
@@ -1328,7 +1338,7 @@ class NetworkSpec(TypedDict, closed=True):
     """
     paths: NotRequired[list[PathSpec]]
     """
-    Parallel links between client and server; path i has the addresses 10.0.i.1 and 10.0.i.2.
+    Parallel links between client and server; path i has the addresses 10.0.i.1 and 10.0.i.2, or fd00:0:0:i::1 and fd00:0:0:i::2.
     """
     police: NotRequired[PoliceSpec]
     """
