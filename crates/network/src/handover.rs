@@ -29,6 +29,7 @@ pub struct HandoverSpec {
     /// What of the client is another one then. With `"address"` it gets one on the second path, and that on the first goes with the
     /// first. With `"route"` it keeps its address, and what either end sends from then on takes the second path: mobility below the
     /// transport, as with Mobile IP, a tunnel or GTP. Default `"address"`.
+    #[serde(skip_serializing_if = "Changes::is_default")]
     pub changes: Changes,
 }
 
@@ -41,6 +42,13 @@ pub enum Changes {
     Address,
     /// The route to its address, and from there.
     Route,
+}
+
+impl Changes {
+    /// So that experiments from before have the same points.
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Default for HandoverSpec {

@@ -17,8 +17,6 @@ pub(crate) struct IpOptions {
     pub(crate) service: c_int,
     /// Whether it comes with each datagram.
     pub(crate) tells_service: c_int,
-    /// Octets of the header.
-    pub(crate) header: u64,
 }
 
 const V4: IpOptions = IpOptions {
@@ -27,7 +25,6 @@ const V4: IpOptions = IpOptions {
     mtu_discover: libc::IP_MTU_DISCOVER,
     service: libc::IP_TOS,
     tells_service: libc::IP_RECVTOS,
-    header: 20,
 };
 
 const V6: IpOptions = IpOptions {
@@ -36,7 +33,6 @@ const V6: IpOptions = IpOptions {
     mtu_discover: libc::IPV6_MTU_DISCOVER,
     service: libc::IPV6_TCLASS,
     tells_service: libc::IPV6_RECVTCLASS,
-    header: 40,
 };
 
 /// The address of nobody in particular, of the same version as `address`.

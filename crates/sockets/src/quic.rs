@@ -13,7 +13,7 @@ use hol_base::{ByteCount, Seed, Time};
 use hol_quic::{Carriage, Config, Endpoint, KeyLog, Next, Sealed, Sending as Datagram, Tls};
 use hol_system as system;
 use hol_transport::{Command, Event, Framer, Message, Passage, Received, Reliability};
-use hol_wire::{Address, Ecn};
+use hol_wire::{Address, Ecn, ip_header};
 use hol_workloads::{LengthOf, Outgoing};
 use socket2::Socket;
 
@@ -99,7 +99,10 @@ fn within(config: &Arc<Config>, largest: Option<u64>) -> Arc<Config> {
 fn largest(socket: &Socket, peer: Address) -> Option<u64> {
     let (mut mtu, options) = ([0u8; 4], IpOptions::of(peer));
     system::option(socket, options.level, options.mtu, &mut mtu).ok()?;
-    Some(u64::from(u32::from_ne_bytes(mtu)).saturating_sub(options.header + 8))
+    Some(
+        u64::from(u32::from_ne_bytes(mtu))
+            .saturating_sub((ip_header(peer) + hol_wire::udp::Datagram::HEADER) as u64),
+    )
 }
 
 impl Opener for Quic {

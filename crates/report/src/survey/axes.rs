@@ -147,6 +147,8 @@ fn name(key: &str) -> String {
     let last = short(key);
     match key {
         "network.rate" => "bandwidth".to_owned(),
+        "network.ip" => "IP version".to_owned(),
+        "network.handover.changes" => "handover".to_owned(),
         "workload.rate" => "message rate".to_owned(),
         "workload.size" => "message size".to_owned(),
         "background.count" => last.to_owned(),
@@ -246,6 +248,7 @@ mod tests {
             ["network.rate", "background.rate", "background.count"].map(name),
             ["bandwidth", "background rate", "competitors"]
         );
+        assert_eq!(["network.ip", "network.handover.changes"].map(name), ["IP version", "handover"]);
     }
 
     #[test]
