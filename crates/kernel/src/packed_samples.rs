@@ -140,6 +140,6 @@ mod tests {
         };
         assert_eq!(wrong(0, 3), None, "it is of nobody");
         assert_eq!(wrong(8 * 2 + 5, 1), None, "no flow has such a number");
-        assert_eq!(wrong(8 * 4 + 4, 1), None, "no address has 33 bits");
+        assert_eq!(wrong(8 * 3 + 4, 1), None, "no connection has such a number");
     }
 }
