@@ -187,13 +187,26 @@ mod tests {
         Chunk::Asconf(Box::new(asconf)).assert_octets(&octets);
     }
 
-    /// RFC 5061 section 4.1.1: the address parameter is mandatory. What asks about an IPv6 address is kept as it came.
+    /// RFC 5061 section 4.1.1: the address parameter is mandatory, and of either version. What is none is refused; what asks about it
+    /// is kept as it came.
     #[test]
-    fn an_address_that_is_not_ipv4_is_refused_or_kept() {
+    fn what_is_no_address_of_either_version_is_refused_or_kept() {
         let parse = |octets: &'static [u8]| Asconf::parse_value(Bytes::from_static(octets));
         assert_eq!(parse(&[0, 0, 0, 1]), Err(ParseError::Truncated));
-        let ipv6 = [0, 0, 0, 1, 0, 6, 0, 20, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
-        assert_eq!(Asconf::parse_value(Bytes::copy_from_slice(&ipv6)), Err(ParseError::Value));
+        let asconf = Asconf {
+            serial: AsconfSerial(1),
+            lookup: Address::from([0x20, 0x01, 0x0d, 0xb8, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]),
+            requests: Vec::new(),
+        };
+        #[rustfmt::skip]
+        let octets = [
+            0xc1, 0, 0, 28,
+            0, 0, 0, 1,
+            0, 6, 0, 20, 0x20, 0x01, 0x0d, 0xb8, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
+        ];
+        Chunk::Asconf(Box::new(asconf)).assert_octets(&octets);
+        assert_eq!(parse(&[0, 0, 0, 1, 0, 6, 0, 8, 1, 2, 3, 4]), Err(ParseError::Length));
+        assert_eq!(parse(&[0, 0, 0, 1, 0, 11, 0, 8, b'h', b'o', b'l', 0]), Err(ParseError::Value), "a name");
         let value = Bytes::from_static(&[0, 6, 0, 8, 1, 2, 3, 4]);
         let octets = Bytes::from([&[0, 0, 0, 9][..], &value].concat());
         let kept = Request { correlation: 9, change: Change::Unknown { kind: kind::ADD, value } };
