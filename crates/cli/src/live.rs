@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use hol_live::{DEFAULT_PORT, SECRET_VARIABLE, Secret, Server};
+use hol_live::{DEFAULT_PORT, Ports, SECRET_VARIABLE, Secret, Server};
 
 use crate::failure::Failure;
 use crate::terminal::{note, say};
@@ -20,12 +20,16 @@ pub struct Live {
 enum What {
     /// Have the servers here of experiments that another host runs with --world live --peer
     ///
-    /// Whoever knows the secret may have this host send and receive messages of any workload, on ports that the kernel chooses; nobody
-    /// else is heard. One client is served at a time.
+    /// Whoever knows the secret may have this host send and receive messages of any workload, on ports that the kernel chooses or
+    /// --ports names; nobody else is heard. One client is served at a time.
     Serve {
         /// Where to listen for the other host (TCP); [::]:7640 is for IPv6, and IPv4 too
         #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT)))]
         listen: SocketAddr,
+        /// The ports that servers may have, as 7641 or 7641-7650, where a firewall is in the way: one for each flow of an experiment
+        /// that has its server here [default: those that the kernel has free]
+        #[arg(long, value_name = "FIRST-LAST")]
+        ports: Option<Ports>,
         /// The secret that both hosts know, in a file [default: $HOL_LIVE_SECRET, or one that is made now and printed]
         #[arg(long, value_name = "FILE")]
         secret_file: Option<PathBuf>,
@@ -38,7 +42,7 @@ enum What {
 impl Live {
     /// Does it.
     pub fn run(&self) -> Result<(), Failure> {
-        let What::Serve { listen, secret_file, once } = &self.what;
+        let What::Serve { listen, ports, secret_file, once } = &self.what;
         let given = match secret_file {
             Some(file) => Some(Secret::read(file).map_err(|problem| format!("--secret-file {problem}"))),
             None => Secret::of_environment().transpose(),
@@ -49,7 +53,7 @@ impl Live {
             (Some(secret), _) => (secret, None),
             (None, made) => made.map(|(secret, text)| (secret, Some(text))).expect("one was made"),
         };
-        let server = Server::listen(*listen, secret).map_err(|problem| {
+        let server = Server::listen(*listen, secret, *ports).map_err(|problem| {
             Failure::Failed(format!(
                 "--listen {listen}: {problem}; name an address of this host and a free port"
             ))

@@ -258,4 +258,11 @@ fn another_host_wants_the_live_world_an_address_and_a_secret() {
     }
     assert_eq!(headofline::rehearse(["hol", "live", "serve", "--once"].map(OsString::from)), Ok(()));
     assert!(headofline::rehearse(["hol", "live", "serve", "--listen", "x"].map(OsString::from)).is_err());
+    assert_eq!(
+        headofline::rehearse(["hol", "live", "serve", "--ports", "7641-7650"].map(OsString::from)),
+        Ok(())
+    );
+    assert!(
+        headofline::rehearse(["hol", "live", "serve", "--ports", "7650-7641"].map(OsString::from)).is_err()
+    );
 }

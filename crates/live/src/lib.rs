@@ -5,12 +5,14 @@
 //! Nothing of the machine is changed: no setting, no queue, no address. What an experiment asks for beyond what the machine is, is
 //! refused by name.
 
+mod cautions;
 mod check;
 mod clocks;
 mod control;
 mod host;
 mod peer;
 mod placement;
+mod ports;
 mod secret;
 mod server;
 mod session;
@@ -19,6 +21,7 @@ mod world;
 
 pub use host::Host;
 pub use peer::DEFAULT_PORT;
+pub use ports::Ports;
 pub use secret::{SECRET_VARIABLE, Secret};
 pub use server::Server;
 pub use world::Live;

@@ -18,6 +18,7 @@ use crate::check::{self, Path};
 use crate::control::{ControlError, HostWords, Inbox, Keys, Outbox, Reply, Request, Role, greet};
 use crate::host::{self, Host};
 use crate::placement::Placement;
+use crate::ports::Ports;
 use crate::secret::Secret;
 use crate::session::{SILENCE, beat, prepare, say};
 
@@ -31,6 +32,8 @@ const TURN: Duration = Duration::from_secs(5);
 pub struct Server {
     listener: TcpListener,
     secret: Secret,
+    /// Where servers listen; `None`: where the kernel has room.
+    ports: Option<Ports>,
     stop: Stop,
     /// Who is served.
     client: Mutex<Option<SocketAddr>>,
@@ -39,12 +42,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens for clients that know the secret.
-    pub fn listen(address: SocketAddr, secret: Secret) -> io::Result<Self> {
+    /// Listens for clients that know the secret, and lets servers have these ports, or any.
+    pub fn listen(address: SocketAddr, secret: Secret, ports: Option<Ports>) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let (client, is_free, connections) = (Mutex::default(), Condvar::new(), AtomicUsize::new(0));
-        Ok(Self { listener, secret, stop: Stop::new()?, client, is_free, connections })
+        Ok(Self { listener, secret, ports, stop: Stop::new()?, client, is_free, connections })
     }
 
     /// Where.
@@ -106,7 +109,7 @@ impl Server {
             return Ok(false);
         }
         tell(format!("{from}: served"));
-        let session = Session::new(stream, (inbox, outbox, keys));
+        let session = Session::new(stream, (inbox, outbox, keys), self.ports);
         // Our own mistake, on whatever a client asked for, is not to keep others from being served.
         let run = AssertUnwindSafe(|| session.and_then(Session::run));
         let done = catch_unwind(run).unwrap_or_else(|_| {
@@ -161,6 +164,7 @@ struct Session {
     outbox: Arc<Mutex<Outbox<TcpStream>>>,
     keys: Keys,
     placement: Placement,
+    ports: Option<Ports>,
     post: Post,
     halves: Option<Halves>,
 }
@@ -169,6 +173,7 @@ impl Session {
     fn new(
         stream: &TcpStream,
         (inbox, outbox, keys): (Inbox<TcpStream>, Outbox<TcpStream>, Keys),
+        ports: Option<Ports>,
     ) -> Result<Self, ControlError> {
         let address = |address: io::Result<SocketAddr>| {
             // One of IPv4 may have come to a socket of IPv6.
@@ -180,7 +185,7 @@ impl Session {
             serves: true,
         };
         let outbox = Arc::new(Mutex::new(outbox));
-        Ok(Self { inbox, outbox, keys, placement, post: Post::default(), halves: None })
+        Ok(Self { inbox, outbox, keys, placement, ports, post: Post::default(), halves: None })
     }
 
     /// Does what it is asked until nobody asks any more.
@@ -239,8 +244,9 @@ impl Session {
         // What is under way is not wanted any more.
         self.halves = None;
         check::possible(scenario, Path::Between).map_err(|why| why.to_string())?;
-        let assignments = self.placement.assignments(scenario, seed);
+        let mut assignments = self.placement.assignments(scenario, seed);
         let here = self.placement.here(scenario, &assignments);
+        self.ports.map_or(Ok(()), |ports| ports.give(&mut assignments, &here))?;
         let outbox = Arc::clone(&self.outbox);
         // Whether it could be told is noticed by whoever listens.
         let tell: Arc<TellOf> =
@@ -263,6 +269,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use hol_network::NetworkSpec;
+    use hol_scenario::Background;
 
     use super::*;
 
@@ -307,7 +314,11 @@ mod tests {
     }
 
     fn with_server(test: impl FnOnce(&Server)) {
-        let server = Server::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), secret()).unwrap();
+        with_server_at(None, test);
+    }
+
+    fn with_server_at(ports: Option<Ports>, test: impl FnOnce(&Server)) {
+        let server = Server::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), secret(), ports).unwrap();
         thread::scope(|scope| {
             let running = scope.spawn(|| server.run(false, &|_| ()));
             let tested = catch_unwind(AssertUnwindSafe(|| test(&server)));
@@ -352,6 +363,29 @@ mod tests {
             let (_next, first) = Client::of(server);
             assert!(matches!(first, Reply::Host(_)));
             assert!(TcpStream::connect(port).is_err(), "it is left over");
+        });
+    }
+
+    #[test]
+    fn servers_have_the_ports_that_a_firewall_lets_through() {
+        // Held, so that nobody else is told that it is free.
+        let held = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = held.local_addr().unwrap().port();
+        with_server_at(Some(port.to_string().parse().unwrap()), |server| {
+            let (mut client, _) = Client::of(server);
+            let refused = client.ask(&plan("", "kind = 'echo'"));
+            assert!(matches!(refused, Reply::Refused(why) if why.contains(&format!(":{port}"))));
+            drop(held);
+            for _ in 0..3 {
+                let ready = client.ask(&plan("", "kind = 'echo'"));
+                assert!(matches!(ready, Reply::Ready { ports } if ports == [port]));
+            }
+            let Request::Plan { mut scenario, seed } = plan("", "kind = 'echo'") else { unreachable!() };
+            let (transport, workload) = (scenario.transport.clone(), scenario.workload.clone());
+            let spread = hol_base::Duration::ZERO;
+            scenario.background = vec![Background { transport, workload, messages: None, count: 1, spread }];
+            let refused = client.ask(&Request::Plan { scenario, seed });
+            assert!(matches!(refused, Reply::Refused(why) if why.contains("1 of the 2 ports")));
         });
     }
 

@@ -17,6 +17,7 @@ use hol_sockets::{
 };
 use serde_json::{Value, json};
 
+use crate::cautions::busy;
 use crate::check::{self, Path};
 use crate::host::{self, Host};
 use crate::peer::Peer;
@@ -189,7 +190,8 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     let flows = runs.flows;
     let counts = || flows.iter().flat_map(|flow| [flow.client, flow.server]);
     let packets = counts().map(|counts| counts.packets_sent).sum();
-    let facts = facts(scenario, &flows[0]);
+    let mut facts = facts(scenario, &flows[0]);
+    facts.warn(busy(&flows[0].records));
     let mut flows = flows.into_iter();
     let FlowRun { records, connected, ended, stopped, .. } = flows.next().expect("one is measured");
     let transfer = Transfer::of(&records);

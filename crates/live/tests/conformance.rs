@@ -72,7 +72,8 @@ fn two_hosts_keep_every_case_that_one_keeps() {
     thread::scope(|scope| {
         for _ in 0..SIDE_BY_SIDE {
             scope.spawn(|| {
-                let server = Server::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), secret()).unwrap();
+                let server =
+                    Server::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), secret(), None).unwrap();
                 let told: Mutex<Vec<String>> = Mutex::default();
                 let place = server.address().unwrap().to_string();
                 thread::scope(|serving| {

@@ -29,7 +29,7 @@ fn runs(dir: &Path) -> Vec<Value> {
 #[test]
 fn every_message_is_answered_over_every_transport_that_both_hosts_have() {
     let Some(hosts) = Hosts::if_possible("every_message_is_answered") else { return };
-    let serving = hosts.serve(&["--once"]);
+    let serving = hosts.serve(&["--once", "--ports", "7641"]);
     assert!(serving.greeting.contains("0.0.0.0:7640"), "{}", serving.greeting);
     let mut transports = vec!["compare", "tcp", "tcp:connections=3", "udp", "quic", "quic:connections=2"];
     if Path::new("/proc/sys/net/mptcp/enabled").exists() {

@@ -1,0 +1,72 @@
+//! The ports that a host's firewall lets through to its servers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use hol_sockets::{Assignment, End};
+
+/// Ports one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ports {
+    first: u16,
+    last: u16,
+}
+
+impl FromStr for Ports {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        match (first.parse(), last.parse()) {
+            (Ok(first), Ok(last)) if 0 < first && first <= last => Ok(Self { first, last }),
+            _ => Err("write PORT or FIRST-LAST, from 1 to 65535, as in 7641 or 7641-7650".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { first, last } = self;
+        if first == last { write!(f, "{first}") } else { write!(f, "{first}-{last}") }
+    }
+}
+
+impl Ports {
+    /// Gives each server that is on this host a port of its own, whatever its protocol.
+    pub(crate) fn give(self, assignments: &mut [Assignment], here: &[End]) -> Result<(), String> {
+        let servers = assignments.iter_mut().zip(here).filter(|(_, end)| **end == End::Server);
+        let mut ports = self.first..=self.last;
+        let mut missing = 0;
+        for (assignment, _) in servers {
+            match ports.next() {
+                Some(port) => assignment.server.port = port,
+                None => missing += 1,
+            }
+        }
+        if missing == 0 {
+            return Ok(());
+        }
+        let has = self.last - self.first + 1;
+        Err(format!(
+            "this host lets its servers have {has} of the {} ports that the experiment takes; give `hol live serve --ports` a longer range than {self}",
+            usize::from(has) + missing
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_one_or_a_range() {
+        for (text, first, last) in [("7641", 7641, 7641), ("1-65535", 1, 65535), ("80-80", 80, 80)] {
+            assert_eq!(text.parse(), Ok(Ports { first, last }), "{text}");
+        }
+        assert_eq!("7641-7650".parse::<Ports>().unwrap().to_string(), "7641-7650");
+        assert_eq!("7641-7641".parse::<Ports>().unwrap().to_string(), "7641");
+        for wrong in ["", "0", "0-7", "9-8", "1-65536", "a", "7641-", "-7641", "1-2-3", "1,2"] {
+            assert!(wrong.parse::<Ports>().unwrap_err().contains("FIRST-LAST"), "{wrong}");
+        }
+    }
+}
