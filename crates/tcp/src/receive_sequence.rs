@@ -10,6 +10,8 @@ pub(crate) struct ReceiveSequence {
     wup: SeqNum,
     /// The window in that segment.
     wnd: u32,
+    /// The furthest end of all windows offered, which counts whatever was rounded down since. RFC 7323 section 2.4.
+    edge: SeqNum,
     scale: u8,
 }
 
@@ -17,7 +19,8 @@ impl ReceiveSequence {
     /// The peer's SYN: what follows it is next, and how our windows are shifted.
     pub(crate) fn on_syn(&mut self, syn: SeqNum, scale: Option<u8>) {
         self.nxt = syn.next();
-        self.wup = self.nxt;
+        self.edge = self.nxt;
+        self.offer(self.wnd);
         self.scale = scale.unwrap_or(self.scale);
     }
 
@@ -53,7 +56,7 @@ impl ReceiveSequence {
 
     /// What is left of the window that the peer knows.
     pub(crate) fn window(&self) -> u32 {
-        self.wnd.saturating_sub(self.unacknowledged())
+        if self.edge.after(self.nxt) { self.edge.distance_from(self.nxt) } else { 0 }
     }
 
     /// The sequence number behind that window.
@@ -61,20 +64,29 @@ impl ReceiveSequence {
         self.nxt + self.window()
     }
 
-    /// The window field of a segment that leaves now, which the peer then knows; `free` octets of `buffer` are.
+    /// The window field of a segment that leaves now, which the peer then knows; `unread` octets of `buffer` wait for the
+    /// application, and `free` are left.
     ///
     /// The right edge never moves left (RFC 9293 section 3.8.6), and only by enough to be worth it: a segment
     /// or half of the buffer (section 3.8.6.2.2).
-    pub(crate) fn advertise(&mut self, buffer: u32, free: u32, mss: u32) -> u16 {
+    pub(crate) fn advertise(&mut self, buffer: u32, unread: u32, free: u32, mss: u32) -> u16 {
         let free = self.limited(free);
         let current = self.window();
         let worthwhile = (buffer / 2).min(mss);
         let window = if free >= current + worthwhile { free } else { current };
-        // Rounded up, lest what was offered be scaled away.
-        let field = window.div_ceil(1 << self.scale).min(u16::MAX.into());
-        self.wnd = field << self.scale;
-        self.wup = self.nxt;
+        // Rounded up, lest what was offered be scaled away; but not with every octet that comes, where there is no room for more.
+        // RFC 7323 section 2.4.
+        let unit = 1 << self.scale;
+        let (up, room) = (window.div_ceil(unit), buffer.saturating_sub(unread));
+        let field = if up <= room.div_ceil(unit) { up } else { window / unit }.min(u16::MAX.into());
+        self.offer(field << self.scale);
         field as u16
+    }
+
+    /// The peer is told of RCV.NXT and a window.
+    fn offer(&mut self, window: u32) {
+        (self.wup, self.wnd) = (self.nxt, window);
+        self.edge = self.edge.latest(self.nxt + window);
     }
 
     /// So much of `free` as a window field can tell.
@@ -85,8 +97,30 @@ impl ReceiveSequence {
     /// The window field of a SYN, which is never scaled. RFC 7323 section 2.2.
     pub(crate) fn advertise_in_syn(&mut self, buffer: u32) -> u16 {
         let window = buffer.min(u16::MAX.into());
-        self.wnd = window;
-        self.wup = self.nxt;
+        self.offer(window);
         window as u16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_opens_no_window_where_there_is_no_room_and_takes_back_no_edge() {
+        // RFC 7323 section 2.4: octets come one at a time, and the application reads none of them.
+        const BUFFER: u32 = 160;
+        let mut rcv = ReceiveSequence::default();
+        rcv.on_syn(SeqNum(0), Some(4));
+        assert_eq!(rcv.advertise(BUFFER, 0, BUFFER, 100), 10);
+        let mut unread = 0;
+        while rcv.window() > 0 {
+            let edge = rcv.window_end();
+            unread += 1;
+            rcv.advance(rcv.nxt().next());
+            rcv.advertise(BUFFER, unread, BUFFER.saturating_sub(unread), 100);
+            assert!(rcv.window_end().at_or_after(edge), "{unread} octets");
+            assert!(unread < BUFFER + 16, "{unread} octets of {BUFFER}");
+        }
     }
 }

@@ -275,7 +275,8 @@ impl Endpoint {
         if syn {
             return self.rcv.advertise_in_syn(buffer);
         }
-        self.rcv.advertise(buffer, self.free_buffer(), self.config.mss.into())
+        let unread = self.reader.held() as u32;
+        self.rcv.advertise(buffer, unread, self.free_buffer(), self.config.mss.into())
     }
 
     /// Octets of the buffer that neither wait for others nor for the application.
