@@ -195,16 +195,17 @@ impl Endpoint {
             // Nothing can lie behind the peer's FIN.
             return self.answer_at_once();
         }
-        if start.at_or_after(self.rcv.window_end()) {
+        if start.before(nxt) {
+            self.note_duplicate(SackBlock { left: start, right: nxt });
+        }
+        // In a closed window lies nothing, wherever the segment begins. RFC 9293 section 3.10.7.4, first.
+        if self.rcv.window() == 0 || start.at_or_after(self.rcv.window_end()) {
             return self.answer_at_once();
         }
         if start.after(nxt) {
             self.tell_of_marks_before(now, ecn);
             self.data_marked(ecn);
             return self.hold(text, &piece);
-        }
-        if start.before(nxt) {
-            self.note_duplicate(SackBlock { left: start, right: nxt });
         }
         let waiting = !self.reassembly.is_empty();
         if !text.is_empty() {

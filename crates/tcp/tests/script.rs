@@ -366,6 +366,21 @@ fn an_application_that_does_not_read_closes_the_window_and_opens_it_when_it_does
     assert_eq!(script.events.len(), 5, "and then all that waits");
 }
 
+/// RFC 9293 section 3.10.7.4, first: where the window is closed, no octet is acceptable, also not behind one that came already.
+#[test]
+fn a_closed_window_takes_nothing_of_a_segment_that_begins_before_it() {
+    let config = Config { receive_buffer: ByteCount(4000), receive_buffer_max: ByteCount(4000), ..rfc() };
+    let mut script = Script::connected(config, 20);
+    script.endpoint.handle(script.now, Input::Command(Command::Read(false)));
+    for offset in (0..4000).step_by(1000) {
+        script.data(offset, 1000);
+    }
+    let [answer] = &script.data(3999, 1000)[..] else { panic!("one acknowledgment") };
+    let again = SackBlock { left: PEER_START + 3999, right: PEER_START + 4000 };
+    assert_eq!((answer.ack, answer.window), (PEER_START + 4000, 0));
+    assert_eq!(answer.options.sack[..], [again], "RFC 2883 section 4: what came twice is told");
+}
+
 #[test]
 fn a_closed_window_is_probed() {
     // RFC 9293 section 3.8.6.1.
