@@ -156,6 +156,23 @@ fn a_heartbeat_is_answered_to_where_it_came_from() {
 }
 
 #[test]
+fn a_heartbeat_ack_from_the_future_is_no_answer() {
+    // Section 8.3: the round trip is from the time in the HEARTBEAT to now; section 5.4: only an answer verifies the address.
+    let mut script = Script::established_over(config(), 2);
+    script.run_to(2000);
+    let mut chunks = script.packets.drain(..).flat_map(|(_, _, packet)| packet.chunks);
+    let info = chunks.find_map(|chunk| if let Chunk::Heartbeat(info) = chunk { Some(info) } else { None });
+    let info = info.expect("an address that is not verified is asked");
+    drop(chunks);
+    let later = script.now + Duration::from_nanos(1);
+    let changed = [&info[..4], &later.as_nanos().to_be_bytes(), &info[12..]].concat();
+    script.inject([Chunk::HeartbeatAck(changed.into())]);
+    assert_eq!(script.endpoint.paths()[1].status(), PathStatus::Inactive);
+    script.inject([Chunk::HeartbeatAck(info)]);
+    assert_eq!(script.endpoint.paths()[1].status(), PathStatus::Active, "the true one is still awaited");
+}
+
+#[test]
 fn a_sack_goes_to_where_the_data_came_from() {
     // Section 6.4.
     let mut script = two_paths(config());
