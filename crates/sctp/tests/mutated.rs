@@ -2,7 +2,11 @@
 //!
 //! `HOL_MUTATIONS=10000000 cargo test --release -p hol-sctp --test mutated` says how many.
 
+use std::alloc::System;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use bytes::Bytes;
+use cap::Cap;
 use hol_base::{Duration, Rng, Seed, Time};
 use hol_sctp::{Config, Endpoint};
 use hol_transport::{
@@ -17,6 +21,13 @@ struct Stack {
 }
 
 const HERE: Address = hol_wire::ipv4(10, 0, 0, 1);
+/// Packets that one input may let out.
+const MOST_PACKETS: usize = 100;
+/// All that is allocated at a time: by both ends, with what was seen of them. A peer may ask for 65,535 streams.
+const MOST_MEMORY: usize = 8 << 20;
+
+#[global_allocator]
+static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
 /// Two ends that talk, and whose packets are seen.
 struct Talk {
@@ -58,6 +69,9 @@ impl Talk {
             Output::Transmit(Packet { transport: Transport::Sctp(packet), .. }) => packets.push(packet),
             Output::Event(Event::Received(_)) | Output::Transmit(_) | Output::Event(_) | Output::Wait(_) => {}
         });
+        assert!(packets.len() <= MOST_PACKETS, "{} packets", packets.len());
+        let held = MEMORY.allocated();
+        assert!(held <= MOST_MEMORY, "{held} octets are allocated");
         for packet in packets {
             self.seen.push(packet.to_bytes());
             if self.rng.chance(0.9) && self.seen.len() < 400 {
@@ -109,32 +123,38 @@ impl Talk {
     }
 }
 
+/// An association until it is over or 300 packets are thrown: how many were, and how many of them were read.
+fn torment(seed: u64) -> (u64, u64) {
+    let mut talk = Talk::new(seed);
+    let (mut thrown, mut read) = (0, 0);
+    talk.input(0, Input::Command(Command::Connect));
+    for _ in 0..10 {
+        talk.command();
+    }
+    while thrown < 300 && !talk.ends.iter().any(Endpoint::is_closed) {
+        thrown += 1;
+        read += u64::from(talk.mutate());
+        if talk.rng.chance(0.1) {
+            talk.command();
+            talk.now += Duration::from_millis(talk.rng.below(400));
+            (0..2).for_each(|end| talk.settle(end));
+        }
+    }
+    (thrown, read)
+}
+
 /// RFC 9260 section 12.2: whatever comes, an endpoint does not panic, does not loop, and holds no more than its buffers.
 #[test]
 fn no_changed_packet_is_too_much_for_an_endpoint() {
     let asked = std::env::var("HOL_MUTATIONS").ok().and_then(|count| count.parse().ok());
     let wanted: u64 = asked.unwrap_or(100_000);
-    let (mut thrown, mut parsed, mut seed) = (0, 0, 0);
+    let (mut thrown, mut read, mut seed) = (0, 0, 0);
     while thrown < wanted {
         seed += 1;
-        let mut talk = Talk::new(seed);
-        talk.input(0, Input::Command(Command::Connect));
-        for _ in 0..10 {
-            talk.command();
-        }
-        for _ in 0..300 {
-            if talk.ends.iter().any(Endpoint::is_closed) {
-                break;
-            }
-            thrown += 1;
-            parsed += u64::from(talk.mutate());
-            if talk.rng.chance(0.1) {
-                talk.command();
-                talk.now += Duration::from_millis(talk.rng.below(400));
-                (0..2).for_each(|end| talk.settle(end));
-            }
-        }
+        let talk = catch_unwind(AssertUnwindSafe(|| torment(seed)));
+        let Ok((more, of_them)) = talk else { panic!("the association of seed {seed}") };
+        (thrown, read) = (thrown + more, read + of_them);
     }
-    println!("{thrown} packets thrown, {parsed} of them read, {seed} associations");
-    assert!(parsed > thrown / 4, "{parsed} of {thrown} were packets");
+    println!("{thrown} packets thrown, {read} of them read, {seed} associations");
+    assert!(read > thrown / 4, "{read} of {thrown} were packets");
 }
