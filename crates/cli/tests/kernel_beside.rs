@@ -78,6 +78,20 @@ fn iperf_sends_as_much_as_the_workload_bulk() {
     }
 }
 
+/// A message that does not fit into the send buffer with another has it until all of it is acknowledged. Of 128 KiB the last chunk is the only
+/// one on its way, and waits for a delayed SACK; above the receive buffer they are delivered in parts, not quite at the same times.
+#[test]
+fn large_messages_over_sctp_wait_for_one_another_as_in_linux() {
+    if !has_user_mode("large_messages_over_sctp_wait_for_one_another_as_in_linux") {
+        return;
+    }
+    let in_world = |world: &str| points("iperf-model.toml", &["transports=[\"sctp\"]", world]);
+    let (model, linux) = (in_world("world=model"), in_world("world=kernel:uml"));
+    for ((model, linux), percent) in model.iter().zip(&linux).zip([5.0, 0.5, 0.5]) {
+        is_near(number(model, "/throughput_kbps"), number(linux, "/throughput_kbps"), percent);
+    }
+}
+
 /// smbclient looks for a file before it removes it, and greets its server; the workload does neither.
 #[test]
 fn smbclient_takes_as_long_as_the_workload_files_and_the_round_trips_that_it_has_not() {

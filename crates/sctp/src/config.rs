@@ -21,7 +21,8 @@ pub struct Config {
     pub send_buffer: ByteCount,
     /// What each chunk takes from the send buffer beside its user data.
     pub send_buffer_overhead: ByteCount,
-    /// The user data itself is counted as the block of memory that Linux keeps it in.
+    /// The user data itself is counted as the block of memory that Linux keeps it in, until all of its message is acknowledged; while there
+    /// is any room, a message of any length is taken.
     pub send_buffer_blocks: bool,
 
     /// RTO.Initial. RFC 9260 section 16.

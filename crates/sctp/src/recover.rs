@@ -2,7 +2,7 @@
 
 use hol_base::Time;
 use hol_transport::{Event, PathStatus};
-use hol_wire::sctp::{Cause, Sack, Tsn};
+use hol_wire::sctp::{Cause, Data, Sack, Tsn};
 
 use crate::Endpoint;
 use crate::flight::{FastRetransmit, Fate};
@@ -48,7 +48,8 @@ impl Endpoint {
                 self.acknowledge(now, 0);
             }
             let Some(sent) = self.flight.pop() else { return };
-            self.streams_out.buffer.release(sent.data.payload.len());
+            let Data { stream, flags, payload, .. } = &sent.data;
+            self.streams_out.buffer.release(*stream, *flags, payload.len());
             // R3 speaks of outstanding chunks: neither lost nor given up. Section 6.3.2.
             self.paths.list[sent.path].restart_t3 |= sent.fate == Fate::GapAcked;
         }

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use hol_wire::sctp::DataFlags;
+
 use crate::Config;
 
 /// Octets that are held, and for which room was asked.
@@ -11,6 +13,8 @@ pub(crate) struct SendBuffer {
     overhead: usize,
     blocks: bool,
     used: usize,
+    /// By stream, what is acknowledged of a message of which not all is.
+    begun: Vec<(u16, usize)>,
     /// The application asked for room for so much and did not get it.
     wanted: Cell<Option<usize>>,
 }
@@ -22,12 +26,15 @@ impl SendBuffer {
             overhead: config.send_buffer_overhead.0 as usize,
             blocks: config.send_buffer_blocks,
             used: 0,
+            begun: Vec::new(),
             wanted: Cell::new(None),
         }
     }
 
+    /// Linux takes a message of any length while there is room at all.
     pub(crate) fn has_room(&self, length: usize) -> bool {
-        let room = self.used == 0 || self.used + length <= self.size;
+        let asked = if self.blocks { 1 } else { length };
+        let room = self.used == 0 || self.used + asked <= self.size;
         if !room {
             self.wanted.set(Some(self.wanted.get().map_or(length, |wanted| wanted.min(length))));
         }
@@ -45,14 +52,26 @@ impl SendBuffer {
         self.used += self.cost(length);
     }
 
-    /// It is acknowledged or given up.
-    pub(crate) fn release(&mut self, length: usize) {
-        self.used -= self.cost(length);
+    /// It is acknowledged or given up. Linux gives back what a message takes when that is so of its last chunk.
+    pub(crate) fn release(&mut self, stream: u16, flags: DataFlags, length: usize) {
+        let cost = self.cost(length);
+        if !self.blocks || flags.contains(DataFlags::BEGIN | DataFlags::END) {
+            self.used -= cost;
+            return;
+        }
+        let place = self.begun.iter().position(|(own, _)| *own == stream);
+        match (place, flags.contains(DataFlags::END)) {
+            (None, true) => self.used -= cost,
+            (Some(place), true) => self.used -= cost + self.begun.swap_remove(place).1,
+            (None, false) => self.begun.push((stream, cost)),
+            (Some(place), false) => self.begun[place].1 += cost,
+        }
     }
 
     /// All of it is acknowledged or given up.
     pub(crate) fn clear(&mut self) {
         self.used = 0;
+        self.begun.clear();
     }
 
     fn cost(&self, length: usize) -> usize {
@@ -86,6 +105,35 @@ mod tests {
         assert_eq!([0, 64, 368, 369, 500, 1452].map(block), [704, 704, 704, 1024, 1024, 2048]);
     }
 
+    /// As captures of Linux 6.12 show, over messages of 128 KiB: the second waits for the whole of the first.
+    #[test]
+    fn linux_takes_any_message_into_what_room_there_is_and_gives_back_whole_ones() {
+        let mut buffer = SendBuffer::new(&fixtures::linux());
+        let fragments = 90;
+        let flags = |index| match index {
+            0 => DataFlags::BEGIN,
+            89 => DataFlags::END,
+            _ => DataFlags::default(),
+        };
+        assert!(buffer.has_room(1_000_000));
+        buffer.charge(500);
+        assert!(buffer.has_room(1_000_000));
+        (0..fragments).for_each(|_| buffer.charge(1452));
+        assert!(!buffer.has_room(1));
+        (0..fragments).for_each(|index| {
+            assert!(!buffer.room_again(), "{index}");
+            // Those of another stream may be between.
+            buffer.charge(1452);
+            buffer.release(1, DataFlags::default(), 1452);
+            buffer.release(0, flags(index), 1452);
+        });
+        assert!(!buffer.has_room(1), "the other one has it all");
+        buffer.charge(1452);
+        buffer.release(1, DataFlags::END, 1452);
+        assert!(buffer.room_again() && buffer.has_room(200_000));
+        assert_eq!(buffer.used, 1536);
+    }
+
     #[test]
     fn room_that_was_refused_is_announced_once() {
         let mut config = fixtures::rfc();
@@ -94,7 +142,7 @@ mod tests {
         buffer.charge(60);
         assert!(!buffer.has_room(50) && buffer.has_room(20));
         assert!(!buffer.room_again());
-        buffer.release(60);
+        buffer.release(0, DataFlags::BEGIN | DataFlags::END, 60);
         assert!(buffer.room_again() && !buffer.room_again());
     }
 }

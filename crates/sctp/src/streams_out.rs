@@ -115,7 +115,9 @@ impl StreamsOut {
         dropped.extend(self.queues.iter_mut().flat_map(|queues| queues.drain_from(first)));
         dropped.extend(self.holds.drain(..).flat_map(|hold| hold.fragments));
         self.queued = self.unsent().map(|unsent| self.header + unsent.payload.len()).sum();
-        dropped.iter().for_each(|unsent| self.buffer.release(unsent.payload.len()));
+        dropped
+            .iter()
+            .for_each(|unsent| self.buffer.release(unsent.stream, unsent.flags, unsent.payload.len()));
         dropped
             .iter()
             .filter(|unsent| unsent.flags.contains(DataFlags::END))
@@ -276,7 +278,7 @@ impl StreamsOut {
                 return Some((unsent, ssn, place));
             }
             self.queued -= self.header + unsent.payload.len();
-            self.buffer.release(unsent.payload.len());
+            self.buffer.release(unsent.stream, unsent.flags, unsent.payload.len());
         }
     }
 
@@ -285,7 +287,7 @@ impl StreamsOut {
         let Some(stream) = self.front().map(|unsent| unsent.stream) else { return };
         while let Some(unsent) = self.drop_front(stream) {
             self.queued -= self.header + unsent.payload.len();
-            self.buffer.release(unsent.payload.len());
+            self.buffer.release(unsent.stream, unsent.flags, unsent.payload.len());
             if unsent.flags.contains(DataFlags::END) {
                 return;
             }
