@@ -312,6 +312,8 @@ impl Endpoint {
         // RFC 8260 section 2.3.1: where messages are interleaved, FORWARD TSN has no use.
         let passes_over = if self.interleaving { peer.i_forward_tsn } else { peer.forward_tsn };
         self.partial_reliability = self.config.partial_reliability && passes_over;
+        // Linux 6.12 sends I-FORWARD-TSN though it has said that it knows FORWARD TSN only.
+        self.takes_forward_tsn = self.config.partial_reliability && (passes_over || peer.forward_tsn);
         self.marks = Marks::new(self.config.ecn && peer.ecn, self.initial_tsn);
         let own = Offer::read(&self.auth_parameters).ok().flatten();
         self.authentication = own.zip(peer.offer.as_ref()).map(|(own, peer)| Authentication::new(&own, peer));

@@ -74,6 +74,8 @@ pub struct Endpoint {
     pub(crate) fast_retransmit_due: bool,
     /// The peer understands FORWARD TSN, and so do we; where messages are interleaved, I-FORWARD-TSN.
     pub(crate) partial_reliability: bool,
+    /// What it gives up is passed over, which is asked of it less strictly.
+    pub(crate) takes_forward_tsn: bool,
     /// The peer understands I-DATA, and so do we; before we know of it, we alone.
     pub(crate) interleaving: bool,
     pub(crate) marks: Marks,
@@ -169,6 +171,7 @@ impl Endpoint {
             peer_rwnd: 0,
             fast_retransmit_due: false,
             partial_reliability: false,
+            takes_forward_tsn: false,
             interleaving: config.interleaving,
             marks: Marks::default(),
             auth_parameters,

@@ -132,7 +132,7 @@ impl Endpoint {
                     false
                 }
                 Chunk::Ecne(_) | Chunk::Cwr(_) if !self.marks.are_agreed() => self.on_foreign_chunk(&chunk),
-                Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) if !self.partial_reliability => {
+                Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) if !self.takes_forward_tsn => {
                     self.on_foreign_chunk(&chunk)
                 }
                 Chunk::ForwardTsn(forward) => self.on_forward_tsn(now, &forward, &mut seen),

@@ -274,6 +274,22 @@ fn partial_reliability_needs_i_forward_tsn_where_messages_are_interleaved() {
 }
 
 #[test]
+fn what_a_peer_gives_up_without_having_listed_i_forward_tsn_is_passed_over() {
+    // RFC 8260 section 2.3.1 has it listed; Linux 6.12 lists I-DATA alone, says that it knows FORWARD TSN, and sends I-FORWARD-TSN.
+    let mut script = Script::closed(interleaving(Scheduler::Rr), 1);
+    script.command(Command::Connect);
+    let Chunk::InitAck(mut answer) = init_ack(64, &[]) else { unreachable!() };
+    answer.parameters.push(Parameter::SupportedExtensions(vec![IData::KIND]));
+    script.inject([Chunk::InitAck(answer)]);
+    script.inject([Chunk::CookieAck]);
+    script.inject([i_data(2, WHOLE, (0, 1, 0))]);
+    assert_eq!(delivered(&script.events), [0; 0]);
+    let skipped = smallvec![Skipped { stream: 0, unordered: false, mid: Mid(0) }];
+    script.inject([Chunk::IForwardTsn(Box::new(IForwardTsn { new_cumulative_tsn: PEER_TSN, skipped }))]);
+    assert_eq!(delivered(&script.events), [2]);
+}
+
+#[test]
 fn messages_that_no_buffer_holds_are_delivered_in_part_beside_each_other() {
     // RFC 6458 section 8.1.20, level 2; each is larger than the receive buffer.
     let config = Config { receive_buffer: ByteCount(5000), ..interleaving(Scheduler::Rr) };
