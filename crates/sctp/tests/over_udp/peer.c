@@ -1,4 +1,5 @@
-/* The other end of an association: usrsctp, whose SCTP is FreeBSD's, in datagrams of UDP (RFC 6951) over loopback.
+/* The other end of an association, in datagrams of UDP (RFC 6951) over loopback: Linux' SCTP, or (-DPEER_usrsctp) usrsctp's, which is FreeBSD's.
+ * Both have the sockets of RFC 6458.
  *
  *   peer client|server OWN_UDP_PORT PEER_UDP_PORT MESSAGES SIZE STREAMS UNORDERED RETRANSMISSIONS ECHO END INTERLEAVING RESETS
  *
@@ -10,19 +11,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
+#ifdef PEER_usrsctp
 #include <usrsctp.h>
 
+typedef struct socket *Socket;
+#define is_socket(of) ((of) != NULL)
+#define socket(domain, type, protocol) usrsctp_socket(domain, type, protocol, NULL, NULL, 0, NULL)
+#define accept usrsctp_accept
+#define bind usrsctp_bind
+#define close usrsctp_close
+#define connect usrsctp_connect
+#define listen usrsctp_listen
+#define setsockopt usrsctp_setsockopt
+#define shutdown usrsctp_shutdown
+#define sctp_sendv(to, what, count, ...) usrsctp_sendv(to, (what)->iov_base, (what)->iov_len, __VA_ARGS__)
+#define sctp_recvv(from, where, count, ...) usrsctp_recvv(from, (where)->iov_base, (where)->iov_len, __VA_ARGS__)
 /* The library knows it, its header does not. */
 #ifndef SCTP_INTERLEAVING_SUPPORTED
 #define SCTP_INTERLEAVING_SUPPORTED 0x00001206
+#endif
+#else
+#include <netinet/in.h>
+#include <netinet/sctp.h>
+
+typedef int Socket;
+#define is_socket(of) ((of) >= 0)
 #endif
 
 enum { SERVER_PORT = 5000, CLIENT_PORT = 5001, LONGEST = 1 << 20, MOST_STREAMS = 8 };
 
 static int is_client, messages, size, streams, unordered, retransmissions, echo, interleaving, resets;
 static const char *end;
-static struct socket *association;
+static Socket association;
 static volatile int got, wrong, own_resets, peer_resets;
 static const char *volatile ended = "not";
 
@@ -60,9 +82,10 @@ static void send_on(int stream, const unsigned char *message, int length, int is
         how.sendv_prinfo.pr_policy = SCTP_PR_SCTP_RTX;
         how.sendv_prinfo.pr_value = retransmissions;
     }
+    struct iovec all = { (void *)message, length };
     ssize_t sent;
     /* While its stream is being reset it takes nothing. */
-    while ((sent = usrsctp_sendv(association, message, length, NULL, 0, &how, sizeof how, SCTP_SENDV_SPA, 0)) < 0 &&
+    while ((sent = sctp_sendv(association, &all, 1, NULL, 0, &how, sizeof how, SCTP_SENDV_SPA, 0)) < 0 &&
            resets && errno == EAGAIN)
         usleep(1000);
     must(sent == length, "send");
@@ -70,8 +93,8 @@ static void send_on(int stream, const unsigned char *message, int length, int is
 
 static void be_gone(void) {
     struct linger at_once = { 1, 0 };
-    usrsctp_setsockopt(association, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-    usrsctp_close(association);
+    setsockopt(association, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(association);
     ended = "aborted";
 }
 
@@ -81,7 +104,7 @@ static void reset(const uint16_t *stream_list, int count) {
     what->srs_flags = SCTP_STREAM_RESET_OUTGOING;
     what->srs_number_streams = count;
     memcpy(what->srs_stream_list, stream_list, count * sizeof *stream_list);
-    must(usrsctp_setsockopt(association, IPPROTO_SCTP, SCTP_RESET_STREAMS, what,
+    must(setsockopt(association, IPPROTO_SCTP, SCTP_RESET_STREAMS, what,
                             sizeof *what + count * sizeof *stream_list) == 0,
          "reset streams");
     free(what);
@@ -113,10 +136,12 @@ static void *read_all(void *unused) {
         socklen_t from_length = sizeof from, where_length = sizeof where;
         unsigned kind = 0;
         int flags = 0;
-        ssize_t read = usrsctp_recvv(association, part, LONGEST, (struct sockaddr *)&from, &from_length, &where,
+        struct iovec room = { part, LONGEST };
+        ssize_t read = sctp_recvv(association, &room, 1, (struct sockaddr *)&from, &from_length, &where,
                                      &where_length, &kind, &flags);
         if (read <= 0) {
-            ended = read == 0 ? "closed" : "reset";
+            /* Linux says so to who has closed. */
+            ended = read == 0 || errno == ENOTCONN ? "closed" : "reset";
             return unused;
         }
         if (flags & MSG_NOTIFICATION) {
@@ -139,7 +164,7 @@ static void *read_all(void *unused) {
         if (is_client && got == messages && strcmp(end, "client-aborts") == 0)
             return unused;
         if (!is_client && got == messages && strcmp(end, "server-closes") == 0)
-            usrsctp_shutdown(association, SHUT_WR);
+            shutdown(association, SHUT_WR);
         if (!is_client && got == messages && strcmp(end, "server-aborts") == 0) {
             be_gone();
             return unused;
@@ -147,31 +172,31 @@ static void *read_all(void *unused) {
     }
 }
 
-static void configure(struct socket *socket, int peer_port) {
+static void configure(Socket socket, int peer_port) {
     int yes = 1, room = LONGEST;
     struct sctp_initmsg init = { .sinit_num_ostreams = streams, .sinit_max_instreams = 64 };
     struct sctp_rtoinfo rto = { .srto_initial = 100, .srto_min = 50, .srto_max = 1000 };
     struct sctp_udpencaps encapsulation = { .sue_address.ss_family = AF_INET, .sue_port = htons(peer_port) };
-    usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_INITMSG, &init, sizeof init);
-    usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_RTOINFO, &rto, sizeof rto);
-    usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_RECVRCVINFO, &yes, sizeof yes);
-    usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_NODELAY, &yes, sizeof yes);
-    usrsctp_setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
-    usrsctp_setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-    must(usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_REMOTE_UDP_ENCAPS_PORT, &encapsulation, sizeof encapsulation) == 0,
+    setsockopt(socket, IPPROTO_SCTP, SCTP_INITMSG, &init, sizeof init);
+    setsockopt(socket, IPPROTO_SCTP, SCTP_RTOINFO, &rto, sizeof rto);
+    setsockopt(socket, IPPROTO_SCTP, SCTP_RECVRCVINFO, &yes, sizeof yes);
+    setsockopt(socket, IPPROTO_SCTP, SCTP_NODELAY, &yes, sizeof yes);
+    setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+    setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+    must(setsockopt(socket, IPPROTO_SCTP, SCTP_REMOTE_UDP_ENCAPS_PORT, &encapsulation, sizeof encapsulation) == 0,
          "encapsulate");
     if (resets) {
         struct sctp_assoc_value requests = { .assoc_value = SCTP_ENABLE_RESET_STREAM_REQ };
         struct sctp_event events = { .se_type = SCTP_STREAM_RESET_EVENT, .se_on = 1 };
-        must(usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_ENABLE_STREAM_RESET, &requests, sizeof requests) == 0, "allow resets");
-        must(usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_EVENT, &events, sizeof events) == 0, "hear of resets");
+        must(setsockopt(socket, IPPROTO_SCTP, SCTP_ENABLE_STREAM_RESET, &requests, sizeof requests) == 0, "allow resets");
+        must(setsockopt(socket, IPPROTO_SCTP, SCTP_EVENT, &events, sizeof events) == 0, "hear of resets");
     }
     if (interleaving) {
         /* Parts of messages on several streams may alternate: RFC 6458 section 8.1.20. */
         int level = 2;
         struct sctp_assoc_value on = { .assoc_value = 1 };
-        must(usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_FRAGMENT_INTERLEAVE, &level, sizeof level) == 0, "deliver in parts");
-        must(usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_INTERLEAVING_SUPPORTED, &on, sizeof on) == 0, "interleave");
+        must(setsockopt(socket, IPPROTO_SCTP, SCTP_FRAGMENT_INTERLEAVE, &level, sizeof level) == 0, "deliver in parts");
+        must(setsockopt(socket, IPPROTO_SCTP, SCTP_INTERLEAVING_SUPPORTED, &on, sizeof on) == 0, "interleave");
     }
 }
 
@@ -181,20 +206,20 @@ static struct sockaddr_in here(int port) {
     return address;
 }
 
-static void serve(struct socket *socket) {
-    must(usrsctp_listen(socket, 1) == 0, "listen");
+static void serve(Socket socket) {
+    must(listen(socket, 1) == 0, "listen");
     puts("ready");
-    association = usrsctp_accept(socket, NULL, NULL);
-    must(association != NULL, "accept");
+    association = accept(socket, NULL, NULL);
+    must(is_socket(association), "accept");
     read_all(NULL);
 }
 
-static void ask(struct socket *socket) {
+static void ask(Socket socket) {
     static unsigned char message[LONGEST];
     struct sockaddr_in server = here(SERVER_PORT);
     pthread_t reader;
     association = socket;
-    must(usrsctp_connect(socket, (struct sockaddr *)&server, sizeof server) == 0, "connect");
+    must(connect(socket, (struct sockaddr *)&server, sizeof server) == 0, "connect");
     must(pthread_create(&reader, NULL, read_all, NULL) == 0, "start a thread");
     for (int number = 0; number < messages; number++) {
         int done = resets ? number / resets : 0;
@@ -213,7 +238,7 @@ static void ask(struct socket *socket) {
     while (echo && got < messages && strcmp(ended, "not") == 0)
         usleep(1000);
     if (strcmp(end, "client-closes") == 0)
-        usrsctp_shutdown(socket, SHUT_WR);
+        shutdown(socket, SHUT_WR);
     pthread_join(reader, NULL);
     if (strcmp(end, "client-aborts") == 0)
         be_gone();
@@ -228,14 +253,16 @@ int main(int count, char **words) {
     end = words[10], interleaving = atoi(words[11]), resets = atoi(words[12]);
     /* Whatever happens, it does not stay. */
     alarm(45);
+#ifdef PEER_usrsctp
     usrsctp_init(atoi(words[2]), NULL, NULL);
     usrsctp_sysctl_set_sctp_no_csum_on_loopback(0);
-    struct socket *socket = usrsctp_socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP, NULL, NULL, 0, NULL);
-    must(socket != NULL, "open a socket");
-    configure(socket, atoi(words[3]));
+#endif
+    Socket opened = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+    must(is_socket(opened), "open a socket");
+    configure(opened, atoi(words[3]));
     struct sockaddr_in own = here(is_client ? CLIENT_PORT : SERVER_PORT);
-    must(usrsctp_bind(socket, (struct sockaddr *)&own, sizeof own) == 0, "bind");
-    (is_client ? ask : serve)(socket);
+    must(bind(opened, (struct sockaddr *)&own, sizeof own) == 0, "bind");
+    (is_client ? ask : serve)(opened);
     printf("got %d wrong %d resets %d %d ended %s\n", got, wrong, own_resets, peer_resets, ended);
     /* What it has to say to its peer may be lost. */
     usleep(500000);

@@ -12,7 +12,7 @@ use hol_sctp::Endpoint;
 use hol_wire::sctp::{Chunk, Packet};
 use hol_wire::{Address, Transport};
 
-use super::talks::{self, Done, Side, Talk, Talker, Terms};
+use super::super::talks::{self, Done, Side, Talk, Talker, Terms};
 
 pub struct Wire {
     socket: UdpSocket,
@@ -66,7 +66,7 @@ impl Wire {
         talker.go_on(now, |packet| {
             let Transport::Sctp(sctp) = &packet.transport else { return };
             *has_interleaved |= interleaves(sctp);
-            if !chance.chance(*loss) {
+            if !chance.chance(*loss) || aborts(sctp) {
                 let _ = socket.send(&sctp.to_bytes());
             }
         })
@@ -80,13 +80,15 @@ impl Wire {
         self.socket.set_read_timeout(Some(wait)).unwrap();
         let mut octets = [0; 1 << 16];
         match self.socket.recv(&mut octets) {
-            Ok(length) if !self.chance.chance(self.loss) => {
+            Ok(length) => {
                 let packet = Packet::parse(Bytes::copy_from_slice(&octets[..length])).unwrap();
+                if self.chance.chance(self.loss) && !aborts(&packet) {
+                    return;
+                }
                 self.has_interleaved |= interleaves(&packet);
                 let now = self.now();
                 self.talker.arrives(now, hol_wire::Packet::new(HERE, HERE, packet));
             }
-            Ok(_) => {}
             Err(error) => assert!(
                 matches!(
                     error.kind(),
@@ -100,4 +102,9 @@ impl Wire {
 
 fn interleaves(packet: &Packet) -> bool {
     packet.chunks.iter().any(|chunk| matches!(chunk, Chunk::IData(_)))
+}
+
+/// Nobody repeats it: were it lost, an idle peer would hear of it when it asks with a HEARTBEAT, half a minute later. RFC 9260 section 8.3.
+fn aborts(packet: &Packet) -> bool {
+    packet.chunks.iter().any(|chunk| matches!(chunk, Chunk::Abort { .. }))
 }
