@@ -32,6 +32,8 @@ pub struct Talker<E> {
     last: BTreeMap<u16, u32>,
     /// Times that the client has had its streams begin anew.
     resets: u32,
+    /// Asked for again when the peer has said something more: Linux refuses a request that crosses its own. RFC 6525 section 4.4, result 4.
+    refused: Option<Reconfiguration>,
     ending: bool,
 }
 
@@ -47,6 +49,7 @@ impl<E: Endpoint> Talker<E> {
             to_echo: Vec::new(),
             last: BTreeMap::new(),
             resets: 0,
+            refused: None,
             ending: false,
         }
     }
@@ -64,6 +67,9 @@ impl<E: Endpoint> Talker<E> {
 
     pub fn arrives(&mut self, now: Time, packet: Packet) {
         self.endpoint.handle(now, Input::Packet(packet));
+        if let Some(what) = self.refused.take() {
+            self.tell(now, Command::Reconfigure(what));
+        }
     }
 
     /// Does all that is to be done now and gives packets to `send`; until when.
@@ -103,6 +109,7 @@ impl<E: Endpoint> Talker<E> {
             Event::Reconfigured { what: Reconfiguration::ResetOutgoing(streams), done: true } => {
                 self.done.resets[0] += self.count(&streams);
             }
+            Event::Reconfigured { what, done: false } => self.refused = Some(what),
             Event::PeerClosed => self.tell(now, Command::Close),
             Event::Closed => self.done.ended = Some(Ended::Closed),
             Event::Failed { .. } => {
