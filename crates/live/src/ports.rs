@@ -34,23 +34,16 @@ impl fmt::Display for Ports {
 impl Ports {
     /// Gives each server that is on this host a port of its own, whatever its protocol.
     pub(crate) fn give(self, assignments: &mut [Assignment], here: &[End]) -> Result<(), String> {
+        let (has, wanted) =
+            (self.last - self.first + 1, here.iter().filter(|end| **end == End::Server).count());
+        if wanted > usize::from(has) {
+            return Err(format!(
+                "this host lets its servers have {has} of the {wanted} ports that the experiment takes; give `hol live serve --ports` a longer range than {self}"
+            ));
+        }
         let servers = assignments.iter_mut().zip(here).filter(|(_, end)| **end == End::Server);
-        let mut ports = self.first..=self.last;
-        let mut missing = 0;
-        for (assignment, _) in servers {
-            match ports.next() {
-                Some(port) => assignment.server.port = port,
-                None => missing += 1,
-            }
-        }
-        if missing == 0 {
-            return Ok(());
-        }
-        let has = self.last - self.first + 1;
-        Err(format!(
-            "this host lets its servers have {has} of the {} ports that the experiment takes; give `hol live serve --ports` a longer range than {self}",
-            usize::from(has) + missing
-        ))
+        servers.zip(self.first..=self.last).for_each(|((assignment, _), port)| assignment.server.port = port);
+        Ok(())
     }
 }
 
