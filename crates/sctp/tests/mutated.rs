@@ -45,6 +45,7 @@ impl Talk {
             streams: 8,
             interleaving: rng.chance(0.5),
             zero_checksum: rng.chance(0.5),
+            send_buffer_blocks: rng.chance(0.5),
             auth: true,
             addip: true,
             ecn: true,
