@@ -5,8 +5,7 @@
 mod hol;
 #[path = "hol/kernel.rs"]
 mod kernel;
-#[path = "../../sctp/tests/over_udp/mod.rs"]
-mod over_udp;
+mod linux_sctp;
 #[path = "../../sctp/tests/talks/mod.rs"]
 mod talks;
 
@@ -15,13 +14,11 @@ use std::{env, fs};
 
 use hol::{BIN, code, hol};
 use kernel::{has_programs, has_user_mode};
-use over_udp::{Peer, Port, every_talk_goes_well, make};
-use talks::{Talk, Terms};
+use linux_sctp::{SCTP_OVER_UDP, SOURCE, every_talk_goes_well};
+use talks::{Talk, Terms, make};
 
 /// Where the peer's program is, once this test runs in the guest.
 const PEER: &str = "HOL_PEER";
-/// RFC 6951 section 4.1.
-const SCTP_OVER_UDP: u16 = 9899;
 /// On loopback SCTP hands UDP trains of packets, which nobody cuts again, unless they may not be longer than one.
 const LOOPBACK: &str = "ip link set lo up mtu 1500 gso_max_size 1500";
 const LINK: &str = "tc qdisc add dev lo root netem delay 5ms rate 100mbit limit 10000";
@@ -38,10 +35,7 @@ fn cannot(talk: &Talk, terms: Terms) -> bool {
 /// Here all it does is to have `test`, this one, run again beside a Linux that has SCTP.
 fn with_linux(test: &str, terms: Terms) {
     match env::var_os(PEER) {
-        Some(program) => {
-            let peer = Peer { program: program.into(), port: Port::OfAll(SCTP_OVER_UDP), cannot };
-            every_talk_goes_well(&peer, terms);
-        }
+        Some(program) => every_talk_goes_well(program.as_ref(), terms, cannot),
         None if has_user_mode(test) && has_programs(&["cc", "ip", "tc"], test) => in_a_guest(test),
         None => {}
     }
@@ -50,7 +44,7 @@ fn with_linux(test: &str, terms: Terms) {
 fn in_a_guest(test: &str) {
     let dir = tempfile::tempdir().unwrap();
     let (peer, out) = (dir.path().join("peer"), dir.path().join("out"));
-    if !make(&peer, "sctp", "HOL_REQUIRE_UML") {
+    if !make(&peer, SOURCE, "sctp", "HOL_REQUIRE_UML") {
         return;
     }
     let settings = [("udp_port", SCTP_OVER_UDP), ("reconf_enable", 1), ("intl_enable", 1)]

@@ -1,8 +1,10 @@
 //! What two ends of an association say to each other, of whom one is ours and nobody here wrote the other: one table for all of them.
 
-#![allow(dead_code, reason = "each peer uses what it needs of it")]
+#![allow(dead_code, unused_imports, reason = "each peer uses what it needs of it")]
 
+mod program;
 mod talker;
+mod wire;
 
 use bytes::Bytes;
 use hol_base::{ByteCount, Duration, Seed};
@@ -10,7 +12,9 @@ use hol_sctp::{Config, Endpoint};
 use hol_wire::Address;
 use serde::Deserialize;
 
+pub use program::make;
 pub use talker::{Done, Talker};
+pub use wire::every_talk_goes_well;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {

@@ -1,19 +1,20 @@
-//! Our SCTP and usrsctp's, which nobody here wrote, over UDP on loopback, whose packets are lost as told: who is server and who client, what
-//! is sent, who ends it and how. Without `libusrsctp-dev` and a C compiler the test says so and passes, unless `HOL_REQUIRE_USRSCTP` is set.
+//! Our SCTP and usrsctp's, which nobody here wrote: who is server and who client, what is sent, who ends it and how. Without
+//! `libusrsctp-dev` and a C compiler the test says so and passes, unless `HOL_REQUIRE_USRSCTP` is set.
 
-#[path = "../over_udp/mod.rs"]
-mod over_udp;
 #[path = "../talks/mod.rs"]
 mod talks;
+mod theirs;
 
-use over_udp::{Peer, Port, every_talk_goes_well, make};
-use talks::Terms;
+use crate::talks::{Terms, every_talk_goes_well, make};
+use crate::theirs::Theirs;
+
+const LEAVES_UNSENT: bool = false;
 
 fn with_usrsctp(terms: Terms) {
     let dir = tempfile::tempdir().unwrap();
-    let peer = Peer { program: dir.path().join("peer"), port: Port::OfEach, cannot: |_, _| false };
-    if make(&peer.program, "usrsctp", "HOL_REQUIRE_USRSCTP") {
-        every_talk_goes_well(&peer, terms);
+    let program = dir.path().join("peer");
+    if make(&program, include_bytes!("peer.c"), "usrsctp", "HOL_REQUIRE_USRSCTP") {
+        every_talk_goes_well(terms, LEAVES_UNSENT, |side, talk, _| Theirs::new(&program, side, talk, terms));
     }
 }
 

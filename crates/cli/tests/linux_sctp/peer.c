@@ -1,50 +1,25 @@
-/* The other end of an association, in datagrams of UDP (RFC 6951) over loopback: Linux' SCTP, or (-DPEER_usrsctp) usrsctp's, which is FreeBSD's.
- * Both have the sockets of RFC 6458.
+/* Linux' own SCTP (RFC 6458), in datagrams of UDP (RFC 6951) over loopback.
  *
- *   peer client|server OWN_UDP_PORT PEER_UDP_PORT MESSAGES SIZE STREAMS UNORDERED RETRANSMISSIONS ECHO END INTERLEAVING RESETS
+ *   peer client|server PEER_UDP_PORT MESSAGES SIZE STREAMS UNORDERED RETRANSMISSIONS ECHO END INTERLEAVING RESETS
  *
  * END: client-closes, client-aborts, server-closes or server-aborts, when all is done. Says at the end what it got.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/sctp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#ifdef PEER_usrsctp
-#include <usrsctp.h>
-
-typedef struct socket *Socket;
-#define is_socket(of) ((of) != NULL)
-#define socket(domain, type, protocol) usrsctp_socket(domain, type, protocol, NULL, NULL, 0, NULL)
-#define accept usrsctp_accept
-#define bind usrsctp_bind
-#define close usrsctp_close
-#define connect usrsctp_connect
-#define listen usrsctp_listen
-#define setsockopt usrsctp_setsockopt
-#define shutdown usrsctp_shutdown
-#define sctp_sendv(to, what, count, ...) usrsctp_sendv(to, (what)->iov_base, (what)->iov_len, __VA_ARGS__)
-#define sctp_recvv(from, where, count, ...) usrsctp_recvv(from, (where)->iov_base, (where)->iov_len, __VA_ARGS__)
-/* The library knows it, its header does not. */
-#ifndef SCTP_INTERLEAVING_SUPPORTED
-#define SCTP_INTERLEAVING_SUPPORTED 0x00001206
-#endif
-#else
-#include <netinet/in.h>
-#include <netinet/sctp.h>
-
-typedef int Socket;
-#define is_socket(of) ((of) >= 0)
-#endif
 
 enum { SERVER_PORT = 5000, CLIENT_PORT = 5001, LONGEST = 1 << 20, MOST_STREAMS = 8 };
 
 static int is_client, messages, size, streams, unordered, retransmissions, echo, interleaving, resets;
 static const char *end;
-static Socket association;
+static int association;
 static volatile int got, wrong, own_resets, peer_resets;
 static const char *volatile ended = "not";
 
@@ -172,7 +147,7 @@ static void *read_all(void *unused) {
     }
 }
 
-static void configure(Socket socket, int peer_port) {
+static void configure(int socket, int peer_port) {
     int yes = 1, room = LONGEST;
     struct sctp_initmsg init = { .sinit_num_ostreams = streams, .sinit_max_instreams = 64 };
     struct sctp_rtoinfo rto = { .srto_initial = 100, .srto_min = 50, .srto_max = 1000 };
@@ -206,15 +181,15 @@ static struct sockaddr_in here(int port) {
     return address;
 }
 
-static void serve(Socket socket) {
+static void serve(int socket) {
     must(listen(socket, 1) == 0, "listen");
     puts("ready");
     association = accept(socket, NULL, NULL);
-    must(is_socket(association), "accept");
+    must(association >= 0, "accept");
     read_all(NULL);
 }
 
-static void ask(Socket socket) {
+static void ask(int socket) {
     static unsigned char message[LONGEST];
     struct sockaddr_in server = here(SERVER_PORT);
     pthread_t reader;
@@ -245,21 +220,17 @@ static void ask(Socket socket) {
 }
 
 int main(int count, char **words) {
-    must(count == 13, "peer: twelve words");
+    must(count == 12, "peer: eleven words");
     setvbuf(stdout, NULL, _IOLBF, 0);
     is_client = strcmp(words[1], "client") == 0;
-    messages = atoi(words[4]), size = atoi(words[5]), streams = atoi(words[6]);
-    unordered = atoi(words[7]), retransmissions = atoi(words[8]), echo = atoi(words[9]);
-    end = words[10], interleaving = atoi(words[11]), resets = atoi(words[12]);
+    messages = atoi(words[3]), size = atoi(words[4]), streams = atoi(words[5]);
+    unordered = atoi(words[6]), retransmissions = atoi(words[7]), echo = atoi(words[8]);
+    end = words[9], interleaving = atoi(words[10]), resets = atoi(words[11]);
     /* Whatever happens, it does not stay. */
     alarm(45);
-#ifdef PEER_usrsctp
-    usrsctp_init(atoi(words[2]), NULL, NULL);
-    usrsctp_sysctl_set_sctp_no_csum_on_loopback(0);
-#endif
-    Socket opened = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
-    must(is_socket(opened), "open a socket");
-    configure(opened, atoi(words[3]));
+    int opened = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+    must(opened >= 0, "open a socket");
+    configure(opened, atoi(words[2]));
     struct sockaddr_in own = here(is_client ? CLIENT_PORT : SERVER_PORT);
     must(bind(opened, (struct sockaddr *)&own, sizeof own) == 0, "bind");
     (is_client ? ask : serve)(opened);

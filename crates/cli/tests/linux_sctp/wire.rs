@@ -12,7 +12,7 @@ use hol_sctp::Endpoint;
 use hol_wire::sctp::{Chunk, Packet};
 use hol_wire::{Address, Transport};
 
-use super::super::talks::{self, Done, Side, Talk, Talker, Terms};
+use super::talks::{self, Done, Side, Talk, Talker, Terms};
 
 pub struct Wire {
     socket: UdpSocket,
@@ -26,18 +26,26 @@ pub struct Wire {
 
 const HERE: Address = talks::HERE;
 
+/// Where the peer's kernel takes them. RFC 6951 section 4.1.
+pub const SCTP_OVER_UDP: u16 = 9899;
+
 impl Wire {
     /// No run takes longer.
     const LIMIT: Duration = Duration::from_secs(30);
     /// So long it answers when all is over, for its last packet may be lost.
     const LINGER: Duration = Duration::from_millis(500);
 
-    pub fn new(side: Side, talk: &Talk, terms: Terms, [own, peer]: [u16; 2], loss: f64, seed: Seed) -> Self {
-        let socket = UdpSocket::bind(("127.0.0.1", own)).unwrap();
-        socket.connect(("127.0.0.1", peer)).unwrap();
+    pub fn new(side: Side, talk: &Talk, terms: Terms, loss: f64, seed: Seed) -> Self {
+        let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+        socket.connect(("127.0.0.1", SCTP_OVER_UDP)).unwrap();
         let talker = Talker::new(side, talk, talks::own(side, talk, terms, seed));
         let chance = seed.derive("loss").rng();
         Self { socket, talker, start: Instant::now(), loss, chance, has_interleaved: false }
+    }
+
+    /// Ours, of UDP.
+    pub fn port(&self) -> u16 {
+        self.socket.local_addr().unwrap().port()
     }
 
     fn now(&self) -> Time {

@@ -1,0 +1,262 @@
+//! usrsctp behind the contract that our endpoints keep: a process that does what the frames on its standard input say.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command as Process, Stdio};
+
+use bytes::Bytes;
+use hol_base::{Duration, Time};
+use hol_transport::{
+    Command, Endpoint, Event, Input, Message, Output, Passage, Received, Reconfiguration, Reliability,
+    Statistics,
+};
+use hol_wire::{Packet, Transport, sctp};
+
+use crate::talks::{HERE, Side, Talk, Terms};
+
+/// As `peer.c` has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+enum Kind {
+    Packet,
+    Time,
+    Connect,
+    Send,
+    Reset,
+    Close,
+    Abort,
+    Connected,
+    Part,
+    ResetOutgoing,
+    ResetIncoming,
+    Closed,
+    Lost,
+    Done,
+}
+
+impl Kind {
+    const ALL: [Self; 14] = [
+        Self::Packet,
+        Self::Time,
+        Self::Connect,
+        Self::Send,
+        Self::Reset,
+        Self::Close,
+        Self::Abort,
+        Self::Connected,
+        Self::Part,
+        Self::ResetOutgoing,
+        Self::ResetIncoming,
+        Self::Closed,
+        Self::Lost,
+        Self::Done,
+    ];
+}
+
+/// What is to be done, and what came of it.
+struct Frame {
+    kind: Kind,
+    stream: u16,
+    unordered: bool,
+    retransmissions: Option<u32>,
+    flag: bool,
+    octets: Vec<u8>,
+}
+
+impl Frame {
+    const LENGTH: usize = 28;
+
+    const fn new(kind: Kind, octets: Vec<u8>) -> Self {
+        Self { kind, stream: 0, unordered: false, retransmissions: None, flag: false, octets }
+    }
+
+    fn send(message: &Message) -> Self {
+        let retransmissions = match message.reliability {
+            Reliability::Full => None,
+            Reliability::Retransmissions(most) => Some(most),
+            Reliability::Lifetime(_) => panic!("no talk has messages that live for a time"),
+        };
+        let Message { stream, unordered, ref payload, .. } = *message;
+        Self { stream, unordered, retransmissions, ..Self::new(Kind::Send, payload.to_vec()) }
+    }
+
+    fn write(&self, now: Time, to: &mut impl Write) {
+        let most = self.retransmissions.map_or(-1, |most| most as i32);
+        let micros = (now.as_nanos() / 1000) as u32;
+        let words = [self.kind as u32, micros, self.stream.into(), self.unordered.into()];
+        let words = [&words[..], &[self.octets.len() as u32, most as u32, self.flag.into()]].concat();
+        let head: Vec<u8> = words.into_iter().flat_map(u32::to_ne_bytes).collect();
+        to.write_all(&[&head, &self.octets[..]].concat()).unwrap();
+    }
+
+    fn read(from: &mut impl Read) -> Self {
+        let mut head = [0; Self::LENGTH];
+        from.read_exact(&mut head).expect("usrsctp goes on");
+        let word = |at: usize| u32::from_ne_bytes(*head[4 * at..].first_chunk().unwrap());
+        let mut octets = vec![0; word(4) as usize];
+        from.read_exact(&mut octets).expect("usrsctp says it whole");
+        let kind = Kind::ALL[word(0) as usize];
+        Self { stream: word(2) as u16, flag: word(6) != 0, ..Self::new(kind, octets) }
+    }
+
+    fn streams(&self) -> Vec<u16> {
+        self.octets.chunks_exact(2).map(|stream| u16::from_ne_bytes([stream[0], stream[1]])).collect()
+    }
+}
+
+pub struct Theirs {
+    process: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+    /// What it could not do when it was told: its send buffer is full, or streams are being reset.
+    waiting: VecDeque<Frame>,
+    outputs: VecDeque<Output>,
+    /// Parts of messages that are not yet whole, by stream.
+    parts: BTreeMap<u16, Vec<u8>>,
+    connected: bool,
+    /// When it is to look at its timers.
+    due: Time,
+    statistics: Statistics,
+}
+
+impl Theirs {
+    /// `TICK` in `peer.c`.
+    const TICK: Duration = Duration::from_millis(10);
+
+    pub fn new(program: &Path, side: Side, talk: &Talk, terms: Terms) -> Self {
+        let resets = talk.resets.is_some();
+        let mut process = Process::new(program)
+            .args([side.name(), &talk.streams.to_string()])
+            .args([terms.interleaving, resets].map(|is| u8::from(is).to_string()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self {
+            to: process.stdin.take().unwrap(),
+            from: BufReader::new(process.stdout.take().unwrap()),
+            process,
+            waiting: VecDeque::new(),
+            outputs: VecDeque::new(),
+            parts: BTreeMap::new(),
+            connected: false,
+            due: Time::ZERO + Self::TICK,
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// Whether it could.
+    fn can_do(&mut self, now: Time, what: &Frame) -> bool {
+        what.write(now, &mut self.to);
+        loop {
+            let said = Frame::read(&mut self.from);
+            if said.kind == Kind::Done {
+                return !said.flag;
+            }
+            let output = self.output(said);
+            self.outputs.extend(output);
+        }
+    }
+
+    fn output(&mut self, said: Frame) -> Option<Output> {
+        Some(match said.kind {
+            Kind::Packet => {
+                let packet = sctp::Packet::parse(Bytes::from(said.octets)).unwrap();
+                Output::Transmit(Packet::new(HERE, HERE, packet))
+            }
+            Kind::Part => return self.part(&said).map(Output::Event),
+            kind => Output::Event(match kind {
+                Kind::Connected => {
+                    self.connected = true;
+                    Event::Connected
+                }
+                Kind::ResetOutgoing => reconfigured(Reconfiguration::ResetOutgoing(said.streams())),
+                Kind::ResetIncoming => reconfigured(Reconfiguration::ResetIncoming(said.streams())),
+                Kind::Closed => Event::Closed,
+                Kind::Lost => Event::Failed { reason: "aborted by the peer" },
+                _ => panic!("usrsctp says {kind:?}"),
+            }),
+        })
+    }
+
+    /// The message that is whole with this part.
+    fn part(&mut self, said: &Frame) -> Option<Event> {
+        let parts = self.parts.entry(said.stream).or_default();
+        parts.extend(&said.octets);
+        said.flag.then(|| {
+            Event::Received(Received {
+                stream: said.stream,
+                unordered: false,
+                ppid: 0,
+                payload: std::mem::take(parts).into(),
+                passage: Passage::default(),
+            })
+        })
+    }
+
+    /// Does what waits, as far as it can.
+    fn go_on(&mut self, now: Time) {
+        while let Some(first) = self.waiting.pop_front() {
+            if !self.can_do(now, &first) {
+                self.waiting.push_front(first);
+                return;
+            }
+        }
+    }
+}
+
+fn reconfigured(what: Reconfiguration) -> Event {
+    Event::Reconfigured { what, done: true }
+}
+
+impl Endpoint for Theirs {
+    fn handle(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Packet(packet) => {
+                let Transport::Sctp(packet) = packet.transport else { return };
+                self.can_do(now, &Frame::new(Kind::Packet, packet.to_bytes().to_vec()));
+            }
+            Input::Command(Command::Abort) => {
+                self.waiting.push_back(Frame::new(Kind::Abort, Vec::new()));
+                let failed = Event::Failed { reason: "aborted by the application" };
+                self.outputs.push_back(Output::Event(failed));
+            }
+            Input::Command(command) => self.waiting.push_back(match command {
+                Command::Connect => Frame::new(Kind::Connect, Vec::new()),
+                Command::Send(message) => Frame::send(&message),
+                Command::Reconfigure(Reconfiguration::ResetOutgoing(streams)) => {
+                    Frame::new(Kind::Reset, streams.into_iter().flat_map(u16::to_ne_bytes).collect())
+                }
+                Command::Close => Frame::new(Kind::Close, Vec::new()),
+                Command::Abort | Command::Reconfigure(_) | Command::Read(_) => return,
+            }),
+            Input::AddressAdded(_) | Input::AddressRemoved(_) => return,
+        }
+        self.go_on(now);
+    }
+
+    fn poll(&mut self, now: Time) -> Output {
+        if now >= self.due {
+            self.due = now + Self::TICK;
+            self.can_do(now, &Frame::new(Kind::Time, Vec::new()));
+            self.go_on(now);
+        }
+        self.outputs.pop_front().unwrap_or(Output::Wait(Some(self.due)))
+    }
+
+    fn can_send(&self, _: usize) -> bool {
+        self.connected && self.waiting.is_empty()
+    }
+
+    fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+}
+
+impl Drop for Theirs {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
