@@ -65,7 +65,8 @@ impl Live {
         if let Some(peer) = &self.peer {
             return two_hosts::run(peer, scenario, seed, interval, goes_on);
         }
-        let assignments = assignments(scenario, seed, |_, _| loopback(scenario.network.ip));
+        let mut assignments = assignments(scenario, seed, |_, _| loopback(scenario.network.ip));
+        assignments.iter_mut().for_each(|flow| flow.gathers = true);
         let stop = Stop::new().map_err(|problem| failed(&problem.into()))?;
         let (runs, went_on) = while_it(goes_on, &stop, || run_all(scenario, &assignments, &stop, interval));
         let runs = runs.map_err(|problem| failed(&problem))?;

@@ -37,6 +37,9 @@ pub struct Assignment {
     pub processors: [Option<Processor>; 2],
     /// How its connections end.
     pub ending: Ending,
+    /// Whether messages that wait go to the kernel together, some at a time, and what has come is read between: a real clock goes on
+    /// while they are handed over, and who is late would never catch up one by one.
+    pub gathers: bool,
 }
 
 /// How the connections of a run end once its records are complete.

@@ -17,6 +17,8 @@ use crate::transceiver::{self, Family, refused};
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     pub(crate) socket: Socket,
+    /// So many are read before others have their turn.
+    reads: usize,
     options: &'static IpOptions,
     /// What the headers say as long as nothing else is set.
     says: Ecn,
@@ -55,9 +57,9 @@ impl Datagrams {
     }
 
     /// Over a socket that is connected to such an address, or is going to be.
-    pub(crate) fn over(socket: Socket, peer: IpAddr) -> Self {
+    pub(crate) fn over(socket: Socket, peer: IpAddr, reads: usize) -> Self {
         let (options, says) = (IpOptions::of(peer), Ecn::NotCapable);
-        Self { socket, options, says, unsent: VecDeque::new(), early: VecDeque::new() }
+        Self { socket, reads, options, says, unsent: VecDeque::new(), early: VecDeque::new() }
     }
 
     /// Sends this after all that waits.
@@ -97,8 +99,23 @@ impl Datagrams {
         self.early.push_back((octets, ecn));
     }
 
+    /// Gives what has come to `take`, until others are to have their turn.
+    pub(crate) fn receive_all(
+        &mut self,
+        buffer: &mut [u8],
+        mut take: impl FnMut(&[u8], Ecn),
+    ) -> io::Result<()> {
+        for number in 0..self.reads {
+            match self.receive(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && number > 0 => return Ok(()),
+                datagram => datagram?.into_iter().for_each(|(octets, ecn)| take(octets, ecn)),
+            }
+        }
+        Ok(())
+    }
+
     /// The next datagram, in `buffer`, and its mark; `None`: news of the path, which are left alone (RFC 9000 section 14.2.1).
-    pub(crate) fn receive<'b>(&mut self, buffer: &'b mut [u8]) -> io::Result<Option<(&'b [u8], Ecn)>> {
+    fn receive<'b>(&mut self, buffer: &'b mut [u8]) -> io::Result<Option<(&'b [u8], Ecn)>> {
         if let Some((octets, ecn)) = self.early.pop_front() {
             let place = &mut buffer[..octets.len()];
             place.copy_from_slice(&octets);

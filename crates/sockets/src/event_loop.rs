@@ -73,6 +73,8 @@ pub(crate) struct EventLoop<'p> {
 impl EventLoop<'_> {
     /// Sockets that are looked after before the alarm is set anew.
     const MOST_READY: usize = 64;
+    /// Messages that leave an end, or datagrams that are read, before others have their turn, where a real clock goes on.
+    pub(crate) const MOST_AT_ONCE: usize = 64;
     /// As much as a datagram may be.
     pub(crate) const BUFFER: usize = 1 << 16;
 
@@ -90,6 +92,7 @@ impl EventLoop<'_> {
             self.alarm.set(&self.clock, deadline).map_err(refused("set the alarm"))?;
             self.poller.wait(None, &mut ready).map_err(refused("wait for the sockets"))?;
             self.clock.wake();
+            (self.client.said, self.server.said) = (0, 0);
             for one in ready.iter() {
                 self.handle(one)?;
             }
@@ -430,12 +433,16 @@ impl EventLoop<'_> {
     fn serve(&mut self, end: End) -> Result<(), SocketsError> {
         loop {
             let now = self.clock.now();
+            if self.assignment.gathers && self.side(end).said == Self::MOST_AT_ONCE {
+                return self.rest(end, now, now);
+            }
             match self.side(end).application.poll(now) {
                 Output::Send(outgoing) => {
                     if end == End::Client && outgoing.is_message() {
                         self.flow.note_sending(now, self.standings());
                     }
                     let (side, poller) = self.side_and_poller(end);
+                    side.said += 1;
                     side.send(poller, outgoing, now);
                 }
                 Output::Open(id) => self.open(id)?,
@@ -444,12 +451,7 @@ impl EventLoop<'_> {
                     let standings = self.standings();
                     self.flow.note_delivery(now, standings);
                 }
-                Output::Wait(until) => {
-                    let (side, poller) = self.side_and_poller(end);
-                    side.wake = until;
-                    side.send_all(poller, now);
-                    return side.watch_for_data(poller, now).map_err(refused("watch a socket"));
-                }
+                Output::Wait(until) => return self.rest(end, until, now),
                 Output::Stop(quit) => {
                     let (side, poller) = self.side_and_poller(end);
                     side.wake = Time::MAX;
@@ -459,6 +461,13 @@ impl EventLoop<'_> {
                 }
             }
         }
+    }
+
+    /// The application of an end does nothing more until then by itself.
+    fn rest(&mut self, end: End, until: Time, now: Time) -> Result<(), SocketsError> {
+        let (side, poller) = self.side_and_poller(end);
+        side.wake = if side.send_all(poller, now) { until } else { now };
+        side.watch_for_data(poller, now).map_err(refused("watch a socket"))
     }
 
     fn side(&mut self, end: End) -> &mut Side {

@@ -68,6 +68,7 @@ pub fn assignments(scenario: &Scenario, seed: Seed, site: impl Fn(&str, u16) -> 
             server_host,
             processors,
             ending,
+            gathers: false,
         }
     };
     [measured].into_iter().chain(background).chain(onward).enumerate().map(assignment).collect()

@@ -35,6 +35,7 @@ mod sctp_structures;
 mod setting;
 mod side;
 mod stop;
+mod stream;
 mod tcp;
 mod ticks;
 mod ties;

@@ -8,6 +8,7 @@ use hol_workloads::Outgoing;
 use socket2::{Protocol, Socket, Type};
 
 use crate::assignment::{Counts, Site, SocketsError};
+use crate::stream::Stream;
 use crate::tcp::{self, Tcp};
 use crate::transceiver::{Family, Fault, Heard, Opener, Sending, Sent, Transceiver};
 use hol_system::{self as system, u32_at};
@@ -36,13 +37,17 @@ impl Opener for Mptcp {
     }
 
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
-        Box::new(Connection(tcp::Connection::new(socket, self.0.length_of)))
+        Box::new(Connection(Stream::new(socket, self.0.length_of, self.0.gathers)))
+    }
+
+    fn holds_back(&self) -> bool {
+        self.0.holds_back()
     }
 }
 
 /// One end of a Multipath TCP connection.
 #[derive(Debug)]
-struct Connection(tcp::Connection);
+struct Connection(Stream);
 
 const SOL_MPTCP: i32 = 284;
 const MPTCP_INFO: i32 = 1;
@@ -70,12 +75,24 @@ impl Transceiver for Connection {
         }
     }
 
-    fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<Sent> {
-        self.0.send(message, now)
+    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
+        self.0.send(&message.payload)
     }
 
-    fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        self.0.receive(buffer, now, take)
+    fn send_all(&mut self, _now: Time) -> io::Result<()> {
+        self.0.send_all()
+    }
+
+    fn waits_for_room(&self) -> bool {
+        self.0.waits_for_room()
+    }
+
+    fn shutdown(&mut self, _now: Time) -> io::Result<()> {
+        self.0.shutdown()
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], _now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        self.0.receive(buffer, take)
     }
 
     /// All subflows together.

@@ -118,7 +118,6 @@ pub(crate) fn event_loop<'p>(
     }
     let [client, server] = [(client, 0), (server, 1)]
         .map(|(application, end)| on_its_host(application, assignment.processors[end].clone(), &clock));
-    let timed = opener.has_timers();
     let rules = || Referee::Rules(Flow::new(Terms::of(workload, transport, Time::ZERO)));
     let (is_alone, referee, mail) = match here {
         Here::Both => (false, rules(), None),
@@ -132,14 +131,13 @@ pub(crate) fn event_loop<'p>(
         enter,
         alarm,
         poller,
-        opener,
         listener,
         server_site,
         client_ports: Vec::new(),
         presence,
         homeless: 0,
-        client: Side::new(End::Client, client, timed),
-        server: Side::new(End::Server, server, timed),
+        client: Side::new(End::Client, client, &*opener),
+        server: Side::new(End::Server, server, &*opener),
         bell,
         filter,
         flow: referee,
@@ -152,6 +150,7 @@ pub(crate) fn event_loop<'p>(
         ticks,
         buffer: vec![0; EventLoop::BUFFER].into_boxed_slice(),
         clock,
+        opener,
     })
 }
 
@@ -170,7 +169,8 @@ fn listen(opener: &dyn Opener, kind: Kind, server: &Site) -> Result<(Site, Optio
 /// Listens for a moment where the kernel finds a place.
 pub(crate) fn probe(assignment: &Assignment) -> Result<(), SocketsError> {
     let anywhere = Site { port: 0, ..assignment.server.clone() };
-    opener(assignment, &Here::Both).listen(&anywhere).map(drop)
+    let opener = opener(assignment, &Here::Both);
+    opener.listen(&opener.place(&anywhere)).map(drop)
 }
 
 /// An application that takes time for its messages, if its host does.
@@ -187,12 +187,14 @@ fn on_its_host(
 
 fn opener(assignment: &Assignment, here: &Here<'_>) -> Box<dyn Opener> {
     let length_of = assignment.workload.length_of();
+    let gathers = assignment.gathers;
+    let reads = if gathers { EventLoop::MOST_AT_ONCE } else { 1 };
     match assignment.transport.protocol() {
         Protocol::Tcp { config, .. } => {
-            Box::new(Tcp { family: Tcp::FAMILY, config: config.clone(), length_of })
+            Box::new(Tcp { family: Tcp::FAMILY, config: config.clone(), length_of, gathers })
         }
         Protocol::Mptcp { config, .. } => {
-            Box::new(Mptcp(Tcp { family: Mptcp::FAMILY, config: config.clone(), length_of }))
+            Box::new(Mptcp(Tcp { family: Mptcp::FAMILY, config: config.clone(), length_of, gathers }))
         }
         Protocol::Sctp { config, associations, single_homed, unordered, reliability, socket, .. } => {
             let sctp = |family| Sctp {
@@ -206,18 +208,18 @@ fn opener(assignment: &Assignment, here: &Here<'_>) -> Box<dyn Opener> {
             match socket {
                 SocketStyle::OneToOne => Box::new(sctp(Sctp::FAMILY)),
                 SocketStyle::OneToMany => Box::new(OneToMany(sctp(OneToMany::FAMILY))),
-                SocketStyle::Own => Box::new(OwnSctp::new(config, *unordered, *reliability)),
+                SocketStyle::Own => Box::new(OwnSctp::new(config, *unordered, *reliability, reads)),
             }
         }
-        Protocol::Udp { .. } => Box::new(Udp),
+        Protocol::Udp { .. } => Box::new(Udp { reads }),
         Protocol::Quic { config, carriage, .. } => {
             // Either host counts its endpoints from the first on.
             let seed = match here {
                 Here::Server(..) => assignment.seed.derive("server"),
                 Here::Both | Here::Client(..) => assignment.seed,
             };
-            Box::new(Quic::new(config, *carriage, length_of, seed, here.shared()))
+            Box::new(Quic::new(config, *carriage, length_of, seed, here.shared(), reads))
         }
-        Protocol::Unix { .. } => Box::new(Unix { length_of }),
+        Protocol::Unix { .. } => Box::new(Unix { length_of, gathers }),
     }
 }

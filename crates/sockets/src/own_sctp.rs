@@ -28,17 +28,19 @@ pub(crate) struct OwnSctp {
     config: Arc<Config>,
     unordered: bool,
     reliability: Reliability,
+    /// Datagrams that are read before others have their turn.
+    reads: usize,
 }
 
 impl OwnSctp {
     /// Octets of UDP's header, by which packets are shorter. RFC 6951 section 5.6.
     const ENCAPSULATION: u64 = 8;
 
-    pub(crate) fn new(config: &Config, unordered: bool, reliability: Reliability) -> Self {
+    pub(crate) fn new(config: &Config, unordered: bool, reliability: Reliability, reads: usize) -> Self {
         let mtu = ByteCount(config.mtu.0.saturating_sub(Self::ENCAPSULATION));
         // The kernel wakes the program when it does.
         let config = Config { mtu, wakeup: Duration::ZERO, ..config.clone() };
-        Self { config: Arc::new(config), unordered, reliability }
+        Self { config: Arc::new(config), unordered, reliability, reads }
     }
 
     fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
@@ -63,7 +65,7 @@ impl OwnSctp {
             End::Server => Endpoint::listen(config, vec![address], port, chance()),
         };
         Box::new(Association {
-            datagrams: Datagrams::over(socket, remote),
+            datagrams: Datagrams::over(socket, remote, self.reads),
             endpoint,
             local: address,
             remote,
@@ -208,12 +210,14 @@ impl Transceiver for Association {
     }
 
     fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        let Some((octets, ecn)) = self.datagrams.receive(buffer)? else { return Ok(()) };
-        // What is no packet, or has another checksum, is dropped in silence. RFC 9260 section 6.8.
-        if let Ok(packet) = Packet::parse(Bytes::copy_from_slice(octets)) {
-            let packet = hol_wire::Packet { ecn, ..hol_wire::Packet::new(self.remote, self.local, packet) };
-            self.endpoint.handle(now, Input::Packet(packet));
-        }
+        let Self { datagrams, endpoint, remote, local, .. } = self;
+        datagrams.receive_all(buffer, |octets, ecn| {
+            // What is no packet, or has another checksum, is dropped in silence. RFC 9260 section 6.8.
+            if let Ok(packet) = Packet::parse(Bytes::copy_from_slice(octets)) {
+                let packet = hol_wire::Packet { ecn, ..hol_wire::Packet::new(*remote, *local, packet) };
+                endpoint.handle(now, Input::Packet(packet));
+            }
+        })?;
         self.drive(now)?;
         self.tell(now, take)
     }

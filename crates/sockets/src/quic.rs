@@ -33,6 +33,8 @@ pub(crate) struct Quic {
     seed: Seed,
     /// Endpoints so far, for the names of their seeds.
     endpoints: Cell<u64>,
+    /// Datagrams that are read before others have their turn.
+    reads: usize,
 }
 
 impl Quic {
@@ -43,6 +45,7 @@ impl Quic {
         length_of: LengthOf,
         seed: Seed,
         shared: Option<&[u8; 32]>,
+        reads: usize,
     ) -> Self {
         let log = KeyLog::default();
         let tls = match shared {
@@ -57,6 +60,7 @@ impl Quic {
             log,
             seed: seed.derive("quic"),
             endpoints: Cell::new(0),
+            reads,
         }
     }
 
@@ -76,7 +80,7 @@ impl Quic {
         };
         let framing = (self.carriage == Carriage::Streams).then(|| (self.length_of, Vec::new()));
         Box::new(Connection {
-            datagrams: Datagrams::over(socket, peer.0),
+            datagrams: Datagrams::over(socket, peer.0, self.reads),
             peer,
             endpoint,
             begins: end == End::Client,
@@ -245,8 +249,8 @@ impl Transceiver for Connection {
     }
 
     fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        let Some((octets, ecn)) = self.datagrams.receive(buffer)? else { return Ok(()) };
-        self.endpoint.hear_from(now, self.peer, octets, ecn);
+        let Self { datagrams, endpoint, peer, .. } = self;
+        datagrams.receive_all(buffer, |octets, ecn| endpoint.hear_from(now, *peer, octets, ecn))?;
         self.drive(now)?;
         self.tell(take)
     }

@@ -14,7 +14,7 @@ use crate::End;
 use crate::assignment::Counts;
 use crate::presence::Change;
 use crate::token::Token;
-use crate::transceiver::{Fault, Heard, Sent, Transceiver};
+use crate::transceiver::{Fault, Heard, Opener, Sent, Transceiver};
 
 /// An end of a flow.
 pub(crate) struct Side {
@@ -22,8 +22,12 @@ pub(crate) struct Side {
     pub(crate) application: Box<dyn Application>,
     /// When it wants to act by itself.
     pub(crate) wake: Time,
+    /// Messages since others had their turn.
+    pub(crate) said: usize,
     /// Whether its connections have timers of their own.
     timed: bool,
+    /// Whether they may hold back what they are to send.
+    hold_back: bool,
     /// Whether its connections are watched for what there is to read.
     reads: bool,
     /// By number; `None`: it is over.
@@ -62,12 +66,14 @@ pub(crate) enum Followed {
 }
 
 impl Side {
-    pub(crate) fn new(end: End, application: Box<dyn Application>, timed: bool) -> Self {
+    pub(crate) fn new(end: End, application: Box<dyn Application>, opener: &dyn Opener) -> Self {
         Self {
             end,
             application,
             wake: Time::MAX,
-            timed,
+            said: 0,
+            timed: opener.has_timers(),
+            hold_back: opener.holds_back(),
             reads: true,
             connections: Vec::new(),
             past: Counts::default(),
@@ -166,8 +172,11 @@ impl Side {
         let token = Token::Connection(self.end, id);
         let Some(connection) = self.connection(id) else { return Followed::Nothing };
         let was_open = connection.is_open;
-        if let Err(fault) = connection.becomes_writable(poller, token) {
+        if let Err(fault) = connection.becomes_writable(poller, token, now) {
             self.fail(id, now, &fault);
+            return Followed::Nothing;
+        }
+        if connection.transceiver.waits_for_room() {
             return Followed::Nothing;
         }
         let has_opened = connection.is_open && !was_open;
@@ -330,23 +339,26 @@ impl Side {
             Ok(sent)
         });
         match sent {
-            Ok(Sent::Whole) if self.timed && self.sending.last() != Some(&id) => self.sending.push(id),
+            Ok(Sent::Whole) if self.hold_back && self.sending.last() != Some(&id) => self.sending.push(id),
             Ok(Sent::Whole) => {}
             Ok(Sent::WouldBlock) => self.application.handle(now, Input::Full(outgoing)),
             Err(error) => self.fail(id, now, &error.into()),
         }
     }
 
-    /// The application has no more to send now. Only who has timers of its own may hold something back.
-    pub(crate) fn send_all(&mut self, poller: &Poller<Token>, now: Time) {
+    /// The application has no more to send now, or others have their turn; false if it has heard of a failure.
+    pub(crate) fn send_all(&mut self, poller: &Poller<Token>, now: Time) -> bool {
+        let mut went_well = true;
         for id in std::mem::take(&mut self.sending) {
             let token = Token::Connection(self.end, id);
             let Some(connection) = self.connection(id) else { continue };
             let sent = connection.transceiver.send_all(now);
             if let Err(error) = sent.and_then(|()| connection.watch_for_its_room(poller, token)) {
                 self.fail(id, now, &error.into());
+                went_well = false;
             }
         }
+        went_well
     }
 
     /// Sends no more on a connection; it is over when the peer does not either.
@@ -382,9 +394,13 @@ impl Side {
 }
 
 impl Connection {
-    fn becomes_writable(&mut self, poller: &Poller<Token>, token: Token) -> Result<(), Fault> {
+    fn becomes_writable(&mut self, poller: &Poller<Token>, token: Token, now: Time) -> Result<(), Fault> {
         if self.waits_for_room() {
             self.watch_for_room(poller, token, false)?;
+        }
+        if self.transceiver.waits_for_room() {
+            self.transceiver.send_all(now)?;
+            self.watch_for_its_room(poller, token)?;
         }
         if self.is_open || !self.transceiver.is_open_when_writable() {
             return Ok(());
@@ -408,7 +424,9 @@ impl Connection {
     /// The same for room that it wants itself.
     fn watch_for_its_room(&mut self, poller: &Poller<Token>, token: Token) -> io::Result<()> {
         let wants = self.transceiver.waits_for_room();
-        if !self.transceiver.speaks_for_itself() || wants == self.waits_for_room() {
+        // The application may wait for room, too, if nobody speaks for it.
+        let is_watched = wants == self.waits_for_room() || !(wants || self.transceiver.speaks_for_itself());
+        if is_watched {
             return Ok(());
         }
         self.watch_for_room(poller, token, wants)
@@ -441,7 +459,8 @@ mod tests {
     use hol_workloads::{Ledger, Output, Standing, WorkloadSpec};
 
     use super::*;
-    use crate::tcp;
+    use crate::assignment::Site;
+    use crate::unix::Unix;
 
     /// Notes what it is told.
     #[derive(Debug, Default)]
@@ -474,10 +493,11 @@ mod tests {
         let own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         own.set_nonblocking(true).unwrap();
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
-        let transceiver = Box::new(tcp::Connection::new(own.into(), workload.length_of()));
+        let opener = Unix { length_of: workload.length_of(), gathers: false };
+        let transceiver = opener.transceiver(own.into(), &Site { addresses: vec![], port: 0 });
         let (told, poller) = (Told::default(), Poller::new().unwrap());
         let words = Rc::clone(&told.0);
-        let mut side = Side::new(End::Client, Box::new(told), false);
+        let mut side = Side::new(End::Client, Box::new(told), &opener);
         side.add(&poller, transceiver, Time::ZERO).unwrap();
         assert_eq!(side.write(&poller, ID, Time::ZERO), Followed::Opened);
         (side, poller, listener.accept().unwrap().0, words)

@@ -1,17 +1,17 @@
 //! TCP: one stream of octets, and messages are framed.
 
-use std::io::{self, Read};
+use std::io;
 use std::net::IpAddr;
 
-use bytes::Bytes;
 use hol_base::{Duration, Time};
 use hol_tcp::{Algorithm, Nagle};
-use hol_transport::{Framer, Passage, PathState};
+use hol_transport::PathState;
 use hol_workloads::{LengthOf, Outgoing};
 use socket2::{Protocol, Socket, Type};
 
 use crate::assignment::{Counts, Site, SocketsError};
 use crate::presence::Change;
+use crate::stream::Stream;
 use crate::transceiver::{self, Family, Fault, Heard, Opener, Sending, Sent, Transceiver, refused};
 use hol_system::{self as system, u32_at};
 
@@ -21,6 +21,8 @@ pub(crate) struct Tcp {
     pub(crate) family: Family,
     pub(crate) config: hol_tcp::Config,
     pub(crate) length_of: LengthOf,
+    /// What waits leaves together.
+    pub(crate) gathers: bool,
 }
 
 impl Tcp {
@@ -65,72 +67,63 @@ impl Opener for Tcp {
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
         let mortal = self.config.address_loss_aborts;
         let paced = self.config.congestion == Algorithm::Bbr;
-        Box::new(Connection { mortal, paced, ..Connection::new(socket, self.length_of) })
+        Box::new(Connection { stream: Stream::new(socket, self.length_of, self.gathers), mortal, paced })
+    }
+
+    fn holds_back(&self) -> bool {
+        self.gathers
     }
 }
 
 /// One end of a TCP connection.
 #[derive(Debug)]
-pub(crate) struct Connection {
-    socket: Socket,
-    framer: Framer,
+struct Connection {
+    stream: Stream,
     /// It dies with its own address.
     mortal: bool,
     /// Its congestion control has a pace; any other has but a number for it.
     paced: bool,
-    /// Octets that the kernel took of a message, when it did not take all.
-    taken: usize,
-}
-
-impl Connection {
-    pub(crate) fn new(socket: Socket, length_of: LengthOf) -> Self {
-        Self { socket, framer: Framer::new(length_of), mortal: false, paced: false, taken: 0 }
-    }
 }
 
 impl Transceiver for Connection {
     fn socket(&self) -> &Socket {
-        &self.socket
+        self.stream.socket()
     }
 
     fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
-        while self.taken < message.payload.len() {
-            match self.socket.send_with_flags(&message.payload[self.taken..], libc::MSG_NOSIGNAL) {
-                Ok(octets) => self.taken += octets,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Sent::WouldBlock),
-                Err(e) => return Err(e),
-            }
-        }
-        self.taken = 0;
-        Ok(Sent::Whole)
+        self.stream.send(&message.payload)
+    }
+
+    fn send_all(&mut self, _now: Time) -> io::Result<()> {
+        self.stream.send_all()
+    }
+
+    fn waits_for_room(&self) -> bool {
+        self.stream.waits_for_room()
+    }
+
+    fn shutdown(&mut self, _now: Time) -> io::Result<()> {
+        self.stream.shutdown()
     }
 
     fn receive(&mut self, buffer: &mut [u8], _now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        let length = (&self.socket).read(buffer)?;
-        if length == 0 {
-            return Err(Fault::PeerClosed);
-        }
-        self.framer.push(Bytes::copy_from_slice(&buffer[..length]), Passage::default());
-        while let Some(framed) = self.framer.next()? {
-            take(Heard::Message(0, framed.payload));
-        }
-        Ok(())
+        self.stream.receive(buffer, take)
     }
 
     /// Linux leaves a connection alone whose address is gone: it is the system that destroys it, or who has it. Closed with RST,
     /// which nobody hears, it leaves nothing behind.
     fn follow(&mut self, change: Change) -> Result<(), Fault> {
-        let own = self.socket.local_addr()?.as_socket().map(|own| own.ip());
+        let own = self.socket().local_addr()?.as_socket().map(|own| own.ip());
         if !self.mortal || own.map(Change::Went) != Some(change) {
             return Ok(());
         }
-        self.socket.set_linger(Some(std::time::Duration::ZERO))?;
+        self.socket().set_linger(Some(std::time::Duration::ZERO))?;
         Err(Fault::Protocol("the local address is gone"))
     }
 
     fn counts(&self) -> Counts {
         let mut info = [0; INFO_LENGTH];
-        match system::option(&self.socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info) {
+        match system::option(self.socket(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut info) {
             Ok(length) => info_counts(&info[..length]),
             Err(_) => Counts::default(),
         }
@@ -138,8 +131,8 @@ impl Transceiver for Connection {
 
     fn sending(&self) -> Option<Sending> {
         let mut info = [0; INFO_LENGTH];
-        let length = system::option(&self.socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).ok()?;
-        let peer = self.socket.peer_addr().ok()?.as_socket()?.ip();
+        let length = system::option(self.socket(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).ok()?;
+        let peer = self.socket().peer_addr().ok()?.as_socket()?.ip();
         let (path, again) = info_sending(&info[..length], peer, self.paced)?;
         Some(Sending { paths: vec![path], again })
     }

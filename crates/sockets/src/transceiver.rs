@@ -67,6 +67,11 @@ pub(crate) trait Opener {
         false
     }
 
+    /// Whether transceivers may hold back what is sent until [`Transceiver::send_all`].
+    fn holds_back(&self) -> bool {
+        self.has_timers()
+    }
+
     /// What decrypts the packets so far, in the lines of a TLS key log.
     fn secrets(&self) -> String {
         String::new()
@@ -124,7 +129,7 @@ pub(crate) trait Transceiver {
         Ok(())
     }
 
-    /// Whether packets of its own wait for the socket's room.
+    /// Whether what it has taken waits for the socket's room.
     fn waits_for_room(&self) -> bool {
         false
     }

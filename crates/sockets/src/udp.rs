@@ -15,7 +15,10 @@ use crate::transceiver::{Fault, Heard, Opener, Sent, Transceiver, whole_or_nothi
 
 /// Opens pairs of UDP sockets, each connected to the other.
 #[derive(Debug)]
-pub(crate) struct Udp;
+pub(crate) struct Udp {
+    /// Datagrams that are read before others have their turn.
+    pub(crate) reads: usize,
+}
 
 impl Udp {
     /// The longest message: an IPv4 packet without its headers.
@@ -34,6 +37,7 @@ impl Opener for Udp {
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
         Box::new(Messages {
             socket,
+            reads: self.reads,
             early: VecDeque::new(),
             seen: BTreeSet::new(),
             counts: Counts::default(),
@@ -49,6 +53,7 @@ impl Opener for Udp {
 #[derive(Debug)]
 struct Messages {
     socket: Socket,
+    reads: usize,
     /// What came before it was there.
     early: VecDeque<Bytes>,
     /// The first octets of what came, by which every workload tells its messages apart: the network may
@@ -75,6 +80,27 @@ impl Transceiver for Messages {
     }
 
     fn receive(&mut self, buffer: &mut [u8], _now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        self.receive_one(buffer, take)?;
+        for _ in 1..self.reads {
+            match self.receive_one(buffer, take) {
+                Err(fault) if fault.is_idle() => break,
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    fn hear_early(&mut self, octets: Bytes, _ecn: Ecn) {
+        self.early.push_back(octets);
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+}
+
+impl Messages {
+    fn receive_one(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
         let early = self.early.pop_front();
         let datagram = match &early {
             Some(datagram) => &datagram[..],
@@ -88,14 +114,6 @@ impl Transceiver for Messages {
             take(Heard::Message(0, Bytes::copy_from_slice(datagram)));
         }
         Ok(())
-    }
-
-    fn hear_early(&mut self, octets: Bytes, _ecn: Ecn) {
-        self.early.push_back(octets);
-    }
-
-    fn counts(&self) -> Counts {
-        self.counts
     }
 }
 
@@ -114,10 +132,11 @@ mod tests {
     #[test]
     fn a_datagram_that_comes_twice_is_told_once() {
         let site = Site { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 };
-        let socket = Udp.listen(&site).unwrap();
+        let udp = Udp { reads: 1 };
+        let socket = udp.listen(&site).unwrap();
         socket.set_nonblocking(false).unwrap();
         let to = (Ipv4Addr::LOCALHOST, transceiver::own_port(&socket).unwrap());
-        let mut datagrams = Udp.transceiver(socket, &site);
+        let mut datagrams = udp.transceiver(socket, &site);
         let network = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let mut heard = Vec::new();
         for message in [b"message1", b"message1", b"message2", b"message1"] {

@@ -8,13 +8,16 @@ use hol_workloads::{LengthOf, Outgoing};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::assignment::{Counts, Site, SocketsError};
-use crate::tcp::{self, Tcp};
+use crate::stream::Stream;
+use crate::tcp::Tcp;
 use crate::transceiver::{self, Fault, Heard, Opener, Sent, Transceiver, refused};
 
 /// Opens pairs of UNIX sockets.
 #[derive(Debug)]
 pub(crate) struct Unix {
     pub(crate) length_of: LengthOf,
+    /// What waits leaves together.
+    pub(crate) gathers: bool,
 }
 
 /// A name of no file, which ends with its socket: unix(7), abstract. Each network namespace has its own, and in one of them each
@@ -57,13 +60,17 @@ impl Opener for Unix {
     }
 
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
-        Box::new(Connection(tcp::Connection::new(socket, self.length_of)))
+        Box::new(Connection(Stream::new(socket, self.length_of, self.gathers)))
+    }
+
+    fn holds_back(&self) -> bool {
+        self.gathers
     }
 }
 
 /// One end of a pair.
 #[derive(Debug)]
-struct Connection(tcp::Connection);
+struct Connection(Stream);
 
 impl Transceiver for Connection {
     fn socket(&self) -> &Socket {
@@ -75,12 +82,24 @@ impl Transceiver for Connection {
         peer.map(|_| ()).map_err(|_| Fault::Protocol("connection refused"))
     }
 
-    fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<Sent> {
-        self.0.send(message, now)
+    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
+        self.0.send(&message.payload)
     }
 
-    fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        self.0.receive(buffer, now, take)
+    fn send_all(&mut self, _now: Time) -> io::Result<()> {
+        self.0.send_all()
+    }
+
+    fn waits_for_room(&self) -> bool {
+        self.0.waits_for_room()
+    }
+
+    fn shutdown(&mut self, _now: Time) -> io::Result<()> {
+        self.0.shutdown()
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], _now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        self.0.receive(buffer, take)
     }
 
     /// The kernel counts none.
@@ -100,7 +119,7 @@ mod tests {
     #[test]
     fn who_listens_is_reached_and_who_does_not_refuses() {
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
-        let unix = Unix { length_of: workload.length_of() };
+        let unix = Unix { length_of: workload.length_of(), gathers: false };
         let site = Site { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: std::process::id() as u16 };
         let connected = || unix.transceiver(unix.connect(&site, &site).unwrap(), &site).opened();
         assert_eq!(connected().unwrap_err().reason(), "connection refused");

@@ -37,6 +37,7 @@ fn assignment(transport: &str, kind: &str) -> Assignment {
         server_host: HostSpec::default(),
         processors: [None, None],
         ending: Ending::Abort,
+        gathers: false,
     }
 }
 

@@ -1,0 +1,189 @@
+//! A socket that carries a stream of octets, on which messages are framed: TCP's, MPTCP's and UNIX'.
+
+use std::io::{self, Read};
+use std::net::Shutdown;
+
+use bytes::Bytes;
+use hol_transport::{Framer, Passage};
+use hol_workloads::LengthOf;
+use socket2::Socket;
+
+use crate::transceiver::{Fault, Heard, Sent};
+
+/// One end of a connection.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    socket: Socket,
+    framer: Framer,
+    /// Octets that the kernel took of a message, when it did not take all.
+    taken: usize,
+    /// What waits for the kernel, if it may.
+    gathered: Option<Gathered>,
+}
+
+/// Messages that leave together.
+#[derive(Debug, Default)]
+struct Gathered {
+    octets: Vec<u8>,
+    /// The kernel did not take all of it.
+    is_blocked: bool,
+    /// Nothing follows.
+    is_last: bool,
+}
+
+impl Stream {
+    /// Over a socket that is open or is going to be; one that `gathers` holds messages back until [`Self::send_all`].
+    pub(crate) fn new(socket: Socket, length_of: LengthOf, gathers: bool) -> Self {
+        let gathered = gathers.then(Gathered::default);
+        Self { socket, framer: Framer::new(length_of), taken: 0, gathered }
+    }
+
+    pub(crate) const fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// One that would block is to be given again before any other.
+    pub(crate) fn send(&mut self, message: &[u8]) -> io::Result<Sent> {
+        if let Some(gathered) = &mut self.gathered {
+            return gathered.push(&self.socket, message);
+        }
+        let (taken, sent) = send(&self.socket, &message[self.taken..]);
+        self.taken = if matches!(sent, Ok(Sent::Whole)) { 0 } else { self.taken + taken };
+        sent
+    }
+
+    /// Has all leave that is held back, as far as there is room.
+    pub(crate) fn send_all(&mut self) -> io::Result<()> {
+        self.gathered.as_mut().map_or(Ok(()), |gathered| gathered.send(&self.socket))
+    }
+
+    /// Whether something is held back for which there was no room.
+    pub(crate) fn waits_for_room(&self) -> bool {
+        self.gathered.as_ref().is_some_and(|gathered| gathered.is_blocked)
+    }
+
+    /// Sends no more, behind all that is held back.
+    pub(crate) fn shutdown(&mut self) -> io::Result<()> {
+        match &mut self.gathered {
+            None => self.socket.shutdown(Shutdown::Write),
+            Some(gathered) => {
+                gathered.is_last = true;
+                gathered.send(&self.socket)
+            }
+        }
+    }
+
+    /// Reads once.
+    pub(crate) fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        let length = (&self.socket).read(buffer)?;
+        if length == 0 {
+            return Err(Fault::PeerClosed);
+        }
+        self.framer.push(Bytes::copy_from_slice(&buffer[..length]), Passage::default());
+        while let Some(framed) = self.framer.next()? {
+            take(Heard::Message(0, framed.payload));
+        }
+        Ok(())
+    }
+}
+
+impl Gathered {
+    /// So many octets leave at once.
+    const MOST: usize = 1 << 14;
+
+    fn push(&mut self, socket: &Socket, message: &[u8]) -> io::Result<Sent> {
+        if self.is_blocked {
+            return Ok(Sent::WouldBlock);
+        }
+        self.octets.extend_from_slice(message);
+        if self.octets.len() >= Self::MOST {
+            self.send(socket)?;
+        }
+        Ok(Sent::Whole)
+    }
+
+    fn send(&mut self, socket: &Socket) -> io::Result<()> {
+        let (taken, sent) = send(socket, &self.octets);
+        self.octets.drain(..taken);
+        self.is_blocked = sent? == Sent::WouldBlock;
+        if !self.is_blocked && std::mem::take(&mut self.is_last) {
+            socket.shutdown(Shutdown::Write)?;
+        }
+        Ok(())
+    }
+}
+
+/// How many octets the kernel takes, and whether that is all.
+fn send(socket: &Socket, octets: &[u8]) -> (usize, io::Result<Sent>) {
+    let mut taken = 0;
+    while taken < octets.len() {
+        match socket.send_with_flags(&octets[taken..], libc::MSG_NOSIGNAL) {
+            Ok(octets) => taken += octets,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return (taken, Ok(Sent::WouldBlock)),
+            Err(e) => return (taken, Err(e)),
+        }
+    }
+    (taken, Ok(Sent::Whole))
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_workloads::WorkloadSpec;
+
+    use super::*;
+
+    /// Both ends, of which one `gathers`.
+    fn pair(gathers: bool) -> (Stream, Socket) {
+        let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
+        let (own, peer) = Socket::pair(socket2::Domain::UNIX, socket2::Type::STREAM, None).unwrap();
+        own.set_nonblocking(true).unwrap();
+        peer.set_nonblocking(true).unwrap();
+        (Stream::new(own, workload.length_of(), gathers), peer)
+    }
+
+    fn read(peer: &Socket) -> Vec<u8> {
+        let mut octets = Vec::new();
+        let _would_block = (&*peer).read_to_end(&mut octets);
+        octets
+    }
+
+    #[test]
+    fn what_is_gathered_leaves_together_and_the_end_behind_it() {
+        let (mut stream, peer) = pair(true);
+        for message in [b"one", b"two"] {
+            assert_eq!(stream.send(message).unwrap(), Sent::Whole);
+        }
+        assert_eq!(read(&peer), b"");
+        stream.shutdown().unwrap();
+        assert_eq!(read(&peer), b"onetwo");
+        assert_eq!((&peer).read(&mut [0; 1]).unwrap(), 0);
+    }
+
+    #[test]
+    fn what_finds_no_room_waits_for_it_in_its_order_and_so_does_the_end() {
+        for gathers in [false, true] {
+            let (mut stream, peer) = pair(gathers);
+            let message = |number: u32| number.to_be_bytes().repeat(10_000);
+            let (mut sent, mut came, mut had_no_room) = (0, Vec::new(), 0);
+            while sent < 100 {
+                match stream.send(&message(sent)).unwrap() {
+                    Sent::Whole => sent += 1,
+                    Sent::WouldBlock => {
+                        had_no_room += 1;
+                        came.extend(read(&peer));
+                        stream.send_all().unwrap();
+                    }
+                }
+            }
+            assert!(had_no_room > 0);
+            stream.shutdown().unwrap();
+            for _ in 0..100 {
+                came.extend(read(&peer));
+                stream.send_all().unwrap();
+            }
+            assert_eq!(came, (0..100).flat_map(message).collect::<Vec<u8>>(), "{gathers}");
+            assert!(!stream.waits_for_room());
+            assert_eq!((&peer).read(&mut [0; 1]).unwrap(), 0);
+        }
+    }
+}
