@@ -301,7 +301,9 @@ pub fn warnings(results: &[PointResult]) -> String {
         let halves = result.runs.iter().filter_map(|run| run.summary.halves.means_ms());
         let (earlier, later): (Vec<f64>, Vec<f64>) = halves.unzip();
         let mean = |halves: &[f64]| short(halves.iter().sum::<f64>() / halves.len() as f64);
-        (!result.is_steady()).then(|| {
+        // How long messages that nothing makes due wait to be taken is no answer to anything.
+        let is_told = !result.is_steady() && !result.point.workload.is_greedy();
+        is_told.then(|| {
             format!(
                 "warning: {}: no steady state: {} ms in the first half of the runs, {} ms in the second; the mean depends on \
                  their length\n",

@@ -313,3 +313,17 @@ fn where_the_pace_depends_on_the_length_of_the_run_nobody_is_faster() {
     let said = ok(dir.path(), &["run", "mine.toml", "--out", "out"]);
     assert!(said.contains("no steady state") && !said.contains("faster"), "{said}");
 }
+
+/// What nothing makes due has no response time worth a word: throughput is the answer, and leads.
+#[test]
+fn a_sweep_of_bulk_tells_of_throughput() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "transports = ['tcp', 'sctp']\nmessages = 200\nrepetitions = 5\n[workload]\nkind = 'bulk'\n\
+                [network]\nrate = '2Mbit'\n[sweep]\n'workload.size' = ['8kB', '64kB']\n";
+    fs::write(dir.path().join("mine.toml"), text).unwrap();
+    let said = ok(dir.path(), &["run", "mine.toml", "--out", "out"]);
+    assert!(said.contains("kbit/s") && !said.contains("in the first half of the runs"), "{said}");
+    let page = fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    let column = |head: &str| page.find(&format!("<th scope=\"col\">{head}")).expect(head);
+    assert!(column("kbit/s") < column("mean"));
+}

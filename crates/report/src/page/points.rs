@@ -8,7 +8,7 @@ use crate::data::Cell;
 use crate::metric::Metric;
 use crate::plot::{escape, number};
 use crate::report::Report;
-use crate::survey::{Surveyed, told};
+use crate::survey::{Surveyed, lead, told};
 use crate::told::Told;
 
 /// A column: its heading, what it says of a point, and the number that it is sorted by.
@@ -50,7 +50,12 @@ fn table(report: &Report, survey: &Surveyed) -> String {
         report.data.cells.iter().filter(|cell| cell.experiment == survey.experiment).collect();
     let has_flows = cells.iter().any(|cell| cell.flows.is_some());
     let told = told(cells.iter().copied());
-    let columns: Vec<&Column> = COLUMNS.iter().chain(FLOWS.iter().filter(|_| has_flows)).collect();
+    let flows = &FLOWS[..if has_flows { FLOWS.len() } else { 0 }];
+    let groups = match lead(cells.iter().copied()) {
+        Metric::Throughput => [flows, &COLUMNS],
+        _ => [&COLUMNS, flows],
+    };
+    let columns: Vec<&Column> = groups.into_iter().flatten().collect();
     let axes: Vec<&String> = survey.axes.iter().flat_map(|axis| &axis.keys).collect();
     let keys = axes.iter().map(|key| key.as_str());
     let own: Vec<String> = told.iter().map(|told| format!("{}, 95 %", Metric::Told(*told).axis())).collect();
