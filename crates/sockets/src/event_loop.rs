@@ -324,9 +324,10 @@ impl EventLoop<'_> {
             return Ok(());
         }
         let (mut own, mut strays) = (vec![(octets, ecn)], Vec::new());
+        // A port whose connection is over may be another one's now.
         let id = match self.met.get(&from) {
-            Some(id) => *id,
-            None => self.meet_at_once(from, &mut own, &mut strays)?,
+            Some(id) if self.server.has(*id) => *id,
+            _ => self.meet_at_once(from, &mut own, &mut strays)?,
         };
         for (octets, ecn) in own {
             if self.server.hear_early(id, octets, ecn) {

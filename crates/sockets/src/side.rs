@@ -388,6 +388,12 @@ impl Side {
         self.past = [self.past].into_iter().chain(over.map(|one| one.transceiver.counts())).sum();
     }
 
+    /// Whether this connection is there, and not over.
+    pub(crate) fn has(&self, id: ConnectionId) -> bool {
+        let place = self.connections.get(id.0 as usize);
+        place.is_some_and(|connection| connection.as_ref().is_some_and(|connection| !connection.is_over))
+    }
+
     fn connection(&mut self, id: ConnectionId) -> Option<&mut Connection> {
         self.connections.get_mut(id.0 as usize)?.as_mut().filter(|connection| !connection.is_over)
     }
