@@ -152,9 +152,11 @@ fn a_program_is_told_all_as_json_and_a_mistake_does_not_end_it() {
     if !has_user_mode("a_program_is_told_all_as_json_and_a_mistake_does_not_end_it") {
         return;
     }
-    let dir = tempfile::tempdir().unwrap();
+    let above = tempfile::tempdir().unwrap();
+    let dir = above.path().join("own");
+    fs::create_dir(&dir).unwrap();
     let lines = [":nod server", "echo out; echo err >&2; exit 3", ":pcap ../x", ":pcap x.pcapng", ":quit"];
-    let output = session(dir.path(), &["tcp", "--dialogue", "json"], &lines);
+    let output = session(&dir, &["tcp", "--dialogue", "json"], &lines);
     assert_eq!(text(&output.stderr), "");
     let printed = text(&output.stdout);
     let said: Vec<serde_json::Value> =
@@ -166,5 +168,5 @@ fn a_program_is_told_all_as_json_and_a_mistake_does_not_end_it() {
     assert_eq!(of("prompt")[0]["nodes"], serde_json::json!(["client", "server"]));
     let notes = format!("{:?}", of("note"));
     assert!(notes.contains("did you mean `:node`") && notes.contains("no directory"), "{notes}");
-    assert!(dir.path().join("x.pcapng").exists() && !dir.path().join("../x").exists());
+    assert!(dir.join("x.pcapng").exists() && !above.path().join("x").exists());
 }
