@@ -11,7 +11,7 @@ use socket2::{Protocol, Socket, Type};
 
 use crate::assignment::{Site, SocketsError};
 use crate::ip_options::IpOptions;
-use crate::transceiver::{self, Family, refused};
+use crate::transceiver::{self, Family, Fault, read_up_to, refused};
 
 /// A connected socket, and what it has no room for.
 #[derive(Debug)]
@@ -104,14 +104,11 @@ impl Datagrams {
         &mut self,
         buffer: &mut [u8],
         mut take: impl FnMut(&[u8], Ecn),
-    ) -> io::Result<()> {
-        for number in 0..self.reads {
-            match self.receive(buffer) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && number > 0 => return Ok(()),
-                datagram => datagram?.into_iter().for_each(|(octets, ecn)| take(octets, ecn)),
-            }
-        }
-        Ok(())
+    ) -> Result<(), Fault> {
+        read_up_to(self.reads, || {
+            self.receive(buffer)?.into_iter().for_each(|(octets, ecn)| take(octets, ecn));
+            Ok(())
+        })
     }
 
     /// The next datagram, in `buffer`, and its mark; `None`: news of the path, which are left alone (RFC 9000 section 14.2.1).

@@ -1,16 +1,12 @@
 //! Multipath TCP (RFC 8684): TCP's framing over a socket that may have several subflows. Which addresses the
 //! subflows use is a setting of the network namespace (`ip mptcp endpoint`), not of the socket.
 
-use std::io;
-
-use hol_base::Time;
-use hol_workloads::Outgoing;
 use socket2::{Protocol, Socket, Type};
 
 use crate::assignment::{Counts, Site, SocketsError};
-use crate::stream::Stream;
+use crate::stream::{Connection, Own, Stream};
 use crate::tcp::{self, Tcp};
-use crate::transceiver::{Family, Fault, Heard, Opener, Sending, Sent, Transceiver};
+use crate::transceiver::{Family, Fault, Opener, Sending, Transceiver};
 use hol_system::{self as system, u32_at};
 
 /// Opens Multipath TCP connections.
@@ -37,17 +33,13 @@ impl Opener for Mptcp {
     }
 
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
-        Box::new(Connection(Stream::new(socket, self.0.length_of, self.0.gathers)))
-    }
-
-    fn holds_back(&self) -> bool {
-        self.0.holds_back()
+        Box::new(Connection { stream: Stream::new(socket, self.0.length_of, self.0.gathers), of: Kind })
     }
 }
 
-/// One end of a Multipath TCP connection.
+/// What is Multipath TCP's own.
 #[derive(Debug)]
-struct Connection(Stream);
+struct Kind;
 
 const SOL_MPTCP: i32 = 284;
 const MPTCP_INFO: i32 = 1;
@@ -59,15 +51,11 @@ const PEER: usize = 128 + 4;
 /// In `mptcpi_flags` of `struct mptcp_info`.
 const FALLBACK: u32 = 1;
 
-impl Transceiver for Connection {
-    fn socket(&self) -> &Socket {
-        self.0.socket()
-    }
-
+impl Own for Kind {
     /// A connection that fell back to TCP would be measured under a wrong name.
-    fn opened(&mut self) -> Result<(), Fault> {
+    fn opened(&self, socket: &Socket) -> Result<(), Fault> {
         let mut info = [0; 12];
-        system::option(self.socket(), SOL_MPTCP, MPTCP_INFO, &mut info)
+        system::option(socket, SOL_MPTCP, MPTCP_INFO, &mut info)
             .map_err(|_| Fault::Protocol("fell back to TCP"))?;
         match u32_at(&info, 8) {
             Some(flags) if flags & FALLBACK == 0 => Ok(()),
@@ -75,36 +63,16 @@ impl Transceiver for Connection {
         }
     }
 
-    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
-        self.0.send(&message.payload)
-    }
-
-    fn send_all(&mut self, _now: Time) -> io::Result<()> {
-        self.0.send_all()
-    }
-
-    fn waits_for_room(&self) -> bool {
-        self.0.waits_for_room()
-    }
-
-    fn shutdown(&mut self, _now: Time) -> io::Result<()> {
-        self.0.shutdown()
-    }
-
-    fn receive(&mut self, buffer: &mut [u8], _now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        self.0.receive(buffer, take)
-    }
-
     /// All subflows together.
-    fn counts(&self) -> Counts {
-        let infos = subflows(self.socket(), MPTCP_TCPINFO, tcp::INFO_LENGTH);
+    fn counts(&self, socket: &Socket) -> Counts {
+        let infos = subflows(socket, MPTCP_TCPINFO, tcp::INFO_LENGTH);
         infos.iter().map(|info| tcp::info_counts(info)).sum()
     }
 
     /// A path for each subflow: both lists are in one order.
-    fn sending(&self) -> Option<Sending> {
-        let infos = subflows(self.socket(), MPTCP_TCPINFO, tcp::INFO_LENGTH);
-        let addresses = subflows(self.socket(), MPTCP_SUBFLOW_ADDRS, ADDRESSES_LENGTH);
+    fn sending(&self, socket: &Socket) -> Option<Sending> {
+        let infos = subflows(socket, MPTCP_TCPINFO, tcp::INFO_LENGTH);
+        let addresses = subflows(socket, MPTCP_SUBFLOW_ADDRS, ADDRESSES_LENGTH);
         let told = infos.iter().zip(&addresses).filter_map(|(info, addresses)| {
             let peer: [u8; 4] = *addresses.get(PEER..)?.first_chunk()?;
             tcp::info_sending(info, peer.into(), false)

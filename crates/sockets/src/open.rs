@@ -118,6 +118,7 @@ pub(crate) fn event_loop<'p>(
     }
     let [client, server] = [(client, 0), (server, 1)]
         .map(|(application, end)| on_its_host(application, assignment.processors[end].clone(), &clock));
+    let (timed, gathers) = (opener.has_timers(), assignment.gathers);
     let rules = || Referee::Rules(Flow::new(Terms::of(workload, transport, Time::ZERO)));
     let (is_alone, referee, mail) = match here {
         Here::Both => (false, rules(), None),
@@ -131,13 +132,14 @@ pub(crate) fn event_loop<'p>(
         enter,
         alarm,
         poller,
+        opener,
         listener,
         server_site,
         client_ports: Vec::new(),
         presence,
         homeless: 0,
-        client: Side::new(End::Client, client, &*opener),
-        server: Side::new(End::Server, server, &*opener),
+        client: Side::new(End::Client, client, timed, gathers),
+        server: Side::new(End::Server, server, timed, gathers),
         bell,
         filter,
         flow: referee,
@@ -150,7 +152,6 @@ pub(crate) fn event_loop<'p>(
         ticks,
         buffer: vec![0; EventLoop::BUFFER].into_boxed_slice(),
         clock,
-        opener,
     })
 }
 

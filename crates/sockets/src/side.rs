@@ -14,7 +14,7 @@ use crate::End;
 use crate::assignment::Counts;
 use crate::presence::Change;
 use crate::token::Token;
-use crate::transceiver::{Fault, Heard, Opener, Sent, Transceiver};
+use crate::transceiver::{Fault, Heard, Sent, Transceiver};
 
 /// An end of a flow.
 pub(crate) struct Side {
@@ -66,14 +66,14 @@ pub(crate) enum Followed {
 }
 
 impl Side {
-    pub(crate) fn new(end: End, application: Box<dyn Application>, opener: &dyn Opener) -> Self {
+    pub(crate) fn new(end: End, application: Box<dyn Application>, timed: bool, gathers: bool) -> Self {
         Self {
             end,
             application,
             wake: Time::MAX,
             said: 0,
-            timed: opener.has_timers(),
-            hold_back: opener.holds_back(),
+            timed,
+            hold_back: timed || gathers,
             reads: true,
             connections: Vec::new(),
             past: Counts::default(),
@@ -466,6 +466,7 @@ mod tests {
 
     use super::*;
     use crate::assignment::Site;
+    use crate::transceiver::Opener;
     use crate::unix::Unix;
 
     /// Notes what it is told.
@@ -503,7 +504,7 @@ mod tests {
         let transceiver = opener.transceiver(own.into(), &Site { addresses: vec![], port: 0 });
         let (told, poller) = (Told::default(), Poller::new().unwrap());
         let words = Rc::clone(&told.0);
-        let mut side = Side::new(End::Client, Box::new(told), &opener);
+        let mut side = Side::new(End::Client, Box::new(told), false, false);
         side.add(&poller, transceiver, Time::ZERO).unwrap();
         assert_eq!(side.write(&poller, ID, Time::ZERO), Followed::Opened);
         (side, poller, listener.accept().unwrap().0, words)

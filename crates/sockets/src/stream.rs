@@ -4,11 +4,14 @@ use std::io::{self, Read};
 use std::net::Shutdown;
 
 use bytes::Bytes;
+use hol_base::Time;
 use hol_transport::{Framer, Passage};
-use hol_workloads::LengthOf;
+use hol_workloads::{LengthOf, Outgoing};
 use socket2::Socket;
 
-use crate::transceiver::{Fault, Heard, Sent};
+use crate::assignment::Counts;
+use crate::presence::Change;
+use crate::transceiver::{Fault, Heard, Sending, Sent, Transceiver};
 
 /// One end of a connection.
 #[derive(Debug)]
@@ -31,6 +34,73 @@ struct Gathered {
     is_last: bool,
 }
 
+/// A connection whose messages go over a stream of octets.
+#[derive(Debug)]
+pub(crate) struct Connection<K> {
+    pub(crate) stream: Stream,
+    /// What it has of its kind.
+    pub(crate) of: K,
+}
+
+/// What one kind of socket has that carries a stream, and not each: as in [`Transceiver`].
+pub(crate) trait Own {
+    fn opened(&self, _socket: &Socket) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn follow(&self, _socket: &Socket, _change: Change) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn counts(&self, socket: &Socket) -> Counts;
+
+    fn sending(&self, _socket: &Socket) -> Option<Sending> {
+        None
+    }
+}
+
+impl<K: Own> Transceiver for Connection<K> {
+    fn socket(&self) -> &Socket {
+        &self.stream.socket
+    }
+
+    fn opened(&mut self) -> Result<(), Fault> {
+        self.of.opened(&self.stream.socket)
+    }
+
+    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
+        self.stream.send(&message.payload)
+    }
+
+    fn send_all(&mut self, _now: Time) -> io::Result<()> {
+        self.stream.send_all()
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], _now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        self.stream.receive(buffer, take)
+    }
+
+    fn shutdown(&mut self, _now: Time) -> io::Result<()> {
+        self.stream.shutdown()
+    }
+
+    fn waits_for_room(&self) -> bool {
+        self.stream.waits_for_room()
+    }
+
+    fn follow(&mut self, change: Change) -> Result<(), Fault> {
+        self.of.follow(&self.stream.socket, change)
+    }
+
+    fn counts(&self) -> Counts {
+        self.of.counts(&self.stream.socket)
+    }
+
+    fn sending(&self) -> Option<Sending> {
+        self.of.sending(&self.stream.socket)
+    }
+}
+
 impl Stream {
     /// Over a socket that is open or is going to be; one that `gathers` holds messages back until [`Self::send_all`].
     pub(crate) fn new(socket: Socket, length_of: LengthOf, gathers: bool) -> Self {
@@ -38,12 +108,8 @@ impl Stream {
         Self { socket, framer: Framer::new(length_of), taken: 0, gathered }
     }
 
-    pub(crate) const fn socket(&self) -> &Socket {
-        &self.socket
-    }
-
     /// One that would block is to be given again before any other.
-    pub(crate) fn send(&mut self, message: &[u8]) -> io::Result<Sent> {
+    fn send(&mut self, message: &[u8]) -> io::Result<Sent> {
         if let Some(gathered) = &mut self.gathered {
             return gathered.push(&self.socket, message);
         }
@@ -53,17 +119,17 @@ impl Stream {
     }
 
     /// Has all leave that is held back, as far as there is room.
-    pub(crate) fn send_all(&mut self) -> io::Result<()> {
+    fn send_all(&mut self) -> io::Result<()> {
         self.gathered.as_mut().map_or(Ok(()), |gathered| gathered.send(&self.socket))
     }
 
     /// Whether something is held back for which there was no room.
-    pub(crate) fn waits_for_room(&self) -> bool {
+    fn waits_for_room(&self) -> bool {
         self.gathered.as_ref().is_some_and(|gathered| gathered.is_blocked)
     }
 
     /// Sends no more, behind all that is held back.
-    pub(crate) fn shutdown(&mut self) -> io::Result<()> {
+    fn shutdown(&mut self) -> io::Result<()> {
         match &mut self.gathered {
             None => self.socket.shutdown(Shutdown::Write),
             Some(gathered) => {
@@ -74,7 +140,7 @@ impl Stream {
     }
 
     /// Reads once.
-    pub(crate) fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+    fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
         let length = (&self.socket).read(buffer)?;
         if length == 0 {
             return Err(Fault::PeerClosed);

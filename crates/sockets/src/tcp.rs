@@ -1,18 +1,17 @@
 //! TCP: one stream of octets, and messages are framed.
 
-use std::io;
 use std::net::IpAddr;
 
-use hol_base::{Duration, Time};
+use hol_base::Duration;
 use hol_tcp::{Algorithm, Nagle};
 use hol_transport::PathState;
-use hol_workloads::{LengthOf, Outgoing};
+use hol_workloads::LengthOf;
 use socket2::{Protocol, Socket, Type};
 
 use crate::assignment::{Counts, Site, SocketsError};
 use crate::presence::Change;
-use crate::stream::Stream;
-use crate::transceiver::{self, Family, Fault, Heard, Opener, Sending, Sent, Transceiver, refused};
+use crate::stream::{Connection, Own, Stream};
+use crate::transceiver::{self, Family, Fault, Opener, Sending, Transceiver, refused};
 use hol_system::{self as system, u32_at};
 
 /// Opens TCP connections.
@@ -67,72 +66,46 @@ impl Opener for Tcp {
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
         let mortal = self.config.address_loss_aborts;
         let paced = self.config.congestion == Algorithm::Bbr;
-        Box::new(Connection { stream: Stream::new(socket, self.length_of, self.gathers), mortal, paced })
-    }
-
-    fn holds_back(&self) -> bool {
-        self.gathers
+        Box::new(Connection {
+            stream: Stream::new(socket, self.length_of, self.gathers),
+            of: Kind { mortal, paced },
+        })
     }
 }
 
-/// One end of a TCP connection.
+/// What is TCP's own.
 #[derive(Debug)]
-struct Connection {
-    stream: Stream,
+struct Kind {
     /// It dies with its own address.
     mortal: bool,
     /// Its congestion control has a pace; any other has but a number for it.
     paced: bool,
 }
 
-impl Transceiver for Connection {
-    fn socket(&self) -> &Socket {
-        self.stream.socket()
-    }
-
-    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
-        self.stream.send(&message.payload)
-    }
-
-    fn send_all(&mut self, _now: Time) -> io::Result<()> {
-        self.stream.send_all()
-    }
-
-    fn waits_for_room(&self) -> bool {
-        self.stream.waits_for_room()
-    }
-
-    fn shutdown(&mut self, _now: Time) -> io::Result<()> {
-        self.stream.shutdown()
-    }
-
-    fn receive(&mut self, buffer: &mut [u8], _now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        self.stream.receive(buffer, take)
-    }
-
+impl Own for Kind {
     /// Linux leaves a connection alone whose address is gone: it is the system that destroys it, or who has it. Closed with RST,
     /// which nobody hears, it leaves nothing behind.
-    fn follow(&mut self, change: Change) -> Result<(), Fault> {
-        let own = self.socket().local_addr()?.as_socket().map(|own| own.ip());
+    fn follow(&self, socket: &Socket, change: Change) -> Result<(), Fault> {
+        let own = socket.local_addr()?.as_socket().map(|own| own.ip());
         if !self.mortal || own.map(Change::Went) != Some(change) {
             return Ok(());
         }
-        self.socket().set_linger(Some(std::time::Duration::ZERO))?;
+        socket.set_linger(Some(std::time::Duration::ZERO))?;
         Err(Fault::Protocol("the local address is gone"))
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self, socket: &Socket) -> Counts {
         let mut info = [0; INFO_LENGTH];
-        match system::option(self.socket(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut info) {
+        match system::option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info) {
             Ok(length) => info_counts(&info[..length]),
             Err(_) => Counts::default(),
         }
     }
 
-    fn sending(&self) -> Option<Sending> {
+    fn sending(&self, socket: &Socket) -> Option<Sending> {
         let mut info = [0; INFO_LENGTH];
-        let length = system::option(self.socket(), libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).ok()?;
-        let peer = self.socket().peer_addr().ok()?.as_socket()?.ip();
+        let length = system::option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).ok()?;
+        let peer = socket.peer_addr().ok()?.as_socket()?.ip();
         let (path, again) = info_sending(&info[..length], peer, self.paced)?;
         Some(Sending { paths: vec![path], again })
     }

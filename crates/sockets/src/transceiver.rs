@@ -67,11 +67,6 @@ pub(crate) trait Opener {
         false
     }
 
-    /// Whether transceivers may hold back what is sent until [`Transceiver::send_all`].
-    fn holds_back(&self) -> bool {
-        self.has_timers()
-    }
-
     /// What decrypts the packets so far, in the lines of a TLS key log.
     fn secrets(&self) -> String {
         String::new()
@@ -328,6 +323,17 @@ pub(crate) fn own_port(socket: &Socket) -> Result<u16, SocketsError> {
 /// The error of a call that the kernel refused.
 pub(crate) fn refused(doing: impl Into<String>) -> impl FnOnce(io::Error) -> SocketsError {
     move |source| SocketsError::Refused { doing: doing.into(), source }
+}
+
+/// Reads one at a time until nothing is there, so many at most: then others have their turn.
+pub(crate) fn read_up_to(most: usize, mut one: impl FnMut() -> Result<(), Fault>) -> Result<(), Fault> {
+    for number in 0..most {
+        match one() {
+            Err(fault) if fault.is_idle() && number > 0 => return Ok(()),
+            read => read?,
+        }
+    }
+    Ok(())
 }
 
 /// What a send that takes all or nothing did.

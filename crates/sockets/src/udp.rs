@@ -11,7 +11,7 @@ use socket2::Socket;
 
 use crate::assignment::{Counts, Site, SocketsError};
 use crate::datagrams::Datagrams;
-use crate::transceiver::{Fault, Heard, Opener, Sent, Transceiver, whole_or_nothing};
+use crate::transceiver::{Fault, Heard, Opener, Sent, Transceiver, read_up_to, whole_or_nothing};
 
 /// Opens pairs of UDP sockets, each connected to the other.
 #[derive(Debug)]
@@ -80,14 +80,7 @@ impl Transceiver for Messages {
     }
 
     fn receive(&mut self, buffer: &mut [u8], _now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        self.receive_one(buffer, take)?;
-        for _ in 1..self.reads {
-            match self.receive_one(buffer, take) {
-                Err(fault) if fault.is_idle() => break,
-                other => other?,
-            }
-        }
-        Ok(())
+        read_up_to(self.reads, || self.receive_one(buffer, take))
     }
 
     fn hear_early(&mut self, octets: Bytes, _ecn: Ecn) {

@@ -3,14 +3,13 @@
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::{io, process};
 
-use hol_base::Time;
-use hol_workloads::{LengthOf, Outgoing};
+use hol_workloads::LengthOf;
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::assignment::{Counts, Site, SocketsError};
-use crate::stream::Stream;
+use crate::stream::{Connection, Own, Stream};
 use crate::tcp::Tcp;
-use crate::transceiver::{self, Fault, Heard, Opener, Sent, Transceiver, refused};
+use crate::transceiver::{self, Fault, Opener, Transceiver, refused};
 
 /// Opens pairs of UNIX sockets.
 #[derive(Debug)]
@@ -60,50 +59,22 @@ impl Opener for Unix {
     }
 
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
-        Box::new(Connection(Stream::new(socket, self.length_of, self.gathers)))
-    }
-
-    fn holds_back(&self) -> bool {
-        self.gathers
+        Box::new(Connection { stream: Stream::new(socket, self.length_of, self.gathers), of: Kind })
     }
 }
 
-/// One end of a pair.
+/// What is a pair's own.
 #[derive(Debug)]
-struct Connection(Stream);
+struct Kind;
 
-impl Transceiver for Connection {
-    fn socket(&self) -> &Socket {
-        self.0.socket()
-    }
-
-    fn opened(&mut self) -> Result<(), Fault> {
-        let peer = self.socket().peer_addr();
+impl Own for Kind {
+    fn opened(&self, socket: &Socket) -> Result<(), Fault> {
+        let peer = socket.peer_addr();
         peer.map(|_| ()).map_err(|_| Fault::Protocol("connection refused"))
     }
 
-    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
-        self.0.send(&message.payload)
-    }
-
-    fn send_all(&mut self, _now: Time) -> io::Result<()> {
-        self.0.send_all()
-    }
-
-    fn waits_for_room(&self) -> bool {
-        self.0.waits_for_room()
-    }
-
-    fn shutdown(&mut self, _now: Time) -> io::Result<()> {
-        self.0.shutdown()
-    }
-
-    fn receive(&mut self, buffer: &mut [u8], _now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        self.0.receive(buffer, take)
-    }
-
     /// The kernel counts none.
-    fn counts(&self) -> Counts {
+    fn counts(&self, _: &Socket) -> Counts {
         Counts::default()
     }
 }
