@@ -167,6 +167,23 @@ fn the_processor_tells_nothing_of_this_machine() {
     }
 }
 
+/// Extended registers stay in the host's process of a program until somebody wants them: a signal, a fork, another thread.
+#[test]
+fn a_program_keeps_what_it_has_in_its_extended_registers() {
+    let name = "a_program_keeps_what_it_has_in_its_extended_registers";
+    if !has(&["/usr/bin/python3"], name) || !kernel::has_user_mode(name) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("registers.py"), include_str!("programs/registers.py")).unwrap();
+    let line =
+        ["exec", "tcp", "--repetitions=1", "--world=kernel:uml", "--", "/usr/bin/python3", "registers.py"];
+    let text = ok(directory.path(), &line);
+    for what in ["call", "signal", "fork", "child", "threads", "alone"] {
+        assert!(text.contains(&format!("| {what} kept")), "{what}: {text}");
+    }
+}
+
 #[test]
 fn a_service_beside_a_workload_lasts_as_long_as_that() {
     let name = "a_service_beside_a_workload_lasts_as_long_as_that";

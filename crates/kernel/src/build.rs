@@ -14,13 +14,14 @@ use crate::scratch;
 
 const OPTIONS: &str = include_str!("../uml/options");
 
-const PATCHES: [(&str, &str); 6] = [
+const PATCHES: [(&str, &str); 7] = [
     ("host-state.patch", include_str!("../uml/host-state.patch")),
     ("instructions.patch", include_str!("../uml/instructions.patch")),
     ("no-host-entropy.patch", include_str!("../uml/no-host-entropy.patch")),
     ("program-clock.patch", include_str!("../uml/program-clock.patch")),
     ("socket-transport.patch", include_str!("../uml/socket-transport.patch")),
     ("tick.patch", include_str!("../uml/tick.patch")),
+    ("extended-state.patch", include_str!("../uml/extended-state.patch")),
 ];
 
 /// The programs that a build needs, with their packages.
