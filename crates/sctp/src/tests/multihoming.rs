@@ -114,6 +114,39 @@ fn too_many_timeouts_make_a_path_inactive() {
 }
 
 #[test]
+fn data_that_is_acknowledged_revives_a_path_that_is_potentially_failed() {
+    // RFC 7829 section 3.2; Linux waits for a HEARTBEAT ACK.
+    for (pf_until_heartbeat_ack, after) in
+        [(false, PathStatus::Active), (true, PathStatus::PotentiallyFailed)]
+    {
+        let mut script = Script::established(Config { pf_until_heartbeat_ack, ..config() });
+        script.send(0, 100);
+        script.run_to(1000);
+        assert_eq!(script.endpoint.paths()[0].status(), PathStatus::PotentiallyFailed);
+        script.sack(1, &[]);
+        assert_eq!(script.endpoint.paths()[0].status(), after);
+    }
+}
+
+#[test]
+fn an_inactive_path_is_revived_by_what_comes_from_it_alone() {
+    // RFC 9260 section 8.2: the SACK may have taken the other path, and tells nothing of this one.
+    for answers_from in [0, 1] {
+        let limits =
+            Config { path_max_retrans: 0, pf_threshold: 5, association_max_retrans: 100, ..config() };
+        let mut script = two_paths(limits);
+        script.send(0, 100);
+        script.run_to(8000);
+        assert!(script.endpoint.paths().iter().all(|path| path.status() == PathStatus::Inactive));
+        let last = *data_went_to(&mut script).last().unwrap();
+        script.from = answers_from;
+        script.sack(1, &[]);
+        let is_active = script.endpoint.paths()[last].status() == PathStatus::Active;
+        assert_eq!(is_active, answers_from == last);
+    }
+}
+
+#[test]
 fn an_idle_path_is_asked_at_intervals() {
     // Section 8.3: HB.interval plus RTO with a jitter of half of it.
     let mut script = Script::established(config());
