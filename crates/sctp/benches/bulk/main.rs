@@ -1,0 +1,58 @@
+//! What a message of a bulk transfer costs us, usrsctp and dcsctp, in processor time: both ends in one process, octets on a wire of 1 ms
+//! between them, virtual time; in turn, so that a busy machine is unfair to all.
+
+mod dcsctp;
+mod ours;
+mod usrsctp;
+mod wire;
+
+/// The same for all.
+#[derive(Clone, Copy)]
+struct Bulk {
+    messages: u64,
+    octets: usize,
+}
+
+impl Bulk {
+    /// Octets of a packet, without IP's header.
+    const MTU: usize = 1400;
+    const DELAY: hol_base::Duration = hol_base::Duration::from_millis(1);
+    /// Octets that wait at either end: as Linux has it.
+    const BUFFER: usize = 212_992;
+}
+
+/// What this thread has had of a processor, in ns. proc(5), schedstat.
+fn used() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts it");
+    text.split(' ').next().and_then(|ns| ns.parse().ok()).expect("a number comes first")
+}
+
+fn timed(carry: impl FnOnce()) -> u64 {
+    let before = used();
+    carry();
+    used() - before
+}
+
+fn main() {
+    let is_a_test = std::env::args().any(|word| word == "--test");
+    let (rounds, octets_in_all) = if is_a_test { (1, 1_000_000) } else { (5, 30_000_000) };
+    let usrsctp = usrsctp::Program::make();
+    println!("| octets a message | ours: ns a message | dcsctp | usrsctp |\n| --- | --- | --- | --- |");
+    for octets in [128, 1024, 16_384] {
+        let bulk = Bulk { messages: octets_in_all / octets as u64, octets };
+        let mut least = [None::<u64>; 3];
+        for _ in 0..rounds {
+            let took = [
+                Some(timed(|| ours::carry(bulk))),
+                Some(timed(|| dcsctp::carry(bulk))),
+                usrsctp.as_ref().map(|program| program.carry(bulk)),
+            ];
+            for (least, took) in least.iter_mut().zip(took) {
+                *least = (*least).into_iter().chain(took).min();
+            }
+        }
+        let [ours, dcsctp, usrsctp] =
+            least.map(|ns| ns.map_or("-".to_owned(), |ns| (ns / bulk.messages).to_string()));
+        println!("| {octets} | {ours} | {dcsctp} | {usrsctp} |");
+    }
+}

@@ -1,0 +1,29 @@
+//! Packets between two ends, in their order, and the clock of both.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use hol_base::Time;
+
+use crate::Bulk;
+
+#[derive(Default)]
+pub struct Wire {
+    pub now: Time,
+    /// When it comes, to which end, what.
+    under_way: VecDeque<(Time, usize, Bytes)>,
+}
+
+impl Wire {
+    pub fn take(&mut self, to: usize, octets: impl Into<Bytes>) {
+        self.under_way.push_back((self.now + Bulk::DELAY, to, octets.into()));
+    }
+
+    /// To the next packet or the time when an end acts by itself; the packets that come then.
+    pub fn go_on(&mut self, due: Option<Time>) -> Vec<(usize, Bytes)> {
+        let arrival = self.under_way.front().map(|(at, ..)| *at);
+        self.now = Time::earliest([arrival, due]).expect("something is to happen until all has come");
+        let come = self.under_way.partition_point(|(at, ..)| *at <= self.now);
+        self.under_way.drain(..come).map(|(_, to, octets)| (to, octets)).collect()
+    }
+}
