@@ -190,6 +190,12 @@ fn memory_cure(fitting: u64) -> String {
     }
 }
 
+impl From<hol_traffic::Unsupported> for KernelError {
+    fn from(hol_traffic::Unsupported { what, why }: hol_traffic::Unsupported) -> Self {
+        Self::Unsupported { what, why }
+    }
+}
+
 impl From<MachineFault> for KernelError {
     fn from(trouble: MachineFault) -> Self {
         Self::Machine { trouble, console: Console::default() }

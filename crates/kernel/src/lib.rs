@@ -8,8 +8,8 @@
 //! while anything computes, and boots for each run.
 //!
 //! Host side: `image`, `modules`, `fetch`, `build` get a kernel (`replace` puts it in its place), `program`, `archive` and
-//! `initramfs` make what it begins with, `engine` is the contract of what runs it and both engines behind it, `world` runs. `netem`,
-//! `stages` and `check` say what cannot be done.
+//! `initramfs` make what it begins with, `engine` is the contract of what runs it and both engines behind it, `world` runs. `netem`
+//! and `check` say what cannot be done.
 //! Guest side: `guest`. Between them: `job` there, `mailbox`, `packed` and `captured` back; `journey` joins what both
 //! ends saw. `session` is a guest that stays, `dialogue` what is said with it.
 //!
@@ -20,7 +20,6 @@ mod build;
 mod captured;
 mod check;
 mod dialogue;
-mod early;
 mod engine;
 mod error;
 mod fetch;
@@ -34,7 +33,6 @@ mod memory;
 mod modules;
 mod netem;
 mod observed;
-mod pace;
 mod packed;
 mod packed_samples;
 mod program;
@@ -43,7 +41,6 @@ mod replace;
 mod root;
 mod scratch;
 mod session;
-mod stages;
 mod world;
 
 pub use build::build;

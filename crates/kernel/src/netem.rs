@@ -5,10 +5,10 @@
 //! behind a pace.
 
 use hol_base::Duration;
-use hol_network::{Change, LineId, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology};
+use hol_network::{Change, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology};
+use hol_traffic::{Changing, Line};
 
 use crate::KernelError;
-use crate::stages::{Changing, Line};
 
 /// A network that can be built.
 #[derive(Debug)]
@@ -43,31 +43,13 @@ pub(crate) fn plan(spec: &NetworkSpec) -> Result<BuildableNetwork, KernelError> 
     let Some(mtu) = mtu else {
         return refuse("network.mtu", "an interface takes at most 65535 octets; lower it");
     };
-    let lines = (0..).zip(network.lines()).map(|(id, line)| Line {
-        name: line.name.clone(),
-        settings: line.settings.clone(),
-        changing: changing(&network, LineId(id)),
-    });
-    let lines: Vec<Line> = lines.collect();
-    for line in &lines {
-        line.check()?;
-    }
+    let lines = Line::all(&network)?;
     let changes = behind_the_delay(&lines, network.changes())?;
     Ok(BuildableNetwork { network, mtu, lines, changes })
 }
 
-pub(crate) fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, KernelError> {
+fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, KernelError> {
     Err(KernelError::Unsupported { what: what.into(), why: why.into() })
-}
-
-fn changing(network: &Topology, line: LineId) -> Changing {
-    let own = || network.changes().iter().filter(|scheduled| scheduled.line == line);
-    Changing {
-        anything: own().next().is_some(),
-        delay: own().any(|scheduled| matches!(scheduled.change, Change::Delay(_))),
-        loss: own().any(|scheduled| matches!(scheduled.change, Change::Loss(_))),
-        rate: own().any(|scheduled| matches!(scheduled.change, Change::Rate(_))),
-    }
 }
 
 /// The changes, those of stages that packets reach after the delay that much later.

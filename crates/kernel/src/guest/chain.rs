@@ -3,25 +3,20 @@
 use std::collections::BTreeMap;
 
 use hol_base::Seed;
-use hol_netlink::{CREATE, Message, REPLACE};
+use hol_netlink::{CREATE, Message};
 use hol_network::{Change, Settings};
+use hol_traffic::discipline::{ROOT, TCA_KIND, TCA_OPTIONS};
+use hol_traffic::{Filter, Line, Stage, apply, discipline, emulator, queue};
 
 use super::bpf::Program;
 use super::namespace::Namespace;
 use super::netlink::Routing;
 use super::waiting::WaitingRoom;
-use super::{Trouble, emulator, filter, queue};
-use crate::stages::{self, Filter, Line, Stage};
+use super::{Trouble, filter};
 
 /// linux/rtnetlink.h
-pub(super) const RTM_GETQDISC: u16 = 38;
-const RTM_NEWQDISC: u16 = 36;
 const RTM_NEWTFILTER: u16 = 44;
-/// linux/rtnetlink.h, attributes of both.
-const TCA_KIND: u16 = 1;
-pub(super) const TCA_OPTIONS: u16 = 2;
 /// linux/pkt_sched.h
-const ROOT: u32 = u32::MAX;
 const CLSACT: u32 = 0xffff_fff1;
 const INGRESS: u32 = 0xffff_fff2;
 const EGRESS: u32 = 0xffff_fff3;
@@ -100,7 +95,7 @@ impl Chain {
 
     /// Something about the line changes.
     pub(super) fn change(&mut self, change: &Change) -> Result<(), Trouble> {
-        stages::apply(&mut self.settings, change);
+        apply(&mut self.settings, change);
         let stages = self.line.stages(&self.settings);
         match change {
             Change::Down => self.cut(),
@@ -147,7 +142,7 @@ impl Chain {
         self.stages.clear();
         let queue = self.detour.as_ref().map(|detour| &detour.queue);
         queue.into_iter().chain([&self.start]).try_for_each(|port| {
-            let message = discipline(port.interface, self.handle(0), ROOT, "blackhole");
+            let message = discipline::set(port.interface, self.handle(0), ROOT, "blackhole");
             port.routing.tell(message, "take a line down")
         })
     }
@@ -171,7 +166,7 @@ impl Chain {
         // The one class that an emulator or a queue has, and the only one of a filter's that is used.
         let above = place.checked_sub(1).filter(|above| self.stages[*above] != Stage::Crossing);
         let parent = above.map_or(ROOT, |above| self.handle(above) | 1);
-        let message = discipline(port.interface, self.handle(place), parent, kind);
+        let message = discipline::set(port.interface, self.handle(place), parent, kind);
         let message = match before {
             Some(_) if place == 0 => queue::lengths(message, self.settings.overhead),
             _ => message,
@@ -186,11 +181,11 @@ impl Chain {
         match &self.stages[place] {
             Stage::Emulator(settings) => {
                 let seed = self.line.seed(self.seed, place, self.changes.into());
-                let (port, message) = seat("netem");
-                let message = message.with_nested(TCA_OPTIONS, &emulator::parameters(settings), |options| {
-                    emulator::attributes(options, settings, seed)
-                });
-                port.routing.tell(message, &format!("set an emulator (netem) of {name} up"))
+                let (port, message) = seat(emulator::KIND);
+                port.routing.tell(
+                    emulator::tell(message, settings, seed),
+                    &format!("set an emulator (netem) of {name} up"),
+                )
             }
             Stage::Pace(pace) => {
                 let (port, message) = seat("cbs");
@@ -245,7 +240,7 @@ impl Chain {
 
     /// A program sees all packets that come to an interface or are about to leave it.
     fn watch(&self, port: &Port, side: u32, program: &Program) -> Result<(), Trouble> {
-        let message = discipline(port.interface, 0xffff_0000, CLSACT, "clsact");
+        let message = discipline::set(port.interface, 0xffff_0000, CLSACT, "clsact");
         port.routing.tell(message, &self.needs("a filter", "sch_ingress"))?;
         self.attach(port, side, program)
     }
@@ -258,7 +253,8 @@ impl Chain {
         const FIRST: u32 = 1 << 16;
         const ALL_PROTOCOLS: u16 = 3;
         let which = FIRST | u32::from(ALL_PROTOCOLS.to_be());
-        let message = Message::new(RTM_NEWTFILTER, CREATE, &traffic(port.interface, 0, parent, which));
+        let message =
+            Message::new(RTM_NEWTFILTER, CREATE, &discipline::place(port.interface, 0, parent, which));
         let message = message.with_name(TCA_KIND, "bpf").with_nested(TCA_OPTIONS, &[], |options| {
             options.with_number(FD, program.descriptor().cast_unsigned()).with_number(FLAGS, DIRECT)
         });
@@ -269,14 +265,4 @@ impl Chain {
         let name = &self.line.name;
         format!("set {what} of {name} up (it needs the module {module}, which `hol kernel fetch` gets)")
     }
-}
-
-fn discipline(interface: u32, handle: u32, parent: u32, kind: &str) -> Message {
-    Message::new(RTM_NEWQDISC, CREATE | REPLACE, &traffic(interface, handle, parent, 0))
-        .with_name(TCA_KIND, kind)
-}
-
-/// linux/rtnetlink.h, `struct tcmsg`.
-fn traffic(interface: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
-    [0, interface, handle, parent, info].map(u32::to_ne_bytes).concat()
 }

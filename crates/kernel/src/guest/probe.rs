@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use hol_network::{Interface, Medium};
 use hol_scenario::Floor;
+use hol_traffic::Line;
 use hol_wire::udp::Datagram;
 
 use super::Trouble;
 use super::topology::Topology;
 use crate::netem::BuildableNetwork;
-use crate::stages::Line;
 
 /// Datagrams back to back, from which the rate is known.
 const TRAIN: u64 = 10;

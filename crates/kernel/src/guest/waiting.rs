@@ -6,15 +6,14 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use hol_base::{Duration, Time};
-use hol_netlink::{Message, attributes};
 use hol_scenario::{Queue, Sample, Sampled};
 use hol_sockets::Beginning;
+use hol_traffic::{Discipline, Emulator, Filter, Stage, discipline};
 use nix::sys::prctl::set_timerslack;
 
 use super::Trouble;
-use super::chain::{Chain, RTM_GETQDISC};
+use super::chain::Chain;
 use super::netlink::Routing;
-use crate::stages::{Emulator, Stage};
 
 /// What a frame has beyond IP.
 const ETHERNET: u64 = 14;
@@ -55,14 +54,6 @@ impl Growing {
     }
 }
 
-/// `struct gnet_stats_queue`. linux/gen_stats.h
-#[derive(Debug, Clone, Copy, Default)]
-struct Statistics {
-    packets: u64,
-    octets: u64,
-    drops: u64,
-}
-
 impl WaitingRoom {
     /// Of a line with these `stages`, the first of them on the interface of its detour, if it has one, the others on its own. What a
     /// packet has there beyond IP is its `overhead` on the one, for the kernel is told so, and a frame on the other.
@@ -86,7 +77,7 @@ impl WaitingRoom {
         let transmitter = stages.iter().rposition(is_transmitter).unwrap_or(0);
         let (queue, admits) = (
             place(&|stage| matches!(stage, Stage::Waiting(_))),
-            place(&|stage| matches!(stage, Stage::Filter(crate::stages::Filter::Admit(_)))),
+            place(&|stage| matches!(stage, Stage::Filter(Filter::Admit(_)))),
         );
         let dropping = queue.or(admits).unwrap_or(transmitter);
         // The queue counts for those of its own that stand within it.
@@ -105,14 +96,13 @@ impl WaitingRoom {
 
     fn look(&mut self, line: u32) -> Result<Queue, Trouble> {
         let mut all = BTreeMap::new();
-        // linux/rtnetlink.h, `struct tcmsg`: those of all interfaces.
-        self.routing.list(Message::new(RTM_GETQDISC, 0, &[0; 20]), |entry| {
-            all.extend(statistics(entry));
-        })?;
-        let of = |seat: &Seat| all.get(&(seat.interface, seat.place)).copied().unwrap_or_default();
+        self.routing
+            .list(discipline::list(), |entry| all.extend(Discipline::read(entry).and_then(seated)))?;
+        let none = Discipline::default();
+        let of = |seat: &Seat| all.get(&(seat.interface, seat.place)).unwrap_or(&none);
         let held = self.holding.iter().map(|seat| {
-            let Statistics { packets, octets, .. } = of(seat);
-            (packets, octets.saturating_sub(packets * seat.beyond_ip))
+            let Discipline { packets, octets, .. } = of(seat);
+            (*packets, octets.saturating_sub(packets * seat.beyond_ip))
         });
         let (packets, octets) = held.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
         let lost = self.losing.as_ref().map_or(0, |seat| of(seat).drops);
@@ -125,21 +115,10 @@ impl WaitingRoom {
     }
 }
 
-/// Whose an entry of the kernel's list is, and what it says.
-fn statistics(entry: &[u8]) -> Option<((u32, usize), Statistics)> {
-    const TCA_STATS2: u16 = 7;
-    const TCA_STATS_QUEUE: u16 = 3;
-    let (message, rest) = entry.split_at_checked(20)?;
-    let number =
-        |octets: &[u8], place: usize| octets[4 * place..].first_chunk().map(|n| u32::from_ne_bytes(*n));
-    let (interface, handle) = (number(message, 1)?, number(message, 2)?);
-    // The disciplines that an interface has by itself have no handle.
-    let place = (handle >> 16 > 0 && handle >> 16 < 0xffff).then(|| Chain::place_of(handle))?;
-    let (_, nested) = attributes(rest).find(|(kind, _)| *kind == TCA_STATS2)?;
-    let (_, queue) =
-        attributes(nested).find(|(kind, octets)| *kind == TCA_STATS_QUEUE && octets.len() >= 12)?;
-    let at = |place| number(queue, place).map(u64::from);
-    Some(((interface, place), Statistics { packets: at(0)?, octets: at(1)?, drops: at(2)? }))
+/// A discipline by its interface and its place in a chain; those that an interface has by itself have none.
+fn seated(discipline: Discipline) -> Option<((u32, usize), Discipline)> {
+    let Discipline { interface, handle, .. } = discipline;
+    (handle >> 16 > 0 && handle >> 16 < 0xffff).then(|| ((interface, Chain::place_of(handle)), discipline))
 }
 
 /// Looks from time to time what waits.

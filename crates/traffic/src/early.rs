@@ -10,27 +10,28 @@ use crate::pace::Refusal;
 
 /// Who is dropped early.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Early {
+pub struct Early {
     /// Octets.
-    pub(crate) min: u32,
+    pub min: u32,
     /// Octets.
-    pub(crate) max: u32,
+    pub max: u32,
     /// The weight of the newest sample is one half to the power of this.
-    pub(crate) weight_log: u8,
+    pub weight_log: u8,
     /// The probability as the average comes to `max`.
-    pub(crate) drop: Ratio,
+    pub drop: Ratio,
     /// Marked instead of dropped.
-    pub(crate) ecn: bool,
-    pub(crate) damping: Damping,
+    pub ecn: bool,
+    /// How the average falls while nobody comes.
+    pub damping: Damping,
 }
 
 /// How the average falls while the line is idle: a table by time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Damping {
+pub struct Damping {
     /// A step of the table takes 2 to the power of this, in µs.
-    pub(crate) step_log: u8,
+    pub step_log: u8,
     /// How often it is halved after so many steps; before the first it falls in proportion.
-    pub(crate) halvings: [u8; 256],
+    pub halvings: [u8; 256],
 }
 
 /// How far the weight may be from a power of two: as much as ns-2's default of 0.002 is from 1/512.

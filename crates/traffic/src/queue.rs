@@ -4,7 +4,7 @@ use hol_base::{ByteCount, Duration, QueueLimit};
 use hol_netlink::Message;
 use hol_network::{CodelSpec, FairSpec, PieSpec};
 
-use super::chain::TCA_OPTIONS;
+use crate::discipline::TCA_OPTIONS;
 use crate::early::Early;
 use crate::pace::{Pace, Waiting, beside_one};
 
@@ -12,7 +12,7 @@ use crate::pace::{Pace, Waiting, beside_one};
 const ETHERNET: i64 = 14;
 
 /// Has packets be as long as they are on a line, for all disciplines of an interface; told to the first of them.
-pub(super) fn lengths(message: Message, overhead: ByteCount) -> Message {
+pub fn lengths(message: Message, overhead: ByteCount) -> Message {
     const TCA_STAB: u16 = 8;
     const STAB_BASE: u16 = 1;
     // linux/pkt_sched.h, `struct tc_sizespec`: the overhead is the second number.
@@ -22,7 +22,7 @@ pub(super) fn lengths(message: Message, overhead: ByteCount) -> Message {
 }
 
 /// How fast packets may go.
-pub(super) fn pace(message: Message, pace: &Pace) -> Message {
+pub fn pace(message: Message, pace: &Pace) -> Message {
     const PARAMETERS: u16 = 1;
     /// Enough for any packet.
     const CREDIT: i32 = Pace::SCALE << 20;
@@ -34,7 +34,7 @@ pub(super) fn pace(message: Message, pace: &Pace) -> Message {
 }
 
 /// The kind of discipline that a queue is, and its module.
-pub(super) const fn kind(waiting: &Waiting) -> (&'static str, &'static str) {
+pub const fn kind(waiting: &Waiting) -> (&'static str, &'static str) {
     match waiting {
         Waiting::Fifo(QueueLimit::Packets(_)) => ("pfifo", "sch_fifo"),
         Waiting::Fifo(QueueLimit::Bytes(_)) => ("bfifo", "sch_fifo"),
@@ -46,7 +46,7 @@ pub(super) const fn kind(waiting: &Waiting) -> (&'static str, &'static str) {
 }
 
 /// Who goes next, and who is dropped.
-pub(super) fn waiting(message: Message, waiting: &Waiting) -> Message {
+pub fn waiting(message: Message, waiting: &Waiting) -> Message {
     match waiting {
         Waiting::Fifo(limit) => message.with_number(TCA_OPTIONS, fifo(*limit)),
         Waiting::Early(red) => early(message, red),

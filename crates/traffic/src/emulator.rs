@@ -3,17 +3,26 @@
 use hol_base::Ratio;
 use hol_netlink::Message;
 
-use crate::stages::{Emulator, Loss};
+use crate::discipline::TCA_OPTIONS;
+use crate::line::{Emulator, Loss};
+
+/// The kind of discipline that an emulator is.
+pub const KIND: &str = "netem";
+
+/// Makes an emulator of the discipline that a message is about. The seed has its random stream begin anew, where the kernel takes one (6.6).
+pub fn tell(message: Message, emulator: &Emulator, seed: u64) -> Message {
+    message.with_nested(TCA_OPTIONS, &parameters(emulator), |options| attributes(options, emulator, seed))
+}
 
 /// linux/pkt_sched.h, `struct tc_netem_qopt`: latency, limit, loss, gap, duplicate, jitter.
-pub(super) fn parameters(emulator: &Emulator) -> Vec<u8> {
+fn parameters(emulator: &Emulator) -> Vec<u8> {
     let loss = if let Loss::Independent(loss) = emulator.loss { share(loss) } else { 0 };
     let gap = u32::from(emulator.overtaking.is_some());
     [0, emulator.limit, loss, gap, 0, 0].map(u32::to_ne_bytes).concat()
 }
 
-/// What comes after the parameters. The seed has the emulator's random stream begin anew.
-pub(super) fn attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
+/// What comes after the parameters.
+fn attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
     const DELAY_DIST: u16 = 2;
     const REORDER: u16 = 3;
     const CORRUPT: u16 = 4;

@@ -1,4 +1,4 @@
-//! The stages of a line, the first one first.
+//! A line, and its stages, the first one first.
 //!
 //! A line of the model is a queue, a transmitter, loss, then propagation. Here it is a chain on a router of its own:
 //! delay, admission to the queue, rate, release from the queue, loss, hold-back, police; copies are made where the line ends.
@@ -9,36 +9,46 @@
 use std::sync::Arc;
 
 use hol_base::{Duration, QueueLimit, Ratio, Seed};
-use hol_network::{Change, Discipline, LossSpec, PoliceSpec, Settings, TokenBucket};
+use hol_network::{
+    Change, Discipline, LineId, LossSpec, PoliceSpec, ScheduledChange, Settings, TokenBucket, Topology,
+};
 
-use crate::KernelError;
-use crate::netem::refuse;
 use crate::pace::{Pace, Refusal, Waiting};
 
 /// One direction of a link, or a LAN.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Line {
+pub struct Line {
     /// It also names the random stream: `link/1/up`.
-    pub(crate) name: String,
-    pub(crate) settings: Settings,
+    pub name: String,
+    /// What it is at the start.
+    pub settings: Settings,
     /// What changes during the run; a stage has to be there for that from the beginning.
-    pub(crate) changing: Changing,
+    pub changing: Changing,
 }
 
+/// What of a line changes during the run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Changing {
-    pub(crate) anything: bool,
-    pub(crate) delay: bool,
-    pub(crate) loss: bool,
-    pub(crate) rate: bool,
+pub struct Changing {
+    /// Something does.
+    pub anything: bool,
+    /// Its delay does.
+    pub delay: bool,
+    /// Its loss does.
+    pub loss: bool,
+    /// Its rate does.
+    pub rate: bool,
 }
 
 /// One step of a packet's way along a line.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Stage {
+pub enum Stage {
+    /// It delays, loses, transmits.
     Emulator(Emulator),
+    /// It decides about packets by number or by octets.
     Filter(Filter),
+    /// It lets packets go as fast as the line does.
     Pace(Pace),
+    /// Packets wait in it.
     Waiting(Waiting),
     /// The stages up to here are on an interface before the line's own, those after it on that one.
     Crossing,
@@ -46,26 +56,30 @@ pub(crate) enum Stage {
 
 /// The settings of one network emulator.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Emulator {
-    pub(crate) delay: Duration,
-    pub(crate) jitter: Duration,
+pub struct Emulator {
+    /// So long it holds a packet.
+    pub delay: Duration,
+    /// By so much either way that varies.
+    pub jitter: Duration,
     /// How the delay varies, if not uniformly.
-    pub(crate) distribution: Option<Arc<[i16]>>,
+    pub distribution: Option<Arc<[i16]>>,
     /// Octets a second; 0: no limit.
-    pub(crate) rate: u64,
+    pub rate: u64,
     /// Octets that a packet takes beyond what the interface counts, which is IP and Ethernet.
-    pub(crate) overhead: i32,
+    pub overhead: i32,
     /// Packets that it holds at most.
-    pub(crate) limit: u32,
-    pub(crate) loss: Loss,
+    pub limit: u32,
+    /// Which it loses.
+    pub loss: Loss,
     /// The share of packets that pass without the delay.
-    pub(crate) overtaking: Option<Ratio>,
-    pub(crate) corrupt: Ratio,
+    pub overtaking: Option<Ratio>,
+    /// The share of packets of which it changes a bit.
+    pub corrupt: Ratio,
 }
 
 /// What decides about packets by number or by octets, for which emulators have no words.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Filter {
+pub enum Filter {
     /// Lets a packet in if it has room among so many octets of IP.
     Admit(u64),
     /// A packet gives its room back.
@@ -78,10 +92,25 @@ pub(crate) enum Filter {
 
 /// Which packets an emulator loses.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Loss {
+pub enum Loss {
+    /// Each with this probability.
     Independent(Ratio),
     /// From good to bad, from bad to good, loss while good, loss while bad.
     Bursts([Ratio; 4]),
+}
+
+/// What no queueing discipline does as the settings of a line say.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{what}`: {why}")]
+pub struct Unsupported {
+    /// The key.
+    pub what: String,
+    /// Why not, and what to do.
+    pub why: String,
+}
+
+fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Unsupported> {
+    Err(Unsupported { what: what.into(), why: why.into() })
 }
 
 /// Room for everything that is under way; the limit that matters is that of the queue.
@@ -104,9 +133,31 @@ const IDLE: Emulator = Emulator {
     corrupt: Ratio::ZERO,
 };
 
+impl Changing {
+    fn of(changes: &[ScheduledChange], line: LineId) -> Self {
+        let own = || changes.iter().filter(|scheduled| scheduled.line == line);
+        Self {
+            anything: own().next().is_some(),
+            delay: own().any(|scheduled| matches!(scheduled.change, Change::Delay(_))),
+            loss: own().any(|scheduled| matches!(scheduled.change, Change::Loss(_))),
+            rate: own().any(|scheduled| matches!(scheduled.change, Change::Rate(_))),
+        }
+    }
+}
+
 impl Line {
+    /// All lines of a network; refuses what is not to be had of them.
+    pub fn all(network: &Topology) -> Result<Vec<Self>, Unsupported> {
+        let lines = (0..).zip(network.lines()).map(|(id, line)| Self {
+            name: line.name.clone(),
+            settings: line.settings.clone(),
+            changing: Changing::of(network.changes(), LineId(id)),
+        });
+        lines.map(|line| line.check().map(|()| line)).collect()
+    }
+
     /// The stages under `settings`, which may be others than those at the start.
-    pub(crate) fn stages(&self, settings: &Settings) -> Vec<Stage> {
+    pub fn stages(&self, settings: &Settings) -> Vec<Stage> {
         let Settings { delay, jitter, queue, loss, reorder, reorder_by, corrupt, police, .. } = settings;
         let discipline = &self.settings.discipline;
         // A rate keeps the order of packets whose delays differ.
@@ -153,20 +204,20 @@ impl Line {
     }
 
     /// The stages that take a known time, on the line's own interface: what is measured before the run.
-    pub(crate) fn floor(&self) -> Vec<Stage> {
+    pub fn floor(&self) -> Vec<Stage> {
         let delay = Emulator { delay: self.settings.delay, ..IDLE };
         let [delay, transmitter] = [delay, transmitter(&self.settings)].map(Stage::Emulator);
         vec![Stage::Crossing, delay, transmitter]
     }
 
     /// How long a packet of `octets` of IP occupies the transmitter.
-    pub(crate) fn serialization(&self, octets: u64) -> Duration {
+    pub fn serialization(&self, octets: u64) -> Duration {
         let Settings { rate, overhead, .. } = &self.settings;
         rate.serialization(octets + overhead.0, 0).0
     }
 
     /// The share of packets that it loses by chance; `None` if that changes or is not by chance.
-    pub(crate) fn expected_loss(&self) -> Option<Ratio> {
+    pub fn expected_loss(&self) -> Option<Ratio> {
         match &self.settings.loss {
             LossSpec::Independent(ratio) if !self.changing.anything => Some(*ratio),
             _ => None,
@@ -174,7 +225,7 @@ impl Line {
     }
 
     /// The seed of one of its stages, since its n-th change.
-    pub(crate) fn seed(&self, run: Seed, stage: usize, change: u64) -> u64 {
+    pub fn seed(&self, run: Seed, stage: usize, change: u64) -> u64 {
         let seed = run.derive(&self.name).derive("netem").derive_index(stage as u64);
         seed.derive_index(change).0
     }
@@ -188,12 +239,12 @@ impl Line {
     }
 
     /// Whether some of its stages are on an interface before its own.
-    pub(crate) fn crosses(&self) -> bool {
+    pub fn crosses(&self) -> bool {
         matches!(self.paced(&self.settings), Some(Ok(_)))
     }
 
     /// Refuses a queue that Linux has no words for, on the line with `settings`.
-    pub(crate) fn check_queue(&self, settings: &Settings) -> Result<(), KernelError> {
+    pub fn check_queue(&self, settings: &Settings) -> Result<(), Unsupported> {
         match self.paced(settings) {
             Some(Err((key, why))) => refuse(key, format!("{}: {why}", self.name)),
             _ => Ok(()),
@@ -201,7 +252,7 @@ impl Line {
     }
 
     /// Refuses keys that nothing here stands for, or not beside each other.
-    fn check_words(&self) -> Result<(), KernelError> {
+    fn check_words(&self) -> Result<(), Unsupported> {
         let Settings { jitter_correlation, channel, police, duplicate, .. } = &self.settings;
         if !jitter_correlation.is_zero() {
             let why = "netem takes the remainder of its correlated number, by twice the jitter or by the length of its table, and no \
@@ -220,7 +271,7 @@ impl Line {
     }
 
     /// Refuses what an emulator has no words for.
-    pub(crate) fn check(&self) -> Result<(), KernelError> {
+    fn check(&self) -> Result<(), Unsupported> {
         let Settings { jitter, loss, .. } = &self.settings;
         self.check_queue(&self.settings)?;
         self.check_words()?;
@@ -265,7 +316,7 @@ fn by_chance(loss: &LossSpec) -> Loss {
 }
 
 /// `settings` after `change`.
-pub(crate) fn apply(settings: &mut Settings, change: &Change) {
+pub fn apply(settings: &mut Settings, change: &Change) {
     match change {
         Change::Down | Change::Up => {}
         Change::Rate(rate) => settings.rate = *rate,
@@ -280,8 +331,8 @@ mod tests {
 
     /// The stages of the first line of a table.
     fn stages(text: &str) -> Vec<Stage> {
-        let plan = crate::netem::plan(&toml::from_str(text).unwrap());
-        let line = plan.unwrap().lines.remove(0);
+        let network = Topology::new(&toml::from_str(text).unwrap()).unwrap();
+        let line = Line::all(&network).unwrap().remove(0);
         line.stages(&line.settings)
     }
 

@@ -13,28 +13,37 @@ use crate::early::Early;
 
 /// What makes packets wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Pace {
-    /// What a sender gains while it waits, in parts of a kbit/s: [`SCALE`](Self::SCALE) of them.
-    pub(crate) gain: i32,
+pub struct Pace {
+    /// What a sender gains while it waits, in parts of a kbit/s: 64 of them.
+    pub gain: i32,
 }
 
 /// Who goes next of those that wait, and who is dropped.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Waiting {
+pub enum Waiting {
     /// First in first out; who finds it full.
     Fifo(QueueLimit),
     /// Some who come to the queue that follows.
     Early(Box<Early>),
+    /// Who has waited for long, as CoDel has it.
     Codel {
+        /// Its settings.
         spec: CodelSpec,
+        /// Packets that wait at most.
         limit: u32,
     },
+    /// The same, a queue for each flow.
     FairCodel {
+        /// Its settings.
         spec: FairSpec,
+        /// Packets that wait at most.
         limit: u32,
     },
+    /// Who comes when those before have long to wait, as PIE has it.
     Pie {
+        /// Its settings.
         spec: PieSpec,
+        /// Packets that wait at most.
         limit: u32,
     },
 }

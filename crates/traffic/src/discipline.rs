@@ -1,0 +1,162 @@
+//! A queueing discipline: where it stands, and what the kernel says of it. rtnetlink(7)
+
+use hol_netlink::{CREATE, Message, REPLACE, attributes};
+
+/// linux/rtnetlink.h
+const RTM_NEWQDISC: u16 = 36;
+const RTM_DELQDISC: u16 = 37;
+const RTM_GETQDISC: u16 = 38;
+/// linux/rtnetlink.h: an attribute of disciplines and filters, their kind …
+pub const TCA_KIND: u16 = 1;
+/// … and another, what only this kind has.
+pub const TCA_OPTIONS: u16 = 2;
+/// linux/pkt_sched.h: what the first discipline of an interface stands in.
+pub const ROOT: u32 = u32::MAX;
+/// Octets of the structure that messages begin with.
+const HEADER: usize = 20;
+
+/// A discipline of this kind with this handle is to stand there, whatever stood there before.
+pub fn set(interface: u32, handle: u32, parent: u32, kind: &str) -> Message {
+    Message::new(RTM_NEWQDISC, CREATE | REPLACE, &place(interface, handle, parent, 0))
+        .with_name(TCA_KIND, kind)
+}
+
+/// The same where there is none.
+pub fn add(interface: u32, handle: u32, parent: u32, kind: &str) -> Message {
+    const EXCLUSIVE: u16 = hol_netlink::EXCLUSIVE;
+    Message::new(RTM_NEWQDISC, CREATE | EXCLUSIVE, &place(interface, handle, parent, 0))
+        .with_name(TCA_KIND, kind)
+}
+
+/// The first discipline of an interface, if it has this handle, makes room for the one that it has by itself.
+pub fn remove(interface: u32, handle: u32) -> Message {
+    Message::new(RTM_DELQDISC, 0, &place(interface, handle, ROOT, 0))
+}
+
+/// All disciplines of all interfaces are to be listed: [`Discipline::read`].
+pub fn list() -> Message {
+    Message::new(RTM_GETQDISC, 0, &[0; HEADER])
+}
+
+/// linux/rtnetlink.h, `struct tcmsg`.
+pub fn place(interface: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
+    [0, interface, handle, parent, info].map(u32::to_ne_bytes).concat()
+}
+
+/// What the kernel says of one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Discipline {
+    /// The number of its interface.
+    pub interface: u32,
+    /// 0: the interface has it by itself.
+    pub handle: u32,
+    /// What it stands in.
+    pub parent: u32,
+    /// As `netem`.
+    pub kind: String,
+    /// Packets that have left it.
+    pub passed: u64,
+    /// Packets that are in it …
+    pub packets: u64,
+    /// … and their octets.
+    pub octets: u64,
+    /// Packets that it, or one that stands in it, has dropped.
+    pub drops: u64,
+}
+
+impl Discipline {
+    /// Takes an entry of the list apart; `None` if it makes no sense. linux/gen_stats.h
+    pub fn read(entry: &[u8]) -> Option<Self> {
+        const TCA_STATS2: u16 = 7;
+        const BASIC: u16 = 1;
+        const QUEUE: u16 = 3;
+        const PACKETS_IN_64_BITS: u16 = 8;
+        let (message, rest) = entry.split_at_checked(HEADER)?;
+        let mut read = Self {
+            interface: word(message, 1)?,
+            handle: word(message, 2)?,
+            parent: word(message, 3)?,
+            ..Self::default()
+        };
+        for (kind, value) in attributes(rest) {
+            match kind {
+                TCA_KIND => {
+                    read.kind = String::from_utf8_lossy(value).trim_end_matches('\0').to_owned();
+                }
+                TCA_STATS2 => {
+                    for (kind, value) in attributes(value) {
+                        match kind {
+                            // `struct gnet_stats_basic`: octets in 64 bits, packets in 32.
+                            BASIC => read.passed = word(value, 2)?.into(),
+                            PACKETS_IN_64_BITS => read.passed = u64::from_ne_bytes(*value.first_chunk()?),
+                            // `struct gnet_stats_queue`.
+                            QUEUE => {
+                                let at = |place| word(value, place).map(u64::from);
+                                (read.packets, read.octets, read.drops) = (at(0)?, at(1)?, at(2)?);
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Some(read)
+    }
+
+    /// Whether it is the first of its interface.
+    pub fn is_root(&self) -> bool {
+        self.parent == ROOT
+    }
+}
+
+fn word(octets: &[u8], place: usize) -> Option<u32> {
+    octets.get(4 * place..)?.first_chunk().map(|octets| u32::from_ne_bytes(*octets))
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_netlink::messages;
+
+    use super::*;
+
+    /// A list's entry about a discipline with such statistics.
+    fn entry(statistics: impl FnOnce(Message) -> Message) -> Vec<u8> {
+        let message = set(3, 0x7640_0000, ROOT, "netem").with_nested(7, &[], statistics);
+        messages(&message.finish(0)).next().unwrap().body.to_vec()
+    }
+
+    #[test]
+    fn what_the_kernel_says_of_a_discipline_is_read() {
+        let octets = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
+        let entry = entry(|statistics| {
+            statistics.with(1, &octets(&[1500, 0, 9, 0])).with(3, &octets(&[2, 120, 4, 0, 0]))
+        });
+        let read = Discipline::read(&entry).unwrap();
+        let expected = Discipline {
+            interface: 3,
+            handle: 0x7640_0000,
+            parent: ROOT,
+            kind: "netem".to_owned(),
+            passed: 9,
+            packets: 2,
+            octets: 120,
+            drops: 4,
+        };
+        assert_eq!(read, expected);
+        assert!(read.is_root());
+    }
+
+    #[test]
+    fn packets_are_counted_in_64_bits_where_the_kernel_does() {
+        let many = 1_u64 << 33;
+        let entry = entry(|statistics| statistics.with(1, &[0; 16]).with(8, &many.to_ne_bytes()));
+        assert_eq!(Discipline::read(&entry).unwrap().passed, many);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_none() {
+        assert_eq!(Discipline::read(&[0; 19]), None);
+        assert_eq!(Discipline::read(&entry(|statistics| statistics.with(3, &[0; 5]))), None);
+    }
+}
