@@ -189,10 +189,12 @@ fn conditions(result: &PointResult, overrides: &str) -> String {
         1 => "one repetition".to_owned(),
         n => format!("{n} repetitions"),
     };
-    let path = point.world.open().ok().and_then(|world| world.given_path()).unwrap_or_else(|| {
+    let opened = point.world.open().ok();
+    let path = opened.as_ref().and_then(|world| world.given_path()).unwrap_or_else(|| {
         let NetworkSpec { delay, loss, rate, queue, .. } = network;
         let loss = serde_json::to_value(loss).map_or(String::new(), |loss| row::text(&loss));
-        format!("{delay} each way, loss {loss}, {rate}, queue {queue}{overrides}")
+        let maker = opened.and_then(|world| world.path_maker()).map_or(String::new(), |maker| maker + ", ");
+        format!("{maker}{delay} each way, loss {loss}, {rate}, queue {queue}{overrides}")
     });
     let (messages, seed) = (grouped(result.offered()), point.seed);
     format!("{}{rate}{world}, {path}; {messages} messages in {repetitions}, seed {seed}", point.workload)

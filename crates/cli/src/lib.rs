@@ -133,7 +133,7 @@ enum Command {
     List(list::List),
     /// Get, choose and list the kernels of the kernel world
     Kernel(kernel::Kernel),
-    /// Be the other host of a live world
+    /// Be the other host of a live world, or the router between both
     Live(live::Live),
     /// Ask a middlebox to let flows pass, or be one: RFC 4540
     Simco(simcod::Simco),

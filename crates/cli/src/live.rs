@@ -1,10 +1,11 @@
-//! `hol live`: this host for the live world of another.
+//! `hol live`: this host for the live world of another one.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::process::Command;
 
 use clap::{Args, Subcommand};
-use hol_live::{DEFAULT_PORT, Ports, SECRET_VARIABLE, Secret, Server};
+use hol_live::{DEFAULT_PORT, Ports, Router, SECRET_VARIABLE, Secret, Server, Service, guard};
 
 use crate::failure::Failure;
 use crate::terminal::{note, say};
@@ -23,26 +24,59 @@ enum What {
     /// Whoever knows the secret may have this host send and receive messages of any workload, on ports that the kernel chooses or
     /// --ports names; nobody else is heard. One client is served at a time.
     Serve {
-        /// Where to listen for the other host (TCP); [::]:7640 is for IPv6, and IPv4 too
-        #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT)))]
-        listen: SocketAddr,
+        #[command(flatten)]
+        open: Open,
         /// The ports that servers may have, as 7641 or 7641-7650, where a firewall is in the way: one for each flow of an experiment
         /// that has its server here [default: those that the kernel has free]
         #[arg(long, value_name = "FIRST-LAST")]
         ports: Option<Ports>,
-        /// The secret that both hosts know, in a file [default: $HOL_LIVE_SECRET, or one that is made now and printed]
-        #[arg(long, value_name = "FILE")]
-        secret_file: Option<PathBuf>,
-        /// End when the first client has gone
-        #[arg(long)]
-        once: bool,
     },
+    /// Have the path between two other hosts, which leads over this one, be what their experiments say (--router)
+    ///
+    /// While a run is under way, packets between them are delayed, lost and queued here by netem, on the interfaces towards them; what was
+    /// there before is put back after each run, and when this ends, however it does. Needs CAP_NET_ADMIN and sch_netem.
+    Route {
+        #[command(flatten)]
+        open: Open,
+    },
+    /// Wait for `hol live route` to end, and put back what it had in force
+    #[command(hide = true)]
+    Guard,
+}
+
+/// How other hosts come here.
+#[derive(Debug, Args)]
+struct Open {
+    /// Where to listen for the host with the experiment (TCP); [::]:7640 is for IPv6, and IPv4 too
+    #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from((Ipv4Addr::UNSPECIFIED, DEFAULT_PORT)))]
+    listen: SocketAddr,
+    /// The secret that all hosts know, in a file [default: $HOL_LIVE_SECRET, or one that is made now and printed]
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+    /// End when the first client has gone
+    #[arg(long)]
+    once: bool,
 }
 
 impl Live {
     /// Does it.
     pub fn run(&self) -> Result<(), Failure> {
-        let What::Serve { listen, ports, secret_file, once } = &self.what;
+        match &self.what {
+            What::Serve { open, ports } => open.serve("peer", || Ok(Service::Ends(*ports))),
+            What::Route { open } => open.serve("router", || {
+                let mut guardian = Command::new("/proc/self/exe");
+                guardian.args(["live", "guard"]);
+                Router::begin(guardian).map(Service::Router)
+            }),
+            What::Guard => guard().map_err(Failure::failed),
+        }
+    }
+}
+
+impl Open {
+    /// Serves those who know the secret, as a host that the other one's flag `--as_what` names.
+    fn serve(&self, as_what: &str, service: impl FnOnce() -> Result<Service, String>) -> Result<(), Failure> {
+        let Self { listen, secret_file, once } = self;
         let given = match secret_file {
             Some(file) => Some(Secret::read(file).map_err(|problem| format!("--secret-file {problem}"))),
             None => Secret::of_environment().transpose(),
@@ -53,30 +87,30 @@ impl Live {
             (Some(secret), _) => (secret, None),
             (None, made) => made.map(|(secret, text)| (secret, Some(text))).expect("one was made"),
         };
-        let server = Server::listen(*listen, secret, *ports).map_err(|problem| {
+        let service = service().map_err(Failure::Failed)?;
+        let server = Server::listen(*listen, secret, service).map_err(|problem| {
             Failure::Failed(format!(
                 "--listen {listen}: {problem}; name an address of this host and a free port"
             ))
         })?;
         let address = server.address().map_err(Failure::failed)?;
-        say(&greeting(&address.to_string(), *listen, address.port(), text.as_deref()));
+        let secret = text.map_or(String::new(), |text| format!("{SECRET_VARIABLE}={text} "));
+        let others = if as_what == "router" { "--peer OTHER-HOST " } else { "" };
+        let place = place(*listen, address.port());
+        say(&format!(
+            "listening on {address}; on the other host:\n  \
+             {secret}hol compare tcp udp --world live {others}--{as_what} {place}\n"
+        ));
         server.run(*once, &|what| note!("{what}")).map_err(Failure::failed)
     }
 }
 
-/// What to do on the other host.
-fn greeting(address: &str, listen: SocketAddr, port: u16, secret: Option<&str>) -> String {
+/// What the other host calls this one.
+fn place(listen: SocketAddr, port: u16) -> String {
     let host = match listen.ip() {
         own if own.is_unspecified() => "THIS-HOST".to_owned(),
         IpAddr::V4(own) => own.to_string(),
         IpAddr::V6(own) => format!("[{own}]"),
     };
-    let port = if port == DEFAULT_PORT { String::new() } else { format!(":{port}") };
-    let secret = match secret {
-        Some(secret) => format!("{SECRET_VARIABLE}={secret} "),
-        None => String::new(),
-    };
-    format!(
-        "listening on {address}; on the other host:\n  {secret}hol compare tcp udp --world live --peer {host}{port}\n"
-    )
+    if port == DEFAULT_PORT { host } else { format!("{host}:{port}") }
 }

@@ -1,19 +1,22 @@
-//! The other host of a live world, and the secret that both know.
+//! The other hosts of a live world, and the secret that all know.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use hol_lab::InputError;
-use hol_live::Secret;
+use hol_live::{Secret, VIA};
 
 use crate::failure::Failure;
 
-/// Where the other host is.
+/// Where the other hosts are.
 #[derive(Debug, Args)]
 pub struct Peer {
     /// Run between this host and that one, where `hol live serve` runs: --world live over a real network
     #[arg(long, value_name = "HOST[:PORT]")]
     peer: Option<String>,
+    /// Have the host between both be the path that the experiment says, where `hol live route` runs: --delay, --loss and others work
+    #[arg(long, value_name = "HOST[:PORT]", requires = "peer")]
+    router: Option<String>,
     /// The secret that both hosts know, in a file [default: $HOL_LIVE_SECRET]
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
@@ -31,7 +34,10 @@ impl Peer {
     pub fn world(&self, asked: Option<&String>) -> Result<Option<String>, InputError> {
         match (&self.peer, asked.map(String::as_str)) {
             (None, _) => Ok(asked.cloned()),
-            (Some(peer), None | Some("live")) => Ok(Some(format!("live:{peer}"))),
+            (Some(peer), None | Some("live")) => {
+                let via = self.router.as_ref().map_or(String::new(), |router| format!("{VIA}{router}"));
+                Ok(Some(format!("live:{peer}{via}")))
+            }
             (Some(peer), Some(other)) => Err(InputError {
                 place: format!("--peer {peer}"),
                 problem: format!(

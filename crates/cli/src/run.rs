@@ -55,7 +55,7 @@ pub struct Asked {
     /// Override a key, as in network.loss=1%; a key that is swept gets this one value
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// Where it runs: model, kernel (Linux in a virtual machine), kernel:6.1, kernel:uml, or live (this machine, over loopback; with --peer between two hosts)
+    /// Where it runs: model, kernel (Linux in a virtual machine), kernel:6.1, kernel:uml, or live (this machine, over loopback; with --peer between two hosts, with --router over a third)
     #[arg(long)]
     world: Option<String>,
     #[command(flatten)]
@@ -168,7 +168,7 @@ impl Asked {
         let is_placed = self.world.is_some() || self.peer.is_there();
         if !self.settings.is_empty() || is_placed || self.records || self.series.is_some() {
             return Err(Failure::Usage(
-                "--set, --world, --peer, --records and --series: a server takes the file alone; write them into it"
+                "--set, --world, --peer, --router, --records and --series: a server takes the file alone; write them into it"
                     .into(),
             ));
         }

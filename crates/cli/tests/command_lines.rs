@@ -56,7 +56,7 @@ const COMMANDS: [&str; 14] = [
     "rnu",
 ];
 
-const OPTIONS: [&str; 35] = [
+const OPTIONS: [&str; 36] = [
     "--workload",
     "--rate",
     "--arrivals",
@@ -72,6 +72,7 @@ const OPTIONS: [&str; 35] = [
     "--seed",
     "--world",
     "--peer",
+    "--router",
     "--secret-file",
     "--listen",
     "--once",
@@ -121,7 +122,7 @@ const KEYS: [&str; 24] = [
     "a.b..c",
 ];
 
-const VALUES: [&str; 50] = [
+const VALUES: [&str; 53] = [
     "",
     "0",
     "1",
@@ -169,9 +170,12 @@ const VALUES: [&str; 50] = [
     "live",
     "live:192.0.2.1",
     "live::",
+    "live:192.0.2.1 via 192.0.2.2",
+    "live: via ",
     "192.0.2.1:0",
     "192.0.2.1:7640",
     "serve",
+    "route",
 ];
 
 fn value() -> impl Strategy<Value = String> {
@@ -256,6 +260,15 @@ fn another_host_wants_the_live_world_an_address_and_a_secret() {
     for right in [&["--peer", "192.0.2.1"][..], &["--world", "live", "--peer", "192.0.2.1"]] {
         assert!(question(right).contains("--secret-file"), "{}", question(right));
     }
+    assert!(question(&["--peer", "192.0.2.1", "--router", "192.0.2.2:x"]).contains("HOST:PORT"));
+    assert!(question(&["--router", "192.0.2.2"]).contains("--peer"));
+    for right in [
+        &["--peer", "192.0.2.1", "--router", "192.0.2.2:7641", "--loss", "3%"][..],
+        &["--world", "live:192.0.2.1 via 192.0.2.2"],
+    ] {
+        assert!(question(right).contains("--secret-file"), "{}", question(right));
+    }
+    assert_eq!(headofline::rehearse(["hol", "live", "route", "--once"].map(OsString::from)), Ok(()));
     assert_eq!(headofline::rehearse(["hol", "live", "serve", "--once"].map(OsString::from)), Ok(()));
     assert!(headofline::rehearse(["hol", "live", "serve", "--listen", "x"].map(OsString::from)).is_err());
     assert_eq!(

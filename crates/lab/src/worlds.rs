@@ -29,7 +29,7 @@ fn live(variant: &str) -> Result<Arc<dyn World>, RunError> {
 }
 
 /// Where runs take place: `"model"`, `"kernel"`, or `"kernel:6.1"` for a certain one, or `"kernel:uml"` in User-Mode Linux; `"live"` on this machine,
-/// `"live:HOST"` between this machine and another, where `hol live serve` runs.
+/// `"live:HOST"` between this machine and another, where `hol live serve` runs, `"live:HOST via ROUTER"` over a third, where `hol live route` does.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorldName(String);

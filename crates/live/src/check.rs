@@ -5,9 +5,11 @@ use hol_network::NetworkSpec;
 use hol_scenario::{RunError, Scenario};
 use hol_sockets::{Sysctl, assignments, setting};
 use hol_stack::Kind;
+use hol_traffic::Unsupported;
 use hol_workloads::Filter;
 
 use crate::host;
+use crate::router::lines;
 use crate::world::loopback;
 
 /// What lies between the ends of flows.
@@ -17,6 +19,8 @@ pub(crate) enum Path {
     Loopback,
     /// Whatever there is between two hosts.
     Between,
+    /// A router lies between them, and makes it.
+    Routed,
 }
 
 /// Refuses by name what this machine cannot do, or would have to be changed for.
@@ -34,8 +38,11 @@ pub(crate) fn possible(scenario: &Scenario, path: Path) -> Result<(), RunError> 
     flows(scenario, path)
 }
 
-/// The path is what it is: an experiment that says what it is to be wants another world.
+/// Without a router the path is what it is: an experiment that says what it is to be wants one, or another world.
 fn network(spec: &NetworkSpec, path: Path) -> Result<(), RunError> {
+    if path == Path::Routed {
+        return lines(spec).map(drop).map_err(|Unsupported { what, why }| refused(&what, why));
+    }
     let value = |spec| serde_json::to_value(spec).expect("a network is plain data");
     let (asked, usual) = (value(spec), value(&NetworkSpec::default()));
     let mut keys = asked.as_object().into_iter().flatten();
@@ -46,9 +53,12 @@ fn network(spec: &NetworkSpec, path: Path) -> Result<(), RunError> {
         Some((key, _)) => {
             let what = match path {
                 Path::Loopback => "this machine's loopback",
-                Path::Between => "what lies between the two hosts",
+                Path::Between | Path::Routed => "what lies between the two hosts",
             };
-            let why = format!("the path is {what} as it is; remove the key, or take --world model or kernel");
+            let router = if path == Path::Loopback { "" } else { "have a router make it (--router HOST), " };
+            let why = format!(
+                "the path is {what} as it is; remove the key, {router}or take --world model or kernel"
+            );
             Err(refused(&format!("network.{key}"), why))
         }
     }
@@ -59,7 +69,7 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     let assignments = assignments(scenario, Seed(0), |_, _| loopback(scenario.network.ip));
     for assignment in &assignments {
         let transport = &assignment.transport;
-        if transport.kind() == Kind::Unix && path == Path::Between {
+        if transport.kind() == Kind::Unix && path != Path::Loopback {
             let why = "both ends of a UNIX socket are on one host; take tcp, or leave out --peer";
             return Err(refused(&transport.to_string(), why));
         }
@@ -153,12 +163,20 @@ mod tests {
     fn what_two_hosts_cannot_do_is_refused_by_what_it_is() {
         let between = |scenario: &Scenario| possible(scenario, Path::Between).unwrap_err().to_string();
         let problem = between(&scenario("tcp", "loss = '1%'"));
-        assert!(problem.contains("`network.loss`") && problem.contains("between the two hosts"), "{problem}");
+        assert!(problem.contains("`network.loss`") && problem.contains("--router HOST"), "{problem}");
         let mut local = scenario("unix", "");
         local.workload = toml::from_str("kind = 'echo'\nfrom = 'server'\nto = 'server'").unwrap();
         possible(&local, Path::Loopback).unwrap();
         let problem = between(&local);
         assert!(problem.contains("`unix`") && problem.contains("on one host"), "{problem}");
+    }
+
+    #[test]
+    fn over_a_router_the_path_is_what_the_experiment_says_as_far_as_the_router_can() {
+        let routed = |network: &str| possible(&scenario("tcp", network), Path::Routed);
+        routed("delay = '20ms'\nloss = '3%'\ndown = { rate = '1Mbit' }").unwrap();
+        let problem = routed("paths = [{}, {}]").unwrap_err().to_string();
+        assert!(problem.contains("live world cannot do `network.paths`"), "{problem}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(crate) struct Comparison {
 
 impl Comparison {
     /// The time that was spent on the way.
-    fn round_trip(self) -> u64 {
+    pub(crate) fn round_trip(self) -> u64 {
         (self.answered - self.asked).saturating_sub(self.sent.saturating_sub(self.received))
     }
 

@@ -2,26 +2,31 @@
 //! servers are on another host, where a [`Server`] runs, and between them is the network. The protocols are those of the kernels, and the
 //! clock is real.
 //!
-//! Nothing of the machine is changed: no setting, no queue, no address. What an experiment asks for beyond what the machine is, is
-//! refused by name.
+//! Nothing of these machines is changed: no setting, no queue, no address. What an experiment asks for beyond what they are, is
+//! refused by name. A third one between them, where [`Server`] has a [`Router`], has the path be what an experiment says while a run is under
+//! way, and what it was before afterwards.
 
 mod cautions;
 mod check;
 mod clocks;
 mod control;
+mod ends;
 mod host;
 mod peer;
 mod placement;
 mod ports;
+mod router;
 mod secret;
 mod server;
 mod session;
 mod two_hosts;
+mod via;
 mod world;
 
 pub use host::Host;
 pub use peer::DEFAULT_PORT;
 pub use ports::Ports;
+pub use router::{Router, guard};
 pub use secret::{SECRET_VARIABLE, Secret};
-pub use server::Server;
-pub use world::Live;
+pub use server::{Server, Service};
+pub use world::{Live, VIA};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -54,20 +54,58 @@ impl fmt::Display for Place {
     }
 }
 
-/// The other host.
+/// What another host is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Duty {
+    /// It has the other ends of flows.
+    Serves,
+    /// It lies between both.
+    Routes,
+}
+
+impl Duty {
+    /// What it is called, which is its flag, too.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Serves => "peer",
+            Self::Routes => "router",
+        }
+    }
+
+    /// What runs there.
+    pub(crate) const fn command(self) -> &'static str {
+        match self {
+            Self::Serves => "hol live serve",
+            Self::Routes => "hol live route",
+        }
+    }
+}
+
+/// Who a host is, and by which addresses one reaches it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) host: HostWords,
+    /// Ours.
+    pub(crate) own: IpAddr,
+    /// Its.
+    pub(crate) address: IpAddr,
+}
+
+/// Another host.
 #[derive(Debug)]
 pub(crate) struct Peer {
+    duty: Duty,
     pub(crate) place: Place,
     /// Who was there when it was asked first: runs of one process have one and the same.
-    known: Mutex<Option<(HostWords, String)>>,
+    known: Mutex<Option<Known>>,
     session: Mutex<Option<Session>>,
     /// Its settings that matter, by transports that it can do.
     fit: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
 }
 
 impl Peer {
-    pub(crate) fn new(place: Place) -> Self {
-        Self { place, known: Mutex::default(), session: Mutex::default(), fit: Mutex::default() }
+    pub(crate) fn new(duty: Duty, place: Place) -> Self {
+        Self { duty, place, known: Mutex::default(), session: Mutex::default(), fit: Mutex::default() }
     }
 
     /// Does something with the host, which is connected to if it is not; after a failure it will be again.
@@ -79,7 +117,7 @@ impl Peer {
         }
         if session.is_none() {
             let secret = Secret::find().map_err(RunError::Refused)?;
-            let opened = Session::open(&self.place, &secret)?;
+            let opened = Session::open(self.duty, &self.place, &secret)?;
             self.is_the_same(&opened)?;
             *session = Some(opened);
         }
@@ -92,22 +130,21 @@ impl Peer {
 
     /// Results of two hosts, or over two ways, are not to be mixed.
     fn is_the_same(&self, session: &Session) -> Result<(), RunError> {
-        let way = format!("from {} to {}", session.own, session.address);
-        let now = (session.host.clone(), way);
+        let now = Known { host: session.host.clone(), own: session.own, address: session.address };
         let mut known = lock(&self.known);
         match known.get_or_insert_with(|| now.clone()) {
             before if *before == now => Ok(()),
             _ => {
-                let place = &self.place;
+                let (what, place) = (self.duty.name(), &self.place);
                 Err(RunError::Unusable(format!(
-                    "peer {place}: its kernel, clock or address is not what it was; run the same command again"
+                    "{what} {place}: its kernel, clock or address is not what it was; run the same command again"
                 )))
             }
         }
     }
 
     /// Who is there, and by which way.
-    pub(crate) fn known(&self) -> Result<(HostWords, String), RunError> {
+    pub(crate) fn known(&self) -> Result<Known, RunError> {
         if lock(&self.known).is_none() {
             self.with(|_| Ok(()))?;
         }
@@ -122,7 +159,7 @@ impl Peer {
         }
         let settings = self.with(|session| {
             let answer = session.check(scenario).map_err(|problem| self.lost(&problem))?;
-            answer.map_err(|why| RunError::Refused(format!("on the peer {}: {why}", self.place)))
+            answer.map_err(|why| self.refused(&why))
         })?;
         lock(&self.fit).insert(transports, settings.clone());
         Ok(settings)
@@ -137,7 +174,18 @@ impl Peer {
 
     /// The host did not answer.
     pub(crate) fn lost(&self, problem: &ControlError) -> RunError {
-        RunError::Unusable(format!("peer {}: {problem}", self.place))
+        RunError::Unusable(format!("{} {}: {problem}", self.duty.name(), self.place))
+    }
+
+    /// It cannot do what is asked.
+    pub(crate) fn refused(&self, why: &str) -> RunError {
+        RunError::Refused(format!("on the {} {}: {why}", self.duty.name(), self.place))
+    }
+
+    /// It came to one run only.
+    pub(crate) fn broken(&self, problem: &str) -> RunError {
+        let problem = format!("{} {}: {problem}", self.duty.name(), self.place);
+        RunError::Failed { problem, log: String::new() }
     }
 }
 

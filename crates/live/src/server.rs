@@ -1,4 +1,4 @@
-//! `hol live serve`: this host has the servers of flows whose clients another host has, and the other way round.
+//! A host that does something for another one: it listens, and serves one client after the other.
 
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,17 +8,15 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use std::{io, thread};
 
-use hol_base::Seed;
-use hol_scenario::Scenario;
-use hol_sockets::{Half, Halves, News, Post, SocketsError, Stop, TellOf, monotonic};
+use hol_sockets::{Stop, monotonic};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 
-use crate::check::{self, Path};
-use crate::control::{ControlError, HostWords, Inbox, Keys, Outbox, Reply, Request, Role, greet};
-use crate::host::{self, Host};
-use crate::placement::Placement;
+use crate::control::{ControlError, HostWords, Inbox, Outbox, Reply, Request, Role, greet};
+use crate::ends::Ends;
+use crate::host::Host;
 use crate::ports::Ports;
+use crate::router::{Router, Routing};
 use crate::secret::Secret;
 use crate::session::{SILENCE, beat, prepare, say};
 
@@ -27,13 +25,28 @@ const MOST_CONNECTIONS: usize = 16;
 /// So long one waits for the last client to be gone.
 const TURN: Duration = Duration::from_secs(5);
 
+/// What a host does for others.
+#[derive(Debug)]
+pub enum Service {
+    /// It has the servers of flows whose clients another host has, and the other way round. Servers listen at these ports; `None`: where
+    /// the kernel has room.
+    Ends(Option<Ports>),
+    /// It has the path between two others be what an experiment says.
+    Router(Router),
+}
+
+/// What is done for one client. When this is gone nothing is left of it.
+pub(crate) trait Deeds {
+    /// What is said to a request, if anything.
+    fn answer(&mut self, request: Request) -> Option<Reply>;
+}
+
 /// Serves one client at a time, for two at a time would measure each other.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     secret: Secret,
-    /// Where servers listen; `None`: where the kernel has room.
-    ports: Option<Ports>,
+    service: Service,
     stop: Stop,
     /// Who is served.
     client: Mutex<Option<SocketAddr>>,
@@ -42,12 +55,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens for clients that know the secret, and lets servers have these ports, or any.
-    pub fn listen(address: SocketAddr, secret: Secret, ports: Option<Ports>) -> io::Result<Self> {
+    /// Listens for clients that know the secret.
+    pub fn listen(address: SocketAddr, secret: Secret, service: Service) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let (client, is_free, connections) = (Mutex::default(), Condvar::new(), AtomicUsize::new(0));
-        Ok(Self { listener, secret, ports, stop: Stop::new()?, client, is_free, connections })
+        Ok(Self { listener, secret, service, stop: Stop::new()?, client, is_free, connections })
     }
 
     /// Where.
@@ -109,9 +122,15 @@ impl Server {
             return Ok(false);
         }
         tell(format!("{from}: served"));
-        let session = Session::new(stream, (inbox, outbox, keys), self.ports);
+        let outbox = Arc::new(Mutex::new(outbox));
         // Our own mistake, on whatever a client asked for, is not to keep others from being served.
-        let run = AssertUnwindSafe(|| session.and_then(Session::run));
+        let run = AssertUnwindSafe(|| {
+            let deeds: Box<dyn Deeds + '_> = match &self.service {
+                Service::Ends(ports) => Box::new(Ends::new(stream, Arc::clone(&outbox), keys, *ports)?),
+                Service::Router(_) => Box::new(Routing::default()),
+            };
+            attend(inbox, &outbox, deeds)
+        });
         let done = catch_unwind(run).unwrap_or_else(|_| {
             Err(ControlError::Nonsense("what was asked for broke hol, which is a mistake of hol".to_owned()))
         });
@@ -158,110 +177,30 @@ fn in_time<T>(
     greeted
 }
 
-/// A client, and what is done for it.
-struct Session {
-    inbox: Inbox<TcpStream>,
-    outbox: Arc<Mutex<Outbox<TcpStream>>>,
-    keys: Keys,
-    placement: Placement,
-    ports: Option<Ports>,
-    post: Post,
-    halves: Option<Halves>,
-}
-
-impl Session {
-    fn new(
-        stream: &TcpStream,
-        (inbox, outbox, keys): (Inbox<TcpStream>, Outbox<TcpStream>, Keys),
-        ports: Option<Ports>,
-    ) -> Result<Self, ControlError> {
-        let address = |address: io::Result<SocketAddr>| {
-            // One of IPv4 may have come to a socket of IPv6.
-            address.map(|address| address.ip().to_canonical())
-        };
-        let placement = Placement {
-            client: address(stream.peer_addr())?,
-            server: address(stream.local_addr())?,
-            serves: true,
-        };
-        let outbox = Arc::new(Mutex::new(outbox));
-        Ok(Self { inbox, outbox, keys, placement, ports, post: Post::default(), halves: None })
-    }
-
-    /// Does what it is asked until nobody asks any more.
-    fn run(mut self) -> Result<(), ControlError> {
-        let Host { kernel, clocksource } = Host::this();
-        self.say(&Reply::Host(HostWords { kernel, clocksource }))?;
-        let weak = Arc::downgrade(&self.outbox);
-        thread::spawn(move || {
-            beat(|| weak.upgrade().is_some_and(|outbox| say(&outbox, &Reply::Alive).is_ok()));
-        });
-        loop {
-            let request = self.inbox.receive()?;
-            let received = monotonic();
-            if let Some(reply) = self.answer(request, received) {
-                self.say(&reply)?;
-            }
-        }
-    }
-
-    fn say(&self, reply: &Reply) -> Result<(), ControlError> {
-        say(&self.outbox, reply)
-    }
-
-    fn answer(&mut self, request: Request, received: u64) -> Option<Reply> {
-        match request {
+/// Does what a client asks until it asks no more.
+fn attend(
+    mut inbox: Inbox<TcpStream>,
+    outbox: &Arc<Mutex<Outbox<TcpStream>>>,
+    mut deeds: Box<dyn Deeds + '_>,
+) -> Result<(), ControlError> {
+    let Host { kernel, clocksource } = Host::this();
+    say(outbox, &Reply::Host(HostWords { kernel, clocksource }))?;
+    let weak = Arc::downgrade(outbox);
+    thread::spawn(move || {
+        beat(|| weak.upgrade().is_some_and(|outbox| say(&outbox, &Reply::Alive).is_ok()));
+    });
+    loop {
+        let request = inbox.receive()?;
+        let received = monotonic();
+        let reply = match request {
             Request::Alive => None,
             Request::Ping => Some(Reply::Pong { received, sent: monotonic() }),
-            Request::News(flow, news) => {
-                self.post.bring(flow, news);
-                None
-            }
-            Request::Check(scenario) => Some(match check::possible(&scenario, Path::Between) {
-                Ok(()) => Reply::Fit(host::settings(&scenario)),
-                Err(why) => Reply::Refused(why.to_string()),
-            }),
-            Request::Plan { scenario, seed } => Some(match self.listen(&scenario, Seed(seed)) {
-                Ok(ports) => Reply::Ready { ports },
-                Err(why) => Reply::Refused(why),
-            }),
-            Request::Start { ports } => {
-                let started = self.halves.as_mut().map_or(Ok(()), |halves| halves.start(&ports));
-                started.err().map(|problem| Reply::Failed(problem.to_string()))
-            }
-            Request::Over => Some(match self.halves.take() {
-                None => Reply::Failed("no run is under way".to_owned()),
-                Some(halves) => match noted(halves) {
-                    Ok(halves) => Reply::Noted(halves),
-                    Err(problem) => Reply::Failed(problem.to_string()),
-                },
-            }),
+            other => deeds.answer(other),
+        };
+        if let Some(reply) = reply {
+            say(outbox, &reply)?;
         }
     }
-
-    /// Has the ends of flows listen that are here.
-    fn listen(&mut self, scenario: &Scenario, seed: Seed) -> Result<Vec<u16>, String> {
-        // What is under way is not wanted any more.
-        self.halves = None;
-        check::possible(scenario, Path::Between).map_err(|why| why.to_string())?;
-        let mut assignments = self.placement.assignments(scenario, seed);
-        let here = self.placement.here(scenario, &assignments);
-        self.ports.map_or(Ok(()), |ports| ports.give(&mut assignments, &here))?;
-        let outbox = Arc::clone(&self.outbox);
-        // Whether it could be told is noticed by whoever listens.
-        let tell: Arc<TellOf> =
-            Arc::new(move |flow: usize, news: News| drop(say(&outbox, &Reply::News(flow, news))));
-        let secret = self.keys.of("tls");
-        let listening = Halves::listen(scenario, assignments, &here, secret, (&tell, &self.post), None);
-        let (halves, ports) = listening.map_err(|problem| problem.to_string())?;
-        self.halves = Some(halves);
-        Ok(ports)
-    }
-}
-
-fn noted(mut halves: Halves) -> Result<Vec<(usize, Half)>, SocketsError> {
-    let clients = halves.end_clients()?;
-    Ok([clients, halves.end_servers()?].concat())
 }
 
 #[cfg(test)]
@@ -269,7 +208,8 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use hol_network::NetworkSpec;
-    use hol_scenario::Background;
+    use hol_scenario::{Background, Scenario};
+    use hol_sockets::News;
 
     use super::*;
 
@@ -318,7 +258,8 @@ mod tests {
     }
 
     fn with_server_at(ports: Option<Ports>, test: impl FnOnce(&Server)) {
-        let server = Server::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), secret(), ports).unwrap();
+        let service = Service::Ends(ports);
+        let server = Server::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), secret(), service).unwrap();
         thread::scope(|scope| {
             let running = scope.spawn(|| server.run(false, &|_| ()));
             let tested = catch_unwind(AssertUnwindSafe(|| test(&server)));
@@ -334,6 +275,9 @@ mod tests {
             let (mut client, first) = Client::of(server);
             assert!(matches!(first, Reply::Host(host) if !host.kernel.is_empty()));
             assert!(matches!(client.ask(&Request::Over), Reply::Failed(why) if why.contains("no run")));
+            assert!(
+                matches!(client.ask(&Request::PutBack), Reply::Refused(why) if why.contains("hol live route"))
+            );
             client.outbox.send(&Request::Start { ports: vec![1; 1000] }).unwrap();
             client.outbox.send(&Request::News(usize::MAX, News::default())).unwrap();
             let refused = client.ask(&plan("loss = '1%'", "kind = 'echo'"));

@@ -1,4 +1,4 @@
-//! The host with the experiment, connected to the one that serves: for as long as this program has runs for it.
+//! The host with the experiment, connected to one that serves, or to a router: for as long as this program has runs for it.
 
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -7,12 +7,13 @@ use std::thread;
 use std::time::Duration;
 
 use hol_base::Seed;
+use hol_network::NetworkSpec;
 use hol_scenario::{RunError, Scenario};
 use hol_sockets::{Half, News, Post, TellOf, monotonic};
 
 use crate::clocks::Comparison;
-use crate::control::{ControlError, HostWords, Inbox, Keys, Outbox, Reply, Request, Role, greet};
-use crate::peer::Place;
+use crate::control::{ControlError, HostWords, Inbox, Keys, Outbox, Passed, Reply, Request, Role, greet};
+use crate::peer::{Duty, Place};
 use crate::secret::Secret;
 
 /// Who does not answer for so long is not there.
@@ -45,11 +46,11 @@ pub(crate) struct Session {
 
 impl Session {
     /// Connects to a host and greets it.
-    pub(crate) fn open(place: &Place, secret: &Secret) -> Result<Self, RunError> {
-        let unusable = |problem: String| RunError::Unusable(format!("peer {place}: {problem}"));
-        let address = resolve(place).map_err(unusable)?;
+    pub(crate) fn open(duty: Duty, place: &Place, secret: &Secret) -> Result<Self, RunError> {
+        let unusable = |problem: String| RunError::Unusable(format!("{} {place}: {problem}", duty.name()));
+        let address = resolve(duty, place).map_err(unusable)?;
         let stream = TcpStream::connect_timeout(&address, SILENCE)
-            .map_err(|problem| unusable(unreached(&problem, place)))?;
+            .map_err(|problem| unusable(unreached(&problem, duty, place)))?;
         let prepared = prepare(&stream).map_err(|problem| unusable(problem.to_string()))?;
         let (mut inbox, outbox, keys) =
             greet(Role::Client, secret, prepared).map_err(|problem| unusable(problem.to_string()))?;
@@ -101,10 +102,10 @@ impl Session {
         }
     }
 
-    /// Compares the clocks.
-    pub(crate) fn compare(&self) -> Result<Comparison, ControlError> {
+    /// Compares the clocks, by so many questions at most.
+    fn ping(&self, most: usize) -> Result<Comparison, ControlError> {
         let (begin, mut all) = (monotonic(), Vec::new());
-        while all.len() < LEAST_PINGS || (all.len() < MOST_PINGS && monotonic() - begin < PINGING) {
+        while all.len() < LEAST_PINGS || (all.len() < most && monotonic() - begin < PINGING) {
             let asked = monotonic();
             self.say(&Request::Ping)?;
             match self.hear(SILENCE)? {
@@ -115,6 +116,16 @@ impl Session {
             }
         }
         Ok(Comparison::best(all).expect("some were made"))
+    }
+
+    /// Compares the clocks.
+    pub(crate) fn compare(&self) -> Result<Comparison, ControlError> {
+        self.ping(MOST_PINGS)
+    }
+
+    /// What a round trip takes at least, in ns.
+    pub(crate) fn round_trip(&self) -> Result<u64, ControlError> {
+        self.ping(LEAST_PINGS).map(Comparison::round_trip)
     }
 
     /// The settings that matter there, if it can do a scenario; else why not.
@@ -153,6 +164,42 @@ impl Session {
         match self.ask(&Request::Over, NOTES)? {
             Reply::Noted(halves) => Ok(Ok(halves)),
             Reply::Failed(why) => Ok(Err(why)),
+            other => Err(ControlError::Nonsense(out_of_place(&other))),
+        }
+    }
+
+    /// The interfaces of a router that lies between these two; else why it does not.
+    pub(crate) fn between(
+        &self,
+        client: IpAddr,
+        server: IpAddr,
+    ) -> Result<Result<[String; 2], String>, ControlError> {
+        match self.ask(&Request::Between { client, server }, PATIENCE)? {
+            Reply::Way(interfaces) => Ok(Ok(interfaces)),
+            Reply::Refused(why) => Ok(Err(why)),
+            other => Err(ControlError::Nonsense(out_of_place(&other))),
+        }
+    }
+
+    /// Has a router make the path so.
+    pub(crate) fn shape(
+        &self,
+        network: &NetworkSpec,
+        seed: Seed,
+    ) -> Result<Result<(), String>, ControlError> {
+        let shape = Request::Shape { network: Box::new(network.clone()), seed: seed.0 };
+        match self.ask(&shape, PATIENCE)? {
+            Reply::Shaped => Ok(Ok(())),
+            Reply::Refused(why) => Ok(Err(why)),
+            other => Err(ControlError::Nonsense(out_of_place(&other))),
+        }
+    }
+
+    /// Has it put back what was there, and tell what has passed.
+    pub(crate) fn put_back(&self) -> Result<Result<[Passed; 2], String>, ControlError> {
+        match self.ask(&Request::PutBack, PATIENCE)? {
+            Reply::Passed(passed) => Ok(Ok(passed)),
+            Reply::Refused(why) => Ok(Err(why)),
             other => Err(ControlError::Nonsense(out_of_place(&other))),
         }
     }
@@ -217,21 +264,21 @@ fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), Con
 }
 
 /// An IPv4 address if it has one, for that is where a host listens that was not told otherwise.
-fn resolve(place: &Place) -> Result<SocketAddr, String> {
+fn resolve(duty: Duty, place: &Place) -> Result<SocketAddr, String> {
     let all = (place.host.as_str(), place.port).to_socket_addrs().map_err(|problem| {
-        format!("its address cannot be found: {problem}; write --peer HOST or HOST:PORT")
+        format!("its address cannot be found: {problem}; write --{} HOST or HOST:PORT", duty.name())
     })?;
     all.min_by_key(SocketAddr::is_ipv6).ok_or_else(|| "it has no address".to_owned())
 }
 
-fn unreached(problem: &std::io::Error, place: &Place) -> String {
-    let port = place.port;
+fn unreached(problem: &std::io::Error, duty: Duty, place: &Place) -> String {
+    let (port, command) = (place.port, duty.command());
     match problem.kind() {
         std::io::ErrorKind::ConnectionRefused => {
-            format!("nobody listens at port {port}; start `hol live serve` there")
+            format!("nobody listens at port {port}; start `{command}` there")
         }
         std::io::ErrorKind::TimedOut => format!(
-            "no answer within 10 s; is it up, does `hol live serve` run there, and does a firewall let TCP port {port} pass?"
+            "no answer within 10 s; is it up, does `{command}` run there, and does a firewall let TCP port {port} pass?"
         ),
         _ => format!("cannot connect to port {port}: {problem}"),
     }

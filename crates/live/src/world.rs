@@ -20,17 +20,22 @@ use serde_json::{Value, json};
 use crate::cautions::busy;
 use crate::check::{self, Path};
 use crate::host::{self, Host};
-use crate::peer::Peer;
+use crate::peer::{Duty, Peer};
 use crate::two_hosts;
+use crate::via::Via;
 
 /// How often an observer is asked whether a run goes on.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
+
+/// What stands between a peer and a router in the name of a world.
+pub const VIA: &str = " via ";
 
 /// Both ends on this machine, or the servers' on another. Runs take turns: two at a time would measure each other.
 #[derive(Debug, Default)]
 pub struct Live {
     turn: Mutex<()>,
     peer: Option<Peer>,
+    via: Option<Via>,
 }
 
 /// Where both ends are. The kernel chooses the ports, for it knows which are free.
@@ -48,9 +53,14 @@ impl Live {
         Self::default()
     }
 
-    /// This machine and another, where `hol live serve` runs: `HOST` or `HOST:PORT`.
-    pub fn with_peer(place: &str) -> Result<Self, String> {
-        Ok(Self { peer: Some(Peer::new(place.parse()?)), ..Self::default() })
+    /// This machine and another, where `hol live serve` runs: `HOST` or `HOST:PORT`; and one between them, where `hol live route` does:
+    /// `HOST via ROUTER`.
+    pub fn with_peer(places: &str) -> Result<Self, String> {
+        let (peer, via) = match places.split_once(VIA) {
+            Some((peer, router)) => (peer, Some(Via::new(router.parse()?))),
+            None => (places, None),
+        };
+        Ok(Self { peer: Some(Peer::new(Duty::Serves, peer.parse()?)), via, ..Self::default() })
     }
 
     fn perform(
@@ -63,7 +73,7 @@ impl Live {
         check::possible(scenario, self.path())?;
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(peer) = &self.peer {
-            return two_hosts::run(peer, scenario, seed, interval, goes_on);
+            return two_hosts::run((peer, self.via.as_ref()), scenario, seed, interval, goes_on);
         }
         let mut assignments = assignments(scenario, seed, |_, _| loopback(scenario.network.ip));
         assignments.iter_mut().for_each(|flow| flow.gathers = true);
@@ -74,19 +84,25 @@ impl Live {
     }
 
     fn path(&self) -> Path {
-        if self.peer.is_some() { Path::Between } else { Path::Loopback }
+        match (&self.peer, &self.via) {
+            (None, _) => Path::Loopback,
+            (Some(_), None) => Path::Between,
+            (Some(_), Some(_)) => Path::Routed,
+        }
     }
 }
 
 impl World for Live {
     fn name(&self) -> String {
-        self.peer.as_ref().map_or("live".to_owned(), |peer| format!("live:{}", peer.place))
+        let peer = self.peer.as_ref().map_or(String::new(), |peer| format!(":{}", peer.place));
+        let via = self.via.as_ref().map_or(String::new(), |via| format!("{VIA}{}", via.place()));
+        format!("live{peer}{via}")
     }
 
     fn provenance(&self) -> Result<String, RunError> {
         match &self.peer {
             None => Ok(Host::this().to_string()),
-            Some(peer) => peer.known().map(|known| two_hosts::provenance(&known)),
+            Some(peer) => two_hosts::provenance(peer, self.via.as_ref()),
         }
     }
 
@@ -100,14 +116,21 @@ impl World for Live {
         match &self.peer {
             None => json!([transport.to_string(), host::settings(scenario)]),
             Some(peer) => {
-                json!([transport.to_string(), host::settings(scenario), peer.settings(scenario)])
+                json!([
+                    transport.to_string(),
+                    host::settings(scenario),
+                    peer.settings(&two_hosts::plain(scenario))
+                ])
             }
         }
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), RunError> {
         check::possible(scenario, self.path())?;
-        self.peer.as_ref().map_or(Ok(()), |peer| peer.check(scenario).map(drop))
+        let Some(peer) = &self.peer else { return Ok(()) };
+        peer.check(&two_hosts::plain(scenario))?;
+        // A router says now, before anything is run, that it is none between these two.
+        self.provenance().map(drop)
     }
 
     /// What passes by the clock, at 100 messages a second.
@@ -120,10 +143,15 @@ impl World for Live {
     }
 
     fn given_path(&self) -> Option<String> {
-        Some(match &self.peer {
-            None => "over this machine's loopback as it is".to_owned(),
-            Some(peer) => format!("over the path to {} as it is", peer.place),
-        })
+        match (&self.peer, &self.via) {
+            (None, _) => Some("over this machine's loopback as it is".to_owned()),
+            (Some(peer), None) => Some(format!("over the path to {} as it is", peer.place)),
+            (Some(_), Some(_)) => None,
+        }
+    }
+
+    fn path_maker(&self) -> Option<String> {
+        self.via.as_ref().map(|via| format!("over the router {}", via.place()))
     }
 
     /// Records are shown when all is over: to show them takes time, which is being measured.

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use hol_live::{Live, Secret, Server};
+use hol_live::{Live, Secret, Server, Service};
 use hol_network::NetworkSpec;
 use hol_scenario::World;
 use hol_scenario::conformance::{Case, Verdict, cases};
@@ -73,7 +73,8 @@ fn two_hosts_keep_every_case_that_one_keeps() {
         for _ in 0..SIDE_BY_SIDE {
             scope.spawn(|| {
                 let server =
-                    Server::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), secret(), None).unwrap();
+                    Server::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), secret(), Service::Ends(None))
+                        .unwrap();
                 let told: Mutex<Vec<String>> = Mutex::default();
                 let place = server.address().unwrap().to_string();
                 thread::scope(|serving| {

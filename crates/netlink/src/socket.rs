@@ -85,7 +85,12 @@ impl Socket {
 
     /// Has the kernel do what one message says.
     pub fn tell(&self, message: Message) -> io::Result<()> {
-        self.ask(&message.flagged(ACK).finish(0), |_| {}).map(drop)
+        self.get(message, |_| {})
+    }
+
+    /// Has the kernel say what one message asks for; `take` gets the body of its answer.
+    pub fn get(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
+        self.ask(&message.flagged(ACK).finish(0), take).map(drop)
     }
 
     /// Has the kernel list what one message asks for; `take` gets the body of each entry. A list that changed meanwhile is

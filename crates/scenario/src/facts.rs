@@ -32,6 +32,9 @@ pub struct Facts {
     /// The other host, where there are two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<PeerFacts>,
+    /// The host between both that made the path, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router: Option<RouterFacts>,
     /// What became of the user's programs, in the order of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<ProgramFacts>,
@@ -69,6 +72,21 @@ pub struct PeerFacts {
     pub round_trip: Duration,
     /// Times that would have been before their cause, as the clocks tell it, and were set equal to it.
     pub disordered: u64,
+}
+
+/// The host between client and server that made the path.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouterFacts {
+    /// Its address.
+    pub address: String,
+    /// Its kernel's version.
+    pub kernel: String,
+    /// What its clock counts.
+    pub clocksource: String,
+    /// Its interface towards the client.
+    pub client: String,
+    /// Its interface towards the server.
+    pub server: String,
 }
 
 /// What became of a program.

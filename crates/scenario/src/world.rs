@@ -44,6 +44,11 @@ pub trait World: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Who makes the path that `[network]` says, in words, where that is another host.
+    fn path_maker(&self) -> Option<String> {
+        None
+    }
+
     /// Runs a scenario. May be called from several threads.
     fn follow(
         &self,

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 
-use hol_netlink::{CREATE, Message, REPLACE};
+use hol_netlink::{CREATE, Message, REPLACE, parts};
 use hol_network::Ip;
 use nix::libc;
 
@@ -18,14 +18,6 @@ const RTM_DELADDR: u16 = 21;
 const RTM_NEWROUTE: u16 = 24;
 const RTM_NEWNEIGH: u16 = 28;
 const RTM_NEWRULE: u16 = 32;
-
-/// What routing is told of an address: its family, how many bits it has, and its octets.
-fn parts(address: IpAddr) -> (u8, u8, Vec<u8>) {
-    match address {
-        IpAddr::V4(address) => (libc::AF_INET as u8, 32, address.octets().to_vec()),
-        IpAddr::V6(address) => (libc::AF_INET6 as u8, 128, address.octets().to_vec()),
-    }
-}
 
 /// Where packets that have been along the one line of a LAN find their way.
 pub(super) const BEYOND: u8 = 100;

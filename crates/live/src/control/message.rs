@@ -1,7 +1,9 @@
-//! What two hosts have to say to each other.
+//! What hosts have to say to each other.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
+use hol_network::NetworkSpec;
 use hol_scenario::Scenario;
 use hol_sockets::{Half, News};
 use serde::{Deserialize, Serialize};
@@ -23,6 +25,12 @@ pub(crate) enum Request {
     News(usize, News),
     /// It is over: what have you noted?
     Over,
+    /// To a router: do you lie between these two?
+    Between { client: IpAddr, server: IpAddr },
+    /// To a router: have the path between them be like this.
+    Shape { network: Box<NetworkSpec>, seed: u64 },
+    /// To a router: have it be as it was; what has passed?
+    PutBack,
 }
 
 /// What the host that serves says.
@@ -48,6 +56,21 @@ pub(crate) enum Reply {
     Noted(Vec<(usize, Half)>),
     /// It could not do its part: why.
     Failed(String),
+    /// A router does; these are its interfaces towards the client and the server.
+    Way([String; 2]),
+    /// The path is so now.
+    Shaped,
+    /// It is as it was; this has passed to the server, and to the client.
+    Passed([Passed; 2]),
+}
+
+/// What came to the disciplines of a line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Passed {
+    /// Packets that went on.
+    pub(crate) carried: u64,
+    /// Packets that were lost, by chance or for want of room.
+    pub(crate) dropped: u64,
 }
 
 /// What a host says of itself.

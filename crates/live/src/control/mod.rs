@@ -6,7 +6,7 @@ mod message;
 
 pub(crate) use frame::{Inbox, Outbox};
 pub(crate) use handshake::{Keys, Role, greet};
-pub(crate) use message::{HostWords, Reply, Request};
+pub(crate) use message::{HostWords, Passed, Reply, Request};
 
 use std::io;
 

@@ -1,0 +1,144 @@
+//! The live world over a router, end to end: three nodes in User-Mode Linux, for this machine's kernel may have no netem, and its clock is
+//! shared with others. Without a kernel for it these tests say so and pass, unless `HOL_REQUIRE_UML` is set; so they do without `tc`, unless
+//! `HOL_REQUIRE_PROGRAMS` is.
+
+#[path = "../hol/mod.rs"]
+mod hol;
+#[path = "../hol/kernel.rs"]
+mod kernel;
+
+use std::fs;
+use std::path::PathBuf;
+
+use hol::{BIN, code, hol};
+use hol_base::Duration;
+use kernel::{has_programs, has_user_mode};
+use serde_json::Value;
+
+/// What the nodes leave behind.
+struct Left {
+    _dir: tempfile::TempDir,
+    out: PathBuf,
+}
+
+impl Left {
+    /// Runs these scripts on client and router, in this network.
+    fn behind(network: &str, client: &str, router: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let network = network.replace("\"HOL\"", &format!("{BIN:?}"));
+        let measured = include_str!("measured.toml");
+        for (name, text) in [
+            ("router.sh", router),
+            ("client.sh", client),
+            ("measured.toml", measured),
+            ("network.toml", &network),
+        ] {
+            fs::write(dir.path().join(name), text).unwrap();
+        }
+        let run = hol(dir.path(), &["run", "network.toml", "--out", "out"]);
+        let out = dir.path().join("out");
+        let journal = fs::read_to_string(out.join("runs.jsonl")).unwrap_or_default();
+        assert_eq!(code(&run), 0, "{}\n{journal}", String::from_utf8_lossy(&run.stderr));
+        let mut runs = fs::read_dir(out.join("out")).unwrap_or_else(|problem| panic!("{problem}: {journal}"));
+        Self { out: runs.next().unwrap().unwrap().path(), _dir: dir }
+    }
+
+    fn text(&self, file: &str) -> String {
+        fs::read_to_string(self.out.join(file)).unwrap_or_else(|problem| panic!("{file}: {problem}"))
+    }
+
+    fn lines(&self, file: &str) -> Vec<Value> {
+        self.text(file).lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+    }
+}
+
+/// Whether there is what these tests need.
+fn is_possible(test: &str) -> bool {
+    has_user_mode(test) && has_programs(&["ip", "tc", "sh", "grep", "setpriv"], test)
+}
+
+const NETWORK: &str = include_str!("network.toml");
+
+#[test]
+fn a_router_makes_the_path_and_puts_back_what_was_there_whatever_happens_to_it() {
+    if !is_possible("a_router_makes_the_path_and_puts_back_what_was_there_whatever_happens_to_it") {
+        return;
+    }
+    let left = Left::behind(NETWORK, include_str!("client.sh"), include_str!("router.sh"));
+    the_path_is_what_was_asked_for(&left);
+    the_queues_are_what_they_were(&left);
+    what_goes_wrong_is_told(&left);
+}
+
+/// Both ways take 20 ms each beside the 4 ms of the links; of 4000 packets 3 % are lost, which is 120 ± 11.
+fn the_path_is_what_was_asked_for(left: &Left) {
+    let runs = left.lines("client/measured/runs.jsonl");
+    assert_eq!(runs.len(), 3, "{}", left.text("client/said"));
+    for run in &runs {
+        let facts = &run["facts"];
+        let ways = ["client", "server"].map(|side| facts["router"][side].as_str().unwrap());
+        assert_eq!(ways, ["link1", "link2"], "{facts}");
+        for line in facts["lines"].as_array().unwrap() {
+            let [sent, dropped] = ["sent", "dropped"].map(|key| line[key].as_f64().unwrap());
+            assert!((0.015..0.05).contains(&(dropped / sent)), "{line}");
+        }
+        // The clocks are compared before packets are delayed, and after.
+        let uncertainty: Duration = facts["peer"]["uncertainty"].as_str().unwrap().parse().unwrap();
+        assert!(uncertainty < Duration::from_millis(3), "{facts}");
+        assert!(facts["provenance"].as_str().unwrap().contains("; over router: Linux "), "{facts}");
+    }
+    let points = left.text("client/measured/points.csv");
+    let rows: Vec<Vec<&str>> = points.lines().map(|line| line.split(',').collect()).collect();
+    let number = |row: usize, name: &str| -> f64 {
+        let column = rows[0].iter().position(|column| *column == name).unwrap();
+        rows[1 + row][column].parse().unwrap()
+    };
+    assert!((44.0..45.0).contains(&number(0, "p50_ms")), "{points}");
+    assert!((85.0..155.0).contains(&(2000.0 - number(0, "completed"))), "{points}");
+    assert_eq!([1, 2].map(|row| number(row, "completed")), [2000.0; 2], "{points}");
+    let compared = left.text("client/compared");
+    let said = "in live:server via router, over the router router, 5ms each way, loss 0%";
+    assert!(compared.contains(said), "{compared}");
+}
+
+fn the_queues_are_what_they_were(left: &Left) {
+    let queues = |name: &str| left.text(&format!("router/{name}"));
+    let before = queues("before");
+    assert!(!before.contains("netem"), "{before}");
+    assert_eq!(queues("put-back"), before);
+    let under_way = queues("under-way");
+    assert!(under_way.contains("netem 7640: dev link1 root"), "{under_way}");
+    assert!(under_way.contains("netem 7640: dev link2 root"), "{under_way}");
+    assert_eq!(queues("put-back-after-kill"), before);
+    let chosen = queues("left-over-removed");
+    assert!(!chosen.contains("netem") && chosen.contains("pfifo 1: dev link2"), "{chosen}");
+    assert_eq!(queues("chosen-left-alone"), chosen);
+}
+
+fn what_goes_wrong_is_told(left: &Left) {
+    for (file, words) in [
+        ("client/died", &["router router: the other host closed the control channel"][..]),
+        ("client/refused", &["on the router router", "link2", "pfifo 1:", "tc qdisc del dev link2 root"]),
+        ("router/unprivileged", &["CAP_NET_ADMIN", "as root"]),
+        ("router/second", &["another `hol live route` runs on this host"]),
+    ] {
+        let said = left.text(file);
+        assert!(words.iter().all(|word| said.contains(word)), "{file}: {said}");
+    }
+    assert!(!left.text("router/unprivileged").contains("listening"));
+}
+
+#[test]
+fn a_path_that_goes_another_way_is_no_measurement() {
+    if !is_possible("a_path_that_goes_another_way_is_no_measurement") {
+        return;
+    }
+    let last = "{ from = \"router\", to = \"server\" }";
+    let network = NETWORK.replace(last, &format!("{last}, {{ from = \"client\", to = \"server\" }}"));
+    let left = Left::behind(&network, include_str!("client_aside.sh"), include_str!("router_aside.sh"));
+    let said = left.text("client/said");
+    assert!(
+        said.contains("router router: a round trip to the peer took") && said.contains("another way"),
+        "{said}"
+    );
+}

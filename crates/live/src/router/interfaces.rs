@@ -1,0 +1,135 @@
+//! Where the packets to a host leave this one: what its routing says. rtnetlink(7)
+
+use std::io;
+use std::net::IpAddr;
+
+use hol_netlink::{Message, Socket, attributes, parts};
+use hol_sockets::setting;
+
+use super::shape;
+
+/// An interface of this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Interface {
+    pub(super) index: u32,
+    pub(super) name: String,
+}
+
+/// Those towards two hosts between which this one lies. They may have emulators.
+pub(super) fn between(client: IpAddr, server: IpAddr) -> Result<[Interface; 2], String> {
+    let socket = Socket::routing().map_err(|problem| format!("cannot ask its routing: {problem}"))?;
+    let both = [towards(&socket, client)?, towards(&socket, server)?];
+    apart(&both, client, server)?;
+    forwards(client)?;
+    both.iter().try_for_each(shape::is_free)?;
+    Ok(both)
+}
+
+fn apart(both: &[Interface; 2], client: IpAddr, server: IpAddr) -> Result<(), String> {
+    let [one, other] = both;
+    if one.index != other.index {
+        return Ok(());
+    }
+    Err(format!(
+        "it reaches both {client} and {server} by {}, so a packet between them would pass the same queue both ways, or not come \
+         here at all; take a host that has one on each side",
+        one.name
+    ))
+}
+
+/// Whether packets of others go on from here.
+fn forwards(address: IpAddr) -> Result<(), String> {
+    let name = match address {
+        IpAddr::V4(_) => "net/ipv4/ip_forward",
+        IpAddr::V6(_) => "net/ipv6/conf/all/forwarding",
+    };
+    let is_on = setting(name).is_none_or(|value| value != "0");
+    let dotted = crate::host::dotted(name);
+    if is_on {
+        Ok(())
+    } else {
+        Err(format!("it forwards nothing, so nothing passes it: `sysctl -w {dotted}=1` there"))
+    }
+}
+
+/// The interface by which packets to `address` leave.
+fn towards(socket: &Socket, address: IpAddr) -> Result<Interface, String> {
+    const RTM_GETROUTE: u16 = 26;
+    const RTA_DST: u16 = 1;
+    let (family, bits, octets) = parts(address);
+    // linux/rtnetlink.h, `struct rtmsg`.
+    let question = Message::new(RTM_GETROUTE, 0, &[family, bits, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let mut route = None;
+    socket
+        .get(question.with(RTA_DST, &octets), |answer| route = read(answer))
+        .map_err(|problem| format!("it has no route to {address}: {problem}"))?;
+    match route {
+        Some(Route { is_onward: true, interface }) => {
+            let name = name(socket, interface).map_err(|problem| problem.to_string())?;
+            Ok(Interface { index: interface, name })
+        }
+        _ => Err(format!(
+            "{address} is no other host for it; take a router that lies between the two, and is none of them"
+        )),
+    }
+}
+
+struct Route {
+    /// It leads to another host.
+    is_onward: bool,
+    interface: u32,
+}
+
+fn read(answer: &[u8]) -> Option<Route> {
+    const STRUCTURE: usize = 12;
+    const TYPE: usize = 7;
+    const UNICAST: u8 = 1;
+    const RTA_OIF: u16 = 4;
+    let (structure, rest) = answer.split_at_checked(STRUCTURE)?;
+    let (_, interface) = attributes(rest).find(|(kind, _)| *kind == RTA_OIF)?;
+    let interface = u32::from_ne_bytes(*interface.first_chunk()?);
+    Some(Route { is_onward: structure[TYPE] == UNICAST, interface })
+}
+
+fn name(socket: &Socket, index: u32) -> io::Result<String> {
+    const RTM_GETLINK: u16 = 18;
+    const IFLA_IFNAME: u16 = 3;
+    // linux/rtnetlink.h, `struct ifinfomsg`.
+    let question = Message::new(RTM_GETLINK, 0, &[0, index, 0, 0].map(u32::to_ne_bytes).concat());
+    let mut name = String::new();
+    socket.get(question, |answer| {
+        let found = attributes(answer.get(16..).unwrap_or_default()).find(|(kind, _)| *kind == IFLA_IFNAME);
+        name = found.map_or(String::new(), |(_, octets)| {
+            String::from_utf8_lossy(octets).trim_end_matches('\0').to_owned()
+        });
+    })?;
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[test]
+    fn a_host_of_ones_own_is_no_other() {
+        let socket = Socket::routing().unwrap();
+        let problem = towards(&socket, Ipv4Addr::LOCALHOST.into()).unwrap_err();
+        assert!(problem.contains("127.0.0.1 is no other host"), "{problem}");
+        // The first interface of a network namespace.
+        assert_eq!(name(&socket, 1).unwrap(), "lo");
+    }
+
+    #[test]
+    fn one_interface_towards_both_is_refused_with_the_reason() {
+        let eth0 = || Interface { index: 2, name: "eth0".to_owned() };
+        let [client, server] = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
+        let problem = apart(&[eth0(), eth0()], client, server).unwrap_err();
+        assert!(
+            problem.contains("192.0.2.1 and 192.0.2.2 by eth0") && problem.contains("each side"),
+            "{problem}"
+        );
+        apart(&[eth0(), Interface { index: 3, name: "eth1".to_owned() }], client, server).unwrap();
+    }
+}

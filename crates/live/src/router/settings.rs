@@ -1,0 +1,93 @@
+//! What of a `[network]` a router can do: one path whose lines are emulators alone.
+
+use hol_network::{NetworkSpec, Settings, Topology};
+use hol_traffic::{Filter, Line, Stage, Unsupported};
+
+/// Keys that say more than what one path is from the beginning to the end.
+const BEYOND: [&str; 8] = ["events", "trace", "handover", "paths", "nodes", "links", "lans", "ip"];
+
+/// The line from the client to the server and the one back; refuses the others by their keys.
+pub(crate) fn lines(spec: &NetworkSpec) -> Result<[Line; 2], Unsupported> {
+    let value = |spec| serde_json::to_value(spec).expect("a network is plain data");
+    let (asked, usual) = (value(spec), value(&NetworkSpec::default()));
+    if let Some(key) = BEYOND.into_iter().find(|key| asked.get(key) != usual.get(key)) {
+        return refuse(key, "a router has one path, of one kind from the beginning to the end");
+    }
+    let network = Topology::new(spec)
+        .map_err(|problem| Unsupported { what: "network".to_owned(), why: problem.to_string() })?;
+    let lines: [Line; 2] = Line::all(&network)?.try_into().expect("a path has two lines");
+    lines.iter().try_for_each(possible)?;
+    Ok(lines)
+}
+
+fn possible(line: &Line) -> Result<(), Unsupported> {
+    let Settings { mtu, duplicate, .. } = &line.settings;
+    if *mtu != Settings::default().mtu {
+        return refuse("mtu", "the path's interfaces have their own (`ip link set dev … mtu …` changes it)");
+    }
+    if !duplicate.is_zero() {
+        return refuse("duplicate", "copies are made behind all else, where a router has nothing");
+    }
+    line.stages(&line.settings).iter().try_for_each(|stage| match stage {
+        Stage::Emulator(_) => Ok(()),
+        Stage::Filter(Filter::Admit(_) | Filter::Release) => {
+            refuse("queue", "the router's queue counts packets: give it so, as in queue = \"100p\"")
+        }
+        Stage::Filter(Filter::Drop(_)) => refuse("loss = { drop = … }", "the router loses by chance alone"),
+        Stage::Filter(Filter::Police(_)) => refuse("police", "the router has no police"),
+        Stage::Pace(_) | Stage::Waiting(_) | Stage::Crossing => {
+            refuse("discipline", "the router's queue drops who finds it full and nobody else")
+        }
+    })
+}
+
+fn refuse<T>(key: &str, why: &str) -> Result<T, Unsupported> {
+    let why = format!("{why}; remove the key, or take --world model or kernel");
+    Err(Unsupported { what: format!("network.{key}"), why })
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_base::Duration;
+
+    use super::*;
+
+    fn of(text: &str) -> Result<[Line; 2], Unsupported> {
+        lines(&toml::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn what_one_path_is_can_be_had_each_way() {
+        let [up, down] = of("delay = '20ms'\njitter = '2ms'\njitter_distribution = 'normal'\nloss = '3%'\nqueue = '50p'\nrate = '5Mbit'
+             overhead = '38B'\nreorder = '1%'\nreorder_by = '3ms'\ncorrupt = '1%'\ndown = { delay = '5ms' }")
+        .unwrap();
+        assert_eq!((up.name.as_str(), down.name.as_str()), ("link/1/up", "link/1/down"));
+        assert_eq!(up.settings.delay, Duration::from_millis(20));
+        assert_eq!(down.settings.delay, Duration::from_millis(5));
+        of("loss = { good_to_bad = '1%', bad_to_good = '30%' }").unwrap();
+        of("").unwrap();
+    }
+
+    #[test]
+    fn what_a_router_cannot_do_is_refused_by_its_key_with_the_cure() {
+        for (text, key) in [
+            ("events = [{ at = '1s', down = true }]", "network.events"),
+            ("trace = 'a.csv'", "network.trace"),
+            ("paths = [{}, {}]", "network.paths"),
+            ("nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'server' }]", "network.nodes"),
+            ("ip = 'v6'", "network.ip"),
+            ("mtu = '1400B'", "network.mtu"),
+            ("duplicate = '1%'", "network.duplicate"),
+            ("queue = '64KiB'", "network.queue"),
+            ("down = { queue = '64KiB' }", "network.queue"),
+            ("loss = { drop = [3] }", "network.loss = { drop"),
+            ("police = { rate = '1Mbit', burst = '10kB' }", "network.police"),
+            ("discipline = 'codel'", "network.discipline"),
+            ("jitter = '1ms'\njitter_correlation = '50%'", "network.jitter_correlation"),
+            ("channel = 'air'", "network.channel"),
+        ] {
+            let problem = of(text).unwrap_err().to_string();
+            assert!(problem.contains(&format!("`{key}")) && problem.contains("model"), "{text}: {problem}");
+        }
+    }
+}

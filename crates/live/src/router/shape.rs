@@ -1,0 +1,160 @@
+//! What stands before the interfaces of a router while a run is under way: emulators that carry our mark. tc-netem(8)
+
+use std::io;
+
+use hol_base::Seed;
+use hol_netlink::{Message, Socket};
+use hol_traffic::discipline::{self, ROOT};
+use hol_traffic::{Discipline, Line, Stage, emulator};
+
+use super::interfaces::Interface;
+use crate::control::Passed;
+
+/// Handles of ours: this and the fifteen that follow. A user's `tc` gives others, unless told so.
+const MARK: u32 = 0x7640;
+
+/// The handle of the emulator at `place` of a line.
+const fn handle(place: usize) -> u32 {
+    (MARK + place as u32) << 16
+}
+
+fn is_ours(discipline: &Discipline) -> bool {
+    (MARK..MARK + 16).contains(&(discipline.handle >> 16)) && discipline.kind == emulator::KIND
+}
+
+/// Whether emulators can be set up here; else why not, and the cure.
+pub(super) fn is_possible() -> Result<(), String> {
+    /// The interface to oneself, which every network namespace has first.
+    const LOOPBACK: u32 = 1;
+    // One without settings is refused by netem itself, once the kernel has found it and knows who asks: nothing has changed then.
+    let tried =
+        Socket::routing().and_then(|socket| socket.tell(discipline::add(LOOPBACK, 0, ROOT, emulator::KIND)));
+    match tried.map_err(|problem| (problem.raw_os_error().map(rustix::io::Errno::from_raw_os_error), problem))
+    {
+        Ok(()) | Err((Some(rustix::io::Errno::INVAL | rustix::io::Errno::EXIST), _)) => Ok(()),
+        Err((Some(rustix::io::Errno::PERM), _)) => {
+            Err("a router changes queues of its interfaces, which needs \
+            CAP_NET_ADMIN: run it as root, or `sudo setcap cap_net_admin+ep` this program"
+                .to_owned())
+        }
+        Err((Some(rustix::io::Errno::NOENT | rustix::io::Errno::OPNOTSUPP), _)) => {
+            Err("this kernel has no netem: \
+            `modprobe sch_netem`, which distributions have in a package of its own \
+            (linux-modules-extra-…, kernel-modules-extra)"
+                .to_owned())
+        }
+        Err((_, problem)) => Err(format!("whether it has netem the kernel does not say: {problem}")),
+    }
+}
+
+/// Refuses an interface whose first discipline somebody has chosen.
+pub(super) fn is_free(interface: &Interface) -> Result<(), String> {
+    let all = all().map_err(|problem| format!("cannot ask for its queues: {problem}"))?;
+    let taken = all.iter().find(|one| one.interface == interface.index && is_users(one));
+    taken.map_or(Ok(()), |one| {
+        let (Interface { name, .. }, Discipline { kind, handle, .. }) = (interface, one);
+        Err(format!(
+            "its interface {name} has a queueing discipline that somebody chose, {kind} {:x}:, which is left as it is; \
+             `tc qdisc del dev {name} root` there if it may go",
+            handle >> 16
+        ))
+    })
+}
+
+/// Those that the kernel gives have no handle.
+fn is_users(discipline: &Discipline) -> bool {
+    discipline.is_root() && discipline.handle != 0 && !is_ours(discipline)
+}
+
+/// Has what leaves by an interface pass a line.
+pub(super) fn put(interface: &Interface, line: &Line, seed: Seed) -> Result<(), String> {
+    let told = Socket::routing().and_then(|socket| {
+        messages(interface.index, line, seed).try_for_each(|message| socket.tell(message))
+    });
+    told.map_err(|problem| format!("cannot set up the emulators (netem) of {}: {problem}", interface.name))
+}
+
+/// Each emulator in the one before it.
+fn messages(interface: u32, line: &Line, seed: Seed) -> impl Iterator<Item = Message> {
+    let stages = line.stages(&line.settings).into_iter();
+    let emulators =
+        stages.filter_map(|stage| if let Stage::Emulator(one) = stage { Some(one) } else { None });
+    emulators.enumerate().map(move |(place, emulator)| {
+        let parent = place.checked_sub(1).map_or(ROOT, |above| handle(above) | 1);
+        let message = discipline::add(interface, handle(place), parent, emulator::KIND);
+        emulator::tell(message, &emulator, line.seed(seed, place, 0))
+    })
+}
+
+/// What has passed each of two interfaces since it was set up. An emulator counts what those in it lose.
+pub(super) fn passed(interfaces: [&Interface; 2]) -> io::Result<[Passed; 2]> {
+    let all = all()?;
+    let of = |interface: &Interface| {
+        let first = all.iter().find(|one| one.interface == interface.index && one.is_root() && is_ours(one));
+        first.map_or(Passed::default(), |one| Passed { carried: one.passed, dropped: one.drops })
+    };
+    Ok(interfaces.map(of))
+}
+
+/// Gives all interfaces that have emulators of ours the disciplines that the kernel gives.
+pub(super) fn put_back() -> io::Result<()> {
+    let socket = Socket::routing()?;
+    let all = all()?;
+    let ours = all.iter().filter(|one| one.is_root() && is_ours(one));
+    let removed = ours.map(|one| socket.tell(discipline::remove(one.interface, one.handle)));
+    // One that cannot be removed keeps no other.
+    removed.collect::<Vec<_>>().into_iter().collect()
+}
+
+fn all() -> io::Result<Vec<Discipline>> {
+    let mut all = Vec::new();
+    Socket::routing()?.list(discipline::list(), |entry| all.extend(Discipline::read(entry)))?;
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn discipline(handle: u32, kind: &str) -> Discipline {
+        Discipline { interface: 2, handle, parent: ROOT, kind: kind.to_owned(), ..Discipline::default() }
+    }
+
+    #[test]
+    fn what_the_kernel_gives_may_go_what_somebody_chose_may_not_and_ours_is_known_again() {
+        for (handle, kind, users) in [
+            (0, "fq_codel", false),
+            (0, "mq", false),
+            (0x0001_0000, "htb", true),
+            (0x8001_0000, "netem", true),
+            (0x7640_0000, "fq_codel", true),
+            (handle(0), "netem", false),
+            (handle(3), "netem", false),
+        ] {
+            assert_eq!(is_users(&discipline(handle, kind)), users, "{kind} {handle:x}");
+        }
+        assert!(is_ours(&discipline(handle(0), "netem")) && !is_ours(&discipline(0x8001_0000, "netem")));
+    }
+
+    #[test]
+    fn each_emulator_stands_in_the_one_before_it() {
+        let network =
+            toml::from_str("delay = '20ms'\nloss = '3%'\nreorder = '1%'\nreorder_by = '5ms'").unwrap();
+        let [up, down] = super::super::lines(&network).unwrap();
+        let seats: Vec<_> = messages(7, &up, Seed(1))
+            .map(|message| {
+                let octets = message.finish(0);
+                let entry = hol_netlink::messages(&octets).next().unwrap();
+                let Discipline { interface, handle, parent, kind, .. } =
+                    Discipline::read(entry.body).unwrap();
+                assert_eq!((interface, kind.as_str()), (7, "netem"));
+                (handle, parent)
+            })
+            .collect();
+        let inside = |place| (handle(place), handle(place - 1) | 1);
+        assert_eq!(seats, [(handle(0), ROOT), inside(1), inside(2), inside(3)]);
+        let octets = |line, seed| messages(7, line, Seed(seed)).map(|m| m.finish(0)).collect::<Vec<_>>();
+        assert_eq!(octets(&up, 1), octets(&up, 1));
+        assert!(octets(&up, 1) != octets(&up, 2) && octets(&up, 1) != octets(&down, 1));
+    }
+}

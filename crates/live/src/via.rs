@@ -1,0 +1,208 @@
+//! The router between the two hosts, as the one with the experiment has it.
+
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+
+use hol_base::{Duration, Seed};
+use hol_network::{NetworkSpec, Settings};
+use hol_scenario::{LineFacts, RouterFacts, RunError};
+
+use crate::control::{HostWords, Passed};
+use crate::peer::{Duty, Peer, Place};
+use crate::router::lines;
+use crate::session::Session;
+
+/// The router.
+#[derive(Debug)]
+pub(crate) struct Via {
+    host: Peer,
+    /// Its interfaces towards the client and the server, once it has been asked.
+    interfaces: Mutex<Option<[String; 2]>>,
+}
+
+impl Via {
+    pub(crate) fn new(place: Place) -> Self {
+        Self { host: Peer::new(Duty::Routes, place), interfaces: Mutex::default() }
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.host.place
+    }
+
+    /// Who it is, for results of two routers are not to be mixed: `Linux 6.12.1, eth0 – eth1`.
+    pub(crate) fn known(&self, ends: [IpAddr; 2]) -> Result<String, RunError> {
+        if self.interfaces().is_none() {
+            self.with(ends, |_| Ok(()))?;
+        }
+        let HostWords { kernel, clocksource } = self.host.known()?.host;
+        let [near, far] = self.interfaces().expect("it was asked");
+        Ok(format!("Linux {kernel}, clock {clocksource}, {near} – {far}"))
+    }
+
+    fn interfaces(&self) -> Option<[String; 2]> {
+        self.interfaces.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Results over two of its ways are not to be mixed.
+    fn is_the_same(&self, now: &[String; 2]) -> Result<(), RunError> {
+        let mut interfaces = self.interfaces.lock().unwrap_or_else(PoisonError::into_inner);
+        if interfaces.get_or_insert_with(|| now.clone()) == now {
+            return Ok(());
+        }
+        let place = &self.host.place;
+        Err(RunError::Unusable(format!(
+            "router {place}: the interfaces between the two hosts are not what they were; run the same command again"
+        )))
+    }
+
+    /// Does something with the router, which lies between these two.
+    pub(crate) fn with<T>(
+        &self,
+        [client, server]: [IpAddr; 2],
+        work: impl FnOnce(&Way<'_>) -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
+        self.host.with(|session| {
+            let answer = session.between(client, server).map_err(|problem| self.host.lost(&problem))?;
+            let interfaces = answer.map_err(|why| self.host.refused(&why))?;
+            self.is_the_same(&interfaces)?;
+            work(&Way { host: &self.host, session, interfaces })
+        })
+    }
+}
+
+/// The way over the router during a run.
+#[derive(Debug)]
+pub(crate) struct Way<'s> {
+    host: &'s Peer,
+    session: &'s Session,
+    interfaces: [String; 2],
+}
+
+impl Way<'_> {
+    /// Has the path be what the experiment says.
+    pub(crate) fn shape(&self, network: &NetworkSpec, seed: Seed) -> Result<(), RunError> {
+        let answer = self.session.shape(network, seed).map_err(|problem| self.host.lost(&problem))?;
+        answer.map_err(|why| self.host.refused(&why))
+    }
+
+    /// Has it be what it was; what passed meanwhile.
+    pub(crate) fn put_back(&self) -> Result<[Passed; 2], RunError> {
+        let answer = self.session.put_back().map_err(|problem| self.host.lost(&problem))?;
+        answer.map_err(|why| self.broken(&why))
+    }
+
+    /// Whether it is still there.
+    pub(crate) fn is_well(&self) -> Result<(), RunError> {
+        self.session.is_well().map_err(|problem| self.broken(&problem))
+    }
+
+    pub(crate) fn facts(&self) -> RouterFacts {
+        let HostWords { kernel, clocksource } = self.session.host.clone();
+        let [client, server] = self.interfaces.clone();
+        RouterFacts { address: self.session.address.to_string(), kernel, clocksource, client, server }
+    }
+
+    /// Whether packets between the hosts pass it, as what a round trip took `before` the path was made and takes `now` tells; in ns.
+    pub(crate) fn is_passed_by(
+        &self,
+        network: &NetworkSpec,
+        [before, now]: [u64; 2],
+    ) -> Result<(), RunError> {
+        grown([before, now], least_round_trip(network)).map_err(|problem| self.broken(&problem))
+    }
+
+    /// Whether the flows passed it, as what its interfaces and the sockets counted tells.
+    pub(crate) fn has_seen(&self, passed: [Passed; 2], sent: u64) -> Result<(), RunError> {
+        seen(passed, sent).map_err(|problem| self.broken(&problem))
+    }
+
+    fn broken(&self, problem: &str) -> RunError {
+        self.host.broken(problem)
+    }
+}
+
+/// A round trip takes as much longer as the path was to take, or packets of a direction went another way. It may be less by what the path
+/// itself took longer before.
+fn grown([before, now]: [u64; 2], least: u64) -> Result<(), String> {
+    if now >= before + least / 4 * 3 {
+        return Ok(());
+    }
+    let [before, now, least] = [before, now, least].map(Duration::from_nanos);
+    Err(format!(
+        "a round trip to the peer took {before} before it delayed packets, and {now} since it was to add {least}: packets of one \
+         direction or both go another way; set routes on both hosts so that they pass the router"
+    ))
+}
+
+/// As many packets came as the sockets sent, but for those that were joined on the way, or that sockets do not tell of.
+fn seen(passed: [Passed; 2], sent: u64) -> Result<(), String> {
+    let seen: u64 = passed.iter().map(|Passed { carried, dropped }| carried + dropped).sum();
+    if seen > 0 && seen >= sent / 2 {
+        return Ok(());
+    }
+    Err(format!(
+        "{seen} packets passed it of {sent} that the sockets sent: the flows go another way; set routes on both hosts so that they \
+         pass the router"
+    ))
+}
+
+/// What each line did, in the words of every world.
+pub(crate) fn told(network: &NetworkSpec, passed: [Passed; 2]) -> Vec<LineFacts> {
+    let all = lines(network).into_iter().flatten().zip(passed);
+    let told = all.map(|(line, Passed { carried, dropped })| LineFacts {
+        name: line.name,
+        sent: carried + dropped,
+        dropped,
+    });
+    told.collect()
+}
+
+/// A packet and its answer take so long at least, in ns. How much less than the delay a normal distribution makes of it nobody knows.
+fn least_round_trip(network: &NetworkSpec) -> u64 {
+    let least =
+        |Settings { delay, jitter, jitter_distribution, .. }: &Settings| match jitter_distribution.table() {
+            Some(_) if !jitter.is_zero() => Duration::ZERO,
+            _ => delay.saturating_sub(*jitter),
+        };
+    lines(network).into_iter().flatten().map(|line| least(&line.settings).as_nanos()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_trip_takes_what_both_lines_are_sure_to_take() {
+        let of = |text: &str| least_round_trip(&toml::from_str(text).unwrap()) / 1_000_000;
+        assert_eq!(of("delay = '20ms'"), 40);
+        assert_eq!(of("delay = '20ms'\njitter = '5ms'"), 30);
+        assert_eq!(of("delay = '20ms'\njitter = '5ms'\njitter_distribution = 'normal'"), 0);
+        assert_eq!(of("delay = '20ms'\nup = { delay = '0s' }"), 20);
+    }
+
+    #[test]
+    fn a_path_that_does_not_pass_the_router_is_noticed_by_its_round_trip_or_by_the_packets() {
+        let ms = |times: [u64; 2]| times.map(|time| time * 1_000_000);
+        grown(ms([4, 44]), 40_000_000).unwrap();
+        grown(ms([9, 42]), 40_000_000).unwrap();
+        grown(ms([4, 4]), 0).unwrap();
+        for now in [4, 24] {
+            let problem = grown(ms([4, now]), 40_000_000).unwrap_err();
+            assert!(problem.contains("another way") && problem.contains("40ms"), "{problem}");
+        }
+        let passed = |carried, dropped| [Passed { carried, dropped }, Passed::default()];
+        seen(passed(900, 100), 1000).unwrap();
+        seen(passed(500, 0), 1000).unwrap();
+        let problem = seen(passed(12, 0), 1000).unwrap_err();
+        assert!(problem.contains("12 packets passed it of 1000"), "{problem}");
+        seen(passed(0, 0), 0).unwrap_err();
+    }
+
+    #[test]
+    fn lines_are_told_as_in_every_world() {
+        let passed = [Passed { carried: 97, dropped: 3 }, Passed { carried: 9, dropped: 0 }];
+        let told = told(&NetworkSpec::default(), passed);
+        let of = |name: &str, sent, dropped| LineFacts { name: name.to_owned(), sent, dropped };
+        assert_eq!(told, [of("link/1/up", 100, 3), of("link/1/down", 9, 0)]);
+    }
+}

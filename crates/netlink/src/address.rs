@@ -1,0 +1,13 @@
+//! IP addresses as messages have them.
+
+use std::net::IpAddr;
+
+use nix::libc;
+
+/// What routing is told of an address: its family, how many bits it has, and its octets.
+pub fn parts(address: IpAddr) -> (u8, u8, Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => (libc::AF_INET as u8, 32, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6 as u8, 128, address.octets().to_vec()),
+    }
+}
