@@ -13,6 +13,7 @@ use hol_simco::{
 use hol_transport::FramingError;
 
 use super::mix::{Mix, Wish};
+use super::octets::Octets;
 use crate::sender::{Answered, Requests};
 use crate::{ConnectionId, Lanes};
 
@@ -29,6 +30,7 @@ pub(crate) struct Agent {
     idle: VecDeque<Idle>,
     /// Requests about rules that there are, by the number of their message; all others enable one.
     changes: BTreeMap<u32, Change>,
+    octets: Octets,
 }
 
 /// A rule that is in force.
@@ -57,21 +59,23 @@ impl Agent {
     /// `rng` draws what is asked for.
     pub(crate) fn new(lanes: Lanes, mix: Mix, rng: Rng) -> Self {
         let (sessions, control) = (lanes.connections, control(lanes));
-        Self { sessions, control, mix, rng, idle: VecDeque::new(), changes: BTreeMap::new() }
+        let (idle, changes, octets) = (VecDeque::new(), BTreeMap::new(), Octets::new());
+        Self { sessions, control, mix, rng, idle, changes, octets }
     }
 
     /// SE for one of the sessions; their TIDs come first, and one that is said again is another request. RFC 4540 sections
     /// 4.2 and 5.2.1.
-    pub(super) fn open(&self, session: u32, attempt: u32) -> (Tid, Bytes) {
+    pub(super) fn open(&mut self, session: u32, attempt: u32) -> (Tid, Bytes) {
         let tid = Tid(attempt * u32::from(self.sessions) + session);
-        (tid, Message::request(tid, Request::Se { version: Version::SIMCO_3_0, challenge: None }).to_bytes())
+        let request = Request::Se { version: Version::SIMCO_3_0, challenge: None };
+        (tid, self.octets.of(&Message::request(tid, request)))
     }
 
     /// The request of a message. As long as there is no rule to change, it enables one.
     pub(crate) fn request(&mut self, now: Time, number: u32) -> (Tid, Bytes) {
         let tid = Tid(number.wrapping_add(self.control));
         let request = if self.mix.only_enables() { Self::enable(number) } else { self.mixed(now, number) };
-        (tid, Message::request(tid, request).to_bytes())
+        (tid, self.octets.of(&Message::request(tid, request)))
     }
 
     fn mixed(&mut self, now: Time, number: u32) -> Request {

@@ -8,6 +8,7 @@ use hol_simco::{
 };
 
 use super::agent;
+use super::octets::Octets;
 use crate::receiver::Answers;
 use crate::{ConnectionId, Enforce, Lanes};
 
@@ -21,6 +22,7 @@ pub(crate) struct Firewall {
     sessions: Vec<SessionId>,
     /// Empty between requests.
     batch: Batch,
+    octets: Octets,
     filter: Option<Box<dyn Enforce>>,
 }
 
@@ -37,6 +39,7 @@ impl Firewall {
             control: agent::control(lanes),
             sessions: Vec::new(),
             batch: Batch::default(),
+            octets: Octets::new(),
             filter,
         }
     }
@@ -73,7 +76,7 @@ impl Answers for Firewall {
         self.middlebox.receive(now, session, request, &mut self.batch);
         self.put_in_force(now);
         let reply = self.batch.release().filter_map(reply_of).next();
-        reply.map(|reply| Some(reply.to_bytes())).ok_or("not a SIMCO request")
+        reply.map(|reply| Some(self.octets.of(&reply))).ok_or("not a SIMCO request")
     }
 
     fn end(&mut self, now: Time) {

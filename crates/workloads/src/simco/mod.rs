@@ -3,6 +3,7 @@
 mod agent;
 mod middlebox;
 mod mix;
+mod octets;
 
 use hol_base::Seed;
 use hol_measure::RecordKind;
