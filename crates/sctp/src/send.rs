@@ -54,10 +54,13 @@ impl Bundle {
 
     fn push(&mut self, chunk: Chunk) {
         self.length += chunk.length();
-        self.has_data |= matches!(chunk, Chunk::Data(_) | Chunk::IData(_));
-        self.has_sack |= matches!(chunk, Chunk::Sack(_));
-        self.has_cookie_echo |= matches!(chunk, Chunk::CookieEcho(_));
-        self.has_auth |= matches!(chunk, Chunk::Auth(_));
+        match chunk {
+            Chunk::Data(_) | Chunk::IData(_) => self.has_data = true,
+            Chunk::Sack(_) => self.has_sack = true,
+            Chunk::CookieEcho(_) => self.has_cookie_echo = true,
+            Chunk::Auth(_) => self.has_auth = true,
+            _ => {}
+        }
         self.chunks.push(chunk);
     }
 }

@@ -149,11 +149,21 @@ impl Chunk {
     pub const HEADER: usize = tlv::HEADER;
 
     /// Octets on the wire, padding to a multiple of four included.
+    #[inline]
     pub fn length(&self) -> usize {
+        match self {
+            Self::Data(data) => data.length(),
+            Self::Sack(sack) => sack.length(),
+            // Nearly all chunks are one of the two: the others stand elsewhere.
+            _ => Self::HEADER + self.value_length().next_multiple_of(4),
+        }
+    }
+
+    fn value_length(&self) -> usize {
         let causes = |causes: &[Cause]| causes.iter().map(Cause::length).sum::<usize>();
-        let value = match self {
-            Self::Data(data) => return data.length(),
-            Self::Sack(sack) => return sack.length(),
+        match self {
+            Self::Data(data) => data.length() - Self::HEADER,
+            Self::Sack(sack) => sack.length() - Self::HEADER,
             Self::Init(init) | Self::InitAck(init) => init.value_length(),
             Self::Heartbeat(info) | Self::HeartbeatAck(info) => tlv::HEADER + info.len(),
             Self::Abort { causes: list, .. } | Self::Error(list) => causes(list),
@@ -168,8 +178,7 @@ impl Chunk {
             Self::AsconfAck(ack) => ack.value_length(),
             Self::Reconfig(parameters) => parameters.iter().map(Reconfig::length).sum(),
             Self::Unknown { value, .. } => value.len(),
-        };
-        Self::HEADER + value.next_multiple_of(4)
+        }
     }
 
     /// The chunk type. RFC 9260 section 3.2.
