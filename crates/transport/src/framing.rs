@@ -72,6 +72,9 @@ impl Framer {
     )]
     pub fn next(&mut self) -> Result<Option<Framed>, FramingError> {
         if self.partial.is_empty() {
+            if self.rest.is_empty() {
+                return Ok(None);
+            }
             // The common case, one segment one message, costs no copy.
             if let Some(length) = (self.length_of)(&self.rest)?
                 && length <= self.rest.len()
