@@ -88,7 +88,8 @@ impl Endpoint {
         if nothing_to_send || self.paths.list.is_empty() {
             return;
         }
-        let mut bundle = self.begin_bundle(self.paths.active);
+        let mut bundle = Bundle::new(self.paths.active, self.headers);
+        self.echo_mark(&mut bundle);
         self.send_control(now, &mut bundle);
         let echoes = self.state == State::CookieEchoed && bundle.has_cookie_echo;
         if (self.state.sends_data() || echoes) && self.may_send_data() {
@@ -368,16 +369,16 @@ impl Endpoint {
     fn switch(&mut self, bundle: &mut Bundle, path: usize) {
         if bundle.path != path {
             self.transmit(bundle);
-            *bundle = self.begin_bundle(path);
+            *bundle = Bundle::new(path, self.headers);
+            self.echo_mark(bundle);
         }
     }
 
-    /// A packet to `path`, with the echo of a mark before anything else; of several one behind the other, the first has it, as
-    /// in Linux.
-    fn begin_bundle(&self, path: usize) -> Bundle {
-        let mut bundle = Bundle::new(path, self.headers);
-        self.marks.echo().into_iter().for_each(|echo| bundle.push(echo));
-        bundle
+    /// The echo of a mark stands before anything else; of several packets one behind the other, the first has it, as in Linux.
+    fn echo_mark(&self, bundle: &mut Bundle) {
+        if let Some(echo) = self.marks.echo() {
+            bundle.push(echo);
+        }
     }
 
     /// Sends what is in the bundle, if anything, in as few packets as hold it, and begins another to the same path.
