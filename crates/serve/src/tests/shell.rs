@@ -16,8 +16,10 @@ use crate::shell::Begin;
 use crate::submission::Submission;
 use crate::viewer::Viewer;
 
-/// Says each line again; `sleep` until it is interrupted.
+/// Says each line again; `sleep` until it is interrupted. What is ignored when a shell begins it cannot trap, and tests that run in the
+/// background ignore SIGINT (POSIX.1-2017, XCU 2.11), so it begins a second time.
 const ECHO: &str = r#"
+[ "$AGAIN" ] || AGAIN=1 exec env --default-signal=INT sh "$0" "$@"
 trap 'echo "{\"note\":\"interrupted\"}"' INT
 prompt() { echo '{"prompt":{"node":"client","now":0.5,"code":0,"nodes":["client","server"]}}'; }
 prompt
