@@ -128,16 +128,28 @@ impl Session {
         self.ping(LEAST_PINGS).map(Comparison::round_trip)
     }
 
+    /// What `take` finds in the reply; else why it is refused.
+    fn ask_for<T>(
+        &self,
+        request: &Request,
+        patience: Duration,
+        take: impl FnOnce(Reply) -> Result<T, Reply>,
+    ) -> Result<Result<T, String>, ControlError> {
+        match self.ask(request, patience)? {
+            Reply::Refused(why) | Reply::Failed(why) => Ok(Err(why)),
+            reply => take(reply).map(Ok).map_err(|other| ControlError::Nonsense(out_of_place(&other))),
+        }
+    }
+
     /// The settings that matter there, if it can do a scenario; else why not.
     pub(crate) fn check(
         &self,
         scenario: &Scenario,
     ) -> Result<Result<std::collections::BTreeMap<String, String>, String>, ControlError> {
-        match self.ask(&Request::Check(Box::new(scenario.clone())), PATIENCE)? {
-            Reply::Fit(settings) => Ok(Ok(settings)),
-            Reply::Refused(why) => Ok(Err(why)),
-            other => Err(ControlError::Nonsense(out_of_place(&other))),
-        }
+        self.ask_for(&Request::Check(Box::new(scenario.clone())), PATIENCE, |reply| match reply {
+            Reply::Fit(settings) => Ok(settings),
+            other => Err(other),
+        })
     }
 
     /// Has it listen for a run; by flow, the ports.
@@ -147,11 +159,10 @@ impl Session {
         seed: Seed,
     ) -> Result<Result<Vec<u16>, String>, ControlError> {
         let plan = Request::Plan { scenario: Box::new(scenario.clone()), seed: seed.0 };
-        match self.ask(&plan, PATIENCE)? {
-            Reply::Ready { ports } => Ok(Ok(ports)),
-            Reply::Refused(why) | Reply::Failed(why) => Ok(Err(why)),
-            other => Err(ControlError::Nonsense(out_of_place(&other))),
-        }
+        self.ask_for(&plan, PATIENCE, |reply| match reply {
+            Reply::Ready { ports } => Ok(ports),
+            other => Err(other),
+        })
     }
 
     /// Has its clients begin.
@@ -161,11 +172,10 @@ impl Session {
 
     /// Has it end all, and tell what it has noted.
     pub(crate) fn end(&self) -> Result<Result<Vec<(usize, Half)>, String>, ControlError> {
-        match self.ask(&Request::Over, NOTES)? {
-            Reply::Noted(halves) => Ok(Ok(halves)),
-            Reply::Failed(why) => Ok(Err(why)),
-            other => Err(ControlError::Nonsense(out_of_place(&other))),
-        }
+        self.ask_for(&Request::Over, NOTES, |reply| match reply {
+            Reply::Noted(halves) => Ok(halves),
+            other => Err(other),
+        })
     }
 
     /// The interfaces of a router that lies between these two; else why it does not.
@@ -174,11 +184,10 @@ impl Session {
         client: IpAddr,
         server: IpAddr,
     ) -> Result<Result<[String; 2], String>, ControlError> {
-        match self.ask(&Request::Between { client, server }, PATIENCE)? {
-            Reply::Way(interfaces) => Ok(Ok(interfaces)),
-            Reply::Refused(why) => Ok(Err(why)),
-            other => Err(ControlError::Nonsense(out_of_place(&other))),
-        }
+        self.ask_for(&Request::Between { client, server }, PATIENCE, |reply| match reply {
+            Reply::Way(interfaces) => Ok(interfaces),
+            other => Err(other),
+        })
     }
 
     /// Has a router make the path so.
@@ -188,20 +197,18 @@ impl Session {
         seed: Seed,
     ) -> Result<Result<(), String>, ControlError> {
         let shape = Request::Shape { network: Box::new(network.clone()), seed: seed.0 };
-        match self.ask(&shape, PATIENCE)? {
-            Reply::Shaped => Ok(Ok(())),
-            Reply::Refused(why) => Ok(Err(why)),
-            other => Err(ControlError::Nonsense(out_of_place(&other))),
-        }
+        self.ask_for(&shape, PATIENCE, |reply| match reply {
+            Reply::Shaped => Ok(()),
+            other => Err(other),
+        })
     }
 
     /// Has it put back what was there, and tell what has passed.
     pub(crate) fn put_back(&self) -> Result<Result<[Passed; 2], String>, ControlError> {
-        match self.ask(&Request::PutBack, PATIENCE)? {
-            Reply::Passed(passed) => Ok(Ok(passed)),
-            Reply::Refused(why) => Ok(Err(why)),
-            other => Err(ControlError::Nonsense(out_of_place(&other))),
-        }
+        self.ask_for(&Request::PutBack, PATIENCE, |reply| match reply {
+            Reply::Passed(passed) => Ok(passed),
+            other => Err(other),
+        })
     }
 
     /// Tells it of servers here.

@@ -99,8 +99,9 @@ impl Routing {
     fn put_back(&mut self) -> Result<Reply, String> {
         let [client, server] = self.interfaces.as_ref().ok_or("nobody said between whom")?;
         let passed = shape::passed([server, client]);
-        self.is_shaped = false;
-        shape::put_back().and(passed).map(Reply::Passed).map_err(|problem| problem.to_string())
+        let done = shape::put_back();
+        self.is_shaped = done.is_err();
+        done.and(passed).map(Reply::Passed).map_err(|problem| problem.to_string())
     }
 }
 
