@@ -7,6 +7,7 @@ use clap::Args;
 use hol_kernel::Image;
 use hol_lab::Host;
 use hol_lab::WorldName;
+use hol_live::Namespaces;
 
 use crate::failure::Failure;
 use crate::row::json;
@@ -65,7 +66,7 @@ impl Doctor {
     }
 }
 
-fn examine() -> [Finding; 10] {
+fn examine() -> [Finding; 11] {
     let host = Host::this();
     let memory = host.memory / (1 << 20);
     let enough = if memory == 0 || memory >= 512 {
@@ -95,6 +96,7 @@ fn examine() -> [Finding; 10] {
         optional("apt-get", "apt-get", "`hol kernel fetch` uses it; `hol kernel use PATH` takes any kernel"),
         Finding { name: "kernels", found: kernels().into(), needed: false },
         Finding { name: "live", found: live(), needed: false },
+        Finding { name: "live:namespaces", found: namespaces(), needed: false },
         Finding { name: "packet filter", found: filter, needed: false },
     ]
 }
@@ -109,6 +111,12 @@ impl From<Result<String, &str>> for Found {
 fn live() -> Found {
     let host = WorldName::of("live", "").open().and_then(|world| world.provenance());
     host.map_or_else(|problem| Found::Nothing(problem.to_string()), Found::Whole)
+}
+
+/// Whether there is a path on this machine that an experiment can have made.
+fn namespaces() -> Found {
+    let lacks = Namespaces::new().lacks().map(|what| format!("--world live:namespaces: {what}"));
+    lacks.map_or_else(|| Found::Whole("network namespaces and netem".to_owned()), Found::Nothing)
 }
 
 /// What runs the kernels, and in which mode.

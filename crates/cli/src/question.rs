@@ -58,7 +58,7 @@ pub struct Conditions {
     /// Where all randomness comes from [default: 1]
     #[arg(long, value_name = "S", value_parser = whole, allow_negative_numbers = true)]
     seed: Option<u64>,
-    /// Where it runs: model (our endpoints, simulated links), kernel (Linux in a virtual machine), kernel:6.1, kernel:uml, or live (this machine, over loopback; with --peer between two hosts, with --router over a third)
+    /// Where it runs: model (our endpoints, simulated links), kernel (Linux in a virtual machine), kernel:6.1, kernel:uml, or live (this machine, over loopback; live:namespaces: over a path within it; with --peer between two hosts, with --router over a third)
     /// [default: model; of programs kernel]
     #[arg(long)]
     world: Option<String>,

@@ -55,7 +55,7 @@ pub struct Asked {
     /// Override a key, as in network.loss=1%; a key that is swept gets this one value
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// Where it runs: model, kernel (Linux in a virtual machine), kernel:6.1, kernel:uml, or live (this machine, over loopback; with --peer between two hosts, with --router over a third)
+    /// Where it runs: model, kernel (Linux in a virtual machine), kernel:6.1, kernel:uml, or live (this machine, over loopback; live:namespaces: over a path within it; with --peer between two hosts, with --router over a third)
     #[arg(long)]
     world: Option<String>,
     #[command(flatten)]

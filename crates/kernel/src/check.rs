@@ -40,6 +40,13 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
             cure: "it is part of nftables; `hol kernel fetch` and `use` take it along now, so run it again",
         });
     }
+    on_any_kernel(scenario)?;
+    engine::of(image).check(scenario, image)?;
+    programs(scenario)
+}
+
+/// Refuses by name what no kernel can do.
+pub(crate) fn on_any_kernel(scenario: &Scenario) -> Result<(), KernelError> {
     let unsupported = |what: &str, why: String| KernelError::Unsupported { what: what.to_owned(), why };
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
     if scenario.network.client_moves() && scenario.transport.kind() == Kind::Udp {
@@ -61,7 +68,6 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
         check_quic(transport, workload, &network).map_err(|problem| unsupported(what, problem))
     };
     quic(&scenario.transport, &scenario.workload, "transport")?;
-    engine::of(image).check(scenario, image)?;
     let settings = |transport, what: &str| {
         hol_sockets::sysctls(transport).map_err(|problem| unsupported(what, problem.to_string()))
     };
@@ -88,7 +94,7 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
         }
         flows.push((&entry.workload, own));
     }
-    programs(scenario)
+    Ok(())
 }
 
 /// Refuses programs whose transport nothing can give them, and those that are not there.

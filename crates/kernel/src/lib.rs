@@ -5,7 +5,8 @@
 //! time; so a run needs no rights, takes less than the time it simulates, and repeats itself exactly. Where it does not,
 //! its [`Provenance`] says so. The program inside is this program again. Each run goes on from a
 //! snapshot of one boot. User-Mode Linux runs a kernel of its own ([`build()`]) for less, with a clock that stands still
-//! while anything computes, and boots for each run.
+//! while anything computes, and boots for each run. `here` is for the live world: the same network on this machine's own kernel, by
+//! the real clock.
 //!
 //! Host side: `image`, `modules`, `fetch`, `build` get a kernel (`replace` puts it in its place), `program`, `archive` and
 //! `initramfs` make what it begins with, `engine` is the contract of what runs it and both engines behind it, `world` runs. `netem`
@@ -24,6 +25,7 @@ mod engine;
 mod error;
 mod fetch;
 pub mod guest;
+pub mod here;
 mod image;
 mod initramfs;
 mod job;

@@ -78,8 +78,11 @@ impl Kernel {
         let root = Root::of(scenario)?;
         let task = Task { job: &job, root: root.as_ref(), limit };
         let Finished { mail, console, provenance, .. } = self.started()?.run(&task, goes_on)?;
-        let measured = measured(&mail, scenario).map_err(|problem| problem.with_console(console));
-        let (mut run, seen) = measured?;
+        let measured = measured(&mail, scenario).and_then(|(run, seen)| {
+            run.course.facts.as_deref().map_or(Ok(()), |facts| check::valid(scenario, facts))?;
+            Ok((run, seen))
+        });
+        let (mut run, seen) = measured.map_err(|problem| problem.with_console(console))?;
         if let Some(facts) = &mut run.course.facts {
             facts.provenance = provenance.to_string();
             facts.warn(provenance.warning());
@@ -148,7 +151,7 @@ impl World for Kernel {
 }
 
 /// What the guest says in `mail` that it measured.
-fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Seen), KernelError> {
+pub(crate) fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Seen), KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
     let Report { mut facts, flows, packets, secrets } = match serde_json::from_slice(&mail.text) {
         Ok(Answer::Done(report)) => *report,
@@ -162,7 +165,6 @@ fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Seen), KernelError
     let captured = captured.ok_or_else(|| guest("its packets make no sense".to_owned()))?;
     let samples = packed_samples::unpack(&mail.samples);
     let samples = samples.ok_or_else(|| guest("its time series make no sense".to_owned()))?;
-    check::valid(scenario, &facts)?;
     let mut flows = flows.into_iter().zip(records);
     let Some((measured, mut records)) = flows.next() else {
         return Err(guest("nothing was measured".to_owned()));

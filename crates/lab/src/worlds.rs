@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hol_kernel::Kernel;
-use hol_live::Live;
+use hol_live::{Live, NAMESPACES, Namespaces};
 use hol_model::Model;
 use hol_scenario::{RunError, World};
 use serde::{Deserialize, Serialize};
@@ -24,11 +24,13 @@ fn kernel(release: &str) -> Result<Arc<dyn World>, RunError> {
 fn live(variant: &str) -> Result<Arc<dyn World>, RunError> {
     match variant {
         "" => Ok(Arc::new(Live::new())),
+        NAMESPACES => Ok(Arc::new(Namespaces::new())),
         peer => Ok(Arc::new(Live::with_peer(peer).map_err(RunError::Refused)?)),
     }
 }
 
-/// Where runs take place: `"model"`, `"kernel"`, or `"kernel:6.1"` for a certain one, or `"kernel:uml"` in User-Mode Linux; `"live"` on this machine,
+/// Where runs take place: `"model"`, `"kernel"`, or `"kernel:6.1"` for a certain one, or `"kernel:uml"` in User-Mode Linux; `"live"` on this machine
+/// over loopback, `"live:namespaces"` over a path that it makes within itself,
 /// `"live:HOST"` between this machine and another, where `hol live serve` runs, `"live:HOST via ROUTER"` over a third, where `hol live route` does.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -51,13 +51,17 @@ fn network(spec: &NetworkSpec, path: Path) -> Result<(), RunError> {
     match keys.find(|(key, value)| usual.get(key) != Some(value) && !is_there(key)) {
         None => Ok(()),
         Some((key, _)) => {
-            let what = match path {
-                Path::Loopback => "this machine's loopback",
-                Path::Between | Path::Routed => "what lies between the two hosts",
+            let (what, who) = match path {
+                Path::Loopback => (
+                    "this machine's loopback",
+                    "have namespaces of it make the path (--world live:namespaces)",
+                ),
+                Path::Between | Path::Routed => {
+                    ("what lies between the two hosts", "have a router make it (--router HOST)")
+                }
             };
-            let router = if path == Path::Loopback { "" } else { "have a router make it (--router HOST), " };
             let why = format!(
-                "the path is {what} as it is; remove the key, {router}or take --world model or kernel"
+                "the path is {what} as it is; remove the key, {who}, or take --world model or kernel"
             );
             Err(refused(&format!("network.{key}"), why))
         }

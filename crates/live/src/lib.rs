@@ -12,6 +12,7 @@ mod clocks;
 mod control;
 mod ends;
 mod host;
+mod namespaces;
 mod peer;
 mod placement;
 mod ports;
@@ -24,6 +25,7 @@ mod via;
 mod world;
 
 pub use host::Host;
+pub use namespaces::{NAMESPACES, Namespaces};
 pub use peer::DEFAULT_PORT;
 pub use ports::Ports;
 pub use router::{Router, guard};

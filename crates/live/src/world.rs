@@ -27,6 +27,9 @@ use crate::via::Via;
 /// How often an observer is asked whether a run goes on.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
 
+/// What passes by the clock, at 100 messages a second.
+pub(crate) const COST: Cost = Cost { run: 20_000, message: 10_000 };
+
 /// What stands between a peer and a router in the name of a world.
 pub const VIA: &str = " via ";
 
@@ -133,9 +136,8 @@ impl World for Live {
         self.provenance().map(drop)
     }
 
-    /// What passes by the clock, at 100 messages a second.
     fn cost(&self) -> Cost {
-        Cost { run: 20_000, message: 10_000 }
+        COST
     }
 
     fn is_repeatable(&self) -> bool {

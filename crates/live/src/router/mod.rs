@@ -23,6 +23,7 @@ use interfaces::{Interface, between};
 
 pub use guardian::guard;
 pub(crate) use settings::lines;
+pub(crate) use shape::is_possible as has_emulators;
 
 /// This host may be a router: nobody else has its interfaces, and nothing of an earlier run stands there.
 #[derive(Debug)]

@@ -23,7 +23,7 @@ fn is_ours(discipline: &Discipline) -> bool {
 }
 
 /// Whether emulators can be set up here; else why not, and the cure.
-pub(super) fn is_possible() -> Result<(), String> {
+pub(crate) fn is_possible() -> Result<(), String> {
     /// The interface to oneself, which every network namespace has first.
     const LOOPBACK: u32 = 1;
     // One without settings is refused by netem itself, once the kernel has found it and knows who asks: nothing has changed then.

@@ -1,24 +1,20 @@
 //! A kernel as a process of the host.
 
 use std::fs::{self, File};
-use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use nix::sched::sched_setaffinity;
 use nix::sys::personality::{self, Persona};
 use nix::sys::prctl::set_no_new_privs;
-use nix::sys::signal::{Signal, kill};
 use nix::sys::statvfs::{FsFlags, Statvfs, statvfs};
 use nix::unistd::Pid;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{PidfdFlags, pidfd_open};
 
 use super::processor::Processor;
 use crate::engine::Task;
-use crate::engine::child;
+use crate::engine::child::Running;
 use crate::engine::patience::Patience;
 use crate::error::Console;
 use crate::{KernelError, guest};
@@ -44,11 +40,7 @@ const DATE: u64 = 1_577_836_800_000_000_000;
 /// A running kernel. Dropping it ends it, and all that it started.
 #[derive(Debug)]
 pub(super) struct Process {
-    child: Child,
-    /// Readable when it has ended.
-    ending: OwnedFd,
-    /// Whether all that it started has been ended, too.
-    is_over: bool,
+    running: Running,
     directory: PathBuf,
     patience: Patience,
     _processor: Processor,
@@ -87,18 +79,10 @@ impl Process {
         command.args(command_line(size)).current_dir(directory);
         command.stdin(Stdio::null()).stdout(file(CONSOLE)?).stderr(file(MESSAGES)?);
         command.env_clear().env("TMPDIR", memory(directory, size));
-        child::bind(&mut command);
         settle(&mut command, &processor);
-        let failed = |problem| KernelError::file("run", linux, problem);
-        let mut child = command.spawn().map_err(failed)?;
-        let ending = pidfd_open(rustix::process::Pid::from_child(&child), PidfdFlags::empty());
-        let ending = ending.map_err(|problem| {
-            let _ = child::end(&mut child);
-            failed(problem.into())
-        })?;
+        let running = Running::start(&mut command).map_err(|e| KernelError::file("run", linux, e))?;
         let patience = Patience::new(task.limit);
-        let directory = directory.to_owned();
-        Ok(Self { child, ending, is_over: false, directory, patience, _processor: processor })
+        Ok(Self { running, directory: directory.to_owned(), patience, _processor: processor })
     }
 
     /// Lets it run until it ends, as long as it `goes_on`.
@@ -107,23 +91,17 @@ impl Process {
             let asked = self.patience.ask("running", goes_on);
             asked.map_err(|problem| problem.with_console(self.console()))?;
         }
-        self.is_over = true;
-        child::end(&mut self.child)
-            .map_err(|e| KernelError::file("wait for what runs in", &self.directory, e))
+        self.running.end().map_err(|e| KernelError::file("wait for what runs in", &self.directory, e))
     }
 
     /// Whether it has, after so long at most.
     pub(super) fn has_ended(&self, wait: Duration) -> bool {
-        let wait = Timespec::try_from(wait).ok();
-        let mut events = [PollFd::new(&self.ending, PollFlags::IN)];
-        poll(&mut events, wait.as_ref()).is_ok_and(|ready| ready > 0)
+        self.running.has_ended(wait)
     }
 
     /// Has it stand still, or go on.
     pub(super) fn hold(&self, is_held: bool) {
-        let signal = if is_held { Signal::SIGSTOP } else { Signal::SIGCONT };
-        // If it has ended, its end tells.
-        let _ = kill(Pid::from_raw(self.child.id().cast_signed()), signal);
+        self.running.hold(is_held);
     }
 
     /// What the guest has written to its console.
@@ -135,14 +113,6 @@ impl Process {
     pub(super) fn messages(&self) -> String {
         let said = fs::read_to_string(self.directory.join(MESSAGES)).unwrap_or_default();
         said.lines().last().map(|line| format!(" ({line})")).unwrap_or_default()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        if !self.is_over {
-            let _ = child::end(&mut self.child);
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The ways through the wall, which each engine has of its own: how the guest learns its job, and how it hands over what
 //! came of it.
 
+mod own;
 mod qemu;
 mod uml;
 
@@ -9,7 +10,7 @@ pub(super) use qemu::await_root;
 
 use std::fmt::Debug;
 
-use super::{MARK, Trouble, UML};
+use super::{HERE, MARK, Trouble, UML};
 use crate::mailbox::Mail;
 
 /// What an engine has for a door.
@@ -41,7 +42,11 @@ pub(super) trait Door: Debug {
 
 /// The door of the engine that runs this guest, which says so in [`MARK`].
 pub(super) fn here() -> &'static dyn Door {
-    if std::env::var_os(MARK).is_some_and(|engine| engine == UML) { &uml::Uml } else { &qemu::Qemu }
+    match std::env::var(MARK).as_deref() {
+        Ok(HERE) => &own::Own,
+        Ok(UML) => &uml::Uml,
+        _ => &qemu::Qemu,
+    }
 }
 
 /// What is handed over: the result, or that it is too long.

@@ -1,0 +1,115 @@
+//! Both ends on this machine, in network namespaces, between which its kernel makes the path that an experiment says: by the real clock, as all
+//! of the live world, and with any network that the kernel world can build.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use hol_base::Seed;
+use hol_kernel::here;
+use hol_scenario::{Cost, Course, Observer, Run, RunError, Scenario, Witness, World};
+use hol_sockets::sysctls;
+use serde_json::{Value, json};
+
+use crate::cautions::busy;
+use crate::host::Host;
+use crate::router;
+use crate::world::COST;
+
+/// What stands behind the colon of the world's name.
+pub const NAMESPACES: &str = "namespaces";
+
+/// Runs take turns: two at a time would measure each other.
+#[derive(Debug, Default)]
+pub struct Namespaces {
+    turn: Mutex<()>,
+    /// What this machine lacks, once it has been asked.
+    lacks: OnceLock<Option<String>>,
+}
+
+impl Namespaces {
+    /// This machine.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What this machine lacks for it, with the cure.
+    pub fn lacks(&self) -> Option<&str> {
+        self.lacks.get_or_init(|| here::in_namespace(router::has_emulators).err()).as_deref()
+    }
+
+    fn can(&self, scenario: &Scenario) -> Result<(), RunError> {
+        here::possible(scenario)?;
+        match self.lacks() {
+            None => Ok(()),
+            Some(what) => Err(RunError::Unusable(format!("the world live:{NAMESPACES}: {what}"))),
+        }
+    }
+
+    fn measured(&self, mut run: Run) -> Run {
+        if let Some(facts) = &mut run.course.facts {
+            facts.provenance = provenance();
+            facts.warn(busy(&run.records));
+        }
+        run
+    }
+
+    fn perform(
+        &self,
+        scenario: &Scenario,
+        work: impl FnOnce() -> Result<Run, hol_kernel::KernelError>,
+    ) -> Result<Run, RunError> {
+        self.can(scenario)?;
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(self.measured(work()?))
+    }
+}
+
+fn provenance() -> String {
+    let Host { kernel, clocksource } = Host::this();
+    format!("Linux {kernel}, namespaces, clock {clocksource}")
+}
+
+impl World for Namespaces {
+    fn name(&self) -> String {
+        format!("live:{NAMESPACES}")
+    }
+
+    fn provenance(&self) -> Result<String, RunError> {
+        Ok(provenance())
+    }
+
+    /// The settings of the namespaces are ours to make.
+    fn decides(&self, scenario: &Scenario) -> Value {
+        let transport = &scenario.transport;
+        if transport.is_our_own() {
+            return json!([transport.to_string(), transport.behaviour()]);
+        }
+        let settings = sysctls(transport).unwrap_or_default();
+        json!([transport.to_string(), settings.iter().map(|set| [set.name, &set.value]).collect::<Vec<_>>()])
+    }
+
+    fn check(&self, scenario: &Scenario) -> Result<(), RunError> {
+        self.can(scenario)
+    }
+
+    fn cost(&self) -> Cost {
+        COST
+    }
+
+    fn is_repeatable(&self) -> bool {
+        false
+    }
+
+    fn follow(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+        observer: &mut dyn Observer,
+    ) -> Result<Course, RunError> {
+        let run = self.perform(scenario, || here::run(scenario, seed, observer))?;
+        Ok(run.show(observer))
+    }
+
+    fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError> {
+        self.perform(scenario, || here::trace(scenario, seed, witness))
+    }
+}
