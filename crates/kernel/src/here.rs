@@ -68,27 +68,37 @@ pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) 
     inside.join().expect("nothing panics in there")
 }
 
-/// Runs a scenario as long as the `observer` wants it to, which is shown nothing yet.
-pub fn run(scenario: &Scenario, seed: Seed, observer: &mut dyn Observer) -> Result<Run, KernelError> {
+/// Runs a scenario as long as the `observer` wants it to, which is shown nothing yet. `program` is this one, or does as it does.
+pub fn run(
+    program: &Path,
+    scenario: &Scenario,
+    seed: Seed,
+    observer: &mut dyn Observer,
+) -> Result<Run, KernelError> {
     let series_ns = observer.interval().map(hol_base::Duration::as_nanos);
     let job = Job { scenario: scenario.clone(), seed: seed.0, capture: false, series_ns, shell: false };
-    Ok(perform(&job, &mut || observer.goes_on())?.0)
+    Ok(perform(program, &job, &mut || observer.goes_on())?.0)
 }
 
 /// The same in sight of a witness.
-pub fn trace(scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, KernelError> {
+pub fn trace(
+    program: &Path,
+    scenario: &Scenario,
+    seed: Seed,
+    witness: &mut dyn Witness,
+) -> Result<Run, KernelError> {
     let names = scenario.interfaces().map_err(|problem| KernelError::Unsupported {
         what: "network".to_owned(),
         why: problem.to_string(),
     })?;
     let job = Job { scenario: scenario.clone(), seed: seed.0, capture: true, series_ns: None, shell: false };
-    let (run, seen) = perform(&job, &mut || true)?;
+    let (run, seen) = perform(program, &job, &mut || true)?;
     captured::show(seen, &names, witness);
     Ok(run)
 }
 
-fn perform(job: &Job, goes_on: &mut dyn FnMut() -> bool) -> Result<(Run, Seen), KernelError> {
-    let (mail, console) = mail_of(job, goes_on)?;
+fn perform(program: &Path, job: &Job, goes_on: &mut dyn FnMut() -> bool) -> Result<(Run, Seen), KernelError> {
+    let (mail, console) = mail_of(program, job, goes_on)?;
     let (mut run, seen) = measured(&mail, &job.scenario).map_err(|problem| problem.with_console(console))?;
     if let Some(facts) = &mut run.course.facts {
         // A machine whose clock is real, and which has other things to do, cannot promise more.
@@ -103,8 +113,11 @@ fn perform(job: &Job, goes_on: &mut dyn FnMut() -> bool) -> Result<(Run, Seen), 
 }
 
 /// What the process hands over, and what it says beside it.
-fn mail_of(job: &Job, goes_on: &mut dyn FnMut() -> bool) -> Result<(Mail, Console), KernelError> {
-    let program = Path::new("/proc/self/exe");
+fn mail_of(
+    program: &Path,
+    job: &Job,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<(Mail, Console), KernelError> {
     let input = scratch(&serde_json::to_vec(job).expect("a job is plain data"))?;
     let (mut mail, mut said) = (scratch(&[])?, scratch(&[])?);
     let mut command = Command::new(program);

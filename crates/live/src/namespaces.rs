@@ -1,6 +1,7 @@
 //! Both ends on this machine, in network namespaces, between which its kernel makes the path that an experiment says: by the real clock, as all
 //! of the live world, and with any network that the kernel world can build.
 
+use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use hol_base::Seed;
@@ -18,8 +19,10 @@ use crate::world::COST;
 pub const NAMESPACES: &str = "namespaces";
 
 /// Runs take turns: two at a time would measure each other.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Namespaces {
+    /// What runs inside.
+    program: PathBuf,
     turn: Mutex<()>,
     /// What this machine lacks, once it has been asked.
     lacks: OnceLock<Option<String>>,
@@ -28,7 +31,12 @@ pub struct Namespaces {
 impl Namespaces {
     /// This machine.
     pub fn new() -> Self {
-        Self::default()
+        Self::running("/proc/self/exe".into())
+    }
+
+    /// Inside runs this program, which has to be `hol`.
+    pub fn running(program: PathBuf) -> Self {
+        Self { program, turn: Mutex::default(), lacks: OnceLock::new() }
     }
 
     /// What this machine lacks for it, with the cure.
@@ -68,6 +76,12 @@ fn provenance() -> String {
     format!("Linux {kernel}, namespaces, clock {clocksource}")
 }
 
+impl Default for Namespaces {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl World for Namespaces {
     fn name(&self) -> String {
         format!("live:{NAMESPACES}")
@@ -105,11 +119,11 @@ impl World for Namespaces {
         seed: Seed,
         observer: &mut dyn Observer,
     ) -> Result<Course, RunError> {
-        let run = self.perform(scenario, || here::run(scenario, seed, observer))?;
+        let run = self.perform(scenario, || here::run(&self.program, scenario, seed, observer))?;
         Ok(run.show(observer))
     }
 
     fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError> {
-        self.perform(scenario, || here::trace(scenario, seed, witness))
+        self.perform(scenario, || here::trace(&self.program, scenario, seed, witness))
     }
 }

@@ -1,10 +1,4 @@
-#!/bin/sh
-# The first process of a machine that has this host's files: DIR is where it works, HOL is hol.
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=DIR
-mount -t proc proc /proc
-mount -t sysfs sys /sys
-ip link set lo up
-cd DIR
+# On a machine with this host's files: HOL is hol.
 look() {
     { ip link; ip route; tc qdisc show; (cd /proc/sys/net/ipv4 && grep . tcp_sack ip_forward tcp_no_metrics_save); } >"$1" 2>&1
 }
@@ -22,4 +16,3 @@ here timeout --signal INT 2 HOL compare tcp $echoes --rate 100/s --count 100000 
 sleep 0.3
 cat /proc/[0-9]*/cmdline >processes
 look after
-python3 -c 'import ctypes; ctypes.CDLL(None).reboot(0x4321fedc)'

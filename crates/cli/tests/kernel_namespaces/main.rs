@@ -6,13 +6,14 @@
 mod hol;
 #[path = "../hol/kernel.rs"]
 mod kernel;
+mod machine;
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use hol::{BIN, hol, ok};
+use hol::{BIN, ok};
+use hol_live::Namespaces;
+use hol_scenario::conformance::{Case, Verdict, cases};
 use kernel::{has_programs, has_user_mode};
 use serde_json::Value;
 
@@ -27,7 +28,7 @@ fn namespaces_of_a_machine_are_the_network_that_was_asked_for_and_change_nothing
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     fs::write(dir.join("measured.toml"), include_str!("measured.toml")).unwrap();
-    boot(dir);
+    machine::run(dir, include_str!("inside.sh"));
     ok(dir, &["run", "measured.toml", "--world", "kernel:uml", "--out", "kernel", "--jobs", "2"]);
 
     the_network_is_that_of_the_kernel_world(dir);
@@ -35,36 +36,40 @@ fn namespaces_of_a_machine_are_the_network_that_was_asked_for_and_change_nothing
     everybody_learns_what_he_may(dir);
 }
 
-/// A machine that ends when its first process, the script, is done.
-fn boot(dir: &Path) {
-    let script = include_str!("inside.sh").replace("DIR", dir.to_str().unwrap()).replace("HOL", BIN);
-    let init = dir.join("inside.sh");
-    fs::write(&init, script).unwrap();
-    fs::set_permissions(&init, Permissions::from_mode(0o755)).unwrap();
-    // Anybody may look at what root measures.
-    fs::set_permissions(dir, Permissions::from_mode(0o755)).unwrap();
-    let listed = String::from_utf8(hol(dir, &["kernel", "list"]).stdout).unwrap();
-    let kernel =
-        listed.split_whitespace().find(|word| word.starts_with('/') && word.ends_with("-uml")).unwrap();
-    let booted = Command::new("timeout")
-        .args(["300", "setarch", "-R", &format!("{kernel}/linux"), "mem=1024M"])
-        .args([
-            "root=/dev/root",
-            "rootfstype=hostfs",
-            "rootflags=/",
-            "rw",
-            &format!("init={}", init.display()),
-        ])
-        .args(["time-travel=inf-cpu", "time-travel-start=1577836800000000000", "uml_dir=./", "umid=uml"])
-        .args(["con=null", "con0=null,fd:1", "panic=-1"])
-        .current_dir(dir)
-        .stdin(Stdio::null())
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .output()
-        .unwrap();
-    let console = String::from_utf8_lossy(&booted.stdout);
-    assert!(booted.status.success() && console.contains("Power down"), "{console}");
+/// Tells this test that it is in the machine.
+const INSIDE: &str = "HOL_TEST_INSIDE";
+/// Of so many cases one is tried: all are those of User-Mode Linux, where the same program builds the same networks.
+const SAMPLE: usize = 17;
+
+#[test]
+fn namespaces_keep_the_cases_that_every_world_keeps() {
+    let test = "namespaces_keep_the_cases_that_every_world_keeps";
+    if std::env::var_os(INSIDE).is_some() {
+        return the_cases_are_kept();
+    }
+    if !has_user_mode(test) || !has_programs(&PROGRAMS, test) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let own = std::env::current_exe().unwrap();
+    let run = format!("{INSIDE}=1 {} --exact {test} --nocapture >said 2>&1", own.display());
+    machine::run(dir.path(), &run);
+    let said = read(&dir.path().join("said"));
+    assert!(said.contains("test result: ok. 1 passed"), "{said}");
+}
+
+fn the_cases_are_kept() {
+    let namespaces = Namespaces::running(BIN.into());
+    let cases: Vec<Case> = cases().into_iter().step_by(SAMPLE).collect();
+    let verdicts = cases.iter().map(|case| (case, case.verdict(&namespaces)));
+    let wrong: Vec<String> = verdicts
+        .filter_map(|(case, verdict)| match verdict {
+            Verdict::Kept => None,
+            Verdict::Refused(what) | Verdict::Differs(what) => Some(format!("{case}: {what}")),
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    assert!(cases.len() > 15, "{}", cases.len());
 }
 
 /// The same kernel as the network's, and as the machine's: what differs are random numbers, and that a machine takes time.

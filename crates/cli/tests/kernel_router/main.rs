@@ -54,7 +54,7 @@ impl Left {
 
 /// Whether there is what these tests need.
 fn is_possible(test: &str) -> bool {
-    has_user_mode(test) && has_programs(&["ip", "tc", "sh", "grep", "setpriv"], test)
+    has_user_mode(test) && has_programs(&["ip", "tc", "sh", "grep", "setpriv", "timeout"], test)
 }
 
 const NETWORK: &str = include_str!("network.toml");
@@ -117,8 +117,10 @@ fn the_queues_are_what_they_were(left: &Left) {
 
 fn what_goes_wrong_is_told(left: &Left) {
     for (file, words) in [
-        ("client/died", &["router router: the other host closed the control channel"][..]),
+        ("client/interrupted", &["interrupted"][..]),
+        ("client/died", &["router router: the other host closed the control channel"]),
         ("client/refused", &["on the router router", "link2", "pfifo 1:", "tc qdisc del dev link2 root"]),
+        ("router/served", &["nothing was heard for 10 s", "waiting for the next"]),
         ("router/unprivileged", &["CAP_NET_ADMIN", "as root"]),
         ("router/second", &["another `hol live route` runs on this host"]),
     ] {
@@ -141,4 +143,22 @@ fn a_path_that_goes_another_way_is_no_measurement() {
         said.contains("router router: a round trip to the peer took") && said.contains("another way"),
         "{said}"
     );
+}
+
+#[test]
+fn a_router_makes_the_path_of_ipv6_too() {
+    if !is_possible("a_router_makes_the_path_of_ipv6_too") {
+        return;
+    }
+    let network = NETWORK
+        .replace("[network]", "[network]\nip = \"v6\"")
+        .replace("live serve", "live serve --listen [::]:7640");
+    let left = Left::behind(&network, include_str!("client_v6.sh"), include_str!("router_v6.sh"));
+    let said = left.text("client/said");
+    let [line] = said.lines().filter(|line| line.starts_with("udp ")).collect::<Vec<_>>()[..] else {
+        panic!("{said}")
+    };
+    let median: f64 = line.split_whitespace().nth(2).unwrap().parse().expect(line);
+    assert!((44.0..45.0).contains(&median), "{said}");
+    assert_eq!(left.text("router/after"), left.text("router/before"));
 }

@@ -3,12 +3,12 @@ look() { tc qdisc show >"/out/$1"; }
 hol=$1
 look before
 setpriv --bounding-set -net_admin "$hol" live route >/out/unprivileged 2>&1
-# Two clients come and go, and then it is asked to end.
+# Three clients come and go, the last one in the middle of a run; a fourth is silent. Then it is asked to end.
 "$hol" live route >/out/served 2>&1 &
 route=$!
 sleep 0.2
 "$hol" live route --listen 0.0.0.0:7641 >/out/second 2>&1
-until [ "$(grep -c done /out/served)" = 2 ]; do sleep 0.05; done
+until [ "$(grep -c 'done\|waiting for the next' /out/served)" = 4 ]; do sleep 0.5; done
 look put-back
 kill $route
 wait $route
