@@ -78,6 +78,20 @@ fn iperf_sends_as_much_as_the_workload_bulk() {
     }
 }
 
+/// Two programs that know TCP alone hand messages on as fast as the workload that stands for them.
+#[test]
+fn messages_of_two_programs_come_as_fast_as_those_of_the_workload_oneway() {
+    let name = "messages_of_two_programs_come_as_fast_as_those_of_the_workload_oneway";
+    if !are_here(&["python3"], name) {
+        return;
+    }
+    let (programs, workloads) = (points("messages.toml", &[]), points("messages-model.toml", &[]));
+    assert_eq!(programs.len(), 6);
+    for (program, workload) in programs.iter().zip(&workloads) {
+        is_near(number(program, "/metrics/rate/mean"), number(workload, "/throughput_kbps"), 3.0);
+    }
+}
+
 /// A message that does not fit into the send buffer with another has it until all of it is acknowledged. Of 128 KiB the last chunk is the only
 /// one on its way, and waits for a delayed SACK; above the receive buffer they are delivered in parts, not quite at the same times.
 #[test]
