@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_scenario::ends;
+use hol_scenario::{Sample, Sampled, Sender, Side as Role, ends};
 use hol_system::{Events, Poller, Ready};
 use hol_wire::Ecn;
 use hol_workloads::{ConnectionId, Output, Standing};
@@ -122,6 +122,9 @@ impl EventLoop<'_> {
         while !self.was_stopped && !self.client.application.end(ended) {}
         while !self.server.application.end(self.clock.now()) {}
         let samples = self.ticks.as_mut().map_or(Vec::new(), |ticks| std::mem::take(&mut ticks.samples));
+        let is_clients =
+            |sample: &Sample| matches!(sample.of, Sampled::Sender(Sender { side: Role::Client, .. }));
+        let (of_client, of_server) = samples.into_iter().partition(is_clients);
         let verdict = Verdict {
             connected: self.flow.connected(),
             ended,
@@ -138,7 +141,7 @@ impl EventLoop<'_> {
                 paths: std::mem::take(&mut self.paths),
                 secrets: self.opener.secrets(),
                 filter: None,
-                samples,
+                samples: of_client,
             },
         };
         let server = Half {
@@ -146,7 +149,11 @@ impl EventLoop<'_> {
             origin,
             counts: self.server.counts(),
             verdict: None,
-            aside: Aside { filter: self.filter.as_ref().map_or(Ok(None), Filter::held)?, ..Aside::default() },
+            aside: Aside {
+                filter: self.filter.as_ref().map_or(Ok(None), Filter::held)?,
+                samples: of_server,
+                ..Aside::default()
+            },
         };
         Ok([client, server])
     }

@@ -6,10 +6,12 @@ mod hosts;
 #[path = "../../../sockets/tests/pair/mod.rs"]
 mod pair;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use hol_base::Duration;
+use hol_lab::{Results, Series, Subject};
 use serde_json::Value;
 
 use hosts::{Hosts, PEER};
@@ -81,6 +83,31 @@ fn flows_in_both_directions_are_joined_and_the_hosts_and_their_clocks_are_with_t
     // The same question of this machine alone is another one.
     let manifest = fs::read_to_string(hosts.dir().join("out/manifest.json")).unwrap();
     assert!(manifest.contains(&format!("\"live:{PEER}\"")), "{manifest}");
+}
+
+/// The peer looks at its senders, too, and there is one clock for all.
+#[test]
+fn time_series_have_the_senders_of_both_hosts() {
+    let Some(hosts) = Hosts::if_possible("time_series_have_the_senders") else { return };
+    let _serving = hosts.serve(&[]);
+    let text = "transports = ['tcp', 'quic']\nmessages = 300\nrepetitions = 1\nseries = '5ms'\n\
+        [workload]\nkind = 'echo'\nrate = '1000/s'\n";
+    fs::write(hosts.dir().join("x.toml"), text).unwrap();
+    hosts.ok(&["run", "x.toml", "--world", "live", "--out", "out"]);
+    let out = hosts.dir().join("out");
+    for result in Results::load(&out).unwrap().points {
+        let (mut times, mut sides) = (Vec::new(), BTreeSet::new());
+        let series = Series::of(&out, result.runs[0].key).unwrap().expect("it is kept");
+        let note = |row: hol_lab::Row| {
+            if let Subject::Sender { side, .. } = row.subject {
+                sides.insert(side);
+                times.push(row.at);
+            }
+        };
+        series.rows(note).unwrap();
+        assert_eq!(sides.len(), 2, "{}", result.point.label);
+        assert!(times.is_sorted(), "{}", result.point.label);
+    }
 }
 
 #[test]
