@@ -27,6 +27,7 @@ use crate::side::{Followed, Side};
 use crate::ticks::Ticks;
 use crate::token::Token;
 use crate::transceiver::{self, Fault, Heard, Opener, own_port, refused};
+use crate::waits::Waits;
 
 /// Moves the thread to the network of an end.
 pub(crate) type Enter<'p> = &'p mut dyn FnMut(End) -> io::Result<()>;
@@ -136,6 +137,7 @@ impl EventLoop<'_> {
             ledger: std::mem::take(self.client.application.ledger()),
             origin,
             counts: self.client.counts(),
+            waits: self.client.waits.take().and_then(Waits::finish),
             verdict: Some(verdict),
             aside: Aside {
                 paths: std::mem::take(&mut self.paths),
@@ -148,6 +150,7 @@ impl EventLoop<'_> {
             ledger: std::mem::take(self.server.application.ledger()),
             origin,
             counts: self.server.counts(),
+            waits: self.server.waits.take().and_then(Waits::finish),
             verdict: None,
             aside: Aside {
                 filter: self.filter.as_ref().map_or(Ok(None), Filter::held)?,

@@ -2,7 +2,7 @@
 
 use hol_base::Time;
 use hol_measure::{Leg, Record};
-use hol_scenario::{FilterFacts, Sample, Side, Stopped};
+use hol_scenario::{FilterFacts, Sample, Side, Stopped, WaitFacts};
 use hol_workloads::{Ledger, Reading};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,8 @@ pub struct Half {
     pub origin: u64,
     /// What the kernel counted for its sockets.
     pub counts: Counts,
+    /// How long messages lay in its sockets until they were delivered, where the kernel was asked and told.
+    pub waits: Option<WaitFacts>,
     /// What the rules of the flow came to, from the end that has them.
     pub verdict: Option<Verdict>,
     /// What only this host is asked for; samples are told beside it, by [`Self::seen`].
@@ -63,7 +65,7 @@ impl Half {
     /// The same from another host, by whose clock its times are, as `clock` tells them by ours; `None` if no end of a flow can
     /// have told this.
     pub fn from_afar(self, clock: impl Fn(u64) -> u64) -> Option<Self> {
-        let Self { ledger, origin, counts, verdict, mut aside } = self;
+        let Self { ledger, origin, counts, waits, verdict, mut aside } = self;
         let (mut ledger, own) = (ledger.from_afar()?, clock(origin));
         let time =
             |time: Time| Time::from_nanos(clock(origin.saturating_add(time.as_nanos())).saturating_sub(own));
@@ -74,7 +76,7 @@ impl Half {
             ended: time(verdict.ended),
             ..verdict
         });
-        Some(Self { ledger, origin: own, counts, verdict, aside })
+        Some(Self { ledger, origin: own, counts, waits, verdict, aside })
     }
 
     /// The flow of which this is the client's end and `server` the other, both by the clock of this host; `None` if the client's
@@ -104,6 +106,7 @@ impl Half {
             was_stopped,
             client: client.counts,
             server: server.counts,
+            waits: [client.waits, server.waits],
             paths: [own.paths, other.paths].concat(),
             secrets: own.secrets,
             filter: other.filter,
@@ -170,7 +173,7 @@ mod tests {
             was_stopped: false,
         };
         let verdict = has_rules.then_some(verdict);
-        Half { ledger, origin, counts: Counts::default(), verdict, aside: Aside::default() }
+        Half { ledger, origin, counts: Counts::default(), waits: None, verdict, aside: Aside::default() }
     }
 
     /// A transaction that was due after 100 µs, came to the server 50 µs later, and was answered 10 µs after that; the answer took 50 µs.

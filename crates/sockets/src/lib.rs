@@ -35,6 +35,7 @@ mod sctp_structures;
 mod seen;
 mod setting;
 mod side;
+mod stamps;
 mod stop;
 mod stream;
 mod tcp;
@@ -45,6 +46,8 @@ mod transceiver;
 mod tuning;
 mod udp;
 mod unix;
+mod waits;
+mod wall;
 
 use std::io;
 
