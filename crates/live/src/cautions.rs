@@ -1,8 +1,10 @@
 //! What makes the results of a run worth less than they look, with the cure.
 
+use std::collections::BTreeMap;
+
 use hol_base::Duration;
 use hol_measure::Record;
-use hol_scenario::Stopped;
+use hol_scenario::{Side, Stopped, WaitFacts};
 
 /// A caution where more than half of a median latency passed before the message was written.
 pub(crate) fn busy(records: &[Record]) -> Option<String> {
@@ -12,6 +14,17 @@ pub(crate) fn busy(records: &[Record]) -> Option<String> {
     (slip > latency / 2).then(|| {
         "more than half of the median latency passed before this host had written the message (slip in runs.jsonl): \
          it, not the path, was measured; take a less busy host, fewer messages, or a path with a longer delay"
+            .to_owned()
+    })
+}
+
+/// A caution where more than half of a median latency was spent in sockets: a request lies in one, and its reply in another.
+pub(crate) fn waiting(records: &[Record], waited: &BTreeMap<Side, WaitFacts>) -> Option<String> {
+    let waited = waited.values().fold(0u64, |sum, waits| sum.saturating_add(waits.median));
+    let latency = median(records.iter().filter_map(Record::latency))?;
+    (waited > latency.as_nanos() / 2).then(|| {
+        "more than half of the median latency was spent in sockets, where messages waited for who reads them (facts.waited_ns in runs.jsonl): \
+         the hosts, not the path, were measured; take less busy hosts, fewer messages, or a path with a longer delay"
             .to_owned()
     })
 }
@@ -102,6 +115,19 @@ mod tests {
             assert!(caution.unwrap().contains("192.0.2.7: does a firewall"));
         }
     }
+
+    #[test]
+    fn messages_that_lay_in_sockets_for_more_than_half_of_what_is_measured_are_told() {
+        let waited = |us: [u64; 2]| {
+            let waits = us.map(|us| WaitFacts { messages: 9, median: us * 1000, ..WaitFacts::default() });
+            let waited = [Side::Client, Side::Server].into_iter().zip(waits).collect();
+            waiting(&records(Some(40), true), &waited).is_some()
+        };
+        assert!(!waited([10, 10]) && waited([10, 11]) && waited([u64::MAX / 1000; 2]));
+        assert_eq!(waiting(&records(Some(40), true), &BTreeMap::new()), None, "the kernel does not tell");
+        assert_eq!(waiting(&records(None, true), &BTreeMap::new()), None, "nothing was measured");
+    }
+
     #[test]
     fn a_host_that_is_late_by_more_than_half_of_what_it_measures_is_told() {
         let late = |us: u64| {

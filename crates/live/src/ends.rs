@@ -4,9 +4,9 @@ use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use hol_base::Seed;
-use hol_scenario::Scenario;
-use hol_sockets::{Half, Halves, News, Post, SocketsError, TellOf};
+use hol_base::{Duration, Seed};
+use hol_scenario::{Sample, Scenario};
+use hol_sockets::{Half, Halves, News, Post, Seen, SocketsError, TellOf};
 
 use crate::check::{self, Path};
 use crate::control::{ControlError, Keys, Outbox, Reply, Request};
@@ -15,6 +15,11 @@ use crate::placement::Placement;
 use crate::ports::Ports;
 use crate::server::Deeds;
 use crate::session::say;
+
+/// Samples that one word of the control channel has at most …
+const PART: usize = 1 << 16;
+/// … and all of a run. With one more than a run may have it is refused as in every world.
+pub(crate) const MOST_SEEN: usize = Sample::MOST as usize + 1;
 
 /// The ends of a client's flows that are here.
 pub(crate) struct Ends {
@@ -46,10 +51,21 @@ impl Ends {
         Ok(Self { outbox, keys, placement, ports, post: Post::default(), halves: None })
     }
 
-    /// Has the ends of flows listen that are here.
-    fn listen(&mut self, scenario: &Scenario, seed: Seed) -> Result<Vec<u16>, String> {
+    /// Has the ends of flows listen that are here, and be looked at once in an `interval`.
+    fn listen(
+        &mut self,
+        scenario: &Scenario,
+        seed: Seed,
+        interval: Option<Duration>,
+    ) -> Result<Vec<u16>, String> {
         // What is under way is not wanted any more.
         self.halves = None;
+        let shortest = Sample::SHORTEST_INTERVAL;
+        if let Some(interval) = interval.filter(|interval| *interval < shortest) {
+            return Err(format!(
+                "`series`: a run is looked at every {shortest} at most, not every {interval}"
+            ));
+        }
         check::possible(scenario, Path::Between).map_err(|why| why.to_string())?;
         let mut assignments = self.placement.assignments(scenario, seed);
         let here = self.placement.here(scenario, &assignments);
@@ -59,10 +75,23 @@ impl Ends {
         let tell: Arc<TellOf> =
             Arc::new(move |flow: usize, news: News| drop(say(&outbox, &Reply::News(flow, news))));
         let secret = self.keys.of("tls");
-        let listening = Halves::listen(scenario, assignments, &here, secret, (&tell, &self.post), None);
+        let listening = Halves::listen(scenario, assignments, &here, secret, (&tell, &self.post), interval);
         let (halves, ports) = listening.map_err(|problem| problem.to_string())?;
         self.halves = Some(halves);
         Ok(ports)
+    }
+
+    /// Says how the senders here stood: no more than anybody takes of a run.
+    fn tell_seen(&self, halves: &[(usize, Half)]) -> Result<(), ControlError> {
+        let all = halves.iter().flat_map(|(flow, half)| half.seen().map(|seen| (*flow, seen)));
+        let mut all = all.take(MOST_SEEN);
+        loop {
+            let part: Vec<(usize, Seen)> = all.by_ref().take(PART).collect();
+            if part.is_empty() {
+                return Ok(());
+            }
+            say(&self.outbox, &Reply::Seen(part))?;
+        }
     }
 }
 
@@ -77,10 +106,12 @@ impl Deeds for Ends {
                 Ok(()) => Reply::Fit(host::settings(&scenario)),
                 Err(why) => Reply::Refused(why.to_string()),
             }),
-            Request::Plan { scenario, seed } => Some(match self.listen(&scenario, Seed(seed)) {
-                Ok(ports) => Reply::Ready { ports },
-                Err(why) => Reply::Refused(why),
-            }),
+            Request::Plan { scenario, seed, interval } => {
+                Some(match self.listen(&scenario, Seed(seed), interval) {
+                    Ok(ports) => Reply::Ready { ports },
+                    Err(why) => Reply::Refused(why),
+                })
+            }
             Request::Start { ports } => {
                 let started = self.halves.as_mut().map_or(Ok(()), |halves| halves.start(&ports));
                 started.err().map(|problem| Reply::Failed(problem.to_string()))
@@ -88,7 +119,11 @@ impl Deeds for Ends {
             Request::Over => Some(match self.halves.take() {
                 None => Reply::Failed("no run is under way".to_owned()),
                 Some(halves) => match noted(halves) {
-                    Ok(halves) => Reply::Noted(halves),
+                    Ok(halves) => {
+                        // Whether it could be told is noticed by whoever listens.
+                        let _ = self.tell_seen(&halves);
+                        Reply::Noted(halves)
+                    }
                     Err(problem) => Reply::Failed(problem.to_string()),
                 },
             }),
@@ -103,4 +138,17 @@ impl Deeds for Ends {
 fn noted(mut halves: Halves) -> Result<Vec<(usize, Half)>, SocketsError> {
     let clients = halves.end_clients()?;
     Ok([clients, halves.end_servers()?].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::LONGEST;
+
+    #[test]
+    fn a_part_of_what_was_seen_fits_into_a_word_however_long_its_numbers() {
+        let (most, address) = (u64::MAX, "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255");
+        let longest = serde_json::to_vec(&(most, (most, u32::MAX, address, [most; 6]))).unwrap();
+        assert!(PART * (longest.len() + 1) < LONGEST / 8);
+    }
 }

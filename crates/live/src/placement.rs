@@ -32,8 +32,8 @@ impl Placement {
             Site { addresses: vec![address], port: 0 }
         };
         let mut all = assignments(scenario, seed, site);
-        for Assignment { transport, workload, gathers, .. } in &mut all {
-            *gathers = true;
+        for Assignment { transport, workload, gathers, stamps, .. } in &mut all {
+            (*gathers, *stamps) = (true, true);
             if matches!(transport.kind(), Kind::Tcp | Kind::Mptcp | Kind::Sctp) {
                 workload.connect_timeout.get_or_insert(CONNECTING);
             }

@@ -250,7 +250,11 @@ mod tests {
     fn plan(network: &str, workload: &str) -> Request {
         let network: NetworkSpec = toml::from_str(network).unwrap();
         let (transport, workload) = ("tcp".parse().unwrap(), toml::from_str(workload).unwrap());
-        Request::Plan { scenario: Box::new(Scenario::alone(network, transport, workload, 10)), seed: 1 }
+        Request::Plan {
+            scenario: Box::new(Scenario::alone(network, transport, workload, 10)),
+            seed: 1,
+            interval: None,
+        }
     }
 
     fn with_server(test: impl FnOnce(&Server)) {
@@ -284,6 +288,10 @@ mod tests {
             assert!(matches!(refused, Reply::Refused(why) if why.contains("`network.loss`")));
             let refused = client.ask(&plan("", "kind = 'echo'\nto = 'client'"));
             assert!(matches!(refused, Reply::Refused(why) if why.contains("`scenario`")));
+            let Request::Plan { scenario, seed, .. } = plan("", "kind = 'echo'") else { unreachable!() };
+            let interval = Some(hol_base::Duration::ZERO);
+            let refused = client.ask(&Request::Plan { scenario, seed, interval });
+            assert!(matches!(refused, Reply::Refused(why) if why.contains("`series`")));
             assert!(matches!(client.ask(&Request::Ping), Reply::Pong { received, sent } if received <= sent));
         });
     }
@@ -324,11 +332,13 @@ mod tests {
                 let ready = client.ask(&plan("", "kind = 'echo'"));
                 assert!(matches!(ready, Reply::Ready { ports } if ports == [port]));
             }
-            let Request::Plan { mut scenario, seed } = plan("", "kind = 'echo'") else { unreachable!() };
+            let Request::Plan { mut scenario, seed, interval } = plan("", "kind = 'echo'") else {
+                unreachable!()
+            };
             let (transport, workload) = (scenario.transport.clone(), scenario.workload.clone());
             let spread = hol_base::Duration::ZERO;
             scenario.background = vec![Background { transport, workload, messages: None, count: 1, spread }];
-            let refused = client.ask(&Request::Plan { scenario, seed });
+            let refused = client.ask(&Request::Plan { scenario, seed, interval });
             assert!(matches!(refused, Reply::Refused(why) if why.contains("1 of the 2 ports")));
         });
     }

@@ -1,5 +1,6 @@
 //! The host with the experiment, connected to one that serves, or to a router: for as long as this program has runs for it.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +10,11 @@ use std::time::Duration;
 use hol_base::Seed;
 use hol_network::NetworkSpec;
 use hol_scenario::{RunError, Scenario};
-use hol_sockets::{Half, News, Post, TellOf, monotonic};
+use hol_sockets::{Half, News, Post, Seen, TellOf, monotonic};
 
 use crate::clocks::Comparison;
 use crate::control::{ControlError, HostWords, Inbox, Keys, Outbox, Passed, Reply, Request, Role, greet};
+use crate::ends::MOST_SEEN;
 use crate::peer::{Duty, Place};
 use crate::secret::Secret;
 
@@ -145,20 +147,21 @@ impl Session {
     pub(crate) fn check(
         &self,
         scenario: &Scenario,
-    ) -> Result<Result<std::collections::BTreeMap<String, String>, String>, ControlError> {
+    ) -> Result<Result<BTreeMap<String, String>, String>, ControlError> {
         self.ask_for(&Request::Check(Box::new(scenario.clone())), PATIENCE, |reply| match reply {
             Reply::Fit(settings) => Ok(settings),
             other => Err(other),
         })
     }
 
-    /// Has it listen for a run; by flow, the ports.
+    /// Has it listen for a run, and look at its senders once in an interval, if there is one; by flow, the ports.
     pub(crate) fn plan(
         &self,
         scenario: &Scenario,
         seed: Seed,
+        interval: Option<hol_base::Duration>,
     ) -> Result<Result<Vec<u16>, String>, ControlError> {
-        let plan = Request::Plan { scenario: Box::new(scenario.clone()), seed: seed.0 };
+        let plan = Request::Plan { scenario: Box::new(scenario.clone()), seed: seed.0, interval };
         self.ask_for(&plan, PATIENCE, |reply| match reply {
             Reply::Ready { ports } => Ok(ports),
             other => Err(other),
@@ -172,10 +175,19 @@ impl Session {
 
     /// Has it end all, and tell what it has noted.
     pub(crate) fn end(&self) -> Result<Result<Vec<(usize, Half)>, String>, ControlError> {
-        self.ask_for(&Request::Over, NOTES, |reply| match reply {
-            Reply::Noted(halves) => Ok(halves),
-            other => Err(other),
-        })
+        self.say(&Request::Over)?;
+        let mut seen = Vec::new();
+        loop {
+            match self.hear(NOTES)?.0 {
+                // Each word has something to tell, so that they come to an end.
+                Reply::Seen(part) if !part.is_empty() && seen.len() + part.len() <= MOST_SEEN => {
+                    seen.extend(part);
+                }
+                Reply::Noted(halves) => return with_seen(halves, seen).map(Ok),
+                Reply::Refused(why) | Reply::Failed(why) => return Ok(Err(why)),
+                other => return Err(ControlError::Nonsense(out_of_place(&other))),
+            }
+        }
     }
 
     /// The interfaces of a router that lies between these two; else why it does not.
@@ -223,6 +235,21 @@ impl Drop for Session {
     fn drop(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Both);
     }
+}
+
+/// Ends of flows, and with each of them how its senders stood.
+fn with_seen(
+    halves: Vec<(usize, Half)>,
+    seen: Vec<(usize, Seen)>,
+) -> Result<Vec<(usize, Half)>, ControlError> {
+    let mut halves: BTreeMap<usize, Half> = halves.into_iter().collect();
+    for (flow, seen) in seen {
+        let half = halves.get_mut(&flow);
+        let nobodys =
+            || ControlError::Nonsense(format!("it has seen a sender of flow {flow}, of which it has no end"));
+        half.ok_or_else(nobodys)?.add_seen(seen);
+    }
+    Ok(halves.into_iter().collect())
 }
 
 /// Says something by an outbox that several threads have.
@@ -295,4 +322,22 @@ fn out_of_place(reply: &Reply) -> String {
     let text = format!("{reply:?}");
     let name = text.split([' ', '(', '{']).next().unwrap_or_default();
     format!("the other host said {name:?} out of place")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_seen_of_a_flow_that_has_no_end_there_is_refused_by_its_name() {
+        let seen = |flow: usize| {
+            let seen = r#"[9,0,"192.0.2.7",[1,null,null,null,null,null]]"#;
+            vec![(flow, serde_json::from_str::<Seen>(seen).unwrap())]
+        };
+        assert!(with_seen(Vec::new(), Vec::new()).unwrap().is_empty());
+        for flow in [0, usize::MAX] {
+            let problem = with_seen(Vec::new(), seen(flow)).unwrap_err().to_string();
+            assert!(problem.contains(&format!("flow {flow}")), "{problem}");
+        }
+    }
 }

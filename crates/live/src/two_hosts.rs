@@ -137,7 +137,7 @@ impl Asked<'_> {
         let listening =
             Halves::listen(scenario, assignments.clone(), &here, secret, (&tell, post), *interval);
         let (mut halves, own_ports) = listening.map_err(|problem| failed(&problem))?;
-        let ports = session.plan(scenario, *seed).map_err(lost)?;
+        let ports = session.plan(scenario, *seed, *interval).map_err(lost)?;
         let ports = ports.map_err(|why| peer.broken(&why))?;
         session.start(own_ports).map_err(lost)?;
         halves.start(&ports).map_err(|problem| failed(&problem))?;

@@ -10,14 +10,14 @@ use hol_base::Seed;
 use hol_measure::Transfer;
 use hol_network::Ip;
 use hol_scenario::{
-    BackgroundRun, Cost, Course, Facts, Observer, Run, RunError, Scenario, Stopped, Witness, World,
+    BackgroundRun, Cost, Course, Facts, Observer, Run, RunError, Scenario, Side, Stopped, Witness, World,
 };
 use hol_sockets::{
     Assignment, Beginning, FlowRun, FlowRuns, Site, SocketsError, Stop, Ties, assignments, run_tied,
 };
 use serde_json::{Value, json};
 
-use crate::cautions::busy;
+use crate::cautions::{busy, waiting};
 use crate::check::{self, Path};
 use crate::host::{self, Host};
 use crate::peer::{Duty, Peer};
@@ -79,7 +79,7 @@ impl Live {
             return two_hosts::run((peer, self.via.as_ref()), scenario, seed, interval, goes_on);
         }
         let mut assignments = assignments(scenario, seed, |_, _| loopback(scenario.network.ip));
-        assignments.iter_mut().for_each(|flow| flow.gathers = true);
+        assignments.iter_mut().for_each(|flow| (flow.gathers, flow.stamps) = (true, true));
         let stop = Stop::new().map_err(|problem| failed(&problem.into()))?;
         let (runs, went_on) = while_it(goes_on, &stop, || run_all(scenario, &assignments, &stop, interval));
         let runs = runs.map_err(|problem| failed(&problem))?;
@@ -223,6 +223,7 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     let packets = counts().map(|counts| counts.packets_sent).sum();
     let mut facts = facts(scenario, &flows[0]);
     facts.warn(busy(&flows[0].records));
+    facts.warn(waiting(&flows[0].records, &facts.waited));
     let mut flows = flows.into_iter();
     let FlowRun { records, connected, ended, stopped, .. } = flows.next().expect("one is measured");
     let transfer = Transfer::of(&records);
@@ -265,6 +266,11 @@ fn facts(scenario: &Scenario, measured: &FlowRun) -> Facts {
         clocksource: host.clocksource,
         sysctls,
         retransmissions: measured.client.retransmissions + measured.server.retransmissions,
+        waited: [Side::Client, Side::Server]
+            .into_iter()
+            .zip(measured.waits)
+            .filter_map(|(side, waits)| Some((side, waits?)))
+            .collect(),
         ..Facts::default()
     }
 }

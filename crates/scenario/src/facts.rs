@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use hol_base::Duration;
 use serde::{Deserialize, Serialize};
 
+use crate::Side;
+
 /// What a kernel tells of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
@@ -29,6 +31,9 @@ pub struct Facts {
     pub filter: Option<FilterFacts>,
     /// Data sent again, both endpoints together.
     pub retransmissions: u64,
+    /// How long messages of the measured flow lay in the sockets of each end until they were delivered, where the kernel told.
+    #[serde(rename = "waited_ns", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub waited: BTreeMap<Side, WaitFacts>,
     /// The other host, where there are two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<PeerFacts>,
@@ -46,6 +51,20 @@ impl Facts {
         let all: Vec<String> = self.caution.take().into_iter().chain(of).collect();
         self.caution = (!all.is_empty()).then(|| all.join("; "));
     }
+}
+
+/// How long messages lay in the sockets of an end until they were delivered, in ns: from when the kernel had all of what was read at
+/// once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitFacts {
+    /// So many are known of.
+    pub messages: u64,
+    /// Half of them lay there no longer, …
+    pub median: u64,
+    /// … of a thousand 999, …
+    pub p999: u64,
+    /// … and none.
+    pub max: u64,
 }
 
 /// The host of the server where that is not the client's, and what ties its clock to ours.

@@ -28,7 +28,7 @@ mod world;
 pub use background::{Background, BackgroundFlow};
 pub use ends::ends;
 pub use error::ScenarioError;
-pub use facts::{Facts, FilterFacts, Floor, LineFacts, PeerFacts, ProgramFacts, RouterFacts};
+pub use facts::{Facts, FilterFacts, Floor, LineFacts, PeerFacts, ProgramFacts, RouterFacts, WaitFacts};
 pub use flow::{Flow, Tally, Terms};
 pub use lanes::lanes;
 pub use observer::Observer;

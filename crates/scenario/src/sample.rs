@@ -65,6 +65,8 @@ pub struct Queue {
 impl Sample {
     /// More of a run are taken for a mistake: they would be some hundred megabytes, and nobody could draw them.
     pub const MOST: u64 = 1 << 21;
+    /// Nothing is looked at more often: there would be more samples than there is to see.
+    pub const SHORTEST_INTERVAL: Duration = Duration::from_micros(10);
 
     /// The same of the flow of this number, which began so long after the run.
     #[must_use]

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use hol_base::{Seed, Time};
 use hol_filter::FilterError;
 use hol_measure::Record;
-use hol_scenario::{FilterFacts, Sample, Stopped};
+use hol_scenario::{FilterFacts, Sample, Stopped, WaitFacts};
 use hol_stack::TransportSpec;
 use hol_transport::PathStatus;
 use hol_workloads::{HostSpec, Processor, WorkloadError, WorkloadSpec};
@@ -40,6 +40,9 @@ pub struct Assignment {
     /// Whether messages that wait go to the kernel together, some at a time, and what has come is read between: a real clock goes on
     /// while they are handed over, and who is late would never catch up one by one.
     pub gathers: bool,
+    /// Whether the kernel is asked when it had what is read, so that it is known how long messages lay in their sockets: those of TCP,
+    /// MPTCP and UDP.
+    pub stamps: bool,
 }
 
 /// How the connections of a run end once its records are complete.
@@ -89,6 +92,8 @@ pub struct FlowRun {
     pub client: Counts,
     /// What the kernel counted for the server's sockets.
     pub server: Counts,
+    /// How long messages lay in the client's sockets and in the server's, where the kernel was asked and told.
+    pub waits: [Option<WaitFacts>; 2],
     /// What decrypts the packets of its connections, in the lines of a TLS key log; empty: nothing is encrypted.
     pub secrets: String,
     /// What became of the paths of an SCTP association, in the order of the notifications.

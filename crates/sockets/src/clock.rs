@@ -83,7 +83,7 @@ pub(crate) fn jiffy() -> Duration {
 pub(crate) fn epoch_of(origin: u64) -> u64 {
     // Between two readings, for a reading takes time too.
     let before = monotonic();
-    let wall = nanos(ClockId::Realtime);
+    let wall = wall();
     let now = before.midpoint(monotonic());
     wall.saturating_sub(now.saturating_sub(origin))
 }
@@ -91,6 +91,11 @@ pub(crate) fn epoch_of(origin: u64) -> u64 {
 /// The kernel's monotonic clock, in ns.
 pub fn monotonic() -> u64 {
     nanos(ClockId::Monotonic)
+}
+
+/// The kernel's wall clock, in ns since 1970.
+pub(crate) fn wall() -> u64 {
+    nanos(ClockId::Realtime)
 }
 
 fn nanos(clock: ClockId) -> u64 {

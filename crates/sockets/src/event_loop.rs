@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_scenario::ends;
+use hol_scenario::{Sample, Sampled, Sender, Side as Role, ends};
 use hol_system::{Events, Poller, Ready};
 use hol_wire::Ecn;
 use hol_workloads::{ConnectionId, Output, Standing};
@@ -27,6 +27,7 @@ use crate::side::{Followed, Side};
 use crate::ticks::Ticks;
 use crate::token::Token;
 use crate::transceiver::{self, Fault, Heard, Opener, own_port, refused};
+use crate::waits::Waits;
 
 /// Moves the thread to the network of an end.
 pub(crate) type Enter<'p> = &'p mut dyn FnMut(End) -> io::Result<()>;
@@ -122,6 +123,9 @@ impl EventLoop<'_> {
         while !self.was_stopped && !self.client.application.end(ended) {}
         while !self.server.application.end(self.clock.now()) {}
         let samples = self.ticks.as_mut().map_or(Vec::new(), |ticks| std::mem::take(&mut ticks.samples));
+        let is_clients =
+            |sample: &Sample| matches!(sample.of, Sampled::Sender(Sender { side: Role::Client, .. }));
+        let (of_client, of_server) = samples.into_iter().partition(is_clients);
         let verdict = Verdict {
             connected: self.flow.connected(),
             ended,
@@ -133,20 +137,26 @@ impl EventLoop<'_> {
             ledger: std::mem::take(self.client.application.ledger()),
             origin,
             counts: self.client.counts(),
+            waits: self.client.waits.take().and_then(Waits::finish),
             verdict: Some(verdict),
             aside: Aside {
                 paths: std::mem::take(&mut self.paths),
                 secrets: self.opener.secrets(),
                 filter: None,
-                samples,
+                samples: of_client,
             },
         };
         let server = Half {
             ledger: std::mem::take(self.server.application.ledger()),
             origin,
             counts: self.server.counts(),
+            waits: self.server.waits.take().and_then(Waits::finish),
             verdict: None,
-            aside: Aside { filter: self.filter.as_ref().map_or(Ok(None), Filter::held)?, ..Aside::default() },
+            aside: Aside {
+                filter: self.filter.as_ref().map_or(Ok(None), Filter::held)?,
+                samples: of_server,
+                ..Aside::default()
+            },
         };
         Ok([client, server])
     }

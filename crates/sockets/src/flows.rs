@@ -69,6 +69,7 @@ pub fn assignments(scenario: &Scenario, seed: Seed, site: impl Fn(&str, u16) -> 
             processors,
             ending,
             gathers: false,
+            stamps: false,
         }
     };
     [measured].into_iter().chain(background).chain(onward).enumerate().map(assignment).collect()

@@ -2,12 +2,13 @@
 
 use hol_base::Time;
 use hol_measure::{Leg, Record};
-use hol_scenario::{FilterFacts, Sample, Stopped};
+use hol_scenario::{FilterFacts, Sample, Side, Stopped, WaitFacts};
 use hol_workloads::{Ledger, Reading};
 use serde::{Deserialize, Serialize};
 
 use crate::assignment::{Counts, FlowRun, PathChange};
 use crate::clock::epoch_of;
+use crate::seen::Seen;
 
 /// What one end of a flow has to tell when it is over: plain data, which goes to the host where the ends are joined.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -18,9 +19,11 @@ pub struct Half {
     pub origin: u64,
     /// What the kernel counted for its sockets.
     pub counts: Counts,
+    /// How long messages lay in its sockets until they were delivered, where the kernel was asked and told.
+    pub waits: Option<WaitFacts>,
     /// What the rules of the flow came to, from the end that has them.
     pub verdict: Option<Verdict>,
-    /// What only this host is asked for.
+    /// What only this host is asked for; samples are told beside it, by [`Self::seen`].
     #[serde(skip)]
     pub(crate) aside: Aside,
 }
@@ -48,20 +51,32 @@ pub(crate) struct Aside {
 }
 
 impl Half {
+    /// How its senders stood from time to time: so much that it is told in parts.
+    pub fn seen(&self) -> impl Iterator<Item = Seen> {
+        self.aside.samples.iter().filter_map(Seen::of)
+    }
+
+    /// Adds how a sender of it stood, by the clock of its host.
+    pub fn add_seen(&mut self, seen: Seen) {
+        let side = if self.verdict.is_some() { Side::Client } else { Side::Server };
+        self.aside.samples.push(seen.sample(side));
+    }
+
     /// The same from another host, by whose clock its times are, as `clock` tells them by ours; `None` if no end of a flow can
     /// have told this.
     pub fn from_afar(self, clock: impl Fn(u64) -> u64) -> Option<Self> {
-        let Self { ledger, origin, counts, verdict, aside } = self;
+        let Self { ledger, origin, counts, waits, verdict, mut aside } = self;
         let (mut ledger, own) = (ledger.from_afar()?, clock(origin));
         let time =
             |time: Time| Time::from_nanos(clock(origin.saturating_add(time.as_nanos())).saturating_sub(own));
         ledger.on_clock(time);
+        aside.samples.iter_mut().for_each(|sample| sample.at = time(sample.at));
         let verdict = verdict.map(|verdict| Verdict {
             connected: verdict.connected.map(time),
             ended: time(verdict.ended),
             ..verdict
         });
-        Some(Self { ledger, origin: own, counts, verdict, aside })
+        Some(Self { ledger, origin: own, counts, waits, verdict, aside })
     }
 
     /// The flow of which this is the client's end and `server` the other, both by the clock of this host; `None` if the client's
@@ -72,9 +87,9 @@ impl Half {
         let are_apart = client.origin != server.origin;
         if are_apart {
             let (from, to) = (server.origin, client.origin);
-            server
-                .ledger
-                .on_clock(|time| Time::from_nanos(time.as_nanos().saturating_add(from).saturating_sub(to)));
+            let time = |time: Time| Time::from_nanos(time.as_nanos().saturating_add(from).saturating_sub(to));
+            server.ledger.on_clock(time);
+            server.aside.samples.iter_mut().for_each(|sample| sample.at = time(sample.at));
         }
         let (mut records, mut wrong) = (Vec::new(), 0);
         reading.settle_all(&mut client.ledger, &mut server.ledger, |record| {
@@ -91,6 +106,7 @@ impl Half {
             was_stopped,
             client: client.counts,
             server: server.counts,
+            waits: [client.waits, server.waits],
             paths: [own.paths, other.paths].concat(),
             secrets: own.secrets,
             filter: other.filter,
@@ -137,6 +153,7 @@ fn without_passage(record: Record) -> Record {
 mod tests {
     use hol_base::Duration;
     use hol_measure::{Outcome, RecordKind};
+    use hol_scenario::Sampled;
     use hol_transport::Passage;
     use hol_workloads::{Arrived, Due};
 
@@ -156,7 +173,7 @@ mod tests {
             was_stopped: false,
         };
         let verdict = has_rules.then_some(verdict);
-        Half { ledger, origin, counts: Counts::default(), verdict, aside: Aside::default() }
+        Half { ledger, origin, counts: Counts::default(), waits: None, verdict, aside: Aside::default() }
     }
 
     /// A transaction that was due after 100 µs, came to the server 50 µs later, and was answered 10 µs after that; the answer took 50 µs.
@@ -198,6 +215,22 @@ mod tests {
         let here = there.from_afar(|time| time - UP).unwrap();
         let (run, wrong) = client.join(here, READING).unwrap();
         assert_eq!((legs(&run.records[0]), wrong), ([[us(100), us(150)], [us(160), us(210)]], 0));
+    }
+
+    #[test]
+    fn how_senders_afar_stood_is_told_by_the_clock_here() {
+        const UP: u64 = 60_000_000_000;
+        let [client, server] = halves(30);
+        let mut there = Half { origin: server.origin + UP, ..server };
+        let seen = r#"[120000,1,"192.0.2.7",[14480,null,40000,null,1448,2]]"#;
+        there.add_seen(serde_json::from_str(seen).unwrap());
+        let told: Vec<String> = there.seen().map(|seen| serde_json::to_string(&seen).unwrap()).collect();
+        assert_eq!(told, [seen]);
+        let here = there.from_afar(|time| time - UP).unwrap();
+        let (run, _) = client.join(here, READING).unwrap();
+        let [Sample { at, of: Sampled::Sender(sender) }] = run.samples[..] else { panic!("there is one") };
+        assert_eq!((at, sender.side, sender.connection), (us(150), Side::Server, 1));
+        assert_eq!((sender.path.cwnd, sender.sent_again), (Some(14_480), Some(2)));
     }
 
     /// The round trip is the client's own; only what lies between may be wrong.

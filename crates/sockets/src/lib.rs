@@ -32,8 +32,10 @@ mod quic;
 mod referee;
 mod sctp;
 mod sctp_structures;
+mod seen;
 mod setting;
 mod side;
+mod stamps;
 mod stop;
 mod stream;
 mod tcp;
@@ -44,6 +46,8 @@ mod transceiver;
 mod tuning;
 mod udp;
 mod unix;
+mod waits;
+mod wall;
 
 use std::io;
 
@@ -57,6 +61,7 @@ pub use far::{Letterbox, Mail, News, Tell};
 pub use flows::{FlowRuns, assignments};
 pub use half::{Half, Verdict};
 pub use halves::{Halves, Post, TellOf, joined};
+pub use seen::Seen;
 pub use setting::{kernel_version, setting, setting_path};
 pub use stop::Stop;
 pub use ties::Ties;

@@ -4,7 +4,7 @@
 use socket2::{Protocol, Socket, Type};
 
 use crate::assignment::{Counts, Site, SocketsError};
-use crate::stream::{Connection, Own, Stream};
+use crate::stream::{Connection, Own};
 use crate::tcp::{self, Tcp};
 use crate::transceiver::{Family, Fault, Opener, Sending, Transceiver};
 use hol_system::{self as system, u32_at};
@@ -33,7 +33,7 @@ impl Opener for Mptcp {
     }
 
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
-        Box::new(Connection { stream: Stream::new(socket, self.0.length_of, self.0.gathers), of: Kind })
+        Box::new(Connection { stream: self.0.stream(socket), of: Kind })
     }
 }
 

@@ -30,6 +30,7 @@ use crate::token::Token;
 use crate::transceiver::{Opener, own_port, refused};
 use crate::udp::Udp;
 use crate::unix::Unix;
+use crate::waits::Waits;
 
 /// Which ends of a flow are on this host.
 pub(crate) enum Here<'p> {
@@ -118,7 +119,8 @@ pub(crate) fn event_loop<'p>(
     }
     let [client, server] = [(client, 0), (server, 1)]
         .map(|(application, end)| on_its_host(application, assignment.processors[end].clone(), &clock));
-    let (timed, gathers) = (opener.has_timers(), assignment.gathers);
+    let held = (opener.has_timers(), assignment.gathers);
+    let waits = || assignment.stamps.then(|| Waits::since(clock.origin()));
     let rules = || Referee::Rules(Flow::new(Terms::of(workload, transport, Time::ZERO)));
     let (is_alone, referee, mail) = match here {
         Here::Both => (false, rules(), None),
@@ -138,8 +140,8 @@ pub(crate) fn event_loop<'p>(
         client_ports: Vec::new(),
         presence,
         homeless: 0,
-        client: Side::new(End::Client, client, timed, gathers),
-        server: Side::new(End::Server, server, timed, gathers),
+        client: Side::new(End::Client, client, held, waits()),
+        server: Side::new(End::Server, server, held, waits()),
         bell,
         filter,
         flow: referee,
@@ -188,14 +190,14 @@ fn on_its_host(
 
 fn opener(assignment: &Assignment, here: &Here<'_>) -> Box<dyn Opener> {
     let length_of = assignment.workload.length_of();
-    let gathers = assignment.gathers;
+    let (gathers, stamps) = (assignment.gathers, assignment.stamps);
     let reads = if gathers { EventLoop::MOST_AT_ONCE } else { 1 };
     match assignment.transport.protocol() {
         Protocol::Tcp { config, .. } => {
-            Box::new(Tcp { family: Tcp::FAMILY, config: config.clone(), length_of, gathers })
+            Box::new(Tcp { family: Tcp::FAMILY, config: config.clone(), length_of, gathers, stamps })
         }
         Protocol::Mptcp { config, .. } => {
-            Box::new(Mptcp(Tcp { family: Mptcp::FAMILY, config: config.clone(), length_of, gathers }))
+            Box::new(Mptcp(Tcp { family: Mptcp::FAMILY, config: config.clone(), length_of, gathers, stamps }))
         }
         Protocol::Sctp { config, associations, single_homed, unordered, reliability, socket, .. } => {
             let sctp = |family| Sctp {
@@ -212,7 +214,7 @@ fn opener(assignment: &Assignment, here: &Here<'_>) -> Box<dyn Opener> {
                 SocketStyle::Own => Box::new(OwnSctp::new(config, *unordered, *reliability, reads)),
             }
         }
-        Protocol::Udp { .. } => Box::new(Udp { reads }),
+        Protocol::Udp { .. } => Box::new(Udp { reads, stamps }),
         Protocol::Quic { config, carriage, .. } => {
             // Either host counts its endpoints from the first on.
             let seed = match here {

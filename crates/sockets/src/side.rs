@@ -15,6 +15,7 @@ use crate::assignment::Counts;
 use crate::presence::Change;
 use crate::token::Token;
 use crate::transceiver::{Fault, Heard, Sent, Transceiver};
+use crate::waits::Waits;
 
 /// An end of a flow.
 pub(crate) struct Side {
@@ -34,6 +35,8 @@ pub(crate) struct Side {
     connections: Vec<Option<Connection>>,
     /// What those that are over had counted.
     past: Counts,
+    /// How long messages lay in their sockets, if anybody wants to know.
+    pub(crate) waits: Option<Waits>,
     /// Which may hold back messages that the application has sent.
     sending: Vec<ConnectionId>,
 }
@@ -66,7 +69,12 @@ pub(crate) enum Followed {
 }
 
 impl Side {
-    pub(crate) fn new(end: End, application: Box<dyn Application>, timed: bool, gathers: bool) -> Self {
+    pub(crate) fn new(
+        end: End,
+        application: Box<dyn Application>,
+        (timed, gathers): (bool, bool),
+        waits: Option<Waits>,
+    ) -> Self {
         Self {
             end,
             application,
@@ -77,6 +85,7 @@ impl Side {
             reads: true,
             connections: Vec::new(),
             past: Counts::default(),
+            waits,
             sending: Vec::new(),
         }
     }
@@ -222,7 +231,7 @@ impl Side {
         deed: impl FnOnce(&mut dyn Transceiver, &mut dyn FnMut(Heard)) -> Result<(), Fault>,
     ) -> Followed {
         let token = Token::Connection(self.end, id);
-        let Self { application, connections, .. } = self;
+        let Self { application, connections, waits, .. } = self;
         let connection = connections[id.0 as usize].as_mut().filter(|connection| !connection.is_half_closed);
         let Some(connection) = connection else { return Followed::Nothing };
         let speaks = connection.transceiver.speaks_for_itself();
@@ -231,15 +240,20 @@ impl Side {
         }
         // Octets of a message that is not whole yet are progress, too; news of a path are none.
         let mut followed = if speaks { Followed::Nothing } else { Followed::Delivered };
-        let (mut is_up, mut has_closed) = (false, false);
+        let (mut is_up, mut has_closed, mut came) = (false, false, None);
         let is_over = connection.is_over;
         let result = deed(&mut *connection.transceiver, &mut |heard| match heard {
             _ if is_over => {}
+            Heard::Came(at) => came = at,
             Heard::Message(stream, payload) => {
                 followed = Followed::Delivered;
                 let passage = Passage::default();
                 let delivery = Delivery { connection: id, stream, payload, passage };
-                application.handle(now(), Input::Message(delivery));
+                let now = now();
+                if let Some((waits, came)) = waits.as_mut().zip(came) {
+                    waits.note(now, came);
+                }
+                application.handle(now, Input::Message(delivery));
             }
             Heard::Part => followed = Followed::Delivered,
             Heard::Up(_) => is_up = true,
@@ -504,7 +518,7 @@ mod tests {
         let transceiver = opener.transceiver(own.into(), &Site { addresses: vec![], port: 0 });
         let (told, poller) = (Told::default(), Poller::new().unwrap());
         let words = Rc::clone(&told.0);
-        let mut side = Side::new(End::Client, Box::new(told), false, false);
+        let mut side = Side::new(End::Client, Box::new(told), (false, false), None);
         side.add(&poller, transceiver, Time::ZERO).unwrap();
         assert_eq!(side.write(&poller, ID, Time::ZERO), Followed::Opened);
         (side, poller, listener.accept().unwrap().0, words)

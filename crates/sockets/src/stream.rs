@@ -1,6 +1,6 @@
 //! A socket that carries a stream of octets, on which messages are framed: TCP's, MPTCP's and UNIX'.
 
-use std::io::{self, Read};
+use std::io;
 use std::net::Shutdown;
 
 use bytes::Bytes;
@@ -11,6 +11,7 @@ use socket2::Socket;
 
 use crate::assignment::Counts;
 use crate::presence::Change;
+use crate::stamps::Stamped;
 use crate::transceiver::{Fault, Heard, Sending, Sent, Transceiver};
 
 /// One end of a connection.
@@ -22,6 +23,8 @@ pub(crate) struct Stream {
     taken: usize,
     /// What waits for the kernel, if it may.
     gathered: Option<Gathered>,
+    /// Whether the kernel tells when it had what is read.
+    stamped: Stamped,
 }
 
 /// Messages that leave together.
@@ -102,10 +105,11 @@ impl<K: Own> Transceiver for Connection<K> {
 }
 
 impl Stream {
-    /// Over a socket that is open or is going to be; one that `gathers` holds messages back until [`Self::send_all`].
-    pub(crate) fn new(socket: Socket, length_of: LengthOf, gathers: bool) -> Self {
+    /// Over a socket that is open or is going to be; one that `gathers` holds messages back until [`Self::send_all`], and one with
+    /// `stamps` tells when the kernel had what it reads.
+    pub(crate) fn new(socket: Socket, length_of: LengthOf, gathers: bool, stamps: bool) -> Self {
         let gathered = gathers.then(Gathered::default);
-        Self { socket, framer: Framer::new(length_of), taken: 0, gathered }
+        Self { socket, framer: Framer::new(length_of), taken: 0, gathered, stamped: Stamped::new(stamps) }
     }
 
     /// One that would block is to be given again before any other.
@@ -141,10 +145,11 @@ impl Stream {
 
     /// Reads once.
     fn receive(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        let length = (&self.socket).read(buffer)?;
+        let (length, came) = self.stamped.read(&self.socket, buffer)?;
         if length == 0 {
             return Err(Fault::PeerClosed);
         }
+        take(Heard::Came(came));
         self.framer.push(Bytes::copy_from_slice(&buffer[..length]), Passage::default());
         while let Some(framed) = self.framer.next()? {
             take(Heard::Message(0, framed.payload));
@@ -194,6 +199,8 @@ fn send(socket: &Socket, octets: &[u8]) -> (usize, io::Result<Sent>) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use hol_workloads::WorkloadSpec;
 
     use super::*;
@@ -204,7 +211,7 @@ mod tests {
         let (own, peer) = Socket::pair(socket2::Domain::UNIX, socket2::Type::STREAM, None).unwrap();
         own.set_nonblocking(true).unwrap();
         peer.set_nonblocking(true).unwrap();
-        (Stream::new(own, workload.length_of(), gathers), peer)
+        (Stream::new(own, workload.length_of(), gathers, false), peer)
     }
 
     fn read(peer: &Socket) -> Vec<u8> {

@@ -10,6 +10,7 @@ use socket2::{Protocol, Socket, Type};
 
 use crate::assignment::{Counts, Site, SocketsError};
 use crate::presence::Change;
+use crate::stamps;
 use crate::stream::{Connection, Own, Stream};
 use crate::transceiver::{self, Family, Fault, Opener, Sending, Transceiver, refused};
 use hol_system::{self as system, u32_at};
@@ -22,6 +23,8 @@ pub(crate) struct Tcp {
     pub(crate) length_of: LengthOf,
     /// What waits leaves together.
     pub(crate) gathers: bool,
+    /// The kernel tells when it had what is read.
+    pub(crate) stamps: bool,
 }
 
 impl Tcp {
@@ -46,7 +49,15 @@ impl Tcp {
         if self.config.mss != crate::tuning::ETHERNET_MSS {
             socket.set_tcp_mss(self.config.mss.into()).map_err(refused("set TCP_MAXSEG"))?;
         }
+        if self.stamps {
+            stamps::ask(&socket);
+        }
         Ok(socket)
+    }
+
+    /// What is framed over a socket.
+    pub(crate) fn stream(&self, socket: Socket) -> Stream {
+        Stream::new(socket, self.length_of, self.gathers, self.stamps)
     }
 }
 
@@ -66,10 +77,7 @@ impl Opener for Tcp {
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
         let mortal = self.config.address_loss_aborts;
         let paced = self.config.congestion == Algorithm::Bbr;
-        Box::new(Connection {
-            stream: Stream::new(socket, self.length_of, self.gathers),
-            of: Kind { mortal, paced },
-        })
+        Box::new(Connection { stream: self.stream(socket), of: Kind { mortal, paced } })
     }
 }
 

@@ -179,6 +179,8 @@ pub(crate) enum Sent {
 /// What a socket had to tell.
 #[derive(Debug)]
 pub(crate) enum Heard {
+    /// What follows of messages was in the socket when the wall clock showed this, in ns since 1970; `None`: nobody knows.
+    Came(Option<u64>),
     /// A message, and the stream that it came on.
     Message(u16, Bytes),
     /// An association is up; the number is by which a socket of several knows it.

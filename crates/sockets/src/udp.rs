@@ -1,7 +1,7 @@
 //! UDP: a message is a datagram, and nobody sends it again.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::io::{self, Read};
+use std::io;
 
 use bytes::Bytes;
 use hol_base::Time;
@@ -11,6 +11,7 @@ use socket2::Socket;
 
 use crate::assignment::{Counts, Site, SocketsError};
 use crate::datagrams::Datagrams;
+use crate::stamps::{self, Stamped};
 use crate::transceiver::{Fault, Heard, Opener, Sent, Transceiver, read_up_to, whole_or_nothing};
 
 /// Opens pairs of UDP sockets, each connected to the other.
@@ -18,26 +19,37 @@ use crate::transceiver::{Fault, Heard, Opener, Sent, Transceiver, read_up_to, wh
 pub(crate) struct Udp {
     /// Datagrams that are read before others have their turn.
     pub(crate) reads: usize,
+    /// The kernel tells when it had what is read.
+    pub(crate) stamps: bool,
 }
 
 impl Udp {
     /// The longest message: an IPv4 packet without its headers.
     pub(crate) const LONGEST: u64 = 65_507;
+
+    fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
+        let socket = Datagrams::FAMILY.socket(site)?;
+        if self.stamps {
+            stamps::ask(&socket);
+        }
+        Ok(socket)
+    }
 }
 
 impl Opener for Udp {
     fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
-        Datagrams::FAMILY.socket(server)
+        self.socket(server)
     }
 
     fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
-        Datagrams::connect(Datagrams::FAMILY.socket(client)?, server)
+        Datagrams::connect(self.socket(client)?, server)
     }
 
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
         Box::new(Messages {
             socket,
             reads: self.reads,
+            stamped: Stamped::new(self.stamps),
             early: VecDeque::new(),
             seen: BTreeSet::new(),
             counts: Counts::default(),
@@ -54,6 +66,7 @@ impl Opener for Udp {
 struct Messages {
     socket: Socket,
     reads: usize,
+    stamped: Stamped,
     /// What came before it was there.
     early: VecDeque<Bytes>,
     /// The first octets of what came, by which every workload tells its messages apart: the network may
@@ -95,15 +108,19 @@ impl Transceiver for Messages {
 impl Messages {
     fn receive_one(&mut self, buffer: &mut [u8], take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
         let early = self.early.pop_front();
-        let datagram = match &early {
-            Some(datagram) => &datagram[..],
-            None => match (&self.socket).read(buffer) {
+        let (datagram, came) = match &early {
+            Some(datagram) => (&datagram[..], None),
+            None => match self.stamped.read(&self.socket, buffer) {
                 Err(e) if nobody_is_there(&e) => return Ok(()),
-                read => &buffer[..read?],
+                read => {
+                    let (length, came) = read?;
+                    (&buffer[..length], came)
+                }
             },
         };
         self.counts.packets_received += 1;
         if datagram.first_chunk().is_some_and(|name| self.seen.insert(*name)) {
+            take(Heard::Came(came));
             take(Heard::Message(0, Bytes::copy_from_slice(datagram)));
         }
         Ok(())
@@ -125,7 +142,7 @@ mod tests {
     #[test]
     fn a_datagram_that_comes_twice_is_told_once() {
         let site = Site { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 };
-        let udp = Udp { reads: 1 };
+        let udp = Udp { reads: 1, stamps: false };
         let socket = udp.listen(&site).unwrap();
         socket.set_nonblocking(false).unwrap();
         let to = (Ipv4Addr::LOCALHOST, transceiver::own_port(&socket).unwrap());
@@ -137,10 +154,11 @@ mod tests {
             datagrams.receive(&mut [0; 100], Time::ZERO, &mut |one| heard.push(one)).unwrap();
         }
         let payload = |heard: Heard| match heard {
-            Heard::Message(_, payload) => payload,
-            other => unreachable!("{other:?} is of no datagram"),
+            Heard::Message(_, payload) => Some(payload),
+            Heard::Came(None) => None,
+            other => unreachable!("{other:?} is of no datagram, or nobody asked"),
         };
-        let heard: Vec<Bytes> = heard.into_iter().map(payload).collect();
+        let heard: Vec<Bytes> = heard.into_iter().filter_map(payload).collect();
         assert_eq!(heard, ["message1", "message2"]);
         assert_eq!(datagrams.counts().packets_received, 4);
     }

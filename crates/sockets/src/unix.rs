@@ -59,7 +59,7 @@ impl Opener for Unix {
     }
 
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
-        Box::new(Connection { stream: Stream::new(socket, self.length_of, self.gathers), of: Kind })
+        Box::new(Connection { stream: Stream::new(socket, self.length_of, self.gathers, false), of: Kind })
     }
 }
 

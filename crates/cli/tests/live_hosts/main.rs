@@ -6,10 +6,12 @@ mod hosts;
 #[path = "../../../sockets/tests/pair/mod.rs"]
 mod pair;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use hol_base::Duration;
+use hol_lab::{Results, Series, Subject};
 use serde_json::Value;
 
 use hosts::{Hosts, PEER};
@@ -76,11 +78,39 @@ fn flows_in_both_directions_are_joined_and_the_hosts_and_their_clocks_are_with_t
         assert!(run["background"][0]["octets"].as_u64().unwrap() > 0, "{text}");
         assert!(provenance.contains(&format!("from 10.77.0.1 to {PEER}: Linux ")), "{provenance}");
     }
+    // Nobody asks when the datagrams of QUIC came; and a kernel that is busy may begin late to stamp the others.
+    let waited = runs.iter().filter_map(|run| run["facts"]["waited_ns"]["server"]["messages"].as_u64());
+    assert!((1..=2).contains(&waited.filter(|messages| *messages > 0).count()), "{runs:?}");
     let points = fs::read_to_string(hosts.dir().join("out/points.csv")).unwrap();
     assert_eq!(points.lines().count(), 4, "{points}");
     // The same question of this machine alone is another one.
     let manifest = fs::read_to_string(hosts.dir().join("out/manifest.json")).unwrap();
     assert!(manifest.contains(&format!("\"live:{PEER}\"")), "{manifest}");
+}
+
+/// The peer looks at its senders, too, and there is one clock for all.
+#[test]
+fn time_series_have_the_senders_of_both_hosts() {
+    let Some(hosts) = Hosts::if_possible("time_series_have_the_senders") else { return };
+    let _serving = hosts.serve(&[]);
+    let text = "transports = ['tcp', 'quic']\nmessages = 300\nrepetitions = 1\nseries = '5ms'\n\
+        [workload]\nkind = 'echo'\nrate = '1000/s'\n";
+    fs::write(hosts.dir().join("x.toml"), text).unwrap();
+    hosts.ok(&["run", "x.toml", "--world", "live", "--out", "out"]);
+    let out = hosts.dir().join("out");
+    for result in Results::load(&out).unwrap().points {
+        let (mut times, mut sides) = (Vec::new(), BTreeSet::new());
+        let series = Series::of(&out, result.runs[0].key).unwrap().expect("it is kept");
+        let note = |row: hol_lab::Row| {
+            if let Subject::Sender { side, .. } = row.subject {
+                sides.insert(side);
+                times.push(row.at);
+            }
+        };
+        series.rows(note).unwrap();
+        assert_eq!(sides.len(), 2, "{}", result.point.label);
+        assert!(times.is_sorted(), "{}", result.point.label);
+    }
 }
 
 #[test]

@@ -8,13 +8,13 @@ mod write;
 use std::sync::Arc;
 
 use hol_base::{Duration, Time};
-use hol_scenario::Side;
+use hol_scenario::{Sample, Side};
 
 pub use read::Series;
 pub(crate) use write::SeriesFile;
 
 /// Nothing is looked at more often: the rows would be more than what happens.
-pub const SHORTEST_INTERVAL: Duration = Duration::from_micros(10);
+pub const SHORTEST_INTERVAL: Duration = Sample::SHORTEST_INTERVAL;
 
 /// The layout of these files, in their metadata; a change of it is a new number.
 const SCHEMA: &str = "1";

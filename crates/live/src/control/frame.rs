@@ -14,7 +14,7 @@ use super::ControlError;
 pub(crate) type Key = [u8; 32];
 
 /// Longer messages are neither sent nor taken: a ledger of some million messages.
-const MOST: usize = 256 << 20;
+pub(crate) const LONGEST: usize = 256 << 20;
 
 /// HMAC-SHA-256 of all parts, each behind its length, so that none can be taken for another.
 pub(crate) fn proof(key: &[u8], parts: &[&[u8]]) -> Key {
@@ -65,8 +65,8 @@ impl<S: Write> Outbox<S> {
 
     pub(crate) fn send(&mut self, message: &impl Serialize) -> Result<(), ControlError> {
         let body = serde_json::to_vec(message).expect("messages are plain data");
-        if body.len() > MOST {
-            return Err(ControlError::TooLong(body.len(), MOST));
+        if body.len() > LONGEST {
+            return Err(ControlError::TooLong(body.len(), LONGEST));
         }
         let proof = proof(&self.key, &[&self.next.to_be_bytes(), &body]);
         self.next += 1;
@@ -94,7 +94,7 @@ impl<S: Read> Inbox<S> {
     }
 
     pub(crate) fn receive<M: DeserializeOwned>(&mut self) -> Result<M, ControlError> {
-        self.receive_short(MOST)
+        self.receive_short(LONGEST)
     }
 }
 
@@ -183,11 +183,11 @@ mod tests {
     #[test]
     fn a_length_without_a_message_makes_no_room_and_a_huge_one_is_refused() {
         let (_, problem) = heard(&[0xff; 40], KEY);
-        assert!(matches!(problem, ControlError::TooLong(0xffff_ffff, MOST)), "{problem}");
+        assert!(matches!(problem, ControlError::TooLong(0xffff_ffff, LONGEST)), "{problem}");
         let mut inbox = Inbox::new(&[0, 0, 1, 0, b'"'][..], KEY);
         assert!(matches!(inbox.receive_short::<String>(255), Err(ControlError::TooLong(256, 255))));
-        let announced = (MOST as u32).to_be_bytes();
-        assert!(matches!(take(&mut &announced[..], MOST), Err(ControlError::Closed)));
+        let announced = (LONGEST as u32).to_be_bytes();
+        assert!(matches!(take(&mut &announced[..], LONGEST), Err(ControlError::Closed)));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::frame::{self, Inbox, Key, Outbox, proof};
 use crate::secret::Secret;
 
 /// Of the messages of this channel; a higher one where they change.
-const PROTOCOL: u32 = 2;
+const PROTOCOL: u32 = 4;
 
 /// As much as a greeting, or a proof, may have.
 const GREETING: usize = 1 << 10;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use hol_base::Duration;
 use hol_network::NetworkSpec;
 use hol_scenario::Scenario;
-use hol_sockets::{Half, News};
+use hol_sockets::{Half, News, Seen};
 use serde::{Deserialize, Serialize};
 
 /// What the host with the experiment says.
@@ -17,8 +18,8 @@ pub(crate) enum Request {
     Ping,
     /// Can you do this?
     Check(Box<Scenario>),
-    /// Do your ends of this; listen first.
-    Plan { scenario: Box<Scenario>, seed: u64 },
+    /// Do your ends of this; listen first. Look how your senders stand once in an interval, if there is one.
+    Plan { scenario: Box<Scenario>, seed: u64, interval: Option<Duration> },
     /// Begin; by flow, the ports of servers here.
     Start { ports: Vec<u16> },
     /// Something happened to a flow's server here.
@@ -52,6 +53,8 @@ pub(crate) enum Reply {
     Ready { ports: Vec<u16> },
     /// Something happened to a flow's server there.
     News(usize, News),
+    /// How its senders stood from time to time, by flow: a part of it, before what has been noted.
+    Seen(Vec<(usize, Seen)>),
     /// What its ends of flows have noted.
     Noted(Vec<(usize, Half)>),
     /// It could not do its part: why.

@@ -4,6 +4,8 @@ mod frame;
 mod handshake;
 mod message;
 
+#[cfg(test)]
+pub(crate) use frame::LONGEST;
 pub(crate) use frame::{Inbox, Outbox};
 pub(crate) use handshake::{Keys, Role, greet};
 pub(crate) use message::{HostWords, Passed, Reply, Request};

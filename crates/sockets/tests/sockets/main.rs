@@ -38,6 +38,7 @@ fn assignment(transport: &str, kind: &str) -> Assignment {
         processors: [None, None],
         ending: Ending::Abort,
         gathers: false,
+        stamps: false,
     }
 }
 
@@ -81,6 +82,27 @@ fn every_workload_runs_over_every_transport() {
             let Some(run) = attempt(&assignment(transport, kind)) else { break };
             eprintln!("{transport} {kind}: {:?} {:?}", run.client, run.records[9].latency());
             assert_complete(&run, 30);
+        }
+    }
+}
+
+/// How long is the machine's; but it is no longer than the run, and nobody knows where nobody asked.
+#[test]
+fn how_long_messages_lay_in_their_sockets_is_known_if_it_is_asked() {
+    for transport in ["tcp", "mptcp", "udp"] {
+        let plain = assignment(transport, "echo");
+        let Some(unasked) = attempt(&plain) else { continue };
+        assert_eq!(unasked.waits, [None; 2], "{transport}");
+        let asking = Assignment { stamps: true, ..plain };
+        // A kernel that is busy begins to stamp some time after it was asked.
+        let mut runs = (0..100).filter_map(|_| attempt(&asking));
+        let told = runs.find_map(|run| run.waits[0].zip(run.waits[1]).map(|waits| (run, waits)));
+        let (run, waits) = told.unwrap_or_else(|| panic!("the kernel tells nothing of {transport}"));
+        assert_complete(&run, 30);
+        for waits in [waits.0, waits.1] {
+            assert!((1..=30).contains(&waits.messages), "{transport}: {waits:?}");
+            assert!(waits.median <= waits.p999 && waits.p999 <= waits.max, "{transport}: {waits:?}");
+            assert!(waits.max <= run.ended.as_nanos(), "{transport}: {waits:?}");
         }
     }
 }

@@ -43,6 +43,7 @@ impl Programs<'_> {
             was_stopped,
             client: Counts::default(),
             server: Counts::default(),
+            waits: [None; 2],
             secrets: String::new(),
             paths: Vec::new(),
             filter: None,

@@ -1,0 +1,68 @@
+//! How senders stand from time to time, where both ends of the control channel are here: each end knows of the other only what it is told.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::thread;
+
+use hol_base::{Duration, Seed};
+use hol_live::{Live, Secret, Server, Service};
+use hol_measure::Record;
+use hol_network::NetworkSpec;
+use hol_scenario::{Background, Observer, Sample, Sampled, Scenario, Side, World};
+
+/// Looks every ms.
+#[derive(Default)]
+struct Looking(Vec<Sample>);
+
+impl Observer for Looking {
+    fn record(&mut self, _: usize, _: &Record) {}
+
+    fn interval(&self) -> Option<Duration> {
+        Some(Duration::from_millis(1))
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        self.0.push(*sample);
+    }
+}
+
+/// Echoes, and a flow the other way.
+fn scenario() -> Scenario {
+    let workload = |text: &str| toml::from_str(text).unwrap();
+    let echo = workload("kind = 'echo'\nrate = '1000/s'");
+    let mut scenario = Scenario::alone(NetworkSpec::default(), "tcp".parse().unwrap(), echo, 200);
+    scenario.background = vec![Background {
+        transport: "tcp".parse().unwrap(),
+        workload: workload("kind = 'oneway'\nrate = '1000/s'\nfrom = 'server'\nto = 'client'"),
+        messages: None,
+        count: 1,
+        spread: Duration::ZERO,
+    }];
+    scenario
+}
+
+#[test]
+fn the_senders_of_both_hosts_are_seen_by_one_clock() {
+    let secret = || Secret::new("known to both").unwrap();
+    secret().give();
+    let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let server = Server::listen(anywhere, secret(), Service::Ends(None)).unwrap();
+    let place = server.address().unwrap().to_string();
+    let mut looking = Looking::default();
+    let course = thread::scope(|scope| {
+        let serving = scope.spawn(|| server.run(false, &|_| ()));
+        let course = Live::with_peer(&place).unwrap().follow(&scenario(), Seed(1), &mut looking);
+        server.stop().unwrap();
+        serving.join().unwrap().unwrap();
+        course.unwrap()
+    });
+    let of = |flow: u32, side: Side| {
+        let is_one = |sample: &&Sample| matches!(sample.of, Sampled::Sender(one) if (one.flow, one.side) == (flow, side));
+        looking.0.iter().filter(is_one).count()
+    };
+    // Of the flow the other way the client is on the host that serves, and its server has nothing to send.
+    assert!(of(0, Side::Client) > 0 && of(0, Side::Server) > 0 && of(1, Side::Client) > 0);
+    assert_eq!(of(1, Side::Server), 0);
+    assert!(looking.0.is_sorted_by_key(|sample| sample.at));
+    let last = looking.0.last().unwrap().at;
+    assert!(last <= course.ended + Duration::from_secs(1), "{last:?}");
+}
