@@ -10,7 +10,7 @@ use hol_scenario::{Cost, Course, Observer, Run, RunError, Scenario, Witness, Wor
 use hol_sockets::sysctls;
 use serde_json::{Value, json};
 
-use crate::cautions::busy;
+use crate::cautions::{busy, waiting};
 use crate::host::Host;
 use crate::router;
 use crate::world::COST;
@@ -56,6 +56,7 @@ impl Namespaces {
         if let Some(facts) = &mut run.course.facts {
             facts.provenance = provenance();
             facts.warn(busy(&run.records));
+            facts.warn(waiting(&run.records, &facts.waited));
         }
         run
     }

@@ -10,7 +10,7 @@ use hol_base::Seed;
 use hol_measure::Transfer;
 use hol_network::Ip;
 use hol_scenario::{
-    BackgroundRun, Cost, Course, Facts, Observer, Run, RunError, Scenario, Side, Stopped, Witness, World,
+    BackgroundRun, Cost, Course, Facts, Observer, Run, RunError, Scenario, Stopped, Witness, World,
 };
 use hol_sockets::{
     Assignment, Beginning, FlowRun, FlowRuns, Site, SocketsError, Stop, Ties, assignments, run_tied,
@@ -266,11 +266,7 @@ fn facts(scenario: &Scenario, measured: &FlowRun) -> Facts {
         clocksource: host.clocksource,
         sysctls,
         retransmissions: measured.client.retransmissions + measured.server.retransmissions,
-        waited: [Side::Client, Side::Server]
-            .into_iter()
-            .zip(measured.waits)
-            .filter_map(|(side, waits)| Some((side, waits?)))
-            .collect(),
+        waited: measured.waited(),
         ..Facts::default()
     }
 }

@@ -1,12 +1,13 @@
 //! What a run is made of, and what comes out of it.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 
 use hol_base::{Seed, Time};
 use hol_filter::FilterError;
 use hol_measure::Record;
-use hol_scenario::{FilterFacts, Sample, Stopped, WaitFacts};
+use hol_scenario::{FilterFacts, Sample, Side, Stopped, WaitFacts};
 use hol_stack::TransportSpec;
 use hol_transport::PathStatus;
 use hol_workloads::{HostSpec, Processor, WorkloadError, WorkloadSpec};
@@ -102,6 +103,14 @@ pub struct FlowRun {
     pub filter: Option<FilterFacts>,
     /// How its senders stood from time to time, if anybody wanted to know.
     pub samples: Vec<Sample>,
+}
+
+impl FlowRun {
+    /// How long messages lay in the sockets of each end, where the kernel told.
+    pub fn waited(&self) -> BTreeMap<Side, WaitFacts> {
+        let sides = [Side::Client, Side::Server].into_iter().zip(self.waits);
+        sides.filter_map(|(side, waits)| Some((side, waits?))).collect()
+    }
 }
 
 /// What the kernel counted for the sockets of one end; zero where it does not say.

@@ -12,7 +12,7 @@ anybody="setpriv --reuid 1000 --clear-groups"
 here $anybody HOL compare tcp --count 10 --repetitions 1 >unprivileged 2>&1
 here $anybody unshare --map-root-user --net HOL compare tcp udp $echoes --rate 200/s --count 200 --delay 20ms >rootless 2>&1
 # It is ended in the middle of a run.
-here timeout --signal INT 2 HOL compare tcp $echoes --rate 100/s --count 100000 >interrupted 2>&1
+here timeout --foreground --signal INT 2 HOL compare tcp $echoes --rate 100/s --count 100000 >interrupted 2>&1
 sleep 0.3
 cat /proc/[0-9]*/cmdline >processes
 look after

@@ -85,6 +85,10 @@ fn the_network_is_that_of_the_kernel_world(dir: &Path) {
         assert_eq!(facts["lines"].as_array().unwrap().len(), 4, "{facts}");
         assert_eq!(facts["caution"], Value::Null, "{facts}");
     }
+    // All but SCTP, whose messages have no stamps.
+    let stamped =
+        runs.iter().filter(|run| run["facts"]["waited_ns"]["server"]["messages"].as_u64() > Some(0));
+    assert_eq!(stamped.count(), 6, "{journal}");
     let [here, kernel] = [here, kernel].map(|out| read(&out.join("points.csv")));
     for (own, other) in rows(&here).iter().zip(&rows(&kernel)) {
         let number = |row: &[String], name: &str| -> f64 { row[column(&here, name)].parse().unwrap() };

@@ -10,9 +10,9 @@ use hol_scenario::{Scenario, Stopped};
 use hol_sockets::{Assignment, Beginning, End, FlowRun, FlowRuns, Site, SocketsError, Stop, Ties};
 use nix::sched::{CloneFlags, setns};
 
-use super::Trouble;
 use super::programs::{Left, Programs};
 use super::topology::Topology;
+use super::{Trouble, is_here};
 use crate::job::FlowReport;
 
 /// The flows, and the namespaces of the client and the server of each.
@@ -30,10 +30,14 @@ pub(super) fn all<'t>(
     seed: Seed,
 ) -> Flows<'t> {
     let node = |name: &str| network.node(name).expect("the host has checked the scenario");
-    let assignments = hol_sockets::assignments(scenario, seed, |name, port| Site {
+    let mut assignments = hol_sockets::assignments(scenario, seed, |name, port| Site {
         addresses: network.addresses(node(name)),
         port,
     });
+    if is_here() {
+        // Time is real, as in all of the live world.
+        assignments.iter_mut().for_each(|flow| (flow.gathers, flow.stamps) = (true, true));
+    }
     let networks = assignments.iter().map(|Assignment { workload, .. }| {
         [workload.from(), workload.to()].map(|name| &topology.node(node(name)).file)
     });

@@ -76,6 +76,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         floor,
         filter: run.filter,
         retransmissions: run.client.retransmissions + run.server.retransmissions,
+        waited: run.waited(),
         programs: left.facts,
         ..Facts::default()
     };
