@@ -124,10 +124,10 @@ pub enum KernelError {
 #[derive(Debug, thiserror::Error)]
 pub enum MachineFault {
     /// It ended by itself.
-    #[error("the virtual machine ended before its work did: {0}")]
+    #[error("the machine ended before its work did: {0}")]
     Ended(String),
     /// It took too long.
-    #[error("the virtual machine was still {doing} after {seconds} s and was ended; {LIMIT} gives it longer")]
+    #[error("the machine was still {doing} after {seconds} s and was ended; {LIMIT} gives it longer")]
     TooLong {
         /// What it was doing.
         doing: &'static str,
@@ -143,7 +143,7 @@ pub enum MachineFault {
         said: String,
     },
     /// The program inside failed.
-    #[error("inside the virtual machine: {0}")]
+    #[error("inside the machine: {0}")]
     Guest(String),
     /// One of the user's programs cannot be run, or did not do what was expected of it.
     #[error("{0}")]
