@@ -3,7 +3,7 @@
 use hol_base::Seed;
 use hol_network::NetworkSpec;
 use hol_scenario::{RunError, Scenario};
-use hol_sockets::{Sysctl, assignments, setting};
+use hol_sockets::{Assignment, Sysctl, assignments, setting};
 use hol_stack::Kind;
 use hol_traffic::Unsupported;
 use hol_workloads::Filter;
@@ -97,6 +97,14 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     Ok(())
 }
 
+/// Every flow's protocol is here.
+pub(crate) fn protocols(scenario: &Scenario) -> Result<(), RunError> {
+    let all = assignments(scenario, Seed(0), |_, _| loopback(scenario.network.ip));
+    let probe =
+        |flow: &Assignment| flow.probe().map_err(|problem| refused(&flow.transport.to_string(), problem));
+    all.iter().try_for_each(probe)
+}
+
 fn refused(what: &str, why: impl std::fmt::Display) -> RunError {
     RunError::Refused(format!("the live world cannot do `{what}`: {why}"))
 }
@@ -181,6 +189,16 @@ mod tests {
         routed("delay = '20ms'\nloss = '3%'\ndown = { rate = '1Mbit' }").unwrap();
         let problem = routed("paths = [{}, {}]").unwrap_err().to_string();
         assert!(problem.contains("live world cannot do `network.paths`"), "{problem}");
+    }
+
+    /// Which the kernel has is for it to say.
+    #[test]
+    fn a_protocol_that_is_not_here_is_refused_by_the_transport() {
+        protocols(&scenario("udp", "")).unwrap();
+        for (transport, words) in [("sctp", "no SCTP"), ("mptcp", "no MPTCP")] {
+            let refused = protocols(&scenario(transport, "")).map_err(|problem| problem.to_string()).err();
+            assert!(refused.is_none_or(|why| why.contains(words) && why.contains(&format!("`{transport}`"))));
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use hol_sockets::sysctls;
 use serde_json::{Value, json};
 
 use crate::cautions::{busy, waiting};
+use crate::check;
 use crate::host::Host;
 use crate::router;
 use crate::world::COST;
@@ -46,6 +47,7 @@ impl Namespaces {
 
     fn can(&self, scenario: &Scenario) -> Result<(), RunError> {
         here::possible(scenario)?;
+        check::protocols(scenario)?;
         match self.lacks() {
             None => Ok(()),
             Some(what) => Err(RunError::Unusable(format!("the world live:{NAMESPACES}: {what}"))),
