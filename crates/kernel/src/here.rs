@@ -13,13 +13,14 @@ use hol_network::Ip;
 use hol_scenario::{Observer, Run, Scenario, Witness};
 use hol_sockets::{Sysctl, setting, sysctls};
 use nix::sched::{CloneFlags, unshare};
+use serde_json::{Value, json};
 
 use crate::captured::{self, Seen};
 use crate::engine::child::Running;
 use crate::error::{Console, MachineFault};
 use crate::job::Job;
 use crate::mailbox::Mail;
-use crate::world::measured;
+use crate::world::{measured, told};
 use crate::{KernelError, check, guest, netem};
 
 /// So often an observer is asked whether a run goes on.
@@ -52,6 +53,11 @@ pub fn possible(scenario: &Scenario) -> Result<(), KernelError> {
         return unsupported("network.ip".to_owned(), "this machine's kernel has no IPv6".to_owned());
     }
     Ok(())
+}
+
+/// Which settings decide what is measured: those of the namespaces are ours to make.
+pub fn decides(scenario: &Scenario) -> Value {
+    json!(told(&scenario.transport))
 }
 
 /// What `work` comes to in a network namespace that is gone afterwards; else why there is none, with the cure.

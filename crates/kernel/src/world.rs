@@ -7,6 +7,7 @@ use std::time::Duration;
 use hol_base::{ParseUnitError, Seed, Time};
 use hol_measure::{Record, RecordKind, Transfer};
 use hol_scenario::{BackgroundRun, Cost, Course, Observer, Run, RunError, Scenario, Witness, World};
+use hol_stack::TransportSpec;
 use serde_json::{Value, json};
 
 use crate::captured::Seen;
@@ -102,19 +103,12 @@ impl World for Kernel {
 
     /// A kernel is told no more than this: what else the stack file says is about the model.
     fn decides(&self, scenario: &Scenario) -> Value {
-        let transport = &scenario.transport;
-        let settings = hol_sockets::sysctls(transport).unwrap_or_default();
-        let settings = if transport.is_our_own() {
-            // It is told all of it.
-            json!(transport.behaviour())
-        } else {
-            json!(settings.iter().map(|set| [set.name, &set.value]).collect::<Vec<_>>())
-        };
+        let [transport, settings] = told(&scenario.transport);
         // A program that was changed is another one.
         let root = Root::of(scenario).ok().flatten().map(|root| root.digest().to_string());
         match root {
-            Some(root) => json!([transport.to_string(), settings, root]),
-            None => json!([transport.to_string(), settings]),
+            Some(root) => json!([transport, settings, root]),
+            None => json!([transport, settings]),
         }
     }
 
@@ -148,6 +142,18 @@ impl World for Kernel {
         captured::show(seen, &names, witness);
         Ok(run)
     }
+}
+
+/// A transport, and what a kernel, or our own endpoint, is told of its behaviour.
+pub(crate) fn told(transport: &TransportSpec) -> [Value; 2] {
+    let settings = hol_sockets::sysctls(transport).unwrap_or_default();
+    let settings = if transport.is_our_own() {
+        // It is told all of it.
+        json!(transport.behaviour())
+    } else {
+        json!(settings.iter().map(|set| [set.name, &set.value]).collect::<Vec<_>>())
+    };
+    [json!(transport.to_string()), settings]
 }
 
 /// What the guest says in `mail` that it measured.

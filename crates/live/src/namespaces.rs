@@ -7,8 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use hol_base::Seed;
 use hol_kernel::here;
 use hol_scenario::{Cost, Course, Observer, Run, RunError, Scenario, Witness, World};
-use hol_sockets::sysctls;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::cautions::{busy, waiting};
 use crate::check;
@@ -94,14 +93,8 @@ impl World for Namespaces {
         Ok(provenance())
     }
 
-    /// The settings of the namespaces are ours to make.
     fn decides(&self, scenario: &Scenario) -> Value {
-        let transport = &scenario.transport;
-        if transport.is_our_own() {
-            return json!([transport.to_string(), transport.behaviour()]);
-        }
-        let settings = sysctls(transport).unwrap_or_default();
-        json!([transport.to_string(), settings.iter().map(|set| [set.name, &set.value]).collect::<Vec<_>>()])
+        here::decides(scenario)
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), RunError> {

@@ -35,12 +35,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use hol_base::Seed;
 use nix::kmod::init_module;
 use nix::mount::{MsFlags, mount};
 use nix::time::{ClockId, clock_getres};
 
 use door::Door;
-use hol_base::Seed;
 
 use crate::job::{Answer, Job};
 use crate::mailbox::Mail;

@@ -24,18 +24,6 @@ impl Door for Own {
         Err("programs do not run on this machine's own kernel".into())
     }
 
-    fn tell(&self, _: &[u8]) -> Result<(), Trouble> {
-        Err("a run on this machine's own kernel says nothing before all is done".into())
-    }
-
-    fn next(&self) -> Result<Option<Vec<u8>>, Trouble> {
-        Ok(None)
-    }
-
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-
     fn hand_over(&self, mail: &Mail) -> Result<(), Trouble> {
         let octets = super::octets(mail)?;
         stdout().write_all(&octets).map_err(|e| format!("cannot write what came of the run: {e}").into())

@@ -64,18 +64,6 @@ impl Door for Qemu {
         Err(format!("cannot look at {ROOT_DEVICE} anew: {}", std::io::Error::last_os_error()).into())
     }
 
-    fn tell(&self, _: &[u8]) -> Result<(), Trouble> {
-        Err("this machine says nothing before all is done".into())
-    }
-
-    fn next(&self) -> Result<Option<Vec<u8>>, Trouble> {
-        Ok(None)
-    }
-
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-
     fn hand_over(&self, mail: &Mail) -> Result<(), Trouble> {
         let octets = super::octets(mail)?;
         let memory = OpenOptions::new().write(true).open("/dev/mem")?;
