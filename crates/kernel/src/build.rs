@@ -14,7 +14,8 @@ use crate::scratch;
 
 const OPTIONS: &str = include_str!("../uml/options");
 
-const PATCHES: [(&str, &str); 7] = [
+const PATCHES: [(&str, &str); 8] = [
+    ("give-way.patch", include_str!("../uml/give-way.patch")),
     ("host-state.patch", include_str!("../uml/host-state.patch")),
     ("instructions.patch", include_str!("../uml/instructions.patch")),
     ("no-host-entropy.patch", include_str!("../uml/no-host-entropy.patch")),
