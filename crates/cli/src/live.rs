@@ -19,7 +19,7 @@ pub struct Live {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Have the servers here of experiments that another host runs with --world live --peer
+    /// Have the ends here of experiments that another host runs with --world live --peer
     ///
     /// Whoever knows the secret may have this host send and receive messages of any workload, on ports that the kernel chooses or
     /// --ports names; nobody else is heard. One client is served at a time.

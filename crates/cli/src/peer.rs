@@ -11,9 +11,9 @@ use crate::failure::Failure;
 /// Where the other hosts are.
 #[derive(Debug, Args)]
 pub struct Peer {
-    /// Run between this host and that one, where `hol live serve` runs: --world live over a real network
-    #[arg(long, value_name = "HOST[:PORT]")]
-    peer: Option<String>,
+    /// Run between this host and that one, where `hol live serve` runs: --world live over a real network; of several hosts say which node each is
+    #[arg(long, value_name = "[NODE=]HOST[:PORT]")]
+    peer: Vec<String>,
     /// Have the host between both be the path that the experiment says, where `hol live route` runs: --delay, --loss and others work
     #[arg(long, value_name = "HOST[:PORT]", requires = "peer")]
     router: Option<String>,
@@ -32,14 +32,15 @@ impl Peer {
 
     /// The world that was asked for, with the other host in its name.
     pub fn world(&self, asked: Option<&String>) -> Result<Option<String>, InputError> {
-        match (&self.peer, asked.map(String::as_str)) {
-            (None, _) => Ok(asked.cloned()),
-            (Some(peer), None | Some("live")) => {
+        let peers = self.peer.join(",");
+        match asked.map(String::as_str) {
+            _ if !self.is_there() => Ok(asked.cloned()),
+            None | Some("live") => {
                 let via = self.router.as_ref().map_or(String::new(), |router| format!("{VIA}{router}"));
-                Ok(Some(format!("live:{peer}{via}")))
+                Ok(Some(format!("live:{peers}{via}")))
             }
-            (Some(peer), Some(other)) => Err(InputError {
-                place: format!("--peer {peer}"),
+            Some(other) => Err(InputError {
+                place: format!("--peer {peers}"),
                 problem: format!(
                     "another host is for --world live, and --world says {other:?}; leave one out"
                 ),
@@ -49,6 +50,6 @@ impl Peer {
 
     /// Whether another host was named.
     pub fn is_there(&self) -> bool {
-        self.peer.is_some()
+        !self.peer.is_empty()
     }
 }

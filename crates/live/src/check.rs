@@ -1,13 +1,14 @@
 //! Before a run: is the machine what is asked for?
 
 use hol_base::Seed;
-use hol_network::NetworkSpec;
+use hol_network::{Ip, LanSpec, LinkSpec, NetworkSpec};
 use hol_scenario::{RunError, Scenario};
 use hol_sockets::{Assignment, Sysctl, assignments, setting};
 use hol_stack::Kind;
 use hol_traffic::Unsupported;
 use hol_workloads::Filter;
 
+use crate::bottleneck::bottleneck;
 use crate::host;
 use crate::router::lines;
 use crate::world::loopback;
@@ -26,7 +27,7 @@ pub(crate) enum Path {
 /// Refuses by name what this machine cannot do, or would have to be changed for.
 pub(crate) fn possible(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     scenario.check().map_err(|problem| refused("scenario", problem))?;
-    network(&scenario.network, path)?;
+    network(scenario, path)?;
     if let Some(program) = scenario.programs.first() {
         let what = format!("[[program]] on {:?}", program.node);
         return Err(refused(&what, "it would run unconfined on this machine; take --world kernel"));
@@ -38,34 +39,50 @@ pub(crate) fn possible(scenario: &Scenario, path: Path) -> Result<(), RunError> 
     flows(scenario, path)
 }
 
+/// What of a `[network]` names who is there, and says nothing of what lies between them.
+pub(crate) fn as_it_is(spec: &NetworkSpec) -> NetworkSpec {
+    let link = |LinkSpec { from, to, name, .. }: &LinkSpec| {
+        let link = LinkSpec::between(from.clone(), to.clone());
+        LinkSpec { name: name.clone(), ..link }
+    };
+    let lan =
+        |LanSpec { nodes, name, .. }: &LanSpec| LanSpec { name: name.clone(), ..LanSpec::of(nodes.clone()) };
+    NetworkSpec {
+        nodes: spec.nodes.clone(),
+        links: spec.links.iter().map(link).collect(),
+        lans: spec.lans.iter().map(lan).collect(),
+        ..NetworkSpec::default()
+    }
+}
+
 /// Without a router the path is what it is: an experiment that says what it is to be wants one, or another world.
-fn network(spec: &NetworkSpec, path: Path) -> Result<(), RunError> {
+fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
+    let spec = &scenario.network;
     if path == Path::Routed {
-        return lines(spec).map(drop).map_err(|Unsupported { what, why }| refused(&what, why));
+        let both = bottleneck(scenario).and_then(|spec| lines(&spec));
+        return both.map(drop).map_err(|Unsupported { what, why }| refused(&what, why));
     }
-    let value = |spec| serde_json::to_value(spec).expect("a network is plain data");
-    let (asked, usual) = (value(spec), value(&NetworkSpec::default()));
-    let mut keys = asked.as_object().into_iter().flatten();
     // The loopback interface has an address of either version.
-    let is_there = |key: &str| key == "ip" && path == Path::Loopback;
-    match keys.find(|(key, value)| usual.get(key) != Some(value) && !is_there(key)) {
-        None => Ok(()),
-        Some((key, _)) => {
-            let (what, who) = match path {
-                Path::Loopback => (
-                    "this machine's loopback",
-                    "have namespaces of it make the path (--world live:namespaces)",
-                ),
-                Path::Between | Path::Routed => {
-                    ("what lies between the two hosts", "have a router make it (--router HOST)")
-                }
-            };
-            let why = format!(
-                "the path is {what} as it is; remove the key, {who}, or take --world model or kernel"
-            );
-            Err(refused(&format!("network.{key}"), why))
+    let ip = if path == Path::Loopback { spec.ip } else { Ip::V4 };
+    let Some(key) = otherwise(spec, &NetworkSpec { ip, ..as_it_is(spec) }) else { return Ok(()) };
+    let (what, who) = match path {
+        Path::Loopback => {
+            ("this machine's loopback", "have namespaces of it make the path (--world live:namespaces)")
         }
-    }
+        Path::Between | Path::Routed => {
+            ("what lies between the hosts", "have a router make it (--router HOST)")
+        }
+    };
+    let why = format!("the path is {what} as it is; remove the key, {who}, or take --world model or kernel");
+    Err(refused(&format!("network.{key}"), why))
+}
+
+/// The first key by which a network is not as another.
+pub(crate) fn otherwise(asked: &NetworkSpec, usual: &NetworkSpec) -> Option<String> {
+    let [asked, usual] =
+        [asked, usual].map(|spec| serde_json::to_value(spec).expect("a network is plain data"));
+    let mut keys = asked.as_object().into_iter().flatten();
+    keys.find(|(key, value)| usual.get(key) != Some(value)).map(|(key, _)| key.clone())
 }
 
 /// Every flow's protocol is here, and behaves as its options say.
@@ -105,7 +122,7 @@ pub(crate) fn protocols(scenario: &Scenario) -> Result<(), RunError> {
     all.iter().try_for_each(probe)
 }
 
-fn refused(what: &str, why: impl std::fmt::Display) -> RunError {
+pub(crate) fn refused(what: &str, why: impl std::fmt::Display) -> RunError {
     RunError::Refused(format!("the live world cannot do `{what}`: {why}"))
 }
 
@@ -130,6 +147,9 @@ mod tests {
         for transport in ["tcp", "tcp:connections=3,nagle=off", "udp", "quic:streams=8,cc=newreno"] {
             possible(&scenario(transport, ""), Path::Loopback).unwrap();
         }
+        // Who is there may be said.
+        let named = "nodes = ['client', 'server', 'a']\nlans = [{ nodes = ['a', 'client'], name = 'b' }]\nlinks = [{ from = 'client', to = 'server' }]";
+        possible(&scenario("tcp", named), Path::Between).unwrap();
     }
 
     #[test]
@@ -141,7 +161,14 @@ mod tests {
             ("queue = '10p'", "network.queue"),
             ("up = { delay = '1ms' }", "network.up"),
             ("paths = [{}, {}]", "network.paths"),
-            ("nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'server' }]", "network.links"),
+            (
+                "nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'server', loss = '1%' }]",
+                "network.links",
+            ),
+            (
+                "nodes = ['client', 'server']\nlans = [{ nodes = ['client', 'server'], rate = '1Mbit' }]",
+                "network.lans",
+            ),
             ("events = [{ at = '1s', down = true }]", "network.events"),
         ] {
             let problem = refusal(&scenario("tcp", network));

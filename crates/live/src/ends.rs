@@ -1,20 +1,23 @@
-//! `hol live serve`: this host has the servers of flows whose clients another host has, and the other way round.
+//! `hol live serve`: this host has the ends of flows whose other ends are on other hosts.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use hol_base::{Duration, Seed};
-use hol_scenario::{Sample, Scenario};
-use hol_sockets::{Half, Halves, News, Post, Seen, SocketsError, TellOf};
+use hol_base::Seed;
+use hol_scenario::Sample;
+use hol_sockets::{Half, Halves, News, Post, Seen, TellOf};
 
 use crate::check::{self, Path};
-use crate::control::{ControlError, Keys, Outbox, Reply, Request};
+use crate::control::{ControlError, Outbox, Plan, Reply, Request};
 use crate::host;
-use crate::placement::Placement;
+use crate::placement::Meeting;
 use crate::ports::Ports;
+use crate::secret::Secret;
 use crate::server::Deeds;
 use crate::session::say;
+
+const NO_RUN: &str = "no run is under way";
 
 /// Samples that one word of the control channel has at most …
 const PART: usize = 1 << 16;
@@ -24,11 +27,13 @@ pub(crate) const MOST_SEEN: usize = Sample::MOST as usize + 1;
 /// The ends of a client's flows that are here.
 pub(crate) struct Ends {
     outbox: Arc<Mutex<Outbox<TcpStream>>>,
-    keys: Keys,
-    placement: Placement,
+    secret: Secret,
+    meeting: Meeting,
     ports: Option<Ports>,
     post: Post,
     halves: Option<Halves>,
+    /// Clients that have ended.
+    ended: Vec<(usize, Half)>,
 }
 
 impl Ends {
@@ -36,49 +41,56 @@ impl Ends {
     pub(crate) fn new(
         stream: &TcpStream,
         outbox: Arc<Mutex<Outbox<TcpStream>>>,
-        keys: Keys,
+        secret: Secret,
         ports: Option<Ports>,
     ) -> Result<Self, ControlError> {
         let address = |address: io::Result<SocketAddr>| {
             // One of IPv4 may have come to a socket of IPv6.
             address.map(|address| address.ip().to_canonical())
         };
-        let placement = Placement {
-            client: address(stream.peer_addr())?,
-            server: address(stream.local_addr())?,
-            serves: true,
-        };
-        Ok(Self { outbox, keys, placement, ports, post: Post::default(), halves: None })
+        let meeting = Meeting { first: address(stream.peer_addr())?, other: address(stream.local_addr())? };
+        Ok(Self { outbox, secret, meeting, ports, post: Post::default(), halves: None, ended: Vec::new() })
     }
 
-    /// Has the ends of flows listen that are here, and be looked at once in an `interval`.
-    fn listen(
-        &mut self,
-        scenario: &Scenario,
-        seed: Seed,
-        interval: Option<Duration>,
-    ) -> Result<Vec<u16>, String> {
+    /// Has the ends of flows listen that are here; by flow, the ports.
+    fn listen(&mut self, plan: Plan) -> Result<Vec<u16>, String> {
+        let Plan { scenario, seed, interval, placement, run } = plan;
         // What is under way is not wanted any more.
-        self.halves = None;
+        (self.halves, self.ended) = (None, Vec::new());
         let shortest = Sample::SHORTEST_INTERVAL;
         if let Some(interval) = interval.filter(|interval| *interval < shortest) {
             return Err(format!(
                 "`series`: a run is looked at every {shortest} at most, not every {interval}"
             ));
         }
-        check::possible(scenario, Path::Between).map_err(|why| why.to_string())?;
-        let mut assignments = self.placement.assignments(scenario, seed);
-        let here = self.placement.here(scenario, &assignments);
+        check::possible(&scenario, Path::Between).map_err(|why| why.to_string())?;
+        let placement = placement.seen_by(self.meeting).ok_or("it is told of hosts that are not there")?;
+        let mut assignments = placement.assignments(&scenario, Seed(seed))?;
+        let here = placement.here(&assignments);
         self.ports.map_or(Ok(()), |ports| ports.give(&mut assignments, &here))?;
         let outbox = Arc::clone(&self.outbox);
         // Whether it could be told is noticed by whoever listens.
         let tell: Arc<TellOf> =
             Arc::new(move |flow: usize, news: News| drop(say(&outbox, &Reply::News(flow, news))));
-        let secret = self.keys.of("tls");
-        let listening = Halves::listen(scenario, assignments, &here, secret, (&tell, &self.post), interval);
+        let secret = self.secret.of_run(&run);
+        let listening = Halves::listen(&scenario, assignments, &here, secret, (&tell, &self.post), interval);
         let (halves, ports) = listening.map_err(|problem| problem.to_string())?;
         self.halves = Some(halves);
         Ok(ports)
+    }
+
+    fn end_clients(&mut self) -> Result<(), String> {
+        let halves = self.halves.as_mut().ok_or(NO_RUN)?;
+        self.ended.extend(halves.end_clients().map_err(|problem| problem.to_string())?);
+        Ok(())
+    }
+
+    /// Ends all; what the ends here have noted.
+    fn noted(&mut self) -> Result<Vec<(usize, Half)>, String> {
+        self.end_clients()?;
+        let mut halves = self.halves.take().ok_or(NO_RUN)?;
+        let servers = halves.end_servers().map_err(|problem| problem.to_string())?;
+        Ok([std::mem::take(&mut self.ended), servers].concat())
     }
 
     /// Says how the senders here stood: no more than anybody takes of a run.
@@ -106,38 +118,26 @@ impl Deeds for Ends {
                 Ok(()) => Reply::Fit(host::settings(&scenario)),
                 Err(why) => Reply::Refused(why.to_string()),
             }),
-            Request::Plan { scenario, seed, interval } => {
-                Some(match self.listen(&scenario, Seed(seed), interval) {
-                    Ok(ports) => Reply::Ready { ports },
-                    Err(why) => Reply::Refused(why),
-                })
-            }
+            Request::Plan(plan) => Some(match self.listen(*plan) {
+                Ok(ports) => Reply::Ready { ports },
+                Err(why) => Reply::Refused(why),
+            }),
             Request::Start { ports } => {
                 let started = self.halves.as_mut().map_or(Ok(()), |halves| halves.start(&ports));
                 started.err().map(|problem| Reply::Failed(problem.to_string()))
             }
-            Request::Over => Some(match self.halves.take() {
-                None => Reply::Failed("no run is under way".to_owned()),
-                Some(halves) => match noted(halves) {
-                    Ok(halves) => {
-                        // Whether it could be told is noticed by whoever listens.
-                        let _ = self.tell_seen(&halves);
-                        Reply::Noted(halves)
-                    }
-                    Err(problem) => Reply::Failed(problem.to_string()),
-                },
-            }),
+            Request::EndClients => Some(self.end_clients().map_or_else(Reply::Failed, |()| Reply::ClientsEnded)),
+            Request::Over => Some(self.noted().map_or_else(Reply::Failed, |halves| {
+                // Whether it could be told is noticed by whoever listens.
+                let _ = self.tell_seen(&halves);
+                Reply::Noted(halves)
+            })),
             Request::Between { .. } | Request::Shape { .. } | Request::PutBack => Some(Reply::Refused(
                 "it has the servers (`hol live serve`) and is no router; start `hol live route` on the router".to_owned(),
             )),
             Request::Alive | Request::Ping => None,
         }
     }
-}
-
-fn noted(mut halves: Halves) -> Result<Vec<(usize, Half)>, SocketsError> {
-    let clients = halves.end_clients()?;
-    Ok([clients, halves.end_servers()?].concat())
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! The live world: an experiment over what is there. Both ends are on this machine, and between them is its loopback interface; or the
-//! servers are on another host, where a [`Server`] runs, and between them is the network. The protocols are those of the kernels, and the
+//! servers are on other hosts, where a [`Server`] runs, and between them is the network. The protocols are those of the kernels, and the
 //! clock is real.
 //!
 //! Nothing of these machines is changed: no setting, no queue, no address. What an experiment asks for beyond what they are, is
 //! refused by name. A third one between them, where [`Server`] has a [`Router`], has the path be what an experiment says while a run is under
 //! way, and what it was before afterwards.
 
+mod across;
+mod bottleneck;
 mod cautions;
 mod check;
 mod clocks;
@@ -15,12 +17,13 @@ mod host;
 mod namespaces;
 mod peer;
 mod placement;
+mod places;
 mod ports;
+mod relay;
 mod router;
 mod secret;
 mod server;
 mod session;
-mod two_hosts;
 mod via;
 mod world;
 

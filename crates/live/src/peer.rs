@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use hol_scenario::{RunError, Scenario};
 
 use crate::control::{ControlError, HostWords};
+use crate::relay::Relay;
 use crate::secret::Secret;
 use crate::session::Session;
 
@@ -99,13 +100,15 @@ pub(crate) struct Peer {
     /// Who was there when it was asked first: runs of one process have one and the same.
     known: Mutex<Option<Known>>,
     session: Mutex<Option<Session>>,
+    /// Hears of flows whose servers are there.
+    relay: Relay,
     /// Its settings that matter, by transports that it can do.
     fit: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
 }
 
 impl Peer {
-    pub(crate) fn new(duty: Duty, place: Place) -> Self {
-        Self { duty, place, known: Mutex::default(), session: Mutex::default(), fit: Mutex::default() }
+    pub(crate) fn new(duty: Duty, place: Place, relay: Relay) -> Self {
+        Self { duty, place, known: Mutex::default(), session: Mutex::default(), relay, fit: Mutex::default() }
     }
 
     /// Does something with the host, which is connected to if it is not; after a failure it will be again.
@@ -117,7 +120,7 @@ impl Peer {
         }
         if session.is_none() {
             let secret = Secret::find().map_err(RunError::Refused)?;
-            let opened = Session::open(self.duty, &self.place, &secret)?;
+            let opened = Session::open(self.duty, &self.place, &secret, self.relay.clone())?;
             self.is_the_same(&opened)?;
             *session = Some(opened);
         }

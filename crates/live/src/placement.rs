@@ -1,52 +1,175 @@
-//! Which ends of a scenario's flows are on which of two hosts.
-//!
-//! The node that the measured workload comes from is the host with the experiment, all others are the one that serves: a path that nobody
-//! describes has two nodes.
+//! Which ends of a scenario's flows are on which host, and at which addresses hosts meet.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use hol_base::{Duration, Seed};
 use hol_scenario::Scenario;
 use hol_sockets::{Assignment, End, Site, assignments};
 use hol_stack::Kind;
+use serde::{Deserialize, Serialize};
+
+use crate::places::HERE;
 
 /// Who does not get through to an open port in this time has something in its way. By themselves TCP would try for two minutes and
 /// SCTP for four; QUIC gives up after its idle timeout.
 const CONNECTING: Duration = Duration::from_secs(20);
 
-/// The addresses of both hosts, and which this one is.
-#[derive(Debug, Clone, Copy)]
+/// How two hosts meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Meeting {
+    /// The address of the host with the experiment there …
+    pub(crate) first: IpAddr,
+    /// … and that of the other host, at which the rest finds it, too.
+    pub(crate) other: IpAddr,
+}
+
+/// Where everything is, as one of the hosts has it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Placement {
-    pub(crate) client: IpAddr,
-    pub(crate) server: IpAddr,
-    /// This host serves.
-    pub(crate) serves: bool,
+    /// The numbers of the nodes' hosts.
+    pub(crate) nodes: BTreeMap<String, usize>,
+    /// How the first host meets each of the others, in the order of their numbers.
+    pub(crate) meetings: Vec<Meeting>,
+    /// The number of the host that has it so.
+    pub(crate) own: usize,
 }
 
 impl Placement {
-    /// All flows. The kernel chooses the ports.
-    pub(crate) fn assignments(&self, scenario: &Scenario, seed: Seed) -> Vec<Assignment> {
-        let first = scenario.workload.from();
-        let site = |node: &str, _| {
-            let address = if node == first { self.client } else { self.server };
-            Site { addresses: vec![address], port: 0 }
-        };
-        let mut all = assignments(scenario, seed, site);
-        for Assignment { transport, workload, gathers, stamps, .. } in &mut all {
-            (*gathers, *stamps) = (true, true);
-            if matches!(transport.kind(), Kind::Tcp | Kind::Mptcp | Kind::Sctp) {
-                workload.connect_timeout.get_or_insert(CONNECTING);
-            }
-        }
-        all
+    /// The same for another host, which sees the first one and itself as this meeting tells; `None` if it makes no sense.
+    pub(crate) fn seen_by(mut self, meeting: Meeting) -> Option<Self> {
+        let own = self.own.checked_sub(1)?;
+        *self.meetings.get_mut(own)? = meeting;
+        let exists = |host: &usize| *host <= self.meetings.len();
+        self.nodes.values().all(exists).then_some(self)
     }
 
-    /// Which end of each is on this host.
-    pub(crate) fn here(&self, scenario: &Scenario, assignments: &[Assignment]) -> Vec<End> {
-        let first = scenario.workload.from();
-        let end = |Assignment { workload, .. }: &Assignment| {
-            if (workload.from() == first) == self.serves { End::Server } else { End::Client }
+    /// The hosts of a flow's client and server.
+    pub(crate) fn hosts(&self, assignment: &Assignment) -> [usize; 2] {
+        let ends = [assignment.workload.from(), assignment.workload.to()];
+        ends.map(|node| self.nodes.get(node).copied().unwrap_or(HERE))
+    }
+
+    /// The address of a host for its flows with another.
+    fn address(&self, host: usize, other: usize) -> IpAddr {
+        if host == HERE { self.meetings[other - 1].first } else { self.meetings[host - 1].other }
+    }
+
+    /// Refuses a flow that would never leave its host.
+    pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), String> {
+        flows(scenario, Seed(0)).iter().try_for_each(|flow| match self.hosts(flow) {
+            [client, server] if client == server => Err(stays(flow)),
+            _ => Ok(()),
+        })
+    }
+
+    /// All flows. The kernel chooses the ports.
+    pub(crate) fn assignments(&self, scenario: &Scenario, seed: Seed) -> Result<Vec<Assignment>, String> {
+        self.check(scenario)?;
+        let mut all = flows(scenario, seed);
+        for assignment in &mut all {
+            let [client, server] = self.hosts(assignment);
+            assignment.client.addresses = vec![self.address(client, server)];
+            assignment.server.addresses = vec![self.address(server, client)];
+            (assignment.gathers, assignment.stamps) = (true, true);
+            if matches!(assignment.transport.kind(), Kind::Tcp | Kind::Mptcp | Kind::Sctp) {
+                assignment.workload.connect_timeout.get_or_insert(CONNECTING);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Which end of each is on this host, if one is.
+    pub(crate) fn here(&self, assignments: &[Assignment]) -> Vec<Option<End>> {
+        let end = |assignment: &Assignment| match self.hosts(assignment) {
+            [client, _] if client == self.own => Some(End::Client),
+            [_, server] if server == self.own => Some(End::Server),
+            _ => None,
         };
         assignments.iter().map(end).collect()
+    }
+}
+
+/// All flows, and none of them anywhere: where an end is depends on where the other is.
+fn flows(scenario: &Scenario, seed: Seed) -> Vec<Assignment> {
+    assignments(scenario, seed, |_, _| Site { addresses: Vec::new(), port: 0 })
+}
+
+fn stays(Assignment { workload, .. }: &Assignment) -> String {
+    let (from, to) = (workload.from(), workload.to());
+    format!(
+        "a flow from {from:?} to {to:?} would have both ends on one host; say where one of them is, as in --peer {to}=HOST"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(host: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, host])
+    }
+
+    /// The first host has another address towards each of the others.
+    fn placement(nodes: &[(&str, usize)]) -> Placement {
+        let meeting = |host| Meeting { first: address(100 + host), other: address(host) };
+        let nodes = nodes.iter().map(|(node, host)| ((*node).to_owned(), *host)).collect();
+        Placement { nodes, meetings: vec![meeting(1), meeting(2)], own: HERE }
+    }
+
+    /// `client` measures `server`, and `a` sends something to `b`.
+    fn scenario() -> Scenario {
+        let network =
+            "nodes = ['client', 'server', 'a', 'b']\nlans = [{ nodes = ['client', 'server', 'a', 'b'] }]";
+        let workload = |text: &str| toml::from_str(text).unwrap();
+        let transport = || "tcp".parse().unwrap();
+        let mut scenario =
+            Scenario::alone(toml::from_str(network).unwrap(), transport(), workload("kind = 'echo'"), 1);
+        scenario.background = vec![hol_scenario::Background {
+            transport: transport(),
+            workload: workload("kind = 'oneway'\nfrom = 'a'\nto = 'b'"),
+            messages: None,
+            count: 1,
+            spread: Duration::ZERO,
+        }];
+        scenario
+    }
+
+    fn sites(placement: &Placement) -> Result<Vec<[IpAddr; 2]>, String> {
+        let all = placement.assignments(&scenario(), Seed(1))?;
+        Ok(all.iter().map(|flow| [flow.client.addresses[0], flow.server.addresses[0]]).collect())
+    }
+
+    #[test]
+    fn each_pair_of_hosts_meets_at_the_addresses_by_which_the_first_reaches_them() {
+        let all = placement(&[("client", 0), ("server", 1), ("a", 1), ("b", 2)]);
+        assert_eq!(sites(&all).unwrap(), [[address(101), address(1)], [address(1), address(2)]]);
+        let all = placement(&[("client", 0), ("server", 2), ("a", 2), ("b", 0)]);
+        assert_eq!(sites(&all).unwrap(), [[address(102), address(2)], [address(2), address(102)]]);
+    }
+
+    #[test]
+    fn an_end_is_on_one_host_and_others_have_none() {
+        let all = placement(&[("client", 0), ("server", 1), ("a", 1), ("b", 2)]);
+        let assignments = all.assignments(&scenario(), Seed(1)).unwrap();
+        let here = |own| Placement { own, ..all.clone() }.here(&assignments);
+        assert_eq!(here(0), [Some(End::Client), None]);
+        assert_eq!(here(1), [Some(End::Server), Some(End::Client)]);
+        assert_eq!(here(2), [None, Some(End::Server)]);
+    }
+
+    #[test]
+    fn a_flow_that_never_leaves_its_host_is_refused_by_its_nodes() {
+        let problem = sites(&placement(&[("client", 0), ("server", 1), ("a", 2), ("b", 2)])).unwrap_err();
+        assert!(problem.contains("from \"a\" to \"b\"") && problem.contains("--peer b=HOST"), "{problem}");
+    }
+
+    #[test]
+    fn another_host_believes_its_own_eyes_and_nothing_that_makes_no_sense() {
+        let meeting = Meeting { first: address(200), other: address(201) };
+        let of = |own, nodes: &[(&str, usize)]| Placement { own, ..placement(nodes) }.seen_by(meeting);
+        let seen = of(2, &[("client", 0), ("server", 2), ("a", 1), ("b", 2)]).unwrap();
+        assert_eq!(sites(&seen).unwrap(), [[address(200), address(201)], [address(1), address(201)]]);
+        assert!(of(0, &[]).is_none() && of(3, &[]).is_none() && of(1, &[("server", 3)]).is_none());
     }
 }

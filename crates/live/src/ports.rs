@@ -33,15 +33,15 @@ impl fmt::Display for Ports {
 
 impl Ports {
     /// Gives each server that is on this host a port of its own, whatever its protocol.
-    pub(crate) fn give(self, assignments: &mut [Assignment], here: &[End]) -> Result<(), String> {
+    pub(crate) fn give(self, assignments: &mut [Assignment], here: &[Option<End>]) -> Result<(), String> {
         let (has, wanted) =
-            (self.last - self.first + 1, here.iter().filter(|end| **end == End::Server).count());
+            (self.last - self.first + 1, here.iter().filter(|end| **end == Some(End::Server)).count());
         if wanted > usize::from(has) {
             return Err(format!(
                 "this host lets its servers have {has} of the {wanted} ports that the experiment takes; give `hol live serve --ports` a longer range than {self}"
             ));
         }
-        let servers = assignments.iter_mut().zip(here).filter(|(_, end)| **end == End::Server);
+        let servers = assignments.iter_mut().zip(here).filter(|(_, end)| **end == Some(End::Server));
         servers.zip(self.first..=self.last).for_each(|((assignment, _), port)| assignment.server.port = port);
         Ok(())
     }

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::{env, fmt, fs};
 
+use crate::control::proof;
+
 /// The secret that two hosts share.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
@@ -65,6 +67,11 @@ impl Secret {
                 format!("no secret; give --secret-file FILE or {SECRET_VARIABLE} as `hol live serve` says on the other host")
             }),
         }
+    }
+
+    /// What all hosts of a run know, and nobody else, given its number.
+    pub(crate) fn of_run(&self, run: &[u8; 32]) -> [u8; 32] {
+        proof(&self.0, &[b"headofline live run", run])
     }
 
     pub(crate) fn octets(&self) -> &[u8] {

@@ -116,7 +116,7 @@ impl Server {
         tell: &(dyn Fn(String) + Sync),
     ) -> Result<bool, ControlError> {
         stream.set_nonblocking(false)?;
-        let (inbox, mut outbox, keys) = in_time(stream, |halves| greet(Role::Server, &self.secret, halves))?;
+        let (inbox, mut outbox) = in_time(stream, |halves| greet(Role::Server, &self.secret, halves))?;
         if let Some(other) = self.wait_for_turn(from) {
             outbox.send(&Reply::Busy(other.ip().to_string()))?;
             return Ok(false);
@@ -126,7 +126,9 @@ impl Server {
         // Our own mistake, on whatever a client asked for, is not to keep others from being served.
         let run = AssertUnwindSafe(|| {
             let deeds: Box<dyn Deeds + '_> = match &self.service {
-                Service::Ends(ports) => Box::new(Ends::new(stream, Arc::clone(&outbox), keys, *ports)?),
+                Service::Ends(ports) => {
+                    Box::new(Ends::new(stream, Arc::clone(&outbox), self.secret.clone(), *ports)?)
+                }
                 Service::Router(_) => Box::new(Routing::default()),
             };
             attend(inbox, &outbox, deeds)
@@ -212,6 +214,8 @@ mod tests {
     use hol_sockets::News;
 
     use super::*;
+    use crate::control::Plan;
+    use crate::placement::{Meeting, Placement};
 
     fn secret() -> Secret {
         Secret::new("known to both").unwrap()
@@ -227,7 +231,7 @@ mod tests {
         /// One that was greeted, and its first word.
         fn of(server: &Server) -> (Self, Reply) {
             let stream = TcpStream::connect(server.address().unwrap()).unwrap();
-            let (mut inbox, outbox, _) = greet(Role::Client, &secret(), prepare(&stream).unwrap()).unwrap();
+            let (mut inbox, outbox) = greet(Role::Client, &secret(), prepare(&stream).unwrap()).unwrap();
             let first = inbox.receive().unwrap();
             (Self { inbox, outbox }, first)
         }
@@ -247,14 +251,22 @@ mod tests {
         }
     }
 
-    fn plan(network: &str, workload: &str) -> Request {
+    /// What a client on this machine asks a server on it.
+    fn planned(network: &str, workload: &str) -> Plan {
         let network: NetworkSpec = toml::from_str(network).unwrap();
         let (transport, workload) = ("tcp".parse().unwrap(), toml::from_str(workload).unwrap());
-        Request::Plan {
-            scenario: Box::new(Scenario::alone(network, transport, workload, 10)),
-            seed: 1,
-            interval: None,
-        }
+        let here = Ipv4Addr::LOCALHOST.into();
+        let placement = Placement {
+            nodes: [("client".to_owned(), 0), ("server".to_owned(), 1)].into(),
+            meetings: vec![Meeting { first: here, other: here }],
+            own: 1,
+        };
+        let scenario = Scenario::alone(network, transport, workload, 10);
+        Plan { scenario, seed: 1, interval: None, placement, run: [7; 32] }
+    }
+
+    fn plan(plan: Plan) -> Request {
+        Request::Plan(Box::new(plan))
     }
 
     fn with_server(test: impl FnOnce(&Server)) {
@@ -284,14 +296,18 @@ mod tests {
             );
             client.outbox.send(&Request::Start { ports: vec![1; 1000] }).unwrap();
             client.outbox.send(&Request::News(usize::MAX, News::default())).unwrap();
-            let refused = client.ask(&plan("loss = '1%'", "kind = 'echo'"));
+            let refused = client.ask(&plan(planned("loss = '1%'", "kind = 'echo'")));
             assert!(matches!(refused, Reply::Refused(why) if why.contains("`network.loss`")));
-            let refused = client.ask(&plan("", "kind = 'echo'\nto = 'client'"));
+            let refused = client.ask(&plan(planned("", "kind = 'echo'\nto = 'client'")));
             assert!(matches!(refused, Reply::Refused(why) if why.contains("`scenario`")));
-            let Request::Plan { scenario, seed, .. } = plan("", "kind = 'echo'") else { unreachable!() };
             let interval = Some(hol_base::Duration::ZERO);
-            let refused = client.ask(&Request::Plan { scenario, seed, interval });
+            let refused = client.ask(&plan(Plan { interval, ..planned("", "kind = 'echo'") }));
             assert!(matches!(refused, Reply::Refused(why) if why.contains("`series`")));
+            let mut nowhere = planned("", "kind = 'echo'");
+            nowhere.placement.own = 7;
+            let refused = client.ask(&plan(nowhere));
+            assert!(matches!(refused, Reply::Refused(why) if why.contains("hosts that are not there")));
+            assert!(matches!(client.ask(&Request::EndClients), Reply::Failed(why) if why.contains("no run")));
             assert!(matches!(client.ask(&Request::Ping), Reply::Pong { received, sent } if received <= sent));
         });
     }
@@ -300,13 +316,17 @@ mod tests {
     fn a_server_of_whom_nobody_comes_has_nothing_to_tell_and_ends_with_its_client() {
         with_server(|server| {
             let (mut client, _) = Client::of(server);
-            let Reply::Ready { ports } = client.ask(&plan("", "kind = 'echo'")) else { panic!("it can") };
+            let Reply::Ready { ports } = client.ask(&plan(planned("", "kind = 'echo'"))) else {
+                panic!("it can")
+            };
             let port = (Ipv4Addr::LOCALHOST, ports[0]);
             client.outbox.send(&Request::Start { ports: Vec::new() }).unwrap();
             let noted = client.ask(&Request::Over);
             assert!(matches!(&noted, Reply::Noted(halves) if halves.len() == 1 && halves[0].0 == 0));
             assert!(TcpStream::connect(port).is_err(), "it is over");
-            let Reply::Ready { ports } = client.ask(&plan("", "kind = 'echo'")) else { panic!("it can") };
+            let Reply::Ready { ports } = client.ask(&plan(planned("", "kind = 'echo'"))) else {
+                panic!("it can")
+            };
             let port = (Ipv4Addr::LOCALHOST, ports[0]);
             drop(TcpStream::connect(port).unwrap());
             // Without a word.
@@ -325,20 +345,19 @@ mod tests {
         let port = held.local_addr().unwrap().port();
         with_server_at(Some(port.to_string().parse().unwrap()), |server| {
             let (mut client, _) = Client::of(server);
-            let refused = client.ask(&plan("", "kind = 'echo'"));
+            let refused = client.ask(&plan(planned("", "kind = 'echo'")));
             assert!(matches!(refused, Reply::Refused(why) if why.contains(&format!(":{port}"))));
             drop(held);
             for _ in 0..3 {
-                let ready = client.ask(&plan("", "kind = 'echo'"));
+                let ready = client.ask(&plan(planned("", "kind = 'echo'")));
                 assert!(matches!(ready, Reply::Ready { ports } if ports == [port]));
             }
-            let Request::Plan { mut scenario, seed, interval } = plan("", "kind = 'echo'") else {
-                unreachable!()
-            };
-            let (transport, workload) = (scenario.transport.clone(), scenario.workload.clone());
+            let mut two = planned("", "kind = 'echo'");
+            let (transport, workload) = (two.scenario.transport.clone(), two.scenario.workload.clone());
             let spread = hol_base::Duration::ZERO;
-            scenario.background = vec![Background { transport, workload, messages: None, count: 1, spread }];
-            let refused = client.ask(&Request::Plan { scenario, seed, interval });
+            two.scenario.background =
+                vec![Background { transport, workload, messages: None, count: 1, spread }];
+            let refused = client.ask(&plan(two));
             assert!(matches!(refused, Reply::Refused(why) if why.contains("1 of the 2 ports")));
         });
     }

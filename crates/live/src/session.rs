@@ -10,12 +10,14 @@ use std::time::Duration;
 use hol_base::Seed;
 use hol_network::NetworkSpec;
 use hol_scenario::{RunError, Scenario};
-use hol_sockets::{Half, News, Post, Seen, TellOf, monotonic};
+use hol_sockets::{Half, News, Seen, TellOf, monotonic};
 
 use crate::clocks::Comparison;
-use crate::control::{ControlError, HostWords, Inbox, Keys, Outbox, Passed, Reply, Request, Role, greet};
+use crate::control::{ControlError, HostWords, Inbox, Outbox, Passed, Plan, Reply, Request, Role, greet};
 use crate::ends::MOST_SEEN;
 use crate::peer::{Duty, Place};
+use crate::placement::Meeting;
+use crate::relay::Relay;
 use crate::secret::Secret;
 
 /// Who does not answer for so long is not there.
@@ -39,8 +41,6 @@ pub(crate) struct Session {
     /// Its address, and ours.
     pub(crate) address: IpAddr,
     pub(crate) own: IpAddr,
-    pub(crate) keys: Keys,
-    pub(crate) post: Post,
     stream: TcpStream,
     outbox: Arc<Mutex<Outbox<TcpStream>>>,
     replies: Receiver<Result<(Reply, u64), ControlError>>,
@@ -48,13 +48,13 @@ pub(crate) struct Session {
 
 impl Session {
     /// Connects to a host and greets it.
-    pub(crate) fn open(duty: Duty, place: &Place, secret: &Secret) -> Result<Self, RunError> {
+    pub(crate) fn open(duty: Duty, place: &Place, secret: &Secret, relay: Relay) -> Result<Self, RunError> {
         let unusable = |problem: String| RunError::Unusable(format!("{} {place}: {problem}", duty.name()));
         let address = resolve(duty, place).map_err(unusable)?;
         let stream = TcpStream::connect_timeout(&address, SILENCE)
             .map_err(|problem| unusable(unreached(&problem, duty, place)))?;
         let prepared = prepare(&stream).map_err(|problem| unusable(problem.to_string()))?;
-        let (mut inbox, outbox, keys) =
+        let (mut inbox, outbox) =
             greet(Role::Client, secret, prepared).map_err(|problem| unusable(problem.to_string()))?;
         let host = match inbox.receive().map_err(|problem| unusable(problem.to_string()))? {
             Reply::Host(host) => host,
@@ -65,14 +65,18 @@ impl Session {
         };
         let own = stream.local_addr().map_err(|problem| unusable(problem.to_string()))?.ip();
         let (sender, replies) = channel();
-        let (post, outbox) = (Post::default(), Arc::new(Mutex::new(outbox)));
-        let bring = post.clone();
-        thread::spawn(move || listen(inbox, &sender, &bring));
+        let outbox = Arc::new(Mutex::new(outbox));
+        thread::spawn(move || listen(inbox, &sender, &relay));
         let weak = Arc::downgrade(&outbox);
         thread::spawn(move || {
             beat(|| weak.upgrade().is_some_and(|outbox| say(&outbox, &Request::Alive).is_ok()));
         });
-        Ok(Self { host, address: address.ip(), own, keys, post, stream, outbox, replies })
+        Ok(Self { host, address: address.ip(), own, stream, outbox, replies })
+    }
+
+    /// How the two hosts meet.
+    pub(crate) fn meeting(&self) -> Meeting {
+        Meeting { first: self.own, other: self.address }
     }
 
     fn say(&self, request: &Request) -> Result<(), ControlError> {
@@ -154,15 +158,9 @@ impl Session {
         })
     }
 
-    /// Has it listen for a run, and look at its senders once in an interval, if there is one; by flow, the ports.
-    pub(crate) fn plan(
-        &self,
-        scenario: &Scenario,
-        seed: Seed,
-        interval: Option<hol_base::Duration>,
-    ) -> Result<Result<Vec<u16>, String>, ControlError> {
-        let plan = Request::Plan { scenario: Box::new(scenario.clone()), seed: seed.0, interval };
-        self.ask_for(&plan, PATIENCE, |reply| match reply {
+    /// Has it listen for a run; by flow, the ports.
+    pub(crate) fn plan(&self, plan: Plan) -> Result<Result<Vec<u16>, String>, ControlError> {
+        self.ask_for(&Request::Plan(Box::new(plan)), PATIENCE, |reply| match reply {
             Reply::Ready { ports } => Ok(ports),
             other => Err(other),
         })
@@ -171,6 +169,14 @@ impl Session {
     /// Has its clients begin.
     pub(crate) fn start(&self, ports: Vec<u16>) -> Result<(), ControlError> {
         self.say(&Request::Start { ports })
+    }
+
+    /// Has it end its clients.
+    pub(crate) fn end_clients(&self) -> Result<Result<(), String>, ControlError> {
+        self.ask_for(&Request::EndClients, NOTES, |reply| match reply {
+            Reply::ClientsEnded => Ok(()),
+            other => Err(other),
+        })
     }
 
     /// Has it end all, and tell what it has noted.
@@ -278,14 +284,14 @@ pub(crate) fn prepare(stream: &TcpStream) -> std::io::Result<(TcpStream, TcpStre
 }
 
 /// Hears what comes, until nothing does.
-fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), ControlError>>, post: &Post) {
+fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), ControlError>>, relay: &Relay) {
     loop {
         let heard = inbox.receive();
         let now = monotonic();
         let (heard, goes_on) = match heard {
             Ok(Reply::Alive) => continue,
             Ok(Reply::News(flow, news)) => {
-                post.bring(flow, news);
+                relay.bring(flow, news);
                 continue;
             }
             Ok(reply) => (Ok((reply, now)), true),

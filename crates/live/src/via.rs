@@ -9,6 +9,7 @@ use hol_scenario::{LineFacts, RouterFacts, RunError};
 
 use crate::control::{HostWords, Passed};
 use crate::peer::{Duty, Peer, Place};
+use crate::relay::Relay;
 use crate::router::lines;
 use crate::session::Session;
 
@@ -22,7 +23,7 @@ pub(crate) struct Via {
 
 impl Via {
     pub(crate) fn new(place: Place) -> Self {
-        Self { host: Peer::new(Duty::Routes, place), interfaces: Mutex::default() }
+        Self { host: Peer::new(Duty::Routes, place, Relay::default()), interfaces: Mutex::default() }
     }
 
     pub(crate) fn place(&self) -> &Place {
@@ -32,7 +33,7 @@ impl Via {
     /// Who it is, for results of two routers are not to be mixed: `Linux 6.12.1, eth0 – eth1`.
     pub(crate) fn known(&self, ends: [IpAddr; 2]) -> Result<String, RunError> {
         if self.interfaces().is_none() {
-            self.with(ends, |_| Ok(()))?;
+            self.with(&[ends], |_| Ok(()))?;
         }
         let HostWords { kernel, clocksource } = self.host.known()?.host;
         let [near, far] = self.interfaces().expect("it was asked");
@@ -55,16 +56,29 @@ impl Via {
         )))
     }
 
-    /// Does something with the router, which lies between these two.
+    /// Does something with the router, which lies between the first two, and between all others, too.
     pub(crate) fn with<T>(
         &self,
-        [client, server]: [IpAddr; 2],
+        pairs: &[[IpAddr; 2]],
         work: impl FnOnce(&Way<'_>) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
         self.host.with(|session| {
-            let answer = session.between(client, server).map_err(|problem| self.host.lost(&problem))?;
-            let interfaces = answer.map_err(|why| self.host.refused(&why))?;
+            let between = |[client, server]: [IpAddr; 2]| {
+                let answer = session.between(client, server).map_err(|problem| self.host.lost(&problem))?;
+                answer.map_err(|why| self.host.refused(&why))
+            };
+            let (first, others) = pairs.split_first().expect("one flow is measured");
+            let others = others
+                .iter()
+                .map(|pair| Ok((*pair, between(*pair)?)))
+                .collect::<Result<Vec<_>, RunError>>()?;
+            // It remembers the last that it was asked for.
+            let interfaces = between(*first)?;
             self.is_the_same(&interfaces)?;
+            others
+                .iter()
+                .try_for_each(|(pair, its)| same_way(&interfaces, its, *pair))
+                .map_err(|why| self.host.refused(&why))?;
             work(&Way { host: &self.host, session, interfaces })
         })
     }
@@ -119,6 +133,19 @@ impl Way<'_> {
     fn broken(&self, problem: &str) -> RunError {
         self.host.broken(problem)
     }
+}
+
+/// All flows pass the same two interfaces, in either direction.
+fn same_way(measured: &[String; 2], other: &[String; 2], [from, to]: [IpAddr; 2]) -> Result<(), String> {
+    let [near, far] = measured;
+    if other == measured || *other == [far.clone(), near.clone()] {
+        return Ok(());
+    }
+    let [one, two] = other;
+    Err(format!(
+        "it makes the path between its interfaces {near} and {far}, and a flow from {from} to {to} would pass {one} and {two}; \
+         have both ends of each flow on those two sides"
+    ))
 }
 
 /// A round trip takes as much longer as the path was to take, or packets of a direction went another way. It may be less by what the path
@@ -196,6 +223,16 @@ mod tests {
         let problem = seen(passed(12, 0), 1000).unwrap_err();
         assert!(problem.contains("12 packets passed it of 1000"), "{problem}");
         seen(passed(0, 0), 0).unwrap_err();
+    }
+
+    #[test]
+    fn a_flow_that_passes_other_interfaces_than_the_measured_one_is_refused_by_its_addresses() {
+        let names = |names: [&str; 2]| names.map(str::to_owned);
+        let pair = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
+        let passes = |other| same_way(&names(["a", "b"]), &names(other), pair);
+        passes(["a", "b"]).and_then(|()| passes(["b", "a"])).unwrap();
+        let problem = passes(["a", "c"]).unwrap_err();
+        assert!(problem.contains("192.0.2.1 to 192.0.2.2 would pass a and c"), "{problem}");
     }
 
     #[test]

@@ -17,11 +17,11 @@ use hol_sockets::{
 };
 use serde_json::{Value, json};
 
+use crate::across::Others;
 use crate::cautions::{busy, waiting};
 use crate::check::{self, Path};
 use crate::host::{self, Host};
-use crate::peer::{Duty, Peer};
-use crate::two_hosts;
+use crate::places::Places;
 use crate::via::Via;
 
 /// How often an observer is asked whether a run goes on.
@@ -33,12 +33,11 @@ pub(crate) const COST: Cost = Cost { run: 20_000, message: 10_000 };
 /// What stands between a peer and a router in the name of a world.
 pub const VIA: &str = " via ";
 
-/// Both ends on this machine, or the servers' on another. Runs take turns: two at a time would measure each other.
+/// Both ends on this machine, or some on others. Runs take turns: two at a time would measure each other.
 #[derive(Debug, Default)]
 pub struct Live {
     turn: Mutex<()>,
-    peer: Option<Peer>,
-    via: Option<Via>,
+    others: Option<Others>,
 }
 
 /// Where both ends are. The kernel chooses the ports, for it knows which are free.
@@ -56,14 +55,14 @@ impl Live {
         Self::default()
     }
 
-    /// This machine and another, where `hol live serve` runs: `HOST` or `HOST:PORT`; and one between them, where `hol live route` does:
-    /// `HOST via ROUTER`.
+    /// This machine and others, where `hol live serve` runs: `HOST` or `HOST:PORT`, or which node each of them is, `server=HOST,cross=HOST`; and one
+    /// between them, where `hol live route` does: `HOST via ROUTER`.
     pub fn with_peer(places: &str) -> Result<Self, String> {
-        let (peer, via) = match places.split_once(VIA) {
-            Some((peer, router)) => (peer, Some(Via::new(router.parse()?))),
+        let (places, via) = match places.split_once(VIA) {
+            Some((places, router)) => (places, Some(Via::new(router.parse()?))),
             None => (places, None),
         };
-        Ok(Self { peer: Some(Peer::new(Duty::Serves, peer.parse()?)), via, ..Self::default() })
+        Ok(Self { others: Some(Others::new(Places::new(places)?, via)), ..Self::default() })
     }
 
     fn perform(
@@ -75,8 +74,8 @@ impl Live {
     ) -> Result<Run, RunError> {
         check::possible(scenario, self.path())?;
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(peer) = &self.peer {
-            return two_hosts::run((peer, self.via.as_ref()), scenario, seed, interval, goes_on);
+        if let Some(others) = &self.others {
+            return others.run(scenario, seed, interval, goes_on);
         }
         let mut assignments = assignments(scenario, seed, |_, _| loopback(scenario.network.ip));
         assignments.iter_mut().for_each(|flow| (flow.gathers, flow.stamps) = (true, true));
@@ -87,25 +86,25 @@ impl Live {
     }
 
     fn path(&self) -> Path {
-        match (&self.peer, &self.via) {
-            (None, _) => Path::Loopback,
-            (Some(_), None) => Path::Between,
-            (Some(_), Some(_)) => Path::Routed,
+        match &self.others {
+            None => Path::Loopback,
+            Some(Others { via: None, .. }) => Path::Between,
+            Some(Others { via: Some(_), .. }) => Path::Routed,
         }
     }
 }
 
 impl World for Live {
     fn name(&self) -> String {
-        let peer = self.peer.as_ref().map_or(String::new(), |peer| format!(":{}", peer.place));
-        let via = self.via.as_ref().map_or(String::new(), |via| format!("{VIA}{}", via.place()));
-        format!("live{peer}{via}")
+        let Some(Others { places, via, .. }) = &self.others else { return "live".to_owned() };
+        let via = via.as_ref().map_or(String::new(), |via| format!("{VIA}{}", via.place()));
+        format!("live:{places}{via}")
     }
 
     fn provenance(&self) -> Result<String, RunError> {
-        match &self.peer {
+        match &self.others {
             None => Ok(Host::this().to_string()),
-            Some(peer) => two_hosts::provenance(peer, self.via.as_ref()),
+            Some(others) => others.provenance(),
         }
     }
 
@@ -116,22 +115,16 @@ impl World for Live {
             // It is told all of its behaviour.
             return json!([transport.to_string(), transport.behaviour()]);
         }
-        match &self.peer {
-            None => json!([transport.to_string(), host::settings(scenario)]),
-            Some(peer) => {
-                json!([
-                    transport.to_string(),
-                    host::settings(scenario),
-                    peer.settings(&two_hosts::plain(scenario))
-                ])
-            }
-        }
+        let mut all = vec![json!(transport.to_string()), json!(host::settings(scenario))];
+        let others = self.others.iter().flat_map(|others| others.settings(scenario));
+        all.extend(others.map(|settings| json!(settings)));
+        all.into()
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), RunError> {
         check::possible(scenario, self.path())?;
-        let Some(peer) = &self.peer else { return Ok(()) };
-        peer.check(&two_hosts::plain(scenario))?;
+        let Some(others) = &self.others else { return Ok(()) };
+        others.check(scenario)?;
         // A router says now, before anything is run, that it is none between these two.
         self.provenance().map(drop)
     }
@@ -145,15 +138,16 @@ impl World for Live {
     }
 
     fn given_path(&self) -> Option<String> {
-        match (&self.peer, &self.via) {
-            (None, _) => Some("over this machine's loopback as it is".to_owned()),
-            (Some(peer), None) => Some(format!("over the path to {} as it is", peer.place)),
-            (Some(_), Some(_)) => None,
+        match &self.others {
+            None => Some("over this machine's loopback as it is".to_owned()),
+            Some(Others { via: None, places, .. }) => Some(format!("over the path to {places} as it is")),
+            Some(Others { via: Some(_), .. }) => None,
         }
     }
 
     fn path_maker(&self) -> Option<String> {
-        self.via.as_ref().map(|via| format!("over the router {}", via.place()))
+        let via = self.others.as_ref()?.via.as_ref()?;
+        Some(format!("over the router {}", via.place()))
     }
 
     /// Records are shown when all is over: to show them takes time, which is being measured.

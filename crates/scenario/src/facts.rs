@@ -34,9 +34,12 @@ pub struct Facts {
     /// How long messages of the measured flow lay in the sockets of each end until they were delivered, where the kernel told.
     #[serde(rename = "waited_ns", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub waited: BTreeMap<Side, WaitFacts>,
-    /// The other host, where there are two.
+    /// The host of the measured flow's server, where that is another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<PeerFacts>,
+    /// More hosts that had ends of flows, by their places.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub others: BTreeMap<String, PeerFacts>,
     /// The host between both that made the path, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub router: Option<RouterFacts>,
@@ -67,7 +70,7 @@ pub struct WaitFacts {
     pub max: u64,
 }
 
-/// The host of the server where that is not the client's, and what ties its clock to ours.
+/// Another host than that of the client, and what ties its clock to ours.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PeerFacts {
     /// Its address.

@@ -1,4 +1,4 @@
-//! Those ends of a scenario's flows that are on this host, each on a thread of its own, where the others are on another.
+//! Those ends of a scenario's flows that are on this host, each on a thread of its own, where the others are on others.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,11 +69,11 @@ struct Ends {
 }
 
 impl Halves {
-    /// Has those servers listen that are here: of each flow `here` says which end is. Returns their ports by flow, 0 for others.
+    /// Has those servers listen that are here: of each flow `here` says which end is, if one is. Returns their ports by flow, 0 for others.
     pub fn listen(
         scenario: &Scenario,
         assignments: Vec<Assignment>,
-        here: &[End],
+        here: &[Option<End>],
         secret: [u8; 32],
         (tell, post): (&Arc<TellOf>, &Post),
         interval: Option<Duration>,
@@ -87,8 +87,9 @@ impl Halves {
         let (listens, listening) = channel();
         for (flow, ((assignment, bond), end)) in assignments.into_iter().zip(bonds).zip(here).enumerate() {
             match end {
-                End::Client => halves.waiting.push((flow, assignment, bond)),
-                End::Server => halves.serve(flow, assignment, bond, Arc::clone(tell), listens.clone()),
+                None => {}
+                Some(End::Client) => halves.waiting.push((flow, assignment, bond)),
+                Some(End::Server) => halves.serve(flow, assignment, bond, Arc::clone(tell), listens.clone()),
             }
         }
         drop(listens);
@@ -194,7 +195,7 @@ impl Drop for Halves {
     }
 }
 
-/// All flows, of the halves that were here and those from the other host, which tell their times by the clock of this one; `None` if
+/// All flows, of the halves that were here and those from other hosts, which tell their times by the clock of this one; `None` if
 /// these do not belong together. Beside them, how many times two clocks had in the wrong order.
 pub fn joined(
     assignments: &[Assignment],

@@ -24,15 +24,15 @@ struct Left {
 impl Left {
     /// Runs these scripts on client and router, in this network.
     fn behind(network: &str, client: &str, router: &str) -> Self {
+        let measured = include_str!("measured.toml");
+        Self::of(network, &[("router.sh", router), ("client.sh", client), ("measured.toml", measured)])
+    }
+
+    /// Runs programs in this network, which find these files.
+    fn of(network: &str, files: &[(&str, &str)]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let network = network.replace("\"HOL\"", &format!("{BIN:?}"));
-        let measured = include_str!("measured.toml");
-        for (name, text) in [
-            ("router.sh", router),
-            ("client.sh", client),
-            ("measured.toml", measured),
-            ("network.toml", &network),
-        ] {
+        for (name, text) in files.iter().chain(&[("network.toml", network.as_str())]) {
             fs::write(dir.path().join(name), text).unwrap();
         }
         let run = hol(dir.path(), &["run", "network.toml", "--out", "out"]);
@@ -160,5 +160,28 @@ fn a_router_makes_the_path_of_ipv6_too() {
     };
     let median: f64 = line.split_whitespace().nth(2).unwrap().parse().expect(line);
     assert!((44.0..45.0).contains(&median), "{said}");
+    assert_eq!(left.text("router/after"), left.text("router/before"));
+}
+
+/// Two pairs of hosts, one on each side of it: what the one sends without end fills the queue that the other's echoes wait in.
+#[test]
+fn a_router_makes_the_path_between_the_sides_of_five_hosts() {
+    if !is_possible("a_router_makes_the_path_between_the_sides_of_five_hosts") {
+        return;
+    }
+    let files = [("hosts.sh", include_str!("hosts.sh")), ("measured.toml", include_str!("hosts.toml"))];
+    let left = Left::of(include_str!("hosts_network.toml"), &files);
+    let runs = left.lines("client/measured/runs.jsonl");
+    let [run] = &runs[..] else { panic!("{}", left.text("client/said")) };
+    let beside = run["background"][0]["octets"].as_u64().unwrap();
+    // Four seconds of 10 Mbit/s are 5 MB; a queue of 100 packets takes 120 ms to pass.
+    assert!((3_000_000..5_000_000).contains(&beside), "{run}");
+    let points = left.text("client/measured/points.csv");
+    let rows: Vec<Vec<&str>> = points.lines().map(|line| line.split(',').collect()).collect();
+    let column = rows[0].iter().position(|column| *column == "p50_ms").unwrap();
+    let median: f64 = rows[1][column].parse().unwrap();
+    assert!((60.0..170.0).contains(&median), "{points}");
+    let facts = &run["facts"];
+    assert_eq!(facts["others"].as_object().unwrap().keys().collect::<Vec<_>>(), ["other", "sink"], "{facts}");
     assert_eq!(left.text("router/after"), left.text("router/before"));
 }

@@ -3,20 +3,23 @@
 //! The client proves first: whoever does not know the secret hears nothing that a guess could be tried on. From then on each direction
 //! has a key of its own, made of both greetings, so that a message of another connection, or of the other direction, is forged.
 
-use std::fmt;
 use std::io::{Read, Write};
 
 use serde::{Deserialize, Serialize};
 
 use super::ControlError;
-use super::frame::{self, Inbox, Key, Outbox, proof};
+use super::frame::{self, Inbox, Outbox, proof};
 use crate::secret::Secret;
 
 /// Of the messages of this channel; a higher one where they change.
-const PROTOCOL: u32 = 4;
+const PROTOCOL: u32 = 5;
 
 /// As much as a greeting, or a proof, may have.
 const GREETING: usize = 1 << 10;
+
+/// Each direction has a key of its own.
+const CLIENT: &[u8] = b"client";
+const SERVER: &[u8] = b"server";
 
 /// Which side of the channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,22 +43,6 @@ struct Hello {
 #[derive(Debug, Serialize, Deserialize)]
 enum Proof {
     IKnow,
-}
-
-/// What both sides know of a connection, and nobody else.
-#[derive(Clone)]
-pub(crate) struct Keys(Key);
-
-impl fmt::Debug for Keys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Keys")
-    }
-}
-
-impl Keys {
-    pub(crate) fn of(&self, what: &str) -> Key {
-        proof(&self.0, &[what.as_bytes()])
-    }
 }
 
 impl Hello {
@@ -85,7 +72,7 @@ pub(crate) fn greet<R: Read, W: Write>(
     role: Role,
     secret: &Secret,
     (mut from, mut to): (R, W),
-) -> Result<(Inbox<R>, Outbox<W>, Keys), ControlError> {
+) -> Result<(Inbox<R>, Outbox<W>), ControlError> {
     let own = Hello::new()?;
     let said = serde_json::to_vec(&own).expect("it is plain data");
     let heard = if role == Role::Client {
@@ -106,13 +93,13 @@ pub(crate) fn greet<R: Read, W: Write>(
         return Err(ControlError::Version { theirs: other.name(), ours: own.name() });
     }
     let [client, server] = if role == Role::Client { [&said, &heard] } else { [&heard, &said] };
-    let keys = Keys(proof(secret.octets(), &[b"headofline live", client, server]));
+    let key = proof(secret.octets(), &[b"headofline live", client, server]);
     let (mine, theirs) = match role {
-        Role::Client => ("client", "server"),
-        Role::Server => ("server", "client"),
+        Role::Client => (CLIENT, SERVER),
+        Role::Server => (SERVER, CLIENT),
     };
-    let mut inbox = Inbox::new(from, keys.of(theirs));
-    let mut outbox = Outbox::new(to, keys.of(mine));
+    let mut inbox = Inbox::new(from, proof(&key, &[theirs]));
+    let mut outbox = Outbox::new(to, proof(&key, &[mine]));
     if role == Role::Client {
         outbox.send(&Proof::IKnow)?;
     }
@@ -126,7 +113,7 @@ pub(crate) fn greet<R: Read, W: Write>(
     if role == Role::Server {
         outbox.send(&Proof::IKnow)?;
     }
-    Ok((inbox, outbox, keys))
+    Ok((inbox, outbox))
 }
 
 #[cfg(test)]
@@ -140,7 +127,7 @@ mod tests {
         Secret::new(text).unwrap()
     }
 
-    type Met = Result<(Inbox<UnixStream>, Outbox<UnixStream>, Keys), ControlError>;
+    type Met = Result<(Inbox<UnixStream>, Outbox<UnixStream>), ControlError>;
 
     /// Greets; what went wrong closes the stream, as it does on a host.
     fn meet(role: Role, secret: &Secret, stream: UnixStream) -> Met {
@@ -158,12 +145,11 @@ mod tests {
     #[test]
     fn who_knows_the_secret_is_heard_in_both_directions() {
         let [client, server] = both("same", "same").map(Result::unwrap);
-        let ((mut inbox, mut outbox, keys), (mut far_inbox, mut far_outbox, far_keys)) = (client, server);
+        let ((mut inbox, mut outbox), (mut far_inbox, mut far_outbox)) = (client, server);
         outbox.send(&"asked").unwrap();
         assert_eq!(far_inbox.receive::<String>().unwrap(), "asked");
         far_outbox.send(&"answered").unwrap();
         assert_eq!(inbox.receive::<String>().unwrap(), "answered");
-        assert_eq!(keys.of("tls"), far_keys.of("tls"));
     }
 
     #[test]
@@ -222,9 +208,9 @@ mod tests {
     #[test]
     fn a_recorded_greeting_with_its_proof_is_refused() {
         let hello = serde_json::to_vec(&Hello::new().unwrap()).unwrap();
-        let key = Keys(proof(secret("x").octets(), &[b"headofline live", &hello, &hello]));
+        let key = proof(secret("x").octets(), &[b"headofline live", &hello, &hello]);
         let mut octets = framed(&hello);
-        Outbox::new(&mut octets, key.of("client")).send(&Proof::IKnow).unwrap();
+        Outbox::new(&mut octets, proof(&key, &[CLIENT])).send(&Proof::IKnow).unwrap();
         assert!(matches!(answer(&octets).1, ControlError::Secret));
     }
 }

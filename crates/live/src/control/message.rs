@@ -9,6 +9,8 @@ use hol_scenario::Scenario;
 use hol_sockets::{Half, News, Seen};
 use serde::{Deserialize, Serialize};
 
+use crate::placement::Placement;
+
 /// What the host with the experiment says.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
@@ -18,13 +20,15 @@ pub(crate) enum Request {
     Ping,
     /// Can you do this?
     Check(Box<Scenario>),
-    /// Do your ends of this; listen first. Look how your senders stand once in an interval, if there is one.
-    Plan { scenario: Box<Scenario>, seed: u64, interval: Option<Duration> },
-    /// Begin; by flow, the ports of servers here.
+    /// Do your ends of this; listen first.
+    Plan(Box<Plan>),
+    /// Begin; by flow, the ports of servers on other hosts.
     Start { ports: Vec<u16> },
-    /// Something happened to a flow's server here.
+    /// Something happened to the server of a flow whose client you have.
     News(usize, News),
-    /// It is over: what have you noted?
+    /// It is over: end your clients.
+    EndClients,
+    /// All clients have ended: what have you noted?
     Over,
     /// To a router: do you lie between these two?
     Between { client: IpAddr, server: IpAddr },
@@ -32,6 +36,19 @@ pub(crate) enum Request {
     Shape { network: Box<NetworkSpec>, seed: u64 },
     /// To a router: have it be as it was; what has passed?
     PutBack,
+}
+
+/// What a run is, for one of the hosts that do it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    pub(crate) scenario: Scenario,
+    pub(crate) seed: u64,
+    /// Look how your senders stand so often, if at all.
+    pub(crate) interval: Option<Duration>,
+    /// Who has what; you are its `own`.
+    pub(crate) placement: Placement,
+    /// A number that no other run has.
+    pub(crate) run: [u8; 32],
 }
 
 /// What the host that serves says.
@@ -51,6 +68,8 @@ pub(crate) enum Reply {
     Refused(String),
     /// By flow, the ports of its servers.
     Ready { ports: Vec<u16> },
+    /// It has ended its clients.
+    ClientsEnded,
     /// Something happened to a flow's server there.
     News(usize, News),
     /// How its senders stood from time to time, by flow: a part of it, before what has been noted.

@@ -6,9 +6,9 @@ mod message;
 
 #[cfg(test)]
 pub(crate) use frame::LONGEST;
-pub(crate) use frame::{Inbox, Outbox};
-pub(crate) use handshake::{Keys, Role, greet};
-pub(crate) use message::{HostWords, Passed, Reply, Request};
+pub(crate) use frame::{Inbox, Outbox, proof};
+pub(crate) use handshake::{Role, greet};
+pub(crate) use message::{HostWords, Passed, Plan, Reply, Request};
 
 use std::io;
 

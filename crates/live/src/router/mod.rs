@@ -74,7 +74,7 @@ impl Deeds for Routing {
             }),
             Request::Shape { network, seed } => self.shape(&network, Seed(seed)).map(|()| Reply::Shaped),
             Request::PutBack => self.put_back(),
-            Request::Check(_) | Request::Plan { .. } | Request::Over => {
+            Request::Check(_) | Request::Plan(_) | Request::EndClients | Request::Over => {
                 Err("it is a router (`hol live route`) and has no servers; start `hol live serve` on the other host"
                     .to_owned())
             }

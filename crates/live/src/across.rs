@@ -1,0 +1,359 @@
+//! A run of which this host has some ends, the measured client among them, and others have the rest; a router between them may have the path
+//! be what the experiment says.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use hol_base::{Duration, Seed};
+use hol_network::NetworkSpec;
+use hol_scenario::{PeerFacts, Run, RunError, Scenario};
+use hol_sockets::{Assignment, Half, Halves, TellOf, joined};
+use hol_traffic::Unsupported;
+
+use crate::bottleneck::bottleneck;
+use crate::cautions::{unheard, unsure};
+use crate::check::{as_it_is, refused};
+use crate::clocks::Clocks;
+use crate::control::{ControlError, HostWords, Passed, Plan};
+use crate::host::{self, Host};
+use crate::peer::{Duty, Known, Peer};
+use crate::placement::{Meeting, Placement};
+use crate::places::{HERE, Places};
+use crate::relay::Relay;
+use crate::secret::Secret;
+use crate::session::Session;
+use crate::via::{Via, Way, told};
+use crate::world::{PATIENCE, failed, measured};
+
+/// The other hosts.
+#[derive(Debug)]
+pub(crate) struct Others {
+    pub(crate) places: Places,
+    /// In the order of their numbers.
+    peers: Vec<Peer>,
+    pub(crate) via: Option<Via>,
+    relay: Relay,
+}
+
+/// The ends of flows that a host had, by the number of the flow.
+type Ends = Vec<(usize, Half)>;
+
+/// What the settings are that matter, by the name of a setting.
+type Sysctls = BTreeMap<String, String>;
+
+impl Others {
+    pub(crate) fn new(places: Places, via: Option<Via>) -> Self {
+        let relay = Relay::default();
+        let peer = |place: &_| Peer::new(Duty::Serves, Clone::clone(place), relay.clone());
+        Self { peers: places.hosts.iter().map(peer).collect(), places, via, relay }
+    }
+
+    /// All hosts, and the ways between them.
+    pub(crate) fn provenance(&self) -> Result<String, RunError> {
+        let Host { kernel, clocksource } = Host::this();
+        let mut all = vec![format!("Linux {kernel}, clock {clocksource}")];
+        let mut ends = Vec::new();
+        for peer in &self.peers {
+            let Known { host: HostWords { kernel, clocksource }, own, address } = peer.known()?;
+            all.push(format!("from {own} to {address}: Linux {kernel}, clock {clocksource}"));
+            ends.push([own, address]);
+        }
+        let all = all.join(", ");
+        Ok(match &self.via {
+            None => all,
+            Some(via) => format!("{all}; over {}: {}", via.place(), via.known(ends[0])?),
+        })
+    }
+
+    /// The settings that matter there, by host; refuses what one of them cannot do.
+    pub(crate) fn check(&self, scenario: &Scenario) -> Result<Vec<Sysctls>, RunError> {
+        let plain = plain(scenario);
+        self.placement(scenario, Vec::new())?.check(scenario).map_err(|why| self.refused(&why))?;
+        self.peers.iter().map(|peer| peer.check(&plain)).collect()
+    }
+
+    /// The same as far as it is known.
+    pub(crate) fn settings(&self, scenario: &Scenario) -> Vec<Option<Sysctls>> {
+        let plain = plain(scenario);
+        self.peers.iter().map(|peer| peer.settings(&plain)).collect()
+    }
+
+    fn placement(&self, scenario: &Scenario, meetings: Vec<Meeting>) -> Result<Placement, RunError> {
+        let nodes = self.places.of(scenario).map_err(|why| self.refused(&why))?;
+        Ok(Placement { nodes, meetings, own: HERE })
+    }
+
+    fn refused(&self, why: &str) -> RunError {
+        refused(&format!("--peer {}", self.places), why)
+    }
+
+    /// Does a run, as long as it `goes_on`.
+    pub(crate) fn run(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+        interval: Option<Duration>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Run, RunError> {
+        let settings = self.check(scenario)?;
+        let provenance = self.provenance()?;
+        let mut run = with_all(&self.peers, &[], &mut |sessions| {
+            let asked = Asked::new(self, sessions, scenario, (seed, interval))?;
+            match &self.via {
+                None => asked.perform(None, goes_on),
+                Some(via) => via.with(&asked.ways(), |way| asked.perform(Some(way), goes_on)),
+            }
+        })?;
+        let facts = run.course.facts.as_deref_mut().expect("a live run has facts");
+        facts.provenance = provenance;
+        for (peer, settings) in self.peers.iter().zip(settings) {
+            let place = peer.place.to_string();
+            let caution = host::otherwise(scenario, &settings);
+            facts.warn(caution.map(|caution| format!("on {place}: {caution}")));
+            let of_host = facts.others.get_mut(&place).or(facts.peer.as_mut());
+            of_host.expect("each host has facts").sysctls = settings;
+        }
+        Ok(run)
+    }
+}
+
+/// A scenario for a host that leaves the path as it is.
+fn plain(scenario: &Scenario) -> Scenario {
+    Scenario { network: as_it_is(&scenario.network), ..scenario.clone() }
+}
+
+/// Does something with all hosts, `opened` and those of `peers`, at a time.
+fn with_all<T>(
+    peers: &[Peer],
+    opened: &[&Session],
+    work: &mut dyn FnMut(&[&Session]) -> Result<T, RunError>,
+) -> Result<T, RunError> {
+    let Some((peer, rest)) = peers.split_first() else { return work(opened) };
+    peer.with(|session| with_all(rest, &[opened, &[session]].concat(), work))
+}
+
+/// A run, and who is asked to do it.
+struct Asked<'a> {
+    others: &'a Others,
+    /// By the numbers of hosts, from 1 on.
+    sessions: &'a [&'a Session],
+    /// What the run is to be.
+    scenario: &'a Scenario,
+    /// The same for who has no part in the path.
+    plain: Scenario,
+    /// What a router is to make of the way.
+    path: NetworkSpec,
+    seed: Seed,
+    interval: Option<Duration>,
+    placement: Placement,
+    assignments: Vec<Assignment>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(
+        others: &'a Others,
+        sessions: &'a [&'a Session],
+        scenario: &'a Scenario,
+        (seed, interval): (Seed, Option<Duration>),
+    ) -> Result<Self, RunError> {
+        let meetings = sessions.iter().map(|session| session.meeting()).collect();
+        let placement = others.placement(scenario, meetings)?;
+        let plain = plain(scenario);
+        let assignments = placement.assignments(&plain, seed).map_err(|why| others.refused(&why))?;
+        let path = bottleneck(scenario).map_err(|Unsupported { what, why }| refused(&what, why))?;
+        Ok(Self { others, sessions, scenario, plain, path, seed, interval, placement, assignments })
+    }
+
+    /// Asks each of the other hosts.
+    fn each<T>(
+        &self,
+        mut ask: impl FnMut(usize, &Peer, &Session) -> Result<T, RunError>,
+    ) -> Result<Vec<T>, RunError> {
+        let all = self.others.peers.iter().zip(self.sessions).enumerate();
+        all.map(|(place, (peer, session))| ask(place + 1, peer, session)).collect()
+    }
+
+    /// The same in the middle of a run, which fails where one does not answer or says that it cannot.
+    fn each_does<T>(
+        &self,
+        mut ask: impl FnMut(usize, &Session) -> Result<Result<T, String>, ControlError>,
+    ) -> Result<Vec<T>, RunError> {
+        self.each(|host, peer, session| {
+            let answer = ask(host, session).map_err(|problem| peer.broken(&problem.to_string()))?;
+            answer.map_err(|why| peer.broken(&why))
+        })
+    }
+
+    /// The place among the others of the host that has the measured flow's server.
+    fn far(&self) -> usize {
+        self.placement.hosts(&self.assignments[0])[1] - 1
+    }
+
+    /// The addresses of both ends of each flow.
+    fn ways(&self) -> Vec<[IpAddr; 2]> {
+        let of = |flow: &Assignment| [flow.client.addresses[0], flow.server.addresses[0]];
+        self.assignments.iter().map(of).collect()
+    }
+
+    /// The clocks are compared while the path is as it is: the less it takes the surer they are.
+    fn perform(&self, way: Option<&Way<'_>>, goes_on: &mut dyn FnMut() -> bool) -> Result<Run, RunError> {
+        let far = self.far();
+        let before =
+            self.each(|_, peer, session| session.compare().map_err(|problem| peer.lost(&problem)))?;
+        if let Some(way) = way {
+            way.shape(&self.path, self.seed)?;
+            let now = self.sessions[far].round_trip();
+            let now = now.map_err(|problem| self.others.peers[far].broken(&problem.to_string()))?;
+            way.is_passed_by(&self.path, [before[far].round_trip(), now])?;
+        }
+        let (halves, clients) = self.flows(way, goes_on)?;
+        let passed = way.map(Way::put_back).transpose()?;
+        let (here, there) = self.notes(halves, clients)?;
+        let after = self.each_does(|_, session| session.compare().map(Ok))?;
+        let clocks: Vec<Clocks> =
+            before.into_iter().zip(after).map(|(before, after)| Clocks { before, after }).collect();
+        let mut told = Vec::new();
+        for (place, (noted, clocks)) in there.into_iter().zip(&clocks).enumerate() {
+            let noted = self.told(place + 1, noted, clocks);
+            told.extend(noted.ok_or_else(|| self.others.peers[place].broken("its notes make no sense"))?);
+        }
+        let (runs, disordered) = joined(&self.assignments, here, told)
+            .ok_or_else(|| self.others.peers[far].broken("the notes of the hosts do not belong together"))?;
+        let mut run = measured(runs, self.scenario);
+        self.routed(&mut run, way, passed)?;
+        self.tell_of_hosts(&mut run, &clocks, disordered);
+        Ok(run)
+    }
+
+    /// The ends of flows that a host has noted, by our clock; `None` if they are none of its own.
+    fn told(&self, host: usize, noted: Ends, clocks: &Clocks) -> Option<Ends> {
+        let by_our_clock = |(flow, half): (usize, Half)| {
+            let [client, server] = self.placement.hosts(self.assignments.get(flow)?);
+            let owner = if half.verdict.is_some() { client } else { server };
+            (owner == host).then_some(())?;
+            Some((flow, half.from_afar(|time| clocks.here(time))?))
+        };
+        noted.into_iter().map(by_our_clock).collect()
+    }
+
+    /// What the router tells, if it has had to do with the run.
+    fn routed(
+        &self,
+        run: &mut Run,
+        way: Option<&Way<'_>>,
+        passed: Option<[Passed; 2]>,
+    ) -> Result<(), RunError> {
+        let Some((way, passed)) = way.zip(passed) else { return Ok(()) };
+        way.has_seen(passed, run.course.packets)?;
+        let facts = run.course.facts.as_deref_mut().expect("a live run has facts");
+        facts.router = Some(way.facts());
+        facts.lines = told(&self.path, passed);
+        Ok(())
+    }
+
+    /// Has all flows begin, and waits for the measured one to be over; its clients here have ended.
+    fn flows(
+        &self,
+        way: Option<&Way<'_>>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(Halves, Ends), RunError> {
+        let Self { others: Others { peers, relay, .. }, plain: scenario, seed, interval, .. } = self;
+        let run = number().map_err(|problem| peers[self.far()].broken(&problem))?;
+        let secret = Secret::find().map_err(RunError::Refused)?.of_run(&run);
+        relay.has_elsewhere(self.clients_elsewhere());
+        let tell: Arc<TellOf> = {
+            let relay = relay.clone();
+            Arc::new(move |flow, news| relay.bring(flow, news))
+        };
+        let here = self.placement.here(&self.assignments);
+        let listening = Halves::listen(
+            scenario,
+            self.assignments.clone(),
+            &here,
+            secret,
+            (&tell, &relay.post),
+            *interval,
+        );
+        let (mut halves, mut ports) = listening.map_err(|problem| failed(&problem))?;
+        let theirs = self.each_does(|own, session| {
+            let placement = Placement { own, ..self.placement.clone() };
+            session.plan(Plan {
+                scenario: scenario.clone(),
+                seed: seed.0,
+                interval: *interval,
+                placement,
+                run,
+            })
+        })?;
+        for (flow, assignment) in self.assignments.iter().enumerate() {
+            if let Some(there) = self.placement.hosts(assignment)[1].checked_sub(1) {
+                ports[flow] = theirs[there].get(flow).copied().unwrap_or_default();
+            }
+        }
+        self.each_does(|_, session| session.start(ports.clone()).map(Ok))?;
+        halves.start(&ports).map_err(|problem| failed(&problem))?;
+        while !halves.has_ended(0, PATIENCE) {
+            if !goes_on() {
+                return Err(RunError::Interrupted);
+            }
+            self.each(|_, peer, session| session.is_well().map_err(|problem| peer.broken(&problem)))?;
+            way.map_or(Ok(()), Way::is_well)?;
+        }
+        let clients = halves.end_clients().map_err(|problem| failed(&problem))?;
+        Ok((halves, clients))
+    }
+
+    /// Who tells the hosts of clients that are not here, by flow.
+    fn clients_elsewhere(&self) -> BTreeMap<usize, Arc<TellOf>> {
+        let of = |(flow, assignment): (usize, &Assignment)| {
+            let there = self.placement.hosts(assignment)[0].checked_sub(1)?;
+            Some((flow, self.sessions[there].teller()))
+        };
+        self.assignments.iter().enumerate().filter_map(of).collect()
+    }
+
+    /// The ends of all flows that were here, and those of each other host. No server ends before its client has.
+    fn notes(&self, mut halves: Halves, clients: Ends) -> Result<(Ends, Vec<Ends>), RunError> {
+        self.each_does(|_, session| session.end_clients())?;
+        let there = self.each_does(|_, session| session.end())?;
+        let servers = halves.end_servers().map_err(|problem| failed(&problem))?;
+        Ok(([clients, servers].concat(), there))
+    }
+
+    /// Who had the other ends, and what their clocks make unsure.
+    fn tell_of_hosts(&self, run: &mut Run, clocks: &[Clocks], disordered: u64) {
+        let (far, facts) = (self.far(), run.course.facts.as_deref_mut().expect("a live run has facts"));
+        facts.warn(unsure(&run.records, Duration::from_nanos(clocks[far].uncertainty())));
+        facts.warn(unheard(&run.records, &run.course.stopped, &self.others.peers[far].place.host));
+        for (place, (session, clocks)) in self.sessions.iter().zip(clocks).enumerate() {
+            let of_host = peer_facts(session, clocks);
+            if place == far {
+                facts.peer = Some(PeerFacts { disordered, ..of_host });
+            } else {
+                facts.others.insert(self.others.peers[place].place.to_string(), of_host);
+            }
+        }
+    }
+}
+
+/// One that no other run has.
+fn number() -> Result<[u8; 32], String> {
+    let mut number = [0; 32];
+    getrandom::fill(&mut number).map_err(|problem| format!("no randomness: {problem}"))?;
+    Ok(number)
+}
+
+fn peer_facts(session: &Session, clocks: &Clocks) -> PeerFacts {
+    PeerFacts {
+        address: session.address.to_string(),
+        from: session.own.to_string(),
+        kernel: session.host.kernel.clone(),
+        clocksource: session.host.clocksource.clone(),
+        offset: clocks.offset(),
+        drift: clocks.drift(),
+        uncertainty: Duration::from_nanos(clocks.uncertainty()),
+        round_trip: Duration::from_nanos(clocks.round_trip()),
+        ..PeerFacts::default()
+    }
+}

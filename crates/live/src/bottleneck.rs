@@ -1,0 +1,161 @@
+//! What a router is to make of a network of several hosts: one link between two sides, which all flows pass.
+
+use std::collections::BTreeSet;
+
+use hol_network::{LinkSpec, NetworkSpec};
+use hol_scenario::Scenario;
+use hol_traffic::Unsupported;
+
+use crate::check::{as_it_is, otherwise};
+
+/// The path that a scenario's flows pass, from the measured client to its server: a network that names no nodes is one, of another it is
+/// the only link that has settings.
+pub(crate) fn bottleneck(scenario: &Scenario) -> Result<NetworkSpec, Unsupported> {
+    let spec = &scenario.network;
+    if spec.nodes.is_empty() {
+        return Ok(spec.clone());
+    }
+    let usual = as_it_is(spec);
+    let mut shaped = (0..spec.links.len()).filter(|place| spec.links[*place] != usual.links[*place]);
+    let (Some(place), None) = (shaped.next(), shaped.next()) else {
+        return refuse(
+            "links",
+            "a router makes one link: give delay, rate, loss … to that one, and nothing to others",
+        );
+    };
+    let beside = NetworkSpec { links: usual.links.clone(), ..spec.clone() };
+    if let Some(key) = otherwise(&beside, &usual) {
+        return refuse(&key, "a router makes one link: give it to that, and not to all or to a LAN");
+    }
+    let link = &spec.links[place];
+    let near = side(spec, place);
+    let leaves_near = |from: &str, to: &str| match [from, to].map(|node| near.contains(node)) {
+        [true, false] => Ok(true),
+        [false, true] => Ok(false),
+        _ => {
+            let LinkSpec { from: one, to: other, .. } = link;
+            refuse(
+                "links",
+                &format!(
+                    "a flow from {from:?} to {to:?} does not pass the link from {one:?} to {other:?}, which the router makes"
+                ),
+            )
+        }
+    };
+    for [from, to] in flows(scenario) {
+        leaves_near(from, to)?;
+    }
+    let mut path = alone(link);
+    if !leaves_near(scenario.workload.from(), scenario.workload.to())? {
+        std::mem::swap(&mut path.up, &mut path.down);
+    }
+    Ok(path)
+}
+
+/// The nodes of all flows, from and to.
+fn flows(scenario: &Scenario) -> Vec<[&str; 2]> {
+    let background = scenario.background.iter().map(|flow| &flow.workload);
+    let onward = scenario.onward.iter().map(|flow| &flow.workload);
+    let all = [&scenario.workload].into_iter().chain(background).chain(onward);
+    all.map(|workload| [workload.from(), workload.to()]).collect()
+}
+
+/// The nodes that are joined to the `from` of a link by all else.
+fn side(spec: &NetworkSpec, link: usize) -> BTreeSet<&str> {
+    let others = spec.links.iter().enumerate().filter(|(place, _)| *place != link);
+    let links = others.map(|(_, LinkSpec { from, to, .. })| vec![from.as_str(), to.as_str()]);
+    let lans = spec.lans.iter().map(|lan| lan.nodes.iter().map(String::as_str).collect());
+    let segments: Vec<Vec<&str>> = links.chain(lans).collect();
+    let mut side = BTreeSet::from([spec.links[link].from.as_str()]);
+    loop {
+        let before = side.len();
+        for segment in &segments {
+            if segment.iter().any(|node| side.contains(node)) {
+                side.extend(segment);
+            }
+        }
+        if side.len() == before {
+            return side;
+        }
+    }
+}
+
+/// A network that is this link alone: the keys of both have the same names.
+fn alone(link: &LinkSpec) -> NetworkSpec {
+    let mut keys = serde_json::to_value(link).expect("a link is plain data");
+    let table = keys.as_object_mut().expect("a link is a table");
+    table.retain(|key, _| !["from", "to", "name", "addresses"].contains(&key.as_str()));
+    serde_json::from_value(keys).expect("a network has the keys of a link")
+}
+
+fn refuse<T>(key: &str, why: &str) -> Result<T, Unsupported> {
+    let why = format!("{why}; or take --world model or kernel");
+    Err(Unsupported { what: format!("network.{key}"), why })
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_base::Duration;
+    use hol_scenario::Background;
+
+    use super::*;
+
+    fn scenario(links: &str, more: &str) -> Scenario {
+        let network = format!(
+            "{more}\nnodes = ['client', 'a', 'left', 'right', 'server', 'b']\nlans = [{{ nodes = ['client', 'a', 'left'] }}]\n\
+             links = [{{ from = 'right', to = 'server' }}, {{ from = 'right', to = 'b' }}, {links}]"
+        );
+        let network = toml::from_str(&network).unwrap_or_else(|problem| panic!("{network}: {problem}"));
+        Scenario::alone(network, "tcp".parse().unwrap(), toml::from_str("kind = 'echo'").unwrap(), 1)
+    }
+
+    const LINK: &str =
+        "{ from = 'left', to = 'right', delay = '20ms', up = { loss = '1%' }, down = { delay = '5ms' } }";
+
+    #[test]
+    fn the_link_that_has_settings_is_the_path_from_the_client_to_the_server() {
+        let path = bottleneck(&scenario(LINK, "")).unwrap();
+        let expected = "delay = '20ms'\nup = { loss = '1%' }\ndown = { delay = '5ms' }";
+        assert_eq!(path, toml::from_str(expected).unwrap());
+        let turned = LINK.replace("left", "x").replace("right", "left").replace('x', "right");
+        let path = bottleneck(&scenario(&turned, "")).unwrap();
+        assert_eq!(path.up.unwrap().delay, Some(Duration::from_millis(5)));
+        let short: NetworkSpec = toml::from_str("loss = '3%'").unwrap();
+        let alone = Scenario { network: short.clone(), ..scenario(LINK, "") };
+        assert_eq!(bottleneck(&alone).unwrap(), short);
+    }
+
+    #[test]
+    fn what_is_no_single_link_that_all_flows_pass_is_refused_by_its_key() {
+        let refusal = |scenario: &Scenario| bottleneck(scenario).unwrap_err().to_string();
+        for (links, more, words) in [
+            ("{ from = 'left', to = 'right' }", "", "`network.links`"),
+            (LINK, "delay = '1ms'", "`network.delay`"),
+            (LINK, "events = [{ at = '1s', down = true, on = 'left-right' }]", "`network.events`"),
+            (LINK, "ip = 'v6'", "`network.ip`"),
+            (&format!("{LINK}, {{ from = 'a', to = 'right' }}"), "", "does not pass the link"),
+        ] {
+            let problem = refusal(&scenario(links, more));
+            assert!(problem.contains(words), "{links} {more}: {problem}");
+        }
+        let mut two = scenario(LINK, "");
+        two.network.links[0].delay = Some(Duration::ZERO);
+        assert!(refusal(&two).contains("`network.links`"));
+        let mut lan = scenario(LINK, "");
+        lan.network.lans[0].delay = Some(Duration::ZERO);
+        assert!(refusal(&lan).contains("`network.lans`"));
+        let mut aside = scenario(LINK, "");
+        aside.background = vec![Background {
+            transport: "tcp".parse().unwrap(),
+            workload: toml::from_str("kind = 'oneway'\nfrom = 'b'\nto = 'server'").unwrap(),
+            messages: None,
+            count: 1,
+            spread: Duration::ZERO,
+        }];
+        let problem = refusal(&aside);
+        assert!(
+            problem.contains("from \"b\" to \"server\" does not pass the link from \"left\" to \"right\""),
+            "{problem}"
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! Which host has which node of an experiment, as a user says it: `HOST`, or `server=HOST,cross=OTHER`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use hol_network::Topology;
+use hol_scenario::Scenario;
+
+use crate::peer::Place;
+
+/// The host with the experiment, by its number; others have those from 1 on, in the order in which they were named.
+pub(crate) const HERE: usize = 0;
+
+/// The other hosts, and what is on them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Places {
+    /// Each once.
+    pub(crate) hosts: Vec<Place>,
+    /// The number of a node's host.
+    nodes: BTreeMap<String, usize>,
+    /// That of all nodes which are not named, but for the one that the measured workload comes from.
+    others: usize,
+}
+
+impl Places {
+    /// Places, separated by commas. One without a node is where all other nodes are; if none is, they are here.
+    pub(crate) fn new(text: &str) -> Result<Self, String> {
+        let mut places = Self { hosts: Vec::new(), nodes: BTreeMap::new(), others: HERE };
+        for entry in text.split(',') {
+            let (node, place) =
+                entry.split_once('=').map_or((None, entry), |(node, place)| (Some(node.trim()), place));
+            let host = places.number_of(place.trim().parse()?);
+            let is_new = match node {
+                Some(node) => places.nodes.insert(node.to_owned(), host).is_none(),
+                None => std::mem::replace(&mut places.others, host) == HERE,
+            };
+            if !is_new {
+                let what = node.map_or("all other nodes".to_owned(), |node| format!("{node:?}"));
+                return Err(format!("{what} would be on two hosts; leave one of them out of {text:?}"));
+            }
+        }
+        Ok(places)
+    }
+
+    fn number_of(&mut self, place: Place) -> usize {
+        let known = self.hosts.iter().position(|host| *host == place);
+        1 + known.unwrap_or_else(|| {
+            self.hosts.push(place);
+            self.hosts.len() - 1
+        })
+    }
+
+    /// The hosts of a scenario's nodes; refuses what no hosts can be.
+    pub(crate) fn of(&self, scenario: &Scenario) -> Result<BTreeMap<String, usize>, String> {
+        let network = Topology::new(&scenario.network).map_err(|problem| problem.to_string())?;
+        let names = network.node_names();
+        if let Some(node) = self.nodes.keys().find(|node| !names.contains(node)) {
+            let all = names.join(", ");
+            return Err(format!("the experiment has no node {node:?}; it has {all} ([network] nodes)"));
+        }
+        let first = scenario.workload.from();
+        if self.nodes.contains_key(first) {
+            return Err(format!(
+                "{first:?}, where the measured workload comes from, is this host; run it where {first:?} is to be"
+            ));
+        }
+        let number = |name: &String| match self.nodes.get(name) {
+            Some(host) => *host,
+            None if name == first => HERE,
+            None => self.others,
+        };
+        Ok(names.iter().map(|name| (name.clone(), number(name))).collect())
+    }
+}
+
+impl fmt::Display for Places {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = self.nodes.iter().map(|(node, host)| format!("{node}={}", self.hosts[host - 1]));
+        let others = self.others.checked_sub(1).map(|host| self.hosts[host].to_string());
+        f.write_str(&others.into_iter().chain(named).collect::<Vec<_>>().join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(network: &str) -> Scenario {
+        let workload = toml::from_str("kind = 'echo'").unwrap();
+        Scenario::alone(toml::from_str(network).unwrap(), "tcp".parse().unwrap(), workload, 1)
+    }
+
+    const FOUR: &str =
+        "nodes = ['client', 'server', 'a', 'b']\nlans = [{ nodes = ['client', 'server', 'a', 'b'] }]";
+
+    fn hosts(text: &str, network: &str) -> Result<[Option<usize>; 4], String> {
+        let of = Places::new(text)?.of(&scenario(network))?;
+        Ok(["client", "server", "a", "b"].map(|node| of.get(node).copied()))
+    }
+
+    #[test]
+    fn a_host_alone_has_all_nodes_but_the_one_that_measures() {
+        assert_eq!(hosts("x", ""), Ok([Some(0), Some(1), None, None]));
+        assert_eq!(hosts("x", FOUR), Ok([Some(0), Some(1), Some(1), Some(1)]));
+        assert_eq!(Places::new("x:99").unwrap().to_string(), "x:99");
+    }
+
+    #[test]
+    fn named_nodes_are_where_they_are_said_to_be_and_others_here_unless_a_host_has_them() {
+        assert_eq!(hosts("server=x, a=y", FOUR), Ok([Some(0), Some(1), Some(2), Some(0)]));
+        assert_eq!(hosts("a=y,x,b=y", FOUR), Ok([Some(0), Some(2), Some(1), Some(1)]));
+        let places = Places::new("server=[2001:db8::7]:99,a=y,z").unwrap();
+        assert_eq!(places.to_string(), "z,a=y,server=[2001:db8::7]:99");
+        assert_eq!(Places::new(&places.to_string()).unwrap().of(&scenario(FOUR)).unwrap()["b"], 1);
+    }
+
+    #[test]
+    fn what_no_hosts_can_be_is_refused_with_the_cure() {
+        for (text, words) in [
+            ("server=x,server=y", "\"server\" would be on two hosts"),
+            ("x,y", "all other nodes would be on two hosts"),
+            ("server=x,cross=y", "no node \"cross\"; it has client, server, a, b"),
+            ("server=x,client=y", "run it where \"client\" is to be"),
+            ("server=", "HOST:PORT"),
+            ("server=x,", "HOST:PORT"),
+        ] {
+            let problem = hosts(text, FOUR).unwrap_err();
+            assert!(problem.contains(words), "{text}: {problem}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Flows among four hosts, which here are one: each knows of the others only what it is told.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::thread;
+
+use hol_base::{Duration, Seed};
+use hol_live::{Live, Secret, Server, Service};
+use hol_scenario::{Background, Onward, Run, Scenario, World};
+use hol_stack::TransportSpec;
+use hol_workloads::WorkloadSpec;
+
+const NODES: &str =
+    "nodes = ['client', 'server', 'a', 'b']\nlans = [{ nodes = ['client', 'server', 'a', 'b'] }]";
+
+fn transport(text: &str) -> TransportSpec {
+    text.parse().unwrap()
+}
+
+fn workload(text: &str) -> WorkloadSpec {
+    toml::from_str(text).unwrap()
+}
+
+/// Sends without end.
+fn beside(over: &str, from: &str, to: &str) -> Background {
+    let workload = workload(&format!("kind = 'oneway'\nrate = '500/s'\nfrom = '{from}'\nto = '{to}'"));
+    Background { transport: transport(over), workload, messages: None, count: 1, spread: Duration::ZERO }
+}
+
+fn scenario(text: &str) -> Scenario {
+    Scenario::alone(toml::from_str(NODES).unwrap(), transport("tcp"), workload(text), 200)
+}
+
+/// A run with three other hosts, at these nodes.
+fn run(scenario: &Scenario, nodes: [&str; 3]) -> Run {
+    let secret = || Secret::new("known to all").unwrap();
+    secret().give();
+    let servers = nodes.map(|_| {
+        Server::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), secret(), Service::Ends(None)).unwrap()
+    });
+    let place = |(node, server): (&str, &Server)| format!("{node}={}", server.address().unwrap());
+    let places: Vec<String> = nodes.into_iter().zip(&servers).map(place).collect();
+    thread::scope(|scope| {
+        for server in &servers {
+            scope.spawn(|| server.run(false, &|_| ()).unwrap());
+        }
+        let live = Live::with_peer(&places.join(",")).unwrap();
+        let run = live.check(scenario).and_then(|()| live.run(scenario, Seed(1)));
+        servers.iter().for_each(|server| server.stop().unwrap());
+        run.unwrap()
+    })
+}
+
+#[test]
+fn flows_go_between_any_two_of_four_hosts() {
+    let mut scenario = scenario("kind = 'echo'\nrate = '1000/s'");
+    scenario.background = [
+        ("tcp", "a", "b"),
+        ("quic", "b", "a"),
+        ("udp", "a", "server"),
+        ("tcp", "b", "client"),
+        ("sctp:socket=own", "server", "b"),
+        ("tcp", "client", "a"),
+    ]
+    .map(|(over, from, to)| beside(over, from, to))
+    .into();
+    let Run { course, records, background_records, .. } = run(&scenario, ["server", "a", "b"]);
+    assert!(
+        records.len() == 200 && records.iter().all(|record| record.reply.is_some()),
+        "{:?}",
+        course.stopped
+    );
+    for (flow, records) in scenario.background.iter().zip(&background_records) {
+        let delivered = records.iter().filter(|record| record.request.is_some()).count();
+        assert!(delivered > 50, "{}: {delivered} of {}", flow.transport, records.len());
+        // By one clock, though three hosts noted them.
+        let wrong = records.iter().find(|r| r.request.is_some_and(|leg| leg.delivered < leg.written));
+        assert_eq!(wrong, None);
+    }
+    let facts = course.facts.unwrap();
+    assert!(facts.peer.is_some() && facts.others.len() == 2, "{:?}", facts.others);
+    assert_eq!(
+        facts.provenance.matches("from 127.0.0.1 to 127.0.0.1: Linux").count(),
+        3,
+        "{}",
+        facts.provenance
+    );
+}
+
+/// The measured server, on one host, asks a server on another before it answers.
+#[test]
+fn a_server_asks_onward_on_a_third_host() {
+    let mut scenario = scenario("kind = 'echo'\nrate = '500/s'");
+    let onward = |over: &str, to: &str| Onward {
+        transport: transport(over),
+        workload: workload(&format!("kind = 'echo'\nfrom = 'server'\nto = '{to}'")),
+    };
+    scenario.onward = vec![onward("tcp", "a"), onward("quic", "b")];
+    let Run { course, records, .. } = run(&scenario, ["server", "a", "b"]);
+    assert!(
+        records.len() == 200 && records.iter().all(|record| record.reply.is_some()),
+        "{:?}",
+        course.stopped
+    );
+}
+
+/// All nodes that are not named are here, and two on one host have no flow between them.
+#[test]
+fn what_no_hosts_can_be_is_refused_before_anything_runs() {
+    let refusal = |places: &str, scenario: &Scenario| {
+        Live::with_peer(places).unwrap().check(scenario).unwrap_err().to_string()
+    };
+    let mut scenario = scenario("kind = 'echo'");
+    let problem = refusal("server=192.0.2.1,cross=192.0.2.2", &scenario);
+    assert!(problem.contains("no node \"cross\""), "{problem}");
+    scenario.background = vec![beside("tcp", "a", "b")];
+    let problem = refusal("server=192.0.2.1", &scenario);
+    assert!(problem.contains("from \"a\" to \"b\"") && problem.contains("--peer b=HOST"), "{problem}");
+}
