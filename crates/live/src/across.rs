@@ -62,7 +62,11 @@ impl Others {
         let all = all.join(", ");
         Ok(match &self.via {
             None => all,
-            Some(via) => format!("{all}; over {}: {}", via.place(), via.known(ends[0])?),
+            Some(via) => {
+                // Hosts on our side of it are not known to lie beyond it.
+                let known = ends.into_iter().map(|ends| via.known(ends)).reduce(Result::or);
+                format!("{all}; over {}: {}", via.place(), known.expect("there is another host")?)
+            }
         })
     }
 

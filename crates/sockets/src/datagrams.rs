@@ -1,24 +1,31 @@
 //! A socket of UDP under a transport of this program: datagrams to and from one peer, and what IP's header says of marks.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::IpAddr;
 
 use bytes::Bytes;
 use hol_system as system;
 use hol_wire::Ecn;
-use socket2::{Protocol, Socket, Type};
+use socket2::{MsgHdr, Protocol, Socket, Type};
 
 use crate::assignment::{Site, SocketsError};
+use crate::event_loop::EventLoop;
 use crate::ip_options::IpOptions;
 use crate::transceiver::{self, Family, Fault, read_up_to, refused};
+
+/// Datagrams that leave in one call at most (Linux' UDP_MAX_SEGMENTS), and their octets.
+const MOST_TOGETHER: usize = 64;
+const MOST_OCTETS: usize = 65_000;
 
 /// A connected socket, and what it has no room for.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     pub(crate) socket: Socket,
-    /// So many are read before others have their turn.
-    reads: usize,
+    /// Whether several go to the kernel, or come from it, at a time.
+    gathers: bool,
+    /// So many at the front go one by one, for together they could not.
+    alone: usize,
     options: &'static IpOptions,
     /// What the headers say as long as nothing else is set.
     says: Ecn,
@@ -57,9 +64,13 @@ impl Datagrams {
     }
 
     /// Over a socket that is connected to such an address, or is going to be.
-    pub(crate) fn over(socket: Socket, peer: IpAddr, reads: usize) -> Self {
+    pub(crate) fn over(socket: Socket, peer: IpAddr, gathers: bool) -> Self {
+        if gathers {
+            // A kernel that cannot gives them one by one.
+            let _ = system::set_option(&socket, libc::SOL_UDP, libc::UDP_GRO, &libc::c_int::to_ne_bytes(1));
+        }
         let (options, says) = (IpOptions::of(peer), Ecn::NotCapable);
-        Self { socket, reads, options, says, unsent: VecDeque::new(), early: VecDeque::new() }
+        Self { socket, gathers, alone: 0, options, says, unsent: VecDeque::new(), early: VecDeque::new() }
     }
 
     /// Sends this after all that waits.
@@ -74,24 +85,65 @@ impl Datagrams {
 
     /// Sends what there is room for.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        while let Some((octets, ecn)) = self.unsent.front() {
+        while let Some((_, ecn)) = self.unsent.front() {
             if *ecn != self.says {
                 let octet = libc::c_int::from(ecn.bits()).to_ne_bytes();
                 system::set_option(&self.socket, self.options.level, self.options.service, &octet)?;
                 self.says = *ecn;
             }
-            let mut sent = self.socket.send(octets);
+            let together = self.together();
+            let mut sent = self.send(together);
             if sent.as_ref().is_err_and(is_of_the_path) {
                 // That was the news of an earlier one; this one has not been sent yet.
-                sent = self.socket.send(octets);
+                sent = self.send(together);
             }
             match sent {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if together > 1 && is_of_their_being_several(&error) => self.alone = together,
                 Err(error) if !is_of_the_path(&error) => return Err(error),
-                _ => drop(self.unsent.pop_front()),
+                _ => {
+                    self.unsent.drain(..together);
+                    self.alone = self.alone.saturating_sub(together);
+                }
             }
         }
         Ok(())
+    }
+
+    /// How many at the front can go to the kernel in one call: all of one length and one mark, but that the last may be shorter.
+    fn together(&self) -> usize {
+        if !self.gathers || self.alone > 0 {
+            return 1;
+        }
+        let (first, mark) = &self.unsent[0];
+        let (mut number, mut octets, mut ends) = (0, 0, false);
+        for (datagram, its) in self.unsent.iter().take(MOST_TOGETHER) {
+            octets += datagram.len();
+            if ends || its != mark || datagram.len() > first.len() || octets > MOST_OCTETS {
+                break;
+            }
+            number += 1;
+            ends = datagram.len() < first.len();
+        }
+        number.max(1)
+    }
+
+    /// Sends so many at the front. udp(7), UDP_SEGMENT
+    fn send(&self, together: usize) -> io::Result<usize> {
+        let (first, _) = &self.unsent[0];
+        if together == 1 {
+            return self.socket.send(first);
+        }
+        let mut control = Vec::new();
+        system::push_item(
+            &mut control,
+            libc::SOL_UDP,
+            libc::UDP_SEGMENT,
+            &(first.len() as u16).to_ne_bytes(),
+        );
+        let all: Vec<IoSlice<'_>> =
+            self.unsent.iter().take(together).map(|(octets, _)| IoSlice::new(octets)).collect();
+        self.socket.sendmsg(&MsgHdr::new().with_buffers(&all).with_control(&control), 0)
     }
 
     /// Takes a datagram that came before the socket was there.
@@ -105,18 +157,20 @@ impl Datagrams {
         buffer: &mut [u8],
         mut take: impl FnMut(&[u8], Ecn),
     ) -> Result<(), Fault> {
-        read_up_to(self.reads, || {
-            self.receive(buffer)?.into_iter().for_each(|(octets, ecn)| take(octets, ecn));
+        read_up_to(EventLoop::reads(self.gathers), || {
+            if let Some(Read { octets, ecn, each }) = self.receive(buffer)? {
+                octets.chunks(each).for_each(|octets| take(octets, ecn));
+            }
             Ok(())
         })
     }
 
-    /// The next datagram, in `buffer`, and its mark; `None`: news of the path, which are left alone (RFC 9000 section 14.2.1).
-    fn receive<'b>(&mut self, buffer: &'b mut [u8]) -> io::Result<Option<(&'b [u8], Ecn)>> {
+    /// What came next, in `buffer`; `None`: news of the path, which are left alone (RFC 9000 section 14.2.1).
+    fn receive<'b>(&mut self, buffer: &'b mut [u8]) -> io::Result<Option<Read<'b>>> {
         if let Some((octets, ecn)) = self.early.pop_front() {
             let place = &mut buffer[..octets.len()];
             place.copy_from_slice(&octets);
-            return Ok(Some((place, ecn)));
+            return Ok(Some(Read { each: place.len().max(1), octets: place, ecn }));
         }
         match read(&self.socket, buffer) {
             Err(error) if is_of_the_path(&error) => Ok(None),
@@ -125,18 +179,41 @@ impl Datagrams {
     }
 }
 
-/// The next datagram of a socket, in `buffer`, and its mark.
-pub(crate) fn read<'b>(socket: &Socket, buffer: &'b mut [u8]) -> io::Result<(&'b [u8], Ecn)> {
-    // Room for one number, the Type of Service or traffic class as it came. ip(7), ipv6(7)
-    let mut control = [0; 32];
+/// What came of a socket at once.
+pub(crate) struct Read<'b> {
+    pub(crate) octets: &'b [u8],
+    /// The mark of all.
+    pub(crate) ecn: Ecn,
+    /// The length of each datagram; the last may be shorter.
+    pub(crate) each: usize,
+}
+
+/// What comes next of a socket, in `buffer`.
+pub(crate) fn read<'b>(socket: &Socket, buffer: &'b mut [u8]) -> io::Result<Read<'b>> {
+    // Room for two numbers: the Type of Service or traffic class as it came, and the length of each. ip(7), ipv6(7), udp(7)
+    let mut control = [0; 64];
     let read = system::receive(socket, buffer, &mut control)?;
-    Ok((&buffer[..read.length], marks(&control[..read.control_length])))
+    let control = &control[..read.control_length];
+    let each = system::items(control).find_map(length_of_each).unwrap_or(read.length);
+    Ok(Read { octets: &buffer[..read.length], ecn: marks(control), each: each.max(1) })
+}
+
+/// The number in an item of ancillary data, if it is that of UDP_GRO.
+fn length_of_each((level, kind, value): (libc::c_int, libc::c_int, &[u8])) -> Option<usize> {
+    let is_it = (level, kind) == (libc::SOL_UDP, libc::UDP_GRO);
+    let length = is_it.then(|| value.first_chunk()).flatten()?;
+    usize::try_from(libc::c_int::from_ne_bytes(*length)).ok()
 }
 
 /// What the header of IP said of marks, if the kernel tells.
 fn marks(control: &[u8]) -> Ecn {
     let of_service = |(level, kind, value)| IpOptions::service_in(level, kind, value);
     system::items(control).find_map(of_service).map_or(Ecn::NotCapable, Ecn::of)
+}
+
+/// Not for what they are: the interface cannot take them apart, or one is too long for it, which it says of all.
+fn is_of_their_being_several(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE | libc::EOPNOTSUPP))
 }
 
 /// Something on the way, or the interface, did not take a datagram: it is lost, as others are that nobody tells of.
@@ -153,4 +230,81 @@ fn is_of_the_path(error: &io::Error) -> bool {
                 | libc::ENOBUFS
         )
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    /// Two ends over loopback that know each other.
+    fn pair(gathers: bool) -> [Datagrams; 2] {
+        let here = Site { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 };
+        let sockets = [(); 2].map(|()| Datagrams::open(&here, true).unwrap());
+        for (one, other) in [(0, 1), (1, 0)] {
+            sockets[one].connect(&sockets[other].local_addr().unwrap()).unwrap();
+        }
+        sockets.map(|socket| Datagrams::over(socket, here.addresses[0], gathers))
+    }
+
+    /// Datagrams of these lengths and marks, no two alike.
+    fn datagrams(of: &[(usize, Ecn)]) -> Vec<(Bytes, Ecn)> {
+        (0u8..).zip(of).map(|(number, (length, ecn))| (vec![number; *length].into(), *ecn)).collect()
+    }
+
+    const MIXED: [(usize, Ecn); 9] = [
+        (1000, Ecn::NotCapable),
+        (1000, Ecn::NotCapable),
+        (1000, Ecn::Capable),
+        (1000, Ecn::Capable),
+        (400, Ecn::Capable),
+        (400, Ecn::Capable),
+        (1200, Ecn::Capable),
+        (1200, Ecn::Capable),
+        (1, Ecn::Capable),
+    ];
+
+    #[test]
+    fn what_goes_together_comes_as_it_was_with_its_marks() {
+        for gathers in [false, true] {
+            let [mut one, mut other] = pair(gathers);
+            let sent = datagrams(&MIXED);
+            sent.iter().for_each(|(octets, ecn)| one.push(octets.clone(), *ecn));
+            one.flush().unwrap();
+            assert!(!one.is_full());
+            let (mut heard, mut buffer) = (Vec::new(), vec![0; EventLoop::BUFFER]);
+            while heard.len() < sent.len() {
+                let take = |octets: &[u8], ecn| heard.push((Bytes::copy_from_slice(octets), ecn));
+                match other.receive_all(&mut buffer, take) {
+                    Err(fault) if !fault.is_idle() => panic!("{fault:?}"),
+                    _ => {}
+                }
+            }
+            assert_eq!(heard, sent);
+        }
+    }
+
+    #[test]
+    fn one_call_has_datagrams_of_one_length_and_mark_and_one_that_is_shorter() {
+        let [mut one, _] = pair(true);
+        let mut calls = Vec::new();
+        datagrams(&MIXED).into_iter().for_each(|(octets, ecn)| one.push(octets, ecn));
+        while one.is_full() {
+            let together = one.together();
+            calls.push(together);
+            one.unsent.drain(..together);
+        }
+        assert_eq!(calls, [2, 3, 1, 3]);
+        datagrams(&[(60_000, Ecn::NotCapable); 2])
+            .into_iter()
+            .for_each(|(octets, ecn)| one.push(octets, ecn));
+        assert_eq!(one.together(), 1, "no more than IP takes");
+        one.unsent.clear();
+        datagrams(&[(9, Ecn::NotCapable); 100]).into_iter().for_each(|(octets, ecn)| one.push(octets, ecn));
+        assert_eq!(one.together(), MOST_TOGETHER);
+        // Together they could not.
+        one.alone = 2;
+        assert_eq!(one.together(), 1);
+    }
 }

@@ -17,7 +17,7 @@ use socket2::Socket;
 use crate::assignment::{Assignment, End, Ending, FlowRun, PathChange, Site, SocketsError};
 use crate::bell::Bell;
 use crate::clock::{Alarm, Clock};
-use crate::datagrams;
+use crate::datagrams::{self, Read};
 use crate::far::Mail;
 use crate::filter::Filter;
 use crate::half::{Aside, Half, Verdict};
@@ -76,6 +76,10 @@ impl EventLoop<'_> {
     const MOST_READY: usize = 64;
     /// Messages that leave an end, or datagrams that are read, before others have their turn, where a real clock goes on.
     pub(crate) const MOST_AT_ONCE: usize = 64;
+    /// Reads of a socket before others have their turn.
+    pub(crate) const fn reads(gathers: bool) -> usize {
+        if gathers { Self::MOST_AT_ONCE } else { 1 }
+    }
     /// As much as a datagram may be.
     pub(crate) const BUFFER: usize = 1 << 16;
 
@@ -504,7 +508,7 @@ type Early = (SocketAddr, Bytes, Ecn);
 
 fn early(socket: &Socket, buffer: &mut [u8]) -> io::Result<Early> {
     let from = UdpSocket::from(socket.try_clone()?).peek_from(buffer)?.1;
-    let (octets, ecn) = datagrams::read(socket, buffer)?;
+    let Read { octets, ecn, .. } = datagrams::read(socket, buffer)?;
     Ok((from, Bytes::copy_from_slice(octets), ecn))
 }
 

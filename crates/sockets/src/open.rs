@@ -191,7 +191,6 @@ fn on_its_host(
 fn opener(assignment: &Assignment, here: &Here<'_>) -> Box<dyn Opener> {
     let length_of = assignment.workload.length_of();
     let (gathers, stamps) = (assignment.gathers, assignment.stamps);
-    let reads = if gathers { EventLoop::MOST_AT_ONCE } else { 1 };
     match assignment.transport.protocol() {
         Protocol::Tcp { config, .. } => {
             Box::new(Tcp { family: Tcp::FAMILY, config: config.clone(), length_of, gathers, stamps })
@@ -211,17 +210,17 @@ fn opener(assignment: &Assignment, here: &Here<'_>) -> Box<dyn Opener> {
             match socket {
                 SocketStyle::OneToOne => Box::new(sctp(Sctp::FAMILY)),
                 SocketStyle::OneToMany => Box::new(OneToMany(sctp(OneToMany::FAMILY))),
-                SocketStyle::Own => Box::new(OwnSctp::new(config, *unordered, *reliability, reads)),
+                SocketStyle::Own => Box::new(OwnSctp::new(config, *unordered, *reliability, gathers)),
             }
         }
-        Protocol::Udp { .. } => Box::new(Udp { reads, stamps }),
+        Protocol::Udp { .. } => Box::new(Udp { reads: EventLoop::reads(gathers), stamps }),
         Protocol::Quic { config, carriage, .. } => {
             // Either host counts its endpoints from the first on.
             let seed = match here {
                 Here::Server(..) => assignment.seed.derive("server"),
                 Here::Both | Here::Client(..) => assignment.seed,
             };
-            Box::new(Quic::new(config, *carriage, length_of, seed, here.shared(), reads))
+            Box::new(Quic::new(config, *carriage, length_of, seed, here.shared(), gathers))
         }
         Protocol::Unix { .. } => Box::new(Unix { length_of, gathers }),
     }

@@ -28,19 +28,19 @@ pub(crate) struct OwnSctp {
     config: Arc<Config>,
     unordered: bool,
     reliability: Reliability,
-    /// Datagrams that are read before others have their turn.
-    reads: usize,
+    /// Whether several datagrams go to the kernel, or come from it, at a time.
+    gathers: bool,
 }
 
 impl OwnSctp {
     /// Octets of UDP's header, by which packets are shorter. RFC 6951 section 5.6.
     const ENCAPSULATION: u64 = 8;
 
-    pub(crate) fn new(config: &Config, unordered: bool, reliability: Reliability, reads: usize) -> Self {
+    pub(crate) fn new(config: &Config, unordered: bool, reliability: Reliability, gathers: bool) -> Self {
         let mtu = ByteCount(config.mtu.0.saturating_sub(Self::ENCAPSULATION));
         // The kernel wakes the program when it does.
         let config = Config { mtu, wakeup: Duration::ZERO, ..config.clone() };
-        Self { config: Arc::new(config), unordered, reliability, reads }
+        Self { config: Arc::new(config), unordered, reliability, gathers }
     }
 
     fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
@@ -65,7 +65,7 @@ impl OwnSctp {
             End::Server => Endpoint::listen(config, vec![address], port, chance()),
         };
         Box::new(Association {
-            datagrams: Datagrams::over(socket, remote, self.reads),
+            datagrams: Datagrams::over(socket, remote, self.gathers),
             endpoint,
             local: address,
             remote,

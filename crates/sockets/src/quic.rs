@@ -1,7 +1,6 @@
 //! QUIC: quinn's with TLS, over UDP sockets that are connected to each other.
 //!
-//! Each end of a connection has a socket of its own. A datagram is a call: none are sent or received several at a time (GSO, GRO).
-//! Nothing is fragmented. What ICMP says is left alone: RFC 9000 section 14.2.1.
+//! Each end of a connection has a socket of its own. Nothing is fragmented. What ICMP says is left alone: RFC 9000 section 14.2.1.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -33,8 +32,8 @@ pub(crate) struct Quic {
     seed: Seed,
     /// Endpoints so far, for the names of their seeds.
     endpoints: Cell<u64>,
-    /// Datagrams that are read before others have their turn.
-    reads: usize,
+    /// Whether what an application sends at once shares datagrams, and several go to the kernel, or come from it, at a time.
+    gathers: bool,
 }
 
 impl Quic {
@@ -45,7 +44,7 @@ impl Quic {
         length_of: LengthOf,
         seed: Seed,
         shared: Option<&[u8; 32]>,
-        reads: usize,
+        gathers: bool,
     ) -> Self {
         let log = KeyLog::default();
         let tls = match shared {
@@ -60,7 +59,7 @@ impl Quic {
             log,
             seed: seed.derive("quic"),
             endpoints: Cell::new(0),
-            reads,
+            gathers,
         }
     }
 
@@ -80,7 +79,8 @@ impl Quic {
         };
         let framing = (self.carriage == Carriage::Streams).then(|| (self.length_of, Vec::new()));
         Box::new(Connection {
-            datagrams: Datagrams::over(socket, peer.0, self.reads),
+            datagrams: Datagrams::over(socket, peer.0, self.gathers),
+            gathers: self.gathers,
             peer,
             endpoint,
             begins: end == End::Client,
@@ -142,6 +142,8 @@ impl Opener for Quic {
 /// One end of a connection.
 struct Connection {
     datagrams: Datagrams,
+    /// Messages wait for [`Transceiver::send_all`].
+    gathers: bool,
     peer: (Address, u16),
     endpoint: Endpoint<Sealed>,
     /// It is a client's, and has not begun.
@@ -244,8 +246,14 @@ impl Transceiver for Connection {
         if !self.endpoint.offer(now, message) {
             return Ok(Sent::WouldBlock);
         }
-        self.drive(now)?;
+        if !self.gathers {
+            self.drive(now)?;
+        }
         Ok(Sent::Whole)
+    }
+
+    fn send_all(&mut self, now: Time) -> io::Result<()> {
+        if self.gathers { self.drive(now) } else { Ok(()) }
     }
 
     fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
