@@ -256,3 +256,22 @@ fn without_a_kernel_or_the_tools_to_build_one_the_error_names_the_command() {
     assert!(said.contains("make, ld, flex, bison, bc, patch, xz missing"), "{said}");
     assert!(said.contains("`apt-get install make binutils flex bison bc patch xz-utils`"), "{said}");
 }
+
+/// A listener that tries to accept one more than there is sleeps for up to 4 ms (Linux, `sctp_wait_for_accept`).
+#[test]
+fn an_association_a_file_waits_for_no_tick() {
+    if !has_user_mode("an_association_a_file_waits_for_no_tick") {
+        return;
+    }
+    let dir = place();
+    let pages = "world = 'kernel:uml'\ntransports = ['sctp']\nmessages = 1\nrepetitions = 1\n\
+        [network]\ndelay = '50us'\n[workload]\nkind = 'page'\nway = 'close'\ndocument = '0B'\nobjects = 20\nsize = '100B'";
+    fs::write(dir.path().join("sweep.toml"), pages).unwrap();
+    let run = sweep(dir.path()).output().unwrap();
+    assert_eq!(code(&run), 0, "{}", String::from_utf8_lossy(&run.stderr));
+    let points = fs::read_to_string(dir.path().join("out/points.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = points.lines().map(|line| line.split(',').collect()).collect();
+    let column = rows[0].iter().position(|column| *column == "p50_ms").unwrap();
+    let page: f64 = rows[1][column].parse().unwrap();
+    assert!((5.0..20.0).contains(&page), "{page} ms, and 20 ticks are 80");
+}

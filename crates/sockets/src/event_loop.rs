@@ -287,26 +287,27 @@ impl EventLoop<'_> {
             return self.meet_all();
         }
         if !self.opener.accepts_at_home() || self.is_alone {
-            return self.accept_all();
+            return self.accept_next();
         }
         (self.enter)(End::Server)?;
-        let accepted = self.accept_all();
+        let accepted = self.accept_next();
         (self.enter)(End::Client)?;
         accepted
     }
 
-    fn accept_all(&mut self) -> Result<(), Fault> {
+    /// One each time that one is said to be there: Linux' SCTP sleeps until its next tick in an accept that finds none, though it is not to
+    /// block (`sctp_wait_for_accept`).
+    fn accept_next(&mut self) -> Result<(), Fault> {
         let Some(listener) = &self.listener else { return Ok(()) };
-        loop {
-            let (from, transceiver) =
-                match self.opener.accept(listener, &self.assignment.client, self.presence.is_some()) {
-                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                    other => other?,
-                };
-            if self.is_ours(from) {
-                self.server.add(&self.poller, transceiver, self.clock.now())?;
-            }
+        let (from, transceiver) =
+            match self.opener.accept(listener, &self.assignment.client, self.presence.is_some()) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                other => other?,
+            };
+        if self.is_ours(from) {
+            self.server.add(&self.poller, transceiver, self.clock.now())?;
         }
+        Ok(())
     }
 
     /// Whether it is our client who comes from there; any other is a stranger. What ports a client on another host has, nobody knows

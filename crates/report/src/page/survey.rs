@@ -16,19 +16,24 @@ pub fn headlines(report: &Report) -> String {
 }
 
 fn headline(survey: &Surveyed) -> String {
-    let lead: String = survey
-        .headline
-        .lead
-        .iter()
-        .map(|sentence| format!("<p class=\"lead\">{}</p>", escape(sentence)))
-        .collect();
+    let lead: String =
+        survey.headline.lead.iter().map(|text| format!("<p class=\"lead\">{}</p>", sentence(text))).collect();
     let lines: String =
-        survey.headline.lines.iter().map(|line| format!("<li>{}</li>", escape(line))).collect();
+        survey.headline.lines.iter().map(|line| format!("<li>{}</li>", sentence(line))).collect();
     if lines.is_empty() {
         return lead;
     }
     let open = if survey.headline.lines.len() > FEW { "" } else { " open" };
     format!("{lead}<details{open}><summary>line by line</summary><ul class=\"lines\">{lines}</ul></details>")
+}
+
+/// A sentence whose commands stand between backticks.
+fn sentence(text: &str) -> String {
+    let escaped = escape(text);
+    let parts = escaped.split('`').enumerate();
+    parts
+        .map(|(place, part)| if place % 2 == 1 { format!("<code>{part}</code>") } else { part.to_owned() })
+        .collect()
 }
 
 /// The maps.
@@ -56,4 +61,15 @@ pub fn maps(report: &Report) -> String {
 pub fn map_id(experiment: &str, index: usize) -> String {
     let plain = experiment.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
     format!("map-{}-{}", plain.collect::<String>(), index + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_in_a_sentence_is_set_as_one() {
+        assert_eq!(sentence("a < b; `hol advise` finds"), "a &lt; b; <code>hol advise</code> finds");
+        assert_eq!(sentence("none"), "none");
+    }
 }
