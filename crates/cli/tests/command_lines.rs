@@ -257,7 +257,7 @@ fn another_host_wants_the_live_world_an_address_and_a_secret() {
     assert!(question(&["--peer", "192.0.2.1", "--world", "model"]).contains("leave one out"));
     assert!(question(&["--peer", "192.0.2.1:x"]).contains("HOST:PORT"));
     assert!(question(&["--peer", "192.0.2.1", "--peer", "192.0.2.2"]).contains("would be on two hosts"));
-    assert!(question(&["--peer", "192.0.2.1", "--peer", "cross=192.0.2.2"]).contains("no node \"cross\""));
+    assert!(question(&["--peer", "server=192.0.2.1", "--peer", "a=192.0.2.2"]).contains("--secret-file"));
     assert!(question(&["--world", "live:192.0.2.1:0"]).contains("HOST:PORT"));
     for right in [&["--peer", "192.0.2.1"][..], &["--world", "live", "--peer", "192.0.2.1"]] {
         assert!(question(right).contains("--secret-file"), "{}", question(right));
