@@ -146,7 +146,7 @@ struct Asked<'a> {
     scenario: &'a Scenario,
     /// The same for who has no part in the path.
     plain: Scenario,
-    /// What a router is to make of the way.
+    /// What a router is to make of the way, if there is one.
     path: NetworkSpec,
     seed: Seed,
     interval: Option<Duration>,
@@ -165,7 +165,10 @@ impl<'a> Asked<'a> {
         let placement = others.placement(scenario, meetings)?;
         let plain = plain(scenario);
         let assignments = placement.assignments(&plain, seed).map_err(|why| others.refused(&why))?;
-        let path = bottleneck(scenario).map_err(|Unsupported { what, why }| refused(&what, why))?;
+        let path = match &others.via {
+            None => plain.network.clone(),
+            Some(_) => bottleneck(scenario).map_err(|Unsupported { what, why }| refused(&what, why))?,
+        };
         Ok(Self { others, sessions, scenario, plain, path, seed, interval, placement, assignments })
     }
 

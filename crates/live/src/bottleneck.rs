@@ -131,7 +131,7 @@ mod tests {
         for (links, more, words) in [
             ("{ from = 'left', to = 'right' }", "", "`network.links`"),
             (LINK, "delay = '1ms'", "`network.delay`"),
-            (LINK, "events = [{ at = '1s', down = true, on = 'left-right' }]", "`network.events`"),
+            (LINK, "events = [{ at = '1s', down = true, link = 'left-right' }]", "`network.events`"),
             (LINK, "ip = 'v6'", "`network.ip`"),
             (&format!("{LINK}, {{ from = 'a', to = 'right' }}"), "", "does not pass the link"),
         ] {
