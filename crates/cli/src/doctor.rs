@@ -66,7 +66,7 @@ impl Doctor {
     }
 }
 
-fn examine() -> [Finding; 11] {
+fn examine() -> [Finding; 12] {
     let host = Host::this();
     let memory = host.memory / (1 << 20);
     let enough = if memory == 0 || memory >= 512 {
@@ -95,6 +95,7 @@ fn examine() -> [Finding; 11] {
         Finding { name: "kernel engine", found: engine(), needed: false },
         optional("apt-get", "apt-get", "`hol kernel fetch` uses it; `hol kernel use PATH` takes any kernel"),
         Finding { name: "kernels", found: kernels().into(), needed: false },
+        Finding { name: "engines' wall", found: wall(), needed: false },
         Finding { name: "live", found: live(), needed: false },
         Finding { name: "live:namespaces", found: namespaces(), needed: false },
         Finding { name: "packet filter", found: filter, needed: false },
@@ -124,6 +125,20 @@ fn engine() -> Found {
     match hol_kernel::provenance() {
         Ok(provenance) => provenance.warning().map_or(Found::Whole(provenance.to_string()), Found::Part),
         Err(problem) => Found::Nothing(format!("runs --world kernel: {problem}")),
+    }
+}
+
+/// What keeps in who breaks out of a guest.
+fn wall() -> Found {
+    match hol_kernel::confinement() {
+        None => Found::Nothing(
+            "who breaks out of a guest of --world kernel has your rights; take a kernel with Landlock (`lsm=landlock,…`)"
+                .to_owned(),
+        ),
+        Some(version @ ..6) => Found::Part(format!(
+            "Landlock {version} does not keep guests from all of files, TCP and signals; Linux 6.12 does"
+        )),
+        Some(version) => Found::Whole(format!("Landlock {version} keeps guests from files, TCP and signals")),
     }
 }
 

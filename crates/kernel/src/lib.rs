@@ -47,7 +47,7 @@ mod world;
 
 pub use build::build;
 pub use dialogue::{Ended, Letter, Listener, Order, Reply, Step, Surroundings, Wish};
-pub use engine::provenance;
+pub use engine::{confinement, provenance};
 pub use error::{Console, KernelError, MachineFault};
 pub use fetch::{DEFAULT_SERIES, fetch};
 pub use image::{Image, cache};

@@ -4,6 +4,7 @@
 //! kernel as it was at the start.
 
 pub(crate) mod child;
+mod confined;
 mod patience;
 mod qemu;
 mod self_test;
@@ -22,6 +23,7 @@ use crate::image::Image;
 use crate::mailbox::Mail;
 use crate::root::Root;
 use crate::{KernelError, Provenance};
+pub use confined::confinement;
 
 /// A way to run a kernel.
 pub(crate) trait Engine: Debug + Sync {

@@ -1,8 +1,9 @@
 //! A virtual machine: QEMU with a clock that counts instructions and jumps over idle time.
 
+use std::env;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
@@ -15,9 +16,11 @@ use super::qmp::{self, Reply};
 use super::shape::{self, Shape};
 use crate::engine::Task;
 use crate::engine::child;
+use crate::engine::confined::{Reach, confine};
 use crate::engine::patience::Patience;
 use crate::engine::self_test::Host;
 use crate::error::{Console, MachineFault};
+use crate::root::Root;
 use crate::{KernelError, Stepping, guest, mailbox};
 
 /// The program, and the package that has it.
@@ -57,10 +60,11 @@ pub(super) fn command_line(shape: Shape) -> String {
 }
 
 impl<'d> Machine<'d> {
-    /// Starts QEMU with `arguments` beside the hardware that the `task` wants; its files go to `directory`. It has the task's
-    /// limit of wall-clock time for all that follows.
+    /// Starts QEMU with `arguments` beside the hardware that the `task` wants; it reads `files`, and its own go to `directory`.
+    /// It has the task's limit of wall-clock time for all that follows.
     pub(super) fn start(
         arguments: &[String],
+        files: &[&Path],
         task: &Task<'_>,
         directory: &'d Path,
         probe: &Probe,
@@ -80,6 +84,12 @@ impl<'d> Machine<'d> {
             lockstep::load(&mut command, directory)?;
             lockstep::name_threads(&mut command);
         }
+        let reach = Reach {
+            programs: places(),
+            reads: files.iter().copied().chain(task.root.map(Root::image)).map(Path::to_owned).collect(),
+            own: vec![directory.to_owned()],
+        };
+        confine(&mut command, &reach).map_err(|e| KernelError::file("confine", Path::new(QEMU.0), e))?;
         child::bind(&mut command);
         let mut child = command
             .spawn()
@@ -186,6 +196,12 @@ impl<'d> Machine<'d> {
     pub(super) fn console(&self) -> Console {
         Console::new(&fs::read(self.directory.join("console.log")).unwrap_or_default())
     }
+}
+
+/// Where QEMU may be. execvp(3)
+fn places() -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).map(|place| place.join(QEMU.0)).collect()
 }
 
 impl Drop for Machine<'_> {

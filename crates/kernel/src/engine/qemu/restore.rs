@@ -27,7 +27,7 @@ pub(super) fn machine<'d>(
     fs::write(&file, task.job).map_err(|e| KernelError::file("write", &file, e))?;
     let job = format!("name={JOB},file={}", file.display());
     let arguments = ["-fw_cfg", &job, "-incoming", "defer"];
-    let mut machine = Machine::start(&arguments.map(str::to_owned), task, directory, probe, host)?;
+    let mut machine = Machine::start(&arguments.map(str::to_owned), &[state], task, directory, probe, host)?;
     // Without a single octet QEMU would wait for ever.
     if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
         return Err(refused(&format!("{} is gone", state.display())));

@@ -78,8 +78,14 @@ impl Snapshot {
         let line = command_line(Shape::of(root));
         let arguments = ["-S", "-kernel", &text(kernel)?, "-initrd", &text(&initrd)?, "-append", &line];
         let task = Task { job: &[], root, limit: BOOT };
-        let mut machine =
-            Machine::start(&arguments.map(str::to_owned), &task, work.path(), probe, Host::AsItIs)?;
+        let mut machine = Machine::start(
+            &arguments.map(str::to_owned),
+            &[kernel],
+            &task,
+            work.path(),
+            probe,
+            Host::AsItIs,
+        )?;
         machine.run_until_paused("booting", &mut || true)?;
         prepare(&mut machine, &task)?;
         machine.execute("migrate-set-parameters", &json!({ "max-bandwidth": 1_u64 << 40 }))?;

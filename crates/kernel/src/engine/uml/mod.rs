@@ -4,6 +4,8 @@
 //!
 //! `process` runs the kernel, `processor` says on which processor; `staying` is a guest that takes one step after the other.
 
+#[cfg(test)]
+mod escape;
 mod process;
 mod processor;
 mod staying;
@@ -12,7 +14,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hol_scenario::{Cost, Scenario};
@@ -20,7 +22,7 @@ use tempfile::TempDir;
 
 use super::{Engine, Finished, Started, Staying, Task};
 use crate::error::MachineFault;
-use crate::image::{Image, cache};
+use crate::image::Image;
 use crate::initramfs::initramfs;
 use crate::mailbox::Mail;
 use crate::{KernelError, Provenance, Stepping, scratch};
@@ -29,8 +31,9 @@ use staying::Guest;
 
 /// The file with the job, in the run's directory.
 pub(crate) const JOB: &str = "job.json";
-/// The image for the user's programs there, if the run has some.
-const ROOT: &str = "root";
+/// The way there to what it may only read, if the run has programs: the image for them.
+pub(crate) const GIVEN: &str = "given";
+pub(crate) const ROOT: &str = "root";
 /// The file in which the guest leaves its mail there.
 pub(crate) const MAIL: &str = "mail";
 /// What a guest that stays says, and as many octets as it has said letters.
@@ -41,6 +44,9 @@ pub(crate) const STEP: &str = "step";
 pub(crate) const TURN: &str = "turn";
 /// As many octets as it was interrupted.
 pub(crate) const INTERRUPT: &str = "interrupt";
+
+/// What a process is given to read from, a way for itself. proc(5).
+const INPUT: &str = "/proc/self/fd/0";
 
 /// What the host says of its processors. proc(5).
 const PROCESSORS: &str = "/proc/cpuinfo";
@@ -69,10 +75,7 @@ impl Engine for Uml {
     }
 
     fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn Started>, KernelError> {
-        let octets = initramfs(image, &[("init", program)])?;
-        let kept = tempfile::tempfile().and_then(|mut file| file.write_all(&octets).map(|()| file));
-        let initramfs = kept.map_err(|e| KernelError::file("create a file in", &std::env::temp_dir(), e))?;
-        Ok(Arc::new(Bootable { image: image.clone(), initramfs }))
+        Ok(Arc::new(Bootable::new(image, &initramfs(image, &[("init", program)])?)?))
     }
 }
 
@@ -107,7 +110,7 @@ impl Started for Bootable {
 
     fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Finished, KernelError> {
         let work = self.furnished(task)?;
-        let mut process = Process::start(&self.image.file(), work.path(), task)?;
+        let mut process = self.boot(work.path(), task)?;
         let mail = last_mail(&mut process, work.path(), goes_on)?;
         let exposed = task.root.and_then(|_| exposed(&fs::read_to_string(PROCESSORS).unwrap_or_default()));
         let provenance = Provenance { exposed, ..self.provenance() };
@@ -117,32 +120,40 @@ impl Started for Bootable {
     fn stay(&self, task: &Task<'_>) -> Result<Box<dyn Staying>, KernelError> {
         let work = self.furnished(task)?;
         Guest::lay(work.path())?;
-        let process = Process::start(&self.image.file(), work.path(), task)?;
+        let process = self.boot(work.path(), task)?;
         Ok(Box::new(Guest::new(process, work)))
     }
 }
 
 impl Bootable {
+    fn new(image: &Image, initramfs: &[u8]) -> Result<Self, KernelError> {
+        let kept = tempfile::tempfile().and_then(|mut file| {
+            file.write_all(initramfs)?;
+            // Opened once more, for those that get it may only read it.
+            File::open(descriptor(&file))
+        });
+        let initramfs = kept.map_err(|e| KernelError::file("create a file in", &std::env::temp_dir(), e))?;
+        Ok(Self { image: image.clone(), initramfs })
+    }
+
     /// A directory with all that a run takes.
     fn furnished(&self, task: &Task<'_>) -> Result<TempDir, KernelError> {
-        // A root is given a second name in the run's directory, which has to be where the first is.
-        let place = task.root.map_or_else(std::env::temp_dir, |_| cache().join("runs"));
-        let work = scratch::directory(&place, "hol-run")?;
-        if let Some(root) = task.root {
-            let path = work.path().join(ROOT);
-            fs::hard_link(root.image(), &path).map_err(|e| KernelError::file("create", &path, e))?;
-        }
+        let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
         let path = work.path().join(JOB);
         fs::write(&path, task.job).map_err(|e| KernelError::file("write", &path, e))?;
         let link = work.path().join(process::INITRAMFS);
-        symlink(self.initramfs(), &link).map_err(|e| KernelError::file("create", &link, e))?;
+        symlink(INPUT, &link).map_err(|e| KernelError::file("create", &link, e))?;
         Ok(work)
     }
 
-    /// A way to it. proc(5).
-    fn initramfs(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.initramfs.as_raw_fd())
+    fn boot(&self, directory: &Path, task: &Task<'_>) -> Result<Process, KernelError> {
+        Process::start(&self.image.file(), &self.initramfs, directory, task)
     }
+}
+
+/// A way to a file that we have open. proc(5).
+fn descriptor(file: &File) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
 /// What the guest leaves at its end, as long as it `goes_on`.

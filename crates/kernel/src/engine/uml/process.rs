@@ -1,23 +1,28 @@
 //! A kernel as a process of the host.
 
 use std::fs::{self, File};
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use nix::sched::sched_setaffinity;
 use nix::sys::personality::{self, Persona};
-use nix::sys::prctl::set_no_new_privs;
 use nix::sys::statvfs::{FsFlags, Statvfs, statvfs};
 use nix::unistd::Pid;
+use tempfile::TempDir;
 
 use super::processor::Processor;
+use super::{GIVEN, PROCESSORS, ROOT, descriptor};
 use crate::engine::Task;
 use crate::engine::child::Running;
+use crate::engine::confined::{Reach, confine};
 use crate::engine::patience::Patience;
 use crate::error::Console;
-use crate::{KernelError, guest};
+use crate::image::cache;
+use crate::root::Root;
+use crate::{KernelError, guest, scratch};
 
 /// Memory of the guest in MiB, as much as QEMU's has. It takes what it uses of that.
 const MEMORY: u64 = 512;
@@ -30,6 +35,9 @@ pub(super) const INITRAMFS: &str = "initramfs";
 /// What it writes there to its console, and what before it has one.
 const CONSOLE: &str = "console.log";
 const MESSAGES: &str = "uml.log";
+
+/// What it says there where it gets no terminal of the host, which it needs not.
+const NO_TERMINAL: &str = "check_one_sigio failed";
 
 /// The file system in memory where the guest's memory is best.
 const SHARED: &str = "/dev/shm";
@@ -44,6 +52,8 @@ pub(super) struct Process {
     directory: PathBuf,
     patience: Patience,
     _processor: Processor,
+    /// Directories beside the run's own.
+    _held: [Option<TempDir>; 2],
 }
 
 /// What the kernel is told: to take no time for what it computes, a date, and one console. It mixes all of that into its
@@ -67,8 +77,13 @@ fn command_line(memory: u64) -> [String; 13] {
 }
 
 impl Process {
-    /// Starts the kernel `linux` in `directory` for a task.
-    pub(super) fn start(linux: &Path, directory: &Path, task: &Task<'_>) -> Result<Self, KernelError> {
+    /// Starts the kernel `linux` in `directory` for a task, with the file system `initramfs`.
+    pub(super) fn start(
+        linux: &Path,
+        initramfs: &File,
+        directory: &Path,
+        task: &Task<'_>,
+    ) -> Result<Self, KernelError> {
         let file = |name: &str| {
             let path = directory.join(name);
             File::create(&path).map_err(|e| KernelError::file("create", &path, e))
@@ -77,12 +92,23 @@ impl Process {
         let mut command = Command::new(linux);
         let size = task.root.map_or(MEMORY, |_| WITH_PROGRAMS);
         command.args(command_line(size)).current_dir(directory);
-        command.stdin(Stdio::null()).stdout(file(CONSOLE)?).stderr(file(MESSAGES)?);
-        command.env_clear().env("TMPDIR", memory(directory, size));
+        let run = |problem| KernelError::file("run", linux, problem);
+        command.stdin(initramfs.try_clone().map_err(run)?).stdout(file(CONSOLE)?).stderr(file(MESSAGES)?);
+        let (memory, given) = (memory(size), task.root.map(|root| give(root, directory)).transpose()?);
+        let own = [Some(directory), memory.as_ref().map(TempDir::path)].into_iter().flatten();
+        let reads = [descriptor(initramfs), PROCESSORS.into()].into_iter();
+        let reach = Reach {
+            programs: vec![linux.to_owned()],
+            reads: reads.chain(given.iter().map(|given| given.path().to_owned())).collect(),
+            own: own.map(Path::to_owned).collect(),
+        };
+        command.env_clear().env("TMPDIR", memory.as_ref().map_or(directory, TempDir::path));
         settle(&mut command, &processor);
-        let running = Running::start(&mut command).map_err(|e| KernelError::file("run", linux, e))?;
+        confine(&mut command, &reach).map_err(|e| KernelError::file("confine", linux, e))?;
+        let running = Running::start(&mut command).map_err(run)?;
         let patience = Patience::new(task.limit);
-        Ok(Self { running, directory: directory.to_owned(), patience, _processor: processor })
+        let directory = directory.to_owned();
+        Ok(Self { running, directory, patience, _processor: processor, _held: [memory, given] })
     }
 
     /// Lets it run until it ends, as long as it `goes_on`.
@@ -106,7 +132,10 @@ impl Process {
 
     /// What the guest has written to its console.
     pub(super) fn console(&self) -> Console {
-        Console::new(&fs::read(self.directory.join(CONSOLE)).unwrap_or_default())
+        let said = fs::read(self.directory.join(CONSOLE)).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said);
+        let lines = said.split_inclusive('\n').filter(|line| !line.contains(NO_TERMINAL));
+        Console::new(lines.collect::<String>().as_bytes())
     }
 
     /// What it said before it had one: the last line.
@@ -116,30 +145,39 @@ impl Process {
     }
 }
 
-/// Where the guest's memory is: a file that nobody else sees, in memory where there is room for it, and where it may be
-/// executed. In containers it often may not.
-fn memory(directory: &Path, size: u64) -> &Path {
+/// Where the guest's memory is, if it can be in memory: a file that nobody else sees, where there is room for it, and where it may
+/// be executed. In containers it often may not.
+fn memory(size: u64) -> Option<TempDir> {
     let shared = Path::new(SHARED);
     let fits = |system: Statvfs| {
         let free = system.blocks_available() * system.fragment_size();
         free >> 20 >= size && !system.flags().contains(FsFlags::ST_NOEXEC)
     };
-    if statvfs(shared).is_ok_and(fits) { shared } else { directory }
+    // A directory of its own, for it is not to see what others have there.
+    statvfs(shared).is_ok_and(fits).then(|| scratch::directory(shared, "hol-memory").ok())?
 }
 
-/// Gives it the processor, no rights beyond ours, and the same addresses as every run: the size of its memory depends on
-/// them.
+/// Gives what is in `directory` a root to read. It lies elsewhere, for all that is in there may be written.
+fn give(root: &Root, directory: &Path) -> Result<TempDir, KernelError> {
+    // A second name has to be where the first is.
+    let given = scratch::directory(&cache().join("runs"), "hol-run")?;
+    let (image, link) = (given.path().join(ROOT), directory.join(GIVEN));
+    fs::hard_link(root.image(), &image).map_err(|e| KernelError::file("create", &image, e))?;
+    symlink(given.path(), &link).map_err(|e| KernelError::file("create", &link, e))?;
+    Ok(given)
+}
+
+/// Gives it the processor, and the same addresses as every run: the size of its memory depends on them.
 #[expect(
     unsafe_code,
     reason = "between fork and exec only system calls are made, which are async-signal-safe"
 )]
 fn settle(command: &mut Command, processor: &Processor) {
     let processor = processor.set();
-    // SAFETY: the closure allocates nothing and calls nothing but sched_setaffinity(2), prctl(2) and personality(2).
+    // SAFETY: the closure allocates nothing and calls nothing but sched_setaffinity(2) and personality(2).
     unsafe {
         command.pre_exec(move || {
             sched_setaffinity(Pid::from_raw(0), &processor?)?;
-            set_no_new_privs()?;
             personality::set(Persona::ADDR_NO_RANDOMIZE)?;
             Ok(())
         });

@@ -9,14 +9,16 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 
 use super::Door;
-use crate::engine::uml::{INTERRUPT, JOB, LETTER, MAIL, SAID, STEP, TURN};
+use crate::engine::uml::{GIVEN, INTERRUPT, JOB, LETTER, MAIL, SAID, STEP, TURN};
 use crate::guest::Trouble;
 use crate::mailbox::Mail;
 
 /// Where the directory is in here.
 const HOST: &str = "/host";
+/// What we may only read.
+const LENT: &str = "/lent";
 /// The image for the user's programs in it.
-const ROOT: &str = "/host/root";
+const IMAGE: &str = "/lent/root";
 
 /// How often it has been our turn, and how often the host has interrupted us.
 static TURNS: AtomicU64 = AtomicU64::new(0);
@@ -28,8 +30,7 @@ pub(super) struct Uml;
 impl Door for Uml {
     /// It boots for each job anew, and all that is left to do is to open the door.
     fn booted(&self) -> Result<(), Trouble> {
-        mount(Some("host"), HOST, Some("hostfs"), MsFlags::empty(), None::<&str>)
-            .map_err(|e| format!("cannot mount {HOST}: {e}").into())
+        open(HOST, None)
     }
 
     fn job(&self) -> Result<Vec<u8>, Trouble> {
@@ -38,7 +39,9 @@ impl Door for Uml {
     }
 
     fn root(&self) -> Result<&'static str, Trouble> {
-        Ok(ROOT)
+        fs::create_dir_all(LENT)?;
+        open(LENT, Some(GIVEN))?;
+        Ok(IMAGE)
     }
 
     /// The host has heard it when this returns.
@@ -74,6 +77,12 @@ impl Door for Uml {
     fn leave(&self) -> Result<(), Trouble> {
         match reboot(RebootMode::RB_POWER_OFF)? {}
     }
+}
+
+/// Mounts the run's directory, or what a link in it leads to.
+fn open(place: &str, link: Option<&str>) -> Result<(), Trouble> {
+    mount(Some("host"), place, Some("hostfs"), MsFlags::empty(), link)
+        .map_err(|e| format!("cannot mount {place}: {e}").into())
 }
 
 fn at(name: &str) -> PathBuf {

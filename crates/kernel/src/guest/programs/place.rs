@@ -93,7 +93,9 @@ fn furnish(node: &str, network: &Network, hosts: &str) -> Result<([File; 3], Pro
         fs::write(&path, text)?;
     }
     // From here on nobody sees what the engine has for a door.
-    let _ = umount2("/host", MntFlags::MNT_DETACH);
+    for door in ["/host", "/lent"] {
+        let _ = umount2(door, MntFlags::MNT_DETACH);
+    }
     let namespaces = [open("mnt")?, open("uts")?, open("ipc")?];
     Ok((namespaces, Processes::begin(&format!("{root}/proc"))?))
 }

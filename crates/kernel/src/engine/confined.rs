@@ -1,0 +1,184 @@
+//! What an engine's process may do on the host, whoever breaks out of its guest: run the programs of the system, read what is
+//! named to it, write where it has room of its own, and nothing to other processes. landlock(7)
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, LandlockStatus, RestrictSelf, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, Scope, make_bitflags, path_beneath_rules,
+};
+use nix::errno::Errno;
+
+/// All that Landlock can refuse is refused; a host's kernel that knows less of it refuses less.
+const ALL: ABI = ABI::V10;
+
+/// Where programs and their libraries are.
+const SYSTEM: [&str; 9] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store"];
+
+/// Where nothing is, for everybody.
+const NOTHING: &str = "/dev/null";
+
+/// What is named to a process, beside the programs of the system.
+#[derive(Debug, Default)]
+pub(super) struct Reach {
+    /// To be executed.
+    pub(super) programs: Vec<PathBuf>,
+    /// To be read; a directory with all in it.
+    pub(super) reads: Vec<PathBuf>,
+    /// Directories that are its own.
+    pub(super) own: Vec<PathBuf>,
+}
+
+/// Has `command` reach that and no more. What it starts is confined as it is.
+#[expect(
+    unsafe_code,
+    reason = "between fork and exec only system calls are made, which are async-signal-safe"
+)]
+pub(super) fn confine(command: &mut Command, reach: &Reach) -> io::Result<()> {
+    let mut rules = Some(rules(reach).map_err(io::Error::other)?);
+    let restrict = move || {
+        let rules = rules.take().ok_or(Errno::EPERM)?;
+        rules.restrict_self().map(drop).map_err(|_| Errno::last().into())
+    };
+    // SAFETY: the closure allocates nothing and calls nothing but prctl(2), landlock_restrict_self(2) and close(2).
+    unsafe {
+        command.pre_exec(restrict);
+    }
+    Ok(())
+}
+
+fn rules(reach: &Reach) -> Result<RulesetCreated, RulesetError> {
+    Ruleset::default()
+        .handle_access(AccessFs::from_all(ALL))?
+        .handle_access(AccessNet::from_all(ALL))?
+        .scope(Scope::from_all(ALL))?
+        .create()?
+        .add_rules(path_beneath_rules(SYSTEM, AccessFs::from_read(ALL)))?
+        .add_rules(path_beneath_rules(&reach.programs, AccessFs::from_read(ALL)))?
+        .add_rules(path_beneath_rules(&reach.reads, AccessFs::ReadFile | AccessFs::ReadDir))?
+        .add_rules(path_beneath_rules([NOTHING], AccessFs::ReadFile | AccessFs::WriteFile))?
+        .add_rules(path_beneath_rules(&reach.own, own()))
+}
+
+/// What a process does in a directory of its own. It makes no links and no pipes there: we read and write in it, too, and are not
+/// to be led elsewhere.
+fn own() -> BitFlags<AccessFs> {
+    make_bitflags!(AccessFs::{
+        ReadFile | ReadDir | WriteFile | Truncate | MakeReg | MakeDir | MakeSock | RemoveFile | RemoveDir
+    })
+}
+
+/// The version of Landlock that confines engines on this host; `None`: nothing does.
+pub fn confinement() -> Option<i32> {
+    // Restricts nothing, and tells what could.
+    let asked = RestrictSelf::default().no_new_privs(false).apply();
+    match asked.ok()?.landlock {
+        LandlockStatus::Available { effective_abi, kernel_abi } => {
+            Some(kernel_abi.unwrap_or(effective_abi as i32))
+        }
+        LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::net::TcpListener;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// What somebody tries who has got out, by the shell. `$other` is a directory of somebody else with a `secret` in it,
+    /// `$shared` a file in memory, `$port` where this process listens.
+    const ATTEMPTS: [&str; 16] = [
+        "cat $other/secret",
+        "ls $other",
+        "cat /etc/passwd",
+        "cat /proc/$PPID/environ",
+        "echo more >>$other/secret",
+        "echo new >$other/new",
+        "mkdir $other/directory",
+        "rm $other/secret",
+        "mv $other/secret stolen",
+        "ln $other/secret link",
+        "ln -s $other/secret link",
+        "mkfifo pipe",
+        "cat $shared",
+        "readlink -v /proc/$PPID/exe",
+        "kill -0 $PPID",
+        "exec 3<>/dev/tcp/127.0.0.1/$port",
+    ];
+
+    /// What it may do in its own directory, and with what it is given.
+    const NEEDED: [&str; 4] = [
+        "echo mine >file && cat file",
+        "mkdir a && echo >file && mv file other && rm -r other a",
+        "cat $given/data",
+        "ls /usr",
+    ];
+
+    /// The world of an attempt: directories of the process and of somebody else, and what is given.
+    struct Place {
+        own: TempDir,
+        other: TempDir,
+        given: TempDir,
+        shared: tempfile::NamedTempFile,
+        listener: TcpListener,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let [own, other, given] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+            fs::write(other.path().join("secret"), "secret").unwrap();
+            fs::write(given.path().join("data"), "data").unwrap();
+            Self {
+                shared: tempfile::NamedTempFile::new_in("/dev/shm").unwrap(),
+                listener: TcpListener::bind("127.0.0.1:0").unwrap(),
+                own,
+                other,
+                given,
+            }
+        }
+
+        /// What the shell says of a script that fails there; `None`: it does not.
+        fn problem(&self, script: &str, is_confined: bool) -> Option<String> {
+            let mut shell = Command::new("bash");
+            shell.args(["-c", script]).current_dir(self.own.path()).env("LC_ALL", "C");
+            shell.env("other", self.other.path()).env("given", self.given.path());
+            shell.env("shared", self.shared.path());
+            shell.env("port", self.listener.local_addr().unwrap().port().to_string());
+            if is_confined {
+                let own = |directory: &TempDir| vec![directory.path().to_owned()];
+                let reach = Reach { own: own(&self.own), reads: own(&self.given), ..Reach::default() };
+                confine(&mut shell, &reach).unwrap();
+            }
+            let output = shell.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            (!output.status.success()).then_some(said)
+        }
+    }
+
+    #[test]
+    fn who_breaks_out_of_a_guest_stays_in_its_directory() {
+        if confinement().is_none_or(|version| version < 6) {
+            eprintln!("SKIPPED, for this kernel has no Landlock that keeps from files, TCP and signals");
+            return;
+        }
+        for attempt in ATTEMPTS {
+            assert_eq!(Place::new().problem(attempt, false), None, "it is no attempt: {attempt}");
+            let said = Place::new().problem(attempt, true).unwrap_or_else(|| panic!("escaped: {attempt}"));
+            // A name in another directory may not be one of the same file: link(2), EXDEV.
+            let refusals = ["Permission denied", "Operation not permitted", "Invalid cross-device link"];
+            let is_refused = refusals.iter().any(|refusal| said.contains(refusal));
+            assert!(is_refused, "{attempt}: {said}");
+        }
+        for need in NEEDED {
+            assert_eq!(Place::new().problem(need, true), None, "{need}");
+        }
+    }
+}

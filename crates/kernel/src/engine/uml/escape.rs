@@ -1,0 +1,61 @@
+//! Whoever has a guest's kernel do as he likes, and so reaches through hostfs for the host's files, finds those of the run.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use super::{Bootable, Task};
+use crate::Image;
+use crate::archive::Archive;
+use crate::engine::confinement;
+use crate::program::parts;
+
+/// The first process: it mounts the whole host, and the run's directory.
+const INIT: &str = "#!/bin/sh
+mount -t hostfs -o /../../../../../../../.. all /all && mount -t hostfs own /own || echo no mount
+read secret </all/$OTHER/secret && echo stolen
+echo $secret >>/all/$OTHER/secret && echo written
+echo new >/all/$OTHER/new && echo created
+echo mine >/own/mine && read mine </own/mine && echo own: $mine
+";
+
+/// What boots it, with `other` as a directory of somebody else.
+fn bootable(image: &Image, other: &Path) -> Bootable {
+    let mut archive = Archive::default();
+    ["dev", "proc", "all", "own", "bin"].into_iter().for_each(|directory| archive.directory(directory));
+    archive.device("dev/console", 5, 1);
+    archive.file("init", INIT.replace("$OTHER", &other.display().to_string()).as_bytes());
+    for program in ["bin/sh", "bin/mount"] {
+        for (place, octets) in parts(&Path::new("/").join(program), program).unwrap() {
+            archive.directory(place.rsplit_once('/').unwrap().0);
+            archive.file(&place, &octets);
+        }
+    }
+    Bootable::new(image, &archive.finish()).unwrap()
+}
+
+#[test]
+fn a_guest_that_mounts_the_host_finds_its_own_directory_and_no_other() {
+    let image = Image::find(Some("uml"));
+    assert!(image.is_ok() || env::var_os("HOL_REQUIRE_UML").is_none(), "no `hol kernel build`");
+    let Ok(image) = image else {
+        return eprintln!("SKIPPED, for there is no kernel for User-Mode Linux (`hol kernel build`)");
+    };
+    if confinement().is_none() {
+        return eprintln!("SKIPPED, for this machine's kernel has no Landlock");
+    }
+    let other = tempfile::tempdir().unwrap();
+    fs::write(other.path().join("secret"), "secret\n").unwrap();
+    let bootable = bootable(&image, other.path());
+    let task = Task { job: b"{}", root: None, limit: Duration::from_secs(60) };
+    let work = bootable.furnished(&task).unwrap();
+    let mut process = bootable.boot(work.path(), &task).unwrap();
+    process.wait(&mut || true).unwrap();
+    let console = process.console();
+    let said = console.whole();
+    assert!(said.contains("own: mine") && !said.contains("no mount"), "{said}");
+    assert!(!["stolen", "written", "created"].iter().any(|word| said.contains(word)), "{said}");
+    assert_eq!(said.matches("ermission denied").count(), 3, "{said}");
+    assert!(!other.path().join("new").exists());
+}
