@@ -2,8 +2,9 @@
 //! still while anything computes and jumps when all are idle. It boots in a tenth of a second, so each job has a boot of its
 //! own.
 //!
-//! `process` runs the kernel, `processor` says on which processor; `staying` is a guest that takes one step after the other.
+//! `process` runs the kernel, `processor` says on which processor, `beside` what it has of the host; `staying` is a guest that takes one step after the other.
 
+mod beside;
 #[cfg(test)]
 mod escape;
 mod process;

@@ -1,7 +1,6 @@
 //! A kernel as a process of the host.
 
 use std::fs::{self, File};
-use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -9,20 +8,16 @@ use std::time::Duration;
 
 use nix::sched::sched_setaffinity;
 use nix::sys::personality::{self, Persona};
-use nix::sys::statvfs::{FsFlags, Statvfs, statvfs};
 use nix::unistd::Pid;
-use tempfile::TempDir;
 
+use super::beside::Beside;
 use super::processor::Processor;
-use super::{GIVEN, PROCESSORS, ROOT, descriptor};
 use crate::engine::Task;
 use crate::engine::child::Running;
-use crate::engine::confined::{Reach, confine};
+use crate::engine::confined::confine;
 use crate::engine::patience::Patience;
 use crate::error::Console;
-use crate::image::cache;
-use crate::root::Root;
-use crate::{KernelError, guest, scratch};
+use crate::{KernelError, guest};
 
 /// Memory of the guest in MiB, as much as QEMU's has. It takes what it uses of that.
 const MEMORY: u64 = 512;
@@ -39,9 +34,6 @@ const MESSAGES: &str = "uml.log";
 /// What it says there where it gets no terminal of the host, which it needs not.
 const NO_TERMINAL: &str = "check_one_sigio failed";
 
-/// The file system in memory where the guest's memory is best.
-const SHARED: &str = "/dev/shm";
-
 /// 2020-01-01, in ns since 1970: the date that QEMU's clock has.
 const DATE: u64 = 1_577_836_800_000_000_000;
 
@@ -52,8 +44,7 @@ pub(super) struct Process {
     directory: PathBuf,
     patience: Patience,
     _processor: Processor,
-    /// Directories beside the run's own.
-    _held: [Option<TempDir>; 2],
+    _beside: Beside,
 }
 
 /// What the kernel is told: to take no time for what it computes, a date, and one console. It mixes all of that into its
@@ -94,21 +85,15 @@ impl Process {
         command.args(command_line(size)).current_dir(directory);
         let run = |problem| KernelError::file("run", linux, problem);
         command.stdin(initramfs.try_clone().map_err(run)?).stdout(file(CONSOLE)?).stderr(file(MESSAGES)?);
-        let (memory, given) = (memory(size), task.root.map(|root| give(root, directory)).transpose()?);
-        let own = [Some(directory), memory.as_ref().map(TempDir::path)].into_iter().flatten();
-        let reads = [descriptor(initramfs), PROCESSORS.into()].into_iter();
-        let reach = Reach {
-            programs: vec![linux.to_owned()],
-            reads: reads.chain(given.iter().map(|given| given.path().to_owned())).collect(),
-            own: own.map(Path::to_owned).collect(),
-        };
-        command.env_clear().env("TMPDIR", memory.as_ref().map_or(directory, TempDir::path));
+        let beside = Beside::lay(directory, size, task)?;
+        command.env_clear().env("TMPDIR", beside.memory(directory));
         settle(&mut command, &processor);
+        let reach = beside.reach(linux, initramfs, directory);
         confine(&mut command, &reach).map_err(|e| KernelError::file("confine", linux, e))?;
         let running = Running::start(&mut command).map_err(run)?;
         let patience = Patience::new(task.limit);
         let directory = directory.to_owned();
-        Ok(Self { running, directory, patience, _processor: processor, _held: [memory, given] })
+        Ok(Self { running, directory, patience, _processor: processor, _beside: beside })
     }
 
     /// Lets it run until it ends, as long as it `goes_on`.
@@ -143,28 +128,6 @@ impl Process {
         let said = fs::read_to_string(self.directory.join(MESSAGES)).unwrap_or_default();
         said.lines().last().map(|line| format!(" ({line})")).unwrap_or_default()
     }
-}
-
-/// Where the guest's memory is, if it can be in memory: a file that nobody else sees, where there is room for it, and where it may
-/// be executed. In containers it often may not.
-fn memory(size: u64) -> Option<TempDir> {
-    let shared = Path::new(SHARED);
-    let fits = |system: Statvfs| {
-        let free = system.blocks_available() * system.fragment_size();
-        free >> 20 >= size && !system.flags().contains(FsFlags::ST_NOEXEC)
-    };
-    // A directory of its own, for it is not to see what others have there.
-    statvfs(shared).is_ok_and(fits).then(|| scratch::directory(shared, "hol-memory").ok())?
-}
-
-/// Gives what is in `directory` a root to read. It lies elsewhere, for all that is in there may be written.
-fn give(root: &Root, directory: &Path) -> Result<TempDir, KernelError> {
-    // A second name has to be where the first is.
-    let given = scratch::directory(&cache().join("runs"), "hol-run")?;
-    let (image, link) = (given.path().join(ROOT), directory.join(GIVEN));
-    fs::hard_link(root.image(), &image).map_err(|e| KernelError::file("create", &image, e))?;
-    symlink(given.path(), &link).map_err(|e| KernelError::file("create", &link, e))?;
-    Ok(given)
 }
 
 /// Gives it the processor, and the same addresses as every run: the size of its memory depends on them.
