@@ -6,21 +6,21 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use hol_base::{Duration, Seed};
-use hol_network::NetworkSpec;
 use hol_scenario::{PeerFacts, Run, RunError, Scenario};
 use hol_sockets::{Assignment, Half, Halves, TellOf, joined};
+use hol_stack::Kind;
 use hol_traffic::Unsupported;
 
-use crate::bottleneck::bottleneck;
-use crate::cautions::{unheard, unsure};
+use crate::bottleneck::Bottleneck;
+use crate::cautions::{silent, unheard, unsure};
 use crate::check::{as_it_is, refused};
 use crate::clocks::Clocks;
 use crate::control::{ControlError, HostWords, Passed, Plan};
 use crate::host::{self, Host};
-use crate::peer::{Duty, Known, Peer};
+use crate::peer::{Duty, Known, Peer, Place};
 use crate::placement::{Meeting, Placement};
 use crate::places::{HERE, Places};
-use crate::relay::Relay;
+use crate::relay::{Relay, Route};
 use crate::secret::Secret;
 use crate::session::Session;
 use crate::via::{Via, Way, told};
@@ -45,8 +45,8 @@ type Sysctls = BTreeMap<String, String>;
 impl Others {
     pub(crate) fn new(places: Places, via: Option<Via>) -> Self {
         let relay = Relay::default();
-        let peer = |place: &_| Peer::new(Duty::Serves, Clone::clone(place), relay.clone());
-        Self { peers: places.hosts.iter().map(peer).collect(), places, via, relay }
+        let peer = |(host, place): (usize, &Place)| Peer::new(Duty::Serves, place.clone(), relay.of(host));
+        Self { peers: (HERE + 1..).zip(&places.hosts).map(peer).collect(), places, via, relay }
     }
 
     /// All hosts, and the ways between them.
@@ -62,11 +62,7 @@ impl Others {
         let all = all.join(", ");
         Ok(match &self.via {
             None => all,
-            Some(via) => {
-                // Hosts on our side of it are not known to lie beyond it.
-                let known = ends.into_iter().map(|ends| via.known(ends)).reduce(Result::or);
-                format!("{all}; over {}: {}", via.place(), known.expect("there is another host")?)
-            }
+            Some(via) => format!("{all}; over {}: {}", via.place(), via.known(ends[0])?),
         })
     }
 
@@ -74,7 +70,13 @@ impl Others {
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<Vec<Sysctls>, RunError> {
         let plain = plain(scenario);
         self.placement(scenario, Vec::new())?.check(scenario).map_err(|why| self.refused(&why))?;
-        self.peers.iter().map(|peer| peer.check(&plain)).collect()
+        let settings = self.peers.iter().map(|peer| peer.check(&plain)).collect::<Result<_, _>>()?;
+        if let Some(via) = self.via.as_ref().filter(|via| !via.is_known()) {
+            with_all(&self.peers, &[], &mut |sessions| {
+                via.with(&Asked::new(self, sessions, scenario, (Seed(0), None))?.ways(), |_| Ok(()))
+            })?;
+        }
+        Ok(settings)
     }
 
     /// The same as far as it is known.
@@ -147,7 +149,7 @@ struct Asked<'a> {
     /// The same for who has no part in the path.
     plain: Scenario,
     /// What a router is to make of the way, if there is one.
-    path: NetworkSpec,
+    path: Bottleneck,
     seed: Seed,
     interval: Option<Duration>,
     placement: Placement,
@@ -166,8 +168,8 @@ impl<'a> Asked<'a> {
         let plain = plain(scenario);
         let assignments = placement.assignments(&plain, seed).map_err(|why| others.refused(&why))?;
         let path = match &others.via {
-            None => plain.network.clone(),
-            Some(_) => bottleneck(scenario).map_err(|Unsupported { what, why }| refused(&what, why))?,
+            None => Bottleneck::default(),
+            Some(_) => Bottleneck::of(scenario).map_err(|Unsupported { what, why }| refused(&what, why))?,
         };
         Ok(Self { others, sessions, scenario, plain, path, seed, interval, placement, assignments })
     }
@@ -197,9 +199,12 @@ impl<'a> Asked<'a> {
         self.placement.hosts(&self.assignments[0])[1] - 1
     }
 
-    /// The addresses of both ends of each flow.
+    /// The addresses of both ends of each flow, that on the measured client's side of a router first.
     fn ways(&self) -> Vec<[IpAddr; 2]> {
-        let of = |flow: &Assignment| [flow.client.addresses[0], flow.server.addresses[0]];
+        let of = |flow: &Assignment| {
+            let ends = [&flow.client, &flow.server].map(|site| site.addresses[0]);
+            if self.path.has_near(flow.workload.from()) { ends } else { [ends[1], ends[0]] }
+        };
         self.assignments.iter().map(of).collect()
     }
 
@@ -209,10 +214,10 @@ impl<'a> Asked<'a> {
         let before =
             self.each(|_, peer, session| session.compare().map_err(|problem| peer.lost(&problem)))?;
         if let Some(way) = way {
-            way.shape(&self.path, self.seed)?;
+            way.shape(&self.path.network, self.seed)?;
             let now = self.sessions[far].round_trip();
             let now = now.map_err(|problem| self.others.peers[far].broken(&problem.to_string()))?;
-            way.is_passed_by(&self.path, [before[far].round_trip(), now])?;
+            way.is_passed_by(&self.path.network, [before[far].round_trip(), now])?;
         }
         let (halves, clients) = self.flows(way, goes_on)?;
         let passed = way.map(Way::put_back).transpose()?;
@@ -255,7 +260,7 @@ impl<'a> Asked<'a> {
         way.has_seen(passed, run.course.packets)?;
         let facts = run.course.facts.as_deref_mut().expect("a live run has facts");
         facts.router = Some(way.facts());
-        facts.lines = told(&self.path, passed);
+        facts.lines = told(&self.path.network, passed);
         Ok(())
     }
 
@@ -268,7 +273,7 @@ impl<'a> Asked<'a> {
         let Self { others: Others { peers, relay, .. }, plain: scenario, seed, interval, .. } = self;
         let run = number().map_err(|problem| peers[self.far()].broken(&problem))?;
         let secret = Secret::find().map_err(RunError::Refused)?.of_run(&run);
-        relay.has_elsewhere(self.clients_elsewhere());
+        relay.knows(self.routes());
         let tell: Arc<TellOf> = {
             let relay = relay.clone();
             Arc::new(move |flow, news| relay.bring(flow, news))
@@ -308,23 +313,25 @@ impl<'a> Asked<'a> {
             way.map_or(Ok(()), Way::is_well)?;
         }
         let clients = halves.end_clients().map_err(|problem| failed(&problem))?;
+        // Nobody sends any more when the path is what it was, and no server ends before its client has.
+        self.each_does(|_, session| session.end_clients())?;
         Ok((halves, clients))
     }
 
-    /// Who tells the hosts of clients that are not here, by flow.
-    fn clients_elsewhere(&self) -> BTreeMap<usize, Arc<TellOf>> {
-        let of = |(flow, assignment): (usize, &Assignment)| {
-            let there = self.placement.hosts(assignment)[0].checked_sub(1)?;
-            Some((flow, self.sessions[there].teller()))
+    /// Where the news of each flow come from and go to.
+    fn routes(&self) -> BTreeMap<usize, Route> {
+        let of = |assignment: &Assignment| {
+            let [client, server] = self.placement.hosts(assignment);
+            Route { from: server, to: client.checked_sub(1).map(|there| self.sessions[there].teller()) }
         };
-        self.assignments.iter().enumerate().filter_map(of).collect()
+        self.assignments.iter().map(of).enumerate().collect()
     }
 
-    /// The ends of all flows that were here, and those of each other host. No server ends before its client has.
+    /// The ends of all flows that were here, and those of each other host.
     fn notes(&self, mut halves: Halves, clients: Ends) -> Result<(Ends, Vec<Ends>), RunError> {
-        self.each_does(|_, session| session.end_clients())?;
         let there = self.each_does(|_, session| session.end())?;
         let servers = halves.end_servers().map_err(|problem| failed(&problem))?;
+        self.others.relay.knows(BTreeMap::new());
         Ok(([clients, servers].concat(), there))
     }
 
@@ -333,6 +340,16 @@ impl<'a> Asked<'a> {
         let (far, facts) = (self.far(), run.course.facts.as_deref_mut().expect("a live run has facts"));
         facts.warn(unsure(&run.records, Duration::from_nanos(clocks[far].uncertainty())));
         facts.warn(unheard(&run.records, &run.course.stopped, &self.others.peers[far].place.host));
+        let beside =
+            self.assignments.iter().skip(1).zip(run.course.background.iter().zip(&run.background_records));
+        for (Assignment { transport, workload, .. }, (flow, records)) in beside {
+            let has_begun = workload.start.as_nanos() < run.course.ended.as_nanos();
+            // Datagrams go where nobody hears them.
+            let is_lost =
+                transport.kind() == Kind::Udp && records.iter().all(|record| record.request.is_none());
+            let is_silent = has_begun && (flow.connect_time.is_none() || is_lost);
+            facts.warn(is_silent.then(|| silent([workload.from(), workload.to()])));
+        }
         for (place, (session, clocks)) in self.sessions.iter().zip(clocks).enumerate() {
             let of_host = peer_facts(session, clocks);
             if place == far {

@@ -8,48 +8,66 @@ use hol_traffic::Unsupported;
 
 use crate::check::{as_it_is, otherwise};
 
-/// The path that a scenario's flows pass, from the measured client to its server: a network that names no nodes is one, of another it is
-/// the only link that has settings.
-pub(crate) fn bottleneck(scenario: &Scenario) -> Result<NetworkSpec, Unsupported> {
-    let spec = &scenario.network;
-    if spec.nodes.is_empty() {
-        return Ok(spec.clone());
+/// The path that a scenario's flows pass.
+#[derive(Debug, Default)]
+pub(crate) struct Bottleneck {
+    /// What it is, from the measured client's side to the other.
+    pub(crate) network: NetworkSpec,
+    /// The nodes on that side.
+    near: BTreeSet<String>,
+}
+
+impl Bottleneck {
+    /// A network that names no nodes is one, of another it is the only link that has settings.
+    pub(crate) fn of(scenario: &Scenario) -> Result<Self, Unsupported> {
+        let spec = &scenario.network;
+        if spec.nodes.is_empty() {
+            return Ok(Self { network: spec.clone(), near: [scenario.workload.from().to_owned()].into() });
+        }
+        let link = only_shaped(spec)?;
+        let from_side = side(spec, link);
+        let LinkSpec { from: one, to: other, .. } = &spec.links[link];
+        for [from, to] in flows(scenario) {
+            if from_side.contains(from) == from_side.contains(to) {
+                return refuse(
+                    "links",
+                    &format!(
+                        "a flow from {from:?} to {to:?} does not pass the link from {one:?} to {other:?}, which the router makes"
+                    ),
+                );
+            }
+        }
+        let mut network = alone(&spec.links[link]);
+        let is_along = from_side.contains(scenario.workload.from());
+        if !is_along {
+            std::mem::swap(&mut network.up, &mut network.down);
+        }
+        let is_near = |node: &&String| from_side.contains(node.as_str()) == is_along;
+        Ok(Self { network, near: spec.nodes.iter().filter(is_near).cloned().collect() })
     }
+
+    /// Whether a node is on the measured client's side.
+    pub(crate) fn has_near(&self, node: &str) -> bool {
+        self.near.contains(node)
+    }
+}
+
+/// The place of the only link that has settings.
+fn only_shaped(spec: &NetworkSpec) -> Result<usize, Unsupported> {
     let usual = as_it_is(spec);
-    let mut shaped = (0..spec.links.len()).filter(|place| spec.links[*place] != usual.links[*place]);
-    let (Some(place), None) = (shaped.next(), shaped.next()) else {
-        return refuse(
-            "links",
-            "a router makes one link: give delay, rate, loss … to that one, and nothing to others",
-        );
-    };
+    // What a link cannot have stands beside them all.
     let beside = NetworkSpec { links: usual.links.clone(), ..spec.clone() };
     if let Some(key) = otherwise(&beside, &usual) {
-        return refuse(&key, "a router makes one link: give it to that, and not to all or to a LAN");
+        return refuse(&key, "over a router one link has settings, and all else of [network] are names");
     }
-    let link = &spec.links[place];
-    let near = side(spec, place);
-    let leaves_near = |from: &str, to: &str| match [from, to].map(|node| near.contains(node)) {
-        [true, false] => Ok(true),
-        [false, true] => Ok(false),
-        _ => {
-            let LinkSpec { from: one, to: other, .. } = link;
-            refuse(
-                "links",
-                &format!(
-                    "a flow from {from:?} to {to:?} does not pass the link from {one:?} to {other:?}, which the router makes"
-                ),
-            )
-        }
-    };
-    for [from, to] in flows(scenario) {
-        leaves_near(from, to)?;
+    let mut shaped = (0..spec.links.len()).filter(|place| spec.links[*place] != usual.links[*place]);
+    match (shaped.next(), shaped.next()) {
+        (Some(place), None) => Ok(place),
+        _ => refuse(
+            "links",
+            "a router makes one link: give delay, rate, loss … to that one, and nothing to others",
+        ),
     }
-    let mut path = alone(link);
-    if !leaves_near(scenario.workload.from(), scenario.workload.to())? {
-        std::mem::swap(&mut path.up, &mut path.down);
-    }
-    Ok(path)
 }
 
 /// The nodes of all flows, from and to.
@@ -114,20 +132,23 @@ mod tests {
 
     #[test]
     fn the_link_that_has_settings_is_the_path_from_the_client_to_the_server() {
-        let path = bottleneck(&scenario(LINK, "")).unwrap();
+        let whole = Bottleneck::of(&scenario(LINK, "")).unwrap();
+        assert_eq!(whole.near.iter().map(String::as_str).collect::<Vec<_>>(), ["a", "client", "left"]);
+        let path = whole.network;
         let expected = "delay = '20ms'\nup = { loss = '1%' }\ndown = { delay = '5ms' }";
         assert_eq!(path, toml::from_str(expected).unwrap());
         let turned = LINK.replace("left", "x").replace("right", "left").replace('x', "right");
-        let path = bottleneck(&scenario(&turned, "")).unwrap();
-        assert_eq!(path.up.unwrap().delay, Some(Duration::from_millis(5)));
+        let path = Bottleneck::of(&scenario(&turned, "")).unwrap();
+        assert!(path.has_near("a") && !path.has_near("b"));
+        assert_eq!(path.network.up.unwrap().delay, Some(Duration::from_millis(5)));
         let short: NetworkSpec = toml::from_str("loss = '3%'").unwrap();
         let alone = Scenario { network: short.clone(), ..scenario(LINK, "") };
-        assert_eq!(bottleneck(&alone).unwrap(), short);
+        assert_eq!(Bottleneck::of(&alone).unwrap().network, short);
     }
 
     #[test]
     fn what_is_no_single_link_that_all_flows_pass_is_refused_by_its_key() {
-        let refusal = |scenario: &Scenario| bottleneck(scenario).unwrap_err().to_string();
+        let refusal = |scenario: &Scenario| Bottleneck::of(scenario).unwrap_err().to_string();
         for (links, more, words) in [
             ("{ from = 'left', to = 'right' }", "", "`network.links`"),
             (LINK, "delay = '1ms'", "`network.delay`"),

@@ -52,6 +52,14 @@ pub(crate) fn unheard(records: &[Record], stopped: &Stopped, host: &str) -> Opti
     })
 }
 
+/// A caution where nothing at all came of a flow that was to compete.
+pub(crate) fn silent([from, to]: [&str; 2]) -> String {
+    format!(
+        "nothing came of a flow from {from:?} to {to:?}: does a firewall between these two hosts let the ports of servers pass \
+         (`hol live serve --ports FIRST-LAST`)?"
+    )
+}
+
 fn median(times: impl Iterator<Item = Duration>) -> Option<Duration> {
     let mut times: Vec<Duration> = times.collect();
     times.sort_unstable();

@@ -8,7 +8,7 @@ use hol_stack::Kind;
 use hol_traffic::Unsupported;
 use hol_workloads::Filter;
 
-use crate::bottleneck::bottleneck;
+use crate::bottleneck::Bottleneck;
 use crate::host;
 use crate::router::lines;
 use crate::world::loopback;
@@ -59,7 +59,7 @@ pub(crate) fn as_it_is(spec: &NetworkSpec) -> NetworkSpec {
 fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     let spec = &scenario.network;
     if path == Path::Routed {
-        let both = bottleneck(scenario).and_then(|spec| lines(&spec));
+        let both = Bottleneck::of(scenario).and_then(|path| lines(&path.network));
         return both.map(drop).map_err(|Unsupported { what, why }| refused(&what, why));
     }
     // The loopback interface has an address of either version.

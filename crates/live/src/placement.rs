@@ -69,8 +69,9 @@ impl Placement {
         let mut all = flows(scenario, seed);
         for assignment in &mut all {
             let [client, server] = self.hosts(assignment);
-            assignment.client.addresses = vec![self.address(client, server)];
-            assignment.server.addresses = vec![self.address(server, client)];
+            let [near, far] = [self.address(client, server), self.address(server, client)];
+            can_meet(assignment, [near, far])?;
+            (assignment.client.addresses, assignment.server.addresses) = (vec![near], vec![far]);
             (assignment.gathers, assignment.stamps) = (true, true);
             if matches!(assignment.transport.kind(), Kind::Tcp | Kind::Mptcp | Kind::Sctp) {
                 assignment.workload.connect_timeout.get_or_insert(CONNECTING);
@@ -98,8 +99,19 @@ fn flows(scenario: &Scenario, seed: Seed) -> Vec<Assignment> {
 fn stays(Assignment { workload, .. }: &Assignment) -> String {
     let (from, to) = (workload.from(), workload.to());
     format!(
-        "a flow from {from:?} to {to:?} would have both ends on one host; say where one of them is, as in --peer {to}=HOST"
+        "a flow from {from:?} to {to:?} would have both ends on one host; say which host one of them is (--peer NODE=HOST)"
     )
+}
+
+/// Hosts that the first one reaches by different versions of IP, or of which only one is this machine, do not reach each other so.
+fn can_meet(Assignment { workload, .. }: &Assignment, [near, far]: [IpAddr; 2]) -> Result<(), String> {
+    if near.is_ipv4() == far.is_ipv4() && near.is_loopback() == far.is_loopback() {
+        return Ok(());
+    }
+    let (from, to) = (workload.from(), workload.to());
+    Err(format!(
+        "a flow from {from:?} at {near} to {to:?} at {far} gets nowhere; name all hosts by addresses of one version of IP, at which the others reach them, too"
+    ))
 }
 
 #[cfg(test)]
@@ -161,7 +173,17 @@ mod tests {
     #[test]
     fn a_flow_that_never_leaves_its_host_is_refused_by_its_nodes() {
         let problem = sites(&placement(&[("client", 0), ("server", 1), ("a", 2), ("b", 2)])).unwrap_err();
-        assert!(problem.contains("from \"a\" to \"b\"") && problem.contains("--peer b=HOST"), "{problem}");
+        assert!(problem.contains("from \"a\" to \"b\"") && problem.contains("--peer NODE=HOST"), "{problem}");
+    }
+
+    #[test]
+    fn hosts_that_cannot_meet_are_refused_with_their_addresses() {
+        let mut all = placement(&[("client", 0), ("server", 1), ("a", 1), ("b", 2)]);
+        for strange in ["127.0.0.1", "2001:db8::7"] {
+            all.meetings[1].other = strange.parse().unwrap();
+            let problem = sites(&all).unwrap_err();
+            assert!(problem.contains(&format!("\"b\" at {strange} gets nowhere")), "{problem}");
+        }
     }
 
     #[test]

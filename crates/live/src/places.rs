@@ -8,7 +8,7 @@ use hol_scenario::Scenario;
 
 use crate::peer::Place;
 
-/// The host with the experiment, by its number; others have those from 1 on, in the order in which they were named.
+/// The host with the experiment, by its number; others have those from 1 on, in the order of their nodes' names.
 pub(crate) const HERE: usize = 0;
 
 /// The other hosts, and what is on them.
@@ -26,7 +26,11 @@ impl Places {
     /// Places, separated by commas. One without a node is where all other nodes are; if none is, they are here.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let mut places = Self { hosts: Vec::new(), nodes: BTreeMap::new(), others: HERE };
-        for entry in text.split(',') {
+        let node_of = |entry: &'_ str| entry.split_once('=').map(|(node, _)| node.trim().to_owned());
+        let mut entries: Vec<&str> = text.split(',').collect();
+        // The order in which somebody named them tells nothing.
+        entries.sort_by_key(|entry| node_of(entry));
+        for entry in entries {
             let (node, place) =
                 entry.split_once('=').map_or((None, entry), |(node, place)| (Some(node.trim()), place));
             let host = places.number_of(place.trim().parse()?);
@@ -107,8 +111,9 @@ mod tests {
 
     #[test]
     fn named_nodes_are_where_they_are_said_to_be_and_others_here_unless_a_host_has_them() {
-        assert_eq!(hosts("server=x, a=y", FOUR), Ok([Some(0), Some(1), Some(2), Some(0)]));
-        assert_eq!(hosts("a=y,x,b=y", FOUR), Ok([Some(0), Some(2), Some(1), Some(1)]));
+        assert_eq!(hosts("server=x, a=y", FOUR), Ok([Some(0), Some(2), Some(1), Some(0)]));
+        assert_eq!(hosts("a=y,server=x", FOUR), hosts("server=x, a=y", FOUR));
+        assert_eq!(hosts("a=y,x,b=y", FOUR), Ok([Some(0), Some(1), Some(2), Some(2)]));
         let places = Places::new("server=[2001:db8::7]:99,a=y,z").unwrap();
         assert_eq!(places.to_string(), "z,a=y,server=[2001:db8::7]:99");
         assert_eq!(Places::new(&places.to_string()).unwrap().of(&scenario(FOUR)).unwrap()["b"], 1);

@@ -1,4 +1,4 @@
-//! News of a flow's server goes to the host that has its client. The one with the experiment hears all of it, for others know nobody else.
+//! News of a flow's server go to the host that has its client. The one with the experiment hears all of them, for others know nobody else.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,13 +6,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hol_sockets::{News, Post, TellOf};
 
-/// Who brings it.
+/// Where the news of a flow come from, and go to.
+pub(crate) struct Route {
+    /// The number of its server's host.
+    pub(crate) from: usize,
+    /// Tells the client's host; `None`: that is this one.
+    pub(crate) to: Option<Arc<TellOf>>,
+}
+
+/// Who brings the news that one host tells.
 #[derive(Clone, Default)]
 pub(crate) struct Relay {
+    /// The number of that host.
+    host: usize,
     /// For clients that are here.
     pub(crate) post: Post,
-    /// Tells the hosts of others, by flow.
-    elsewhere: Arc<Mutex<BTreeMap<usize, Arc<TellOf>>>>,
+    /// By flow.
+    routes: Arc<Mutex<BTreeMap<usize, Route>>>,
 }
 
 impl fmt::Debug for Relay {
@@ -22,17 +32,50 @@ impl fmt::Debug for Relay {
 }
 
 impl Relay {
-    /// From now on these flows, and no others, have their clients on other hosts.
-    pub(crate) fn has_elsewhere(&self, clients: BTreeMap<usize, Arc<TellOf>>) {
-        *self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner) = clients;
+    /// The same for the news of another host.
+    pub(crate) fn of(&self, host: usize) -> Self {
+        Self { host, ..self.clone() }
     }
 
-    /// Something has happened to a flow's server.
+    /// From now on there are these flows and no others.
+    pub(crate) fn knows(&self, routes: BTreeMap<usize, Route>) {
+        *self.routes.lock().unwrap_or_else(PoisonError::into_inner) = routes;
+    }
+
+    /// Something has happened to a flow's server; of a server that the host has not, nobody hears.
     pub(crate) fn bring(&self, flow: usize, news: News) {
-        let elsewhere = self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner).get(&flow).cloned();
-        match elsewhere {
+        let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        let to = match routes.get(&flow) {
+            Some(route) if route.from == self.host => route.to.clone(),
+            _ => return,
+        };
+        drop(routes);
+        match to {
             Some(tell) => tell(flow, news),
             None => self.post.bring(flow, news),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn news_are_believed_of_the_servers_host_alone_and_go_to_the_clients() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let tell = Arc::clone(&told);
+        let to: Arc<TellOf> = Arc::new(move |flow, _| tell.lock().unwrap().push(flow));
+        let relay = Relay::default();
+        relay.knows([(3, Route { from: 2, to: Some(to) })].into());
+        let say = |host, flow| relay.of(host).bring(flow, News::default());
+        say(1, 3);
+        say(2, 4);
+        assert!(told.lock().unwrap().is_empty());
+        say(2, 3);
+        assert_eq!(*told.lock().unwrap(), [3]);
+        relay.knows(BTreeMap::new());
+        say(2, 3);
+        assert_eq!(told.lock().unwrap().len(), 1);
     }
 }

@@ -63,7 +63,7 @@ impl Session {
             }
             other => return Err(unusable(out_of_place(&other))),
         };
-        let own = stream.local_addr().map_err(|problem| unusable(problem.to_string()))?.ip();
+        let own = stream.local_addr().map_err(|problem| unusable(problem.to_string()))?.ip().to_canonical();
         let (sender, replies) = channel();
         let outbox = Arc::new(Mutex::new(outbox));
         thread::spawn(move || listen(inbox, &sender, &relay));
@@ -71,7 +71,7 @@ impl Session {
         thread::spawn(move || {
             beat(|| weak.upgrade().is_some_and(|outbox| say(&outbox, &Request::Alive).is_ok()));
         });
-        Ok(Self { host, address: address.ip(), own, stream, outbox, replies })
+        Ok(Self { host, address: address.ip().to_canonical(), own, stream, outbox, replies })
     }
 
     /// How the two hosts meet.

@@ -40,6 +40,11 @@ impl Via {
         Ok(format!("Linux {kernel}, clock {clocksource}, {near} – {far}"))
     }
 
+    /// Whether it has been asked.
+    pub(crate) fn is_known(&self) -> bool {
+        self.interfaces().is_some()
+    }
+
     fn interfaces(&self) -> Option<[String; 2]> {
         self.interfaces.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -56,7 +61,7 @@ impl Via {
         )))
     }
 
-    /// Does something with the router, which lies between the first two, and between all others, too.
+    /// Does something with the router, which lies between the first two, and between all other pairs in the same way.
     pub(crate) fn with<T>(
         &self,
         pairs: &[[IpAddr; 2]],
@@ -135,16 +140,15 @@ impl Way<'_> {
     }
 }
 
-/// All flows pass the same two interfaces, in either direction.
+/// All hosts of one side are behind the one interface.
 fn same_way(measured: &[String; 2], other: &[String; 2], [from, to]: [IpAddr; 2]) -> Result<(), String> {
-    let [near, far] = measured;
-    if other == measured || *other == [far.clone(), near.clone()] {
+    if other == measured {
         return Ok(());
     }
-    let [one, two] = other;
+    let ([near, far], [one, two]) = (measured, other);
     Err(format!(
-        "it makes the path between its interfaces {near} and {far}, and a flow from {from} to {to} would pass {one} and {two}; \
-         have both ends of each flow on those two sides"
+        "it makes the path between its interfaces {near} and {far}, and packets between {from} and {to} would pass {one} and {two}; \
+         have each host on the side of the link that the experiment says"
     ))
 }
 
@@ -230,9 +234,12 @@ mod tests {
         let names = |names: [&str; 2]| names.map(str::to_owned);
         let pair = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
         let passes = |other| same_way(&names(["a", "b"]), &names(other), pair);
-        passes(["a", "b"]).and_then(|()| passes(["b", "a"])).unwrap();
-        let problem = passes(["a", "c"]).unwrap_err();
-        assert!(problem.contains("192.0.2.1 to 192.0.2.2 would pass a and c"), "{problem}");
+        passes(["a", "b"]).unwrap();
+        for [one, two] in [["a", "c"], ["b", "a"]] {
+            let problem = passes([one, two]).unwrap_err();
+            let words = format!("192.0.2.1 and 192.0.2.2 would pass {one} and {two}");
+            assert!(problem.contains(&words), "{problem}");
+        }
     }
 
     #[test]

@@ -114,5 +114,5 @@ fn what_no_hosts_can_be_is_refused_before_anything_runs() {
     assert!(problem.contains("no node \"cross\""), "{problem}");
     scenario.background = vec![beside("tcp", "a", "b")];
     let problem = refusal("server=192.0.2.1", &scenario);
-    assert!(problem.contains("from \"a\" to \"b\"") && problem.contains("--peer b=HOST"), "{problem}");
+    assert!(problem.contains("from \"a\" to \"b\"") && problem.contains("--peer NODE=HOST"), "{problem}");
 }

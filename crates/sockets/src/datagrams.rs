@@ -22,8 +22,10 @@ const MOST_OCTETS: usize = 65_000;
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     pub(crate) socket: Socket,
-    /// Whether several go to the kernel, or come from it, at a time.
+    /// Whether several come from the kernel before others have their turn.
     gathers: bool,
+    /// Whether several can go to it in one call.
+    joins: bool,
     /// So many at the front go one by one, for together they could not.
     alone: usize,
     options: &'static IpOptions,
@@ -65,12 +67,26 @@ impl Datagrams {
 
     /// Over a socket that is connected to such an address, or is going to be.
     pub(crate) fn over(socket: Socket, peer: IpAddr, gathers: bool) -> Self {
+        let set = |name, value: libc::c_int| {
+            system::set_option(&socket, libc::SOL_UDP, name, &value.to_ne_bytes()).is_ok()
+        };
         if gathers {
             // A kernel that cannot gives them one by one.
-            let _ = system::set_option(&socket, libc::SOL_UDP, libc::UDP_GRO, &libc::c_int::to_ne_bytes(1));
+            set(libc::UDP_GRO, 1);
         }
+        // One that does not know the option would send several as one. Linux 4.18
+        let joins = gathers && set(libc::UDP_SEGMENT, 0);
         let (options, says) = (IpOptions::of(peer), Ecn::NotCapable);
-        Self { socket, gathers, alone: 0, options, says, unsent: VecDeque::new(), early: VecDeque::new() }
+        Self {
+            socket,
+            gathers,
+            joins,
+            alone: 0,
+            options,
+            says,
+            unsent: VecDeque::new(),
+            early: VecDeque::new(),
+        }
     }
 
     /// Sends this after all that waits.
@@ -99,7 +115,8 @@ impl Datagrams {
             }
             match sent {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if together > 1 && is_of_their_being_several(&error) => self.alone = together,
+                Err(error) if together > 1 && is_too_long(&error) => self.alone = together,
+                Err(error) if together > 1 && is_of_their_being_several(&error) => self.joins = false,
                 Err(error) if !is_of_the_path(&error) => return Err(error),
                 _ => {
                     self.unsent.drain(..together);
@@ -112,7 +129,7 @@ impl Datagrams {
 
     /// How many at the front can go to the kernel in one call: all of one length and one mark, but that the last may be shorter.
     fn together(&self) -> usize {
-        if !self.gathers || self.alone > 0 {
+        if !self.joins || self.alone > 0 {
             return 1;
         }
         let (first, mark) = &self.unsent[0];
@@ -211,9 +228,14 @@ fn marks(control: &[u8]) -> Ecn {
     system::items(control).find_map(of_service).map_or(Ecn::NotCapable, Ecn::of)
 }
 
-/// Not for what they are: the interface cannot take them apart, or one is too long for it, which it says of all.
+/// One of several is, and nobody says which.
+fn is_too_long(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EMSGSIZE)
+}
+
+/// The way there cannot take them apart, not now and not later.
 fn is_of_their_being_several(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE | libc::EOPNOTSUPP))
+    matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EOPNOTSUPP))
 }
 
 /// Something on the way, or the interface, did not take a datagram: it is lost, as others are that nobody tells of.

@@ -74,7 +74,7 @@ pub(crate) struct EventLoop<'p> {
 impl EventLoop<'_> {
     /// Sockets that are looked after before the alarm is set anew.
     const MOST_READY: usize = 64;
-    /// Messages that leave an end, or datagrams that are read, before others have their turn, where a real clock goes on.
+    /// Messages that leave an end, or reads of its sockets, before others have their turn, where a real clock goes on.
     pub(crate) const MOST_AT_ONCE: usize = 64;
     /// Reads of a socket before others have their turn.
     pub(crate) const fn reads(gathers: bool) -> usize {

@@ -1,7 +1,7 @@
 //! The workloads on the operating system's own sockets: TCP, MPTCP, SCTP, UDP, those of UNIX, and QUIC over UDP's.
 //!
 //! [`run`] drives both ends of one flow from one thread and one event loop; [`FlowRuns`] all flows of a scenario, [`Halves`] those ends
-//! of them that are on one of two hosts. Each end's sockets are made in the
+//! of them that are on one of several hosts. Each end's sockets are made in the
 //! network that the caller's `enter` moves the thread to, so the two ends may live in two network namespaces.
 //! What a transport's options need of those namespaces, [`sysctls`] says; what the kernel cannot do at all is
 //! refused before anything is opened. A client whose addresses come and go hears of it from the kernel's routing (`presence`),
