@@ -360,7 +360,7 @@ fn a_sparse_flow_waits_as_long_before_fq_codel_in_both_worlds() {
         (10, Beside::Datagrams(16, 0.9), 1),
         (10, Beside::Datagrams(16, 1.1), 1),
         (1, Beside::Bulk(1), 1),
-        (10, Beside::Bulk(4), 2),
+        (10, Beside::Bulk(4), 8),
     ];
     assert_eq!(apart(&kernel, "'fq_codel'", &cases), Vec::<String>::new());
 }

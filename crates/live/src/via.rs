@@ -40,11 +40,6 @@ impl Via {
         Ok(format!("Linux {kernel}, clock {clocksource}, {near} – {far}"))
     }
 
-    /// Whether it has been asked.
-    pub(crate) fn is_known(&self) -> bool {
-        self.interfaces().is_some()
-    }
-
     fn interfaces(&self) -> Option<[String; 2]> {
         self.interfaces.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
