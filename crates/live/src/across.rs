@@ -1,9 +1,9 @@
 //! A run of which this host has some ends, the measured client among them, and others have the rest; a router between them may have the path
 //! be what the experiment says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hol_base::{Duration, Seed};
 use hol_scenario::{PeerFacts, Run, RunError, Scenario};
@@ -13,152 +13,23 @@ use hol_traffic::Unsupported;
 
 use crate::bottleneck::Bottleneck;
 use crate::cautions::{silent, unheard, unsure};
-use crate::check::{as_it_is, refused};
+use crate::check::refused;
 use crate::clocks::Clocks;
-use crate::control::{ControlError, HostWords, Passed, Plan};
-use crate::host::{self, Host};
-use crate::peer::{Duty, Known, Peer, Place};
-use crate::placement::{Meeting, Placement};
-use crate::places::{HERE, Places};
-use crate::relay::{Relay, Route};
+use crate::control::{ControlError, Passed, Plan};
+use crate::others::{Others, plain};
+use crate::peer::Peer;
+use crate::placement::Placement;
+use crate::relay::Route;
 use crate::secret::Secret;
 use crate::session::Session;
-use crate::via::{Via, Way, told};
+use crate::via::{Way, told};
 use crate::world::{PATIENCE, failed, measured};
-
-/// The other hosts.
-#[derive(Debug)]
-pub(crate) struct Others {
-    pub(crate) places: Places,
-    /// In the order of their numbers.
-    peers: Vec<Peer>,
-    pub(crate) via: Option<Via>,
-    /// What is known to pass it.
-    passed: Mutex<BTreeSet<Vec<[IpAddr; 2]>>>,
-    relay: Relay,
-}
 
 /// The ends of flows that a host had, by the number of the flow.
 type Ends = Vec<(usize, Half)>;
 
-/// What the settings are that matter, by the name of a setting.
-type Sysctls = BTreeMap<String, String>;
-
-impl Others {
-    pub(crate) fn new(places: Places, via: Option<Via>) -> Self {
-        let relay = Relay::default();
-        let peer = |(host, place): (usize, &Place)| Peer::new(Duty::Serves, place.clone(), relay.of(host));
-        Self {
-            peers: (HERE + 1..).zip(&places.hosts).map(peer).collect(),
-            places,
-            via,
-            passed: Mutex::default(),
-            relay,
-        }
-    }
-
-    /// All hosts, and the ways between them.
-    pub(crate) fn provenance(&self) -> Result<String, RunError> {
-        let Host { kernel, clocksource } = Host::this();
-        let mut all = vec![format!("Linux {kernel}, clock {clocksource}")];
-        let mut ends = Vec::new();
-        for peer in &self.peers {
-            let Known { host: HostWords { kernel, clocksource }, own, address } = peer.known()?;
-            all.push(format!("from {own} to {address}: Linux {kernel}, clock {clocksource}"));
-            ends.push([own, address]);
-        }
-        let all = all.join(", ");
-        Ok(match &self.via {
-            None => all,
-            Some(via) => {
-                // Hosts on our side of it do not lie beyond it.
-                let known = ends.into_iter().map(|ends| via.known(ends)).reduce(Result::or);
-                format!("{all}; over {}: {}", via.place(), known.expect("there is another host")?)
-            }
-        })
-    }
-
-    /// The settings that matter there, by host; refuses what one of them cannot do.
-    pub(crate) fn check(&self, scenario: &Scenario) -> Result<Vec<Sysctls>, RunError> {
-        let plain = plain(scenario);
-        self.placement(scenario, Vec::new())?.check(scenario).map_err(|why| self.refused(&why))?;
-        let settings = self.peers.iter().map(|peer| peer.check(&plain)).collect::<Result<_, _>>()?;
-        if let Some(via) = &self.via {
-            with_all(&self.peers, &[], &mut |sessions| {
-                let ways = Asked::new(self, sessions, scenario, (Seed(0), None))?.ways();
-                let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
-                if !passed.contains(&ways) {
-                    via.with(&ways, |_| Ok(()))?;
-                    passed.insert(ways);
-                }
-                Ok(())
-            })?;
-        }
-        Ok(settings)
-    }
-
-    /// The same as far as it is known.
-    pub(crate) fn settings(&self, scenario: &Scenario) -> Vec<Option<Sysctls>> {
-        let plain = plain(scenario);
-        self.peers.iter().map(|peer| peer.settings(&plain)).collect()
-    }
-
-    fn placement(&self, scenario: &Scenario, meetings: Vec<Meeting>) -> Result<Placement, RunError> {
-        let nodes = self.places.of(scenario).map_err(|why| self.refused(&why))?;
-        Ok(Placement { nodes, meetings, own: HERE })
-    }
-
-    fn refused(&self, why: &str) -> RunError {
-        refused(&format!("--peer {}", self.places), why)
-    }
-
-    /// Does a run, as long as it `goes_on`.
-    pub(crate) fn run(
-        &self,
-        scenario: &Scenario,
-        seed: Seed,
-        interval: Option<Duration>,
-        goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Run, RunError> {
-        let settings = self.check(scenario)?;
-        let provenance = self.provenance()?;
-        let mut run = with_all(&self.peers, &[], &mut |sessions| {
-            let asked = Asked::new(self, sessions, scenario, (seed, interval))?;
-            match &self.via {
-                None => asked.perform(None, goes_on),
-                Some(via) => via.with(&asked.ways(), |way| asked.perform(Some(way), goes_on)),
-            }
-        })?;
-        let facts = run.course.facts.as_deref_mut().expect("a live run has facts");
-        facts.provenance = provenance;
-        for (peer, settings) in self.peers.iter().zip(settings) {
-            let place = peer.place.to_string();
-            let caution = host::otherwise(scenario, &settings);
-            facts.warn(caution.map(|caution| format!("on {place}: {caution}")));
-            let of_host = facts.others.get_mut(&place).or(facts.peer.as_mut());
-            of_host.expect("each host has facts").sysctls = settings;
-        }
-        Ok(run)
-    }
-}
-
-/// A scenario for a host that leaves the path as it is.
-fn plain(scenario: &Scenario) -> Scenario {
-    Scenario { network: as_it_is(&scenario.network), ..scenario.clone() }
-}
-
-/// Does something with all hosts, `opened` and those of `peers`, at a time.
-fn with_all<T>(
-    peers: &[Peer],
-    opened: &[&Session],
-    work: &mut dyn FnMut(&[&Session]) -> Result<T, RunError>,
-) -> Result<T, RunError> {
-    let Some((peer, rest)) = peers.split_first() else { return work(opened) };
-    peer.with(|session| with_all(rest, &[opened, &[session]].concat(), work))
-}
-
 /// A run, and who is asked to do it.
-struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     others: &'a Others,
     /// By the numbers of hosts, from 1 on.
     sessions: &'a [&'a Session],
@@ -175,7 +46,7 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    fn new(
+    pub(crate) fn new(
         others: &'a Others,
         sessions: &'a [&'a Session],
         scenario: &'a Scenario,
@@ -218,7 +89,7 @@ impl<'a> Asked<'a> {
     }
 
     /// The addresses of both ends of each flow, that on the measured client's side of a router first.
-    fn ways(&self) -> Vec<[IpAddr; 2]> {
+    pub(crate) fn ways(&self) -> Vec<[IpAddr; 2]> {
         let of = |flow: &Assignment| {
             let ends = [&flow.client, &flow.server].map(|site| site.addresses[0]);
             if self.path.has_near(flow.workload.from()) { ends } else { [ends[1], ends[0]] }
@@ -227,7 +98,11 @@ impl<'a> Asked<'a> {
     }
 
     /// The clocks are compared while the path is as it is: the less it takes the surer they are.
-    fn perform(&self, way: Option<&Way<'_>>, goes_on: &mut dyn FnMut() -> bool) -> Result<Run, RunError> {
+    pub(crate) fn perform(
+        &self,
+        way: Option<&Way<'_>>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Run, RunError> {
         let far = self.far();
         let before =
             self.each(|_, peer, session| session.compare().map_err(|problem| peer.lost(&problem)))?;

@@ -15,6 +15,7 @@ mod control;
 mod ends;
 mod host;
 mod namespaces;
+mod others;
 mod peer;
 mod placement;
 mod places;

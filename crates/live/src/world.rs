@@ -17,10 +17,10 @@ use hol_sockets::{
 };
 use serde_json::{Value, json};
 
-use crate::across::Others;
 use crate::cautions::{busy, waiting};
 use crate::check::{self, Path};
 use crate::host::{self, Host};
+use crate::others::Others;
 use crate::places::Places;
 use crate::via::Via;
 

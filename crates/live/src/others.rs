@@ -1,0 +1,151 @@
+//! The other hosts of a live world, and the router between them if there is one: who they are, and whether they can do what is asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+
+use hol_base::{Duration, Seed};
+use hol_scenario::{Run, RunError, Scenario};
+
+use crate::across::Asked;
+use crate::check::{as_it_is, refused};
+use crate::control::HostWords;
+use crate::host::{self, Host};
+use crate::peer::{Duty, Known, Peer, Place};
+use crate::placement::{Meeting, Placement};
+use crate::places::{HERE, Places};
+use crate::relay::Relay;
+use crate::session::Session;
+use crate::via::Via;
+
+/// The other hosts.
+#[derive(Debug)]
+pub(crate) struct Others {
+    pub(crate) places: Places,
+    /// In the order of their numbers.
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) via: Option<Via>,
+    /// What is known to pass it.
+    passed: Mutex<BTreeSet<Vec<[IpAddr; 2]>>>,
+    pub(crate) relay: Relay,
+}
+
+/// What the settings are that matter, by the name of a setting.
+type Sysctls = BTreeMap<String, String>;
+
+impl Others {
+    pub(crate) fn new(places: Places, via: Option<Via>) -> Self {
+        let relay = Relay::default();
+        let peer = |(host, place): (usize, &Place)| Peer::new(Duty::Serves, place.clone(), relay.of(host));
+        Self {
+            peers: (HERE + 1..).zip(&places.hosts).map(peer).collect(),
+            places,
+            via,
+            passed: Mutex::default(),
+            relay,
+        }
+    }
+
+    /// All hosts, and the ways between them.
+    pub(crate) fn provenance(&self) -> Result<String, RunError> {
+        let Host { kernel, clocksource } = Host::this();
+        let mut all = vec![format!("Linux {kernel}, clock {clocksource}")];
+        let mut ends = Vec::new();
+        for peer in &self.peers {
+            let Known { host: HostWords { kernel, clocksource }, own, address } = peer.known()?;
+            all.push(format!("from {own} to {address}: Linux {kernel}, clock {clocksource}"));
+            ends.push([own, address]);
+        }
+        let all = all.join(", ");
+        Ok(match &self.via {
+            None => all,
+            Some(via) => {
+                // Hosts on our side of it do not lie beyond it.
+                let known = ends.into_iter().map(|ends| via.known(ends)).reduce(Result::or);
+                format!("{all}; over {}: {}", via.place(), known.expect("there is another host")?)
+            }
+        })
+    }
+
+    /// The settings that matter there, by host; refuses what one of them cannot do.
+    pub(crate) fn check(&self, scenario: &Scenario) -> Result<Vec<Sysctls>, RunError> {
+        let plain = plain(scenario);
+        self.placement(scenario, Vec::new())?.check(scenario).map_err(|why| self.refused(&why))?;
+        let settings = self.peers.iter().map(|peer| peer.check(&plain)).collect::<Result<_, _>>()?;
+        if let Some(via) = &self.via {
+            with_all(&self.peers, &[], &mut |sessions| {
+                let ways = Asked::new(self, sessions, scenario, (Seed(0), None))?.ways();
+                let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+                if !passed.contains(&ways) {
+                    via.with(&ways, |_| Ok(()))?;
+                    passed.insert(ways);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(settings)
+    }
+
+    /// The same as far as it is known.
+    pub(crate) fn settings(&self, scenario: &Scenario) -> Vec<Option<Sysctls>> {
+        let plain = plain(scenario);
+        self.peers.iter().map(|peer| peer.settings(&plain)).collect()
+    }
+
+    pub(crate) fn placement(
+        &self,
+        scenario: &Scenario,
+        meetings: Vec<Meeting>,
+    ) -> Result<Placement, RunError> {
+        let nodes = self.places.of(scenario).map_err(|why| self.refused(&why))?;
+        Ok(Placement { nodes, meetings, own: HERE })
+    }
+
+    pub(crate) fn refused(&self, why: &str) -> RunError {
+        refused(&format!("--peer {}", self.places), why)
+    }
+
+    /// Does a run, as long as it `goes_on`.
+    pub(crate) fn run(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+        interval: Option<Duration>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Run, RunError> {
+        let settings = self.check(scenario)?;
+        let provenance = self.provenance()?;
+        let mut run = with_all(&self.peers, &[], &mut |sessions| {
+            let asked = Asked::new(self, sessions, scenario, (seed, interval))?;
+            match &self.via {
+                None => asked.perform(None, goes_on),
+                Some(via) => via.with(&asked.ways(), |way| asked.perform(Some(way), goes_on)),
+            }
+        })?;
+        let facts = run.course.facts.as_deref_mut().expect("a live run has facts");
+        facts.provenance = provenance;
+        for (peer, settings) in self.peers.iter().zip(settings) {
+            let place = peer.place.to_string();
+            let caution = host::otherwise(scenario, &settings);
+            facts.warn(caution.map(|caution| format!("on {place}: {caution}")));
+            let of_host = facts.others.get_mut(&place).or(facts.peer.as_mut());
+            of_host.expect("each host has facts").sysctls = settings;
+        }
+        Ok(run)
+    }
+}
+
+/// A scenario for a host that leaves the path as it is.
+pub(crate) fn plain(scenario: &Scenario) -> Scenario {
+    Scenario { network: as_it_is(&scenario.network), ..scenario.clone() }
+}
+
+/// Does something with all hosts, `opened` and those of `peers`, at a time.
+fn with_all<T>(
+    peers: &[Peer],
+    opened: &[&Session],
+    work: &mut dyn FnMut(&[&Session]) -> Result<T, RunError>,
+) -> Result<T, RunError> {
+    let Some((peer, rest)) = peers.split_first() else { return work(opened) };
+    peer.with(|session| with_all(rest, &[opened, &[session]].concat(), work))
+}
