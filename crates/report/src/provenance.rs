@@ -19,6 +19,8 @@ pub struct Provenance {
     pub digest: String,
     /// Whether every run is there.
     pub complete: bool,
+    /// Whether a run is the same each time: not where time is real.
+    pub repeatable: bool,
     /// Each experiment: name, title, points, transactions.
     pub experiments: Vec<(String, String, usize, u64)>,
     /// Label and specification of each transport.
@@ -52,6 +54,7 @@ impl Provenance {
             seeds,
             digest: results.digest().to_string(),
             complete: results.complete(),
+            repeatable: hol_lab::repeatable(results).is_ok(),
             experiments: experiments(results),
             transports,
             transactions: results.points.iter().flat_map(|p| &p.runs).map(|run| run.summary.offered).sum(),

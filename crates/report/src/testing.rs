@@ -115,6 +115,7 @@ pub fn provenance() -> Provenance {
         seeds: vec![1],
         digest: "0".into(),
         complete: true,
+        repeatable: true,
         experiments: vec![("exp1".into(), "Loss".into(), 4, 12)],
         transports: vec![("TCP".into(), "tcp".into())],
         transactions: 12,

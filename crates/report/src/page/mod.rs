@@ -190,6 +190,20 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_said_of_a_real_path_that_holds_in_virtual_time_only() {
+        let mut report = report();
+        let of_virtual_time =
+            ["on the same losses", "same digest on any machine", "hol verify", "Limits of the model"];
+        let html = report.html();
+        assert!(of_virtual_time.iter().all(|said| html.contains(said)));
+        report.provenance.repeatable = false;
+        report.provenance.world = "live".into();
+        let html = report.html();
+        assert!(!of_virtual_time.iter().any(|said| html.contains(said)));
+        assert!(html.contains("transports took turns"));
+    }
+
+    #[test]
     fn every_link_within_the_page_leads_somewhere() {
         let html = report().html();
         let targets = html.match_indices("href=\"#").map(|(at, _)| &html[at + 7..]);

@@ -47,13 +47,18 @@ pub fn html(report: &Report) -> String {
     let seeds: Vec<String> = provenance.seeds.iter().map(u64::to_string).collect();
     let _ = write!(
         text,
-        "<p class=\"soft\">{} {} in {} points, {} world, headofline {}, seed {}. Intervals are 95 % over repetitions; transports are compared on the same losses.</p>",
+        "<p class=\"soft\">{} {} in {} points, {} world, headofline {}, seed {}. Intervals are 95 % over repetitions; {}.</p>",
         number(provenance.transactions as f64),
         counted(report.data.cells.iter()),
         report.data.cells.len(),
         escape(&provenance.world),
         escape(&provenance.version),
         seeds.join(", "),
+        if provenance.repeatable {
+            "transports are compared on the same losses"
+        } else {
+            "time is real, so that transports took turns and no two met the same losses"
+        },
     );
     text
 }

@@ -74,6 +74,8 @@ impl<'d> Machine<'d> {
         let messages = File::create(&messages).map_err(|e| KernelError::file("create", &messages, e))?;
         let console = format!("file:{}", directory.join("console.log").display());
         let mut command = Command::new(QEMU.0);
+        // Nothing of the user's environment is in a process that whoever breaks out is in, but where it is found.
+        command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         command.args(Shape::of(task.root).hardware()).args(["-serial", &console]).args(arguments);
         command.args(task.root.map(shape::device).into_iter().flatten());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages);
