@@ -9,7 +9,7 @@
 //! the real clock.
 //!
 //! Host side: `image`, `modules`, `fetch`, `build` get a kernel (`replace` puts it in its place), `program`, `archive` and
-//! `initramfs` make what it begins with, `engine` is the contract of what runs it and both engines behind it, `world` runs. `netem`
+//! `beginning` make what it begins with, `engine` is the contract of what runs it and both engines behind it, `world` runs. `netem`
 //! and `check` say what cannot be done.
 //! Guest side: `guest`. Between them: `job` there, `mailbox`, `packed` and `captured` back; `journey` joins what both
 //! ends saw. `session` is a guest that stays, `dialogue` what is said with it.
@@ -17,6 +17,7 @@
 //! What a transaction costs, where, and what would make it cheaper: `docs/kernel-cost.md`; the other engine: `docs/kernel-uml.md`.
 
 mod archive;
+mod beginning;
 mod build;
 mod captured;
 mod check;
@@ -27,7 +28,6 @@ mod fetch;
 pub mod guest;
 pub mod here;
 mod image;
-mod initramfs;
 mod job;
 mod journey;
 mod mailbox;
@@ -45,13 +45,13 @@ mod scratch;
 mod session;
 mod world;
 
+pub use beginning::initramfs;
 pub use build::build;
 pub use dialogue::{Ended, Letter, Listener, Order, Reply, Step, Surroundings, Wish};
 pub use engine::{confinement, provenance};
 pub use error::{Console, KernelError, MachineFault};
 pub use fetch::{DEFAULT_SERIES, fetch};
 pub use image::{Image, cache};
-pub use initramfs::initramfs;
 pub use provenance::{Provenance, Stepping};
 pub use root::names_of_this_machine;
 pub use session::Session;

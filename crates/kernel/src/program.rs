@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::KernelError;
 
-/// A file for the initramfs: where it goes, and what is in it.
+/// A file for a guest: where it goes, and what is in it.
 pub(crate) type Part = (String, Vec<u8>);
 
 /// The program at `path` as the file `place`, and all that it is linked against at its own place.

@@ -1,13 +1,13 @@
 //! What a run has beside its own directory: room for its memory, and what it may only read.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use nix::sys::statvfs::{FsFlags, Statvfs, statvfs};
 use tempfile::TempDir;
 
-use super::{GIVEN, PROCESSORS, ROOT, descriptor};
+use super::{GIVEN, PROCESSORS, ROOT};
 use crate::engine::Task;
 use crate::engine::confined::Reach;
 use crate::image::cache;
@@ -37,8 +37,8 @@ impl Beside {
     }
 
     /// All that a run in `directory` reaches.
-    pub(super) fn reach(&self, linux: &Path, initramfs: &File, directory: &Path) -> Reach {
-        let mut reads = vec![descriptor(initramfs), PathBuf::from(PROCESSORS)];
+    pub(super) fn reach(&self, linux: &Path, system: &Path, directory: &Path) -> Reach {
+        let mut reads = vec![system.to_owned(), PathBuf::from(PROCESSORS)];
         reads.extend(self.given.iter().map(|given| given.path().to_owned()));
         let own = vec![directory.to_owned(), self.memory(directory).to_owned()];
         Reach { programs: vec![linux.to_owned()], reads, own }

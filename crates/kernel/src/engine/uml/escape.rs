@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Bootable, Task};
 use crate::Image;
-use crate::archive::Archive;
+use crate::beginning::Beginning;
 use crate::engine::confinement;
 use crate::program::parts;
 
@@ -22,17 +22,15 @@ echo mine >/own/mine && read mine </own/mine && echo own: $mine
 
 /// What boots it, with `other` as a directory of somebody else.
 fn bootable(image: &Image, other: &Path) -> Bootable {
-    let mut archive = Archive::default();
-    ["dev", "proc", "all", "own", "bin"].into_iter().for_each(|directory| archive.directory(directory));
-    archive.device("dev/console", 5, 1);
-    archive.file("init", INIT.replace("$OTHER", &other.display().to_string()).as_bytes());
+    let init = INIT.replace("$OTHER", &other.display().to_string());
+    let mut beginning = Beginning {
+        directories: ["dev", "proc", "all", "own"].map(str::to_owned).to_vec(),
+        files: vec![("init".to_owned(), init.into_bytes())],
+    };
     for program in ["bin/sh", "bin/mount"] {
-        for (place, octets) in parts(&Path::new("/").join(program), program).unwrap() {
-            archive.directory(place.rsplit_once('/').unwrap().0);
-            archive.file(&place, &octets);
-        }
+        beginning.files.extend(parts(&Path::new("/").join(program), program).unwrap());
     }
-    Bootable::new(image, &archive.finish()).unwrap()
+    Bootable::new(image, &beginning).unwrap()
 }
 
 #[test]

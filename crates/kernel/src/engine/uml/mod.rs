@@ -11,20 +11,18 @@ mod process;
 mod processor;
 mod staying;
 
-use std::fs::{self, File};
-use std::io::Write;
-use std::os::fd::AsRawFd;
+use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use hol_scenario::{Cost, Scenario};
 use tempfile::TempDir;
 
 use super::{Engine, Finished, Started, Staying, Task};
+use crate::beginning::Beginning;
 use crate::error::MachineFault;
 use crate::image::Image;
-use crate::initramfs::initramfs;
 use crate::mailbox::Mail;
 use crate::{KernelError, Provenance, Stepping, scratch};
 use process::Process;
@@ -45,9 +43,6 @@ pub(crate) const STEP: &str = "step";
 pub(crate) const TURN: &str = "turn";
 /// As many octets as it was interrupted.
 pub(crate) const INTERRUPT: &str = "interrupt";
-
-/// What a process is given to read from, a way for itself. proc(5).
-const INPUT: &str = "/proc/self/fd/0";
 
 /// What the host says of its processors. proc(5).
 const PROCESSORS: &str = "/proc/cpuinfo";
@@ -76,7 +71,7 @@ impl Engine for Uml {
     }
 
     fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn Started>, KernelError> {
-        Ok(Arc::new(Bootable::new(image, &initramfs(image, &[("init", program)])?)?))
+        Ok(Arc::new(Bootable::new(image, &Beginning::of(image, &[("init", program)])?)?))
     }
 }
 
@@ -100,8 +95,8 @@ fn exposed(processors: &str) -> Option<String> {
 #[derive(Debug)]
 struct Bootable {
     image: Image,
-    /// What the kernel begins with: a file without a name, which ends with us.
-    initramfs: File,
+    /// What the guest begins with. It reads of our program what it needs, which is less than a tenth.
+    system: TempDir,
 }
 
 impl Started for Bootable {
@@ -127,14 +122,10 @@ impl Started for Bootable {
 }
 
 impl Bootable {
-    fn new(image: &Image, initramfs: &[u8]) -> Result<Self, KernelError> {
-        let kept = tempfile::tempfile().and_then(|mut file| {
-            file.write_all(initramfs)?;
-            // Opened once more, for those that get it may only read it.
-            File::open(descriptor(&file))
-        });
-        let initramfs = kept.map_err(|e| KernelError::file("create a file in", &std::env::temp_dir(), e))?;
-        Ok(Self { image: image.clone(), initramfs })
+    fn new(image: &Image, beginning: &Beginning) -> Result<Self, KernelError> {
+        let system = scratch::directory(&std::env::temp_dir(), "hol-guest")?;
+        beginning.lay(system.path())?;
+        Ok(Self { image: image.clone(), system })
     }
 
     /// A directory with all that a run takes.
@@ -142,19 +133,14 @@ impl Bootable {
         let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
         let path = work.path().join(JOB);
         fs::write(&path, task.job).map_err(|e| KernelError::file("write", &path, e))?;
-        let link = work.path().join(process::INITRAMFS);
-        symlink(INPUT, &link).map_err(|e| KernelError::file("create", &link, e))?;
+        let link = work.path().join(process::SYSTEM);
+        symlink(self.system.path(), &link).map_err(|e| KernelError::file("create", &link, e))?;
         Ok(work)
     }
 
     fn boot(&self, directory: &Path, task: &Task<'_>) -> Result<Process, KernelError> {
-        Process::start(&self.image.file(), &self.initramfs, directory, task)
+        Process::start(&self.image.file(), self.system.path(), directory, task)
     }
-}
-
-/// A way to a file that we have open. proc(5).
-fn descriptor(file: &File) -> PathBuf {
-    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
 /// What the guest leaves at its end, as long as it `goes_on`.

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use nix::sched::sched_setaffinity;
@@ -24,8 +24,8 @@ const MEMORY: u64 = 512;
 /// The same of one that runs programs.
 pub(super) const WITH_PROGRAMS: u64 = 1024;
 
-/// The file system that it begins with, in the run's directory.
-pub(super) const INITRAMFS: &str = "initramfs";
+/// The way to the file system that it begins with, in the run's directory.
+pub(super) const SYSTEM: &str = "system";
 
 /// What it writes there to its console, and what before it has one.
 const CONSOLE: &str = "console.log";
@@ -49,11 +49,13 @@ pub(super) struct Process {
 
 /// What the kernel is told: to take no time for what it computes, a date, and one console. It mixes all of that into its
 /// random numbers, so paths are from the run's directory, outside of which the guest opens nothing; hostfs wants a whole one.
-fn command_line(memory: u64) -> [String; 13] {
+fn command_line(memory: u64) -> [String; 15] {
     [
         format!("mem={memory}M"),
-        format!("initrd={INITRAMFS}"),
-        "rdinit=/init".to_owned(),
+        "root=none".to_owned(),
+        "rootfstype=hostfs".to_owned(),
+        format!("rootflags={SYSTEM}"),
+        "init=/init".to_owned(),
         format!("{}={}", guest::MARK, guest::UML),
         "time-travel=inf-cpu".to_owned(),
         format!("time-travel-start={DATE}"),
@@ -68,10 +70,10 @@ fn command_line(memory: u64) -> [String; 13] {
 }
 
 impl Process {
-    /// Starts the kernel `linux` in `directory` for a task, with the file system `initramfs`.
+    /// Starts the kernel `linux` in `directory` for a task, with `system` as the file system that it begins with.
     pub(super) fn start(
         linux: &Path,
-        initramfs: &File,
+        system: &Path,
         directory: &Path,
         task: &Task<'_>,
     ) -> Result<Self, KernelError> {
@@ -84,11 +86,11 @@ impl Process {
         let size = task.root.map_or(MEMORY, |_| WITH_PROGRAMS);
         command.args(command_line(size)).current_dir(directory);
         let run = |problem| KernelError::file("run", linux, problem);
-        command.stdin(initramfs.try_clone().map_err(run)?).stdout(file(CONSOLE)?).stderr(file(MESSAGES)?);
+        command.stdin(Stdio::null()).stdout(file(CONSOLE)?).stderr(file(MESSAGES)?);
         let beside = Beside::lay(directory, size, task)?;
         command.env_clear().env("TMPDIR", beside.memory(directory));
         settle(&mut command, &processor);
-        let reach = beside.reach(linux, initramfs, directory);
+        let reach = beside.reach(linux, system, directory);
         confine(&mut command, &reach).map_err(|e| KernelError::file("confine", linux, e))?;
         let running = Running::start(&mut command).map_err(run)?;
         let patience = Patience::new(task.limit);
