@@ -39,6 +39,7 @@ mod packed;
 mod packed_samples;
 mod program;
 mod provenance;
+mod prune;
 mod replace;
 mod root;
 mod scratch;

@@ -18,6 +18,7 @@ use crate::engine::Task;
 use crate::engine::self_test::{self, Host};
 use crate::image::{Image, cache};
 use crate::mailbox::Mail;
+use crate::prune::prune;
 use crate::root::Root;
 use crate::{KernelError, Stepping, scratch};
 
@@ -113,7 +114,7 @@ impl Snapshot {
             verdict::keep(probe, self_test::differs(answer)?)?;
         }
         fs::rename(&fresh, &self.state).map_err(|e| KernelError::file("create", &self.state, e))?;
-        prune(&states);
+        prune(&states, KEPT, |path| path.extension().is_some_and(|end| end == "state"));
         Ok(())
     }
 
@@ -173,18 +174,6 @@ pub(super) fn states() -> PathBuf {
 pub(super) fn add(digester: &mut Digester, octets: &[u8]) {
     digester.add(octets.len() as u64);
     digester.add_octets(octets);
-}
-
-/// Removes all but the newest snapshots.
-fn prune(states: &Path) {
-    let entries = fs::read_dir(states).into_iter().flatten().flatten();
-    let mut found: Vec<_> = entries
-        .filter(|entry| entry.path().extension().is_some_and(|end| end == "state"))
-        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
-        .collect();
-    found.sort();
-    let surplus = found.len().saturating_sub(KEPT);
-    found[..surplus].iter().for_each(|(_, path)| drop(fs::remove_file(path)));
 }
 
 fn text(path: &Path) -> Result<String, KernelError> {

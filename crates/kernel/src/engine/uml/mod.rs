@@ -2,7 +2,7 @@
 //! still while anything computes and jumps when all are idle. It boots in a tenth of a second, so each job has a boot of its
 //! own.
 //!
-//! `process` runs the kernel, `processor` says on which processor, `beside` what it has of the host; `staying` is a guest that takes one step after the other.
+//! `system` is what guests begin with, `process` runs the kernel, `processor` says on which processor, `beside` what it has of the host; `staying` is a guest that takes one step after the other.
 
 mod beside;
 #[cfg(test)]
@@ -10,10 +10,11 @@ mod escape;
 mod process;
 mod processor;
 mod staying;
+mod system;
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hol_scenario::{Cost, Scenario};
@@ -95,8 +96,8 @@ fn exposed(processors: &str) -> Option<String> {
 #[derive(Debug)]
 struct Bootable {
     image: Image,
-    /// What the guest begins with. It reads of our program what it needs, which is less than a tenth.
-    system: TempDir,
+    /// What guests begin with.
+    system: PathBuf,
 }
 
 impl Started for Bootable {
@@ -123,9 +124,7 @@ impl Started for Bootable {
 
 impl Bootable {
     fn new(image: &Image, beginning: &Beginning) -> Result<Self, KernelError> {
-        let system = scratch::directory(&std::env::temp_dir(), "hol-guest")?;
-        beginning.lay(system.path())?;
-        Ok(Self { image: image.clone(), system })
+        Ok(Self { image: image.clone(), system: system::of(beginning)? })
     }
 
     /// A directory with all that a run takes.
@@ -134,12 +133,12 @@ impl Bootable {
         let path = work.path().join(JOB);
         fs::write(&path, task.job).map_err(|e| KernelError::file("write", &path, e))?;
         let link = work.path().join(process::SYSTEM);
-        symlink(self.system.path(), &link).map_err(|e| KernelError::file("create", &link, e))?;
+        symlink(&self.system, &link).map_err(|e| KernelError::file("create", &link, e))?;
         Ok(work)
     }
 
     fn boot(&self, directory: &Path, task: &Task<'_>) -> Result<Process, KernelError> {
-        Process::start(&self.image.file(), self.system.path(), directory, task)
+        Process::start(&self.image.file(), &self.system, directory, task)
     }
 }
 
