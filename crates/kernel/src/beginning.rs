@@ -1,6 +1,7 @@
 //! The files that a guest begins with.
 
-use std::fs;
+use std::fs::{self, File, Permissions};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -58,12 +59,35 @@ impl Beginning {
         for (place, octets) in &self.files {
             let path = directory.join(place);
             path.parent().map_or(Ok(()), create)?;
-            let written = fs::write(&path, octets)
-                .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o555)));
-            written.map_err(|e| KernelError::file("write", &path, e))?;
+            // Two programs may share a library.
+            if !path.exists() {
+                put(&path, octets).map_err(|e| KernelError::file("write", &path, e))?;
+            }
         }
         Ok(())
     }
+
+    /// Whether it is in a directory, as it was laid. A host that lost its power may have kept names and not all that they are of, and
+    /// Linux has a process that is confined change modes.
+    pub(crate) fn is_at(&self, directory: &Path) -> bool {
+        let is_there = |(place, octets): &(String, Vec<u8>)| {
+            let is_whole = |found: fs::Metadata| {
+                found.len() == octets.len() as u64 && found.permissions().mode() & 0o7777 == MODE
+            };
+            fs::metadata(directory.join(place)).is_ok_and(is_whole)
+        };
+        self.directories.iter().all(|place| directory.join(place).is_dir()) && self.files.iter().all(is_there)
+    }
+}
+
+/// Of each file: nobody writes to it.
+const MODE: u32 = 0o555;
+
+fn put(path: &Path, octets: &[u8]) -> std::io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(octets)?;
+    file.set_permissions(Permissions::from_mode(MODE))?;
+    file.sync_all()
 }
 
 #[cfg(test)]
@@ -71,15 +95,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_laid_is_there_and_may_be_executed() {
+    fn what_is_laid_is_there_as_long_as_nobody_cuts_it_short_or_changes_its_mode() {
         let directory = tempfile::tempdir().unwrap();
         let file = ("lib/loader".to_owned(), b"12345".to_vec());
-        let beginning = Beginning { directories: vec!["dev".to_owned()], files: vec![file] };
+        let beginning = Beginning { directories: vec!["dev".to_owned()], files: vec![file.clone(), file] };
+        assert!(!beginning.is_at(directory.path()));
         beginning.lay(directory.path()).unwrap();
+        assert!(beginning.is_at(directory.path()));
         let path = directory.path().join("lib/loader");
         assert_eq!(fs::read(&path).unwrap(), b"12345");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o555);
-        assert!(directory.path().join("dev").is_dir());
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        assert!(!beginning.is_at(directory.path()));
+        fs::write(&path, "123").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(MODE)).unwrap();
+        assert!(!beginning.is_at(directory.path()));
         let text = String::from_utf8_lossy(&beginning.archive()).into_owned();
         assert!(text.find("lib\0").unwrap() < text.find("lib/loader\0").unwrap());
     }

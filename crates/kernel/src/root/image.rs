@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use nix::sys::time::TimeSpec;
 use super::Root;
 use super::tree::{Entry, OPEN, Tree};
 use crate::image::cache;
+use crate::kept::{hold, prune};
 use crate::{KernelError, scratch};
 
 /// What writes it, and the package that has that.
@@ -36,19 +37,12 @@ pub(super) fn of(tree: &Tree) -> Result<Root, KernelError> {
         Err(_) => {
             make(tree, &images, &image)?;
             let held = hold(&image).map_err(|e| KernelError::file("read", &image, e))?;
-            prune(&images);
+            prune(&images, KEPT, |path| path.extension() == Some(OsStr::new("erofs")));
             held
         }
     };
     let size = held.metadata().map_err(|e| KernelError::file("read", &image, e))?.len();
     Ok(Root { image, size, digest, _held: Arc::new(held) })
-}
-
-/// Opens an image, and keeps others from removing it.
-fn hold(image: &Path) -> io::Result<File> {
-    let file = File::open(image)?;
-    file.lock_shared()?;
-    Ok(file)
 }
 
 fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
@@ -134,20 +128,4 @@ fn copy(of: &Path, place: &Path) -> io::Result<()> {
     fs::copy(of, place)?;
     let times = fs::FileTimes::new().set_modified(fs::metadata(of)?.modified()?);
     File::open(place)?.set_times(times)
-}
-
-/// Removes all but the newest images, and those that somebody holds.
-fn prune(images: &Path) {
-    let entries = fs::read_dir(images).into_iter().flatten().flatten();
-    let mut found: Vec<(_, PathBuf)> = entries
-        .filter(|entry| entry.path().extension() == Some(OsStr::new("erofs")))
-        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
-        .collect();
-    found.sort();
-    let surplus = found.len().saturating_sub(KEPT);
-    for (_, path) in &found[..surplus] {
-        if File::open(path).is_ok_and(|file| file.try_lock().is_ok()) {
-            let _ = fs::remove_file(path);
-        }
-    }
 }

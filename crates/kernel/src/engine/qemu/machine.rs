@@ -59,6 +59,15 @@ pub(super) fn command_line(shape: Shape) -> String {
     )
 }
 
+/// The program, without the user's environment, for whoever breaks out of a guest would read it: but where it is found, and what it loads.
+/// What that is to load before all else comes in with [`lockstep::load`].
+pub(super) fn qemu(program: &Path) -> Command {
+    let kept = ["PATH", "LD_LIBRARY_PATH", "QEMU_MODULE_DIR"];
+    let mut command = Command::new(program);
+    command.env_clear().envs(kept.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command
+}
+
 impl<'d> Machine<'d> {
     /// Starts QEMU with `arguments` beside the hardware that the `task` wants; it reads `files`, and its own go to `directory`.
     /// It has the task's limit of wall-clock time for all that follows.
@@ -73,9 +82,7 @@ impl<'d> Machine<'d> {
         let messages = directory.join("qemu.log");
         let messages = File::create(&messages).map_err(|e| KernelError::file("create", &messages, e))?;
         let console = format!("file:{}", directory.join("console.log").display());
-        let mut command = Command::new(QEMU.0);
-        // Nothing of the user's environment is in a process that whoever breaks out is in, but where it is found.
-        command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        let mut command = qemu(Path::new(QEMU.0));
         command.args(Shape::of(task.root).hardware()).args(["-serial", &console]).args(arguments);
         command.args(task.root.map(shape::device).into_iter().flatten());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages);

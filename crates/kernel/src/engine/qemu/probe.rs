@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use super::lockstep;
-use super::machine::QEMU;
+use super::machine::{QEMU, qemu as program};
 use crate::{KernelError, Stepping, scratch};
 
 /// What was found.
@@ -35,13 +35,13 @@ pub(super) fn probe() -> Result<&'static Probe, KernelError> {
 
 /// What `qemu` is; what it takes to ask goes to `directory`.
 fn of(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
-    let mut command = Command::new(qemu);
+    let mut command = program(qemu);
     lockstep::load(&mut command, directory)?;
     let loaded = version(&mut command)?;
     let edition = match first_line(&loaded) {
         Some(line) => line,
         // The library must not be in the way of the answer.
-        None => first_line(&version(&mut Command::new(qemu))?).unwrap_or_default(),
+        None => first_line(&version(&mut program(qemu))?).unwrap_or_default(),
     };
     let number = edition.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
     let version = number.unwrap_or("of unknown version").to_owned();

@@ -1,6 +1,6 @@
 //! A guest that has booted, kept as a file: every run goes on from there.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use crate::beginning::initramfs;
 use crate::engine::Task;
 use crate::engine::self_test::{self, Host};
 use crate::image::{Image, cache};
+use crate::kept::{prune, turn};
 use crate::mailbox::Mail;
-use crate::prune::prune;
 use crate::root::Root;
 use crate::{KernelError, Stepping, scratch};
 
@@ -155,15 +155,6 @@ pub(super) fn source(state: &Path) -> Result<String, KernelError> {
 
 /// Tells a file from the next one of the same name: its inode, and when it was written.
 pub(super) type Edition = (u64, i64, i64);
-
-/// The right to boot, among all processes; it ends with the file.
-fn turn(states: &Path) -> Result<File, KernelError> {
-    fs::create_dir_all(states).map_err(|e| KernelError::file("create", states, e))?;
-    let path = states.join("lock");
-    let file = File::create(&path).map_err(|e| KernelError::file("create", &path, e))?;
-    file.lock().map_err(|e| KernelError::file("lock", &path, e))?;
-    Ok(file)
-}
 
 /// Where snapshots are.
 pub(super) fn states() -> PathBuf {

@@ -5,10 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use super::system::System;
 use super::{Bootable, Task};
 use crate::Image;
 use crate::beginning::Beginning;
 use crate::engine::confinement;
+use crate::kept::hold;
 use crate::program::parts;
 
 /// The first process: it mounts the whole host, and the run's directory.
@@ -20,8 +22,8 @@ echo new >/all/$OTHER/new && echo created
 echo mine >/own/mine && read mine </own/mine && echo own: $mine
 ";
 
-/// What boots it, with `other` as a directory of somebody else.
-fn bootable(image: &Image, other: &Path) -> Bootable {
+/// What boots it from `place`, with `other` as a directory of somebody else.
+fn bootable(image: &Image, place: &Path, other: &Path) -> Bootable {
     let init = INIT.replace("$OTHER", &other.display().to_string());
     let mut beginning = Beginning {
         directories: ["dev", "proc", "all", "own"].map(str::to_owned).to_vec(),
@@ -30,7 +32,9 @@ fn bootable(image: &Image, other: &Path) -> Bootable {
     for program in ["bin/sh", "bin/mount"] {
         beginning.files.extend(parts(&Path::new("/").join(program), program).unwrap());
     }
-    Bootable::new(image, &beginning).unwrap()
+    beginning.lay(place).unwrap();
+    let system = System { place: place.to_owned(), _held: hold(place).unwrap() };
+    Bootable { image: image.clone(), system }
 }
 
 #[test]
@@ -45,7 +49,8 @@ fn a_guest_that_mounts_the_host_finds_its_own_directory_and_no_other() {
     }
     let other = tempfile::tempdir().unwrap();
     fs::write(other.path().join("secret"), "secret\n").unwrap();
-    let bootable = bootable(&image, other.path());
+    let place = tempfile::tempdir().unwrap();
+    let bootable = bootable(&image, place.path(), other.path());
     let task = Task { job: b"{}", root: None, limit: Duration::from_secs(60) };
     let work = bootable.furnished(&task).unwrap();
     let mut process = bootable.boot(work.path(), &task).unwrap();

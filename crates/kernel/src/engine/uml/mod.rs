@@ -14,7 +14,7 @@ mod system;
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use hol_scenario::{Cost, Scenario};
@@ -28,6 +28,7 @@ use crate::mailbox::Mail;
 use crate::{KernelError, Provenance, Stepping, scratch};
 use process::Process;
 use staying::Guest;
+use system::System;
 
 /// The file with the job, in the run's directory.
 pub(crate) const JOB: &str = "job.json";
@@ -68,11 +69,12 @@ impl Engine for Uml {
     }
 
     fn cost(&self) -> Cost {
-        Cost { run: 100_000, message: 300 }
+        Cost { run: 80_000, message: 120 }
     }
 
     fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn Started>, KernelError> {
-        Ok(Arc::new(Bootable::new(image, &Beginning::of(image, &[("init", program)])?)?))
+        let system = System::of(&Beginning::of(image, &[("init", program)])?)?;
+        Ok(Arc::new(Bootable { image: image.clone(), system }))
     }
 }
 
@@ -97,7 +99,7 @@ fn exposed(processors: &str) -> Option<String> {
 struct Bootable {
     image: Image,
     /// What guests begin with.
-    system: PathBuf,
+    system: System,
 }
 
 impl Started for Bootable {
@@ -123,22 +125,18 @@ impl Started for Bootable {
 }
 
 impl Bootable {
-    fn new(image: &Image, beginning: &Beginning) -> Result<Self, KernelError> {
-        Ok(Self { image: image.clone(), system: system::of(beginning)? })
-    }
-
     /// A directory with all that a run takes.
     fn furnished(&self, task: &Task<'_>) -> Result<TempDir, KernelError> {
         let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
         let path = work.path().join(JOB);
         fs::write(&path, task.job).map_err(|e| KernelError::file("write", &path, e))?;
         let link = work.path().join(process::SYSTEM);
-        symlink(&self.system, &link).map_err(|e| KernelError::file("create", &link, e))?;
+        symlink(&self.system.place, &link).map_err(|e| KernelError::file("create", &link, e))?;
         Ok(work)
     }
 
     fn boot(&self, directory: &Path, task: &Task<'_>) -> Result<Process, KernelError> {
-        Process::start(&self.image.file(), &self.system, directory, task)
+        Process::start(&self.image.file(), &self.system.place, directory, task)
     }
 }
 

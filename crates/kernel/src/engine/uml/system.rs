@@ -1,7 +1,7 @@
 //! The file system that guests begin with: a directory in the cache, by the digest of what is in it. A guest reads of it, by hostfs,
 //! what it needs of our program, which is less than a tenth.
 
-use std::fs;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use hol_base::Digester;
@@ -9,28 +9,45 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 
 use crate::beginning::Beginning;
 use crate::image::cache;
-use crate::prune::prune;
+use crate::kept::{hold, prune, turn};
 use crate::{KernelError, replace, scratch};
 
 /// So many stay in the cache.
 const KEPT: usize = 6;
 
-/// Where `beginning` is on the host; lays it there if it is not.
-pub(super) fn of(beginning: &Beginning) -> Result<PathBuf, KernelError> {
-    let guests = cache().join("guests");
-    let place = guests.join(digest(beginning));
-    if !is_whole(beginning, &place) {
-        let work = scratch::directory(&guests, "fresh")?;
-        let fresh = work.path().join("guest");
-        beginning.lay(&fresh)?;
-        replace::directory(&fresh, &place)?;
+/// A directory that guests begin with.
+#[derive(Debug)]
+pub(super) struct System {
+    pub(super) place: PathBuf,
+    /// Nobody removes it meanwhile.
+    pub(super) _held: File,
+}
+
+impl System {
+    /// The one with `beginning`; lays it if it is not there.
+    pub(super) fn of(beginning: &Beginning) -> Result<Self, KernelError> {
+        let guests = cache().join("guests");
+        let place = guests.join(digest(beginning));
+        // One lays it, and the others wait for it: it is not to be exchanged where a guest begins.
+        let _turn = turn(&guests)?;
+        if !beginning.is_at(&place) {
+            let work = scratch::directory(&guests, "fresh")?;
+            let fresh = work.path().join("guest");
+            beginning.lay(&fresh)?;
+            replace::directory(&fresh, &place)?;
+        }
+        let held = hold(&place).map_err(|e| KernelError::file("read", &place, e))?;
+        // It is the newest now; where that cannot be noted it is not.
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        let _ = utimensat(
+            CWD,
+            &place,
+            &Timestamps { last_access: now, last_modification: now },
+            AtFlags::empty(),
+        );
         prune(&guests, KEPT, is_one);
+        Ok(Self { place, _held: held })
     }
-    // It is the newest now; where that cannot be noted it is not.
-    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-    let _ =
-        utimensat(CWD, &place, &Timestamps { last_access: now, last_modification: now }, AtFlags::empty());
-    Ok(place)
 }
 
 fn digest(beginning: &Beginning) -> String {
@@ -46,15 +63,6 @@ fn digest(beginning: &Beginning) -> String {
     digester.finish().to_string()
 }
 
-/// Whether all is there: a host that lost its power may have kept names of files and not their ends.
-fn is_whole(beginning: &Beginning, place: &Path) -> bool {
-    let has = |(file, octets): &(String, Vec<u8>)| {
-        fs::metadata(place.join(file)).is_ok_and(|found| found.len() == octets.len() as u64)
-    };
-    beginning.directories.iter().all(|directory| place.join(directory).is_dir())
-        && beginning.files.iter().all(has)
-}
-
 /// Whether it has the name of one.
 fn is_one(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
@@ -66,19 +74,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_lost_its_end_is_missed_and_another_beginning_has_another_name() {
-        let file = |octets: &[u8]| ("lib/loader".to_owned(), octets.to_vec());
-        let beginning = |octets| Beginning { directories: vec!["dev".to_owned()], files: vec![file(octets)] };
-        let (one, other) = (beginning(b"12345"), beginning(b"54321"));
-        assert_ne!(digest(&one), digest(&other));
-        assert!(is_one(Path::new(&digest(&one))) && !is_one(Path::new("fresh-1-x")));
-        let place = tempfile::tempdir().unwrap();
-        assert!(!is_whole(&one, place.path()));
-        one.lay(place.path()).unwrap();
-        assert!(is_whole(&one, place.path()));
-        let path = place.path().join("lib/loader");
-        fs::remove_file(&path).unwrap();
-        fs::write(&path, "123").unwrap();
-        assert!(!is_whole(&one, place.path()));
+    fn another_beginning_has_another_name() {
+        let beginning = |octets: &[u8]| Beginning {
+            directories: vec!["dev".to_owned()],
+            files: vec![("lib/loader".to_owned(), octets.to_vec())],
+        };
+        let (one, other) = (digest(&beginning(b"12345")), digest(&beginning(b"54321")));
+        assert_ne!(one, other);
+        assert!(is_one(Path::new(&one)) && !is_one(Path::new("fresh-1-x")) && !is_one(Path::new("lock")));
     }
 }
