@@ -1,5 +1,5 @@
 //! The file system that guests begin with: a directory in the cache, by the digest of what is in it. A guest reads of it, by hostfs,
-//! what it needs of our program, which is less than a tenth.
+//! what it needs of our program, which is a quarter.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
