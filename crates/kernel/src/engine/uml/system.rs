@@ -52,14 +52,7 @@ impl System {
 
 fn digest(beginning: &Beginning) -> String {
     let mut digester = Digester::new();
-    let directories = beginning.directories.iter().map(|place| (place, &[][..]));
-    let files = beginning.files.iter().map(|(place, octets)| (place, octets.as_slice()));
-    for (place, octets) in directories.chain(files) {
-        for part in [place.as_bytes(), octets] {
-            digester.add(part.len() as u64);
-            digester.add_octets(part);
-        }
-    }
+    digester.add_octets(&beginning.archive());
     digester.finish().to_string()
 }
 
