@@ -181,7 +181,7 @@ fn told(result: &PointResult) -> String {
     text
 }
 
-/// What it had of the processor, and what to do where that is more than a tenth of its time: then not the network was measured.
+/// What it had of the processor, and what to do where that is more than a tenth of its time: then not the network alone was measured.
 fn share(program: &ProgramFacts) -> String {
     let ProgramFacts { started, ended, processor, .. } = program;
     let used = processor.as_millis_f64();
@@ -197,7 +197,7 @@ fn share(program: &ProgramFacts) -> String {
     }
     let part = 100.0 * used / whole;
     format!(
-        "{text}, {part:.0} % of its time: an emulated one is slow; `hol kernel build` makes a kernel on which computing takes none"
+        "{text}, {part:.0} % of its time: how fast that is counts, too; `hol kernel build` makes a kernel on which computing takes no time"
     )
 }
 

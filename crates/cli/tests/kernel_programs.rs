@@ -167,6 +167,27 @@ fn the_processor_tells_nothing_of_this_machine() {
     }
 }
 
+/// In QEMU a ns is eight instructions where programs run, from the first one after its snapshot on, and sleeping takes what it says.
+#[test]
+fn the_processor_of_qemu_is_as_fast_as_todays() {
+    let name = "the_processor_of_qemu_is_as_fast_as_todays";
+    if !has(&["/usr/bin/python3"], name) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("pace.py"), include_str!("programs/pace.py")).unwrap();
+    let text = ok(
+        directory.path(),
+        &["exec", "tcp", "--repetitions=1", "--world=kernel", "--", "/usr/bin/python3", "pace.py"],
+    );
+    let tells = |what: &str| {
+        let (_, rest) = text.split_once(&format!("| {what} ")).unwrap_or_else(|| panic!("{what}: {text}"));
+        rest.lines().next().unwrap().parse::<u64>().unwrap()
+    };
+    assert!((10_000_000..10_200_000).contains(&tells("computed")), "{text}");
+    assert!((100_000_000..100_200_000).contains(&tells("slept")), "{text}");
+}
+
 /// Extended registers stay in the host's process of a program until somebody wants them: a signal, a fork, another thread.
 #[test]
 fn a_program_keeps_what_it_has_in_its_extended_registers() {

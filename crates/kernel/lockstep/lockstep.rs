@@ -23,6 +23,7 @@
 
 mod function;
 mod jump;
+mod pace;
 mod report;
 
 use core::ffi::{CStr, c_int, c_long, c_ulong, c_void};
@@ -143,6 +144,7 @@ fn taken(mutex: Mutex) {
 #[unsafe(no_mangle)]
 pub extern "C" fn pthread_mutex_unlock(mutex: Mutex) -> c_int {
     if mutex == BIG_LOCK.load(SeqCst) && is_processor() {
+        pace::go_on();
         PLACE.store(IN_GUEST, SeqCst);
     }
     let next = next!(c"pthread_mutex_unlock": extern "C" fn(Mutex) -> c_int);

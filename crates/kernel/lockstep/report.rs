@@ -1,13 +1,14 @@
 //! Tells whoever started QEMU what became of this library: lines in the file that the environment names.
 //!
-//! When it is loaded, `exact` or which function is missing; later, `in step`, once the processor thread is known.
+//! When it is loaded, `exact` or which function is missing, and `any pace` if the processor can be faster; later, `in step`,
+//! once the processor thread is known, and `at pace`, once a guest runs on a processor that was asked for.
 //! No line at all: it was never loaded. Without the variable it does nothing. A script that starts QEMU loads it too, and
 //! says what is missing before QEMU says `exact`.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicI32, Ordering::SeqCst};
 
-use crate::jump;
+use crate::{jump, pace};
 
 /// The variable that names the file.
 const FILE: &CStr = c"HOL_LOCKSTEP";
@@ -52,13 +53,21 @@ extern "C" fn loaded() {
             // SAFETY: as above.
             unsafe { unsetenv(FILE.as_ptr()) };
         }
-        Err(missing) => say(&[b"function ", missing.to_bytes(), b" not found"]),
+        Err(missing) => return say(&[b"function ", missing.to_bytes(), b" not found"]),
+    }
+    if pace::prepare().is_some() {
+        say(&[b"any pace"]);
     }
 }
 
 /// The processor thread is known, and its lock.
 pub(crate) fn in_step() {
     say(&[b"in step"]);
+}
+
+/// The processor is as fast as it was asked to be.
+pub(crate) fn at_pace() {
+    say(&[b"at pace"]);
 }
 
 fn say(words: &[&[u8]]) {

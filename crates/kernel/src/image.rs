@@ -56,7 +56,7 @@ impl Image {
 
     /// What will run it, and in which mode.
     pub fn provenance(&self) -> Result<Provenance, KernelError> {
-        engine::of(self).provenance(self)
+        engine::of(self).provenance(self, false)
     }
 
     /// The image itself, if it is whole.

@@ -15,6 +15,9 @@ pub struct Provenance {
     pub version: String,
     /// Whether its threads take their steps in a fixed order.
     pub stepping: Stepping,
+    /// What the processor carries out in a ns, where the user's programs run and computing takes time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions_per_ns: Option<u32>,
     /// What of the host the user's programs can see nevertheless.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exposed: Option<String>,
@@ -45,8 +48,12 @@ impl Provenance {
 
 impl fmt::Display for Provenance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { engine, version, stepping, exposed } = self;
+        let Self { engine, version, stepping, instructions_per_ns, exposed } = self;
         write!(f, "{engine} {version}, {stepping}")?;
+        instructions_per_ns.iter().try_for_each(|pace| match pace {
+            1 => f.write_str(", 1 instruction a ns"),
+            pace => write!(f, ", {pace} instructions a ns"),
+        })?;
         exposed.iter().try_for_each(|exposed| write!(f, ", {exposed}"))
     }
 }
@@ -65,7 +72,8 @@ mod tests {
     use super::*;
 
     fn qemu(version: &str, stepping: Stepping) -> Provenance {
-        Provenance { engine: "qemu".to_owned(), version: version.to_owned(), stepping, exposed: None }
+        let (engine, version) = ("qemu".to_owned(), version.to_owned());
+        Provenance { engine, version, stepping, instructions_per_ns: None, exposed: None }
     }
 
     #[test]
@@ -76,7 +84,9 @@ mod tests {
         assert_eq!(absent.to_string(), "qemu 8.2.0, no exact stepping (function qemu_get_cpu not found)");
         let exposed = Provenance { exposed: Some("cpuid of the host".to_owned()), ..exact.clone() };
         assert_eq!(exposed.to_string(), "qemu 7.2.22, exact stepping, cpuid of the host");
-        for provenance in [exact, absent, exposed] {
+        let fast = Provenance { instructions_per_ns: Some(8), ..exact.clone() };
+        assert_eq!(fast.to_string(), "qemu 7.2.22, exact stepping, 8 instructions a ns");
+        for provenance in [exact, absent, exposed, fast] {
             let text = serde_json::to_string(&provenance).unwrap();
             assert_eq!(serde_json::from_str::<Provenance>(&text).unwrap(), provenance, "{text}");
         }

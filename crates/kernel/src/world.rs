@@ -106,10 +106,10 @@ impl World for Kernel {
         let [transport, settings] = told(&scenario.transport);
         // A program that was changed is another one.
         let root = Root::of(scenario).ok().flatten().map(|root| root.digest().to_string());
-        match root {
-            Some(root) => json!([transport, settings, root]),
-            None => json!([transport, settings]),
-        }
+        let Some(root) = root else { return json!([transport, settings]) };
+        // So is one on another processor.
+        let there = engine::of(&self.image).provenance(&self.image, true).map(|there| there.to_string());
+        json!([transport, settings, root, there.unwrap_or_default()])
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), RunError> {

@@ -27,8 +27,8 @@ pub use confined::confinement;
 
 /// A way to run a kernel.
 pub(crate) trait Engine: Debug + Sync {
-    /// What it is and in which mode when it runs `image`, found out without a boot.
-    fn provenance(&self, image: &Image) -> Result<Provenance, KernelError>;
+    /// What it is and in which mode when it runs `image`, and whether the user's programs on it, found out without a boot.
+    fn provenance(&self, image: &Image, with_programs: bool) -> Result<Provenance, KernelError>;
 
     /// Refuses by name what it cannot do with `image`, beside what no kernel can.
     fn check(&self, scenario: &Scenario, image: &Image) -> Result<(), KernelError>;
@@ -45,9 +45,6 @@ pub(crate) trait Engine: Debug + Sync {
 
 /// A kernel that is ready for jobs.
 pub(crate) trait Started: Debug + Send + Sync {
-    /// As its engine's; it may have learned since that its runs differ.
-    fn provenance(&self) -> Provenance;
-
     /// Lets a fresh guest do `task`. It asks several times in a second whether it `goes_on`,
     /// and is [`KernelError::Interrupted`] if not.
     fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Finished, KernelError>;
@@ -91,5 +88,5 @@ pub(crate) fn of(image: &Image) -> &'static dyn Engine {
 
 /// What runs a distribution's kernels on this host, and in which mode. Needs no kernel and no boot.
 pub fn provenance() -> Result<Provenance, KernelError> {
-    qemu::provenance()
+    qemu::provenance(false)
 }

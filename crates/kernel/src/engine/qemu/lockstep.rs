@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::pace::Pace;
 use crate::{KernelError, Stepping};
 
 /// The library; empty where it could not be built.
@@ -20,8 +21,14 @@ const PRELOAD: &str = "LD_PRELOAD";
 /// The variable that names the file to which the library reports, and how its lines begin; `lockstep/report.rs`.
 const REPORT: (&str, &str) = ("HOL_LOCKSTEP", "hol lockstep: ");
 
+/// The variable that asks for another pace than QEMU has; `lockstep/pace.rs`.
+const PACE: &str = "HOL_LOCKSTEP_PACE";
+
 /// What is wrong when it was loaded and never found what it looks for.
 pub(super) const NOT_IN_STEP: &str = "QEMU's processor thread was not found";
+
+/// What is wrong when a machine has another processor than it was to have.
+pub(super) const NOT_AT_PACE: &str = "its clock does not count as it was changed to";
 
 /// Lets `qemu` load it from a copy in `directory`, to report there. A loader that cannot says so among QEMU's messages,
 /// and goes on without it.
@@ -55,6 +62,13 @@ fn preload(qemu: &mut Command, path: &Path, library: &[u8]) -> Result<(), Kernel
     Ok(())
 }
 
+/// Lets `qemu` take its clock for one of this `pace`.
+pub(super) fn set(qemu: &mut Command, pace: Pace) {
+    if pace != Pace::ONE {
+        qemu.env(PACE, pace.shift().to_string());
+    }
+}
+
 /// Lets `qemu` name its threads, by which the library knows them.
 pub(super) fn name_threads(qemu: &mut Command) {
     qemu.args(["-name", "hol,debug-threads=on"]);
@@ -78,6 +92,16 @@ pub(super) fn told(directory: &Path, messages: &str) -> Stepping {
         return Stepping::Exact;
     }
     Stepping::Absent(lines.into_iter().next().unwrap_or_else(|| refusal(messages)))
+}
+
+/// Whether the QEMU that reports to `directory` can have another pace.
+pub(super) fn can_hurry(directory: &Path) -> bool {
+    reported(directory).iter().any(|line| line == "any pace")
+}
+
+/// Whether the machine that reports to `directory` has the pace that it was asked for.
+pub(super) fn is_at_pace(directory: &Path) -> bool {
+    reported(directory).iter().any(|line| line == "at pace")
 }
 
 /// Whether the machine that reports to `directory` found its processor thread.

@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use serde_json::{Value, json};
 
 use super::lockstep;
+use super::pace::Pace;
 use super::probe::Probe;
 use super::qmp::{self, Reply};
 use super::shape::{self, Shape};
@@ -69,21 +70,25 @@ pub(super) fn qemu(program: &Path) -> Command {
 }
 
 impl<'d> Machine<'d> {
-    /// Starts QEMU with `arguments` beside the hardware that the `task` wants; it reads `files`, and its own go to `directory`.
+    /// Starts QEMU at a `pace`, with `arguments` beside the hardware that the `task` wants; it reads `files`, and its own go to `directory`.
     /// It has the task's limit of wall-clock time for all that follows.
     pub(super) fn start(
         arguments: &[String],
         files: &[&Path],
         task: &Task<'_>,
         directory: &'d Path,
-        probe: &Probe,
+        (probe, pace): (&Probe, Pace),
         host: Host,
     ) -> Result<Self, KernelError> {
         let messages = directory.join("qemu.log");
         let messages = File::create(&messages).map_err(|e| KernelError::file("create", &messages, e))?;
         let console = format!("file:{}", directory.join("console.log").display());
         let mut command = qemu(Path::new(QEMU.0));
-        command.args(Shape::of(task.root).hardware()).args(["-serial", &console]).args(arguments);
+        command
+            .args(pace.clock())
+            .args(Shape::of(task.root).hardware())
+            .args(["-serial", &console])
+            .args(arguments);
         command.args(task.root.map(shape::device).into_iter().flatten());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages);
         if host == Host::Disturbing {
@@ -91,6 +96,7 @@ impl<'d> Machine<'d> {
         }
         if probe.stepping == Stepping::Exact {
             lockstep::load(&mut command, directory)?;
+            lockstep::set(&mut command, pace);
             lockstep::name_threads(&mut command);
         }
         let reach = Reach {

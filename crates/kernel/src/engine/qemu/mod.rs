@@ -6,6 +6,7 @@
 
 mod lockstep;
 mod machine;
+mod pace;
 mod probe;
 mod qmp;
 mod restore;
@@ -25,6 +26,7 @@ use crate::image::Image;
 use crate::root::Root;
 use crate::{KernelError, Provenance, Stepping, scratch};
 use machine::Machine;
+use pace::Pace;
 use probe::{Probe, probe};
 use shape::Shape;
 use snapshot::Snapshot;
@@ -34,8 +36,8 @@ use snapshot::Snapshot;
 pub(super) struct Qemu;
 
 impl Engine for Qemu {
-    fn provenance(&self, _: &Image) -> Result<Provenance, KernelError> {
-        provenance()
+    fn provenance(&self, _: &Image, with_programs: bool) -> Result<Provenance, KernelError> {
+        provenance(with_programs)
     }
 
     /// Whatever a kernel can do; the user's programs take modules that not every kernel has.
@@ -68,17 +70,19 @@ impl Engine for Qemu {
 }
 
 /// What QEMU is here.
-pub(super) fn provenance() -> Result<Provenance, KernelError> {
-    Ok(of(probe()?))
+pub(super) fn provenance(with_programs: bool) -> Result<Provenance, KernelError> {
+    Ok(of(probe()?, with_programs))
 }
 
 /// The same, as far as it is known by now.
-fn of(probe: &Probe) -> Provenance {
+fn of(probe: &Probe, with_programs: bool) -> Provenance {
     let stepping = match &probe.stepping {
         Stepping::Exact if verdict::is_against(probe) => Stepping::Absent(verdict::DIFFER.to_owned()),
         found => found.clone(),
     };
-    Provenance { engine: "qemu".to_owned(), version: probe.version.clone(), stepping, exposed: None }
+    let pace = with_programs.then(|| Pace::of_programs(probe).instructions_per_ns());
+    let (engine, version) = ("qemu".to_owned(), probe.version.clone());
+    Provenance { engine, version, stepping, instructions_per_ns: pace, exposed: None }
 }
 
 /// A guest that has booted, kept in each shape that was needed.
@@ -91,15 +95,18 @@ struct Guest {
 }
 
 impl Started for Guest {
-    fn provenance(&self) -> Provenance {
-        of(self.probe)
-    }
-
     fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Finished, KernelError> {
         let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
         let mut machine = self.restore(task, work.path())?;
         let mail = restore::to_the_end(&mut machine, goes_on)?;
-        let mut provenance = self.provenance();
+        if Pace::of(task.root, self.probe) != Pace::ONE && !lockstep::is_at_pace(work.path()) {
+            return Err(MachineFault::Refused {
+                command: "-icount".to_owned(),
+                said: lockstep::NOT_AT_PACE.to_owned(),
+            }
+            .into());
+        }
+        let mut provenance = of(self.probe, task.root.is_some());
         if provenance.stepping == Stepping::Exact && !lockstep::is_in_step(work.path()) {
             provenance.stepping = Stepping::Absent(lockstep::NOT_IN_STEP.to_owned());
         }

@@ -16,6 +16,8 @@ pub(super) struct Probe {
     /// The same with the distribution's words for it: the snapshot of one may not fit another.
     pub(super) edition: String,
     pub(super) stepping: Stepping,
+    /// Whether its processor can be faster than QEMU has it.
+    pub(super) can_hurry: bool,
 }
 
 /// The versions whose functions and threads are those that the library was written for and tried with. The types of
@@ -52,7 +54,8 @@ fn of(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
     } else {
         lockstep::told(directory, &String::from_utf8_lossy(&loaded.stderr))
     };
-    Ok(Probe { version, edition, stepping })
+    let can_hurry = stepping == Stepping::Exact && lockstep::can_hurry(directory);
+    Ok(Probe { version, edition, stepping, can_hurry })
 }
 
 fn version(qemu: &mut Command) -> Result<Output, KernelError> {

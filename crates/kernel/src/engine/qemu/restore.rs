@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::machine::Machine;
+use super::pace::Pace;
 use super::probe::Probe;
 use super::snapshot;
 use crate::KernelError;
@@ -27,7 +28,9 @@ pub(super) fn machine<'d>(
     fs::write(&file, task.job).map_err(|e| KernelError::file("write", &file, e))?;
     let job = format!("name={JOB},file={}", file.display());
     let arguments = ["-fw_cfg", &job, "-incoming", "defer"];
-    let mut machine = Machine::start(&arguments.map(str::to_owned), &[state], task, directory, probe, host)?;
+    let pace = Pace::of(task.root, probe);
+    let mut machine =
+        Machine::start(&arguments.map(str::to_owned), &[state], task, directory, (probe, pace), host)?;
     // Without a single octet QEMU would wait for ever.
     if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
         return Err(refused(&format!("{} is gone", state.display())));

@@ -27,7 +27,7 @@ impl Shape {
 
     /// What every machine of this shape has, so that a snapshot of one fits the next.
     ///
-    /// `sleep=off` lets the clock jump over idle time; no random number, no date and no second processor comes from
+    /// No random number, no date and no second processor comes from
     /// the host. Machine types from 7.2 on hand the guest a random seed, so it is an older one. A root is memory that does not
     /// forget (nvdimm): it answers at once, and no thread of the host takes part.
     pub(super) fn hardware(self) -> Vec<String> {
@@ -38,7 +38,6 @@ impl Shape {
         };
         [
             ["-accel", "tcg,tb-size=256"],
-            ["-icount", "shift=0,sleep=off"],
             ["-rtc", "base=2020-01-01,clock=vm"],
             ["-machine", machine],
             ["-cpu", "qemu64,-rdrand"],

@@ -10,6 +10,7 @@ use hol_base::Digester;
 use serde_json::{Value, json};
 
 use super::machine::{Machine, command_line};
+use super::pace::Pace;
 use super::probe::Probe;
 use super::shape::Shape;
 use super::{lockstep, restore, verdict};
@@ -48,7 +49,9 @@ impl Snapshot {
         let kernel = image.file();
         let octets = image.octets()?;
         let initramfs = initramfs(image, &[("init", path)])?;
-        let settings = [shape.identity(), command_line(shape), probe.edition.clone()].join("\n");
+        let settings =
+            [shape.identity(), command_line(shape), probe.edition.clone(), Pace::ONE.clock().join(" ")]
+                .join("\n");
         // With the library and without it a guest boots to different times.
         let library = if probe.stepping == Stepping::Exact { lockstep::LIBRARY } else { &[] };
         let mut digester = Digester::new();
@@ -84,7 +87,7 @@ impl Snapshot {
             &[kernel],
             &task,
             work.path(),
-            probe,
+            (probe, Pace::ONE),
             Host::AsItIs,
         )?;
         machine.run_until_paused("booting", &mut || true)?;

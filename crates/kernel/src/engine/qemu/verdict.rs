@@ -55,6 +55,7 @@ mod tests {
             version: "7.2.22".to_owned(),
             edition: edition.to_owned(),
             stepping: Stepping::Exact,
+            can_hurry: true,
         };
         let [this, other] = ["this", "other"].map(|edition| path(place.path(), &probe(edition)));
         put(&this, true).unwrap();

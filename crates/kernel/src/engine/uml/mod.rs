@@ -55,8 +55,8 @@ pub(super) struct Uml;
 
 impl Engine for Uml {
     /// The kernel is the machine, and no time passes while it computes.
-    fn provenance(&self, image: &Image) -> Result<Provenance, KernelError> {
-        Ok(of(image))
+    fn provenance(&self, image: &Image, with_programs: bool) -> Result<Provenance, KernelError> {
+        Ok(of(image, with_programs))
     }
 
     /// Whatever a kernel can do.
@@ -78,12 +78,15 @@ impl Engine for Uml {
     }
 }
 
-fn of(image: &Image) -> Provenance {
+fn of(image: &Image, with_programs: bool) -> Provenance {
     Provenance {
         engine: "uml".to_owned(),
         version: image.version().to_owned(),
         stepping: Stepping::Exact,
-        exposed: None,
+        instructions_per_ns: None,
+        exposed: with_programs
+            .then(|| fs::read_to_string(PROCESSORS).unwrap_or_default())
+            .and_then(|text| exposed(&text)),
     }
 }
 
@@ -103,16 +106,11 @@ struct Bootable {
 }
 
 impl Started for Bootable {
-    fn provenance(&self) -> Provenance {
-        of(&self.image)
-    }
-
     fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Finished, KernelError> {
         let work = self.furnished(task)?;
         let mut process = self.boot(work.path(), task)?;
         let mail = last_mail(&mut process, work.path(), goes_on)?;
-        let exposed = task.root.and_then(|_| exposed(&fs::read_to_string(PROCESSORS).unwrap_or_default()));
-        let provenance = Provenance { exposed, ..self.provenance() };
+        let provenance = of(&self.image, task.root.is_some());
         Ok(Finished { mail, console: process.console(), provenance })
     }
 

@@ -1,0 +1,165 @@
+//! A processor that carries out more than one instruction in a nanosecond, as today's do.
+//!
+//! QEMU's clock counts instructions, each of which takes `1 << shift` ns: one at least. Two of its functions make time
+//! of a count, and shift it to the left, and one makes a count of time, and shifts that to the right. With the three
+//! turned round `1 << shift` instructions take a nanosecond, and all that asks for the time, in QEMU or in its guest,
+//! gets it from them.
+//!
+//! They are turned round in memory, as Debian's QEMU 7.2 has them, before QEMU runs: all three, or none. A guest that booted
+//! at one instruction a nanosecond goes on from the time that it had: [`go_on`].
+
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+use core::ptr::null_mut;
+use core::slice;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::SeqCst};
+
+use crate::function::Function;
+use crate::report;
+
+/// The variable that asks for it, with the shift as a digit.
+const ASKED: &CStr = c"HOL_LOCKSTEP_PACE";
+
+#[link(name = "c")]
+unsafe extern "C" {
+    fn getenv(name: *const c_char) -> *mut c_char;
+    fn mprotect(address: *mut c_void, length: usize, protection: c_int) -> c_int;
+    safe fn sysconf(name: c_int) -> c_long;
+}
+
+const SC_PAGESIZE: c_int = 30;
+const PROT_READ: c_int = 1;
+const PROT_WRITE: c_int = 2;
+const PROT_EXEC: c_int = 4;
+
+/// `shl %cl, %rax`, and `shr`. Intel SDM, volume 2, SAL/SAR/SHL/SHR.
+const TO_THE_LEFT: &[u8] = &[0x48, 0xd3, 0xe0];
+const TO_THE_RIGHT: &[u8] = &[0x48, 0xd3, 0xe8];
+/// `ret`.
+const RETURN: u8 = 0xc3;
+/// What `icount_round` does with its argument once the shift is in `ecx`: it rounds up, and shifts.
+const ROUNDED: &[u8] = &[
+    0xb8, 0x01, 0x00, 0x00, 0x00, // mov $1, %eax
+    0xd3, 0xe0, // shl %cl, %eax
+    0x48, 0x98, // cltq
+    0x48, 0x8d, 0x44, 0x38, 0xff, // lea -1(%rax, %rdi), %rax
+    0x48, 0xd3, 0xf8, // sar %cl, %rax
+    RETURN,
+];
+/// What it shall do: a time is so many instructions, none of them in part.
+const MULTIPLIED: &[u8] = &[
+    0x48, 0x89, 0xf8, // mov %rdi, %rax
+    0x48, 0xd3, 0xe0, // shl %cl, %rax
+    RETURN,
+];
+/// `mov …(%rip), %rsi`: `icount_get` takes the time to add to the counted one from there, so far from what follows.
+const ADDED: &[u8] = &[0x48, 0x8b, 0x35];
+
+/// What was asked for; 0 if nothing was.
+static SHIFT: AtomicU32 = AtomicU32::new(0);
+/// The time in ns that QEMU adds to the counted one, for it has jumped over that.
+static JUMPED: AtomicPtr<i64> = AtomicPtr::new(null_mut());
+
+/// Turns the functions round if that was asked for; `None` if one of them is none that is known here, or stays as it is.
+pub(crate) fn prepare() -> Option<()> {
+    let get = Code::of(c"icount_get")?;
+    let changes = [
+        (get.place(TO_THE_LEFT)?, TO_THE_RIGHT),
+        (Code::of(c"icount_to_ns")?.place(TO_THE_LEFT)?, TO_THE_RIGHT),
+        (Code::of(c"icount_round")?.place(ROUNDED)?, MULTIPLIED),
+    ];
+    let jumped = get.operand(ADDED)?;
+    // SAFETY: the name ends with a zero, and so does what has it.
+    let shift = unsafe { getenv(ASKED.as_ptr()).as_ref() }.map_or(0, |digit| *digit as u32 - u32::from(b'0'));
+    if changes.into_iter().all(|(place, octets)| apply(place, octets, shift > 0)) {
+        SHIFT.store(shift, SeqCst);
+        JUMPED.store(jumped, SeqCst);
+        return Some(());
+    }
+    None
+}
+
+/// The processor is about to go on with a guest that has booted at one instruction a nanosecond: what it has counted since
+/// counted in full, and the clock must not go back.
+pub(crate) fn go_on() {
+    // SAFETY: so QEMU 7.2 declares it.
+    static COUNT: Function<extern "C" fn() -> i64> = unsafe { Function::of_qemu(c"icount_get_raw") };
+    let shift = SHIFT.load(SeqCst);
+    let count = COUNT.get().filter(|_| shift > 0).map_or(0, |count| count());
+    // Before the guest's state is there nothing is counted.
+    if count > 0 {
+        SHIFT.store(0, SeqCst);
+        // SAFETY: it is what `icount_get` reads, and this thread has the lock that its writers take.
+        unsafe { *JUMPED.load(SeqCst) += count - (count >> shift) };
+        if is_at(1 << shift) {
+            report::at_pace();
+        }
+    }
+}
+
+/// Whether QEMU's functions make so many instructions of a nanosecond, and a nanosecond of them.
+fn is_at(instructions_per_ns: i64) -> bool {
+    // SAFETY: so QEMU 7.2 declares them.
+    static TO_TIME: Function<extern "C" fn(i64) -> i64> = unsafe { Function::of_qemu(c"icount_to_ns") };
+    // SAFETY: the same.
+    static TO_COUNT: Function<extern "C" fn(i64) -> i64> = unsafe { Function::of_qemu(c"icount_round") };
+    let both = TO_TIME.get().zip(TO_COUNT.get());
+    both.is_some_and(|(time, count)| time(instructions_per_ns) == 1 && count(1) == instructions_per_ns)
+}
+
+/// The instructions of a function of QEMU.
+struct Code {
+    start: *mut u8,
+    octets: &'static [u8],
+}
+
+impl Code {
+    fn of(name: &'static CStr) -> Option<Self> {
+        /// No function is longer, and more of QEMU's lie behind them.
+        const LOOK: usize = 64;
+        // SAFETY: it is not called; a function of any type has an address.
+        let start: *mut u8 = unsafe { Function::of_qemu(name) }.get()?;
+        // SAFETY: there is so much to read, and nobody writes to it as long as it is read.
+        let octets = unsafe { slice::from_raw_parts(start.cast_const(), LOOK) };
+        let octets = octets.get(..=octets.iter().position(|octet| *octet == RETURN)?)?;
+        Some(Self { start, octets })
+    }
+
+    /// Where it has these octets, if that is one place.
+    fn find(&self, octets: &[u8]) -> Option<usize> {
+        let is_there = |at: &usize| self.octets.get(*at..).is_some_and(|rest| rest.starts_with(octets));
+        let mut places = (0..self.octets.len()).filter(is_there);
+        let place = places.next()?;
+        places.next().is_none().then_some(place)
+    }
+
+    /// The same as an address.
+    fn place(&self, octets: &[u8]) -> Option<*mut u8> {
+        self.find(octets).map(|at| self.start.wrapping_add(at))
+    }
+
+    /// The address that follows the `instruction`, relative to what follows that. Intel SDM, volume 2, section 2.2.1.6
+    fn operand(&self, instruction: &[u8]) -> Option<*mut i64> {
+        let at = self.find(instruction)? + instruction.len();
+        let distance = i32::from_le_bytes(*self.octets.get(at..)?.first_chunk()?);
+        let next = self.start.wrapping_add(at + size_of::<i32>());
+        Some(next.wrapping_offset(distance as isize).cast())
+    }
+}
+
+/// Whether the place can have these octets; has them if it `shall`. Some hosts do not let anybody write to a program's code.
+fn apply(place: *mut u8, octets: &[u8], shall: bool) -> bool {
+    let page = sysconf(SC_PAGESIZE) as usize;
+    let first = place as usize & !(page - 1);
+    let length = place as usize + octets.len() - first;
+    let first = first as *mut c_void;
+    // SAFETY: these pages are QEMU's code, which no thread runs yet.
+    unsafe {
+        if mprotect(first, length, PROT_READ | PROT_WRITE | PROT_EXEC) != 0 {
+            return false;
+        }
+        if shall {
+            place.copy_from_nonoverlapping(octets.as_ptr(), octets.len());
+        }
+        mprotect(first, length, PROT_READ | PROT_EXEC) == 0
+    }
+}
