@@ -123,7 +123,7 @@ impl Network {
                 Ok((reply, ears.packets))
             }
             Err(problem) => {
-                self.again(self.past.clone(), true).map_err(|worse| Problem::Over(worse.to_string()))?;
+                self.again(self.past.clone()).map_err(|worse| Problem::Over(worse.to_string()))?;
                 Err(Problem::Refused(format!("{problem}; the network is as it was before")))
             }
         }
@@ -131,20 +131,22 @@ impl Network {
 
     /// Goes back.
     pub fn back(&mut self, past: Vec<Taken>) -> Result<(), Problem> {
-        self.again(past, true).map_err(|problem| Problem::Refused(problem.to_string()))
+        self.again(past).map_err(|problem| Problem::Refused(problem.to_string()))
     }
 
-    /// Does all of a past again in a fresh guest, which takes the place of the other at the end. It is the same `to_the_ns` unless
-    /// there is more than before: where computing takes time, a program then finds its files a little sooner or later.
-    fn again(&mut self, past: Vec<Taken>, to_the_ns: bool) -> Result<(), KernelError> {
+    /// Does all of a past again in a fresh guest, which takes the place of the other at the end.
+    ///
+    /// Times are not compared: where computing takes some, a program finds its files a little sooner or later when there is more
+    /// than before, and an interrupt that is known is found so. What that changes in what is printed is told.
+    fn again(&mut self, past: Vec<Taken>) -> Result<(), KernelError> {
         let mut session = begin(&self.kernel, &self.all(), self.seed)?;
         let mut done = Vec::new();
         for before in past {
             let mut ears = Ears::quiet();
             let reply = session.take(&before.step, &mut ears)?;
             let heard = ears.digest();
-            let is_same = if to_the_ns { reply == before.reply } else { reply.ended == before.reply.ended };
-            if heard != before.heard || !is_same {
+            let of = |reply: &Reply| (reply.ended.clone(), reply.refused.clone());
+            if heard != before.heard || of(&reply) != of(&before.reply) {
                 let what = told(&before.step.order);
                 self.voice.note(&format!("warning: done again, {what} did not do the same"));
             }
@@ -173,10 +175,13 @@ impl Network {
             return Ok(());
         }
         self.stage.push(program.clone());
-        let all = self.all();
-        let made = match self.session.has_all_of(&all) {
-            Ok(true) if !is_new_node => Ok(()),
-            Ok(_) => self.again(self.past.clone(), false),
+        let made = match self.session.has_all_of(&self.all()) {
+            // Others have brought it, and what is done again is the same to the ns without it.
+            Ok(true) if !is_new_node => {
+                self.stage.pop();
+                Ok(())
+            }
+            Ok(_) => self.again(self.past.clone()),
             Err(problem) => Err(problem),
         };
         match &made {
