@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hol_lab::{Archive, Experiment, PointResult};
+use hol_lab::{Archive, Experiment, PointResult, WorldName};
 use hol_measure::{Distribution, RecordKind};
 use hol_report::data::Cell;
 use hol_scenario::ProgramFacts;
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::number::positive;
 use crate::question::{Conditions, over};
 use crate::row::{self, Row};
-use crate::service::{Service, preferred, table};
+use crate::service::{Service, table};
 use crate::terminal::say;
 
 const TEACH: &str = "run what? Name transports, then a program behind --, as in\n  \
@@ -87,7 +87,7 @@ impl Exec {
         let client = table([("command", self.command.clone().into()), ("metrics", metrics.into())]);
         let programs = self.service.programs(client)?;
         source.set("COMMAND", "program", &Value::Array(programs).to_string())?;
-        source.set("world (the default)", "world", preferred())?;
+        source.set("world (the default)", "world", &WorldName::of_programs().to_string())?;
         source.set("repetitions (the default)", "repetitions", "10")?;
         self.service.apply(&mut source)?;
         if let Some(measure) = &self.measure {

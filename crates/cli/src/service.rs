@@ -1,7 +1,6 @@
 //! The flags that describe a service beside what is asked, and where programs come from.
 
 use clap::Args;
-use hol_kernel::Image;
 use hol_lab::{InputError, Source};
 use toml::{Table, Value};
 
@@ -63,11 +62,6 @@ impl Service {
 /// A table of these.
 pub fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
     entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
-}
-
-/// Where programs run best: where computing takes no time, if such a kernel was built.
-pub fn preferred() -> &'static str {
-    if Image::list().iter().any(Image::is_user_mode) { "kernel:uml" } else { "kernel" }
 }
 
 /// `/srv/page=100kB`: a path and what is there.

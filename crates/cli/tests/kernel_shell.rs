@@ -1,25 +1,45 @@
-//! `hol shell` by pipe, end to end. Without a kernel for User-Mode Linux the tests say so and pass, unless `HOL_REQUIRE_UML` is set.
+//! `hol shell` by pipe, end to end. Without a kernel for User-Mode Linux the tests say so and pass, unless `HOL_REQUIRE_UML` is set;
+//! so do those in QEMU without one of a distribution, unless `HOL_REQUIRE_KERNEL` is.
 
 mod hol;
 #[path = "hol/kernel.rs"]
 mod kernel;
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use hol::{BIN, code, ok};
-use kernel::has_user_mode;
+use kernel::{has_user_mode, kernels};
+
+/// What runs the kernel, and how many ms a round trip takes there beside what the network takes, at most.
+struct Engine {
+    world: &'static str,
+    beside: f64,
+}
+
+/// User-Mode Linux, where computing takes no time, and QEMU, where it does; as far as they are there.
+fn engines(test: &str) -> Vec<Engine> {
+    let all = [
+        (has_user_mode(test), Engine { world: "--world=kernel:uml", beside: 0.5 }),
+        (kernels(test).is_some(), Engine { world: "--world=kernel", beside: 1.0 }),
+    ];
+    all.into_iter().filter_map(|(is_there, engine)| is_there.then_some(engine)).collect()
+}
+
+fn started(dir: &Path, arguments: &[&str]) -> Child {
+    let mut shell = Command::new(BIN);
+    shell.current_dir(dir).arg("shell").args(arguments).stdin(Stdio::piped());
+    shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
 
 /// Types these lines, with time to think before each.
 #[expect(clippy::disallowed_methods, reason = "who types takes real time")]
 fn typed(dir: &Path, arguments: &[&str], lines: &[&str], thinking: Duration) -> Output {
-    let mut shell = Command::new(BIN);
-    shell.current_dir(dir).arg("shell").args(arguments).stdin(Stdio::piped());
-    let mut child = shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = started(dir, arguments);
     let mut stdin = child.stdin.take().unwrap();
     for line in lines {
         thread::sleep(thinking);
@@ -46,10 +66,6 @@ fn round_trips(printed: &str) -> Vec<f64> {
 
 #[test]
 fn lines_leave_their_surroundings_links_change_and_the_last_exit_code_is_told() {
-    if !has_user_mode("lines_leave_their_surroundings_links_change_and_the_last_exit_code_is_told") {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
     let lines = [
         "ping -c1 server",
         ":link up delay=50ms",
@@ -63,48 +79,69 @@ fn lines_leave_their_surroundings_links_change_and_the_last_exit_code_is_told() 
         ":time",
         "exit 3",
     ];
-    let output = session(dir.path(), &["tcp"], &lines);
-    let printed = text(&output.stdout);
-    assert_eq!(code(&output), 3, "{}", text(&output.stderr));
-    let trips = round_trips(&printed);
-    // 10 ms each way, then 50 ms one way; the second ping needs no ARP (RFC 826) of its own.
-    assert!((20.0..20.5).contains(&trips[0]) && (60.0..60.5).contains(&trips[1]), "{printed}");
-    assert!(printed.contains("\n/tmp a  b .\nserver\n.\nserver\n5."), "{printed}");
+    for Engine { world, beside } in
+        engines("lines_leave_their_surroundings_links_change_and_the_last_exit_code_is_told")
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let output = session(dir.path(), &["tcp", world], &lines);
+        let printed = text(&output.stdout);
+        assert_eq!(code(&output), 3, "{world}: {}", text(&output.stderr));
+        let trips = round_trips(&printed);
+        // 10 ms each way, then 50 ms one way; the second ping needs no ARP (RFC 826) of its own.
+        let took = |trip: f64, least: f64| (least..least + beside).contains(&trip);
+        assert!(took(trips[0], 20.0) && took(trips[1], 60.0), "{world}: {printed}");
+        assert!(printed.contains("\n/tmp a  b .\nserver\n.\nserver\n5."), "{world}: {printed}");
+    }
 }
 
 #[test]
 fn thinking_changes_neither_output_nor_packets() {
-    if !has_user_mode("thinking_changes_neither_output_nor_packets") {
-        return;
-    }
     let lines =
         ["ping -c2 server", "date +%s.%N", ":link loss=20%", "ping -i.1 -c20 server", ":time", ":pcap x"];
-    let done = [0, 200].map(|thinking| {
-        let dir = tempfile::tempdir().unwrap();
-        let output = typed(dir.path(), &["tcp"], &lines, Duration::from_millis(thinking));
-        assert_eq!(code(&output), 0, "{}", text(&output.stderr));
-        (text(&output.stdout), fs::read(dir.path().join("x")).unwrap())
-    });
-    assert_eq!(done[0].0, done[1].0);
-    assert!(done[0].1 == done[1].1 && done[0].1.len() > 3000, "{} octets", done[0].1.len());
+    for Engine { world, .. } in engines("thinking_changes_neither_output_nor_packets") {
+        let done = [0, 200].map(|thinking| {
+            let dir = tempfile::tempdir().unwrap();
+            let output = typed(dir.path(), &["tcp", world], &lines, Duration::from_millis(thinking));
+            assert_eq!(code(&output), 0, "{world}: {}", text(&output.stderr));
+            (text(&output.stdout), fs::read(dir.path().join("x")).unwrap())
+        });
+        assert_eq!(done[0].0, done[1].0, "{world}");
+        assert!(done[0].1 == done[1].1 && done[0].1.len() > 3000, "{world}: {} octets", done[0].1.len());
+    }
 }
 
 #[test]
 fn going_back_does_the_same_again() {
-    if !has_user_mode("going_back_does_the_same_again") {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
     let again = ["ping -c1 server", "date +%N; ls; touch new", ":time"];
     let before = ["export X=1; mkdir dir; cd dir", ":link delay=30ms", ":snapshot here"];
     let lines = [&before[..], &again, &["echo BACK", ":back here"], &again].concat();
-    let output = session(dir.path(), &["tcp"], &lines);
-    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
-    let printed = text(&output.stdout);
-    let (first, second) = printed.split_once("BACK\n").unwrap();
-    assert_eq!(first, second);
-    assert!((60.0..61.0).contains(&round_trips(first)[0]) && !first.contains("new"), "{first}");
-    assert_eq!(text(&output.stderr), "", "nothing was different");
+    for Engine { world, beside } in engines("going_back_does_the_same_again") {
+        let dir = tempfile::tempdir().unwrap();
+        let output = session(dir.path(), &["tcp", world], &lines);
+        assert_eq!(code(&output), 0, "{world}: {}", text(&output.stderr));
+        let printed = text(&output.stdout);
+        let (first, second) = printed.split_once("BACK\n").unwrap();
+        assert_eq!(first, second, "{world}");
+        let trip = round_trips(first)[0];
+        assert!((60.0..60.5 + beside).contains(&trip) && !first.contains("new"), "{world}: {first}");
+        assert_eq!(text(&output.stderr), "", "{world}: nothing was different");
+    }
+}
+
+#[test]
+fn an_interrupt_ends_a_line_that_would_never_end_and_not_the_shell() {
+    for Engine { world, .. } in engines("an_interrupt_ends_a_line_that_would_never_end_and_not_the_shell") {
+        let dir = tempfile::tempdir().unwrap();
+        let mut shell = started(dir.path(), &["tcp", world]);
+        shell.stdin.take().unwrap().write_all(b"ping -i.01 server\necho after\n").unwrap();
+        let mut printed = BufReader::new(shell.stdout.take().unwrap()).lines().map(Result::unwrap);
+        assert!(printed.any(|line| line.contains("bytes from")), "{world}");
+        assert!(Command::new("kill").args(["-INT", &shell.id().to_string()]).status().unwrap().success());
+        let rest: Vec<String> = printed.collect();
+        assert_eq!(rest.last().map(String::as_str), Some("after"), "{world}: {rest:?}");
+        assert!(rest.iter().any(|line| line.contains("packets transmitted")), "{world}: {rest:?}");
+        assert!(shell.wait().unwrap().success(), "{world}");
+    }
 }
 
 #[test]

@@ -90,8 +90,8 @@ pub(crate) fn go_on() {
         SHIFT.store(0, SeqCst);
         // SAFETY: it is what `icount_get` reads, and this thread has the lock that its writers take.
         unsafe { *JUMPED.load(SeqCst) += count - (count >> shift) };
-        if is_at(1 << shift) {
-            report::at_pace();
+        if !is_at(1 << shift) {
+            report::end(b"its clock does not count as it was changed to");
         }
     }
 }

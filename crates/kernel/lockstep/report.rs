@@ -1,7 +1,7 @@
 //! Tells whoever started QEMU what became of this library: lines in the file that the environment names.
 //!
 //! When it is loaded, `exact` or which function is missing, and `any pace` if the processor can be faster; later, `in step`,
-//! once the processor thread is known, and `at pace`, once a guest runs on a processor that was asked for.
+//! once the processor thread is known.
 //! No line at all: it was never loaded. Without the variable it does nothing. A script that starts QEMU loads it too, and
 //! says what is missing before QEMU says `exact`.
 
@@ -22,11 +22,13 @@ unsafe extern "C" {
     fn getenv(name: *const c_char) -> *mut c_char;
     fn unsetenv(name: *const c_char) -> c_int;
     fn open(path: *const c_char, how: c_int, ...) -> c_int;
+    safe fn abort() -> !;
 }
 
 /// Open from the beginning to the end.
 static REPORT: AtomicI32 = AtomicI32::new(NONE);
 const NONE: c_int = -1;
+const STDERR: c_int = 2;
 
 /// Called by the loader when all functions of the program can be found, and before any of them runs.
 #[used]
@@ -65,9 +67,11 @@ pub(crate) fn in_step() {
     say(&[b"in step"]);
 }
 
-/// The processor is as fast as it was asked to be.
-pub(crate) fn at_pace() {
-    say(&[b"at pace"]);
+/// Ends QEMU, and tells why on its standard error.
+pub(crate) fn end(reason: &[u8]) -> ! {
+    REPORT.store(STDERR, SeqCst);
+    say(&[reason]);
+    abort()
 }
 
 fn say(words: &[&[u8]]) {

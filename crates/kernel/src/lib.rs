@@ -12,7 +12,7 @@
 //! `beginning` make what it begins with, `engine` is the contract of what runs it and both engines behind it, `world` runs. `netem`
 //! and `check` say what cannot be done.
 //! Guest side: `guest`. Between them: `job` there, `mailbox`, `packed` and `captured` back; `journey` joins what both
-//! ends saw. `session` is a guest that stays, `dialogue` what is said with it.
+//! ends saw. `session` is a guest that stays, `dialogue` what is said with it, by way of `exchange` in QEMU.
 //!
 //! What a transaction costs, where, and what would make it cheaper: `docs/kernel-cost.md`; the other engine: `docs/kernel-uml.md`.
 
@@ -24,6 +24,7 @@ mod check;
 mod dialogue;
 mod engine;
 mod error;
+mod exchange;
 mod fetch;
 pub mod guest;
 pub mod here;

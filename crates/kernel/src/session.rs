@@ -39,7 +39,7 @@ impl Session {
             Job { scenario: scenario.clone(), seed: seed.0, capture: true, series_ns: None, shell: true };
         let job = serde_json::to_vec(&job).expect("a job is plain data");
         let root = Root::of(scenario)?;
-        let task = Task { job: &job, root: root.as_ref(), limit: LIMIT };
+        let task = Task { job: &job, root: root.as_ref(), stays: true, limit: LIMIT };
         let mut guest = kernel.started()?.stay(&task)?;
         guest.take(None, listener)?;
         Ok(Self { guest, interfaces, root: root.map(|root| root.digest()) })

@@ -44,6 +44,11 @@ impl Kernel {
         Image::find(Some(release).filter(|release| !release.is_empty())).map(|image| Self::new(image, None))
     }
 
+    /// Whether what a guest computes takes time in it.
+    pub fn computing_takes_time(&self) -> bool {
+        !self.image.is_user_mode()
+    }
+
     pub(crate) const fn image(&self) -> &Image {
         &self.image
     }
@@ -77,7 +82,7 @@ impl Kernel {
         let messages = u32::try_from(scenario.messages).unwrap_or(u32::MAX);
         let limit = limit()?.unwrap_or(LIMIT + LIMIT_PER_MESSAGE * messages);
         let root = Root::of(scenario)?;
-        let task = Task { job: &job, root: root.as_ref(), limit };
+        let task = Task { job: &job, root: root.as_ref(), stays: false, limit };
         let Finished { mail, console, provenance, .. } = self.started()?.run(&task, goes_on)?;
         let measured = measured(&mail, scenario).and_then(|(run, seen)| {
             run.course.facts.as_deref().map_or(Ok(()), |facts| check::valid(scenario, facts))?;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hol_kernel::Kernel;
+use hol_kernel::{Image, Kernel};
 use hol_live::{Live, NAMESPACES, Namespaces};
 use hol_model::Model;
 use hol_scenario::{RunError, World};
@@ -49,6 +49,11 @@ impl WorldName {
         Self(if variant.is_empty() { family.to_owned() } else { format!("{family}:{variant}") })
     }
 
+    /// Where programs run best: where computing takes no time, if such a kernel was built.
+    pub fn of_programs() -> Self {
+        Self::of("kernel", if Image::list().iter().any(Image::is_user_mode) { "uml" } else { "" })
+    }
+
     /// Whether it is where experiments run that name none.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
@@ -57,6 +62,11 @@ impl WorldName {
     /// The name without what stands behind the colon.
     pub fn family(&self) -> &str {
         self.0.split_once(':').map_or(self.0.as_str(), |(family, _)| family)
+    }
+
+    /// What stands behind the colon, if anything does.
+    pub fn variant(&self) -> &str {
+        self.0.split_once(':').map_or("", |(_, variant)| variant)
     }
 
     /// The world of this name. It is made once, and everybody has the same.

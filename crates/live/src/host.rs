@@ -48,10 +48,8 @@ pub(crate) fn settings(scenario: &Scenario) -> BTreeMap<String, String> {
 
 /// The settings that a transport was told to have: those that it would not have if nobody had said so.
 pub(crate) fn asked(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
-    let usual: TransportSpec = transport.kind().name().parse().expect("a protocol alone is a transport");
-    let usual = needed(&usual)?;
-    let all = needed(transport)?;
-    Ok(all.into_iter().filter(|setting| !usual.contains(setting)).collect())
+    let all = hol_sockets::asked(transport)?;
+    Ok(all.into_iter().filter(|setting| setting.name != BY_SOCKET).collect())
 }
 
 /// Where this machine is not what the default stack says of Linux, which nobody asked for.

@@ -65,7 +65,7 @@ pub use seen::Seen;
 pub use setting::{kernel_version, setting, setting_path};
 pub use stop::Stop;
 pub use ties::Ties;
-pub use tuning::{Sysctl, Unsupported, sysctls};
+pub use tuning::{Sysctl, Unsupported, asked, sysctls};
 
 /// Does what `assignment` says on this machine's kernel, in its time. `enter` moves the calling thread to the network where
 /// the sockets of an end are to live; the thread is left in the client's.

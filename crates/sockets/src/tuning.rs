@@ -261,6 +261,13 @@ pub fn sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     Ok(settings)
 }
 
+/// Those of [`sysctls`] that it needs because somebody said so: its protocol alone does not.
+pub fn asked(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
+    let usual = transport.kind().name().parse().expect("a protocol alone is a transport");
+    let usual = sysctls(&usual)?;
+    Ok(sysctls(transport)?.into_iter().filter(|setting| !usual.contains(setting)).collect())
+}
+
 /// Refuses what no single behaviour tells.
 fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
     let refuse = |key: &str, why| Err(unsupported(key, &transport.behaviour()[key], why));

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use hol_kernel::{Ended, Kernel, Order, Reply};
-use hol_lab::{Experiment, Point, Source};
+use hol_lab::{Experiment, Point, Source, WorldName};
 use hol_scenario::Scenario;
 use hol_workloads::{Programs, WorkloadSpec};
 use toml::Value;
@@ -33,8 +33,6 @@ use network::{Network, Problem, Taken};
 use record::Record;
 use voice::{Prompt, Voice};
 
-/// Only there time stands while somebody types.
-const WORLD: &str = "kernel:uml";
 /// The exit code of what wrote more than it may: 128 and the number of SIGXFSZ. signal(7)
 const WROTE_TOO_MUCH: i32 = 128 + 25;
 
@@ -122,7 +120,7 @@ impl Shell {
         }
         self.service.apply(&mut source)?;
         if !source.merged()?.contains_key("world") {
-            source.set("world (the default)", "world", WORLD)?;
+            source.set("world (the default)", "world", &WorldName::of_programs().to_string())?;
         }
         if !is_file {
             source.set("repetitions (the default)", "repetitions", "1")?;
@@ -136,12 +134,13 @@ impl Shell {
 
 /// The kernel of a point's world.
 fn kernel(point: &Point) -> Result<Kernel, Failure> {
-    let world = point.world.to_string();
-    let Some(release) = world.strip_prefix("kernel:") else {
-        let problem = format!("programs run in the kernel world and not in {world}; add --world {WORLD}");
+    let world = &point.world;
+    if world.family() != "kernel" {
+        let best = WorldName::of_programs();
+        let problem = format!("programs run in the kernel world and not in {world}; add --world {best}");
         return Err(Failure::Usage(problem));
-    };
-    Kernel::find(release).map_err(Failure::failed)
+    }
+    Kernel::find(world.variant()).map_err(Failure::failed)
 }
 
 /// The network of a point with its programs, and nothing else that it does.

@@ -22,6 +22,13 @@ pub(super) fn bind(command: &mut Command) {
     }
 }
 
+/// Has it stand still, or go on.
+pub(super) fn hold(child: &Child, is_held: bool) {
+    let signal = if is_held { Signal::SIGSTOP } else { Signal::SIGCONT };
+    // If it has ended, its end tells.
+    let _ = kill(Pid::from_raw(child.id().cast_signed()), signal);
+}
+
 /// Ends all that it started, and itself unless it has ended; tells how it did. Not to be called twice: its number may be
 /// another's then.
 pub(super) fn end(child: &mut Child) -> io::Result<ExitStatus> {
@@ -61,9 +68,7 @@ impl Running {
 
     /// Has it stand still, or go on.
     pub(super) fn hold(&self, is_held: bool) {
-        let signal = if is_held { Signal::SIGSTOP } else { Signal::SIGCONT };
-        // If it has ended, its end tells.
-        let _ = kill(Pid::from_raw(self.child.id().cast_signed()), signal);
+        hold(&self.child, is_held);
     }
 
     /// Ends it, and tells how it did. Not to be called twice.

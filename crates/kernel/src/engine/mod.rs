@@ -8,6 +8,7 @@ mod confined;
 mod patience;
 mod qemu;
 mod self_test;
+mod staying;
 pub(crate) mod uml;
 
 use std::fmt::Debug;
@@ -17,13 +18,13 @@ use std::time::Duration;
 
 use hol_scenario::{Cost, Scenario};
 
-use crate::dialogue::{Listener, Reply, Step};
 use crate::error::Console;
 use crate::image::Image;
 use crate::mailbox::Mail;
 use crate::root::Root;
 use crate::{KernelError, Provenance};
 pub use confined::confinement;
+pub(crate) use staying::Staying;
 
 /// A way to run a kernel.
 pub(crate) trait Engine: Debug + Sync {
@@ -53,12 +54,6 @@ pub(crate) trait Started: Debug + Send + Sync {
     fn stay(&self, task: &Task<'_>) -> Result<Box<dyn Staying>, KernelError>;
 }
 
-/// A guest that stands still until it is to take a step. It ends when this is dropped.
-pub(crate) trait Staying: Debug {
-    /// Has it take a step, and the `listener` hear what it says meanwhile; `None`: waits until it is ready for the first.
-    fn take(&mut self, step: Option<&Step>, listener: &mut dyn Listener) -> Result<Reply, KernelError>;
-}
-
 /// What a fresh guest is to do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Task<'t> {
@@ -66,7 +61,9 @@ pub(crate) struct Task<'t> {
     pub(crate) job: &'t [u8],
     /// Where the user's programs are, if it runs some.
     pub(crate) root: Option<&'t Root>,
-    /// How much wall-clock time it has.
+    /// Whether the guest is to stay.
+    pub(crate) stays: bool,
+    /// How much wall-clock time it has; of one that stays, to begin.
     pub(crate) limit: Duration,
 }
 

@@ -11,7 +11,8 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How much wall-clock time is left.
 #[derive(Debug)]
 pub(super) struct Patience {
-    until: Clock,
+    /// If it ends.
+    until: Option<Clock>,
     limit: Duration,
 }
 
@@ -24,7 +25,12 @@ type Clock = std::time::Instant;
 impl Patience {
     /// `limit` from now on.
     pub(super) fn new(limit: Duration) -> Self {
-        Self { until: Clock::now() + limit, limit }
+        Self { until: Some(Clock::now() + limit), limit }
+    }
+
+    /// For ever.
+    pub(super) const fn endless() -> Self {
+        Self { until: None, limit: Duration::MAX }
     }
 
     /// So long one may wait before [`Patience::ask`].
@@ -48,6 +54,6 @@ impl Patience {
     }
 
     fn left(&self) -> Duration {
-        self.until.saturating_duration_since(Clock::now())
+        self.until.map_or(Duration::MAX, |until| until.saturating_duration_since(Clock::now()))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hol_base::{Duration, Seed};
 use hol_network::NodeId;
 use hol_scenario::{Facts, Scenario};
-use hol_sockets::{Beginning, Sysctl, clocksource, kernel_version, setting, sysctls};
+use hol_sockets::{Beginning, Sysctl, asked, clocksource, kernel_version, setting, sysctls};
 use hol_stack::Kind;
 
 use super::capture::Capture;
@@ -104,26 +104,31 @@ fn settle(
 ) -> Result<BTreeMap<String, String>, Trouble> {
     let background = scenario.background.iter().filter(|entry| entry.count > 0);
     let background = background.map(|entry| (&entry.transport, &entry.workload));
-    let (mut settled, mut asked) = (BTreeMap::new(), BTreeSet::new());
+    let (mut settled, mut joined) = (BTreeMap::new(), BTreeSet::new());
     let onward = scenario.onward.iter().map(|entry| (&entry.transport, &entry.workload));
     // The measured flow last, so that its settings are what is told.
     for (transport, workload) in background.chain(onward).chain([(&scenario.transport, &scenario.workload)]) {
         settled.clear();
-        for Sysctl { name, value } in sysctls(transport)? {
+        let told = asked(transport)?;
+        for needed in sysctls(transport)? {
+            let Sysctl { name, value } = &needed;
             // What holds for all nodes is not ours to change on the user's own machine; that it is right has been looked at.
             let is_changed = !(is_here() && name.starts_with("module/"));
             for end in [workload.from(), workload.to()].into_iter().filter(|_| is_changed) {
                 topology.node(node(plan, end)).enter()?;
-                namespace::set(name, &value)?;
+                // A kernel of before a setting does as Linux did then.
+                if setting(name).is_some() || told.contains(&needed) {
+                    namespace::set(name, value)?;
+                }
             }
-            settled.insert(name.to_owned(), setting(name).unwrap_or_default());
+            settled.extend(setting(name).map(|value| ((*name).to_owned(), value)));
         }
         // A client that moves has its addresses come and go instead.
         if transport.kind() == Kind::Mptcp && !scenario.network.client_moves() {
             let paths = &scenario.network.paths;
             topology.join_paths(plan, node(plan, workload.from()), false, paths)?;
             let server = node(plan, workload.to());
-            topology.join_paths(plan, server, asked.insert(server), paths)?;
+            topology.join_paths(plan, server, joined.insert(server), paths)?;
         }
     }
     Ok(settled)

@@ -7,6 +7,7 @@ use std::process::{self, Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
+use hol_lab::WorldName;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
 use crate::experiment::Experiment;
@@ -116,7 +117,8 @@ impl Command {
         }
         let mut command = self.bare();
         command.current_dir(directory).arg("shell").arg(file);
-        command.args(["--point", &point.to_string(), "--world", "kernel:uml", "--dialogue", "json"]);
+        let world = WorldName::of_programs().to_string();
+        command.args(["--point", &point.to_string(), "--world", &world, "--dialogue", "json"]);
         command.args(["--record", RECORD, "--with-parent", &process::id().to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (sender, started) = sync_channel(1);

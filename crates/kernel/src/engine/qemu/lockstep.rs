@@ -27,9 +27,6 @@ const PACE: &str = "HOL_LOCKSTEP_PACE";
 /// What is wrong when it was loaded and never found what it looks for.
 pub(super) const NOT_IN_STEP: &str = "QEMU's processor thread was not found";
 
-/// What is wrong when a machine has another processor than it was to have.
-pub(super) const NOT_AT_PACE: &str = "its clock does not count as it was changed to";
-
 /// Lets `qemu` load it from a copy in `directory`, to report there. A loader that cannot says so among QEMU's messages,
 /// and goes on without it.
 pub(super) fn load(qemu: &mut Command, directory: &Path) -> Result<(), KernelError> {
@@ -97,11 +94,6 @@ pub(super) fn told(directory: &Path, messages: &str) -> Stepping {
 /// Whether the QEMU that reports to `directory` can have another pace.
 pub(super) fn can_hurry(directory: &Path) -> bool {
     reported(directory).iter().any(|line| line == "any pace")
-}
-
-/// Whether the machine that reports to `directory` has the pace that it was asked for.
-pub(super) fn is_at_pace(directory: &Path) -> bool {
-    reported(directory).iter().any(|line| line == "at pace")
 }
 
 /// Whether the machine that reports to `directory` found its processor thread.

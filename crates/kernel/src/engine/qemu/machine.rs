@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -15,6 +16,7 @@ use super::pace::Pace;
 use super::probe::Probe;
 use super::qmp::{self, Reply};
 use super::shape::{self, Shape};
+use super::turns::Turns;
 use crate::engine::Task;
 use crate::engine::child;
 use crate::engine::confined::{Reach, confine};
@@ -30,16 +32,21 @@ pub(super) const QEMU: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
 /// What QEMU takes beside it, in MiB: most of it is for translated code.
 pub(super) const BESIDE: u64 = 300;
 
+/// The event of a machine that pauses.
+const PAUSED: &str = "STOP";
+
 /// A running QEMU. Dropping it ends it, and all that it started.
 #[derive(Debug)]
-pub(super) struct Machine<'d> {
+pub(super) struct Machine {
     child: Child,
     commands: ChildStdin,
     lines: Receiver<String>,
     reader: Option<JoinHandle<()>>,
     /// Where its console and its messages go.
-    directory: &'d Path,
+    directory: PathBuf,
     patience: Patience,
+    /// Of one that stays.
+    turns: Option<Turns>,
 }
 
 /// What a distribution's kernel does beside what is measured: mitigations, accounting of stalls, memory that is cleared
@@ -48,15 +55,17 @@ pub(super) struct Machine<'d> {
 const SPARED: &str =
     "mitigations=off psi=0 init_on_alloc=0 hardened_usercopy=off lsm=capability cryptomgr.notests";
 
-/// What the kernel is told: one console, nothing of the above, and the mailbox kept free.
+/// What the kernel is told: one console, nothing of the above, and the mailbox kept free, and the exchange of one that stays.
 pub(super) fn command_line(shape: Shape) -> String {
     format!(
-        "console=ttyS0 quiet panic=-1 {SPARED} nokaslr random.trust_cpu=off rdinit=/init {}={} memmap={}M${:#x}{}",
+        "console=ttyS0 quiet panic=-1 {SPARED} nokaslr random.trust_cpu=off rdinit=/init {}={} memmap={}M${:#x}{}{}",
         guest::MARK,
         guest::QEMU,
-        mailbox::SIZE >> 20,
+        shape.kept_free() >> 20,
         mailbox::ADDRESS,
-        if shape.has_root() { format!(" {}=1", guest::ROOT) } else { String::new() }
+        if shape.has_root() { format!(" {}=1", guest::ROOT) } else { String::new() },
+        // That its memory has several parts is no concern of the kernel's.
+        if shape.stays() { " numa=off" } else { "" }
     )
 }
 
@@ -69,14 +78,14 @@ pub(super) fn qemu(program: &Path) -> Command {
     command
 }
 
-impl<'d> Machine<'d> {
+impl Machine {
     /// Starts QEMU at a `pace`, with `arguments` beside the hardware that the `task` wants; it reads `files`, and its own go to `directory`.
     /// It has the task's limit of wall-clock time for all that follows.
     pub(super) fn start(
         arguments: &[String],
         files: &[&Path],
         task: &Task<'_>,
-        directory: &'d Path,
+        directory: &Path,
         (probe, pace): (&Probe, Pace),
         host: Host,
     ) -> Result<Self, KernelError> {
@@ -84,12 +93,11 @@ impl<'d> Machine<'d> {
         let messages = File::create(&messages).map_err(|e| KernelError::file("create", &messages, e))?;
         let console = format!("file:{}", directory.join("console.log").display());
         let mut command = qemu(Path::new(QEMU.0));
-        command
-            .args(pace.clock())
-            .args(Shape::of(task.root).hardware())
-            .args(["-serial", &console])
-            .args(arguments);
+        command.args(pace.clock()).args(Shape::of(task).hardware());
+        command.args(["-serial", &console]).args(arguments);
         command.args(task.root.map(shape::device).into_iter().flatten());
+        let turns = task.stays.then(|| Turns::lay(directory)).transpose()?;
+        command.args(turns.iter().flat_map(|_| shape::turns(directory)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages);
         if host == Host::Disturbing {
             lockstep::disturb(&mut command, directory)?;
@@ -119,8 +127,9 @@ impl<'d> Machine<'d> {
                 }
             }
         });
-        let patience = Patience::new(task.limit);
-        let mut machine = Self { child, commands, lines, reader: Some(reader), directory, patience };
+        let (directory, patience) = (directory.to_owned(), Patience::new(task.limit));
+        let reader = Some(reader);
+        let mut machine = Self { child, commands, lines, reader, directory, patience, turns };
         machine.execute("qmp_capabilities", &Value::Null)?;
         Ok(machine)
     }
@@ -144,14 +153,39 @@ impl<'d> Machine<'d> {
         }
     }
 
+    /// From now on it may take as long as it likes, and somebody takes turns with it, if it stays.
+    pub(super) fn take_turns(&mut self) -> Option<Turns> {
+        self.patience = Patience::endless();
+        self.turns.take()
+    }
+
+    /// Has QEMU stand still, or go on.
+    pub(super) fn hold(&self, is_held: bool) {
+        child::hold(&self.child, is_held);
+    }
+
+    /// Lets it run.
+    pub(super) fn go_on(&mut self) -> Result<(), KernelError> {
+        self.execute("cont", &Value::Null).map(drop)
+    }
+
+    /// Whether the guest pauses it before so much time has passed; not always is it all of it.
+    pub(super) fn pauses_within(&mut self, moment: Duration) -> Result<bool, KernelError> {
+        match self.lines.recv_timeout(moment) {
+            Ok(line) => Ok(matches!(qmp::parse(&line), Reply::Event(event, _) if event == PAUSED)),
+            Err(RecvTimeoutError::Timeout) => Ok(false),
+            Err(RecvTimeoutError::Disconnected) => Err(self.crashed()),
+        }
+    }
+
     /// Lets it run until the guest pauses it, as long as it `goes_on`.
     pub(super) fn run_until_paused(
         &mut self,
         doing: &'static str,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(), KernelError> {
-        self.execute("cont", &Value::Null)?;
-        self.wait(doing, |event, _| event == "STOP", goes_on)
+        self.go_on()?;
+        self.wait(doing, |event, _| event == PAUSED, goes_on)
     }
 
     /// Waits for an event.
@@ -219,7 +253,7 @@ fn places() -> Vec<PathBuf> {
     env::split_paths(&path).map(|place| place.join(QEMU.0)).collect()
 }
 
-impl Drop for Machine<'_> {
+impl Drop for Machine {
     fn drop(&mut self) {
         let _ = child::end(&mut self.child);
         if let Some(reader) = self.reader.take() {

@@ -2,7 +2,8 @@
 //! each job goes on from there.
 //!
 //! `machine` drives QEMU by way of `qmp`, `lockstep` keeps its threads in step, `probe` finds out whether that works
-//! here, `snapshot` boots, `verdict` remembers what the self-test said, `restore` goes on from a snapshot.
+//! here, `snapshot` boots, `verdict` remembers what the self-test said, `restore` goes on from a snapshot; `staying` is a guest that
+//! takes one step after the other, and `turns` what its machine has for that.
 
 mod lockstep;
 mod machine;
@@ -12,6 +13,8 @@ mod qmp;
 mod restore;
 mod shape;
 mod snapshot;
+mod staying;
+mod turns;
 mod verdict;
 
 use std::path::{Path, PathBuf};
@@ -23,7 +26,6 @@ use super::self_test::Host;
 use super::{Engine, Finished, Started, Staying, Task};
 use crate::error::MachineFault;
 use crate::image::Image;
-use crate::root::Root;
 use crate::{KernelError, Provenance, Stepping, scratch};
 use machine::Machine;
 use pace::Pace;
@@ -99,13 +101,6 @@ impl Started for Guest {
         let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
         let mut machine = self.restore(task, work.path())?;
         let mail = restore::to_the_end(&mut machine, goes_on)?;
-        if Pace::of(task.root, self.probe) != Pace::ONE && !lockstep::is_at_pace(work.path()) {
-            return Err(MachineFault::Refused {
-                command: "-icount".to_owned(),
-                said: lockstep::NOT_AT_PACE.to_owned(),
-            }
-            .into());
-        }
         let mut provenance = of(self.probe, task.root.is_some());
         if provenance.stepping == Stepping::Exact && !lockstep::is_in_step(work.path()) {
             provenance.stepping = Stepping::Absent(lockstep::NOT_IN_STEP.to_owned());
@@ -113,31 +108,29 @@ impl Started for Guest {
         Ok(Finished { mail, console: machine.console(), provenance })
     }
 
-    fn stay(&self, _: &Task<'_>) -> Result<Box<dyn Staying>, KernelError> {
-        Err(KernelError::Unsupported {
-            what: "shell".to_owned(),
-            why: "only User-Mode Linux stands still for it; `hol kernel build`, then --world kernel:uml"
-                .to_owned(),
-        })
+    fn stay(&self, task: &Task<'_>) -> Result<Box<dyn Staying>, KernelError> {
+        let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
+        let machine = self.restore(task, work.path())?;
+        Ok(Box::new(staying::Guest::new(machine, work)))
     }
 }
 
 impl Guest {
-    /// The snapshot of a machine of the shape that a root asks for; the first who needs it boots.
-    fn snapshot(&self, root: Option<&Root>) -> Result<Snapshot, KernelError> {
-        let shape = Shape::of(root);
+    /// The snapshot of a machine of the shape that a task asks for; the first who needs it boots.
+    fn snapshot(&self, task: &Task<'_>) -> Result<Snapshot, KernelError> {
+        let shape = Shape::of(task);
         let mut known = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, snapshot)) = known.iter().find(|(known, _)| *known == shape) {
             return Ok(snapshot.clone());
         }
-        let snapshot = Snapshot::of(&self.image, &self.program, root, self.probe)?;
+        let snapshot = Snapshot::of(&self.image, &self.program, task, self.probe)?;
         known.push((shape, snapshot.clone()));
         Ok(snapshot)
     }
 
     /// A machine at the point of the snapshot, with a task. A snapshot that does not restore is made again.
-    fn restore<'d>(&self, task: &Task<'_>, directory: &'d Path) -> Result<Machine<'d>, KernelError> {
-        let snapshot = self.snapshot(task.root)?;
+    fn restore(&self, task: &Task<'_>, directory: &Path) -> Result<Machine, KernelError> {
+        let snapshot = self.snapshot(task)?;
         let restore = || restore::machine(&snapshot.state, task, directory, self.probe, Host::AsItIs);
         let edition = snapshot.edition();
         match restore() {
@@ -146,7 +139,7 @@ impl Guest {
                 ..
             }) => {
                 snapshot.discard(edition)?;
-                Snapshot::of(&self.image, &self.program, task.root, self.probe)?;
+                Snapshot::of(&self.image, &self.program, task, self.probe)?;
                 restore()
             }
             other => other,

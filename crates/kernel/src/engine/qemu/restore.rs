@@ -17,13 +17,13 @@ use crate::guest::JOB;
 use crate::mailbox::{ADDRESS, HEAD, Head, Mail};
 
 /// A machine as `state` has it, with a task; its files go to `directory`.
-pub(super) fn machine<'d>(
+pub(super) fn machine(
     state: &Path,
     task: &Task<'_>,
-    directory: &'d Path,
+    directory: &Path,
     probe: &Probe,
     host: Host,
-) -> Result<Machine<'d>, KernelError> {
+) -> Result<Machine, KernelError> {
     let file = directory.join("job.json");
     fs::write(&file, task.job).map_err(|e| KernelError::file("write", &file, e))?;
     let job = format!("name={JOB},file={}", file.display());
@@ -57,15 +57,16 @@ fn refused(said: &str) -> KernelError {
 
 /// Lets the guest do its job as long as it `goes_on`, and takes what it hands over.
 pub(super) fn to_the_end(
-    machine: &mut Machine<'_>,
+    machine: &mut Machine,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Mail, KernelError> {
-    mail(machine, goes_on).map_err(|problem| problem.with_console(machine.console()))
+    let paused = machine.run_until_paused("running", goes_on);
+    paused.and_then(|()| mail(machine)).map_err(|problem| problem.with_console(machine.console()))
 }
 
-fn mail(machine: &mut Machine<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Mail, KernelError> {
+/// What is in the mailbox of a paused machine.
+pub(super) fn mail(machine: &mut Machine) -> Result<Mail, KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
-    machine.run_until_paused("running", goes_on)?;
     let head = Head::parse(&machine.memory(ADDRESS, HEAD as u64)?).map_err(|e| guest(e.to_string()))?;
     let octets = machine.memory(ADDRESS, head.whole())?;
     head.open(&octets).map_err(|e| guest(e.to_string()))

@@ -1,6 +1,11 @@
-//! What a machine has: the same for all, and a root for those that run the user's programs.
+//! What a machine has: the same for all, a root for those that run the user's programs, and an exchange for those that stay.
 
+use std::path::Path;
+
+use super::turns;
+use crate::engine::Task;
 use crate::root::Root;
+use crate::{exchange, mailbox};
 
 /// Memory of a guest in MiB.
 const MEMORY: u64 = 512;
@@ -9,20 +14,39 @@ const WITH_PROGRAMS: u64 = 1024;
 /// The more of both.
 pub(super) const MOST: u64 = WITH_PROGRAMS;
 
+/// QEMU's name for the memory of an exchange.
+const MEMORY_OF_TURNS: &str = "exchange";
+
 /// Two machines of one shape may have the same snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Shape {
     /// Octets of the root, 0 if there is none.
     root: u64,
+    /// Whether it stays, and has an exchange.
+    stays: bool,
 }
 
 impl Shape {
-    pub(super) fn of(root: Option<&Root>) -> Self {
-        Self { root: root.map_or(0, Root::size) }
+    pub(super) fn of(task: &Task<'_>) -> Self {
+        Self { root: task.root.map_or(0, Root::size), stays: task.stays }
     }
 
     pub(super) const fn has_root(self) -> bool {
         self.root > 0
+    }
+
+    pub(super) const fn stays(self) -> bool {
+        self.stays
+    }
+
+    /// So many octets from the mailbox on are not for the guest's kernel.
+    pub(super) const fn kept_free(self) -> u64 {
+        mailbox::SIZE + if self.stays { exchange::SIZE } else { 0 }
+    }
+
+    /// Its memory in MiB.
+    const fn memory(self) -> u64 {
+        if self.has_root() { WITH_PROGRAMS } else { MEMORY }
     }
 
     /// What every machine of this shape has, so that a snapshot of one fits the next.
@@ -31,11 +55,11 @@ impl Shape {
     /// the host. Machine types from 7.2 on hand the guest a random seed, so it is an older one. A root is memory that does not
     /// forget (nvdimm): it answers at once, and no thread of the host takes part.
     pub(super) fn hardware(self) -> Vec<String> {
-        let (machine, memory) = if self.has_root() {
-            ("pc-i440fx-7.1,nvdimm=on", format!("{WITH_PROGRAMS},slots=1,maxmem=64G"))
-        } else {
-            ("pc-i440fx-7.1", MEMORY.to_string())
+        let (machine, more) = match self.has_root() {
+            true => ("pc-i440fx-7.1,nvdimm=on", ",slots=1,maxmem=64G"),
+            false => ("pc-i440fx-7.1", ""),
         };
+        let memory = format!("{}{more}", self.memory());
         [
             ["-accel", "tcg,tb-size=256"],
             ["-rtc", "base=2020-01-01,clock=vm"],
@@ -52,7 +76,25 @@ impl Shape {
         .into_iter()
         .map(str::to_owned)
         .chain(["-nodefaults".to_owned(), "-no-user-config".to_owned()])
+        .chain(self.stays.then(|| self.parts()).into_iter().flatten())
         .collect()
+    }
+
+    /// The exchange stands within the memory, so that it is where it was when a snapshot is restored: that of a device
+    /// would not be anywhere yet, which QEMU refuses. QEMU puts memory together from that of the nodes of a NUMA machine.
+    fn parts(self) -> Vec<String> {
+        let (below, all) = (exchange::ADDRESS, self.memory() << 20);
+        let above = all - below - exchange::SIZE;
+        let part = |name: &str, size: u64| format!("memory-backend-ram,id={name},size={size}");
+        let node = |name: &str| format!("node,memdev={name}");
+        let (below, above) = (part("below", below), part("above", above));
+        let nodes = ["below", MEMORY_OF_TURNS, "above"].map(node);
+        let nodes = nodes.into_iter().flat_map(|node| ["-numa".to_owned(), node]);
+        let gates = exchange::GATES.into_iter().enumerate().flat_map(|(number, port)| {
+            ["-device".to_owned(), format!("isa-debugcon,iobase={port:#x},chardev=gate{number}")]
+        });
+        let objects = ["-object", &below, "-object", &above].map(str::to_owned);
+        objects.into_iter().chain(nodes).chain(gates).collect()
     }
 
     /// All that decides what a snapshot of this shape is.
@@ -63,7 +105,22 @@ impl Shape {
 
 /// The device that is a root.
 pub(super) fn device(root: &Root) -> [String; 4] {
-    let (path, size) = (root.image().display().to_string().replace(',', ",,"), root.size());
+    let (path, size) = (word(root.image()), root.size());
     let backend = format!("memory-backend-file,id=root,mem-path={path},size={size},share=on,readonly=on");
     ["-object", &backend, "-device", "nvdimm,memdev=root,unarmed=on"].map(str::to_owned)
+}
+
+/// What a machine that stays has in this directory: the memory of its exchange, and the gates.
+pub(super) fn turns(directory: &Path) -> Vec<String> {
+    let (path, size) = (word(&turns::memory(directory)), exchange::SIZE);
+    let memory = format!("memory-backend-file,id={MEMORY_OF_TURNS},mem-path={path},size={size},share=on");
+    let gates = turns::gates(directory).into_iter().enumerate().flat_map(|(number, gate)| {
+        ["-chardev".to_owned(), format!("file,id=gate{number},path={}", word(&gate))]
+    });
+    ["-object".to_owned(), memory].into_iter().chain(gates).collect()
+}
+
+/// A path in an argument of QEMU's.
+fn word(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
 }

@@ -20,7 +20,6 @@ use crate::engine::self_test::{self, Host};
 use crate::image::{Image, cache};
 use crate::kept::{prune, turn};
 use crate::mailbox::Mail;
-use crate::root::Root;
 use crate::{KernelError, Stepping, scratch};
 
 /// So long may booting take; it takes a few seconds.
@@ -38,14 +37,14 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// The snapshot of `image` with the program at `path` inside, in the shape that `root` asks for; boots if there is none yet.
+    /// The snapshot of `image` with the program at `path` inside, in the shape that a task asks for; boots if there is none yet.
     pub(super) fn of(
         image: &Image,
         path: &Path,
-        root: Option<&Root>,
+        wanted: &Task<'_>,
         probe: &Probe,
     ) -> Result<Self, KernelError> {
-        let shape = Shape::of(root);
+        let shape = Shape::of(wanted);
         let kernel = image.file();
         let octets = image.octets()?;
         let initramfs = initramfs(image, &[("init", path)])?;
@@ -61,7 +60,7 @@ impl Snapshot {
         // One boots, the others wait for it and go on from the same state.
         let _turn = turn(&states())?;
         if !snapshot.state.is_file() {
-            snapshot.make(&kernel, &initramfs, root, probe)?;
+            snapshot.make(&kernel, &initramfs, wanted, probe)?;
         }
         Ok(snapshot)
     }
@@ -71,7 +70,7 @@ impl Snapshot {
         &self,
         kernel: &Path,
         initramfs: &[u8],
-        root: Option<&Root>,
+        wanted: &Task<'_>,
         probe: &Probe,
     ) -> Result<(), KernelError> {
         let states = states();
@@ -79,9 +78,9 @@ impl Snapshot {
         let initrd = work.path().join("initramfs");
         fs::write(&initrd, initramfs).map_err(|e| KernelError::file("write", &initrd, e))?;
         let fresh = work.path().join("state");
-        let line = command_line(Shape::of(root));
+        let line = command_line(Shape::of(wanted));
         let arguments = ["-S", "-kernel", &text(kernel)?, "-initrd", &text(&initrd)?, "-append", &line];
-        let task = Task { job: &[], root, limit: BOOT };
+        let task = Task { job: &[], limit: BOOT, ..*wanted };
         let mut machine = Machine::start(
             &arguments.map(str::to_owned),
             &[kernel],
@@ -144,9 +143,9 @@ fn answer(state: &Path, task: &Task<'_>, probe: &Probe, host: Host) -> Result<Ma
     restore::to_the_end(&mut machine, &mut || true)
 }
 
-/// Has a snapshot leave the root out, which is a file anyway, and QEMU tell how far it is.
-pub(super) fn prepare(machine: &mut Machine<'_>, task: &Task<'_>) -> Result<(), KernelError> {
-    let wanted = [("events", true), ("x-ignore-shared", task.root.is_some())];
+/// Has a snapshot leave out what is a file anyway, the root and the exchange, and QEMU tell how far it is.
+pub(super) fn prepare(machine: &mut Machine, task: &Task<'_>) -> Result<(), KernelError> {
+    let wanted = [("events", true), ("x-ignore-shared", task.root.is_some() || task.stays)];
     let wanted = wanted.map(|(capability, state)| json!({ "capability": capability, "state": state }));
     machine.execute("migrate-set-capabilities", &json!({ "capabilities": wanted })).map(drop)
 }

@@ -51,7 +51,7 @@ fn a_guest_that_mounts_the_host_finds_its_own_directory_and_no_other() {
     fs::write(other.path().join("secret"), "secret\n").unwrap();
     let place = tempfile::tempdir().unwrap();
     let bootable = bootable(&image, place.path(), other.path());
-    let task = Task { job: b"{}", root: None, limit: Duration::from_secs(60) };
+    let task = Task { job: b"{}", root: None, stays: false, limit: Duration::from_secs(60) };
     let work = bootable.furnished(&task).unwrap();
     let mut process = bootable.boot(work.path(), &task).unwrap();
     process.wait(&mut || true).unwrap();

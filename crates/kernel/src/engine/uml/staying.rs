@@ -1,4 +1,4 @@
-//! A guest that stays: it takes one step after the other, and stands still between them, for its process is stopped.
+//! A guest that stays: between two steps its process is stopped.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -10,10 +10,7 @@ use tempfile::TempDir;
 use super::process::Process;
 use super::{INTERRUPT, LETTER, SAID, STEP, TURN, last_mail};
 use crate::KernelError;
-use crate::dialogue::{Letter, Listener, Reply, Step, Wish};
-use crate::engine::Staying;
-use crate::error::MachineFault;
-use crate::job::Answer;
+use crate::engine::staying::{Staying, reason};
 
 /// So often it is looked whether it has said something.
 const LOOK: Duration = Duration::from_millis(1);
@@ -43,29 +40,6 @@ impl Guest {
         })
     }
 
-    /// What it has said, if anything; it stands still from then on.
-    fn letter(&mut self) -> Result<Option<Letter>, KernelError> {
-        let said = self.work.path().join(SAID);
-        if fs::metadata(&said).map_err(|e| KernelError::file("read", &said, e))?.len() == self.heard {
-            return Ok(None);
-        }
-        self.process.hold(true);
-        self.heard += 1;
-        let path = self.work.path().join(LETTER);
-        let letter = fs::read(&path).map_err(|e| KernelError::file("read", &path, e))?;
-        self.count(TURN)?;
-        let nonsense = || KernelError::from(MachineFault::Guest("what it said makes no sense".to_owned()));
-        Letter::parse(&letter).ok_or_else(nonsense).map(Some)
-    }
-
-    /// Gives it a step.
-    fn give(&self, step: &Step) -> Result<(), KernelError> {
-        let path = self.work.path().join(STEP);
-        let written = fs::write(&path, serde_json::to_vec(step).expect("a step is plain data"));
-        written.map_err(|e| KernelError::file("write", &path, e))?;
-        self.count(TURN)
-    }
-
     /// Makes a file longer by one.
     fn count(&self, name: &str) -> Result<(), KernelError> {
         let path = self.work.path().join(name);
@@ -75,36 +49,39 @@ impl Guest {
 
     /// Why it has ended, which it was not asked to.
     fn end(&mut self) -> KernelError {
-        let mail = last_mail(&mut self.process, self.work.path(), &mut || true);
-        let said = mail.map(|mail| match serde_json::from_slice(&mail.text) {
-            Ok(Answer::Failed(problem)) => MachineFault::Guest(problem),
-            _ => MachineFault::Ended("it left the shell".to_owned()),
-        });
-        said.map_or_else(
-            |problem| problem,
-            |fault| KernelError::from(fault).with_console(self.process.console()),
-        )
+        match last_mail(&mut self.process, self.work.path(), &mut || true) {
+            Ok(mail) => KernelError::from(reason(&mail)).with_console(self.process.console()),
+            Err(problem) => problem,
+        }
     }
 }
 
 impl Staying for Guest {
-    fn take(&mut self, step: Option<&Step>, listener: &mut dyn Listener) -> Result<Reply, KernelError> {
-        step.map_or(Ok(()), |step| self.give(step))?;
+    fn give(&mut self, step: &[u8]) -> Result<(), KernelError> {
+        let path = self.work.path().join(STEP);
+        fs::write(&path, step).map_err(|e| KernelError::file("write", &path, e))?;
+        self.count(TURN)
+    }
+
+    fn go_on(&mut self) -> Result<(), KernelError> {
         self.process.hold(false);
-        loop {
-            match self.letter()? {
-                Some(Letter::Reply(reply)) => return Ok(reply),
-                Some(letter) => {
-                    listener.hear(&letter);
-                    self.process.hold(false);
-                }
-                None if self.process.has_ended(LOOK) => return Err(self.end()),
-                None => match listener.wish() {
-                    Wish::GoOn => {}
-                    Wish::Interrupt => self.count(INTERRUPT)?,
-                    Wish::End => return Err(KernelError::Interrupted),
-                },
-            }
+        Ok(())
+    }
+
+    fn letter(&mut self) -> Result<Option<Vec<u8>>, KernelError> {
+        let said = self.work.path().join(SAID);
+        if fs::metadata(&said).map_err(|e| KernelError::file("read", &said, e))?.len() == self.heard {
+            return if self.process.has_ended(LOOK) { Err(self.end()) } else { Ok(None) };
         }
+        self.process.hold(true);
+        self.heard += 1;
+        let path = self.work.path().join(LETTER);
+        let letter = fs::read(&path).map_err(|e| KernelError::file("read", &path, e))?;
+        self.count(TURN)?;
+        Ok(Some(letter))
+    }
+
+    fn interrupt(&mut self) -> Result<(), KernelError> {
+        self.count(INTERRUPT)
     }
 }

@@ -1,14 +1,18 @@
-//! QEMU's: a file of the machine with the job, memory for the result, and a port that pauses the machine.
+//! QEMU's: a file of the machine with the job, memory for the result and for what is said before that, and ports: two at which
+//! the guest waits for its turn, and one that pauses the machine.
 
 use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use nix::libc::{c_ulong, ioctl};
 
 use super::Door;
+use crate::exchange::{self, Exchange, Kind};
 use crate::guest::{Trouble, load};
 use crate::mailbox::{ADDRESS, Mail};
 use crate::modules;
@@ -24,6 +28,10 @@ const PAUSE: (u64, u8) = (0x505, 1);
 const ROOT_DEVICE: &str = "/dev/pmem0";
 /// blkdev: forgets what it has in memory of a device.
 const BLKFLSBUF: c_ulong = 0x1261;
+
+/// How often we have passed a gate, and how often the host has interrupted us.
+static PASSED: AtomicUsize = AtomicUsize::new(0);
+static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
 
 /// Waits for the device, which its driver makes soon after it is loaded.
 pub(in crate::guest) fn await_root() -> Result<(), Trouble> {
@@ -64,6 +72,28 @@ impl Door for Qemu {
         Err(format!("cannot look at {ROOT_DEVICE} anew: {}", std::io::Error::last_os_error()).into())
     }
 
+    /// The host has heard it when this returns.
+    fn tell(&self, letter: &[u8]) -> Result<(), Trouble> {
+        let exchange = exchange()?;
+        exchange::parts(letter).try_for_each(|(kind, part)| {
+            exchange.say(kind, part).map_err(|e| format!("cannot write to the exchange: {e}"))?;
+            pass_gate()
+        })
+    }
+
+    /// It came before the gate was opened.
+    fn next(&self) -> Result<Option<Vec<u8>>, Trouble> {
+        let exchange = exchange()?;
+        // What comes too late for a step is for none.
+        INTERRUPTS.store(exchange.interrupts()?, Ordering::Relaxed);
+        Ok(exchange.heard(&[Kind::Step])?.map(|(_, step)| step))
+    }
+
+    fn is_interrupted(&self) -> bool {
+        let interrupts = exchange().and_then(|exchange| Ok(exchange.interrupts()?)).unwrap_or(0);
+        INTERRUPTS.swap(interrupts, Ordering::Relaxed) < interrupts
+    }
+
     fn hand_over(&self, mail: &Mail) -> Result<(), Trouble> {
         let octets = super::octets(mail)?;
         let memory = OpenOptions::new().write(true).open("/dev/mem")?;
@@ -75,9 +105,23 @@ impl Door for Qemu {
     }
 }
 
+fn exchange() -> Result<Exchange, Trouble> {
+    let memory = OpenOptions::new().read(true).write(true).open("/dev/mem")?;
+    Ok(Exchange::at(exchange::ADDRESS, memory))
+}
+
+/// Waits until it is our turn.
+fn pass_gate() -> Result<(), Trouble> {
+    let gate = exchange::GATES[PASSED.fetch_add(1, Ordering::Relaxed) % exchange::GATES.len()];
+    put(gate, 0).map_err(|e| format!("cannot wait for the host: {e}").into())
+}
+
 /// Pauses the machine.
 fn pause() -> Result<(), Trouble> {
-    let ports = OpenOptions::new().write(true).open("/dev/port")?;
     let (port, trouble) = PAUSE;
-    ports.write_all_at(&[trouble], port).map_err(|e| format!("cannot pause the machine: {e}").into())
+    put(port, trouble).map_err(|e| format!("cannot pause the machine: {e}").into())
+}
+
+fn put(port: u64, octet: u8) -> io::Result<()> {
+    OpenOptions::new().write(true).open("/dev/port")?.write_all_at(&[octet], port)
 }
