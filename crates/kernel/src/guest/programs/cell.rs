@@ -44,15 +44,32 @@ impl Cell {
 
     /// Asks all processes in it to end.
     pub(super) fn ask_to_end(&self) {
-        for process in fs::read_to_string(self.entrance()).unwrap_or_default().lines() {
-            // It may have ended meanwhile.
-            let _ = process.parse().map(|process| kill(Pid::from_raw(process), Signal::SIGTERM));
-        }
+        self.signal(Signal::SIGTERM);
     }
 
-    /// Ends them.
+    /// Ends them: all at once, or before Linux 5.14 those that there are, and who was started meanwhile.
     pub(super) fn kill(&self) -> Result<(), Trouble> {
-        Ok(fs::write(self.0.join("cgroup.kill"), "1")?)
+        const ROUNDS: u32 = 1000;
+        let at_once = self.0.join("cgroup.kill");
+        if at_once.exists() {
+            return Ok(fs::write(at_once, "1")?);
+        }
+        if (0..ROUNDS).any(|_| !self.signal(Signal::SIGKILL)) {
+            return Ok(());
+        }
+        Err("they start others faster than they are ended; take Linux 5.14 or later".into())
+    }
+
+    /// Sends a signal to all processes in it; says whether there are any.
+    fn signal(&self, signal: Signal) -> bool {
+        let processes = fs::read_to_string(self.entrance()).unwrap_or_default();
+        for process in processes.lines() {
+            // It may have ended meanwhile.
+            let _ = process.parse().map(|process| kill(Pid::from_raw(process), signal));
+        }
+        // Whoever was killed ends when it has its turn.
+        std::thread::yield_now();
+        !processes.is_empty()
     }
 
     /// Whether nothing lives in it.
