@@ -2,8 +2,8 @@
 //! each job goes on from there.
 //!
 //! `machine` drives QEMU by way of `qmp`, `lockstep` keeps its threads in step, `probe` finds out whether that works
-//! here, `snapshot` boots, `verdict` remembers what the self-test said, `restore` goes on from a snapshot; `staying` is a guest that
-//! takes one step after the other, and `turns` what its machine has for that.
+//! here, `pace` is how fast the processor is, `snapshot` boots, `verdict` remembers what the self-test said, `restore` goes on from
+//! a snapshot; `staying` is a guest that takes one step after the other, and `turns` what its machine has for that.
 
 mod lockstep;
 mod machine;

@@ -51,9 +51,9 @@ impl Shape {
 
     /// What every machine of this shape has, so that a snapshot of one fits the next.
     ///
-    /// No random number, no date and no second processor comes from
-    /// the host. Machine types from 7.2 on hand the guest a random seed, so it is an older one. A root is memory that does not
-    /// forget (nvdimm): it answers at once, and no thread of the host takes part.
+    /// No random number, no date and no second processor comes from the host. Machine types from 7.2 on hand the guest a random
+    /// seed, so it is an older one. A root is memory that does not forget (nvdimm): it answers at once, and no thread of the
+    /// host takes part.
     pub(super) fn hardware(self) -> Vec<String> {
         let (machine, more) = match self.has_root() {
             true => ("pc-i440fx-7.1,nvdimm=on", ",slots=1,maxmem=64G"),
