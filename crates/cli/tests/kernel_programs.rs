@@ -167,25 +167,30 @@ fn the_processor_tells_nothing_of_this_machine() {
     }
 }
 
-/// In QEMU a ns is eight instructions where programs run, from the first one after its snapshot on, and sleeping takes what it says.
+/// In QEMU a ns is eight instructions where programs run, or one if its provenance says so, from the first one after the snapshot on; and
+/// sleeping takes what it says.
 #[test]
-fn the_processor_of_qemu_is_as_fast_as_todays() {
-    let name = "the_processor_of_qemu_is_as_fast_as_todays";
+fn the_processor_of_qemu_is_as_fast_as_the_provenance_says() {
+    let name = "the_processor_of_qemu_is_as_fast_as_the_provenance_says";
     if !has(&["/usr/bin/python3"], name) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("pace.py"), include_str!("programs/pace.py")).unwrap();
-    let text = ok(
-        directory.path(),
-        &["exec", "tcp", "--repetitions=1", "--world=kernel", "--", "/usr/bin/python3", "pace.py"],
-    );
-    let tells = |what: &str| {
-        let (_, rest) = text.split_once(&format!("| {what} ")).unwrap_or_else(|| panic!("{what}: {text}"));
-        rest.lines().next().unwrap().parse::<u64>().unwrap()
-    };
-    assert!((10_000_000..10_200_000).contains(&tells("computed")), "{text}");
-    assert!((100_000_000..100_200_000).contains(&tells("slept")), "{text}");
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+    write("pace.py", include_str!("programs/pace.py"));
+    write("pace.toml", include_str!("programs/pace.toml"));
+    ok(directory.path(), &["run", "pace.toml", "--out", "out"]);
+    let run = std::fs::read_to_string(directory.path().join("out/runs.jsonl")).unwrap();
+    let run: Value = serde_json::from_str(run.lines().next().unwrap()).unwrap();
+    let provenance = run["facts"]["provenance"].as_str().unwrap();
+    let is_fast = provenance.ends_with(", 8 instructions a ns");
+    assert!(is_fast || std::env::var_os("HOL_REQUIRE_KERNEL").is_none(), "{provenance}");
+    let computed = if is_fast { 10_000_000.0 } else { 80_000_000.0 };
+    let metrics = &run["facts"]["programs"][0]["metrics"];
+    for (metric, least) in [("computed", computed), ("slept", 100_000_000.0)] {
+        let took = number(metrics, metric);
+        assert!((least..least + 200_000.0).contains(&took), "{metric}: {took} ns, {provenance}");
+    }
 }
 
 /// Extended registers stay in the host's process of a program until somebody wants them: a signal, a fork, another thread.

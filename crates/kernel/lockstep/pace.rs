@@ -59,7 +59,7 @@ static SHIFT: AtomicU32 = AtomicU32::new(0);
 /// The time in ns that QEMU adds to the counted one, for it has jumped over that.
 static JUMPED: AtomicPtr<i64> = AtomicPtr::new(null_mut());
 
-/// Turns the functions round if that was asked for; `None` if one of them is none that is known here, or stays as it is.
+/// Turns the functions round if that was asked for; `None` if one of them is none that is known here, or cannot be another.
 pub(crate) fn prepare() -> Option<()> {
     let get = Code::of(c"icount_get")?;
     let changes = [
@@ -67,15 +67,29 @@ pub(crate) fn prepare() -> Option<()> {
         (Code::of(c"icount_to_ns")?.place(TO_THE_LEFT)?, TO_THE_RIGHT),
         (Code::of(c"icount_round")?.place(ROUNDED)?, MULTIPLIED),
     ];
-    let jumped = get.operand(ADDED)?;
-    // SAFETY: the name ends with a zero, and so does what has it.
-    let shift = unsafe { getenv(ASKED.as_ptr()).as_ref() }.map_or(0, |digit| *digit as u32 - u32::from(b'0'));
-    if changes.into_iter().all(|(place, octets)| apply(place, octets, shift > 0)) {
-        SHIFT.store(shift, SeqCst);
-        JUMPED.store(jumped, SeqCst);
-        return Some(());
+    JUMPED.store(get.operand(ADDED)?, SeqCst);
+    let is_open = |is: bool| changes.iter().all(|(place, octets)| protect(*place, octets.len(), is));
+    if !is_open(true) {
+        return None;
     }
-    None
+    if let Some(shift) = asked_for() {
+        for (place, octets) in changes {
+            // SAFETY: it is QEMU's code, which can be written to now, and which no thread runs yet.
+            unsafe { place.copy_from_nonoverlapping(octets.as_ptr(), octets.len()) };
+        }
+        SHIFT.store(shift, SeqCst);
+    }
+    is_open(false).then_some(())
+}
+
+pub(crate) fn is_asked_for() -> bool {
+    asked_for().is_some()
+}
+
+fn asked_for() -> Option<u32> {
+    // SAFETY: the name ends with a zero, and so does what has it.
+    let digit = unsafe { getenv(ASKED.as_ptr()).as_ref()? };
+    Some(*digit as u32 - u32::from(b'0'))
 }
 
 /// The processor is about to go on with a guest that has booted at one instruction a nanosecond: what it has counted since
@@ -88,22 +102,29 @@ pub(crate) fn go_on() {
     // Before the guest's state is there nothing is counted.
     if count > 0 {
         SHIFT.store(0, SeqCst);
+        let jumped = JUMPED.load(SeqCst);
         // SAFETY: it is what `icount_get` reads, and this thread has the lock that its writers take.
-        unsafe { *JUMPED.load(SeqCst) += count - (count >> shift) };
-        if !is_at(1 << shift) {
+        let before = unsafe { *jumped };
+        if !is_at(shift, count, before) {
             report::end(b"its clock does not count as it was changed to");
         }
+        // SAFETY: the same.
+        unsafe { *jumped = before + count - (count >> shift) };
     }
 }
 
-/// Whether QEMU's functions make so many instructions of a nanosecond, and a nanosecond of them.
-fn is_at(instructions_per_ns: i64) -> bool {
+/// Whether QEMU's functions count so: tried with the functions themselves.
+fn is_at(shift: u32, count: i64, jumped: i64) -> bool {
     // SAFETY: so QEMU 7.2 declares them.
+    static TIME: Function<extern "C" fn() -> i64> = unsafe { Function::of_qemu(c"icount_get") };
+    // SAFETY: the same.
     static TO_TIME: Function<extern "C" fn(i64) -> i64> = unsafe { Function::of_qemu(c"icount_to_ns") };
     // SAFETY: the same.
     static TO_COUNT: Function<extern "C" fn(i64) -> i64> = unsafe { Function::of_qemu(c"icount_round") };
-    let both = TO_TIME.get().zip(TO_COUNT.get());
-    both.is_some_and(|(time, count)| time(instructions_per_ns) == 1 && count(1) == instructions_per_ns)
+    let (Some(time), Some(to_time), Some(to_count)) = (TIME.get(), TO_TIME.get(), TO_COUNT.get()) else {
+        return false;
+    };
+    time() == jumped + (count >> shift) && to_time(1 << shift) == 1 && to_count(1) == 1 << shift
 }
 
 /// The instructions of a function of QEMU.
@@ -146,20 +167,12 @@ impl Code {
     }
 }
 
-/// Whether the place can have these octets; has them if it `shall`. Some hosts do not let anybody write to a program's code.
-fn apply(place: *mut u8, octets: &[u8], shall: bool) -> bool {
+/// Lets code be written to as well as run, or only run. Some hosts do not let anybody write to it.
+fn protect(place: *mut u8, length: usize, is_open: bool) -> bool {
     let page = sysconf(SC_PAGESIZE) as usize;
     let first = place as usize & !(page - 1);
-    let length = place as usize + octets.len() - first;
-    let first = first as *mut c_void;
-    // SAFETY: these pages are QEMU's code, which no thread runs yet.
-    unsafe {
-        if mprotect(first, length, PROT_READ | PROT_WRITE | PROT_EXEC) != 0 {
-            return false;
-        }
-        if shall {
-            place.copy_from_nonoverlapping(octets.as_ptr(), octets.len());
-        }
-        mprotect(first, length, PROT_READ | PROT_EXEC) == 0
-    }
+    let length = place as usize + length - first;
+    let how = PROT_READ | PROT_EXEC | if is_open { PROT_WRITE } else { 0 };
+    // SAFETY: the pages stay what they are, and can be read and run by whoever does.
+    unsafe { mprotect(first as *mut c_void, length, how) == 0 }
 }

@@ -57,8 +57,10 @@ extern "C" fn loaded() {
         }
         Err(missing) => return say(&[b"function ", missing.to_bytes(), b" not found"]),
     }
-    if pace::prepare().is_some() {
-        say(&[b"any pace"]);
+    match pace::prepare() {
+        Some(()) => say(&[b"any pace"]),
+        None if pace::is_asked_for() => end(b"its clock cannot be another"),
+        None => {}
     }
 }
 

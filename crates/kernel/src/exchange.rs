@@ -75,7 +75,7 @@ impl Exchange {
 
     /// Interrupts the guest.
     pub(crate) fn interrupt(&self) -> io::Result<()> {
-        self.put(INTERRUPTS, self.interrupts()? + 1)
+        self.put(INTERRUPTS, self.interrupts()?.wrapping_add(1))
     }
 
     /// How often it was interrupted.

@@ -44,6 +44,11 @@ impl Kernel {
         Image::find(Some(release).filter(|release| !release.is_empty())).map(|image| Self::new(image, None))
     }
 
+    /// What is wrong with how it runs here, and what to do about it.
+    pub fn warning(&self) -> Result<Option<String>, KernelError> {
+        Ok(engine::of(&self.image).provenance(&self.image, true)?.warning())
+    }
+
     /// Whether what a guest computes takes time in it.
     pub fn computing_takes_time(&self) -> bool {
         !self.image.is_user_mode()
@@ -113,8 +118,8 @@ impl World for Kernel {
         let root = Root::of(scenario).ok().flatten().map(|root| root.digest().to_string());
         let Some(root) = root else { return json!([transport, settings]) };
         // So is one on another processor.
-        let there = engine::of(&self.image).provenance(&self.image, true).map(|there| there.to_string());
-        json!([transport, settings, root, there.unwrap_or_default()])
+        let there = engine::of(&self.image).provenance(&self.image, true).ok();
+        json!([transport, settings, root, there.and_then(|there| there.instructions_per_ns)])
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), RunError> {

@@ -124,7 +124,7 @@ pub struct ProgramFacts {
     pub ended: Option<Duration>,
     /// `exit 0`, `signal 11`, or `killed`, for it would not end.
     pub status: String,
-    /// Processor time of it and all that it started: virtual, at an instruction a ns.
+    /// Processor time of it and all that it started: virtual, by a processor that is as fast as the provenance says.
     pub processor: Duration,
     /// The metrics that were found, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -238,8 +238,8 @@ fn nanoseconds(value: &Value) -> Option<String> {
 }
 
 /// The settings that a transport needs in the namespaces of both ends before [`run`](crate::run), every one
-/// spelt out, defaults too; or what the kernel cannot honour. A setting that the kernel does not have is a kernel
-/// too old for the option.
+/// spelt out, defaults too; or what the kernel cannot honour. A kernel that does not have one of them is older than the
+/// option.
 pub fn sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     let is_of_a_kernel = !matches!(transport.kind(), Kind::Udp | Kind::Unix) && !transport.is_our_own();
     if transport.stack() != DEFAULT_STACK && is_of_a_kernel {

@@ -84,6 +84,8 @@ impl Shell {
         check_node(&nodes, &node).map_err(|problem| Failure::Usage(format!("--node: {problem}")))?;
         let seed = point.seed_of(0);
         let voice = self.dialogue.map_or(Voice::Person, |Format::Json| Voice::Program);
+        let warning = kernel.warning().map_err(Failure::failed)?;
+        warning.iter().for_each(|warning| voice.note(&format!("warning: {warning}")));
         let network = Network::start(kernel, scenario, seed, &node, voice).map_err(Failure::failed)?;
         let (input, places) = (Input::open(voice)?, BTreeMap::new());
         let mut terminal = Terminal { input, voice, network, nodes, node, code: 0, places };

@@ -122,6 +122,8 @@ impl Network {
                 self.past.push(Taken { step, reply: reply.clone(), heard: ears.digest() });
                 Ok((reply, ears.packets))
             }
+            // Nothing has been done.
+            Err(problem) if problem.is_usage() => Err(Problem::Refused(problem.to_string())),
             Err(problem) => {
                 self.again(self.past.clone()).map_err(|worse| Problem::Over(worse.to_string()))?;
                 Err(Problem::Refused(format!("{problem}; the network is as it was before")))

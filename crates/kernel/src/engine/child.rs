@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{PidfdFlags, pidfd_open};
@@ -27,6 +28,13 @@ pub(super) fn hold(child: &Child, is_held: bool) {
     let signal = if is_held { Signal::SIGSTOP } else { Signal::SIGCONT };
     // If it has ended, its end tells.
     let _ = kill(Pid::from_raw(child.id().cast_signed()), signal);
+}
+
+/// Waits until it has ended, and leaves its number to it.
+pub(super) fn await_end(child: &Child) -> io::Result<()> {
+    let of = Id::Pid(Pid::from_raw(child.id().cast_signed()));
+    waitid(of, WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT)?;
+    Ok(())
 }
 
 /// Ends all that it started, and itself unless it has ended; tells how it did. Not to be called twice: its number may be

@@ -28,7 +28,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         plan.let_anything_change();
     }
     let mut topology = topology::build(&plan, seed, &scenario.ends())?;
-    let sysctls = settle(&topology, &plan, scenario)?;
+    let (sysctls, lacking) = settle(&topology, &plan, scenario)?;
     let floor = probe::floors(&topology, &plan)?;
     topology.begin()?;
     let before = (topology.packets()?, topology.counts(&plan)?);
@@ -81,6 +81,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         ..Facts::default()
     };
     facts.warn(left.caution);
+    facts.warn(lacking);
     let packets = topology.packets()?.saturating_sub(before.0);
     let secrets = if job.capture { outcome.secrets() } else { String::new() };
     let report = Report { facts, flows: outcome.reports(), packets, secrets };
@@ -96,15 +97,16 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     })
 }
 
-/// Makes the settings of the ends of every flow; returns what the kernel then says those of the measured are.
+/// Makes the settings of the ends of every flow; returns what the kernel then says those of the measured are, and what is to be said
+/// of those that it lacks and nobody asked for: an older one does as Linux did before there was such a setting.
 fn settle(
     topology: &Topology,
     plan: &netem::BuildableNetwork,
     scenario: &Scenario,
-) -> Result<BTreeMap<String, String>, Trouble> {
+) -> Result<(BTreeMap<String, String>, Option<String>), Trouble> {
     let background = scenario.background.iter().filter(|entry| entry.count > 0);
     let background = background.map(|entry| (&entry.transport, &entry.workload));
-    let (mut settled, mut joined) = (BTreeMap::new(), BTreeSet::new());
+    let (mut settled, mut joined, mut lacking) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
     let onward = scenario.onward.iter().map(|entry| (&entry.transport, &entry.workload));
     // The measured flow last, so that its settings are what is told.
     for (transport, workload) in background.chain(onward).chain([(&scenario.transport, &scenario.workload)]) {
@@ -116,8 +118,10 @@ fn settle(
             let is_changed = !(is_here() && name.starts_with("module/"));
             for end in [workload.from(), workload.to()].into_iter().filter(|_| is_changed) {
                 topology.node(node(plan, end)).enter()?;
-                // A kernel of before a setting does as Linux did then.
-                if setting(name).is_some() || told.contains(&needed) {
+                let is_lacking = name.starts_with("net/") && setting(name).is_none();
+                if is_lacking && !told.contains(&needed) {
+                    lacking.insert(*name);
+                } else {
                     namespace::set(name, value)?;
                 }
             }
@@ -131,7 +135,10 @@ fn settle(
             topology.join_paths(plan, server, joined.insert(server), paths)?;
         }
     }
-    Ok(settled)
+    let lacking: Vec<&str> = lacking.into_iter().collect();
+    let caution =
+        format!("this kernel has no setting {}, and does as it did before there was one", lacking.join(", "));
+    Ok((settled, (!lacking.is_empty()).then_some(caution)))
 }
 
 fn has_mptcp(scenario: &Scenario) -> bool {

@@ -2,9 +2,9 @@
 
 use std::env;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -47,6 +47,8 @@ pub(super) struct Machine {
     patience: Patience,
     /// Of one that stays.
     turns: Option<Turns>,
+    /// Whether it has been ended.
+    is_over: bool,
 }
 
 /// What a distribution's kernel does beside what is measured: mitigations, accounting of stalls, memory that is cleared
@@ -129,7 +131,7 @@ impl Machine {
         });
         let (directory, patience) = (directory.to_owned(), Patience::new(task.limit));
         let reader = Some(reader);
-        let mut machine = Self { child, commands, lines, reader, directory, patience, turns };
+        let mut machine = Self { child, commands, lines, reader, directory, patience, turns, is_over: false };
         machine.execute("qmp_capabilities", &Value::Null)?;
         Ok(machine)
     }
@@ -232,13 +234,22 @@ impl Machine {
     }
 
     fn crashed(&mut self) -> KernelError {
-        let status = self.child.wait().map_or("it is gone".to_owned(), |status| status.to_string());
+        let status = self.end().map_or("it is gone".to_owned(), |status| status.to_string());
         let said = fs::read_to_string(self.directory.join("qemu.log")).unwrap_or_default();
         let said = match said.trim() {
             "" => format!("QEMU said nothing ({status})"),
             said => format!("{said} ({status})"),
         };
         KernelError::Machine { trouble: MachineFault::Ended(said), console: self.console() }
+    }
+
+    /// Waits for the end of QEMU, which has hung up, and ends what it has started.
+    fn end(&mut self) -> io::Result<ExitStatus> {
+        if !std::mem::replace(&mut self.is_over, true) {
+            child::await_end(&self.child)?;
+            return child::end(&mut self.child);
+        }
+        self.child.wait()
     }
 
     /// What the guest has written to its console.
@@ -255,7 +266,9 @@ fn places() -> Vec<PathBuf> {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        let _ = child::end(&mut self.child);
+        if !self.is_over {
+            let _ = child::end(&mut self.child);
+        }
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();
         }

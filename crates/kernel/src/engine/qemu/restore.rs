@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::lockstep;
 use super::machine::Machine;
 use super::pace::Pace;
 use super::probe::Probe;
@@ -31,6 +32,12 @@ pub(super) fn machine(
     let pace = Pace::of(task.root, probe);
     let mut machine =
         Machine::start(&arguments.map(str::to_owned), &[state], task, directory, (probe, pace), host)?;
+    if pace != Pace::ONE && !lockstep::can_hurry(directory) {
+        let why =
+            "QEMU did not load the library that makes it faster, as it did when it was asked; run it again"
+                .to_owned();
+        return Err(KernelError::Unsupported { what: "processor of programs".to_owned(), why });
+    }
     // Without a single octet QEMU would wait for ever.
     if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
         return Err(refused(&format!("{} is gone", state.display())));

@@ -39,6 +39,8 @@ impl Turns {
         fs::write(&path, vec![0; exchange::SIZE as usize]).map_err(problem)?;
         let memory = File::options().read(true).write(true).open(&path).map_err(problem)?;
         let [this, other] = gates(directory).map(|path| {
+            // A machine that was to go on from another snapshot may have left one.
+            let _ = fs::remove_file(&path);
             let made = mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).map_err(io::Error::from);
             let open = || File::options().read(true).write(true).custom_flags(O_NONBLOCK).open(&path);
             let gate = made.and_then(|()| open()).and_then(|gate| shut(&gate).map(|()| gate));
@@ -82,6 +84,7 @@ mod tests {
     #[test]
     fn each_turn_lets_the_guest_through_one_gate_once() {
         let directory = tempfile::tempdir().unwrap();
+        Turns::lay(directory.path()).unwrap();
         let mut turns = Turns::lay(directory.path()).unwrap();
         let open = |path: PathBuf| File::options().write(true).custom_flags(O_NONBLOCK).open(path).unwrap();
         let guest = gates(directory.path()).map(open);

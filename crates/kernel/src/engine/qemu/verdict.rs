@@ -1,4 +1,4 @@
-//! What the self-test said of this QEMU with this library: a file beside the snapshots where two runs differed. The next
+//! What the self-test said of this QEMU with this library at a pace: a file beside the snapshots where two runs differed. The next
 //! snapshot is tested again, and its test writes or removes it.
 
 use std::fs;
@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use hol_base::Digester;
 
 use super::lockstep::LIBRARY;
+use super::pace::Pace;
 use super::probe::Probe;
 use super::snapshot::{add, states};
 use crate::KernelError;
@@ -16,13 +17,13 @@ use crate::KernelError;
 pub(super) const DIFFER: &str = "two runs of one job differ";
 
 /// Whether two runs differed.
-pub(super) fn is_against(probe: &Probe) -> bool {
-    path(&states(), probe).exists()
+pub(super) fn is_against(probe: &Probe, pace: Pace) -> bool {
+    path(&states(), probe, pace).exists()
 }
 
 /// Keeps what the self-test found.
-pub(super) fn keep(probe: &Probe, differ: bool) -> Result<(), KernelError> {
-    put(&path(&states(), probe), differ)
+pub(super) fn keep(probe: &Probe, pace: Pace, differ: bool) -> Result<(), KernelError> {
+    put(&path(&states(), probe, pace), differ)
 }
 
 fn put(path: &Path, differ: bool) -> Result<(), KernelError> {
@@ -37,9 +38,12 @@ fn put(path: &Path, differ: bool) -> Result<(), KernelError> {
     }
 }
 
-fn path(states: &Path, probe: &Probe) -> PathBuf {
+fn path(states: &Path, probe: &Probe, pace: Pace) -> PathBuf {
     let mut digester = Digester::new();
-    [probe.edition.as_bytes(), LIBRARY].into_iter().for_each(|part| add(&mut digester, part));
+    let clock = pace.clock().concat();
+    [probe.edition.as_bytes(), LIBRARY, clock.as_bytes()]
+        .into_iter()
+        .for_each(|part| add(&mut digester, part));
     states.join(format!("{}.differs", digester.finish()))
 }
 
@@ -57,7 +61,7 @@ mod tests {
             stepping: Stepping::Exact,
             can_hurry: true,
         };
-        let [this, other] = ["this", "other"].map(|edition| path(place.path(), &probe(edition)));
+        let [this, other] = ["this", "other"].map(|edition| path(place.path(), &probe(edition), Pace::ONE));
         put(&this, true).unwrap();
         assert!(this.exists() && !other.exists());
         put(&this, false).unwrap();

@@ -90,8 +90,8 @@ impl Door for Qemu {
     }
 
     fn is_interrupted(&self) -> bool {
-        let interrupts = exchange().and_then(|exchange| Ok(exchange.interrupts()?)).unwrap_or(0);
-        INTERRUPTS.swap(interrupts, Ordering::Relaxed) < interrupts
+        let interrupts = exchange().and_then(|exchange| Ok(exchange.interrupts()?));
+        interrupts.is_ok_and(|number| INTERRUPTS.swap(number, Ordering::Relaxed) < number)
     }
 
     fn hand_over(&self, mail: &Mail) -> Result<(), Trouble> {

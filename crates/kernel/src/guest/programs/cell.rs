@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nix::mount::MsFlags;
 use nix::sys::signal::{Signal, kill};
@@ -43,33 +44,35 @@ impl Cell {
     }
 
     /// Asks all processes in it to end.
-    pub(super) fn ask_to_end(&self) {
-        self.signal(Signal::SIGTERM);
+    pub(super) fn ask_to_end(&self) -> Result<(), Trouble> {
+        self.signal(Signal::SIGTERM).map(drop)
     }
 
     /// Ends them: all at once, or before Linux 5.14 those that there are, and who was started meanwhile.
     pub(super) fn kill(&self) -> Result<(), Trouble> {
         const ROUNDS: u32 = 1000;
+        const ROUND: Duration = Duration::from_millis(1);
         let at_once = self.0.join("cgroup.kill");
         if at_once.exists() {
             return Ok(fs::write(at_once, "1")?);
         }
-        if (0..ROUNDS).any(|_| !self.signal(Signal::SIGKILL)) {
-            return Ok(());
+        for _ in 0..ROUNDS {
+            if !self.signal(Signal::SIGKILL)? {
+                return Ok(());
+            }
+            std::thread::park_timeout(ROUND);
         }
         Err("they start others faster than they are ended; take Linux 5.14 or later".into())
     }
 
     /// Sends a signal to all processes in it; says whether there are any.
-    fn signal(&self, signal: Signal) -> bool {
-        let processes = fs::read_to_string(self.entrance()).unwrap_or_default();
+    fn signal(&self, signal: Signal) -> Result<bool, Trouble> {
+        let processes = fs::read_to_string(self.entrance())?;
         for process in processes.lines() {
             // It may have ended meanwhile.
             let _ = process.parse().map(|process| kill(Pid::from_raw(process), signal));
         }
-        // Whoever was killed ends when it has its turn.
-        std::thread::yield_now();
-        !processes.is_empty()
+        Ok(!processes.is_empty())
     }
 
     /// Whether nothing lives in it.

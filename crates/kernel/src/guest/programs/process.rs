@@ -119,8 +119,7 @@ impl Process {
     pub(super) fn ask_to_end(&mut self) -> Result<(), Trouble> {
         self.look()?;
         self.was_asked = true;
-        self.cell.ask_to_end();
-        Ok(())
+        self.cell.ask_to_end()
     }
 
     /// Interrupts it and what it has started, as Ctrl-C does. termios(3)
