@@ -119,7 +119,10 @@ impl World for Kernel {
         let Some(root) = root else { return json!([transport, settings]) };
         // So is one on another processor.
         let there = engine::of(&self.image).provenance(&self.image, true).ok();
-        json!([transport, settings, root, there.and_then(|there| there.instructions_per_ns)])
+        match there.and_then(|there| there.instructions_per_ns) {
+            Some(pace) => json!([transport, settings, root, pace]),
+            None => json!([transport, settings, root]),
+        }
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), RunError> {
