@@ -1,11 +1,12 @@
 //! One job, from the seed to the records.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use hol_base::{Duration, Seed};
 use hol_network::NodeId;
 use hol_scenario::{Facts, Scenario};
-use hol_sockets::{Beginning, Sysctl, asked, clocksource, kernel_version, setting, sysctls};
+use hol_sockets::{Beginning, Sysctl, asked, clocksource, kernel_version, setting, setting_path, sysctls};
 use hol_stack::Kind;
 
 use super::capture::Capture;
@@ -111,18 +112,17 @@ fn settle(
     // The measured flow last, so that its settings are what is told.
     for (transport, workload) in background.chain(onward).chain([(&scenario.transport, &scenario.workload)]) {
         settled.clear();
-        let told = asked(transport)?;
         for needed in sysctls(transport)? {
             let Sysctl { name, value } = &needed;
             // What holds for all nodes is not ours to change on the user's own machine; that it is right has been looked at.
             let is_changed = !(is_here() && name.starts_with("module/"));
             for end in [workload.from(), workload.to()].into_iter().filter(|_| is_changed) {
                 topology.node(node(plan, end)).enter()?;
-                let is_lacking = name.starts_with("net/") && setting(name).is_none();
-                if is_lacking && !told.contains(&needed) {
+                let made = namespace::set(name, value);
+                if made.is_err() && is_before(name) && !asked(transport)?.contains(&needed) {
                     lacking.insert(*name);
                 } else {
-                    namespace::set(name, value)?;
+                    made?;
                 }
             }
             settled.extend(setting(name).map(|value| ((*name).to_owned(), value)));
@@ -139,6 +139,11 @@ fn settle(
     let caution =
         format!("this kernel has no setting {}, and does as it did before there was one", lacking.join(", "));
     Ok((settled, (!lacking.is_empty()).then_some(caution)))
+}
+
+/// Whether the kernel has what a setting is about, and is of before the setting.
+fn is_before(name: &str) -> bool {
+    setting(name).is_none() && Path::new(&setting_path(name)).parent().is_some_and(Path::exists)
 }
 
 fn has_mptcp(scenario: &Scenario) -> bool {

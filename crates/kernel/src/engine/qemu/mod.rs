@@ -78,7 +78,7 @@ pub(super) fn provenance(with_programs: bool) -> Result<Provenance, KernelError>
 
 /// The same, as far as it is known by now.
 fn of(probe: &Probe, with_programs: bool) -> Provenance {
-    let pace = if with_programs { Pace::of_programs(probe) } else { Pace::ONE };
+    let pace = Pace::of(with_programs, probe);
     let stepping = match &probe.stepping {
         Stepping::Exact if verdict::is_against(probe, pace) => Stepping::Absent(verdict::DIFFER.to_owned()),
         found => found.clone(),
@@ -104,11 +104,6 @@ impl Started for Guest {
         let mail = restore::to_the_end(&mut machine, goes_on)?;
         let mut provenance = of(self.probe, task.root.is_some());
         if provenance.stepping == Stepping::Exact && !lockstep::is_in_step(work.path()) {
-            if Pace::of(task.root, self.probe) != Pace::ONE {
-                // Nobody has had its clock go on from the snapshot's.
-                let (command, said) = ("-icount".to_owned(), lockstep::NOT_IN_STEP.to_owned());
-                return Err(MachineFault::Refused { command, said }.into());
-            }
             provenance.stepping = Stepping::Absent(lockstep::NOT_IN_STEP.to_owned());
         }
         Ok(Finished { mail, console: machine.console(), provenance })

@@ -1,7 +1,6 @@
 //! How fast a machine's processor is. Time in a machine is what its processor has carried out.
 
 use super::probe::Probe;
-use crate::root::Root;
 
 /// A power of two of instructions in a nanosecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,14 +14,9 @@ impl Pace {
     /// About what today's processors do.
     const TODAY: Self = Self { shift: 3 };
 
-    /// That of a machine with the user's programs: today's, if QEMU can be had so.
-    pub(super) const fn of_programs(probe: &Probe) -> Self {
-        if probe.can_hurry { Self::TODAY } else { Self::ONE }
-    }
-
-    /// That of a machine with such a root.
-    pub(super) const fn of(root: Option<&Root>, probe: &Probe) -> Self {
-        if root.is_some() { Self::of_programs(probe) } else { Self::ONE }
+    /// That of a machine, by whether it has the user's programs: today's, if QEMU can be had so.
+    pub(super) const fn of(with_programs: bool, probe: &Probe) -> Self {
+        if with_programs && probe.can_hurry { Self::TODAY } else { Self::ONE }
     }
 
     pub(super) const fn shift(self) -> u32 {

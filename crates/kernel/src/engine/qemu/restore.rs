@@ -29,18 +29,12 @@ pub(super) fn machine(
     fs::write(&file, task.job).map_err(|e| KernelError::file("write", &file, e))?;
     let job = format!("name={JOB},file={}", file.display());
     let arguments = ["-fw_cfg", &job, "-incoming", "defer"];
-    let pace = Pace::of(task.root, probe);
+    let pace = Pace::of(task.root.is_some(), probe);
     let mut machine =
         Machine::start(&arguments.map(str::to_owned), &[state], task, directory, (probe, pace), host)?;
-    if pace != Pace::ONE && !lockstep::can_hurry(directory) {
-        let why =
-            "QEMU did not load the library that makes it faster, as it did when it was asked; run it again"
-                .to_owned();
-        return Err(KernelError::Unsupported { what: "processor of programs".to_owned(), why });
-    }
     // Without a single octet QEMU would wait for ever.
     if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
-        return Err(refused(&format!("{} is gone", state.display())));
+        return Err(refused("migrate-incoming", &format!("{} is gone", state.display())));
     }
     snapshot::prepare(&mut machine, task)?;
     machine.execute("migrate-incoming", &json!({ "uri": snapshot::source(state)? }))?;
@@ -52,14 +46,18 @@ pub(super) fn machine(
         }
         over
     })?;
-    if ended == "completed" {
-        return Ok(machine);
+    if ended != "completed" {
+        return Err(refused("migrate-incoming", &format!("it cannot restore {}", state.display())));
     }
-    Err(refused(&format!("it cannot restore {}", state.display())))
+    // The thread waits since the machine was made. At another pace nobody but the library has the clock go on.
+    if pace != Pace::ONE && !lockstep::is_in_step(directory) {
+        return Err(refused("-icount", lockstep::NOT_IN_STEP));
+    }
+    Ok(machine)
 }
 
-fn refused(said: &str) -> KernelError {
-    MachineFault::Refused { command: "migrate-incoming".to_owned(), said: said.to_owned() }.into()
+fn refused(command: &str, said: &str) -> KernelError {
+    MachineFault::Refused { command: command.to_owned(), said: said.to_owned() }.into()
 }
 
 /// Lets the guest do its job as long as it `goes_on`, and takes what it hands over.
