@@ -82,7 +82,7 @@ fn iperf_sends_as_much_as_the_workload_bulk() {
 #[test]
 fn usrsctp_sends_as_much_as_the_workload_bulk() {
     let name = "usrsctp_sends_as_much_as_the_workload_bulk";
-    if !are_here(&["/usr/lib/usrsctp/tsctp", "getent", "cut"], name) {
+    if !are_here(&["/usr/lib/usrsctp/tsctp", "stdbuf", "getent", "cut"], name) {
         return;
     }
     for (loss, percent) in [("0%", 1.0), ("1%", 20.0)] {
