@@ -1,0 +1,146 @@
+//! The server at the other end.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use ureq::http::Response;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::{Agent, Body};
+
+use crate::failure::Failure;
+
+/// Which server, and who asks it.
+#[derive(Debug, Args)]
+pub struct At {
+    /// The server, as in http://127.0.0.1:4540
+    #[arg(long = "to", visible_alias = "from", value_name = "URL", default_value = "http://127.0.0.1:4540")]
+    url: String,
+    #[command(flatten)]
+    credentials: Credentials,
+}
+
+/// Who asks a server, and how it is known to be the right one.
+#[derive(Debug, Args, Default, PartialEq, Eq)]
+pub struct Credentials {
+    /// A file with a token of yours; for servers where people log in
+    #[arg(long, value_name = "FILE")]
+    token: Option<PathBuf>,
+    /// The certificate of a server that no authority knows, in PEM
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+}
+
+/// What a refused request gets: docs/serve.md has the API.
+#[derive(Deserialize)]
+struct Problems {
+    errors: Vec<Problem>,
+}
+
+#[derive(Deserialize)]
+struct Problem {
+    line: Option<u32>,
+    column: Option<u32>,
+    message: String,
+    cure: String,
+}
+
+/// A server that can be asked.
+pub struct Server {
+    agent: Agent,
+    base: String,
+    token: Option<String>,
+}
+
+impl At {
+    /// The server; it is not asked anything yet.
+    pub fn server(&self) -> Result<Server, Failure> {
+        self.credentials.server(&self.url)
+    }
+}
+
+impl Credentials {
+    /// The server at `url`; it is not asked anything yet.
+    pub fn server(&self, url: &str) -> Result<Server, Failure> {
+        let mut config = Agent::config_builder().http_status_as_error(false);
+        if let Some(file) = &self.certificate {
+            let certificate = Certificate::from_pem(&read(file)?)
+                .map_err(|e| Failure::Usage(format!("{}: {e}; give a certificate in PEM", file.display())))?
+                .to_owned();
+            let roots = RootCerts::new_with_certs(&[certificate]);
+            config = config.tls_config(TlsConfig::builder().root_certs(roots).build());
+        }
+        let token = match &self.token {
+            Some(file) => Some(String::from_utf8_lossy(&read(file)?).trim().to_owned()),
+            None => None,
+        };
+        Ok(Server { agent: config.build().into(), base: url.trim_end_matches('/').to_owned(), token })
+    }
+}
+
+impl Server {
+    /// What there is at `path`.
+    pub fn get(&self, path: &str) -> Result<Response<Body>, Failure> {
+        let mut request = self.agent.get(format!("{}{path}", self.base));
+        if let Some(token) = &self.token {
+            request = request.header("Authorization", format!("Bearer {token}"));
+        }
+        self.check(request.call())
+    }
+
+    /// The same, as JSON.
+    pub fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        self.parse(self.get(path)?)
+    }
+
+    /// Sends `body` to `path`.
+    pub fn post(&self, path: &str, body: &serde_json::Value) -> Result<serde_json::Value, Failure> {
+        let mut request = self.agent.post(format!("{}{path}", self.base));
+        if let Some(token) = &self.token {
+            request = request.header("Authorization", format!("Bearer {token}"));
+        }
+        self.parse(self.check(request.send_json(body))?)
+    }
+
+    fn parse<T: DeserializeOwned>(&self, mut response: Response<Body>) -> Result<T, Failure> {
+        let unexpected =
+            |e| Failure::Failed(format!("{}: {e}; is this a hol serve of this version?", self.base));
+        response.body_mut().with_config().limit(1 << 30).read_json().map_err(unexpected)
+    }
+
+    /// An answer that is one; what is refused is said as the server says it.
+    fn check(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, Failure> {
+        let mut response = answer.map_err(|e| {
+            Failure::Failed(format!("{}: {e}; is there a `hol serve`? name it with --to URL", self.base))
+        })?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let text = match response.body_mut().read_json::<Problems>() {
+            Ok(problems) => said(&problems),
+            Err(_) => format!("{}: answered {status}; is this a hol serve?", self.base),
+        };
+        Err(if status.as_u16() == 422 { Failure::Usage(text) } else { Failure::Failed(text) })
+    }
+}
+
+/// Each problem in a line, with its place before it.
+fn said(problems: &Problems) -> String {
+    let lines = problems.errors.iter().map(|problem| {
+        let place = match (problem.line, problem.column) {
+            (Some(line), Some(column)) => format!("{line}:{column}: "),
+            (Some(line), None) => format!("{line}: "),
+            (None, _) => String::new(),
+        };
+        let cure = if problem.cure.is_empty() { String::new() } else { format!("; {}", problem.cure) };
+        format!("{place}{}{cure}", problem.message)
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn read(file: &PathBuf) -> Result<Vec<u8>, Failure> {
+    std::fs::read(file)
+        .map_err(|e| Failure::Usage(format!("{}: {e}; name a file that is there", file.display())))
+}

@@ -1,0 +1,119 @@
+//! `hol watch`: what happens to an experiment of a server.
+
+use std::io::BufReader;
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::server::{At, Server};
+use super::stream::next;
+use crate::failure::Failure;
+use crate::progress::patience;
+use crate::terminal::{grouped, say};
+
+/// Streams that may end one after the other without a word before the server is taken for gone.
+const TRIES: u32 = 5;
+
+/// Watch an experiment of a server until it has ended.
+#[derive(Debug, Args)]
+pub struct Watch {
+    /// Its number
+    id: i64,
+    #[command(flatten)]
+    at: At,
+    /// Every event as JSON: its name and its data
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a server says of an experiment, as far as it is shown: docs/serve.md has the API.
+#[derive(Debug, Deserialize)]
+pub struct Experiment {
+    /// Its number.
+    pub id: i64,
+    name: String,
+    state: String,
+    why: String,
+}
+
+/// How far it is.
+#[derive(Deserialize)]
+struct Progress {
+    runs: u64,
+    runs_wanted: u64,
+    failed: u64,
+    share: f64,
+    left: Option<f64>,
+}
+
+impl Watch {
+    /// Watches it.
+    pub fn run(&self) -> Result<(), Failure> {
+        follow(&self.at.server()?, self.id, self.json)
+    }
+}
+
+/// Says what happens to experiment `id` until it has ended; fails if it did.
+pub fn follow(server: &Server, id: i64, is_json: bool) -> Result<(), Failure> {
+    let mut silent = 0;
+    while silent < TRIES {
+        silent += 1;
+        let answer = server.get(&format!("/api/experiments/{id}/events"))?;
+        let mut stream = BufReader::new(answer.into_body().into_reader());
+        // A stream ends with the server, or because somebody's rights changed: the next says how things are.
+        while let Ok(Some(event)) = next(&mut stream) {
+            silent = 0;
+            if is_json {
+                say(&format!("{{\"event\":\"{}\",\"data\":{}}}\n", event.name, event.data));
+            }
+            match event.name.as_str() {
+                "state" => {
+                    let experiment: Experiment =
+                        serde_json::from_str(&event.data).map_err(Failure::failed)?;
+                    if !is_json {
+                        say(&state(&experiment));
+                    }
+                    if let Some(end) = end(&experiment) {
+                        return end;
+                    }
+                }
+                "progress" if !is_json => {
+                    let progress = serde_json::from_str(&event.data).map_err(Failure::failed)?;
+                    say(&line(&progress));
+                }
+                _ => (),
+            }
+        }
+    }
+    Err(Failure::Failed(format!("the server ended the stream {TRIES} times; `hol watch {id}` tries again")))
+}
+
+fn end(experiment: &Experiment) -> Option<Result<(), Failure>> {
+    let Experiment { id, state, why, .. } = experiment;
+    match state.as_str() {
+        "done" => Some(Ok(())),
+        "failed" | "terminated" | "swapped_out" => {
+            Some(Err(Failure::Failed(format!("experiment {id} is {state}: {why}"))))
+        }
+        _ => None,
+    }
+}
+
+/// The state of an experiment as a line.
+pub fn state(experiment: &Experiment) -> String {
+    let Experiment { id, name, state, why } = experiment;
+    let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+    format!("experiment {id}, {name}, is {state}{why}\n")
+}
+
+fn line(progress: &Progress) -> String {
+    let Progress { runs, runs_wanted, failed, share, left } = *progress;
+    let failed = if failed > 0 { format!(", {} failed", grouped(failed)) } else { String::new() };
+    let left = left.map_or(String::new(), |left| format!(", about {} left", patience(left)));
+    format!(
+        "{:.0} % ({} of {} runs{failed}){left}\n",
+        (100.0 * share).floor(),
+        grouped(runs),
+        grouped(runs_wanted)
+    )
+}

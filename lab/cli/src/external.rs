@@ -1,0 +1,45 @@
+//! Commands that are programs of their own, so that `hol` builds without them: `hol serve` starts `hol-serve`, `hol simco`
+//! starts `simcod`.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use clap::Args;
+use hol_terminal::companion;
+
+use crate::failure::Failure;
+
+/// The arguments of a command that another program reads.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct External {
+    /// See `hol serve --help` or `hol simco --help`, which are answered by that program
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+    arguments: Vec<OsString>,
+}
+
+impl External {
+    /// Becomes `hol-serve`, which runs experiments with this `hol`.
+    pub fn serve(&self) -> Result<(), Failure> {
+        let hol = env::current_exe().map_err(Failure::failed)?;
+        self.replace("hol-serve", "cargo install --path lab/serve", &["--hol".into(), hol.into()])
+    }
+
+    /// Becomes `simcod`.
+    pub fn simco(&self) -> Result<(), Failure> {
+        self.replace("simcod", "cargo install --path middlebox/simcod", &[])
+    }
+
+    /// Replaces this process with `name`, so that signals and exit codes are that program's.
+    fn replace(&self, name: &str, install: &str, first: &[OsString]) -> Result<(), Failure> {
+        let program = companion(name, env!("CARGO_PKG_VERSION")).map_err(|problem| {
+            Failure::Failed(format!(
+                "{problem}. It is a program of its own: `{install}` in the clone builds it, or install the package {name}"
+            ))
+        })?;
+        let error = Command::new(&program).args(first).args(&self.arguments).exec();
+        Err(Failure::failed(format!("{}: {error}", program.display())))
+    }
+}

@@ -1,0 +1,48 @@
+//! How a command ends when it does not end well.
+
+use std::fmt::{self, Display};
+use std::process::ExitCode;
+
+use crate::terminal::note;
+use hol_lab::{InputError, LabError};
+
+/// Why a command did not do what was asked.
+#[derive(Debug)]
+pub enum Failure {
+    /// The user has to change what he wrote: exit code 2.
+    Usage(String),
+    /// It did not work: exit code 1.
+    Failed(String),
+}
+
+impl Failure {
+    /// A failure that is no fault of the command line.
+    pub fn failed(problem: impl Display) -> Self {
+        Self::Failed(problem.to_string())
+    }
+
+    /// Says it, and gives the exit code.
+    pub fn report(self) -> ExitCode {
+        note!("error: {self}");
+        ExitCode::from(if let Self::Usage(_) = self { 2 } else { 1 })
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Usage(problem) | Self::Failed(problem)) = self;
+        f.write_str(problem)
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        if error.is_usage() { Self::Usage(error.to_string()) } else { Self::failed(error) }
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}

@@ -1,0 +1,223 @@
+//! The `hol` command, and its command lines without what they would run.
+#![warn(clippy::print_stdout, clippy::print_stderr)] // They panic when the reader went away: `say` and `note!` do not.
+
+mod advise;
+mod attended;
+mod bench;
+mod captured;
+mod ccdf;
+mod client;
+mod compare;
+mod doctor;
+mod exec;
+mod external;
+mod failure;
+mod fill;
+mod help;
+mod init;
+mod kernel;
+mod list;
+mod live;
+mod manual;
+mod merge;
+mod ns2;
+mod number;
+mod path;
+mod peer;
+mod plan;
+mod points;
+mod progress;
+mod question;
+mod replay;
+mod report;
+mod reproduce;
+mod row;
+mod run;
+mod service;
+mod shell;
+mod submit;
+mod topology;
+mod trace;
+mod validate;
+mod verify;
+mod waterfall;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use failure::Failure;
+use hol_lab::{Experiment, Finished, Plan};
+use hol_terminal as terminal;
+
+const EXAMPLES: &str = "\
+Examples:
+  hol compare tcp sctp:streams=8 --loss 1%        which is faster, by how much, and why
+  hol compare tcp tcp:cc=reno --delay 40ms --rate 1000/s
+  hol exec tcp sctp mptcp --loss 1% --server nginx --listens 80 -- curl -so /dev/null http://server/
+                                                  programs of your own, unmodified
+  hol shell tcp --loss 1%                         a terminal on its network, whose time stands while you think
+  hol init mine.toml tcp sctp:streams=8 --loss 1%  the same as a file with comments, for hol run
+  hol run experiments/hello.toml                  a sweep from a file, with tables and a report
+  hol run experiments/hello.toml --set network.delay=50ms --out results/slow
+  hol advise experiments/hello.toml               from where on which transport is better
+  hol reproduce ikr53 --quick                     a published evaluation, every claim judged
+  hol trace sctp:streams=8 --count 50 --repetitions 1 --loss 5% --pcap run.pcapng
+  hol path learn capture.pcapng                   the [network] of an experiment from packets of a real one
+  hol replay capture.pcapng mine.toml             the sizes and times of its messages, for hol run over any transport
+  hol list                                        transports, stacks, workloads, studies
+  hol help network                                every key of a table of experiment files, its unit and default
+  hol serve                                       the lab in the browser: a queue, results as they come
+  hol submit experiments/hello.toml --to slurm    a sweep in parts on a cluster
+  hol live serve                                  on another host: hol compare tcp udp --world live --peer HOST
+  simcod serve --filter nftables               a middlebox, and `simcod enable` is its agent
+";
+
+const TEMPLATE: &str = "{about}\n\n{before-help}\n{usage-heading} {usage}\n\n{all-args}{after-help}";
+
+const AFTER: &str = "\
+A TRANSPORT is tcp, sctp, quic, udp or mptcp, with options as in sctp:streams=8,rto_min=200ms or tcp:cc=reno,stack=linux-2.6.
+Exit codes: 0 done, 1 failed, 2 usage. `hol COMMAND --help` says more.";
+
+/// What does a transport do to your application? Messages over simulated networks and Linux' own, measured and explained.
+#[derive(Debug, Parser)]
+#[command(name = "hol", version, before_help = EXAMPLES, help_template = TEMPLATE, after_help = AFTER)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Compare transports under one set of conditions
+    Compare(compare::Compare),
+    /// Run programs of your own over each transport, unmodified
+    Exec(exec::Exec),
+    /// Type on a node of a simulated network, whose time stands while you think
+    Shell(shell::Shell),
+    /// Write an experiment file from a question
+    Init(init::Init),
+    /// Run an experiment file
+    Run(run::Run),
+    /// Show what an experiment file asks for, and how long it takes
+    Plan(plan::Plan),
+    /// Join the parts of an experiment that several machines have done
+    Merge(merge::Merge),
+    /// Search where the better transport changes
+    Advise(advise::Advise),
+    /// Run a study: a published evaluation with its figures and claims
+    Reproduce(reproduce::Reproduce),
+    /// Draw the report of a result directory again
+    Report(report::Report),
+    /// Repeat runs of a result directory and compare their digests
+    Verify(verify::Verify),
+    /// Hold the model to the kernel, point by point
+    Validate(validate::Validate),
+    /// Show or capture the packets of one run
+    Trace(trace::Trace),
+    /// Draw the network of an ns script or an experiment
+    Topology(topology::Topology),
+    /// Learn the network of an experiment from a capture
+    Path(path::Path),
+    /// Make an experiment of a capture: the sizes and times of its messages
+    Replay(replay::Replay),
+    /// Measure this program's own speed
+    Bench(bench::Bench),
+    /// List studies, stacks, transports with their options, and workloads
+    List(list::List),
+    /// Get, choose and list the kernels of the kernel world
+    Kernel(kernel::Kernel),
+    /// Be the other host of a live world, or the router between both
+    Live(live::Live),
+    /// Ask a middlebox to let flows pass, or be one: RFC 4540 (starts `simcod`)
+    Simco(external::External),
+    /// The lab in the browser (starts `hol-serve`)
+    Serve(external::External),
+    /// Send an experiment to a server or a cluster
+    Submit(submit::Submit),
+    /// Watch an experiment of a server
+    Watch(client::Watch),
+    /// Fetch the results of an experiment from a server
+    Get(client::Get),
+    /// Say what works on this machine
+    Doctor(doctor::Doctor),
+    /// Explain a command, or the keys of experiment files: `hol help run`, `hol help network`
+    Help(help::Help),
+    /// Print what a shell needs to complete commands: `hol completions bash`, zsh, fish
+    Completions(manual::Completions),
+    /// Write the manual pages to a directory
+    Manual(manual::Manual),
+}
+
+/// Does what the command line asks for, and gives the exit code.
+pub fn main() -> ExitCode {
+    // The kernel world runs this very program inside its virtual machine.
+    if hol_kernel::guest::is_guest() {
+        return hol_kernel::guest::main();
+    }
+    let done = match Cli::parse().command {
+        Command::Compare(command) => command.run(),
+        Command::Exec(command) => command.run(),
+        Command::Shell(command) => {
+            return command.run().unwrap_or_else(Failure::report);
+        }
+        Command::Init(command) => command.run(),
+        Command::Run(command) => command.run(),
+        Command::Plan(command) => command.run(),
+        Command::Merge(command) => command.run(),
+        Command::Advise(command) => command.run(),
+        Command::Reproduce(command) => command.run(),
+        Command::Report(command) => command.run(),
+        Command::Verify(command) => command.run(),
+        Command::Validate(command) => command.run(),
+        Command::Trace(command) => command.run(),
+        Command::Topology(command) => command.run(),
+        Command::Path(command) => command.run(),
+        Command::Replay(command) => command.run(),
+        Command::Bench(command) => command.run(),
+        Command::List(command) => command.run(),
+        Command::Kernel(command) => command.run(),
+        Command::Live(command) => command.run(),
+        Command::Simco(command) => command.simco(),
+        Command::Serve(command) => command.serve(),
+        Command::Submit(command) => command.run(),
+        Command::Watch(command) => command.run(),
+        Command::Get(command) => command.run(),
+        Command::Doctor(command) => command.run(),
+        Command::Help(command) => command.run(),
+        Command::Completions(command) => command.run(),
+        Command::Manual(command) => command.run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// Reads a command line and the files that it names as far as the first run, which is not begun; what is wrong is as `hol` says it.
+/// Only commands that plan runs go further than the line itself.
+pub fn rehearse(line: impl IntoIterator<Item = OsString>) -> Result<(), String> {
+    let planned = match Cli::try_parse_from(line).map_err(|problem| problem.to_string())?.command {
+        Command::Compare(command) => command.experiment().map(|experiment| list(&experiment)),
+        Command::Exec(command) => command.experiment().map(|experiment| list(&experiment)),
+        Command::Run(command) => command.experiment().map(|experiment| list(&experiment)),
+        Command::Advise(command) => command.rehearse(),
+        Command::Trace(command) => command.chosen_point().map(drop),
+        Command::Shell(command) => command.point().map(drop),
+        Command::Init(command) => command.file().map(|_| ()),
+        _ => Ok(()),
+    };
+    planned.map_err(|failure| failure.to_string())
+}
+
+/// All that a plan says without a run.
+fn list(experiment: &Experiment) {
+    let plan = Plan::new([experiment]);
+    assert!(!plan.wanted(&Finished::default()).is_empty() && !plan.to_string().is_empty());
+}

@@ -1,0 +1,158 @@
+//! `hol-serve`: the lab in the browser. `hol serve` starts it.
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread::available_parallelism;
+
+use clap::Parser;
+use hol_serve::{Options, Post, Registration, Tls};
+use hol_terminal::{companion, note, say};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The lab in the browser: experiments that wait for free cores, run, and are looked at while they do.
+///
+/// On 127.0.0.1 nobody logs in: whoever can reach it, other users of this machine too, runs programs as you do. Elsewhere people have
+/// accounts.
+#[derive(Debug, Parser)]
+#[command(name = "hol-serve", version, max_term_width = 100)]
+struct Serve {
+    /// Where to listen; port 0 takes any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:4540")]
+    listen: SocketAddr,
+    /// Where experiments, their results and the database are kept [default: $XDG_STATE_HOME/headofline, or
+    /// ~/.local/state/headofline]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Cores that experiments may have together [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    cores: Option<u32>,
+    /// A name by which browsers may call it, beside localhost and addresses; may be repeated
+    #[arg(long = "name", value_name = "HOST")]
+    names: Vec<String>,
+    /// Encrypt connections: certificates and key, in PEM. People log in
+    #[arg(long, num_args = 2, value_names = ["CERTIFICATES", "KEY"], conflicts_with = "proxy")]
+    tls: Option<Vec<PathBuf>>,
+    /// A proxy in front encrypts connections. People log in
+    #[arg(long)]
+    proxy: bool,
+    /// Let experiments run programs even where people log in: those read what this user can read
+    #[arg(long)]
+    programs: bool,
+    /// Write mail about each change into this directory
+    #[arg(long, value_name = "DIR", conflicts_with = "smtp")]
+    mail: Option<PathBuf>,
+    /// Send mail about each change by this server: smtp://HOST:PORT or smtps://USER:PASSWORD@HOST
+    #[arg(long, value_name = "URL", requires = "from")]
+    smtp: Option<String>,
+    /// The address that mail is from
+    #[arg(long, value_name = "NAME@HOST")]
+    from: Option<String>,
+    /// Make an account that approves projects, with the password on standard input, and end
+    #[arg(long, value_name = "NAME")]
+    administrator: Option<String>,
+    /// The `hol` that runs experiments [default: the one beside this program, or else on PATH]
+    #[arg(long, value_name = "PROGRAM")]
+    hol: Option<PathBuf>,
+}
+
+/// Why there is no server.
+enum Failure {
+    /// The command line has to change: exit code 2.
+    Usage(String),
+    /// It did not work: exit code 1.
+    Failed(String),
+}
+
+impl Failure {
+    fn failed(problem: impl Display) -> Self {
+        Self::Failed(problem.to_string())
+    }
+}
+
+fn main() -> ExitCode {
+    let (problem, code) = match Serve::parse().run() {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Usage(problem)) => (problem, 2),
+        Err(Failure::Failed(problem)) => (problem, 1),
+    };
+    note!("error: {problem}");
+    ExitCode::from(code)
+}
+
+impl Serve {
+    /// Serves until Ctrl-C.
+    fn run(&self) -> Result<(), Failure> {
+        let options = self.options()?;
+        if let Some(name) = &self.administrator {
+            return add_administrator(&options, name);
+        }
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let ready = |address| say(&format!("{scheme}://{address}/\n"));
+        hol_serve::serve(&options, ready).map_err(Failure::failed)
+    }
+
+    fn options(&self) -> Result<Options, Failure> {
+        let tls = match (self.tls.as_deref(), self.proxy) {
+            (Some([certificates, key]), _) => Tls::Files(certificates.clone(), key.clone()),
+            (_, true) => Tls::Proxy,
+            (_, false) => Tls::None,
+        };
+        let post = match (&self.mail, &self.smtp, &self.from) {
+            (Some(dir), ..) => Post::Directory(dir.clone()),
+            (None, Some(url), Some(from)) => Post::Smtp(url.clone(), from.clone()),
+            (None, ..) => Post::None,
+        };
+        Ok(Options {
+            listen: self.listen,
+            state: self.state.clone().or_else(state_home).ok_or_else(no_home)?,
+            program: self.program()?,
+            cores: self.cores.unwrap_or_else(cores),
+            names: self.names.clone(),
+            tls,
+            programs: self.programs,
+            post,
+        })
+    }
+
+    fn program(&self) -> Result<PathBuf, Failure> {
+        match &self.hol {
+            Some(program) => Ok(program.clone()),
+            None => companion("hol", VERSION).map_err(|problem| {
+                Failure::Usage(format!(
+                    "{problem}. Experiments run in `hol`: install both from one version, or name it with --hol PROGRAM"
+                ))
+            }),
+        }
+    }
+}
+
+/// Returns how many cores this machine has.
+fn cores() -> u32 {
+    available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX))
+}
+
+fn add_administrator(options: &Options, name: &str) -> Result<(), Failure> {
+    note!("password of {name}:");
+    let mut password = String::new();
+    std::io::stdin().read_line(&mut password).map_err(Failure::failed)?;
+    let password = password.trim_end_matches(['\r', '\n']).to_owned();
+    let registration = Registration { name: name.to_owned(), mail: String::new(), password, project: None };
+    hol_serve::add_administrator(options, &registration).map_err(Failure::failed)
+}
+
+/// <https://specifications.freedesktop.org/basedir-spec/latest/>
+fn state_home() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = variable("XDG_STATE_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/state")));
+    state.map(|state| state.join("headofline"))
+}
+
+fn no_home() -> Failure {
+    Failure::Usage(
+        "neither XDG_STATE_HOME nor HOME says where to keep experiments; name a place with --state DIR"
+            .to_owned(),
+    )
+}

@@ -1,0 +1,52 @@
+//! `simcod serve`: a SIMCO middlebox on the network. RFC 4540.
+//!
+//! ```text
+//! sockets ──octets──▶ Middlebox ──▶ Batch ──changes──▶ packet filter, then journal
+//!    ▲                                                            │ all made
+//!    └───────────────────────── messages ◀────────────────────────┘
+//! ```
+//!
+//! One thread turns this wheel. [`Daemon`] is the loop; [`hol_simco::Middlebox`] knows the protocol.
+
+mod audit;
+mod clock;
+mod connection;
+mod connections;
+mod daemon;
+mod endpoint;
+mod error;
+mod handshakes;
+mod ledger;
+mod limits;
+mod line;
+mod listen;
+mod log;
+mod metrics;
+mod outbox;
+mod port_mapping;
+mod privileges;
+mod rules;
+mod sctp;
+mod settings;
+mod setup;
+mod signals;
+mod systemd;
+mod tcp;
+mod tls;
+mod token;
+mod turns;
+
+pub use daemon::Daemon;
+pub use error::DaemonError;
+pub use ledger::LedgerError;
+pub use limits::Limits;
+pub use listen::{Listen, Transport, socket_address};
+pub use log::{Level, Log};
+pub use privileges::drop_privileges;
+pub use rules::recorded_rules;
+pub use settings::{
+    FilterKind, LimitSettings, NatSettings, NftablesSettings, PcpSettings, ProtectedSettings, Settings,
+    TlsSettings,
+};
+pub use setup::SetupError;
+pub use signals::Signals;

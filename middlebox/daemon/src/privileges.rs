@@ -1,0 +1,71 @@
+//! What the daemon may do beyond any other process, and what it gives up. capabilities(7).
+
+use std::io;
+
+use rustix::io::Errno;
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
+};
+
+/// Gives up every capability but CAP_NET_ADMIN, which the packet filter needs, and that one too without `filters`. No
+/// program that this process might run gets any of them back.
+///
+/// It is for this thread and for those that it starts: call it when everything is open, before there are others.
+pub fn drop_privileges(filters: bool) -> io::Result<()> {
+    let needed = if filters { CapabilitySet::NET_ADMIN } else { CapabilitySet::empty() };
+    set_no_new_privs(true)?;
+    clear_ambient_capability_set()?;
+    bound(needed)?;
+    let kept = needed & capabilities(None)?.permitted;
+    Ok(set_capabilities(
+        None,
+        CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() },
+    )?)
+}
+
+/// Takes all others out of the bounding set, if this thread may: it may not if it has few capabilities anyway.
+fn bound(needed: CapabilitySet) -> io::Result<()> {
+    let all = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
+    for capability in all.filter(|capability| !needed.contains(*capability)) {
+        match remove_capability_from_bounding_set(capability) {
+            Ok(()) => {}
+            // Behind the last that the kernel knows, or without CAP_SETPCAP.
+            Err(Errno::INVAL | Errno::PERM) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::thread::{capability_is_in_bounding_set, no_new_privs};
+
+    /// Capabilities belong to a thread, so others do not notice.
+    fn after_dropping(filters: bool) -> CapabilitySets {
+        let before = capabilities(None).unwrap();
+        let after = std::thread::spawn(move || {
+            drop_privileges(filters).unwrap();
+            assert!(no_new_privs().unwrap());
+            if before.effective.contains(CapabilitySet::SETPCAP) {
+                assert!(!capability_is_in_bounding_set(CapabilitySet::SYS_ADMIN).unwrap());
+                assert_eq!(capability_is_in_bounding_set(CapabilitySet::NET_ADMIN).unwrap(), filters);
+            }
+            capabilities(None).unwrap()
+        });
+        let after = after.join().unwrap();
+        assert_eq!(capabilities(None).unwrap(), before);
+        after
+    }
+
+    #[test]
+    fn nothing_remains_but_what_the_filter_needs() {
+        let had = capabilities(None).unwrap().permitted & CapabilitySet::NET_ADMIN;
+        let with = after_dropping(true);
+        assert_eq!((with.effective, with.permitted, with.inheritable), (had, had, CapabilitySet::empty()));
+        let without = after_dropping(false);
+        assert_eq!(without.permitted, CapabilitySet::empty());
+    }
+}

@@ -1,0 +1,133 @@
+//! `simcod`: a SIMCO middlebox (RFC 4540), and its agent for people and scripts.
+#![warn(clippy::print_stdout, clippy::print_stderr)] // They panic when the reader went away: `say` and `note!` do not.
+
+mod answer;
+mod batch;
+mod clear;
+mod client;
+mod cure;
+mod disable;
+mod disallow;
+mod enable;
+mod failure;
+mod lifetime;
+mod list;
+mod protocol;
+mod reserve;
+mod rule;
+mod rules;
+mod serve;
+mod span;
+mod status;
+mod table;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use hol_simco::Request;
+
+use client::{Asking, Client};
+use failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  simcod enable 10.0.0.5:5004 198.51.100.7:6000 --udp --both-ways --lifetime 5m
+  simcod enable 10.0.0.5:5004+2 any --udp             two ports, from anybody
+  simcod enable [2001:db8::5]:80 [2001:db8:9::/48] --tcp --server fw1 --secret ./secret --name web
+  simcod list
+  simcod rules /var/lib/simco                         all that a middlebox here has recorded
+  simcod disallow 7
+  simcod watch --json
+  simcod serve --filter none
+
+A host is an address, a prefix, or any; IPv6 stands in brackets. Ports are 5004, 5004-5007, 5004+4, or any.
+
+Exit codes: 0 done, 1 the middlebox refused, 2 usage, 3 no session: no connection, not authenticated, no answer.";
+
+/// A SIMCO middlebox (RFC 4540), and its agent: let flows pass, and see what passes.
+#[derive(Debug, Parser)]
+#[command(name = "simcod", version, subcommand_required = true, arg_required_else_help = true)]
+#[command(max_term_width = 100, after_help = EXAMPLES)]
+struct Simcod {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Let a flow pass (PER, PEA)
+    Enable(Asking<enable::Enable>),
+    /// Reserve addresses and ports at a NAT for a rule to come (PRR)
+    Reserve(Asking<reserve::Reserve>),
+    /// Block a flow, and end the rules that let it pass (PDR)
+    Disable(Asking<disable::Disable>),
+    /// Give a rule another lifetime, from now on (PLC)
+    Lifetime(Asking<lifetime::Lifetime>),
+    /// End rules now (PLC)
+    Disallow(Asking<disallow::Disallow>),
+    /// Show rules (PRS)
+    Status(Asking<status::Status>),
+    /// Show all rules that this agent may access (PRL, PRS)
+    List(list::List),
+    /// Show all rules that a middlebox of this host has recorded
+    Rules(rules::Rules),
+    /// Show what happens to rules, as it happens (ARE)
+    Watch(watch::Watch),
+    /// Do what the lines of a file say, in one session
+    Batch(batch::Batch),
+    /// Be the middlebox: agents open and close the packet filter of this host
+    Serve(serve::Serve),
+    /// Remove what a middlebox has left in the packet filter of this host
+    Clear(clear::Clear),
+}
+
+fn main() -> ExitCode {
+    match Simcod::parse().run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+impl Simcod {
+    fn run(&self) -> Result<(), Failure> {
+        if let Some((order, client)) = self.what.order() {
+            return client.ask(order.requests()?.into_iter().map(Into::into).collect());
+        }
+        match &self.what {
+            What::List(list) => list.run(),
+            What::Rules(rules) => rules.run(),
+            What::Watch(watch) => watch.run(),
+            What::Batch(batch) => batch.run(),
+            What::Serve(serve) => serve.run(),
+            What::Clear(clear) => clear.run(),
+            order => unreachable!("{order:?} is an order"),
+        }
+    }
+}
+
+/// What comes to requests that need no answer to one another.
+trait Order {
+    /// What to ask the middlebox; a [`Failure`] if the order contradicts itself.
+    fn requests(&self) -> Result<Vec<Request>, Failure>;
+}
+
+impl What {
+    /// The order that it is, if it is one, and how it reaches the middlebox.
+    fn order(&self) -> Option<(&dyn Order, &Client)> {
+        match self {
+            Self::Enable(asking) => Some(asking.parts()),
+            Self::Reserve(asking) => Some(asking.parts()),
+            Self::Disable(asking) => Some(asking.parts()),
+            Self::Lifetime(asking) => Some(asking.parts()),
+            Self::Disallow(asking) => Some(asking.parts()),
+            Self::Status(asking) => Some(asking.parts()),
+            Self::List(_)
+            | Self::Rules(_)
+            | Self::Watch(_)
+            | Self::Batch(_)
+            | Self::Serve(_)
+            | Self::Clear(_) => None,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Programs that are installed together: where the other one is, and whether it has this one's version.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Why a companion program cannot be started.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompanionError {
+    /// It is neither beside this program nor on PATH.
+    #[error("{name}: not found (looked beside this program and on PATH)")]
+    NotFound {
+        /// The file name of the program.
+        name: String,
+    },
+    /// It does not print its version.
+    #[error("{}: {problem}", .program.display())]
+    Unusable {
+        /// Where it is.
+        program: PathBuf,
+        /// What happened instead.
+        problem: String,
+    },
+    /// It was built from another version.
+    #[error("{}: version {theirs}, but this program is {ours}", .program.display())]
+    Version {
+        /// Where it is.
+        program: PathBuf,
+        /// The version that it prints.
+        theirs: String,
+        /// The version of this program.
+        ours: String,
+    },
+}
+
+/// Returns the path of the program `name`: beside the running program, or else the first on PATH. Its `--version` must print
+/// `NAME VERSION` with this version.
+pub fn companion(name: &str, version: &str) -> Result<PathBuf, CompanionError> {
+    let program = find(name).ok_or_else(|| CompanionError::NotFound { name: name.to_owned() })?;
+    let unusable = |problem: String| CompanionError::Unusable { program: program.clone(), problem };
+    let output = Command::new(&program).arg("--version").output().map_err(|e| unusable(e.to_string()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let Some(theirs) = text.trim().strip_prefix(name).map(str::trim).filter(|_| output.status.success()) else {
+        return Err(unusable("`--version` does not print its version".to_owned()));
+    };
+    if theirs == version {
+        return Ok(program);
+    }
+    Err(CompanionError::Version { program, theirs: theirs.to_owned(), ours: version.to_owned() })
+}
+
+fn find(name: &str) -> Option<PathBuf> {
+    let beside = env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
+    let path = env::var_os("PATH").unwrap_or_default();
+    beside.into_iter().chain(env::split_paths(&path)).map(|dir| dir.join(name)).find(|file| file.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_nowhere_is_not_found() {
+        let error = companion("hol-no-such-program", "1.0").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "hol-no-such-program: not found (looked beside this program and on PATH)"
+        );
+    }
+
+    #[test]
+    fn a_program_without_a_version_of_its_own_is_not_started() {
+        assert!(matches!(companion("true", "1.0"), Err(CompanionError::Unusable { .. })));
+    }
+}
