@@ -11,6 +11,7 @@ mod ends;
 mod error;
 mod facts;
 mod flow;
+mod json_path;
 mod lanes;
 mod observer;
 mod onward;

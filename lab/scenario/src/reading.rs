@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use regex::Regex;
+use regex_lite::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json_path::JsonPath;
+
+use crate::json_path::JsonPath;
 
 /// How a number is found in a text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,7 +83,7 @@ pub(crate) struct Written {
     /// A regular expression, whose first group is the number, or all of it: `"took ([0-9.]+) ms"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     regex: Option<String>,
-    /// Where the number stands in JSON: `"$.end.seconds"`. RFC 9535
+    /// Where the number stands in JSON: `"$.end.seconds"`, `"$.all[*]"`. Names, indices and wildcards of RFC 9535
     #[serde(default, skip_serializing_if = "Option::is_none")]
     json: Option<String>,
     /// `"stdout"`, `"stderr"`, or the absolute path of a file on the node. Default `stdout`.
@@ -141,7 +142,7 @@ impl From<Reading> for Written {
 }
 
 /// The last line says what; those before it draw where.
-fn unread(regex: &str, problem: &regex::Error) -> String {
+fn unread(regex: &str, problem: &regex_lite::Error) -> String {
     let problem = problem.to_string();
     let last = problem.lines().next_back().unwrap_or_default().trim_start_matches("error: ");
     format!("regex = {regex:?}: {last}")
@@ -203,7 +204,7 @@ fn numbers(path: &JsonPath, text: &str) -> Vec<f64> {
         value => value.as_f64(),
     };
     let all = texts.map_while(Result::ok);
-    all.flat_map(|value| path.query(&value).iter().filter_map(|found| number(found)).collect::<Vec<_>>())
+    all.flat_map(|value| path.query(&value).into_iter().filter_map(number).collect::<Vec<_>>())
         .collect()
 }
 
