@@ -69,9 +69,7 @@ impl Endpoints {
             Protocol::Udp { config } => Kind::Udp(config.clone()),
             Protocol::Quic { config, carriage, .. } => {
                 let largest = mtu - (ip_header + Datagram::HEADER) as u64;
-                let [mtu, mtu_discovery] =
-                    [config.mtu, config.mtu_discovery].map(|size| ByteCount(size.0.min(largest)));
-                let config = Arc::new(hol_quic::Config { mtu, mtu_discovery, ..config.clone() });
+                let config = Arc::new(config.within(largest));
                 Kind::Quic { config, carriage: *carriage }
             }
             Protocol::Mptcp { .. } | Protocol::Unix { .. } => unreachable!("a scenario is checked first"),

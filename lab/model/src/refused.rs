@@ -29,14 +29,11 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
         return Err("`cmt` sends over all of network.paths; remove `backup`, or `cmt`, without which all paths but one wait".to_owned());
     }
     let topology = Topology::new(&scenario.network).map_err(|problem| problem.to_string())?;
-    possible(&scenario.transport, &scenario.workload, &topology)?;
-    for (number, entry) in (1..).zip(&scenario.background) {
-        possible(&entry.transport, &entry.workload, &topology)
-            .map_err(|problem| format!("in [[background]] number {number}: {problem}"))?;
-    }
-    for (number, entry) in (1..).zip(&scenario.onward) {
-        possible(&entry.transport, &entry.workload, &topology)
-            .map_err(|problem| format!("in [[onward]] number {number}: {problem}"))?;
+    for flow in scenario.flow_specs() {
+        possible(flow.transport, flow.workload, &topology).map_err(|problem| match flow.place.table() {
+            Some(table) => format!("in {table}: {problem}"),
+            None => problem,
+        })?;
     }
     Ok(())
 }

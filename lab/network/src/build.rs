@@ -6,15 +6,15 @@ use std::sync::Arc;
 use hol_base::Time;
 use hol_wire::Address;
 
+use crate::change::Change;
 use crate::check::{check_channels, check_form, check_settings};
 use crate::error::NetworkError;
+use crate::event::EventSpec;
 use crate::handover::{Changes, HandoverSpec};
-use crate::line::Change;
+use crate::identifier::{InterfaceId, LineId, NodeId};
 use crate::routes::routes;
-use crate::spec::{EventSpec, NetworkSpec, Overrides, Settings};
-use crate::topology::{
-    Interface, InterfaceId, LineId, LinePlan, Medium, NodeId, ScheduledChange, Segment, Topology,
-};
+use crate::spec::{NetworkSpec, Overrides, Settings};
+use crate::topology::{Interface, LinePlan, Medium, ScheduledChange, Segment, Topology};
 
 impl Topology {
     /// Makes sense of a table, whatever its nodes are called.

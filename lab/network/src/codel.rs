@@ -7,7 +7,7 @@ use hol_wire::Ecn;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::line::Crossing;
+use crate::crossing::Crossing;
 
 /// The parameters of CoDel; the defaults are those of RFC 8289, 4.2 and 4.3, and of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

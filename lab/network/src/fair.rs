@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use hol_wire::Address;
 
 use crate::codel::{Codel, CodelSpec, Waiting, take};
-use crate::line::Crossing;
+use crate::crossing::Crossing;
 
 /// The parameters of FQ-CoDel; the defaults are those of RFC 8290, 5.2, and of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

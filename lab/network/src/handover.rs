@@ -9,8 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::NetworkError;
-use crate::spec::{EventSpec, Which};
-use crate::topology::{AddressChange, InterfaceId, LineId, Medium, Route, RouteChange, Topology};
+use crate::event::{EventSpec, Which};
+use crate::identifier::{InterfaceId, LineId};
+use crate::topology::{AddressChange, Medium, Route, RouteChange, Topology};
 
 /// A client that moves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -8,14 +8,18 @@
 mod agenda;
 mod build;
 mod chance;
+mod change;
 mod channel;
 mod check;
 mod codel;
+mod crossing;
 mod discipline;
 mod distribution;
 mod error;
+mod event;
 mod fair;
 mod handover;
+mod identifier;
 mod ip;
 mod line;
 mod loss;
@@ -34,23 +38,25 @@ mod trace;
 mod transmitter;
 
 pub use agenda::Agenda;
+pub use change::Change;
 pub use codel::CodelSpec;
+pub use crossing::Crossing;
 pub use discipline::Discipline;
 pub use distribution::Distribution;
 pub use error::NetworkError;
+pub use event::{EventSpec, Which};
 pub use fair::FairSpec;
 pub use handover::{Changes, HandoverSpec};
+pub use identifier::{InterfaceId, LineId, NodeId};
 pub use ip::Ip;
-pub use line::{Change, Crossing};
 pub use loss::{ExplicitLoss, GilbertElliott, LossSpec};
 pub use network::{Arrival, Backlog, Network};
 pub use pie::PieSpec;
 pub use police::{PoliceSpec, TokenBucket};
 pub use red::RedSpec;
-pub use spec::{EventSpec, LanSpec, LinkSpec, NetworkSpec, Overrides, PathSpec, Settings, Which};
+pub use spec::{LanSpec, LinkSpec, NetworkSpec, Overrides, PathSpec, Settings};
 pub use tap::{Drops, Fate, Tap, TapPoint};
 pub use topology::{
-    AddressChange, Interface, InterfaceId, LineId, LinePlan, Medium, NodeId, Route, RouteChange,
-    ScheduledChange, Segment, Topology,
+    AddressChange, Interface, LinePlan, Medium, Route, RouteChange, ScheduledChange, Segment, Topology,
 };
 pub use trace::{TraceError, TraceSpec, events as trace_events};

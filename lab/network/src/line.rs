@@ -6,41 +6,17 @@ use hol_base::{BitRate, Duration, Ratio, Seed, Time};
 use hol_wire::Packet;
 
 use crate::chance::Chance;
-use crate::loss::{Loss, LossSpec};
+use crate::change::Change;
+use crate::crossing::Crossing;
+use crate::loss::Loss;
 use crate::observer::Observer;
 use crate::police::Police;
 use crate::propagation::Propagation;
 use crate::queue::Queue;
 use crate::red::Red;
+use crate::spec::Settings;
 use crate::tap::Fate;
 use crate::transmitter::Transmitter;
-use crate::{InterfaceId, Settings};
-
-/// A packet on one hop, from one interface to another.
-#[derive(Debug)]
-pub struct Crossing {
-    /// Where the hop begins.
-    pub from: InterfaceId,
-    /// Where it ends.
-    pub to: InterfaceId,
-    /// The packet's number among those that nodes have sent, from 0: the same on every hop.
-    pub number: u32,
-    /// The packet.
-    pub packet: Packet,
-    length: u64,
-}
-
-impl Crossing {
-    pub(crate) fn new(from: InterfaceId, to: InterfaceId, number: u32, packet: Packet) -> Self {
-        let length = packet.length() as u64;
-        Self { from, to, number, packet, length }
-    }
-
-    /// Octets of the IP packet.
-    pub(crate) fn length(&self) -> u64 {
-        self.length
-    }
-}
 
 /// A packet that has left the transmitter, or is about to.
 #[derive(Debug)]
@@ -76,21 +52,6 @@ pub(crate) struct Line {
     /// Ascending by arrival.
     in_flight: VecDeque<Flight>,
     police: Option<Police>,
-}
-
-/// What a scheduled event does to a line.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Change {
-    /// Nothing passes any more, and what is under way is lost.
-    Down,
-    /// It works again.
-    Up,
-    /// The new bit rate, from the next bit on.
-    Rate(BitRate),
-    /// The new loss, from the next packet on.
-    Loss(LossSpec),
-    /// The new delay, from the next packet on.
-    Delay(Duration),
 }
 
 impl Line {

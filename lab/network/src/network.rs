@@ -7,11 +7,12 @@ use hol_wire::Packet;
 
 use crate::agenda::Agenda;
 use crate::channel::Channel;
-use crate::line::{Crossing, Line};
+use crate::crossing::Crossing;
+use crate::identifier::{InterfaceId, NodeId};
+use crate::line::Line;
 use crate::observer::Observer;
 use crate::tap::{Drops, Fate, Tap};
 use crate::topology::{Interface, Route, RouteChange, ScheduledChange, Topology};
-use crate::{InterfaceId, NodeId};
 
 /// All lines of a topology, with the packets on them.
 ///

@@ -2,8 +2,8 @@
 
 use hol_base::Time;
 
-use crate::InterfaceId;
-use crate::line::Crossing;
+use crate::crossing::Crossing;
+use crate::identifier::InterfaceId;
 use crate::tap::{Drops, Fate, Tap, TapPoint};
 
 pub(crate) struct Observer<'t> {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::codel::{Waiting, take};
-use crate::line::Crossing;
+use crate::crossing::Crossing;
 use crate::tap::Fate;
 
 /// The parameters of PIE; the defaults are those of RFC 8033, 4.1 and 4.2, and of Linux.

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use hol_base::{QueueLimit, Seed, Time};
 
 use crate::codel::CodelQueue;
+use crate::crossing::Crossing;
 use crate::discipline::Discipline;
 use crate::fair::FairQueue;
-use crate::line::Crossing;
 use crate::pie::PieQueue;
 use crate::spec::Settings;
 use crate::tap::Fate;

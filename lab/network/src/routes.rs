@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::error::NetworkError;
-use crate::topology::{InterfaceId, Medium, NodeId, Route, Segment, Topology};
+use crate::identifier::{InterfaceId, NodeId};
+use crate::topology::{Medium, Route, Segment, Topology};
 
 /// More of them than this would fill the memory: 12 octets each, of every node to every address.
 const MOST_ROUTES: usize = 20_000_000;

@@ -2,7 +2,7 @@
 
 use hol_base::Time;
 
-use crate::line::Crossing;
+use crate::crossing::Crossing;
 
 /// Sees every packet of a run. Without a tap the run costs nothing more.
 pub trait Tap {

@@ -5,21 +5,11 @@ use std::sync::Arc;
 use hol_base::Time;
 use hol_wire::Address;
 
+use crate::change::Change;
+use crate::event::Which;
+use crate::identifier::{InterfaceId, LineId, NodeId};
 use crate::ip::Ip;
-use crate::line::Change;
-use crate::spec::{Settings, Which};
-
-/// A node of the network, by its place in `nodes`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NodeId(pub u16);
-
-/// An interface, by its place among all of the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct InterfaceId(pub u16);
-
-/// A line, by its place among all of the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LineId(pub u16);
+use crate::spec::Settings;
 
 /// Who is connected to whom, by what.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::event::{EventSpec, Which};
 use crate::loss::LossSpec;
-use crate::spec::{EventSpec, Which};
 
 /// The files of a path that changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

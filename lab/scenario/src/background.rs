@@ -5,8 +5,7 @@ use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
-use crate::Scenario;
-use crate::scenario::as_written;
+use crate::as_written;
 
 /// Traffic that is not what the run is about, though it is counted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,19 +37,8 @@ pub struct BackgroundFlow<'s> {
     pub seed: Seed,
 }
 
-impl Scenario {
-    /// Every flow of the background in a run with this seed.
-    pub fn background_flows(&self, seed: Seed) -> impl Iterator<Item = BackgroundFlow<'_>> {
-        let seed = seed.derive("background");
-        self.background.iter().enumerate().flat_map(move |(number, entry)| {
-            let seed = seed.derive_index(number as u64);
-            (0..entry.count).map(move |copy| entry.flow(seed.derive_index(copy.into())))
-        })
-    }
-}
-
 impl Background {
-    fn flow(&self, seed: Seed) -> BackgroundFlow<'_> {
+    pub(crate) fn flow(&self, seed: Seed) -> BackgroundFlow<'_> {
         let spread = self.spread + self.workload.spread;
         let workload = WorkloadSpec { spread, ..self.workload.clone() }.started(seed);
         let messages = self.messages.unwrap_or(ENDLESS);

@@ -5,12 +5,15 @@
 //! when it is over. [`conformance`] is a table of cases that every
 //! world runs: it compares kinds and counts, never times.
 
+mod as_written;
+mod asking;
 mod background;
 pub mod conformance;
 mod ends;
 mod error;
 mod facts;
 mod flow;
+mod flow_spec;
 mod json_path;
 mod lanes;
 mod observer;
@@ -26,14 +29,16 @@ mod stopped;
 mod witness;
 mod world;
 
+pub use asking::Tied;
 pub use background::{Background, BackgroundFlow};
 pub use ends::ends;
 pub use error::ScenarioError;
 pub use facts::{Facts, FilterFacts, Floor, LineFacts, PeerFacts, ProgramFacts, RouterFacts, WaitFacts};
 pub use flow::{Flow, Tally, Terms};
+pub use flow_spec::{FlowPlace, FlowSpec};
 pub use lanes::lanes;
 pub use observer::Observer;
-pub use onward::{Onward, OnwardFlow, Tied};
+pub use onward::{Onward, OnwardFlow};
 pub use ports::{CLIENT_PORTS, FIRST_CLIENT_PORT, flow_of, server_port};
 pub use program::{Command, Content, Program, Ready, Root};
 pub use quic::check_quic;

@@ -1,14 +1,13 @@
 //! The user's own programs, which run on nodes unmodified.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use hol_base::{ByteCount, Duration};
-use hol_workloads::WorkloadSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Reading, Scenario, ScenarioError};
+use crate::Reading;
 
 /// A program on a node: a service if it has `ready`, else one whose end is awaited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -149,7 +148,7 @@ impl Program {
         self.ready.is_none()
     }
 
-    fn check(&self) -> Result<(), &'static str> {
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
         if self.command.is_empty() {
             return Err("`command` is empty; name a program");
         }
@@ -170,47 +169,6 @@ impl Program {
         }
         if self.stop.is_some_and(|stop| stop <= self.start) {
             return Err("`stop` is not after `start`");
-        }
-        Ok(())
-    }
-}
-
-impl Scenario {
-    /// Whether programs are what is measured.
-    pub const fn runs_programs(&self) -> bool {
-        self.workload.is_programs()
-    }
-
-    /// The nodes whose packets tell what is measured: the workload's ends, and those of programs.
-    pub fn ends(&self) -> Vec<&str> {
-        let programs = self.programs.iter().map(|program| program.node.as_str());
-        let mut ends: Vec<&str> =
-            [self.workload.from(), self.workload.to()].into_iter().chain(programs).collect();
-        ends.sort_unstable();
-        ends.dedup();
-        ends
-    }
-
-    /// Refuses programs that contradict themselves or the workload.
-    pub(crate) fn check_programs(&self) -> Result<(), ScenarioError> {
-        let beside = self.background.iter().map(|entry| &entry.workload);
-        let mut beside = beside.chain(self.onward.iter().map(|entry| &entry.workload));
-        if beside.any(WorkloadSpec::is_programs) {
-            return Err(ScenarioError::ProgramsBeside);
-        }
-        if self.runs_programs() && !self.programs.iter().any(Program::is_awaited) {
-            return Err(ScenarioError::NoProgram);
-        }
-        if self.runs_programs() && self.workload.start + self.workload.spread > Duration::ZERO {
-            return Err(ScenarioError::ProgramsStart);
-        }
-        let mut names = BTreeSet::new();
-        for (index, program) in self.programs.iter().enumerate() {
-            program.check().map_err(|problem| ScenarioError::Program { index, problem })?;
-            if !program.metrics.keys().all(|name| names.insert(name)) {
-                let problem = "another program has a metric of this name; name each once";
-                return Err(ScenarioError::Program { index, problem });
-            }
         }
         Ok(())
     }

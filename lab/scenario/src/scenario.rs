@@ -1,14 +1,15 @@
 //! What a world is asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hol_base::{Duration, Seed};
 use hol_network::{NetworkSpec, Topology};
-use hol_stack::{Kind, TransportSpec};
+use hol_stack::TransportSpec;
 use hol_workloads::{Filter, HostSpec, Processor, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
-use crate::{Background, CLIENT_PORTS, Onward, Program, Root, ScenarioError};
+use crate::flow_spec::check_node;
+use crate::{Background, CLIENT_PORTS, Onward, Program, Root, ScenarioError, as_written};
 
 /// One point of an experiment: a workload over a transport over a network, and what else goes on there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,37 +55,21 @@ impl Scenario {
     /// Refuses a scenario that contradicts itself.
     pub fn check(&self) -> Result<(), ScenarioError> {
         let topology = Topology::new(&self.network)?;
-        check_messages(self.messages)?;
         for name in self.hosts.keys() {
             check_node(&topology, "hosts", name)?;
         }
-        check_flow(&self.workload, &self.transport, &topology)?;
+        self.measured_flow().check(&topology)?;
         self.check_filters()?;
         self.check_services()?;
-        let opened = |workload: &WorkloadSpec, transport: &TransportSpec, messages| {
-            workload.kind.workload().connections(messages, transport.connections())
-        };
-        let mut connections = opened(&self.workload, &self.transport, self.messages);
-        for (index, Background { workload, transport, messages, count, .. }) in
-            self.background.iter().enumerate()
-        {
-            let some = messages.map_or(Ok(()), check_messages);
-            some.and_then(|()| check_flow(workload, transport, &topology))
-                .map_err(|problem| ScenarioError::Background { index, problem: Box::new(problem) })?;
-            // One that goes on for ever opens what it can.
-            let each = opened(workload, transport, messages.unwrap_or(1));
-            connections = connections.saturating_add(each.saturating_mul((*count).into()));
-        }
-        for (index, Onward { workload, transport }) in self.onward.iter().enumerate() {
-            check_flow(workload, transport, &topology)
-                .map_err(|problem| ScenarioError::Onward { index, problem: Box::new(problem) })?;
-            connections = connections.saturating_add(opened(workload, transport, 1));
+        for flow in self.flow_specs().skip(1) {
+            flow.check(&topology).map_err(|problem| flow.place.blame(problem))?;
         }
         self.check_onward()?;
         for program in &self.programs {
             check_node(&topology, "node", &program.node)?;
         }
         self.check_programs()?;
+        let connections = self.flow_specs().map(|flow| flow.connections()).fold(0, u64::saturating_add);
         if connections > CLIENT_PORTS as u64 {
             return Err(ScenarioError::TooManyConnections(connections, CLIENT_PORTS));
         }
@@ -102,21 +87,53 @@ impl Scenario {
 
     /// A processor is for those whom flow control keeps from sending more than it serves.
     fn check_services(&self) -> Result<(), ScenarioError> {
-        let background = self.background.iter().map(|entry| (&entry.workload, &entry.transport));
-        let onward = self.onward.iter().map(|onward| (&onward.workload, &onward.transport));
-        let flows: Vec<_> = background.chain(onward).chain([(&self.workload, &self.transport)]).collect();
         for (node, _) in self.hosts.iter().filter(|(_, host)| host.service > Duration::ZERO) {
-            let mut own = flows
-                .iter()
-                .filter(|(workload, _)| [workload.from(), workload.to()].contains(&node.as_str()));
-            if own.clone().next().is_none() {
+            let mut own = self.flow_specs().filter(|flow| flow.ends().contains(&node.as_str())).peekable();
+            if own.peek().is_none() {
                 return Err(ScenarioError::IdleProcessor(node.clone()));
             }
-            if own.any(|(_, transport)| transport.is_heedless()) {
+            if own.any(|flow| flow.transport.is_heedless()) {
                 return Err(ScenarioError::ServiceOfDatagrams(node.clone()));
             }
         }
         Ok(())
+    }
+
+    /// Refuses programs that contradict themselves or the workload.
+    fn check_programs(&self) -> Result<(), ScenarioError> {
+        if self.flow_specs().skip(1).any(|flow| flow.workload.is_programs()) {
+            return Err(ScenarioError::ProgramsBeside);
+        }
+        if self.runs_programs() && !self.programs.iter().any(Program::is_awaited) {
+            return Err(ScenarioError::NoProgram);
+        }
+        if self.runs_programs() && self.workload.start + self.workload.spread > Duration::ZERO {
+            return Err(ScenarioError::ProgramsStart);
+        }
+        let mut names = BTreeSet::new();
+        for (index, program) in self.programs.iter().enumerate() {
+            program.check().map_err(|problem| ScenarioError::Program { index, problem })?;
+            if !program.metrics.keys().all(|name| names.insert(name)) {
+                let problem = "another program has a metric of this name; name each once";
+                return Err(ScenarioError::Program { index, problem });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether programs are what is measured.
+    pub const fn runs_programs(&self) -> bool {
+        self.workload.is_programs()
+    }
+
+    /// The nodes whose packets tell what is measured: the workload's ends, and those of programs.
+    pub fn ends(&self) -> Vec<&str> {
+        let programs = self.programs.iter().map(|program| program.node.as_str());
+        let mut ends: Vec<&str> =
+            [self.workload.from(), self.workload.to()].into_iter().chain(programs).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        ends
     }
 
     /// The processors of the hosts that take time for messages, by their names.
@@ -142,60 +159,5 @@ impl Scenario {
     /// The node whose middlebox has a packet filter, if one has.
     pub fn filtered(&self) -> Option<&str> {
         self.hosts.iter().find(|(_, host)| host.filter != Filter::None).map(|(name, _)| name.as_str())
-    }
-}
-
-fn check_node(topology: &Topology, key: &'static str, node: &str) -> Result<(), ScenarioError> {
-    if topology.node(node).is_some() {
-        return Ok(());
-    }
-    let names = topology.node_names();
-    let (known, example) = (names.join(", "), names[0].clone());
-    Err(ScenarioError::UnknownNode { key, node: node.to_owned(), known, example })
-}
-
-fn check_flow(
-    workload: &WorkloadSpec,
-    transport: &TransportSpec,
-    topology: &Topology,
-) -> Result<(), ScenarioError> {
-    workload.check()?;
-    for (key, node) in [("from", workload.from()), ("to", workload.to())] {
-        check_node(topology, key, node)?;
-    }
-    match (transport.kind() == Kind::Unix, workload.from() == workload.to()) {
-        (false, true) => return Err(ScenarioError::SameEnds(workload.from().to_owned())),
-        (true, false) => return Err(ScenarioError::TwoHosts(workload.from().to_owned())),
-        _ => {}
-    }
-    if transport.kind() == Kind::Udp && workload.is_greedy() {
-        return Err(ScenarioError::NothingSetsThePace);
-    }
-    if workload.waits_for_replies() && transport.gives_up() {
-        return Err(ScenarioError::WaitsForTheLost(workload.kind.workload().name()));
-    }
-    Ok(())
-}
-
-fn check_messages(messages: u64) -> Result<(), ScenarioError> {
-    match messages {
-        0 => Err(ScenarioError::NoMessages),
-        more if more > u32::MAX.into() => Err(ScenarioError::TooManyMessages(more)),
-        _ => Ok(()),
-    }
-}
-
-/// A transport as its user wrote it: whoever reads it knows the same stacks.
-pub(crate) mod as_written {
-    use hol_stack::TransportSpec;
-    use serde::de::{Deserialize, Deserializer, Error};
-    use serde::ser::Serializer;
-
-    pub(crate) fn serialize<S: Serializer>(spec: &TransportSpec, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(spec)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<TransportSpec, D::Error> {
-        String::deserialize(from)?.parse().map_err(D::Error::custom)
     }
 }

@@ -1,19 +1,15 @@
 //! What a run is made of, and what comes out of it.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::net::IpAddr;
 
 use hol_base::{Seed, Time};
-use hol_filter::FilterError;
 use hol_measure::Record;
 use hol_scenario::{FilterFacts, Sample, Side, Stopped, WaitFacts};
 use hol_stack::TransportSpec;
 use hol_transport::PathStatus;
-use hol_workloads::{HostSpec, Processor, WorkloadError, WorkloadSpec};
+use hol_workloads::{HostSpec, Processor, WorkloadSpec};
 use serde::{Deserialize, Serialize};
-
-use crate::Unsupported;
 
 /// One flow: a workload over a transport between two ends.
 #[derive(Debug, Clone)]
@@ -145,45 +141,4 @@ pub struct PathChange {
     pub address: IpAddr,
     /// Its new state.
     pub status: PathStatus,
-}
-
-/// A run that could not begin.
-#[derive(Debug, thiserror::Error)]
-pub enum SocketsError {
-    /// The kernel cannot do what was asked for.
-    #[error(transparent)]
-    Unsupported(#[from] Unsupported),
-    /// The kernel does not have the protocol.
-    #[error("this kernel has no {protocol} ({source}); {cure}")]
-    NoProtocol {
-        /// The protocol.
-        protocol: &'static str,
-        /// What to do.
-        cure: &'static str,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// An end has no address.
-    #[error("the {0} has no address; it needs at least one")]
-    NoAddress(&'static str),
-    /// There is nothing to send.
-    #[error("`messages` is 0; a run needs at least one")]
-    NoMessages,
-    /// The packet filter cannot be had.
-    #[error("packet filter: {0}")]
-    Filter(#[from] FilterError),
-    /// The workload's table contradicts itself.
-    #[error("in [workload]: {0}")]
-    Workload(#[from] WorkloadError),
-    /// The kernel refused what ties a run to others.
-    #[error("cannot tie a run to others: {0}")]
-    Tie(#[from] io::Error),
-    /// The kernel refused a call.
-    #[error("cannot {doing}: {source}")]
-    Refused {
-        /// What was attempted, such as `set SCTP_RTOINFO`.
-        doing: String,
-        /// What the kernel said.
-        source: io::Error,
-    },
 }

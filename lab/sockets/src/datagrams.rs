@@ -9,10 +9,11 @@ use hol_system as system;
 use hol_wire::Ecn;
 use socket2::{MsgHdr, Protocol, Socket, Type};
 
-use crate::assignment::{Site, SocketsError};
-use crate::event_loop::EventLoop;
+use crate::assignment::Site;
+use crate::error::SocketsError;
 use crate::ip_options::IpOptions;
-use crate::transceiver::{self, Family, Fault, read_up_to, refused};
+use crate::transceiver::{self, Family, Fault, refused};
+use crate::turns::{read_up_to, reads};
 
 /// Datagrams that leave in one call at most (Linux' UDP_MAX_SEGMENTS), and their octets.
 const MOST_TOGETHER: usize = 64;
@@ -174,7 +175,7 @@ impl Datagrams {
         buffer: &mut [u8],
         mut take: impl FnMut(&[u8], Ecn),
     ) -> Result<(), Fault> {
-        read_up_to(EventLoop::reads(self.gathers), || {
+        read_up_to(reads(self.gathers), || {
             if let Some(Read { octets, ecn, each }) = self.receive(buffer)? {
                 octets.chunks(each).for_each(|octets| take(octets, ecn));
             }
@@ -259,6 +260,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
+    use crate::turns::BUFFER;
 
     /// Two ends over loopback that know each other.
     fn pair(gathers: bool) -> [Datagrams; 2] {
@@ -295,7 +297,7 @@ mod tests {
             sent.iter().for_each(|(octets, ecn)| one.push(octets.clone(), *ecn));
             one.flush().unwrap();
             assert!(!one.is_full());
-            let (mut heard, mut buffer) = (Vec::new(), vec![0; EventLoop::BUFFER]);
+            let (mut heard, mut buffer) = (Vec::new(), vec![0; BUFFER]);
             while heard.len() < sent.len() {
                 let take = |octets: &[u8], ecn| heard.push((Bytes::copy_from_slice(octets), ecn));
                 match other.receive_all(&mut buffer, take) {

@@ -14,10 +14,11 @@ use hol_wire::Ecn;
 use hol_workloads::{ConnectionId, Output, Standing};
 use socket2::Socket;
 
-use crate::assignment::{Assignment, End, Ending, FlowRun, PathChange, Site, SocketsError};
+use crate::assignment::{Assignment, End, Ending, FlowRun, PathChange, Site};
 use crate::bell::Bell;
 use crate::clock::{Alarm, Clock};
 use crate::datagrams::{self, Read};
+use crate::error::SocketsError;
 use crate::far::Mail;
 use crate::filter::Filter;
 use crate::half::{Aside, Half, Verdict};
@@ -27,6 +28,7 @@ use crate::side::{Followed, Side};
 use crate::ticks::Ticks;
 use crate::token::Token;
 use crate::transceiver::{self, Fault, Heard, Opener, own_port, refused};
+use crate::turns::MOST_AT_ONCE;
 use crate::waits::Waits;
 
 /// Moves the thread to the network of an end.
@@ -74,14 +76,6 @@ pub(crate) struct EventLoop<'p> {
 impl EventLoop<'_> {
     /// Sockets that are looked after before the alarm is set anew.
     const MOST_READY: usize = 64;
-    /// Messages that leave an end, or reads of its sockets, before others have their turn, where a real clock goes on.
-    pub(crate) const MOST_AT_ONCE: usize = 64;
-    /// Reads of a socket before others have their turn.
-    pub(crate) const fn reads(gathers: bool) -> usize {
-        if gathers { Self::MOST_AT_ONCE } else { 1 }
-    }
-    /// As much as a datagram may be.
-    pub(crate) const BUFFER: usize = 1 << 16;
 
     /// Goes on until the flow has ended; returns the time.
     pub(crate) fn run(&mut self) -> Result<Time, SocketsError> {
@@ -449,7 +443,7 @@ impl EventLoop<'_> {
     fn serve(&mut self, end: End) -> Result<(), SocketsError> {
         loop {
             let now = self.clock.now();
-            if self.assignment.gathers && self.side(end).said == Self::MOST_AT_ONCE {
+            if self.assignment.gathers && self.side(end).said == MOST_AT_ONCE {
                 return self.rest(end, now, now);
             }
             match self.side(end).application.poll(now) {

@@ -15,6 +15,7 @@ mod beginning;
 mod bell;
 mod clock;
 mod datagrams;
+mod error;
 mod event_loop;
 mod far;
 mod filter;
@@ -26,6 +27,7 @@ mod moving;
 mod mptcp;
 mod one_to_many;
 mod open;
+mod over_udp;
 mod own_sctp;
 mod presence;
 mod quic;
@@ -44,6 +46,7 @@ mod ties;
 mod token;
 mod transceiver;
 mod tuning;
+mod turns;
 mod udp;
 mod unix;
 mod waits;
@@ -53,10 +56,11 @@ use std::io;
 
 use open::Here;
 
-pub use assignment::{Assignment, Counts, End, Ending, FlowRun, PathChange, Site, SocketsError};
+pub use assignment::{Assignment, Counts, End, Ending, FlowRun, PathChange, Site};
 pub use beginning::Beginning;
 pub use bell::Bell;
 pub use clock::{clocksource, monotonic};
+pub use error::{SocketsError, Unsupported};
 pub use far::{Letterbox, Mail, News, Tell};
 pub use flows::{FlowRuns, assignments};
 pub use half::{Half, Verdict};
@@ -65,7 +69,7 @@ pub use seen::Seen;
 pub use setting::{kernel_version, setting, setting_path};
 pub use stop::Stop;
 pub use ties::Ties;
-pub use tuning::{Sysctl, Unsupported, asked, sysctls};
+pub use tuning::{Sysctl, asked, sysctls};
 
 /// Does what `assignment` says on this machine's kernel, in its time. `enter` moves the calling thread to the network where
 /// the sockets of an end are to live; the thread is left in the client's.

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use hol_system as system;
 use socket2::Socket;
 
-use crate::assignment::SocketsError;
+use crate::error::SocketsError;
 use crate::presence::Change;
 use crate::sctp_structures::{self as structures, BINDX_ADD, BINDX_REM, PEER_PRIMARY_ADDR, SOL_SCTP};
 use crate::transceiver::{self, Fault, refused};

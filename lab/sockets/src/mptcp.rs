@@ -3,7 +3,8 @@
 
 use socket2::{Protocol, Socket, Type};
 
-use crate::assignment::{Counts, Site, SocketsError};
+use crate::assignment::{Counts, Site};
+use crate::error::SocketsError;
 use crate::stream::{Connection, Own};
 use crate::tcp::{self, Tcp};
 use crate::transceiver::{Family, Fault, Opener, Sending, Transceiver};

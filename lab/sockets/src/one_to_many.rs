@@ -11,7 +11,8 @@ use hol_system as system;
 use hol_workloads::Outgoing;
 use socket2::{MsgHdr, SockAddr, Socket, Type};
 
-use crate::assignment::{Counts, Site, SocketsError};
+use crate::assignment::{Counts, Site};
+use crate::error::SocketsError;
 use crate::sctp::{Association, Sctp};
 use crate::sctp_structures as structures;
 use crate::transceiver::{Family, Fault, Heard, Opener, Sending, Sent, Transceiver};

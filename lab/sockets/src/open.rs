@@ -10,13 +10,15 @@ use hol_system::{Interest, Poller};
 use hol_workloads::{Application, Enforce, Filter as FilterKind, Host, Processor};
 use socket2::Socket;
 
-use crate::assignment::{Assignment, End, Site, SocketsError};
+use crate::assignment::{Assignment, End, Site};
 use crate::clock::{Alarm, Clock};
+use crate::error::SocketsError;
 use crate::event_loop::{Enter, EventLoop};
 use crate::far::{Absent, Mail, Tell};
 use crate::filter::Filter;
 use crate::mptcp::Mptcp;
 use crate::one_to_many::OneToMany;
+use crate::over_udp::OverUdp;
 use crate::own_sctp::OwnSctp;
 use crate::presence::Presence;
 use crate::quic::Quic;
@@ -28,6 +30,7 @@ use crate::ticks::Ticks;
 use crate::ties::Ties;
 use crate::token::Token;
 use crate::transceiver::{Opener, own_port, refused};
+use crate::turns::{BUFFER, reads};
 use crate::udp::Udp;
 use crate::unix::Unix;
 use crate::waits::Waits;
@@ -152,7 +155,7 @@ pub(crate) fn event_loop<'p>(
         was_stopped: false,
         paths: Vec::new(),
         ticks,
-        buffer: vec![0; EventLoop::BUFFER].into_boxed_slice(),
+        buffer: vec![0; BUFFER].into_boxed_slice(),
         clock,
     })
 }
@@ -210,17 +213,19 @@ fn opener(assignment: &Assignment, here: &Here<'_>) -> Box<dyn Opener> {
             match socket {
                 SocketStyle::OneToOne => Box::new(sctp(Sctp::FAMILY)),
                 SocketStyle::OneToMany => Box::new(OneToMany(sctp(OneToMany::FAMILY))),
-                SocketStyle::Own => Box::new(OwnSctp::new(config, *unordered, *reliability, gathers)),
+                SocketStyle::Own => {
+                    Box::new(OverUdp(OwnSctp::new(config, *unordered, *reliability, gathers)))
+                }
             }
         }
-        Protocol::Udp { .. } => Box::new(Udp { reads: EventLoop::reads(gathers), stamps }),
+        Protocol::Udp { .. } => Box::new(Udp { reads: reads(gathers), stamps }),
         Protocol::Quic { config, carriage, .. } => {
             // Either host counts its endpoints from the first on.
             let seed = match here {
                 Here::Server(..) => assignment.seed.derive("server"),
                 Here::Both | Here::Client(..) => assignment.seed,
             };
-            Box::new(Quic::new(config, *carriage, length_of, seed, here.shared(), gathers))
+            Box::new(OverUdp(Quic::new(config, *carriage, length_of, seed, here.shared(), gathers)))
         }
         Protocol::Unix { .. } => Box::new(Unix { length_of, gathers }),
     }

@@ -3,12 +3,11 @@
 //! Each association has a socket of its own at each end, and one path. Tags, TSNs and the secret of the cookies are chance, not the
 //! run's seed, for others may be on the network.
 
-use std::collections::VecDeque;
-use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use hol_base::{ByteCount, Duration, Rng, Seed, Time};
+use hol_quic::{Next, Sending as Datagram};
 use hol_sctp::{Config, Endpoint};
 use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Reliability};
 use hol_wire::sctp::Packet;
@@ -16,11 +15,12 @@ use hol_wire::{Address, Ecn, Transport};
 use hol_workloads::{Outgoing, Terms};
 use socket2::Socket;
 
-use crate::End;
-use crate::assignment::{Counts, Site, SocketsError};
+use crate::assignment::{Counts, End, Site};
 use crate::datagrams::Datagrams;
+use crate::error::SocketsError;
 use crate::ip_options::unspecified;
-use crate::transceiver::{Fault, Heard, Opener, Sending, Sent, Transceiver, refused};
+use crate::over_udp;
+use crate::transceiver::{Sending, refused};
 
 /// Opens associations.
 #[derive(Debug)]
@@ -42,42 +42,6 @@ impl OwnSctp {
         let config = Config { mtu, wakeup: Duration::ZERO, ..config.clone() };
         Self { config: Arc::new(config), unordered, reliability, gathers }
     }
-
-    fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
-        let socket = Datagrams::open(site, self.config.ecn)?;
-        // What the peer may send at once has room, with what the kernel adds to it, as far as the system allows.
-        let room = usize::try_from(4 * self.config.receive_buffer.0).unwrap_or(usize::MAX);
-        socket.set_recv_buffer_size(room.min(1 << 26)).map_err(refused("set SO_RCVBUF"))?;
-        Ok(socket)
-    }
-
-    fn association(&self, end: End, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
-        let site = |address: socket2::SockAddr| address.as_socket();
-        // Whoever has no address yet gets none by asking, and has its packets go nowhere.
-        let own = socket.local_addr().ok().and_then(site);
-        let (remote, remote_port) = (peer.addresses[0], peer.port);
-        let (address, port) = own.map_or((unspecified(remote), 0), |own| (own.ip(), own.port()));
-        let config = Arc::clone(&self.config);
-        let endpoint = match end {
-            End::Client => {
-                Endpoint::connect(config, vec![address], port, vec![remote], remote_port, chance())
-            }
-            End::Server => Endpoint::listen(config, vec![address], port, chance()),
-        };
-        Box::new(Association {
-            datagrams: Datagrams::over(socket, remote, self.gathers),
-            endpoint,
-            local: address,
-            remote,
-            begins: end == End::Client,
-            unordered: self.unordered,
-            reliability: self.reliability,
-            due: Time::MAX,
-            events: VecDeque::new(),
-            linger: self.config.rto_initial,
-            rests_at: None,
-        })
-    }
 }
 
 /// Numbers that nobody can foresee.
@@ -87,47 +51,51 @@ fn chance() -> Rng {
     Seed(u64::from_ne_bytes(octets)).rng()
 }
 
-impl Opener for OwnSctp {
-    fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
-        self.socket(server)
+impl over_udp::Protocol for OwnSctp {
+    type Endpoint = Association;
+
+    fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
+        let socket = Datagrams::open(site, self.config.ecn)?;
+        // What the peer may send at once has room, with what the kernel adds to it, as far as the system allows.
+        let room = usize::try_from(4 * self.config.receive_buffer.0).unwrap_or(usize::MAX);
+        socket.set_recv_buffer_size(room.min(1 << 26)).map_err(refused("set SO_RCVBUF"))?;
+        Ok(socket)
     }
 
-    fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
-        Datagrams::connect(self.socket(client)?, server)
+    fn endpoint(&self, end: End, socket: &Socket, peer: &Site) -> Association {
+        let site = |address: socket2::SockAddr| address.as_socket();
+        // Whoever has no address yet gets none by asking, and has its packets go nowhere.
+        let own = socket.local_addr().ok().and_then(site);
+        let (remote, remote_port) = (peer.addresses[0], peer.port);
+        let (local, port) = own.map_or((unspecified(remote), 0), |own| (own.ip(), own.port()));
+        let config = Arc::clone(&self.config);
+        let endpoint = match end {
+            End::Client => Endpoint::connect(config, vec![local], port, vec![remote], remote_port, chance()),
+            End::Server => Endpoint::listen(config, vec![local], port, chance()),
+        };
+        let usual = Terms { unordered: self.unordered, reliability: self.reliability };
+        let linger = self.config.rto_initial;
+        Association { endpoint, local, remote, usual, linger, rests_at: None }
     }
 
-    fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
-        self.association(End::Client, socket, peer)
+    fn gathers(&self) -> bool {
+        self.gathers
     }
 
-    fn answerer(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
-        self.association(End::Server, socket, peer)
-    }
-
-    fn accepts(&self) -> bool {
-        false
-    }
-
-    fn has_timers(&self) -> bool {
+    /// An endpoint bundles what an application sends at once.
+    fn defers(&self) -> bool {
         true
     }
 }
 
 /// One end of an association.
 #[derive(Debug)]
-struct Association {
-    datagrams: Datagrams,
+pub(crate) struct Association {
     endpoint: Endpoint,
     local: Address,
     remote: Address,
-    /// It is a client's, and has not begun.
-    begins: bool,
-    unordered: bool,
-    reliability: Reliability,
-    /// When the endpoint wants to act.
-    due: Time,
-    /// What it told, and nobody has heard.
-    events: VecDeque<Event>,
+    /// For messages that say nothing else.
+    usual: Terms,
     /// It answers so long after its end: a peer whose SHUTDOWN COMPLETE was lost asks again. RFC 9260 section 8.4, rule 5.
     linger: Duration,
     /// Until then it does.
@@ -135,131 +103,55 @@ struct Association {
 }
 
 impl Association {
-    /// Does what the endpoint wants, until it waits.
-    fn drive(&mut self, now: Time) -> io::Result<()> {
-        loop {
-            match self.endpoint.poll(now) {
-                Output::Transmit(packet) => {
-                    if let Transport::Sctp(sctp) = &packet.transport {
-                        self.datagrams.push(sctp.to_bytes(), packet.ecn);
-                    }
-                }
-                Output::Event(event) => self.events.push_back(event),
-                Output::Wait(until) => {
-                    self.due = until.unwrap_or(Time::MAX);
-                    return self.datagrams.flush();
-                }
-            }
-        }
-    }
-
-    /// Tells what there is to tell.
-    fn tell(&mut self, now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        while let Some(event) = self.events.pop_front() {
-            match event {
-                // Of an association that nobody knows to be up nobody hears more.
-                Event::Connected => {
-                    take(Heard::Up(0));
-                    return Ok(());
-                }
-                Event::Received(received) => take(Heard::Message(received.stream, received.payload)),
-                Event::Writable => take(Heard::Room),
-                Event::PeerClosed => take(Heard::PeerClosed),
-                Event::Closed => {
-                    self.rests_at = Some(now + self.linger);
-                    take(Heard::Closed);
-                }
-                Event::Failed { reason } => return Err(Fault::Protocol(reason)),
-                Event::Path { address, status } => take(Heard::Path(address, status)),
-                // Nobody hears of what is given up, in any protocol of this world.
-                Event::Abandoned { .. } | Event::Reconfigured { .. } => {}
-            }
-        }
-        Ok(())
+    fn retransmissions(&self) -> u64 {
+        let counted = self.endpoint.statistics();
+        counted.fast_retransmissions + counted.timeout_retransmissions
     }
 }
 
-impl Transceiver for Association {
-    fn socket(&self) -> &Socket {
-        &self.datagrams.socket
-    }
-
-    fn is_open_when_writable(&self) -> bool {
-        false
-    }
-
-    fn error(&self) -> io::Result<Option<io::Error>> {
-        Ok(None)
-    }
-
-    fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<Sent> {
-        let Outgoing { stream, payload, terms, .. } = message;
-        if !self.endpoint.can_send(payload.len()) {
-            return Ok(Sent::WouldBlock);
-        }
-        let usual = Terms { unordered: self.unordered, reliability: self.reliability };
-        let Terms { unordered, reliability } = terms.unwrap_or(usual);
-        let message = Message { stream: *stream, unordered, reliability, ppid: 0, payload: payload.clone() };
-        self.endpoint.queue(now, message);
-        Ok(Sent::Whole)
-    }
-
-    fn send_all(&mut self, now: Time) -> io::Result<()> {
-        self.endpoint.send_queued(now);
-        self.drive(now)
-    }
-
-    fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
-        let Self { datagrams, endpoint, remote, local, .. } = self;
-        datagrams.receive_all(buffer, |octets, ecn| {
-            // What is no packet, or has another checksum, is dropped in silence. RFC 9260 section 6.8.
-            if let Ok(packet) = Packet::parse(Bytes::copy_from_slice(octets)) {
-                let packet = hol_wire::Packet { ecn, ..hol_wire::Packet::new(*remote, *local, packet) };
-                endpoint.handle(now, Input::Packet(packet));
-            }
-        })?;
-        self.drive(now)?;
-        self.tell(now, take)
-    }
-
-    fn hear_early(&mut self, octets: Bytes, ecn: Ecn) {
-        self.datagrams.hear_early(octets, ecn);
-    }
-
-    fn shutdown(&mut self, now: Time) -> io::Result<()> {
-        self.endpoint.handle(now, Input::Command(Command::Close));
-        self.drive(now)
-    }
-
-    fn due(&self) -> Time {
-        if self.begins || !self.events.is_empty() {
-            return Time::ZERO;
-        }
-        self.due.min(self.rests_at.unwrap_or(Time::MAX))
-    }
-
-    fn act(&mut self, now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+impl over_udp::Endpoint for Association {
+    fn poll(&mut self, now: Time) -> Next<Datagram> {
         self.rests_at = self.rests_at.filter(|at| now < *at);
-        if std::mem::take(&mut self.begins) {
-            self.endpoint.handle(now, Input::Command(Command::Connect));
+        match self.endpoint.poll(now) {
+            Output::Transmit(packet) => {
+                let Transport::Sctp(sctp) = &packet.transport else { unreachable!("it speaks SCTP") };
+                Next::Transmit(Datagram { octets: sctp.to_bytes(), ecn: packet.ecn })
+            }
+            Output::Event(event) => {
+                if matches!(event, Event::Closed) {
+                    self.rests_at = Some(now + self.linger);
+                }
+                Next::Event(event)
+            }
+            Output::Wait(until) => Next::Wait(Time::earliest([until, self.rests_at])),
         }
-        self.drive(now)?;
-        self.tell(now, take)
     }
 
-    fn waits_for_room(&self) -> bool {
-        self.datagrams.is_full()
+    fn hear(&mut self, now: Time, octets: &[u8], ecn: Ecn) {
+        // What is no packet, or has another checksum, is dropped in silence. RFC 9260 section 6.8.
+        if let Ok(packet) = Packet::parse(Bytes::copy_from_slice(octets)) {
+            let packet = hol_wire::Packet { ecn, ..hol_wire::Packet::new(self.remote, self.local, packet) };
+            self.endpoint.handle(now, Input::Packet(packet));
+        }
     }
 
-    fn set_reading(&mut self, reads: bool, now: Time) -> bool {
-        self.endpoint.handle(now, Input::Command(Command::Read(reads)));
-        // What follows is said when it is asked what it wants to do.
-        self.due = Time::ZERO;
-        true
+    fn tell(&mut self, now: Time, command: Command) {
+        self.endpoint.handle(now, Input::Command(command));
     }
 
-    fn speaks_for_itself(&self) -> bool {
-        true
+    fn offer(&mut self, now: Time, message: &Outgoing) -> bool {
+        let Outgoing { stream, payload, terms, .. } = message;
+        let has_room = self.endpoint.can_send(payload.len());
+        if has_room {
+            let Terms { unordered, reliability } = terms.unwrap_or(self.usual);
+            let (stream, payload) = (*stream, payload.clone());
+            self.endpoint.queue(now, Message { stream, unordered, reliability, ppid: 0, payload });
+        }
+        has_room
+    }
+
+    fn send_offered(&mut self, now: Time) {
+        self.endpoint.send_queued(now);
     }
 
     fn lingers(&self) -> bool {
@@ -271,15 +163,13 @@ impl Transceiver for Association {
         Counts {
             packets_sent: counted.packets_sent,
             packets_received: counted.packets_received,
-            retransmissions: counted.fast_retransmissions + counted.timeout_retransmissions,
+            retransmissions: self.retransmissions(),
         }
     }
 
     fn sending(&self) -> Option<Sending> {
         let mut paths = Vec::new();
         hol_transport::Endpoint::paths(&self.endpoint, &mut |path| paths.push(path));
-        let counted = self.endpoint.statistics();
-        let again = counted.fast_retransmissions + counted.timeout_retransmissions;
-        (counted.data_sent > 0).then_some(Sending { paths, again })
+        (self.endpoint.statistics().data_sent > 0).then(|| Sending { paths, again: self.retransmissions() })
     }
 }

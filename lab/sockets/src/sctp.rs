@@ -10,7 +10,8 @@ use hol_transport::Reliability;
 use hol_workloads::{Outgoing, Terms};
 use socket2::{MsgHdr, Protocol, SockAddr, Socket, Type};
 
-use crate::assignment::{Counts, Site, SocketsError};
+use crate::assignment::{Counts, Site};
+use crate::error::SocketsError;
 use crate::moving::{self, Moving};
 use crate::presence::Change;
 use crate::sctp_structures::{self as structures, SOL_SCTP};

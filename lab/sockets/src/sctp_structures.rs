@@ -8,8 +8,9 @@ use hol_sctp::{Config, Scheduler};
 use hol_transport::{PathState, PathStatus, Reliability};
 use socket2::Socket;
 
-use crate::assignment::{Counts, SocketsError};
+use crate::assignment::Counts;
 use crate::clock::jiffy;
+use crate::error::SocketsError;
 use crate::transceiver::{Fault, Heard, Sending, refused};
 use crate::tuning;
 use hol_system::{self as system, u16_at, u32_at};

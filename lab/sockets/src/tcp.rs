@@ -8,7 +8,8 @@ use hol_transport::PathState;
 use hol_workloads::LengthOf;
 use socket2::{Protocol, Socket, Type};
 
-use crate::assignment::{Counts, Site, SocketsError};
+use crate::assignment::{Counts, Site};
+use crate::error::SocketsError;
 use crate::presence::Change;
 use crate::stamps;
 use crate::stream::{Connection, Own, Stream};

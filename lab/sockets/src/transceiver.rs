@@ -10,7 +10,8 @@ use hol_wire::Ecn;
 use hol_workloads::Outgoing;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::assignment::{Counts, Site, SocketsError};
+use crate::assignment::{Counts, Site};
+use crate::error::SocketsError;
 use crate::ip_options::unspecified;
 use crate::presence::Change;
 
@@ -325,17 +326,6 @@ pub(crate) fn own_port(socket: &Socket) -> Result<u16, SocketsError> {
 /// The error of a call that the kernel refused.
 pub(crate) fn refused(doing: impl Into<String>) -> impl FnOnce(io::Error) -> SocketsError {
     move |source| SocketsError::Refused { doing: doing.into(), source }
-}
-
-/// Reads one at a time until nothing is there, so many at most: then others have their turn.
-pub(crate) fn read_up_to(most: usize, mut one: impl FnMut() -> Result<(), Fault>) -> Result<(), Fault> {
-    for number in 0..most {
-        match one() {
-            Err(fault) if fault.is_idle() && number > 0 => return Ok(()),
-            read => read?,
-        }
-    }
-    Ok(())
 }
 
 /// What a send that takes all or nothing did.

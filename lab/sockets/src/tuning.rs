@@ -11,18 +11,9 @@ use hol_tcp::Nagle;
 use hol_transport::Reliability;
 use toml::Value;
 
-use crate::Assignment;
+use crate::assignment::Assignment;
+use crate::error::Unsupported;
 use crate::udp::Udp;
-
-/// What the kernel cannot do. Nothing is ever approximated in silence.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the kernel cannot honour {option}: {why}")]
-pub struct Unsupported {
-    /// The option with its value, such as `hystart=false`.
-    pub option: String,
-    /// Why not, and what to do.
-    pub why: &'static str,
-}
 
 /// A setting of a network namespace, or of a module, which all namespaces share.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,10 +9,12 @@ use hol_wire::Ecn;
 use hol_workloads::Outgoing;
 use socket2::Socket;
 
-use crate::assignment::{Counts, Site, SocketsError};
+use crate::assignment::{Counts, Site};
 use crate::datagrams::Datagrams;
+use crate::error::SocketsError;
 use crate::stamps::{self, Stamped};
-use crate::transceiver::{Fault, Heard, Opener, Sent, Transceiver, read_up_to, whole_or_nothing};
+use crate::transceiver::{Fault, Heard, Opener, Sent, Transceiver, whole_or_nothing};
+use crate::turns::read_up_to;
 
 /// Opens pairs of UDP sockets, each connected to the other.
 #[derive(Debug)]

@@ -6,7 +6,8 @@ use std::{io, process};
 use hol_workloads::LengthOf;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::assignment::{Counts, Site, SocketsError};
+use crate::assignment::{Counts, Site};
+use crate::error::SocketsError;
 use crate::stream::{Connection, Own, Stream};
 use crate::tcp::Tcp;
 use crate::transceiver::{self, Fault, Opener, Transceiver, refused};

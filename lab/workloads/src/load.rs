@@ -4,7 +4,8 @@ use hol_base::{Duration, Frequency, Rng, Seed, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Asker, ENDLESS, Exchanges, WorkloadError};
+use crate::exchanges::Exchanges;
+use crate::{Asker, ENDLESS, WorkloadError};
 
 /// The keys of a workload whose messages come due by time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

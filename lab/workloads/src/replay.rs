@@ -1,15 +1,12 @@
 //! `replay`: messages of the sizes and at the times that somebody wrote down, such as those of a capture.
 
-use std::fmt;
-use std::str::FromStr;
-use std::sync::Arc;
-
 use bytes::Bytes;
-use hol_base::{ByteCount, Duration, Seed, Time};
+use hol_base::{Seed, Time};
 use hol_measure::RecordKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::exchanges::Exchanges;
 use crate::load::Pacer;
 use crate::padding::{self, Zeros};
 use crate::receiver::{Answers, Receiver};
@@ -27,104 +24,6 @@ pub struct Replay {
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub exchanges: Exchanges,
-}
-
-/// A message and its reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exchange {
-    /// When the message is due, since the first one could be.
-    pub at: Duration,
-    /// Its octets.
-    pub octets: ByteCount,
-    /// Octets of its reply.
-    pub reply: Option<ByteCount>,
-}
-
-/// One exchange after the other; a copy costs nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Vec<Exchange>", into = "Vec<Exchange>")]
-pub struct Exchanges(Arc<[Exchange]>);
-
-impl Default for Exchanges {
-    fn default() -> Self {
-        let octets = ByteCount(128);
-        vec![Exchange { at: Duration::ZERO, octets, reply: Some(octets) }].into()
-    }
-}
-
-impl From<Vec<Exchange>> for Exchanges {
-    fn from(exchanges: Vec<Exchange>) -> Self {
-        Self(exchanges.into())
-    }
-}
-
-impl From<Exchanges> for Vec<Exchange> {
-    fn from(exchanges: Exchanges) -> Self {
-        exchanges.0.to_vec()
-    }
-}
-
-impl fmt::Display for Exchange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { at, octets, reply } = self;
-        write!(f, "{at} {octets}")?;
-        reply.map_or(Ok(()), |reply| write!(f, " {reply}"))
-    }
-}
-
-impl FromStr for Exchange {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let size = |text: &str| text.parse::<ByteCount>().map_err(|problem| problem.to_string());
-        let (at, octets, reply) = match words[..] {
-            [at, octets] => (at, octets, None),
-            [at, octets, reply] => (at, octets, Some(size(reply)?)),
-            _ => {
-                return Err(format!("{text:?} is not a time and one size or two, such as \"12ms 200B 5kB\""));
-            }
-        };
-        let at = at.parse::<Duration>().map_err(|problem| problem.to_string())?;
-        Ok(Self { at, octets: size(octets)?, reply })
-    }
-}
-
-impl Serialize for Exchange {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Exchange {
-    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl Exchanges {
-    /// Behind the last exchange the first one follows after the mean time between two; after 10 ms if there is one only.
-    pub fn period(&self) -> Duration {
-        const ALONE: Duration = Duration::from_millis(10);
-        let (count, last) = (self.0.len() as u64, self.0.last().map_or(Duration::ZERO, |last| last.at));
-        match count.saturating_sub(1) {
-            0 => ALONE,
-            gaps => last + Duration::from_nanos((last.as_nanos() / gaps).max(1)),
-        }
-    }
-
-    /// When the message of this number is due.
-    pub(crate) fn due(&self, number: u64) -> Duration {
-        let (round, place) = (number / self.0.len() as u64, number % self.0.len() as u64);
-        self.period().saturating_mul(round) + self.0[place as usize].at
-    }
-
-    fn of(&self, number: u32) -> &Exchange {
-        &self.0[number as usize % self.0.len()]
-    }
-
-    fn are_answered(&self) -> bool {
-        self.0.iter().all(|exchange| exchange.reply.is_some())
-    }
 }
 
 impl Workload for Replay {

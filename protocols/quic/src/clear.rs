@@ -13,9 +13,9 @@ use quinn_proto as quinn;
 use smallvec::SmallVec;
 
 use crate::arrivals::Arrivals;
-use crate::endpoint::Site;
 use crate::first_sent::FirstSent;
 use crate::sight::{Next, Sight};
+use crate::site::Site;
 use crate::{Carriage, Config, Endpoint, settings};
 
 /// All is seen.

@@ -82,6 +82,13 @@ impl Config {
     /// The delay that the transport parameter has when nobody sets it. RFC 9000 section 18.2.
     pub(crate) const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
+    /// The same with UDP payloads that are no longer than this many octets, nor than the least that QUIC needs.
+    pub fn within(&self, largest: u64) -> Self {
+        let largest = largest.max(Self::LEAST_MTU);
+        let [mtu, mtu_discovery] = [self.mtu, self.mtu_discovery].map(|size| ByteCount(size.0.min(largest)));
+        Self { mtu, mtu_discovery, ..self.clone() }
+    }
+
     /// Refuses values that no connection could work with: the field and what it has to be.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
         let refuse = |field, problem| Err((field, problem));

@@ -1,13 +1,11 @@
 //! The handshake, and what quinn-proto tells of a connection. RFC 9000 section 7.
 
-use std::net::SocketAddr;
-
 use hol_base::Time;
 use hol_transport::Event;
 use quinn_proto::{ConnectionError, Event as Told, StreamEvent};
 
-use crate::endpoint::Site;
 use crate::sight::Sight;
+use crate::site::socket_address;
 use crate::tls::SERVER;
 use crate::{Endpoint, clock};
 
@@ -80,8 +78,4 @@ fn why(reason: &ConnectionError) -> &'static str {
         ConnectionError::CidsExhausted => "no connection ID is left",
         ConnectionError::TransportError(_) => "transport error",
     }
-}
-
-pub(crate) fn socket_address((address, port): Site) -> SocketAddr {
-    SocketAddr::from((address, port))
 }

@@ -15,10 +15,8 @@ use crate::in_flight::in_flight;
 use crate::receive::Incoming;
 use crate::send::Outgoing;
 use crate::sight::{Next, Sight};
+use crate::site::Site;
 use crate::{Carriage, Config, clock};
-
-/// An address and a port.
-pub(crate) type Site = (Address, u16);
 
 /// One end of one QUIC connection. What is seen of its packets is the one thing in which worlds differ.
 pub struct Endpoint<S = Clear> {

@@ -29,6 +29,7 @@ mod send;
 mod session;
 mod settings;
 mod sight;
+mod site;
 mod tickets;
 mod timers;
 mod tls;

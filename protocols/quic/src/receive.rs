@@ -8,9 +8,8 @@ use hol_transport::{Passage, Received};
 use hol_wire::Ecn;
 use quinn_proto::{DatagramEvent, Dir, ReadError, StreamId};
 
-use crate::connect::socket_address;
-use crate::endpoint::Site;
 use crate::sight::Sight;
+use crate::site::{Site, socket_address};
 use crate::{Carriage, Endpoint, clock, ecn};
 
 /// Streams from the peer.

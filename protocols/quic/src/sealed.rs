@@ -11,8 +11,8 @@ use hol_transport::{Command, Message, Passage, Received, Statistics};
 use hol_wire::{Address, Ecn};
 use quinn_proto as quinn;
 
-use crate::endpoint::Site;
 use crate::sight::{Next, Sight};
+use crate::site::Site;
 use crate::{Carriage, Config, Endpoint, Tls, settings};
 
 /// Nothing is seen.

@@ -4,7 +4,7 @@ use hol_base::Time;
 use hol_transport::{Event, Passage, Statistics};
 use hol_wire::Ecn;
 
-use crate::endpoint::Site;
+use crate::site::Site;
 
 /// Takes the packets of an endpoint, and tells what it can of how the octets in them travel.
 pub trait Sight {

@@ -1,8 +1,8 @@
 //! Loss by counting: duplicate acknowledgments (RFC 5681, RFC 6582) or segments reported above (RFC 6675).
 
 use crate::Endpoint;
-use crate::ack::News;
-use crate::episode::Phase;
+use crate::news::News;
+use crate::phase::Phase;
 
 impl Endpoint {
     /// Without SACK, a duplicate acknowledgment tells that some segment has arrived.

@@ -6,8 +6,8 @@ use hol_congestion::Algorithm;
 use hol_wire::Ecn;
 use hol_wire::tcp::{Flags, Segment};
 
-use crate::ack::News;
-use crate::episode::Phase;
+use crate::news::News;
+use crate::phase::Phase;
 use crate::{Config, Endpoint};
 
 /// ECN-setup. RFC 3168 section 6.1.1.

@@ -4,6 +4,7 @@ use hol_wire::tcp::SeqNum;
 
 use crate::Config;
 use crate::persist::Persist;
+use crate::phase::Phase;
 use crate::prr::Prr;
 use crate::rack::Rack;
 use crate::reordering::Reordering;
@@ -11,21 +12,6 @@ use crate::sack::DuplicateReports;
 use crate::timeout::Timeouts;
 use crate::tlp::LossProbe;
 use crate::undo::Undo;
-
-/// How much trouble there is; later ones are worse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
-    /// All is well.
-    Open,
-    /// Something was delivered out of order, or sent twice.
-    Disorder,
-    /// The window is being reduced without a retransmission.
-    Reduced,
-    /// Fast recovery. RFC 5681 section 3.2.
-    Recovery,
-    /// After a retransmission timeout.
-    Loss,
-}
 
 /// The state of loss recovery: a phase, and what each part of it remembers.
 #[derive(Debug, Clone)]
@@ -41,13 +27,6 @@ pub(crate) struct Episode {
     pub(crate) probe: LossProbe,
     pub(crate) reordering: Reordering,
     pub(crate) duplicates: DuplicateReports,
-}
-
-impl Phase {
-    /// cwnd is on its way down to ssthresh.
-    pub(crate) fn is_reducing(self) -> bool {
-        matches!(self, Self::Reduced | Self::Recovery)
-    }
 }
 
 impl Episode {

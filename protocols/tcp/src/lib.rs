@@ -2,7 +2,7 @@
 //!
 //! One file an idea, with the same file names as the SCTP crate where the idea is the same: start at
 //! `endpoint`, then follow a connection through `connect`, `send`, `receive`, `acknowledge`, `ack`,
-//! `recover`, `timeout` and `close`.
+//! `recover`, `resend`, `timeout` and `close`.
 
 mod ack;
 mod acknowledge;
@@ -15,8 +15,10 @@ mod ecn;
 mod endpoint;
 mod episode;
 mod nagle;
+mod news;
 mod pacing;
 mod persist;
+mod phase;
 mod prr;
 mod rack;
 mod reassembly;
@@ -24,6 +26,7 @@ mod receive;
 mod receive_sequence;
 mod recover;
 mod reordering;
+mod resend;
 mod right_sizing;
 mod rtt;
 mod sack;

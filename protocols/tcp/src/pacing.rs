@@ -5,8 +5,8 @@ use hol_base::{Duration, Time};
 use hol_congestion::{Acknowledged, Beginning, Recovery};
 
 use crate::Endpoint;
-use crate::ack::News;
-use crate::episode::Phase;
+use crate::news::News;
+use crate::phase::Phase;
 use crate::send::Push;
 
 /// Segments of a connection that leave as fast as they can. Linux: tcp_update_skb_after_send.

@@ -1,7 +1,8 @@
 //! Proportional rate reduction: cwnd follows what is delivered down to ssthresh. RFC 9937 (RFC 6937).
 
 use crate::Endpoint;
-use crate::episode::{Episode, Phase};
+use crate::episode::Episode;
+use crate::phase::Phase;
 
 /// The account of one reduction, in units of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -4,8 +4,8 @@ use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
-use crate::ack::News;
-use crate::episode::Phase;
+use crate::news::News;
+use crate::phase::Phase;
 use crate::scoreboard::SentSegment;
 use crate::timers::Purpose;
 

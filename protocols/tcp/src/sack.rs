@@ -5,7 +5,7 @@ use hol_wire::tcp::{SackBlock, Segment, SeqNum};
 use smallvec::SmallVec;
 
 use crate::Endpoint;
-use crate::ack::{News, weight};
+use crate::news::News;
 
 /// Segments that the peer says it got twice.
 #[derive(Debug, Clone, Default)]
@@ -81,7 +81,7 @@ impl Endpoint {
             }
             self.board.sack(index);
             news.data_sacked = true;
-            news.delivered += weight(&segment, self.config.congestion_unit);
+            news.delivered += segment.weight(self.config.congestion_unit);
         }
         if duplicate {
             self.board.retransmission_arrived(index);

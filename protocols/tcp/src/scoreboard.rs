@@ -76,6 +76,14 @@ impl SentSegment {
         self.payload.len() as u32 + (self.flags.0 & control).count_ones()
     }
 
+    /// What it counts in the unit of the congestion window.
+    pub(crate) fn weight(&self, unit: CongestionUnit) -> u32 {
+        match unit {
+            CongestionUnit::Packets => 1,
+            CongestionUnit::Bytes => self.length(),
+        }
+    }
+
     /// The sequence number behind it.
     pub(crate) fn end(&self) -> SeqNum {
         self.seq + self.length()

@@ -4,9 +4,9 @@
 use hol_base::{Duration, Time};
 use hol_transport::Event;
 
-use crate::ack::News;
-use crate::episode::Phase;
-use crate::recover::Resend;
+use crate::news::News;
+use crate::phase::Phase;
+use crate::resend::Resend;
 use crate::timers::Purpose;
 use crate::{Endpoint, Recovery, State};
 

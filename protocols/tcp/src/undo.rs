@@ -4,7 +4,7 @@ use hol_base::Time;
 use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
-use crate::episode::Phase;
+use crate::phase::Phase;
 
 /// What is needed to take the last reduction back.
 #[derive(Debug, Clone, Default)]

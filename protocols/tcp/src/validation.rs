@@ -4,7 +4,7 @@ use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
-use crate::episode::Phase;
+use crate::phase::Phase;
 
 /// How much of the window was used lately.
 #[derive(Debug, Default)]

@@ -3,6 +3,7 @@
 mod clock;
 mod fec;
 mod frames;
+mod keys;
 mod packets;
 mod player;
 mod playout;
@@ -10,71 +11,16 @@ mod repair;
 mod streamer;
 mod unwrapped;
 
-use hol_base::{BitRate, ByteCount, Duration, Seed};
+use hol_base::{Duration, Seed};
 use hol_measure::RecordKind;
-use hol_rtp::Header;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 pub use fec::Fec;
+pub use keys::{Media, Packing};
 
 use crate::{Application, Host, Lanes, LengthOf, Pace, Workload, WorkloadError};
 use packets::Packets;
 use player::Player;
 use streamer::Streamer;
-
-/// Its keys.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Media {
-    /// Of the MP3, one of MPEG-1 layer III: 32 to 320 kbit/s. Default 192 kbit/s.
-    pub bitrate: BitRate,
-    /// What a packet carries. Default `mpa`.
-    pub packing: Packing,
-    /// Units of a cycle of interleaving, first those with an odd number, then the others; 1: in their order. Default 1.
-    pub interleave: u8,
-    /// Packets of parity: `"5/7"` are two for each five, `"ulpfec:5/6"` is one for each five by RFC 5109. Default none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
-    pub fec: Option<Fec>,
-    /// From the first packet that comes until what it has is played. Default 200 ms.
-    pub buffer: Duration,
-    /// Octets of the longest packet, RTP's header included. Default 1400.
-    pub packet: ByteCount,
-}
-
-/// What a packet carries: one, or a part of one that is too long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Packing {
-    /// A frame of MP3 as it is, which may need those before it. RFC 2250.
-    #[default]
-    Mpa,
-    /// A unit that needs no other. RFC 3119.
-    Adu,
-}
-
-impl Default for Media {
-    fn default() -> Self {
-        Self {
-            bitrate: BitRate::from_bits_per_second(192_000).expect("it is more than none"),
-            packing: Packing::default(),
-            interleave: 1,
-            fec: None,
-            buffer: Duration::from_millis(200),
-            packet: ByteCount(1400),
-        }
-    }
-}
-
-impl Packing {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Mpa => "mpa",
-            Self::Adu => "adu",
-        }
-    }
-}
 
 impl Media {
     /// The shortest packets that may be the longest, and what fits into a datagram.
@@ -83,11 +29,6 @@ impl Media {
     fn kbps(&self) -> Option<u16> {
         let mut known = hol_rtp::BIT_RATES.into_iter();
         known.find(|kbps| u64::from(*kbps) * 1000 == self.bitrate.bits_per_second())
-    }
-
-    /// Octets of a packet's payload: one of parity is longer than those that it stands for.
-    fn room(&self) -> usize {
-        self.packet.0 as usize - Header::OCTETS - self.fec.map_or(0, Fec::overhead)
     }
 
     /// How long a frame may have to wait in the player for the parity of its group, and for its turn in a cycle.

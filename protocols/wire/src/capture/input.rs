@@ -1,8 +1,6 @@
 //! Octets in the order of a file, counted.
 
-use std::io::Read;
-
-use super::Halt;
+use std::io::{self, Read};
 
 /// Where octets come from.
 #[derive(Debug)]
@@ -16,6 +14,16 @@ pub(super) struct Input<R> {
 pub(super) enum Order {
     Little,
     Big,
+}
+
+/// Why there is no further packet; what is missing is where.
+pub(super) enum Halt {
+    /// The capture ends in order.
+    End,
+    /// The octets end too early.
+    Cut,
+    Broken(u64, &'static str),
+    Read(io::Error),
 }
 
 impl Order {

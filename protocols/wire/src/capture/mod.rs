@@ -10,7 +10,7 @@ mod pcapng;
 
 use std::io::{self, Read};
 
-use input::{Input, Order};
+use input::{Halt, Input, Order};
 pub use link::{LinkType, UnknownLink};
 use pcap::Pcap;
 use pcapng::Pcapng;
@@ -92,16 +92,6 @@ pub struct CaptureReader<R> {
 enum Layout {
     Pcap(Pcap),
     Pcapng(Pcapng),
-}
-
-/// Why there is no further packet; what is missing is where.
-enum Halt {
-    /// The capture ends in order.
-    End,
-    /// The octets end too early.
-    Cut,
-    Broken(u64, &'static str),
-    Read(io::Error),
 }
 
 impl<R: Read> CaptureReader<R> {

@@ -1,0 +1,49 @@
+//! The `[[network.events]]` tables: what changes during a run.
+
+use hol_base::{BitRate, Duration};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::loss::LossSpec;
+
+/// A change during the run: the link goes down or up, or one of its settings changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventSpec {
+    /// When, since the start of the run.
+    pub at: Duration,
+    /// Which direction. Default both.
+    #[serde(default)]
+    pub direction: Which,
+    /// Which of several paths, counted from 1. Default all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<usize>,
+    /// Which link or LAN of the long form, by its name. Default all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// True: nothing passes any more, and what is under way is lost. False: the link works again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down: Option<bool>,
+    /// The new bit rate, from the next bit on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<BitRate>,
+    /// The new loss, from the next packet on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<LossSpec>,
+    /// The new delay, from the next packet on; order is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Duration>,
+}
+
+/// The directions that an event touches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Which {
+    /// Both directions.
+    #[default]
+    Both,
+    /// From client to server, or `from` → `to`.
+    Up,
+    /// From server to client, or `to` → `from`.
+    Down,
+}

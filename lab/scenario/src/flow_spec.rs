@@ -1,0 +1,155 @@
+//! The flows of a scenario: the one that is measured, those of the background, and those on which servers ask others.
+
+use hol_base::Seed;
+use hol_network::Topology;
+use hol_stack::{Kind, TransportSpec};
+use hol_workloads::WorkloadSpec;
+
+use crate::background::BackgroundFlow;
+use crate::onward::OnwardFlow;
+use crate::{Onward, Scenario, ScenarioError};
+
+/// A flow as its table says; an entry of the background stands for all its copies.
+#[derive(Debug, Clone, Copy)]
+pub struct FlowSpec<'s> {
+    /// Where it stands.
+    pub place: FlowPlace,
+    /// How its messages travel.
+    pub transport: &'s TransportSpec,
+    /// What the application does.
+    pub workload: &'s WorkloadSpec,
+    /// How many messages it sends; `None`: as many as there is time for, or as are asked of it.
+    pub messages: Option<u64>,
+    /// How many copies there are.
+    pub count: u16,
+}
+
+/// Where a flow stands in an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlowPlace {
+    /// It is the flow that is measured.
+    Measured,
+    /// In the background, at this place from 0.
+    Background(usize),
+    /// Among those on which servers ask others, at this place from 0.
+    Onward(usize),
+}
+
+impl FlowPlace {
+    /// The table, such as `[[background]] number 2`; `None` for the measured flow.
+    pub fn table(self) -> Option<String> {
+        match self {
+            Self::Measured => None,
+            Self::Background(index) => Some(format!("[[background]] number {}", index + 1)),
+            Self::Onward(index) => Some(format!("[[onward]] number {}", index + 1)),
+        }
+    }
+
+    /// The same problem with the table in which it is.
+    pub(crate) fn blame(self, problem: ScenarioError) -> ScenarioError {
+        match self {
+            Self::Measured => problem,
+            Self::Background(index) => ScenarioError::Background { index, problem: Box::new(problem) },
+            Self::Onward(index) => ScenarioError::Onward { index, problem: Box::new(problem) },
+        }
+    }
+}
+
+impl<'s> FlowSpec<'s> {
+    /// The nodes that it joins.
+    pub fn ends(&self) -> [&'s str; 2] {
+        [self.workload.from(), self.workload.to()]
+    }
+
+    /// How many connections it opens at least, with all its copies.
+    pub(crate) fn connections(&self) -> u64 {
+        // One that goes on for ever opens what it can.
+        let messages = self.messages.unwrap_or(1);
+        let each = self.workload.kind.workload().connections(messages, self.transport.connections());
+        each.saturating_mul(self.count.into())
+    }
+
+    /// Refuses a flow that contradicts itself or the network.
+    pub(crate) fn check(&self, topology: &Topology) -> Result<(), ScenarioError> {
+        let Self { transport, workload, .. } = self;
+        self.messages.map_or(Ok(()), check_messages)?;
+        workload.check()?;
+        for (key, node) in [("from", workload.from()), ("to", workload.to())] {
+            check_node(topology, key, node)?;
+        }
+        match (transport.kind() == Kind::Unix, workload.from() == workload.to()) {
+            (false, true) => return Err(ScenarioError::SameEnds(workload.from().to_owned())),
+            (true, false) => return Err(ScenarioError::TwoHosts(workload.from().to_owned())),
+            _ => {}
+        }
+        if transport.kind() == Kind::Udp && workload.is_greedy() {
+            return Err(ScenarioError::NothingSetsThePace);
+        }
+        if workload.waits_for_replies() && transport.gives_up() {
+            return Err(ScenarioError::WaitsForTheLost(workload.kind.workload().name()));
+        }
+        Ok(())
+    }
+}
+
+impl Scenario {
+    /// The flow that is measured.
+    pub fn measured_flow(&self) -> FlowSpec<'_> {
+        let Self { transport, workload, messages, .. } = self;
+        FlowSpec { place: FlowPlace::Measured, transport, workload, messages: Some(*messages), count: 1 }
+    }
+
+    /// The measured flow, those of the background, then those on which servers ask.
+    pub fn flow_specs(&self) -> impl Iterator<Item = FlowSpec<'_>> {
+        let background = self.background.iter().enumerate().map(|(index, entry)| FlowSpec {
+            place: FlowPlace::Background(index),
+            transport: &entry.transport,
+            workload: &entry.workload,
+            messages: entry.messages,
+            count: entry.count,
+        });
+        let onward = self.onward.iter().enumerate().map(|(index, Onward { transport, workload })| FlowSpec {
+            place: FlowPlace::Onward(index),
+            transport,
+            workload,
+            messages: None,
+            count: 1,
+        });
+        [self.measured_flow()].into_iter().chain(background).chain(onward)
+    }
+
+    /// Every flow of the background in a run with this seed.
+    pub fn background_flows(&self, seed: Seed) -> impl Iterator<Item = BackgroundFlow<'_>> {
+        let seed = seed.derive("background");
+        self.background.iter().enumerate().flat_map(move |(number, entry)| {
+            let seed = seed.derive_index(number as u64);
+            (0..entry.count).map(move |copy| entry.flow(seed.derive_index(copy.into())))
+        })
+    }
+
+    /// The flows on which servers ask others, in a run with this seed.
+    pub fn onward_flows(&self, seed: Seed) -> impl Iterator<Item = OnwardFlow<'_>> {
+        let seed = seed.derive("onward");
+        self.onward.iter().enumerate().map(move |(number, Onward { transport, workload })| {
+            let seed = seed.derive_index(number as u64);
+            OnwardFlow { transport, workload: workload.started(seed), seed }
+        })
+    }
+}
+
+pub(crate) fn check_node(topology: &Topology, key: &'static str, node: &str) -> Result<(), ScenarioError> {
+    if topology.node(node).is_some() {
+        return Ok(());
+    }
+    let names = topology.node_names();
+    let (known, example) = (names.join(", "), names[0].clone());
+    Err(ScenarioError::UnknownNode { key, node: node.to_owned(), known, example })
+}
+
+fn check_messages(messages: u64) -> Result<(), ScenarioError> {
+    match messages {
+        0 => Err(ScenarioError::NoMessages),
+        more if more > u32::MAX.into() => Err(ScenarioError::TooManyMessages(more)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,272 @@
+//! Transports that this program speaks itself, over sockets of UDP that are connected to each other.
+//!
+//! Each end of a connection has a socket of its own. Nothing is fragmented. What ICMP says is left alone: RFC 9000 section 14.2.1.
+
+use std::collections::VecDeque;
+use std::io;
+
+use bytes::Bytes;
+use hol_base::Time;
+use hol_quic::{Next, Sending as Datagram};
+use hol_transport::{Command, Event, Received};
+use hol_wire::Ecn;
+use hol_workloads::Outgoing;
+use socket2::Socket;
+
+use crate::assignment::{Counts, End, Site};
+use crate::datagrams::Datagrams;
+use crate::error::SocketsError;
+use crate::transceiver::{Fault, Heard, Opener, Sending, Sent, Transceiver};
+
+/// A transport that this program speaks.
+pub(crate) trait Protocol {
+    /// One end of a connection.
+    type Endpoint: Endpoint + 'static;
+
+    /// A socket at this site.
+    fn socket(&self, site: &Site) -> Result<Socket, SocketsError>;
+
+    /// An end whose datagrams go through `socket`.
+    fn endpoint(&self, end: End, socket: &Socket, peer: &Site) -> Self::Endpoint;
+
+    /// Whether several datagrams go to the kernel, or come from it, at a time.
+    fn gathers(&self) -> bool;
+
+    /// Whether messages wait for [`Transceiver::send_all`].
+    fn defers(&self) -> bool;
+
+    /// What decrypts the packets so far, in the lines of a TLS key log.
+    fn secrets(&self) -> String {
+        String::new()
+    }
+}
+
+/// One end of a connection, without its socket.
+pub(crate) trait Endpoint {
+    /// The next thing to do. After `Wait` there is nothing more until an input or the named time.
+    fn poll(&mut self, now: Time) -> Next<Datagram>;
+
+    /// A datagram has come.
+    fn hear(&mut self, now: Time, octets: &[u8], ecn: Ecn);
+
+    /// The application wants something.
+    fn tell(&mut self, now: Time, command: Command);
+
+    /// Takes a message, if there is room for it; if not, it says so when there is.
+    fn offer(&mut self, now: Time, message: &Outgoing) -> bool;
+
+    /// Sends what was offered, where that waits.
+    fn send_offered(&mut self, _now: Time) {}
+
+    /// From now on it sends nothing, or does again, as the socket has room.
+    fn hold(&mut self, _holds: bool) {}
+
+    /// Gives the messages in what was received to `take`.
+    fn deliver(&mut self, received: Received, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        take(Heard::Message(received.stream, received.payload));
+        Ok(())
+    }
+
+    /// Whether it has still something to say when it is over.
+    fn lingers(&self) -> bool;
+
+    /// What it has counted.
+    fn counts(&self) -> Counts;
+
+    /// How it stands as a sender; `None`: it has not sent data.
+    fn sending(&self) -> Option<Sending>;
+}
+
+/// Opens the connections of such a transport.
+pub(crate) struct OverUdp<P>(pub(crate) P);
+
+impl<P: Protocol> OverUdp<P> {
+    fn connection(&self, end: End, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
+        let endpoint = self.0.endpoint(end, &socket, peer);
+        Box::new(Connection {
+            datagrams: Datagrams::over(socket, peer.addresses[0], self.0.gathers()),
+            endpoint,
+            defers: self.0.defers(),
+            begins: end == End::Client,
+            due: Time::MAX,
+            events: VecDeque::new(),
+        })
+    }
+}
+
+impl<P: Protocol> Opener for OverUdp<P> {
+    fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
+        self.0.socket(server)
+    }
+
+    fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
+        Datagrams::connect(self.0.socket(client)?, server)
+    }
+
+    fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
+        self.connection(End::Client, socket, peer)
+    }
+
+    fn answerer(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
+        self.connection(End::Server, socket, peer)
+    }
+
+    fn accepts(&self) -> bool {
+        false
+    }
+
+    fn has_timers(&self) -> bool {
+        true
+    }
+
+    fn secrets(&self) -> String {
+        self.0.secrets()
+    }
+}
+
+/// One end of a connection, with its socket.
+struct Connection<E> {
+    datagrams: Datagrams,
+    endpoint: E,
+    /// Messages wait for [`Transceiver::send_all`].
+    defers: bool,
+    /// It is a client's, and has not begun.
+    begins: bool,
+    /// When the endpoint wants to act.
+    due: Time,
+    /// What it told, and nobody has heard.
+    events: VecDeque<Event>,
+}
+
+impl<E: Endpoint> Connection<E> {
+    /// Does what the endpoint wants, until it waits.
+    fn drive(&mut self, now: Time) -> io::Result<()> {
+        self.flush()?;
+        loop {
+            match self.endpoint.poll(now) {
+                Next::Transmit(Datagram { octets, ecn }) => self.datagrams.push(octets, ecn),
+                Next::Event(event) => self.events.push_back(event),
+                Next::Wait(until) => {
+                    self.due = until.unwrap_or(Time::MAX);
+                    return self.flush();
+                }
+            }
+        }
+    }
+
+    /// Sends what there is room for.
+    fn flush(&mut self) -> io::Result<()> {
+        self.datagrams.flush()?;
+        self.endpoint.hold(self.datagrams.is_full());
+        Ok(())
+    }
+
+    /// Tells what there is to tell.
+    fn tell(&mut self, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        while let Some(event) = self.events.pop_front() {
+            match event {
+                // Of a connection that nobody knows to be open nobody hears more.
+                Event::Connected => {
+                    take(Heard::Up(0));
+                    return Ok(());
+                }
+                Event::Received(received) => self.endpoint.deliver(received, take)?,
+                Event::Writable => take(Heard::Room),
+                Event::PeerClosed => take(Heard::PeerClosed),
+                Event::Closed => take(Heard::Closed),
+                Event::Failed { reason } => return Err(Fault::Protocol(reason)),
+                Event::Path { address, status } => take(Heard::Path(address, status)),
+                // Nobody hears of what is given up, in any protocol of this world.
+                Event::Abandoned { .. } | Event::Reconfigured { .. } => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<E: Endpoint> Transceiver for Connection<E> {
+    fn socket(&self) -> &Socket {
+        &self.datagrams.socket
+    }
+
+    fn is_open_when_writable(&self) -> bool {
+        false
+    }
+
+    fn error(&self) -> io::Result<Option<io::Error>> {
+        Ok(None)
+    }
+
+    fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<Sent> {
+        if !self.endpoint.offer(now, message) {
+            return Ok(Sent::WouldBlock);
+        }
+        if !self.defers {
+            self.drive(now)?;
+        }
+        Ok(Sent::Whole)
+    }
+
+    fn send_all(&mut self, now: Time) -> io::Result<()> {
+        if !self.defers {
+            return Ok(());
+        }
+        self.endpoint.send_offered(now);
+        self.drive(now)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        let Self { datagrams, endpoint, .. } = self;
+        datagrams.receive_all(buffer, |octets, ecn| endpoint.hear(now, octets, ecn))?;
+        self.drive(now)?;
+        self.tell(take)
+    }
+
+    fn hear_early(&mut self, octets: Bytes, ecn: Ecn) {
+        self.datagrams.hear_early(octets, ecn);
+    }
+
+    fn shutdown(&mut self, now: Time) -> io::Result<()> {
+        self.endpoint.tell(now, Command::Close);
+        self.drive(now)
+    }
+
+    fn due(&self) -> Time {
+        if self.begins || !self.events.is_empty() { Time::ZERO } else { self.due }
+    }
+
+    fn act(&mut self, now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
+        if std::mem::take(&mut self.begins) {
+            self.endpoint.tell(now, Command::Connect);
+        }
+        self.drive(now)?;
+        self.tell(take)
+    }
+
+    fn waits_for_room(&self) -> bool {
+        self.datagrams.is_full()
+    }
+
+    fn set_reading(&mut self, reads: bool, now: Time) -> bool {
+        self.endpoint.tell(now, Command::Read(reads));
+        // What follows is said when it is asked what it wants to do.
+        self.due = Time::ZERO;
+        true
+    }
+
+    fn speaks_for_itself(&self) -> bool {
+        true
+    }
+
+    fn lingers(&self) -> bool {
+        self.endpoint.lingers()
+    }
+
+    fn counts(&self) -> Counts {
+        self.endpoint.counts()
+    }
+
+    fn sending(&self) -> Option<Sending> {
+        self.endpoint.sending()
+    }
+}

@@ -1,0 +1,72 @@
+//! Retransmissions that an acknowledgment lets out. RFC 6675 section 5.
+
+use hol_base::Time;
+
+use crate::Endpoint;
+use crate::phase::Phase;
+use crate::send::Push;
+use crate::timers::Purpose;
+
+/// What recovery lets out when an acknowledgment is processed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resend {
+    Nothing,
+    /// What is taken for lost.
+    Lost,
+    /// New data, to find out whether a timeout was spurious. RFC 5682 section 3.1, step 2b.
+    New,
+}
+
+impl Endpoint {
+    /// Sends what the acknowledgment allows.
+    pub(crate) fn resend_by(&mut self, now: Time, resend: Resend) {
+        match resend {
+            Resend::Nothing => {}
+            Resend::Lost => self.resend_lost(now),
+            Resend::New => {
+                self.send_new(now, Push::Undelayed);
+                if self.snd.nxt().at_or_before(self.episode.recover()) {
+                    self.episode.timeouts.end_frto();
+                    self.resend_lost(now);
+                }
+            }
+        }
+    }
+
+    /// Retransmits what is taken for lost, oldest first, as far as the window goes. RFC 6675 section 5.
+    pub(crate) fn resend_lost(&mut self, now: Time) {
+        let mut restart = false;
+        let mut index = 0;
+        while index < self.board.len() && self.board.resent().segments < self.board.lost().segments {
+            let segment = self.board.get(index);
+            if segment.lost && !segment.resent {
+                if self.in_flight() >= self.cwnd.cwnd() {
+                    break;
+                }
+                if self.train(now, Push::Normal) == 0 || !self.retransmit(now, index) {
+                    break;
+                }
+                restart |= index == 0 && !self.timers.waits_for(Purpose::Reordering);
+            }
+            index += 1;
+        }
+        if restart {
+            self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
+        }
+    }
+
+    /// Retransmits one segment and counts it, unless it lies beyond the peer's window: then it is `false`.
+    pub(crate) fn retransmit(&mut self, now: Time, index: usize) -> bool {
+        let unit = self.config.congestion_unit;
+        if !self.resend(now, index, false) {
+            return false;
+        }
+        self.episode.undo.on_retransmission(now);
+        self.episode.count_reduction_sent(self.board.get(index).weight(unit));
+        match self.episode.phase() {
+            Phase::Loss => self.statistics.timeout_retransmissions += 1,
+            _ => self.statistics.fast_retransmissions += 1,
+        }
+        true
+    }
+}
