@@ -6,7 +6,7 @@ use hol_network::{LinkSpec, NetworkSpec};
 use hol_scenario::Scenario;
 use hol_traffic::Unsupported;
 
-use crate::check::{as_it_is, otherwise};
+use crate::bare::{as_it_is, otherwise};
 
 /// The path that a scenario's flows pass.
 #[derive(Debug, Default)]

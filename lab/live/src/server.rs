@@ -18,6 +18,7 @@ use crate::host::Host;
 use crate::ports::Ports;
 use crate::router::{Router, Routing};
 use crate::secret::Secret;
+use crate::service::Deeds;
 use crate::session::{SILENCE, beat, prepare, say};
 
 /// Connections at a time; more are closed at once.
@@ -33,12 +34,6 @@ pub enum Service {
     Ends(Option<Ports>),
     /// It has the path between two others be what an experiment says.
     Router(Router),
-}
-
-/// What is done for one client. When this is gone nothing is left of it.
-pub(crate) trait Deeds {
-    /// What is said to a request, if anything.
-    fn answer(&mut self, request: Request) -> Option<Reply>;
 }
 
 /// Serves one client at a time, for two at a time would measure each other.

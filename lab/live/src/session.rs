@@ -13,9 +13,10 @@ use hol_scenario::{RunError, Scenario};
 use hol_sockets::{Half, News, Seen, TellOf, monotonic};
 
 use crate::clocks::Comparison;
-use crate::control::{ControlError, HostWords, Inbox, Outbox, Passed, Plan, Reply, Request, Role, greet};
-use crate::ends::MOST_SEEN;
-use crate::peer::{Duty, Place};
+use crate::control::{
+    ControlError, HostWords, Inbox, MOST_SEEN, Outbox, Passed, Plan, Reply, Request, Role, greet,
+};
+use crate::place::{Duty, Place};
 use crate::placement::Meeting;
 use crate::relay::Relay;
 use crate::secret::Secret;

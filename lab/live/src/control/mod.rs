@@ -8,7 +8,7 @@ mod message;
 pub(crate) use frame::LONGEST;
 pub(crate) use frame::{Inbox, Outbox, proof};
 pub(crate) use handshake::{Role, greet};
-pub(crate) use message::{HostWords, Passed, Plan, Reply, Request};
+pub(crate) use message::{HostWords, MOST_SEEN, Passed, Plan, Reply, Request};
 
 use std::io;
 
