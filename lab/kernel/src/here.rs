@@ -35,9 +35,9 @@ pub fn possible(scenario: &Scenario) -> Result<(), KernelError> {
         return unsupported(format!("[[program]] on {:?}", program.node), why.to_owned());
     }
     check::on_any_kernel(scenario)?;
-    let transports = scenario.background.iter().map(|flow| &flow.transport);
-    let onward = scenario.onward.iter().map(|flow| &flow.transport);
-    for transport in transports.chain(onward).chain([&scenario.transport]) {
+    let mut flows = scenario.flows();
+    let measured = flows.next();
+    for (transport, _) in flows.chain(measured) {
         let all = sysctls(transport).unwrap_or_default();
         for Sysctl { name, value } in all.iter().filter(|setting| setting.name.starts_with("module/")) {
             if let Some(now) = setting(name).filter(|now| now != value) {

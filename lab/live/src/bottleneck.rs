@@ -72,10 +72,7 @@ fn only_shaped(spec: &NetworkSpec) -> Result<usize, Unsupported> {
 
 /// The nodes of all flows, from and to.
 fn flows(scenario: &Scenario) -> Vec<[&str; 2]> {
-    let background = scenario.background.iter().map(|flow| &flow.workload);
-    let onward = scenario.onward.iter().map(|flow| &flow.workload);
-    let all = [&scenario.workload].into_iter().chain(background).chain(onward);
-    all.map(|workload| [workload.from(), workload.to()]).collect()
+    scenario.flows().map(|(_, workload)| [workload.from(), workload.to()]).collect()
 }
 
 /// The nodes that are joined to the `from` of a link by all else.

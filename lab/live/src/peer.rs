@@ -124,10 +124,7 @@ impl Peer {
 
 /// What a host is asked whether it can.
 fn transports(scenario: &Scenario) -> String {
-    let background = scenario.background.iter().map(|flow| &flow.transport);
-    let onward = scenario.onward.iter().map(|flow| &flow.transport);
-    let all = [&scenario.transport].into_iter().chain(background).chain(onward);
-    all.map(|transport| transport.to_string()).collect::<Vec<_>>().join(" ")
+    scenario.flows().map(|(transport, _)| transport.to_string()).collect::<Vec<_>>().join(" ")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use hol_base::Seed;
 use hol_network::NetworkSpec;
-use hol_scenario::{RunError, Scenario};
+use hol_scenario::{RunError, Scenario, Side};
 use hol_sockets::{Half, News, Seen, TellOf, monotonic};
 
 use crate::clocks::Comparison;
 use crate::control::{
-    ControlError, HostWords, Inbox, MOST_SEEN, Outbox, Passed, Plan, Reply, Request, Role, greet,
+    ControlError, HostWords, Inbox, MOST_SEEN, Outbox, Passed, Plan, Reply, Request, greet,
 };
 use crate::place::{Duty, Place};
 use crate::placement::Meeting;
@@ -56,7 +56,7 @@ impl Session {
             .map_err(|problem| unusable(unreached(&problem, duty, place)))?;
         let prepared = prepare(&stream).map_err(|problem| unusable(problem.to_string()))?;
         let (mut inbox, outbox) =
-            greet(Role::Client, secret, prepared).map_err(|problem| unusable(problem.to_string()))?;
+            greet(Side::Client, secret, prepared).map_err(|problem| unusable(problem.to_string()))?;
         let host = match inbox.receive().map_err(|problem| unusable(problem.to_string()))? {
             Reply::Host(host) => host,
             Reply::Busy(other) => {

@@ -102,21 +102,27 @@ impl Scenario {
 
     /// A processor is for those whom flow control keeps from sending more than it serves.
     fn check_services(&self) -> Result<(), ScenarioError> {
-        let background = self.background.iter().map(|entry| (&entry.workload, &entry.transport));
-        let onward = self.onward.iter().map(|onward| (&onward.workload, &onward.transport));
-        let flows: Vec<_> = background.chain(onward).chain([(&self.workload, &self.transport)]).collect();
+        let flows: Vec<_> = self.flows().collect();
         for (node, _) in self.hosts.iter().filter(|(_, host)| host.service > Duration::ZERO) {
             let mut own = flows
                 .iter()
-                .filter(|(workload, _)| [workload.from(), workload.to()].contains(&node.as_str()));
+                .filter(|(_, workload)| [workload.from(), workload.to()].contains(&node.as_str()));
             if own.clone().next().is_none() {
                 return Err(ScenarioError::IdleProcessor(node.clone()));
             }
-            if own.any(|(_, transport)| transport.is_heedless()) {
+            if own.any(|(transport, _)| transport.is_heedless()) {
                 return Err(ScenarioError::ServiceOfDatagrams(node.clone()));
             }
         }
         Ok(())
+    }
+
+    /// How the messages of each kind of flow travel, and what its application does: the measured one, those of the background, then
+    /// those on which servers ask.
+    pub fn flows(&self) -> impl Iterator<Item = (&TransportSpec, &WorkloadSpec)> {
+        let background = self.background.iter().map(|entry| (&entry.transport, &entry.workload));
+        let onward = self.onward.iter().map(|entry| (&entry.transport, &entry.workload));
+        [(&self.transport, &self.workload)].into_iter().chain(background).chain(onward)
     }
 
     /// The processors of the hosts that take time for messages, by their names.

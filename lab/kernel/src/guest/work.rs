@@ -148,9 +148,7 @@ fn is_before(name: &str) -> bool {
 }
 
 fn has_mptcp(scenario: &Scenario) -> bool {
-    let background = scenario.background.iter().map(|entry| &entry.transport);
-    let onward = scenario.onward.iter().map(|entry| &entry.transport);
-    background.chain(onward).chain([&scenario.transport]).any(|transport| transport.kind() == Kind::Mptcp)
+    scenario.flows().any(|(transport, _)| transport.kind() == Kind::Mptcp)
 }
 
 fn node(plan: &netem::BuildableNetwork, name: &str) -> NodeId {
