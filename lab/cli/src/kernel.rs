@@ -102,7 +102,7 @@ fn ready(image: &Image) {
 
 /// What will run it, for a kernel alone runs nothing.
 fn say_engine(image: &Image) {
-    match image.provenance() {
+    match hol_kernel::provenance_of(image) {
         Ok(provenance) => {
             say(&format!("runs in {provenance}\n"));
             provenance.warning().iter().for_each(|warning| note!("warning: {warning}"));

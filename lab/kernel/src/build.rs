@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::KernelError;
+use crate::cache::cache;
 use crate::fetch::{download, names, only_file, run, unknown};
-use crate::image::{Image, cache};
+use crate::image::Image;
 use crate::scratch;
 
 const OPTIONS: &str = include_str!("../uml/options");

@@ -1,10 +1,10 @@
 //! Before a run: can the kernel do what is asked? After it: did the machine do what was asked?
 
 use hol_base::Ratio;
-use hol_network::Ip;
+use hol_network::{Ip, Topology};
 use hol_scenario::{Facts, FilterFacts, Floor, LineFacts, Scenario, check_quic};
 use hol_sockets::Sysctl;
-use hol_stack::Kind;
+use hol_stack::{Kind, TransportSpec};
 use hol_workloads::WorkloadSpec;
 
 use crate::error::MachineFault;
@@ -47,7 +47,6 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
 
 /// Refuses by name what no kernel can do.
 pub(crate) fn on_any_kernel(scenario: &Scenario) -> Result<(), KernelError> {
-    let unsupported = |what: &str, why: String| KernelError::Unsupported { what: what.to_owned(), why };
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
     if scenario.network.client_moves() && scenario.transport.kind() == Kind::Udp {
         let why = "Linux sends no datagrams from an address that is gone, and nobody opens another socket; take the model world, or \
@@ -64,37 +63,50 @@ pub(crate) fn on_any_kernel(scenario: &Scenario) -> Result<(), KernelError> {
         let why = "addresses come and go over IPv4 alone here; remove `ip`, or take changes = \"route\" or the model world";
         return Err(unsupported("network.handover", why.to_owned()));
     }
-    let quic = |transport, workload, what: &str| {
-        check_quic(transport, workload, &network).map_err(|problem| unsupported(what, problem))
-    };
-    quic(&scenario.transport, &scenario.workload, "transport")?;
-    let settings = |transport, what: &str| {
-        hol_sockets::sysctls(transport).map_err(|problem| unsupported(what, problem.to_string()))
-    };
-    let mut flows = vec![(&scenario.workload, settings(&scenario.transport, "transport")?)];
+    let mut flows = Flows { network: &network, settled: Vec::new() };
+    flows.add("transport", &scenario.transport, &scenario.workload)?;
     for (number, entry) in (1..).zip(&scenario.background).filter(|(_, entry)| entry.count > 0) {
         let what = format!("[[background]] number {number}");
         if scenario.filtered() == Some(entry.workload.to()) {
             let why = "the packet filter of a host is its middlebox's alone; let this end on another node";
             return Err(unsupported(&what, why.to_owned()));
         }
-        quic(&entry.transport, &entry.workload, &what)?;
-        let own = settings(&entry.transport, &what)?;
-        if let Some(problem) = flows.iter().find_map(|other| quarrel((&entry.workload, &own), other)) {
-            return Err(unsupported(&what, problem));
-        }
-        flows.push((&entry.workload, own));
+        flows.add(&what, &entry.transport, &entry.workload)?;
     }
     for (number, entry) in (1..).zip(&scenario.onward) {
-        let what = format!("[[onward]] number {number}");
-        quic(&entry.transport, &entry.workload, &what)?;
-        let own = settings(&entry.transport, &what)?;
-        if let Some(problem) = flows.iter().find_map(|other| quarrel((&entry.workload, &own), other)) {
-            return Err(unsupported(&what, problem));
-        }
-        flows.push((&entry.workload, own));
+        flows.add(&format!("[[onward]] number {number}"), &entry.transport, &entry.workload)?;
     }
     Ok(())
+}
+
+fn unsupported(what: &str, why: String) -> KernelError {
+    KernelError::Unsupported { what: what.to_owned(), why }
+}
+
+/// Flows that a kernel can have at the same time.
+struct Flows<'s> {
+    network: &'s Topology,
+    /// What each of them needs.
+    settled: Vec<(&'s WorkloadSpec, Vec<Sysctl>)>,
+}
+
+impl<'s> Flows<'s> {
+    /// One more; `what` it is says why it cannot be.
+    fn add(
+        &mut self,
+        what: &str,
+        transport: &TransportSpec,
+        workload: &'s WorkloadSpec,
+    ) -> Result<(), KernelError> {
+        check_quic(transport, workload, self.network).map_err(|problem| unsupported(what, problem))?;
+        let own =
+            hol_sockets::sysctls(transport).map_err(|problem| unsupported(what, problem.to_string()))?;
+        if let Some(problem) = self.settled.iter().find_map(|other| quarrel((workload, &own), other)) {
+            return Err(unsupported(what, problem));
+        }
+        self.settled.push((workload, own));
+        Ok(())
+    }
 }
 
 /// Refuses programs whose transport nothing can give them, and those that are not there.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::image::cache;
+use crate::cache::cache;
 
 /// Why the kernel world did not run something; each names the cure.
 #[derive(Debug, thiserror::Error)]

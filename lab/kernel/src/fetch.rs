@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::KernelError;
-use crate::image::{Image, cache, version_key};
+use crate::cache::cache;
+use crate::image::{Image, version_key};
 use crate::scratch;
 
 /// The series that is fetched unless another is asked for.

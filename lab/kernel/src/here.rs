@@ -18,10 +18,11 @@ use serde_json::{Value, json};
 use crate::captured::{self, Seen};
 use crate::engine::child::Running;
 use crate::error::{Console, MachineFault};
+use crate::guest::variables::{HERE, MARK};
 use crate::job::Job;
 use crate::mailbox::Mail;
 use crate::world::{measured, told};
-use crate::{KernelError, check, guest, netem};
+use crate::{KernelError, check, netem};
 
 /// So often an observer is asked whether a run goes on.
 const LOOK: Duration = Duration::from_millis(50);
@@ -34,9 +35,9 @@ pub fn possible(scenario: &Scenario) -> Result<(), KernelError> {
         return unsupported(format!("[[program]] on {:?}", program.node), why.to_owned());
     }
     check::on_any_kernel(scenario)?;
-    let transports = scenario.background.iter().map(|flow| &flow.transport);
-    let onward = scenario.onward.iter().map(|flow| &flow.transport);
-    for transport in transports.chain(onward).chain([&scenario.transport]) {
+    let mut flows = scenario.flow_specs().map(|flow| flow.transport);
+    let measured = flows.next();
+    for transport in flows.chain(measured) {
         let all = sysctls(transport).unwrap_or_default();
         for Sysctl { name, value } in all.iter().filter(|setting| setting.name.starts_with("module/")) {
             if let Some(now) = setting(name).filter(|now| now != value) {
@@ -127,7 +128,7 @@ fn mail_of(
     let input = scratch(&serde_json::to_vec(job).expect("a job is plain data"))?;
     let (mut mail, mut said) = (scratch(&[])?, scratch(&[])?);
     let mut command = Command::new(program);
-    command.env(guest::MARK, guest::HERE).stdin(input).stdout(other(&mail)?).stderr(other(&said)?);
+    command.env(MARK, HERE).stdin(input).stdout(other(&mail)?).stderr(other(&said)?);
     let mut running = Running::start(&mut command).map_err(|e| KernelError::file("run", program, e))?;
     while !running.has_ended(LOOK) {
         if !goes_on() {

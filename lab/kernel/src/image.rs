@@ -5,7 +5,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::{KernelError, Provenance, engine, modules, replace, scratch};
+use crate::cache::cache;
+use crate::{KernelError, modules, replace, scratch};
 
 /// A kernel that is ready to be booted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,13 +22,6 @@ const USER_MODE: &str = "uml";
 
 /// The file that names the kernel to use where none is asked for.
 const DEFAULT: &str = "default";
-
-/// Where everything of ours is kept: `$XDG_CACHE_HOME/headofline`, or `~/.cache/headofline`.
-pub fn cache() -> PathBuf {
-    let from = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = || from("HOME").map_or_else(|| PathBuf::from("/tmp"), |home| home.join(".cache"));
-    from("XDG_CACHE_HOME").unwrap_or_else(home).join("headofline")
-}
 
 fn kernels() -> PathBuf {
     cache().join("kernels")
@@ -52,11 +46,6 @@ impl Image {
     /// The release without what says for what it was built.
     pub(crate) fn version(&self) -> &str {
         kind(&self.release).0
-    }
-
-    /// What will run it, and in which mode.
-    pub fn provenance(&self) -> Result<Provenance, KernelError> {
-        engine::of(self).provenance(self, false)
     }
 
     /// The image itself, if it is whole.

@@ -3,6 +3,11 @@
 use hol_scenario::{Facts, Scenario, Stopped};
 use serde::{Deserialize, Serialize};
 
+use crate::mailbox::Mail;
+
+/// The name that QEMU gives the file with a job.
+pub(crate) const FILE: &str = "opt/headofline/job";
+
 /// One run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Job {
@@ -24,6 +29,18 @@ pub(crate) enum Answer {
     /// A shell was left.
     Left,
     Failed(String),
+}
+
+impl Answer {
+    /// As JSON, which is the text of a mail.
+    pub(crate) fn to_octets(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("an answer is plain data")
+    }
+
+    /// The mail of a guest that failed.
+    pub(crate) fn failure(problem: &impl ToString) -> Mail {
+        Mail { text: Self::Failed(problem.to_string()).to_octets(), ..Mail::default() }
+    }
 }
 
 /// What the guest tells of a run beside its records and packets.

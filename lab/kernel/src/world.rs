@@ -108,7 +108,7 @@ impl World for Kernel {
     }
 
     fn provenance(&self) -> Result<String, RunError> {
-        Ok(self.image.provenance()?.to_string())
+        Ok(engine::provenance_of(&self.image)?.to_string())
     }
 
     /// A kernel is told no more than this: what else the stack file says is about the model.

@@ -11,19 +11,20 @@ use hol_sockets::{Assignment, Half, Halves, TellOf, joined};
 use hol_stack::Kind;
 use hol_traffic::Unsupported;
 
+use crate::bare::plain;
 use crate::bottleneck::Bottleneck;
 use crate::cautions::{silent, unheard, unsure};
 use crate::check::refused;
 use crate::clocks::Clocks;
 use crate::control::{ControlError, Passed, Plan};
-use crate::others::{Others, plain};
+use crate::others::Others;
+use crate::outcome::{PATIENCE, failed, measured};
 use crate::peer::Peer;
 use crate::placement::Placement;
 use crate::relay::Route;
 use crate::secret::Secret;
 use crate::session::Session;
 use crate::via::{Way, told};
-use crate::world::{PATIENCE, failed, measured};
 
 /// The ends of flows that a host had, by the number of the flow.
 type Ends = Vec<(usize, Half)>;

@@ -6,7 +6,7 @@ use hol_network::{LinkSpec, NetworkSpec};
 use hol_scenario::Scenario;
 use hol_traffic::Unsupported;
 
-use crate::check::{as_it_is, otherwise};
+use crate::bare::{as_it_is, otherwise};
 
 /// The path that a scenario's flows pass.
 #[derive(Debug, Default)]
@@ -72,10 +72,7 @@ fn only_shaped(spec: &NetworkSpec) -> Result<usize, Unsupported> {
 
 /// The nodes of all flows, from and to.
 fn flows(scenario: &Scenario) -> Vec<[&str; 2]> {
-    let background = scenario.background.iter().map(|flow| &flow.workload);
-    let onward = scenario.onward.iter().map(|flow| &flow.workload);
-    let all = [&scenario.workload].into_iter().chain(background).chain(onward);
-    all.map(|workload| [workload.from(), workload.to()]).collect()
+    scenario.flow_specs().map(|flow| flow.ends()).collect()
 }
 
 /// The nodes that are joined to the `from` of a link by all else.

@@ -1,17 +1,17 @@
 //! Before a run: is the machine what is asked for?
 
 use hol_base::Seed;
-use hol_network::{Ip, LanSpec, LinkSpec, NetworkSpec};
+use hol_network::{Ip, NetworkSpec};
 use hol_scenario::{RunError, Scenario};
 use hol_sockets::{Assignment, Sysctl, assignments, setting};
 use hol_stack::Kind;
 use hol_traffic::Unsupported;
 use hol_workloads::Filter;
 
+use crate::bare::{as_it_is, otherwise};
 use crate::bottleneck::Bottleneck;
-use crate::host;
+use crate::host::{self, loopback};
 use crate::router::lines;
-use crate::world::loopback;
 
 /// What lies between the ends of flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,22 +39,6 @@ pub(crate) fn possible(scenario: &Scenario, path: Path) -> Result<(), RunError> 
     flows(scenario, path)
 }
 
-/// What of a `[network]` names who is there, and says nothing of what lies between them.
-pub(crate) fn as_it_is(spec: &NetworkSpec) -> NetworkSpec {
-    let link = |LinkSpec { from, to, name, .. }: &LinkSpec| {
-        let link = LinkSpec::between(from.clone(), to.clone());
-        LinkSpec { name: name.clone(), ..link }
-    };
-    let lan =
-        |LanSpec { nodes, name, .. }: &LanSpec| LanSpec { name: name.clone(), ..LanSpec::of(nodes.clone()) };
-    NetworkSpec {
-        nodes: spec.nodes.clone(),
-        links: spec.links.iter().map(link).collect(),
-        lans: spec.lans.iter().map(lan).collect(),
-        ..NetworkSpec::default()
-    }
-}
-
 /// Without a router the path is what it is: an experiment that says what it is to be wants one, or another world.
 fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     let spec = &scenario.network;
@@ -75,14 +59,6 @@ fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     };
     let why = format!("the path is {what} as it is; remove the key, {who}, or take --world model or kernel");
     Err(refused(&format!("network.{key}"), why))
-}
-
-/// The first key by which a network is not as another.
-pub(crate) fn otherwise(asked: &NetworkSpec, usual: &NetworkSpec) -> Option<String> {
-    let [asked, usual] =
-        [asked, usual].map(|spec| serde_json::to_value(spec).expect("a network is plain data"));
-    let mut keys = asked.as_object().into_iter().flatten();
-    keys.find(|(key, value)| usual.get(key) != Some(value)).map(|(key, _)| key.clone())
 }
 
 /// Every flow's protocol is here, and behaves as its options say.

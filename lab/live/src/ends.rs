@@ -9,20 +9,18 @@ use hol_scenario::Sample;
 use hol_sockets::{Half, Halves, News, Post, Seen, TellOf};
 
 use crate::check::{self, Path};
-use crate::control::{ControlError, Outbox, Plan, Reply, Request};
+use crate::control::{ControlError, MOST_SEEN, Outbox, Plan, Reply, Request};
 use crate::host;
 use crate::placement::Meeting;
 use crate::ports::Ports;
 use crate::secret::Secret;
-use crate::server::Deeds;
+use crate::service::Deeds;
 use crate::session::say;
 
 const NO_RUN: &str = "no run is under way";
 
-/// Samples that one word of the control channel has at most …
+/// Samples that one word of the control channel has at most.
 const PART: usize = 1 << 16;
-/// … and all of a run. With one more than a run may have it is refused as in every world.
-pub(crate) const MOST_SEEN: usize = Sample::MOST as usize + 1;
 
 /// The ends of a client's flows that are here.
 pub(crate) struct Ends {

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
+use hol_network::Ip;
 use hol_scenario::Scenario;
-use hol_sockets::{Sysctl, Unsupported, clocksource, kernel_version, setting, sysctls};
+use hol_sockets::{Site, Sysctl, Unsupported, clocksource, kernel_version, setting, sysctls};
 use hol_stack::{DEFAULT_STACK, TransportSpec};
 
 /// What runs on both ends, and what tells the time.
@@ -66,6 +68,15 @@ pub(crate) fn otherwise(scenario: &Scenario, here: &BTreeMap<String, String>) ->
             differs.join(", ")
         )
     })
+}
+
+/// Where ends of flows are that do not leave this machine. The kernel chooses the ports, for it knows which are free.
+pub(crate) fn loopback(ip: Ip) -> Site {
+    let address = match ip {
+        Ip::V4 => Ipv4Addr::LOCALHOST.into(),
+        Ip::V6 => Ipv6Addr::LOCALHOST.into(),
+    };
+    Site { addresses: vec![address], port: 0 }
 }
 
 /// A setting's name as sysctl(8) has it.

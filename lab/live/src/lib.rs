@@ -7,6 +7,7 @@
 //! way, and what it was before afterwards.
 
 mod across;
+mod bare;
 mod bottleneck;
 mod cautions;
 mod check;
@@ -16,7 +17,9 @@ mod ends;
 mod host;
 mod namespaces;
 mod others;
+mod outcome;
 mod peer;
+mod place;
 mod placement;
 mod places;
 mod ports;
@@ -24,13 +27,14 @@ mod relay;
 mod router;
 mod secret;
 mod server;
+mod service;
 mod session;
 mod via;
 mod world;
 
 pub use host::Host;
 pub use namespaces::{NAMESPACES, Namespaces};
-pub use peer::DEFAULT_PORT;
+pub use place::DEFAULT_PORT;
 pub use ports::Ports;
 pub use router::{Router, guard};
 pub use secret::{SECRET_VARIABLE, Secret};

@@ -8,10 +8,12 @@ use hol_base::{Duration, Seed};
 use hol_scenario::{Run, RunError, Scenario};
 
 use crate::across::Asked;
-use crate::check::{as_it_is, refused};
+use crate::bare::plain;
+use crate::check::refused;
 use crate::control::HostWords;
 use crate::host::{self, Host};
-use crate::peer::{Duty, Known, Peer, Place};
+use crate::peer::{Known, Peer};
+use crate::place::{Duty, Place};
 use crate::placement::{Meeting, Placement};
 use crate::places::{HERE, Places};
 use crate::relay::Relay;
@@ -133,11 +135,6 @@ impl Others {
         }
         Ok(run)
     }
-}
-
-/// A scenario for a host that leaves the path as it is.
-pub(crate) fn plain(scenario: &Scenario) -> Scenario {
-    Scenario { network: as_it_is(&scenario.network), ..scenario.clone() }
 }
 
 /// Does something with all hosts, `opened` and those of `peers`, at a time.

@@ -1,86 +1,16 @@
 //! The other host of a live world: where it is, and what is known of it.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
-use std::str::FromStr;
+use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hol_scenario::{RunError, Scenario};
 
 use crate::control::{ControlError, HostWords};
+use crate::place::{Duty, Place};
 use crate::relay::Relay;
 use crate::secret::Secret;
 use crate::session::Session;
-
-/// Where `hol live serve` listens if nobody says otherwise.
-pub const DEFAULT_PORT: u16 = 7640;
-
-/// A host by name or address, and the port of its control channel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) host: String,
-    pub(crate) port: u16,
-}
-
-impl FromStr for Place {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || {
-            format!(
-                "the other host is {text:?}; write HOST or HOST:PORT, as in 192.0.2.7 or lab2.example:7640, IPv6 in brackets: [2001:db8::7]"
-            )
-        };
-        let (host, rest) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            Some((host, rest)) if host.parse::<Ipv6Addr>().is_ok() => (host, rest),
-            _ => text.split_at(text.find(':').unwrap_or(text.len())),
-        };
-        let port = match rest.strip_prefix(':') {
-            Some(port) => port.parse().ok().filter(|port| *port > 0),
-            None => rest.is_empty().then_some(DEFAULT_PORT),
-        };
-        let is_name = |c: char| c.is_ascii_alphanumeric() || ['.', '-', '_'].contains(&c);
-        let is_host = host.parse::<Ipv6Addr>().is_ok() || !host.is_empty() && host.chars().all(is_name);
-        let port = port.filter(|_| is_host).ok_or_else(wrong)?;
-        Ok(Self { host: host.to_owned(), port })
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, port } = self;
-        if host.contains(':') { write!(f, "[{host}]") } else { f.write_str(host) }?;
-        if *port == DEFAULT_PORT { Ok(()) } else { write!(f, ":{port}") }
-    }
-}
-
-/// What another host is there for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Duty {
-    /// It has the other ends of flows.
-    Serves,
-    /// It lies between both.
-    Routes,
-}
-
-impl Duty {
-    /// What it is called, which is its flag, too.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Serves => "peer",
-            Self::Routes => "router",
-        }
-    }
-
-    /// What runs there.
-    pub(crate) const fn command(self) -> &'static str {
-        match self {
-            Self::Serves => "hol live serve",
-            Self::Routes => "hol live route",
-        }
-    }
-}
 
 /// Who a host is, and by which addresses one reaches it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -194,37 +124,9 @@ impl Peer {
 
 /// What a host is asked whether it can.
 fn transports(scenario: &Scenario) -> String {
-    let background = scenario.background.iter().map(|flow| &flow.transport);
-    let onward = scenario.onward.iter().map(|flow| &flow.transport);
-    let all = [&scenario.transport].into_iter().chain(background).chain(onward);
-    all.map(|transport| transport.to_string()).collect::<Vec<_>>().join(" ")
+    scenario.flow_specs().map(|flow| flow.transport.to_string()).collect::<Vec<_>>().join(" ")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_is_a_host_and_perhaps_a_port() {
-        let place = |text: &str| text.parse::<Place>();
-        assert_eq!(place("192.0.2.7").unwrap(), Place { host: "192.0.2.7".to_owned(), port: DEFAULT_PORT });
-        assert_eq!(place("lab2.example:99").unwrap().to_string(), "lab2.example:99");
-        assert_eq!(place(&format!("lab2:{DEFAULT_PORT}")).unwrap().to_string(), "lab2");
-        let ipv6 = Place { host: "2001:db8::7".to_owned(), port: 99 };
-        assert_eq!(
-            (place("[2001:db8::7]:99").unwrap(), ipv6.to_string()),
-            (ipv6, "[2001:db8::7]:99".to_owned())
-        );
-        assert_eq!(place("[::1]").unwrap().to_string(), "[::1]");
-        for wrong in [
-            "", ":7", "a:", "a:0", "a:70000", "a:7:8", "::1", "[::1", "[a]", "[::1]7", "[::1]:0", "a b",
-            "a/b", "x:-1",
-        ] {
-            assert!(place(wrong).unwrap_err().contains("HOST:PORT"), "{wrong}");
-        }
-    }
 }

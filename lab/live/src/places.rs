@@ -6,7 +6,7 @@ use std::fmt;
 use hol_network::Topology;
 use hol_scenario::Scenario;
 
-use crate::peer::Place;
+use crate::place::Place;
 
 /// The host with the experiment, by its number; others have those from 1 on, in the order of their nodes' names.
 pub(crate) const HERE: usize = 0;

@@ -8,16 +8,18 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use std::{io, thread};
 
+use hol_scenario::Side;
 use hol_sockets::{Stop, monotonic};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 
-use crate::control::{ControlError, HostWords, Inbox, Outbox, Reply, Request, Role, greet};
+use crate::control::{ControlError, HostWords, Inbox, Outbox, Reply, Request, greet};
 use crate::ends::Ends;
 use crate::host::Host;
 use crate::ports::Ports;
 use crate::router::{Router, Routing};
 use crate::secret::Secret;
+use crate::service::Deeds;
 use crate::session::{SILENCE, beat, prepare, say};
 
 /// Connections at a time; more are closed at once.
@@ -33,12 +35,6 @@ pub enum Service {
     Ends(Option<Ports>),
     /// It has the path between two others be what an experiment says.
     Router(Router),
-}
-
-/// What is done for one client. When this is gone nothing is left of it.
-pub(crate) trait Deeds {
-    /// What is said to a request, if anything.
-    fn answer(&mut self, request: Request) -> Option<Reply>;
 }
 
 /// Serves one client at a time, for two at a time would measure each other.
@@ -116,7 +112,7 @@ impl Server {
         tell: &(dyn Fn(String) + Sync),
     ) -> Result<bool, ControlError> {
         stream.set_nonblocking(false)?;
-        let (inbox, mut outbox) = in_time(stream, |halves| greet(Role::Server, &self.secret, halves))?;
+        let (inbox, mut outbox) = in_time(stream, |halves| greet(Side::Server, &self.secret, halves))?;
         if let Some(other) = self.wait_for_turn(from) {
             outbox.send(&Reply::Busy(other.ip().to_string()))?;
             return Ok(false);
@@ -231,7 +227,7 @@ mod tests {
         /// One that was greeted, and its first word.
         fn of(server: &Server) -> (Self, Reply) {
             let stream = TcpStream::connect(server.address().unwrap()).unwrap();
-            let (mut inbox, outbox) = greet(Role::Client, &secret(), prepare(&stream).unwrap()).unwrap();
+            let (mut inbox, outbox) = greet(Side::Client, &secret(), prepare(&stream).unwrap()).unwrap();
             let first = inbox.receive().unwrap();
             (Self { inbox, outbox }, first)
         }

@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use hol_base::Seed;
 use hol_network::NetworkSpec;
-use hol_scenario::{RunError, Scenario};
+use hol_scenario::{RunError, Scenario, Side};
 use hol_sockets::{Half, News, Seen, TellOf, monotonic};
 
 use crate::clocks::Comparison;
-use crate::control::{ControlError, HostWords, Inbox, Outbox, Passed, Plan, Reply, Request, Role, greet};
-use crate::ends::MOST_SEEN;
-use crate::peer::{Duty, Place};
+use crate::control::{
+    ControlError, HostWords, Inbox, MOST_SEEN, Outbox, Passed, Plan, Reply, Request, greet,
+};
+use crate::place::{Duty, Place};
 use crate::placement::Meeting;
 use crate::relay::Relay;
 use crate::secret::Secret;
@@ -55,7 +56,7 @@ impl Session {
             .map_err(|problem| unusable(unreached(&problem, duty, place)))?;
         let prepared = prepare(&stream).map_err(|problem| unusable(problem.to_string()))?;
         let (mut inbox, outbox) =
-            greet(Role::Client, secret, prepared).map_err(|problem| unusable(problem.to_string()))?;
+            greet(Side::Client, secret, prepared).map_err(|problem| unusable(problem.to_string()))?;
         let host = match inbox.receive().map_err(|problem| unusable(problem.to_string()))? {
             Reply::Host(host) => host,
             Reply::Busy(other) => {

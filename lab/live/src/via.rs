@@ -8,7 +8,8 @@ use hol_network::{NetworkSpec, Settings};
 use hol_scenario::{LineFacts, RouterFacts, RunError};
 
 use crate::control::{HostWords, Passed};
-use crate::peer::{Duty, Peer, Place};
+use crate::peer::Peer;
+use crate::place::{Duty, Place};
 use crate::relay::Relay;
 use crate::router::lines;
 use crate::session::Session;

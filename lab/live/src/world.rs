@@ -1,31 +1,20 @@
 //! The live world: scenarios in, records out, as in every world.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use hol_base::Seed;
-use hol_measure::Transfer;
-use hol_network::Ip;
-use hol_scenario::{
-    BackgroundRun, Cost, Course, Facts, Observer, Run, RunError, Scenario, Stopped, Witness, World,
-};
-use hol_sockets::{
-    Assignment, Beginning, FlowRun, FlowRuns, Site, SocketsError, Stop, Ties, assignments, run_tied,
-};
+use hol_scenario::{Cost, Course, Observer, Run, RunError, Scenario, Witness, World};
+use hol_sockets::{Assignment, Beginning, FlowRuns, SocketsError, Stop, Ties, assignments, run_tied};
 use serde_json::{Value, json};
 
-use crate::cautions::{busy, waiting};
 use crate::check::{self, Path};
-use crate::host::{self, Host};
+use crate::host::{self, Host, loopback};
 use crate::others::Others;
+use crate::outcome::{PATIENCE, failed, measured};
 use crate::places::Places;
 use crate::via::Via;
-
-/// How often an observer is asked whether a run goes on.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
 
 /// What passes by the clock, at 100 messages a second.
 pub(crate) const COST: Cost = Cost { run: 20_000, message: 10_000 };
@@ -38,15 +27,6 @@ pub const VIA: &str = " via ";
 pub struct Live {
     turn: Mutex<()>,
     others: Option<Others>,
-}
-
-/// Where both ends are. The kernel chooses the ports, for it knows which are free.
-pub(crate) fn loopback(ip: Ip) -> Site {
-    let address = match ip {
-        Ip::V4 => Ipv4Addr::LOCALHOST.into(),
-        Ip::V6 => Ipv6Addr::LOCALHOST.into(),
-    };
-    Site { addresses: vec![address], port: 0 }
 }
 
 impl Live {
@@ -207,65 +187,4 @@ fn run_all(
     let measured = |ties: Ties<'_>| Ok((run(0, Ties { stop: Some(stop), ..ties })?, ()));
     let beginning = Beginning::default();
     FlowRuns::of(scenario, assignments, (&beginning, stop), interval, run, measured).map(|(runs, ())| runs)
-}
-
-/// What was measured, in the words of every world.
-pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
-    let samples = runs.take_samples();
-    let flows = runs.flows;
-    let counts = || flows.iter().flat_map(|flow| [flow.client, flow.server]);
-    let packets = counts().map(|counts| counts.packets_sent).sum();
-    let mut facts = facts(scenario, &flows[0]);
-    facts.warn(busy(&flows[0].records));
-    facts.warn(waiting(&flows[0].records, &facts.waited));
-    let mut flows = flows.into_iter();
-    let FlowRun { records, connected, ended, stopped, .. } = flows.next().expect("one is measured");
-    let transfer = Transfer::of(&records);
-    let beside = flows.map(|flow| (beside(transfer, &flow), flow.records));
-    let (mut background, background_records): (Vec<_>, _) = beside.unzip();
-    let onward = background.split_off(background.len() - scenario.onward.len());
-    let course = Course {
-        // Sockets tell when a message was written and when it was delivered.
-        sees_passage: false,
-        packets,
-        drops: None,
-        marked: None,
-        endpoints: None,
-        connect_time: connected.map(since_start),
-        ended,
-        closed: None,
-        stopped: scenario.cause(stopped, onward.into_iter().map(|flow| flow.stopped)),
-        background,
-        facts: Some(Box::new(facts)),
-        files: Vec::new(),
-    };
-    Run { course, records, background_records, samples }
-}
-
-fn since_start(time: hol_base::Time) -> hol_base::Duration {
-    hol_base::Duration::from_nanos(time.as_nanos())
-}
-
-fn beside(transfer: Option<Transfer>, flow: &FlowRun) -> BackgroundRun {
-    let stopped: Option<Stopped> = (!flow.was_stopped).then(|| flow.stopped.clone());
-    BackgroundRun::during(transfer, &flow.records, flow.connected.map(since_start), stopped)
-}
-
-fn facts(scenario: &Scenario, measured: &FlowRun) -> Facts {
-    let (host, sysctls) = (Host::this(), host::settings(scenario));
-    Facts {
-        provenance: host.to_string(),
-        caution: host::otherwise(scenario, &sysctls),
-        kernel: host.kernel,
-        clocksource: host.clocksource,
-        sysctls,
-        retransmissions: measured.client.retransmissions + measured.server.retransmissions,
-        waited: measured.waited(),
-        ..Facts::default()
-    }
-}
-
-/// It came to one run only; what no machine can do has been refused before.
-pub(crate) fn failed(problem: &SocketsError) -> RunError {
-    RunError::Failed { problem: problem.to_string(), log: String::new() }
 }

@@ -172,3 +172,20 @@ impl Links {
         }
     }
 }
+
+/// Which experiments of a list.
+#[derive(Debug, Clone, Copy)]
+pub struct Filter {
+    /// Only those in this state.
+    pub state: Option<State>,
+    /// At most so many.
+    pub limit: usize,
+    /// Only those that came before this one.
+    pub before: Option<i64>,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self { state: None, limit: 100, before: None }
+    }
+}

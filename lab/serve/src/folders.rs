@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
-use crate::api::{directory, inside};
+use crate::directory::{directory, inside};
 use crate::refusal::Refusal;
 use crate::server::Server;
 use crate::viewer::Viewer;

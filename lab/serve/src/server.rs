@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::accounts::attempts::Attempts;
 use crate::clock::now;
 use crate::events::{Hub, Kind};
-use crate::experiment::{Experiment, State};
+use crate::experiment::{Experiment, Filter, State};
 use crate::jobs::{self, Note};
 use crate::lifecycle::{Event, cure};
 use crate::mail::{self, Mailer};
@@ -68,23 +68,6 @@ pub struct Server {
     drawing: Mutex<()>,
     /// Held as long as the server lives: two of them would start everything twice.
     _lock: File,
-}
-
-/// Which experiments of a list.
-#[derive(Debug, Clone, Copy)]
-pub struct Filter {
-    /// Only those in this state.
-    pub state: Option<State>,
-    /// At most so many.
-    pub limit: usize,
-    /// Only those that came before this one.
-    pub before: Option<i64>,
-}
-
-impl Default for Filter {
-    fn default() -> Self {
-        Self { state: None, limit: 100, before: None }
-    }
 }
 
 /// Why a state directory cannot be used.

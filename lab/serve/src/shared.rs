@@ -6,7 +6,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 
 use crate::accounts::key;
-use crate::api::{Which, file_of, report_of};
+use crate::api::{file_of, report_of};
+use crate::extract::Which;
 use crate::leisure::at_leisure;
 use crate::refusal::Refusal;
 use crate::server::{Server, Shared};

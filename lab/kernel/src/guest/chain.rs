@@ -12,7 +12,7 @@ use super::bpf::Program;
 use super::namespace::Namespace;
 use super::netlink::Routing;
 use super::waiting::WaitingRoom;
-use super::{Trouble, filter};
+use super::{Trouble, filter, handle};
 
 /// linux/rtnetlink.h
 const RTM_NEWTFILTER: u16 = 44;
@@ -147,15 +147,8 @@ impl Chain {
         })
     }
 
-    /// Handles of one installation, sixteen at most, are not those of the one that it takes the place of.
     fn handle(&self, place: usize) -> u32 {
-        let major = 1 + (self.changes % 2048) * 16 + place as u32;
-        major << 16
-    }
-
-    /// The place of the stage that has a handle.
-    pub(super) fn place_of(handle: u32) -> usize {
-        (((handle >> 16) - 1) % 16) as usize
+        handle::of(self.changes, place)
     }
 
     /// The interface that has the stage at `place`, and a message about a discipline there.

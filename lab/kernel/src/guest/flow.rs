@@ -10,9 +10,11 @@ use hol_scenario::{Scenario, Stopped};
 use hol_sockets::{Assignment, Beginning, End, FlowRun, FlowRuns, Site, SocketsError, Stop, Ties};
 use nix::sched::{CloneFlags, setns};
 
+use super::Trouble;
+use super::clock::wait;
 use super::programs::{Left, Programs};
 use super::topology::Topology;
-use super::{Trouble, is_here};
+use super::variables::is_here;
 use crate::job::FlowReport;
 
 /// The flows, and the namespaces of the client and the server of each.
@@ -129,9 +131,4 @@ impl Outcome {
     pub(super) fn take_records(&mut self) -> Vec<Vec<Record>> {
         self.runs.flows.iter_mut().map(|run| std::mem::take(&mut run.records)).collect()
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "in here time is the machine's virtual time")]
-fn wait(time: Duration) {
-    thread::sleep(time);
 }

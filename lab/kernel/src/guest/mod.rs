@@ -8,11 +8,14 @@ mod attachment;
 mod bpf;
 mod capture;
 mod chain;
+mod clock;
 mod code;
 mod door;
 mod entropy;
 mod filter;
 mod flow;
+mod handle;
+mod module;
 mod namespace;
 mod netlink;
 mod offload;
@@ -24,54 +27,28 @@ mod ring;
 mod route;
 mod schedule;
 mod topology;
+mod trouble;
+pub(crate) mod variables;
 mod waiting;
 mod work;
 
-pub(crate) use door::JOB;
-
-use std::error::Error;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use hol_base::Seed;
-use nix::kmod::init_module;
 use nix::mount::{MsFlags, mount};
 use nix::time::{ClockId, clock_getres};
 
 use door::Door;
+use module::load;
+pub(crate) use trouble::Trouble;
+pub use variables::is_guest;
+use variables::{FIRST, MARK, ROOT, is_here};
 
 use crate::job::{Answer, Job};
-use crate::mailbox::Mail;
 use crate::modules;
-
-/// The variable that tells this program that it is the first process of a guest of ours, and which engine runs it: [`QEMU`]
-/// or [`UML`]; or that it is to do the same on this machine's own kernel: [`HERE`].
-pub(crate) const MARK: &str = "hol_guest";
-pub(crate) const QEMU: &str = "qemu";
-pub(crate) const UML: &str = "uml";
-pub(crate) const HERE: &str = "here";
-
-/// What [`MARK`] is for the first process of a node.
-pub(crate) const FIRST: &str = "first";
-
-/// The variable that tells it that the machine has a root for the user's programs.
-pub(crate) const ROOT: &str = "hol_root";
-
-/// What can go wrong in here; the host gets it as text.
-pub(crate) type Trouble = Box<dyn Error>;
-
-/// Whether this process is the first of a guest, or of a node in it, or does what a guest does on this machine's own kernel. If so,
-/// [`main`] is all that it should do.
-pub fn is_guest() -> bool {
-    is_here() || std::process::id() == 1 && std::env::var_os(MARK).is_some()
-}
-
-/// Whether the kernel is the user's own, of which nothing is changed but what belongs to the namespaces.
-fn is_here() -> bool {
-    std::env::var_os(MARK).is_some_and(|mark| mark == HERE)
-}
 
 /// Runs the guest; never returns in earnest, for the host ends the machine.
 pub fn main() -> ExitCode {
@@ -84,7 +61,7 @@ pub fn main() -> ExitCode {
         eprintln!("hol: {problem}");
         return ExitCode::FAILURE;
     }
-    let mail = job(door).and_then(|job| work::run(&job)).unwrap_or_else(|problem| failure(&problem));
+    let mail = job(door).and_then(|job| work::run(&job)).unwrap_or_else(|problem| Answer::failure(&problem));
     match door.hand_over(&mail).and_then(|()| door.leave()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
@@ -92,14 +69,6 @@ pub fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn failure(problem: &impl ToString) -> Mail {
-    Mail { text: text(&Answer::Failed(problem.to_string())), ..Mail::default() }
-}
-
-fn text(answer: &Answer) -> Vec<u8> {
-    serde_json::to_vec(answer).expect("an answer is plain data")
 }
 
 fn boot() -> Result<(), Trouble> {
@@ -166,14 +135,4 @@ fn job(door: &dyn Door) -> Result<Job, Trouble> {
         entropy::inject(Seed(job.seed))?;
     }
     Ok(job)
-}
-
-/// Loads a module, if this kernel has it as one; with its signature only where the kernel insists on it.
-fn load(file: &str) -> Result<(), Trouble> {
-    let Ok(module) = fs::read(format!("/modules/{file}")) else { return Ok(()) };
-    let load = |module| init_module(module, c"");
-    match load(modules::unsigned(&module)).or_else(|_| load(&module)) {
-        Ok(()) | Err(nix::Error::EEXIST) => Ok(()),
-        Err(problem) => Err(format!("cannot load {file}: {problem}").into()),
-    }
 }

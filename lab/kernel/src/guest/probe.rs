@@ -9,6 +9,7 @@ use hol_traffic::Line;
 use hol_wire::udp::Datagram;
 
 use super::Trouble;
+use super::clock::Clock;
 use super::topology::Topology;
 use crate::netem::BuildableNetwork;
 
@@ -97,6 +98,3 @@ impl Wire {
         Ok(start.elapsed().as_nanos() as u64)
     }
 }
-
-#[expect(clippy::disallowed_types, reason = "in here the clock is the machine's virtual one")]
-type Clock = std::time::Instant;

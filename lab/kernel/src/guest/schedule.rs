@@ -12,6 +12,7 @@ use nix::sys::prctl::set_timerslack;
 use super::Trouble;
 use super::attachment::Move;
 use super::chain::Chain;
+use super::clock::wait;
 use super::reroute::Reroute;
 
 /// Something that happens at a time.
@@ -122,9 +123,4 @@ fn follow(mut schedule: Schedule) {
         eprintln!("hol: {problem}");
         std::process::abort();
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "in here time is the machine's virtual time")]
-fn wait(time: Duration) {
-    thread::sleep(time);
 }

@@ -12,7 +12,8 @@ use hol_traffic::{Discipline, Emulator, Filter, Stage, discipline};
 use nix::sys::prctl::set_timerslack;
 
 use super::Trouble;
-use super::chain::Chain;
+use super::clock::wait;
+use super::handle;
 use super::netlink::Routing;
 
 /// What a frame has beyond IP.
@@ -118,7 +119,7 @@ impl WaitingRoom {
 /// A discipline by its interface and its place in a chain; those that an interface has by itself have none.
 fn seated(discipline: Discipline) -> Option<((u32, usize), Discipline)> {
     let Discipline { interface, handle, .. } = discipline;
-    (handle >> 16 > 0 && handle >> 16 < 0xffff).then(|| ((interface, Chain::place_of(handle)), discipline))
+    (handle >> 16 > 0 && handle >> 16 < 0xffff).then(|| ((interface, handle::place_of(handle)), discipline))
 }
 
 /// Looks from time to time what waits.
@@ -166,9 +167,4 @@ fn look(rooms: &mut [WaitingRoom], at: Time, samples: &mut Vec<Sample>) -> Resul
         samples.push(Sample { at, of: Sampled::Queue(room.look(line)?) });
     }
     Ok(())
-}
-
-#[expect(clippy::disallowed_methods, reason = "in here time is the machine's virtual time")]
-fn wait(time: StdDuration) {
-    thread::sleep(time);
 }

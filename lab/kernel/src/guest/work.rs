@@ -14,8 +14,9 @@ use super::namespace;
 use super::programs::{Programs, Shell};
 use super::schedule::Schedule;
 use super::topology::{self, Topology};
+use super::variables::is_here;
 use super::waiting::Waiting;
-use super::{Trouble, flow, is_here, probe, text};
+use super::{Trouble, flow, probe};
 use crate::job::{Answer, Job, Report};
 use crate::mailbox::Mail;
 use crate::{netem, packed, packed_samples};
@@ -48,7 +49,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     if job.shell {
         let (programs, capture) = programs.zip(capture).ok_or("a shell is for programs")?;
         Shell::begin(programs, schedule, capture).serve()?;
-        return Ok(Mail { text: text(&Answer::Left), ..Mail::default() });
+        return Ok(Mail { text: Answer::Left.to_octets(), ..Mail::default() });
     }
     schedule.follow()?;
     let interval = job.series_ns.map(Duration::from_nanos);
@@ -90,7 +91,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     samples.extend(waiting);
     samples.sort_by_key(|sample| sample.at);
     Ok(Mail {
-        text: text(&Answer::Done(Box::new(report))),
+        text: Answer::Done(Box::new(report)).to_octets(),
         samples: packed_samples::pack(&samples),
         records: packed::pack(&outcome.take_records()),
         packets: packets_seen,
@@ -147,9 +148,7 @@ fn is_before(name: &str) -> bool {
 }
 
 fn has_mptcp(scenario: &Scenario) -> bool {
-    let background = scenario.background.iter().map(|entry| &entry.transport);
-    let onward = scenario.onward.iter().map(|entry| &entry.transport);
-    background.chain(onward).chain([&scenario.transport]).any(|transport| transport.kind() == Kind::Mptcp)
+    scenario.flow_specs().any(|flow| flow.transport.kind() == Kind::Mptcp)
 }
 
 fn node(plan: &netem::BuildableNetwork, name: &str) -> NodeId {

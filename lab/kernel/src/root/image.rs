@@ -4,17 +4,17 @@ use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use hol_base::Digest;
 use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 
-use super::Root;
 use super::tree::{Entry, OPEN, Tree};
-use crate::image::cache;
+use crate::cache::cache;
 use crate::kept::{hold, prune};
 use crate::{KernelError, scratch};
 
@@ -26,6 +26,34 @@ const LEAST: u64 = 64 << 20;
 const MOST: u64 = 16 << 30;
 /// So many stay in the cache.
 const KEPT: usize = 8;
+
+/// An image.
+#[derive(Debug, Clone)]
+pub(crate) struct Root {
+    image: PathBuf,
+    /// In octets.
+    size: u64,
+    digest: Digest,
+    /// As long as it is open and locked nobody removes the image.
+    _held: Arc<File>,
+}
+
+impl Root {
+    /// The file.
+    pub(crate) fn image(&self) -> &Path {
+        &self.image
+    }
+
+    /// Its octets: a power of two, so that few sizes need a snapshot.
+    pub(crate) const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The same for two images with the same in them.
+    pub(crate) const fn digest(&self) -> Digest {
+        self.digest
+    }
+}
 
 /// The image of `tree`; made if there is none.
 pub(super) fn of(tree: &Tree) -> Result<Root, KernelError> {

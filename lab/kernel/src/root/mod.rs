@@ -10,33 +10,17 @@ mod packages;
 mod tree;
 mod unpacked;
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use hol_base::{Digest, Seed};
+use hol_base::Seed;
 use hol_scenario::{Content, Program, Root as Origin, Scenario};
 use tempfile::TempDir;
 
 use crate::KernelError;
+pub(crate) use image::Root;
 pub use needs::names_of_this_machine;
 use tree::Tree;
-
-/// Where the image has what all nodes have.
-pub(crate) const SHARED: &str = "root";
-/// Where it has what a node has beside that, under its name.
-pub(crate) const NODES: &str = "nodes";
-
-/// An image.
-#[derive(Debug, Clone)]
-pub(crate) struct Root {
-    image: PathBuf,
-    /// In octets.
-    size: u64,
-    digest: Digest,
-    /// As long as it is open and locked nobody removes the image.
-    _held: Arc<File>,
-}
+pub(crate) use tree::{NODES, SHARED};
 
 /// What an image was made for, and the image.
 type Known = (Origin, Vec<Program>, Root);
@@ -60,21 +44,6 @@ impl Root {
         let root = image::of(&tree)?;
         known.push((origin.clone(), programs.clone(), root.clone()));
         Ok(Some(root))
-    }
-
-    /// The file.
-    pub(crate) fn image(&self) -> &Path {
-        &self.image
-    }
-
-    /// Its octets: a power of two, so that few sizes need a snapshot.
-    pub(crate) const fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// The same for two images with the same in them.
-    pub(crate) const fn digest(&self) -> Digest {
-        self.digest
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use hol_scenario::{Command, Program};
 
 use super::packages::Packages;
-use super::tree::Tree;
+use super::tree::{SHARED, Tree};
 use crate::program;
 use crate::{KernelError, MachineFault};
 
@@ -63,7 +63,7 @@ pub(super) fn bring(tree: &mut Tree, programs: &[Program]) -> Result<(), KernelE
     needs.packages();
     needs.settings(Path::new("/etc"));
     for (place, mode) in EXPECTED {
-        tree.directory(&format!("{}/{place}", super::SHARED), mode);
+        tree.directory(&format!("{SHARED}/{place}"), mode);
     }
     Ok(())
 }

@@ -9,8 +9,12 @@ use std::path::{Component, Path, PathBuf};
 
 use hol_base::{Digest, Digester};
 
-use super::SHARED;
 use crate::KernelError;
+
+/// Where the image has what all nodes have.
+pub(crate) const SHARED: &str = "root";
+/// Where it has what a node has beside that, under its name.
+pub(crate) const NODES: &str = "nodes";
 
 /// Entries by their paths, without a first slash.
 #[derive(Debug, Default)]

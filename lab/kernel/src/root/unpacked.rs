@@ -7,9 +7,8 @@ use std::process::Command;
 use serde::Deserialize;
 use tempfile::TempDir;
 
-use super::SHARED;
-use super::tree::Tree;
-use crate::image::cache;
+use super::tree::{SHARED, Tree};
+use crate::cache::cache;
 use crate::{KernelError, scratch};
 
 /// What tells that an archive is a container's image. Docker Image Specification 1.2, "Combined Image JSON + Filesystem

@@ -5,6 +5,7 @@
 
 use std::io::{Read, Write};
 
+use hol_scenario::Side;
 use serde::{Deserialize, Serialize};
 
 use super::ControlError;
@@ -20,15 +21,6 @@ const GREETING: usize = 1 << 10;
 /// Each direction has a key of its own.
 const CLIENT: &[u8] = b"client";
 const SERVER: &[u8] = b"server";
-
-/// Which side of the channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// It has the experiment.
-    Client,
-    /// It serves.
-    Server,
-}
 
 /// What a side says first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,13 +61,13 @@ fn say(stream: &mut impl Write, body: &[u8]) -> Result<(), ControlError> {
 
 /// Meets the other side of a stream, which is in two halves.
 pub(crate) fn greet<R: Read, W: Write>(
-    role: Role,
+    side: Side,
     secret: &Secret,
     (mut from, mut to): (R, W),
 ) -> Result<(Inbox<R>, Outbox<W>), ControlError> {
     let own = Hello::new()?;
     let said = serde_json::to_vec(&own).expect("it is plain data");
-    let heard = if role == Role::Client {
+    let heard = if side == Side::Client {
         say(&mut to, &said)?;
         frame::take(&mut from, GREETING)?
     } else {
@@ -92,25 +84,25 @@ pub(crate) fn greet<R: Read, W: Write>(
     if (other.protocol, &other.version) != (own.protocol, &own.version) {
         return Err(ControlError::Version { theirs: other.name(), ours: own.name() });
     }
-    let [client, server] = if role == Role::Client { [&said, &heard] } else { [&heard, &said] };
+    let [client, server] = if side == Side::Client { [&said, &heard] } else { [&heard, &said] };
     let key = proof(secret.octets(), &[b"headofline live", client, server]);
-    let (mine, theirs) = match role {
-        Role::Client => (CLIENT, SERVER),
-        Role::Server => (SERVER, CLIENT),
+    let (mine, theirs) = match side {
+        Side::Client => (CLIENT, SERVER),
+        Side::Server => (SERVER, CLIENT),
     };
     let mut inbox = Inbox::new(from, proof(&key, &[theirs]));
     let mut outbox = Outbox::new(to, proof(&key, &[mine]));
-    if role == Role::Client {
+    if side == Side::Client {
         outbox.send(&Proof::IKnow)?;
     }
     // A server that does not believe it says no more.
     let heard = inbox.receive_short::<Proof>(GREETING);
     let Proof::IKnow = heard.map_err(|problem| match problem {
         ControlError::Forged => ControlError::Secret,
-        ControlError::Closed if role == Role::Client => ControlError::Secret,
+        ControlError::Closed if side == Side::Client => ControlError::Secret,
         other => other,
     })?;
-    if role == Role::Server {
+    if side == Side::Server {
         outbox.send(&Proof::IKnow)?;
     }
     Ok((inbox, outbox))
@@ -130,15 +122,15 @@ mod tests {
     type Met = Result<(Inbox<UnixStream>, Outbox<UnixStream>), ControlError>;
 
     /// Greets; what went wrong closes the stream, as it does on a host.
-    fn meet(role: Role, secret: &Secret, stream: UnixStream) -> Met {
-        greet(role, secret, (stream.try_clone().unwrap(), stream))
+    fn meet(side: Side, secret: &Secret, stream: UnixStream) -> Met {
+        greet(side, secret, (stream.try_clone().unwrap(), stream))
     }
 
     fn both(client: &str, server: &str) -> [Met; 2] {
         let (one, other) = UnixStream::pair().unwrap();
         let server = secret(server);
-        let server = thread::spawn(move || meet(Role::Server, &server, other));
-        let client = meet(Role::Client, &secret(client), one);
+        let server = thread::spawn(move || meet(Side::Server, &server, other));
+        let client = meet(Side::Client, &secret(client), one);
         [client, server.join().unwrap()]
     }
 
@@ -164,7 +156,7 @@ mod tests {
         let (mut one, other) = UnixStream::pair().unwrap();
         one.write_all(octets).unwrap();
         one.shutdown(std::net::Shutdown::Write).unwrap();
-        let problem = meet(Role::Server, &secret("x"), other).expect_err("it was no greeting");
+        let problem = meet(Side::Server, &secret("x"), other).expect_err("it was no greeting");
         let mut said = Vec::new();
         // Who is closed upon before he has been read is reset, which is an end, too.
         let _ = one.read_to_end(&mut said);

@@ -5,11 +5,14 @@ use std::net::IpAddr;
 
 use hol_base::Duration;
 use hol_network::NetworkSpec;
-use hol_scenario::Scenario;
+use hol_scenario::{Sample, Scenario};
 use hol_sockets::{Half, News, Seen};
 use serde::{Deserialize, Serialize};
 
 use crate::placement::Placement;
+
+/// Samples that are told of a run at most. With one more than a run may have it is refused as in every world.
+pub(crate) const MOST_SEEN: usize = Sample::MOST as usize + 1;
 
 /// What the host with the experiment says.
 #[derive(Debug, Serialize, Deserialize)]

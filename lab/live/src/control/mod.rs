@@ -7,8 +7,8 @@ mod message;
 #[cfg(test)]
 pub(crate) use frame::LONGEST;
 pub(crate) use frame::{Inbox, Outbox, proof};
-pub(crate) use handshake::{Role, greet};
-pub(crate) use message::{HostWords, Passed, Plan, Reply, Request};
+pub(crate) use handshake::greet;
+pub(crate) use message::{HostWords, MOST_SEEN, Passed, Plan, Reply, Request};
 
 use std::io;
 

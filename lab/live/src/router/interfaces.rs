@@ -6,8 +6,6 @@ use std::net::IpAddr;
 use hol_netlink::{Message, Socket, attributes, parts};
 use hol_sockets::setting;
 
-use super::shape;
-
 /// An interface of this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Interface {
@@ -15,13 +13,12 @@ pub(super) struct Interface {
     pub(super) name: String,
 }
 
-/// Those towards two hosts between which this one lies. They may have emulators.
+/// Those towards two hosts between which this one lies.
 pub(super) fn between(client: IpAddr, server: IpAddr) -> Result<[Interface; 2], String> {
     let socket = Socket::routing().map_err(|problem| format!("cannot ask its routing: {problem}"))?;
     let both = [towards(&socket, client)?, towards(&socket, server)?];
     apart(&both, client, server)?;
     forwards(client)?;
-    both.iter().try_for_each(shape::is_free)?;
     Ok(both)
 }
 

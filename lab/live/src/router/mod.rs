@@ -9,6 +9,7 @@ mod settings;
 mod shape;
 
 use std::io;
+use std::net::IpAddr;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process::Command;
@@ -17,7 +18,7 @@ use hol_base::Seed;
 use hol_network::NetworkSpec;
 
 use crate::control::{Reply, Request};
-use crate::server::Deeds;
+use crate::service::Deeds;
 use guardian::Guardian;
 use interfaces::{Interface, between};
 
@@ -67,11 +68,7 @@ pub(crate) struct Routing {
 impl Deeds for Routing {
     fn answer(&mut self, request: Request) -> Option<Reply> {
         let done = match request {
-            Request::Between { client, server } => between(client, server).map(|interfaces| {
-                let names = interfaces.each_ref().map(|interface| interface.name.clone());
-                self.interfaces = Some(interfaces);
-                Reply::Way(names)
-            }),
+            Request::Between { client, server } => self.between(client, server).map(Reply::Way),
             Request::Shape { network, seed } => self.shape(&network, Seed(seed)).map(|()| Reply::Shaped),
             Request::PutBack => self.put_back(),
             Request::Check(_) | Request::Plan(_) | Request::EndClients | Request::Over => {
@@ -85,6 +82,15 @@ impl Deeds for Routing {
 }
 
 impl Routing {
+    /// The names of the interfaces towards two hosts between which this one lies. They may have emulators.
+    fn between(&mut self, client: IpAddr, server: IpAddr) -> Result<[String; 2], String> {
+        let interfaces = between(client, server)?;
+        interfaces.iter().try_for_each(shape::is_free)?;
+        let names = interfaces.each_ref().map(|interface| interface.name.clone());
+        self.interfaces = Some(interfaces);
+        Ok(names)
+    }
+
     fn shape(&mut self, network: &NetworkSpec, seed: Seed) -> Result<(), String> {
         let lines = lines(network).map_err(|why| why.to_string())?;
         let [client, server] = self.interfaces.as_ref().ok_or("nobody said between whom")?;

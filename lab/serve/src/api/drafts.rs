@@ -7,9 +7,9 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Sent, Wanted, Which};
 use crate::draft::{self, Ask, Change, Movie, Reading, Written};
 use crate::experiment::Format;
+use crate::extract::{Sent, Wanted, Which};
 use crate::leisure::at_cost;
 use crate::reading::{check_size, names_programs, no_programs};
 use crate::refusal::{Problems, Refusal};

@@ -14,9 +14,9 @@ use tokio::sync::watch;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Which;
 use crate::events::{Happening, Kind};
 use crate::experiment::Experiment;
+use crate::extract::Which;
 use crate::leisure::at_leisure;
 use crate::refusal::{Problems, Refusal};
 use crate::server::{Server, Shared};

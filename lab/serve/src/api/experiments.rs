@@ -8,13 +8,13 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Sent, Wanted, Which};
 use crate::accounts::key;
-use crate::experiment::{Experiment, State};
+use crate::experiment::{Experiment, Filter, State};
+use crate::extract::{Sent, Wanted, Which};
 use crate::leisure::{at_cost, at_leisure};
 use crate::lifecycle::Event;
 use crate::refusal::{Problems, Refusal};
-use crate::server::{Filter, Server, Shared};
+use crate::server::{Server, Shared};
 use crate::store::Text;
 use crate::submission::{Again, Change, NewText, Submission};
 use crate::viewer::Viewer;

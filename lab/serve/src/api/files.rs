@@ -2,27 +2,24 @@
 
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use axum::Json;
 use axum::extract::State as Extract;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
-use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Which;
 use crate::bundle::media_type;
+use crate::directory::{FileLine, directory, inside};
+use crate::extract::Which;
 use crate::leisure::at_leisure;
 use crate::lifecycle::holds_cores;
 use crate::refusal::{Problems, Refusal};
 use crate::server::{Server, Shared};
 use crate::viewer::Viewer;
 
-/// Files that are listed.
-const MOST_FILES: usize = 10_000;
 /// A file is answered from memory; one that is larger is to be had from the disk.
 const LARGEST: u64 = 256 << 20;
 
@@ -39,15 +36,6 @@ pub fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(files))
         .routes(routes!(file))
         .routes(routes!(log))
-}
-
-/// A file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct FileLine {
-    /// Where it is among the results.
-    pub path: String,
-    /// Its octets.
-    pub size: u64,
 }
 
 /// What points.json says so far.
@@ -168,82 +156,7 @@ pub fn file_of(directory: &Path, path: &str) -> Result<Response, Refusal> {
     Ok((headers, content).into_response())
 }
 
-/// Where `path` is, if it is a file in `directory`; what leads out of it, a symbolic link too, is not there.
-pub fn inside(directory: &Path, path: &str) -> Option<PathBuf> {
-    let relative = Path::new(path);
-    if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
-        return None;
-    }
-    let directory = fs::canonicalize(directory).ok()?;
-    let whole = fs::canonicalize(directory.join(relative)).ok()?;
-    (whole.starts_with(&directory) && whole.is_file()).then_some(whole)
-}
-
-/// All files of a directory, in order of name; none if it is not there.
-pub fn directory(root: &Path) -> io::Result<Vec<FileLine>> {
-    let mut found = Vec::new();
-    let mut left = vec![root.to_owned()];
-    while let Some(dir) = left.pop() {
-        let entries = match fs::read_dir(&dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            entries => entries?,
-        };
-        for entry in entries {
-            let entry = entry?;
-            // A file may be gone again by now.
-            let Ok(metadata) = entry.metadata() else { continue };
-            match entry.path().strip_prefix(root) {
-                _ if metadata.is_dir() => left.push(entry.path()),
-                Ok(path) if metadata.is_file() => {
-                    found.push(FileLine { path: path.to_string_lossy().into_owned(), size: metadata.len() });
-                }
-                _ => (),
-            }
-        }
-        if found.len() >= MOST_FILES {
-            break;
-        }
-    }
-    found.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(found)
-}
-
 /// When a file was written; only compared with others of its kind.
 fn age(path: &Path) -> io::Result<impl PartialOrd + use<>> {
     fs::metadata(path)?.modified()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_outside_is_found() {
-        let root = tempfile::tempdir().unwrap();
-        let results = root.path().join("results");
-        fs::create_dir_all(results.join("sub")).unwrap();
-        fs::write(root.path().join("secret"), "s").unwrap();
-        fs::write(results.join("sub/a.csv"), "1").unwrap();
-        std::os::unix::fs::symlink("../secret", results.join("link")).unwrap();
-        std::os::unix::fs::symlink("/etc", results.join("etc")).unwrap();
-        let outside = [
-            "../secret",
-            "/etc/passwd",
-            "link",
-            "etc/passwd",
-            "sub/../../secret",
-            "",
-            ".",
-            "sub",
-            "a\0b",
-            "..",
-            "./sub/a.csv",
-        ];
-        for path in outside {
-            assert_eq!(inside(&results, path), None, "{path:?}");
-        }
-        assert!(inside(&results, "sub/a.csv").is_some());
-        assert_eq!(directory(&results).unwrap(), [FileLine { path: "sub/a.csv".to_owned(), size: 1 }]);
-        assert_eq!(directory(&root.path().join("nothing")).unwrap(), []);
-    }
 }

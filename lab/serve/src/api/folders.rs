@@ -8,8 +8,9 @@ use axum::response::Response;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Which;
-use super::files::{FileLine, directory, file_of};
+use super::files::file_of;
+use crate::directory::{FileLine, directory};
+use crate::extract::Which;
 use crate::folders::Folder;
 use crate::leisure::at_leisure;
 use crate::refusal::{Problems, Refusal};

@@ -10,8 +10,8 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Sent, Which};
 use crate::experiment::Experiment;
+use crate::extract::{Sent, Which};
 use crate::leisure::at_leisure;
 use crate::refusal::{Problems, Refusal};
 use crate::server::{Server, Shared};

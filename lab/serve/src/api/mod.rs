@@ -3,7 +3,6 @@
 mod drafts;
 mod events;
 pub mod experiments;
-mod extract;
 mod files;
 mod folders;
 mod lab;
@@ -15,8 +14,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub use extract::{Sent, Wanted, Which};
-pub use files::{directory, file_of, inside, report_of};
+pub use files::{file_of, report_of};
 
 use crate::server::Shared;
 

@@ -10,16 +10,17 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Sent, Which};
 use crate::accounts::key;
 use crate::clock::now;
+use crate::extract::{COOKIE_NAME, cookie};
+use crate::extract::{Sent, Which};
 use crate::leisure::{at_cost, at_leisure};
 use crate::people::{Login, Registration};
 use crate::refusal::{Problems, Refusal};
 use crate::server::{Access, Server, Shared};
 use crate::store::{Key, Member, Project};
 use crate::submission::check_name;
-use crate::viewer::{COOKIE_NAME, Viewer, cookie};
+use crate::viewer::Viewer;
 
 pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()

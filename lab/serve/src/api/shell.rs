@@ -7,8 +7,9 @@ use axum::response::Response;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::files::{FileLine, directory, file_of};
-use super::{Sent, Which};
+use super::files::file_of;
+use crate::directory::{FileLine, directory};
+use crate::extract::{Sent, Which};
 use crate::leisure::at_leisure;
 use crate::refusal::{Problems, Refusal};
 use crate::server::Shared;

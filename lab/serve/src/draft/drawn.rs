@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use hol_network::NetworkSpec;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
+use super::file::File;
 use super::graph::{Graph, Lan, Line, Link, Traffic};
+use super::places;
 use super::values::{self, set, table_of, tables};
-use super::{File, places};
 
 /// What an experiment has between `client` and `server` if it names no nodes.
 const ENDS: [&str; 2] = ["client", "server"];

@@ -5,6 +5,7 @@
 //! touched leaves every octet as it is. An ns script holds the whole experiment, what ns cannot say in comments ([`ns`]).
 
 mod drawn;
+mod file;
 mod graph;
 mod keys;
 mod movie;
@@ -17,12 +18,11 @@ mod values;
 #[cfg(test)]
 mod tests;
 
-use hol_lab::{Experiment, InputError, Source};
-use hol_network::NetworkSpec;
 use serde::{Deserialize, Serialize};
-use toml_edit::DocumentMut;
 use utoipa::ToSchema;
 
+use file::File;
+pub use file::experiment;
 pub use graph::Graph;
 pub use keys::keys;
 pub use movie::{Movie, movie};
@@ -30,10 +30,6 @@ pub use question::Question;
 pub use reading::{Ask, Reading, read};
 
 use crate::experiment::Format;
-
-/// What texts are called in messages.
-const NAME_TOML: &str = "experiment.toml";
-const NAME_NS: &str = "script.ns";
 
 /// A view of a text that was changed, to be put into it.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
@@ -86,47 +82,5 @@ impl Written {
         let ns = ns::ns_of(&file);
         let ns_cannot = ns.as_ref().err().map(|why| format!("ns cannot say {why}"));
         Self { toml: file.text, ns: ns.ok(), ns_cannot }
-    }
-}
-
-/// An experiment file with what it says: it is read once, for it may have many points.
-struct File {
-    text: String,
-    whole: Result<Experiment, InputError>,
-}
-
-impl File {
-    fn read(text: String) -> Self {
-        Self { whole: experiment("draft", &text, Format::Toml), text }
-    }
-
-    /// The network of its first point, or what its table says while it is not whole.
-    fn network(&self) -> Result<NetworkSpec, String> {
-        #[derive(Deserialize)]
-        struct Alone {
-            network: NetworkSpec,
-        }
-        if let Ok(whole) = &self.whole {
-            return Ok(whole.points[0].network.clone());
-        }
-        let document: DocumentMut = self.text.parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
-        let network = document.get("network").ok_or("no network")?;
-        let mut alone = DocumentMut::new();
-        alone.insert("network", network.clone());
-        toml::from_str::<Alone>(&alone.to_string())
-            .map(|alone| alone.network)
-            .map_err(|e| e.message().to_owned())
-    }
-}
-
-/// The experiment that a text is, read as far as it is right whatever this machine can do.
-pub fn experiment(name: &str, text: &str, format: Format) -> Result<Experiment, InputError> {
-    Experiment::anywhere(name, &source(text, format)?)
-}
-
-fn source(text: &str, format: Format) -> Result<Source, InputError> {
-    match format {
-        Format::Toml => Ok(Source::new(NAME_TOML, text)),
-        Format::Ns => Source::of_script(NAME_NS, text.to_owned()),
     }
 }

@@ -7,7 +7,8 @@ use hol_testbed::{Script, write_with_addresses};
 use toml::{Table, Value};
 use toml_edit::{DocumentMut, Item};
 
-use super::{File, NAME_NS, places};
+use super::file::{File, NAME_NS};
+use super::places;
 
 /// What nobody needs to read beside the `#hol` lines, which say it.
 const UNSAID: &str = "# ns has no ";

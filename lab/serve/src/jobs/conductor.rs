@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use hol_lab::Stopwatch;
 
+use super::note::Note;
 use super::process::{Running, log};
 use super::stream::{Line, read};
 use crate::events::Kind;
@@ -30,19 +31,6 @@ const TRIES: u32 = 5;
 
 /// Characters of what a process said last that are kept as the reason of its end.
 const LONGEST_WHY: usize = 300;
-
-/// What the thread is told.
-#[derive(Debug)]
-pub enum Note {
-    /// Something has changed: look who may start and who has to end.
-    Look,
-    /// A process wrote a line.
-    Line(i64, String),
-    /// A process has ended.
-    Exit(i64, io::Result<ExitStatus>),
-    /// End all that runs.
-    Stop,
-}
 
 /// A process and what is known of it.
 struct Job {

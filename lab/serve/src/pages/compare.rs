@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::{Page, given};
 use super::visitor::{Apology, Visitor};
-use crate::api::Wanted;
+use crate::extract::Wanted;
 use crate::leisure::at_leisure;
 use crate::server::Shared;
 

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 
 use super::layout::{Page, given};
 use super::visitor::{Apology, Visitor};
-use crate::api::Which;
 use crate::experiment::Experiment;
+use crate::extract::Which;
 use crate::leisure::at_leisure;
 use crate::server::Shared;
 

@@ -5,9 +5,9 @@ use maud::{Markup, html};
 
 use super::layout::Page;
 use super::visitor::{Apology, Visitor};
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Filter};
 use crate::leisure::at_leisure;
-use crate::server::{Filter, Shared};
+use crate::server::Shared;
 
 pub async fn page(Extract(server): Extract<Shared>, Visitor(viewer): Visitor) -> Result<Markup, Apology> {
     let read = at_leisure(server, move |server| {

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::{Page, field, given};
 use super::visitor::{Apology, Visitor};
-use crate::api::Wanted;
 use crate::draft;
 use crate::experiment::Format;
+use crate::extract::Wanted;
 use crate::leisure::at_leisure;
 use crate::refusal::Refusal;
 use crate::server::{Server, Shared};

@@ -3,31 +3,30 @@
 //! Who may change the experiment types; who may see it sees what is said. Its network is the experiment's, its time stands while
 //! nobody types, and it is apart from the experiment's runs.
 
+mod shells;
 mod transcript;
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{ChildStdin, ExitStatus};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::process::ExitStatus;
 
 use hol_lab::Stopwatch;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+use shells::{Own, Process};
+
+pub use shells::Shells;
 pub use transcript::{Entry, Transcript};
 
 use crate::events::Kind;
-use crate::jobs::Running;
 use crate::refusal::Refusal;
 use crate::server::{Server, Shared};
 use crate::viewer::Viewer;
 
 /// Shells that are open at the same time: each is a Linux kernel in memory.
 const MOST: usize = 8;
-/// Seconds after which one that nobody types into is ended.
-const PATIENCE: f64 = 1800.0;
 /// Characters of a line.
 const LONGEST_LINE: usize = 64 << 10;
 
@@ -55,62 +54,6 @@ pub struct Shell {
     pub is_open: bool,
     /// What was said, as far back as it is kept.
     pub entries: Vec<Entry>,
-}
-
-/// All shells, by experiment. Those that ended stay to be read until another begins.
-#[derive(Debug, Default)]
-pub struct Shells(Mutex<BTreeMap<i64, Own>>);
-
-/// One of them.
-#[derive(Debug)]
-struct Own {
-    project: i64,
-    transcript: Transcript,
-    process: Option<Process>,
-}
-
-/// What runs for it.
-#[derive(Debug)]
-struct Process {
-    running: Running,
-    stdin: Option<ChildStdin>,
-    /// Since the last line.
-    idle: Stopwatch,
-}
-
-impl Process {
-    /// Lets it write down what was done, if it waits for a line.
-    fn end(&mut self, is_waiting: bool) {
-        self.stdin = None;
-        if !is_waiting {
-            self.running.end();
-        }
-    }
-}
-
-impl Shells {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<i64, Own>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends those that nobody types into.
-    pub fn end_the_idle(&self) {
-        for own in self.all().values_mut() {
-            let Some(process) = &mut own.process else { continue };
-            if process.stdin.is_some() && process.idle.seconds() > PATIENCE {
-                process.end(own.transcript.is_waiting());
-            }
-        }
-    }
-
-    /// Ends and forgets that of an experiment which is no more.
-    pub fn forget(&self, id: i64) {
-        if let Some(own) = self.all().remove(&id)
-            && let Some(process) = own.process
-        {
-            process.running.end();
-        }
-    }
 }
 
 impl Server {

@@ -3,10 +3,9 @@
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::Store;
-use crate::experiment::{Experiment, Format, Links, Progress, State};
+use crate::experiment::{Experiment, Filter, Format, Links, Progress, State};
 use crate::lifecycle::{Event, next};
 use crate::queue::Waiting;
-use crate::server::Filter;
 
 /// An experiment as it is stored: what is told of it, and whose it is.
 #[derive(Debug, Clone, PartialEq)]

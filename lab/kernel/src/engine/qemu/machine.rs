@@ -1,10 +1,9 @@
 //! A virtual machine: QEMU with a clock that counts instructions and jumps over idle time.
 
-use std::env;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -14,20 +13,19 @@ use serde_json::{Value, json};
 use super::lockstep;
 use super::pace::Pace;
 use super::probe::Probe;
+use super::program::{self, QEMU};
 use super::qmp::{self, Reply};
 use super::shape::{self, Shape};
 use super::turns::Turns;
-use crate::engine::Task;
 use crate::engine::child;
 use crate::engine::confined::{Reach, confine};
+use crate::engine::contract::Task;
 use crate::engine::patience::Patience;
 use crate::engine::self_test::Host;
 use crate::error::{Console, MachineFault};
+use crate::guest::variables;
 use crate::root::Root;
-use crate::{KernelError, Stepping, guest, mailbox};
-
-/// The program, and the package that has it.
-pub(super) const QEMU: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
+use crate::{KernelError, Stepping, mailbox};
 
 /// What QEMU takes beside it, in MiB: most of it is for translated code.
 pub(super) const BESIDE: u64 = 300;
@@ -61,23 +59,14 @@ const SPARED: &str =
 pub(super) fn command_line(shape: Shape) -> String {
     format!(
         "console=ttyS0 quiet panic=-1 {SPARED} nokaslr random.trust_cpu=off rdinit=/init {}={} memmap={}M${:#x}{}{}",
-        guest::MARK,
-        guest::QEMU,
+        variables::MARK,
+        variables::QEMU,
         shape.kept_free() >> 20,
         mailbox::ADDRESS,
-        if shape.has_root() { format!(" {}=1", guest::ROOT) } else { String::new() },
+        if shape.has_root() { format!(" {}=1", variables::ROOT) } else { String::new() },
         // That its memory has several parts is no concern of the kernel's.
         if shape.stays() { " numa=off" } else { "" }
     )
-}
-
-/// The program, without the user's environment, for whoever breaks out of a guest would read it: but where it is found, and what it loads.
-/// What that is to load before all else comes in with [`lockstep::load`].
-pub(super) fn qemu(program: &Path) -> Command {
-    let kept = ["PATH", "LD_LIBRARY_PATH", "QEMU_MODULE_DIR"];
-    let mut command = Command::new(program);
-    command.env_clear().envs(kept.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-    command
 }
 
 impl Machine {
@@ -94,7 +83,7 @@ impl Machine {
         let messages = directory.join("qemu.log");
         let messages = File::create(&messages).map_err(|e| KernelError::file("create", &messages, e))?;
         let console = format!("file:{}", directory.join("console.log").display());
-        let mut command = qemu(Path::new(QEMU.0));
+        let mut command = program::command(Path::new(QEMU.0));
         command.args(pace.clock()).args(Shape::of(task).hardware());
         command.args(["-serial", &console]).args(arguments);
         command.args(task.root.map(shape::device).into_iter().flatten());
@@ -110,7 +99,7 @@ impl Machine {
             lockstep::name_threads(&mut command);
         }
         let reach = Reach {
-            programs: places(),
+            programs: program::places(),
             reads: files.iter().copied().chain(task.root.map(Root::image)).map(Path::to_owned).collect(),
             own: vec![directory.to_owned()],
         };
@@ -256,12 +245,6 @@ impl Machine {
     pub(super) fn console(&self) -> Console {
         Console::new(&fs::read(self.directory.join("console.log")).unwrap_or_default())
     }
-}
-
-/// Where QEMU may be. execvp(3)
-fn places() -> Vec<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).map(|place| place.join(QEMU.0)).collect()
 }
 
 impl Drop for Machine {

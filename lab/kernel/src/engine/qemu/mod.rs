@@ -1,18 +1,20 @@
 //! QEMU, with a clock that counts instructions and jumps over idle time. A guest boots once and is kept as a snapshot;
 //! each job goes on from there.
 //!
-//! `machine` drives QEMU by way of `qmp`, `lockstep` keeps its threads in step, `probe` finds out whether that works
-//! here, `pace` is how fast the processor is, `snapshot` boots, `verdict` remembers what the self-test said, `restore` goes on from
+//! `machine` drives QEMU, the `program`, by way of `qmp`, `lockstep` keeps its threads in step, `probe` finds out whether that works
+//! here, `pace` is how fast the processor is, `snapshot` boots, `states` is where it is kept, `verdict` remembers what the self-test said, `restore` goes on from
 //! a snapshot; `staying` is a guest that takes one step after the other, and `turns` what its machine has for that.
 
 mod lockstep;
 mod machine;
 mod pace;
 mod probe;
+mod program;
 mod qmp;
 mod restore;
 mod shape;
 mod snapshot;
+mod states;
 mod staying;
 mod turns;
 mod verdict;
@@ -22,13 +24,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hol_scenario::{Cost, Scenario};
 
+use super::contract::{Engine, Finished, Started, Task};
 use super::self_test::Host;
-use super::{Engine, Finished, Started, Staying, Task};
+use super::staying::Staying;
 use crate::error::MachineFault;
 use crate::image::Image;
 use crate::{KernelError, Provenance, Stepping, scratch};
 use machine::Machine;
-use pace::Pace;
 use probe::{Probe, probe};
 use shape::Shape;
 use snapshot::Snapshot;
@@ -78,7 +80,7 @@ pub(super) fn provenance(with_programs: bool) -> Result<Provenance, KernelError>
 
 /// The same, as far as it is known by now.
 fn of(probe: &Probe, with_programs: bool) -> Provenance {
-    let pace = Pace::of(with_programs, probe);
+    let pace = probe.pace(with_programs);
     let stepping = match &probe.stepping {
         Stepping::Exact if verdict::is_against(probe, pace) => Stepping::Absent(verdict::DIFFER.to_owned()),
         found => found.clone(),

@@ -1,7 +1,5 @@
 //! How fast a machine's processor is. Time in a machine is what its processor has carried out.
 
-use super::probe::Probe;
-
 /// A power of two of instructions in a nanosecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pace {
@@ -12,12 +10,7 @@ impl Pace {
     /// As QEMU has it, at which every guest boots, for it waits in busy loops then, and all but the user's programs run.
     pub(super) const ONE: Self = Self { shift: 0 };
     /// About what today's processors do.
-    const TODAY: Self = Self { shift: 3 };
-
-    /// That of a machine, by whether it has the user's programs: today's, if QEMU can be had so.
-    pub(super) const fn of(with_programs: bool, probe: &Probe) -> Self {
-        if with_programs && probe.can_hurry { Self::TODAY } else { Self::ONE }
-    }
+    pub(super) const TODAY: Self = Self { shift: 3 };
 
     pub(super) const fn shift(self) -> u32 {
         self.shift

@@ -5,7 +5,8 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use super::lockstep;
-use super::machine::{QEMU, qemu as program};
+use super::pace::Pace;
+use super::program::{self, QEMU};
 use crate::{KernelError, Stepping, scratch};
 
 /// What was found.
@@ -18,6 +19,13 @@ pub(super) struct Probe {
     pub(super) stepping: Stepping,
     /// Whether its processor can be faster than QEMU has it.
     pub(super) can_hurry: bool,
+}
+
+impl Probe {
+    /// The pace of a machine, by whether it has the user's programs: today's, if QEMU can be had so.
+    pub(super) const fn pace(&self, with_programs: bool) -> Pace {
+        if with_programs && self.can_hurry { Pace::TODAY } else { Pace::ONE }
+    }
 }
 
 /// The versions whose functions and threads are those that the library was written for and tried with. The types of
@@ -37,13 +45,13 @@ pub(super) fn probe() -> Result<&'static Probe, KernelError> {
 
 /// What `qemu` is; what it takes to ask goes to `directory`.
 fn of(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
-    let mut command = program(qemu);
+    let mut command = program::command(qemu);
     lockstep::load(&mut command, directory)?;
     let loaded = version(&mut command)?;
     let edition = match first_line(&loaded) {
         Some(line) => line,
         // The library must not be in the way of the answer.
-        None => first_line(&version(&mut program(qemu))?).unwrap_or_default(),
+        None => first_line(&version(&mut program::command(qemu))?).unwrap_or_default(),
     };
     let number = edition.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
     let version = number.unwrap_or("of unknown version").to_owned();

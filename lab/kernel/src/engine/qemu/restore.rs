@@ -9,12 +9,12 @@ use super::lockstep;
 use super::machine::Machine;
 use super::pace::Pace;
 use super::probe::Probe;
-use super::snapshot;
+use super::states::quoted;
 use crate::KernelError;
-use crate::engine::Task;
+use crate::engine::contract::Task;
 use crate::engine::self_test::Host;
 use crate::error::MachineFault;
-use crate::guest::JOB;
+use crate::job::FILE;
 use crate::mailbox::{ADDRESS, HEAD, Head, Mail};
 
 /// A machine as `state` has it, with a task; its files go to `directory`.
@@ -27,17 +27,17 @@ pub(super) fn machine(
 ) -> Result<Machine, KernelError> {
     let file = directory.join("job.json");
     fs::write(&file, task.job).map_err(|e| KernelError::file("write", &file, e))?;
-    let job = format!("name={JOB},file={}", file.display());
+    let job = format!("name={FILE},file={}", file.display());
     let arguments = ["-fw_cfg", &job, "-incoming", "defer"];
-    let pace = Pace::of(task.root.is_some(), probe);
+    let pace = probe.pace(task.root.is_some());
     let mut machine =
         Machine::start(&arguments.map(str::to_owned), &[state], task, directory, (probe, pace), host)?;
     // Without a single octet QEMU would wait for ever.
     if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
         return Err(refused("migrate-incoming", &format!("{} is gone", state.display())));
     }
-    snapshot::prepare(&mut machine, task)?;
-    machine.execute("migrate-incoming", &json!({ "uri": snapshot::source(state)? }))?;
+    prepare(&mut machine, task)?;
+    machine.execute("migrate-incoming", &json!({ "uri": source(state)? }))?;
     let mut ended = Value::Null;
     machine.wait_for("restoring", |event, data| {
         let over = event == "MIGRATION" && matches!(data["status"].as_str(), Some("completed" | "failed"));
@@ -54,6 +54,18 @@ pub(super) fn machine(
         return Err(refused("-icount", lockstep::NOT_IN_STEP));
     }
     Ok(machine)
+}
+
+/// Has a snapshot leave out what is a file anyway, the root and the exchange, and QEMU tell how far it is.
+pub(super) fn prepare(machine: &mut Machine, task: &Task<'_>) -> Result<(), KernelError> {
+    let wanted = [("events", true), ("x-ignore-shared", task.root.is_some() || task.stays)];
+    let wanted = wanted.map(|(capability, state)| json!({ "capability": capability, "state": state }));
+    machine.execute("migrate-set-capabilities", &json!({ "capabilities": wanted })).map(drop)
+}
+
+/// What makes QEMU wait with this state.
+fn source(state: &Path) -> Result<String, KernelError> {
+    Ok(format!("exec:cat {}", quoted(state)?))
 }
 
 fn refused(command: &str, said: &str) -> KernelError {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::turns;
-use crate::engine::Task;
+use crate::engine::contract::Task;
 use crate::root::Root;
 use crate::{exchange, mailbox};
 

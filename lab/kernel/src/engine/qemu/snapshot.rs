@@ -13,11 +13,12 @@ use super::machine::{Machine, command_line};
 use super::pace::Pace;
 use super::probe::Probe;
 use super::shape::Shape;
+use super::states::{add, quoted, states, text};
 use super::{lockstep, restore, verdict};
 use crate::beginning::initramfs;
-use crate::engine::Task;
+use crate::engine::contract::Task;
 use crate::engine::self_test::{self, Host};
-use crate::image::{Image, cache};
+use crate::image::Image;
 use crate::kept::{prune, turn};
 use crate::mailbox::Mail;
 use crate::{KernelError, Stepping, scratch};
@@ -90,7 +91,7 @@ impl Snapshot {
             Host::AsItIs,
         )?;
         machine.run_until_paused("booting", &mut || true)?;
-        prepare(&mut machine, &task)?;
+        restore::prepare(&mut machine, &task)?;
         machine.execute("migrate-set-parameters", &json!({ "max-bandwidth": 1_u64 << 40 }))?;
         let part = work.path().join("part");
         let (part, whole) = (quoted(&part)?, quoted(&fresh)?);
@@ -113,7 +114,7 @@ impl Snapshot {
         drop(machine);
         if probe.stepping == Stepping::Exact {
             let answer = |job: &[u8], host| answer(&fresh, &Task { job, ..task }, probe, host);
-            verdict::keep(probe, Pace::of(task.root.is_some(), probe), self_test::differs(answer)?)?;
+            verdict::keep(probe, probe.pace(task.root.is_some()), self_test::differs(answer)?)?;
         }
         fs::rename(&fresh, &self.state).map_err(|e| KernelError::file("create", &self.state, e))?;
         prune(&states, KEPT, |path| path.extension().is_some_and(|end| end == "state"));
@@ -143,38 +144,5 @@ fn answer(state: &Path, task: &Task<'_>, probe: &Probe, host: Host) -> Result<Ma
     restore::to_the_end(&mut machine, &mut || true)
 }
 
-/// Has a snapshot leave out what is a file anyway, the root and the exchange, and QEMU tell how far it is.
-pub(super) fn prepare(machine: &mut Machine, task: &Task<'_>) -> Result<(), KernelError> {
-    let wanted = [("events", true), ("x-ignore-shared", task.root.is_some() || task.stays)];
-    let wanted = wanted.map(|(capability, state)| json!({ "capability": capability, "state": state }));
-    machine.execute("migrate-set-capabilities", &json!({ "capabilities": wanted })).map(drop)
-}
-
-/// What makes QEMU wait with this state.
-pub(super) fn source(state: &Path) -> Result<String, KernelError> {
-    Ok(format!("exec:cat {}", quoted(state)?))
-}
-
 /// Tells a file from the next one of the same name: its inode, and when it was written.
 pub(super) type Edition = (u64, i64, i64);
-
-/// Where snapshots are.
-pub(super) fn states() -> PathBuf {
-    cache().join("snapshots")
-}
-
-/// Adds `octets` so that they cannot be taken for the end of what came before.
-pub(super) fn add(digester: &mut Digester, octets: &[u8]) {
-    digester.add(octets.len() as u64);
-    digester.add_octets(octets);
-}
-
-fn text(path: &Path) -> Result<String, KernelError> {
-    let problem = || KernelError::image(path, "the name is not UTF-8; set XDG_CACHE_HOME to a plain one");
-    path.to_str().map(str::to_owned).ok_or_else(problem)
-}
-
-/// A path as a word for the shell.
-fn quoted(path: &Path) -> Result<String, KernelError> {
-    Ok(format!("'{}'", text(path)?.replace('\'', r"'\''")))
-}

@@ -10,7 +10,7 @@ use hol_base::Digester;
 use super::lockstep::LIBRARY;
 use super::pace::Pace;
 use super::probe::Probe;
-use super::snapshot::{add, states};
+use super::states::{add, states};
 use crate::KernelError;
 
 /// What is wrong then.

@@ -7,15 +7,18 @@ use std::path::{Path, PathBuf};
 use nix::sys::statvfs::{FsFlags, Statvfs, statvfs};
 use tempfile::TempDir;
 
-use super::{GIVEN, PROCESSORS, ROOT};
-use crate::engine::Task;
+use crate::cache::cache;
 use crate::engine::confined::Reach;
-use crate::image::cache;
+use crate::engine::contract::Task;
+use crate::hostfs::{GIVEN, ROOT};
 use crate::root::Root;
 use crate::{KernelError, scratch};
 
 /// The file system in memory where the guest's memory is best.
 const SHARED: &str = "/dev/shm";
+
+/// What the host says of its processors. proc(5).
+pub(super) const PROCESSORS: &str = "/proc/cpuinfo";
 
 /// Directories, which are removed when this is dropped.
 #[derive(Debug)]

@@ -5,11 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use super::Bootable;
 use super::system::System;
-use super::{Bootable, Task};
 use crate::Image;
 use crate::beginning::Beginning;
 use crate::engine::confinement;
+use crate::engine::contract::Task;
 use crate::kept::hold;
 use crate::program::parts;
 

@@ -20,34 +20,16 @@ use std::sync::Arc;
 use hol_scenario::{Cost, Scenario};
 use tempfile::TempDir;
 
-use super::{Engine, Finished, Started, Staying, Task};
+use super::contract::{Engine, Finished, Started, Task};
+use super::staying::Staying;
 use crate::beginning::Beginning;
-use crate::error::MachineFault;
+use crate::hostfs::JOB;
 use crate::image::Image;
-use crate::mailbox::Mail;
 use crate::{KernelError, Provenance, Stepping, scratch};
+use beside::PROCESSORS;
 use process::Process;
 use staying::Guest;
 use system::System;
-
-/// The file with the job, in the run's directory.
-pub(crate) const JOB: &str = "job.json";
-/// The way there to what it may only read, if the run has programs: the image for them.
-pub(crate) const GIVEN: &str = "given";
-pub(crate) const ROOT: &str = "root";
-/// The file in which the guest leaves its mail there.
-pub(crate) const MAIL: &str = "mail";
-/// What a guest that stays says, and as many octets as it has said letters.
-pub(crate) const LETTER: &str = "letter";
-pub(crate) const SAID: &str = "said";
-/// The step that it is to take, and as many octets as letters were heard and steps given.
-pub(crate) const STEP: &str = "step";
-pub(crate) const TURN: &str = "turn";
-/// As many octets as it was interrupted.
-pub(crate) const INTERRUPT: &str = "interrupt";
-
-/// What the host says of its processors. proc(5).
-const PROCESSORS: &str = "/proc/cpuinfo";
 
 /// The engine.
 #[derive(Debug)]
@@ -109,7 +91,7 @@ impl Started for Bootable {
     fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Finished, KernelError> {
         let work = self.furnished(task)?;
         let mut process = self.boot(work.path(), task)?;
-        let mail = last_mail(&mut process, work.path(), goes_on)?;
+        let mail = process.last_mail(goes_on)?;
         let provenance = of(&self.image, task.root.is_some());
         Ok(Finished { mail, console: process.console(), provenance })
     }
@@ -136,26 +118,6 @@ impl Bootable {
     fn boot(&self, directory: &Path, task: &Task<'_>) -> Result<Process, KernelError> {
         Process::start(&self.image.file(), &self.system.place, directory, task)
     }
-}
-
-/// What the guest leaves at its end, as long as it `goes_on`.
-fn last_mail(
-    process: &mut Process,
-    work: &Path,
-    goes_on: &mut dyn FnMut() -> bool,
-) -> Result<Mail, KernelError> {
-    let status = process.wait(goes_on)?;
-    mail(&work.join(MAIL)).map_err(|problem| {
-        let said = format!("User-Mode Linux ended with {status} and {problem}{}", process.messages());
-        KernelError::from(MachineFault::Ended(said)).with_console(process.console())
-    })
-}
-
-/// What the guest left; else what is wrong.
-fn mail(path: &Path) -> Result<Mail, String> {
-    let octets = fs::read(path).map_err(|_| "left no mail".to_owned())?;
-    Mail::from_octets(&octets)
-        .map_err(|_| format!("left mail that was cut short after {} octets", octets.len()))
 }
 
 #[cfg(test)]

@@ -12,12 +12,15 @@ use nix::unistd::Pid;
 
 use super::beside::Beside;
 use super::processor::Processor;
-use crate::engine::Task;
+use crate::KernelError;
 use crate::engine::child::Running;
 use crate::engine::confined::confine;
+use crate::engine::contract::Task;
 use crate::engine::patience::Patience;
-use crate::error::Console;
-use crate::{KernelError, guest};
+use crate::error::{Console, MachineFault};
+use crate::guest::variables;
+use crate::hostfs::MAIL;
+use crate::mailbox::Mail;
 
 /// Memory of the guest in MiB, as much as QEMU's has. It takes what it uses of that.
 const MEMORY: u64 = 512;
@@ -56,7 +59,7 @@ fn command_line(memory: u64) -> [String; 15] {
         "rootfstype=hostfs".to_owned(),
         format!("rootflags={SYSTEM}"),
         "init=/init".to_owned(),
-        format!("{}={}", guest::MARK, guest::UML),
+        format!("{}={}", variables::MARK, variables::UML),
         "time-travel=inf-cpu".to_owned(),
         format!("time-travel-start={DATE}"),
         "hostfs=/proc/self/cwd".to_owned(),
@@ -107,6 +110,15 @@ impl Process {
         self.running.end().map_err(|e| KernelError::file("wait for what runs in", &self.directory, e))
     }
 
+    /// What the guest leaves at its end, as long as it `goes_on`.
+    pub(super) fn last_mail(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<Mail, KernelError> {
+        let status = self.wait(goes_on)?;
+        mail(&self.directory.join(MAIL)).map_err(|problem| {
+            let said = format!("User-Mode Linux ended with {status} and {problem}{}", self.messages());
+            KernelError::from(MachineFault::Ended(said)).with_console(self.console())
+        })
+    }
+
     /// Whether it has, after so long at most.
     pub(super) fn has_ended(&self, wait: Duration) -> bool {
         self.running.has_ended(wait)
@@ -126,10 +138,17 @@ impl Process {
     }
 
     /// What it said before it had one: the last line.
-    pub(super) fn messages(&self) -> String {
+    fn messages(&self) -> String {
         let said = fs::read_to_string(self.directory.join(MESSAGES)).unwrap_or_default();
         said.lines().last().map(|line| format!(" ({line})")).unwrap_or_default()
     }
+}
+
+/// What the guest left; else what is wrong.
+fn mail(path: &Path) -> Result<Mail, String> {
+    let octets = fs::read(path).map_err(|_| "left no mail".to_owned())?;
+    Mail::from_octets(&octets)
+        .map_err(|_| format!("left mail that was cut short after {} octets", octets.len()))
 }
 
 /// Gives it the processor, and the same addresses as every run: the size of its memory depends on them.

@@ -8,9 +8,9 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::process::Process;
-use super::{INTERRUPT, LETTER, SAID, STEP, TURN, last_mail};
 use crate::KernelError;
 use crate::engine::staying::{Staying, reason};
+use crate::hostfs::{INTERRUPT, LETTER, SAID, STEP, TURN};
 
 /// So often it is looked whether it has said something.
 const LOOK: Duration = Duration::from_millis(1);
@@ -49,7 +49,7 @@ impl Guest {
 
     /// Why it has ended, which it was not asked to.
     fn end(&mut self) -> KernelError {
-        match last_mail(&mut self.process, self.work.path(), &mut || true) {
+        match self.process.last_mail(&mut || true) {
             Ok(mail) => KernelError::from(reason(&mail)).with_console(self.process.console()),
             Err(problem) => problem,
         }

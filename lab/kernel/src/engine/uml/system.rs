@@ -8,7 +8,7 @@ use hol_base::Digester;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 
 use crate::beginning::Beginning;
-use crate::image::cache;
+use crate::cache::cache;
 use crate::kept::{hold, prune, turn};
 use crate::{KernelError, replace, scratch};
 

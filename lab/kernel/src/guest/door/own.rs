@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write, stdin, stdout};
 
-use super::Door;
+use super::contract::{Door, octets};
 use crate::guest::Trouble;
 use crate::mailbox::Mail;
 
@@ -25,7 +25,7 @@ impl Door for Own {
     }
 
     fn hand_over(&self, mail: &Mail) -> Result<(), Trouble> {
-        let octets = super::octets(mail)?;
+        let octets = octets(mail)?;
         stdout().write_all(&octets).map_err(|e| format!("cannot write what came of the run: {e}").into())
     }
 

@@ -11,14 +11,13 @@ use std::time::Duration;
 
 use nix::libc::{c_ulong, ioctl};
 
-use super::Door;
+use super::contract::{Door, octets};
 use crate::exchange::{self, Exchange, Kind};
-use crate::guest::{Trouble, load};
+use crate::guest::Trouble;
+use crate::guest::module::load;
+use crate::job::FILE;
 use crate::mailbox::{ADDRESS, Mail};
 use crate::modules;
-
-/// The name that QEMU gives the file with the job.
-pub(crate) const JOB: &str = "opt/headofline/job";
 
 /// The port of QEMU's pvpanic device, and the bit that says that the guest is in trouble: the machine pauses at this
 /// very instruction, and may go on later.
@@ -56,7 +55,7 @@ impl Door for Qemu {
 
     fn job(&self) -> Result<Vec<u8>, Trouble> {
         load(&modules::file(modules::MAILBOX))?;
-        let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{JOB}/raw");
+        let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{FILE}/raw");
         fs::read(&path).map_err(|e| format!("cannot read the job from {path}: {e}").into())
     }
 
@@ -95,7 +94,7 @@ impl Door for Qemu {
     }
 
     fn hand_over(&self, mail: &Mail) -> Result<(), Trouble> {
-        let octets = super::octets(mail)?;
+        let octets = octets(mail)?;
         let memory = OpenOptions::new().write(true).open("/dev/mem")?;
         memory.write_all_at(&octets, ADDRESS).map_err(|e| format!("cannot write to the mailbox: {e}").into())
     }

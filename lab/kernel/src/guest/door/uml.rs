@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 
-use super::Door;
-use crate::engine::uml::{GIVEN, INTERRUPT, JOB, LETTER, MAIL, SAID, STEP, TURN};
+use super::contract::{Door, octets};
 use crate::guest::Trouble;
+use crate::hostfs::{GIVEN, INTERRUPT, JOB, LETTER, MAIL, SAID, STEP, TURN};
 use crate::mailbox::Mail;
 
 /// Where the directory is in here.
@@ -67,7 +67,7 @@ impl Door for Uml {
     }
 
     fn hand_over(&self, mail: &Mail) -> Result<(), Trouble> {
-        let (octets, path) = (super::octets(mail)?, Path::new(HOST).join(MAIL));
+        let (octets, path) = (octets(mail)?, Path::new(HOST).join(MAIL));
         // The end of the process leaves no time for what is still in memory.
         let written =
             File::create(&path).and_then(|mut file| file.write_all(&octets).and_then(|()| file.sync_all()));

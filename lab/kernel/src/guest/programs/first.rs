@@ -15,7 +15,8 @@ use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::wait::wait;
 
-use crate::guest::{FIRST, MARK, Trouble};
+use crate::guest::Trouble;
+use crate::guest::variables::{FIRST, MARK};
 
 /// The processes of a node, which end with their first.
 #[derive(Debug)]

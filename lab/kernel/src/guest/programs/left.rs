@@ -10,9 +10,9 @@ use hol_scenario::{Origin, Program, ProgramFacts, Reading};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use tar::{Builder, HeaderMode};
 
-use super::Programs;
 use super::place::Place;
 use super::process::{Process, Status};
+use super::running::Programs;
 
 /// What a program writes there, the user gets.
 const OUT: &str = "out";

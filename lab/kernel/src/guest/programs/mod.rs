@@ -1,7 +1,7 @@
 //! The user's programs: each in a place of its node's own, services before the run, the others with it.
 //!
 //! `swap` gives their sockets the transport (`btf` finds where), `place` is what a program sees, `cell` what holds it and all that
-//! it starts, `first` who else is on its node, `process` starts it, `ready` tells when a service can be used, `told` how all ended, `left`
+//! it starts, `first` who else is on its node, `process` starts it, `running` says what is due, `ready` tells when a service can be used, `told` how all ended, `left`
 //! what they left behind. `shell` runs lines beside them while somebody thinks of the next; `surroundings` is what one leaves to the
 //! next.
 
@@ -12,16 +12,15 @@ mod left;
 mod place;
 mod process;
 mod ready;
+mod running;
 mod shell;
 mod surroundings;
 mod swap;
 mod told;
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::time::Duration as StdDuration;
 
-use hol_base::Duration;
 use hol_network::NodeId;
 use hol_scenario::{Program, Scenario};
 use hol_sockets::{FlowRun, Stop};
@@ -29,12 +28,15 @@ use hol_workloads::Kind;
 use nix::sys::prctl::set_timerslack;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::clock::{Clock, wait, wall};
 use super::topology::Topology;
 use super::{Trouble, door};
 use crate::netem::BuildableNetwork;
 pub(super) use left::Left;
 use place::Place;
 use process::Process;
+pub(super) use running::Programs;
+use running::{named, to_std};
 pub(super) use shell::Shell;
 use swap::Swap;
 
@@ -43,18 +45,6 @@ const PATIENCE: StdDuration = StdDuration::from_secs(30);
 const LOOK: StdDuration = StdDuration::from_millis(1);
 /// What is asked to end has so long to do it.
 const GRACE: StdDuration = StdDuration::from_secs(2);
-
-/// The programs of a run; the services are ready.
-#[derive(Debug)]
-pub(super) struct Programs<'s> {
-    scenario: &'s Scenario,
-    places: BTreeMap<&'s str, Place>,
-    /// By their places in the scenario; `None`: not started.
-    processes: Vec<Option<Process>>,
-    /// Those whose end was awaited in vain.
-    overdue: Vec<usize>,
-    _swap: Swap,
-}
 
 impl<'s> Programs<'s> {
     /// Makes the places, and starts the services one after the other; `None` if there are no programs.
@@ -109,16 +99,6 @@ impl<'s> Programs<'s> {
         Ok(())
     }
 
-    fn start(&mut self, index: usize) -> Result<(), Trouble> {
-        let program = &self.scenario.programs[index];
-        // The console tells who was running if the machine has to be ended.
-        println!("hol: {} is started", named(program));
-        let place = &self.places[program.node.as_str()];
-        let process = Process::start(program, index, place);
-        self.processes[index] = Some(process.map_err(|problem| format!("{}: {problem}", named(program)))?);
-        Ok(())
-    }
-
     /// Runs the others until all have ended, or `stop` is raised; then everything ends.
     pub(super) fn run(mut self, stop: Option<&Stop>) -> Result<(FlowRun, Left), Trouble> {
         let (begin, epoch) = (Clock::now(), wall());
@@ -132,16 +112,6 @@ impl<'s> Programs<'s> {
         self.end()?;
         let was_stopped = stop.is_some() && !self.overdue.is_empty();
         Ok((self.told(epoch, ended, limit, was_stopped), self.left(epoch)))
-    }
-
-    /// Those whose end is awaited.
-    fn awaited(&self) -> impl Iterator<Item = usize> + use<'s> {
-        let programs = self.scenario.programs.iter().enumerate();
-        programs.filter(|(_, program)| program.is_awaited()).map(|(index, _)| index)
-    }
-
-    fn has_ended(&self, index: usize) -> bool {
-        self.processes[index].as_ref().is_some_and(|process| process.status().is_some())
     }
 
     /// Starts and stops what is due, then waits for the next that happens; whether there is more to do.
@@ -167,29 +137,6 @@ impl<'s> Programs<'s> {
         Ok(!raised)
     }
 
-    /// Starts and stops what is due `now`; returns when the next is.
-    fn attend(&mut self, now: StdDuration) -> Result<StdDuration, Trouble> {
-        let mut next = StdDuration::MAX;
-        for index in 0..self.scenario.programs.len() {
-            let Program { start, stop: due, .. } = &self.scenario.programs[index];
-            let (start, due) = (to_std(*start), due.map(to_std));
-            if let Some(process) = &mut self.processes[index] {
-                process.look()?;
-            }
-            match &mut self.processes[index] {
-                None if start <= now => self.start(index)?,
-                None => next = next.min(start),
-                Some(process) if process.status().is_none() && !process.was_asked => match due {
-                    Some(due) if due <= now => process.ask_to_end()?,
-                    Some(due) => next = next.min(due),
-                    None => {}
-                },
-                Some(_) => {}
-            }
-        }
-        Ok(next)
-    }
-
     /// Asks what still runs to end, and ends what does not.
     fn end(&mut self) -> Result<(), Trouble> {
         let running = self.processes.iter_mut().flatten();
@@ -210,28 +157,3 @@ fn hosts(plan: &BuildableNetwork) -> String {
         nodes.filter_map(|(id, name)| Some(format!("{} {name}\n", plan.network.addresses(id).first()?)));
     std::iter::once("127.0.0.1 localhost\n".to_owned()).chain(lines).collect()
 }
-
-fn named(program: &Program) -> String {
-    format!("{:?} on {}", program.command.line(), program.node)
-}
-
-const fn to_std(duration: Duration) -> StdDuration {
-    StdDuration::from_nanos(duration.as_nanos())
-}
-
-/// What the wall clock shows, in ns since 1970.
-pub(super) fn wall() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
-#[expect(clippy::disallowed_methods, reason = "in here time is the machine's virtual time")]
-fn wait(time: StdDuration) {
-    std::thread::sleep(time);
-}
-
-#[expect(clippy::disallowed_types, reason = "in here the clock is the machine's virtual one")]
-type Clock = std::time::Instant;
-
-/// A network namespace, to be entered.
-type Network = File;

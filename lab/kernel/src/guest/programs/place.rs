@@ -10,7 +10,6 @@ use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use nix::unistd::sethostname;
 
-use super::Network;
 use super::first::Processes;
 use crate::guest::Trouble;
 use crate::root::{NODES, SHARED};
@@ -19,6 +18,9 @@ use crate::root::{NODES, SHARED};
 const LOWER: &str = "/lower";
 /// What the nodes change is here.
 pub(super) const PLACES: &str = "/places";
+
+/// A network namespace, to be entered.
+pub(super) type Network = File;
 
 /// The namespaces of a node, and its file system in the first of them.
 #[derive(Debug)]

@@ -20,8 +20,8 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::cell::Cell;
 use super::place::{PLACES, Place};
-use super::wall;
 use crate::guest::Trouble;
+use crate::guest::clock::wall;
 
 /// What a program has of its environment unless the experiment says otherwise.
 pub(super) const ENVIRONMENT: [(&str, &str); 3] = [

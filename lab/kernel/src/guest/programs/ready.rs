@@ -6,9 +6,10 @@ use hol_base::Duration;
 use hol_scenario::Ready;
 use nix::sched::{CloneFlags, setns};
 
+use super::place::Network;
 use super::process::Process;
-use super::{Network, wall};
 use crate::guest::Trouble;
+use crate::guest::clock::wall;
 
 /// Whether the service shows what it shows when it can be used. Leaves this thread in its network.
 pub(super) fn is(ready: &Ready, process: &Process, network: &Network) -> Result<bool, Trouble> {

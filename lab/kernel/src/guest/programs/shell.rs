@@ -10,10 +10,12 @@ use hol_scenario::{Command, Program};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::process::{Process, Status};
-use super::{Clock, Programs, surroundings, to_std, wall};
+use super::running::{Programs, to_std};
+use super::surroundings;
 use crate::dialogue::{Ended, Letter, Order, Reply, Step};
 use crate::guest::Trouble;
 use crate::guest::capture::Capture;
+use crate::guest::clock::{Clock, wall};
 use crate::guest::door::{self, Door};
 use crate::guest::schedule::Schedule;
 use crate::netem;

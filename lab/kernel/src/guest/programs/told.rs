@@ -8,7 +8,7 @@ use hol_scenario::Stopped;
 use hol_sockets::{Counts, FlowRun};
 
 use super::process::Process;
-use super::{Programs, named};
+use super::running::{Programs, named};
 
 impl Programs<'_> {
     /// What the programs that are awaited did, as a flow of records.

@@ -1,13 +1,22 @@
-//! What a request brings, read strictly; what is wrong with it is answered as everything else is.
+//! What a request brings, and who makes it, read strictly; what is wrong with it is answered as everything else is.
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, FromRequestParts, OptionalFromRequest, Path, Query, Request};
 use axum::http::StatusCode;
+use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
+use crate::accounts::key;
+use crate::clock::now;
 use crate::refusal::Refusal;
+use crate::server::Shared;
+use crate::store::KeyKind;
+use crate::viewer::Viewer;
+
+/// The cookie of a session. `__Host-` would need TLS, which may be a proxy's.
+pub const COOKIE_NAME: &str = "headofline";
 
 /// A JSON body. Only `application/json` is taken: a form of another site cannot send that without being asked. Fetch, section 2.2.2
 #[derive(Debug)]
@@ -73,4 +82,33 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Which<T
         let read = Path::from_request_parts(parts, state).await;
         read.map(|Path(value)| Self(value)).map_err(|_| Refusal::not_found())
     }
+}
+
+impl FromRequestParts<Shared> for Viewer {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Shared) -> Result<Self, Refusal> {
+        if let Some(local) = &server.local {
+            return Ok(local.clone());
+        }
+        let (kind, secret) = match (token(parts), cookie(parts)) {
+            (Some(token), _) => (KeyKind::Token, token),
+            (None, Some(cookie)) => (KeyKind::Session, cookie),
+            (None, None) => return Err(Refusal::unauthorized("nobody is logged in")),
+        };
+        let holder = server.store.holder(&key::digest(secret), kind, now())?;
+        holder.ok_or_else(|| Refusal::unauthorized("the session or the token has ended"))
+    }
+}
+
+/// RFC 6750, section 2.1
+fn token(parts: &Parts) -> Option<&str> {
+    parts.headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
+}
+
+/// RFC 6265, section 4.2
+pub fn cookie(parts: &Parts) -> Option<&str> {
+    let cookies = parts.headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.filter(|(name, _)| *name == COOKIE_NAME).map(|(_, value)| value).next()
 }

@@ -1,0 +1,18 @@
+//! Modules of the guest's kernel.
+
+use std::fs;
+
+use nix::kmod::init_module;
+
+use super::Trouble;
+use crate::modules;
+
+/// Loads a module, if this kernel has it as one; with its signature only where the kernel insists on it.
+pub(super) fn load(file: &str) -> Result<(), Trouble> {
+    let Ok(module) = fs::read(format!("/modules/{file}")) else { return Ok(()) };
+    let load = |module| init_module(module, c"");
+    match load(modules::unsigned(&module)).or_else(|_| load(&module)) {
+        Ok(()) | Err(nix::Error::EEXIST) => Ok(()),
+        Err(problem) => Err(format!("cannot load {file}: {problem}").into()),
+    }
+}

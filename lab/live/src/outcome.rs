@@ -1,0 +1,74 @@
+//! What comes of a run: what was measured, or that it failed.
+
+use std::time::Duration;
+
+use hol_measure::Transfer;
+use hol_scenario::{BackgroundRun, Course, Facts, Run, RunError, Scenario, Stopped};
+use hol_sockets::{FlowRun, FlowRuns, SocketsError};
+
+use crate::cautions::{busy, waiting};
+use crate::host::{self, Host};
+
+/// How often an observer is asked whether a run goes on.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
+
+/// What was measured, in the words of every world.
+pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
+    let samples = runs.take_samples();
+    let flows = runs.flows;
+    let counts = || flows.iter().flat_map(|flow| [flow.client, flow.server]);
+    let packets = counts().map(|counts| counts.packets_sent).sum();
+    let mut facts = facts(scenario, &flows[0]);
+    facts.warn(busy(&flows[0].records));
+    facts.warn(waiting(&flows[0].records, &facts.waited));
+    let mut flows = flows.into_iter();
+    let FlowRun { records, connected, ended, stopped, .. } = flows.next().expect("one is measured");
+    let transfer = Transfer::of(&records);
+    let beside = flows.map(|flow| (beside(transfer, &flow), flow.records));
+    let (mut background, background_records): (Vec<_>, _) = beside.unzip();
+    let onward = background.split_off(background.len() - scenario.onward.len());
+    let course = Course {
+        // Sockets tell when a message was written and when it was delivered.
+        sees_passage: false,
+        packets,
+        drops: None,
+        marked: None,
+        endpoints: None,
+        connect_time: connected.map(since_start),
+        ended,
+        closed: None,
+        stopped: scenario.cause(stopped, onward.into_iter().map(|flow| flow.stopped)),
+        background,
+        facts: Some(Box::new(facts)),
+        files: Vec::new(),
+    };
+    Run { course, records, background_records, samples }
+}
+
+fn since_start(time: hol_base::Time) -> hol_base::Duration {
+    hol_base::Duration::from_nanos(time.as_nanos())
+}
+
+fn beside(transfer: Option<Transfer>, flow: &FlowRun) -> BackgroundRun {
+    let stopped: Option<Stopped> = (!flow.was_stopped).then(|| flow.stopped.clone());
+    BackgroundRun::during(transfer, &flow.records, flow.connected.map(since_start), stopped)
+}
+
+fn facts(scenario: &Scenario, measured: &FlowRun) -> Facts {
+    let (host, sysctls) = (Host::this(), host::settings(scenario));
+    Facts {
+        provenance: host.to_string(),
+        caution: host::otherwise(scenario, &sysctls),
+        kernel: host.kernel,
+        clocksource: host.clocksource,
+        sysctls,
+        retransmissions: measured.client.retransmissions + measured.server.retransmissions,
+        waited: measured.waited(),
+        ..Facts::default()
+    }
+}
+
+/// It came to one run only; what no machine can do has been refused before.
+pub(crate) fn failed(problem: &SocketsError) -> RunError {
+    RunError::Failed { problem: problem.to_string(), log: String::new() }
+}

@@ -1,0 +1,69 @@
+//! The shells that there are.
+
+use std::collections::BTreeMap;
+use std::process::ChildStdin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hol_lab::Stopwatch;
+
+use super::transcript::Transcript;
+use crate::jobs::Running;
+
+/// Seconds after which one that nobody types into is ended.
+const PATIENCE: f64 = 1800.0;
+
+/// All shells, by experiment. Those that ended stay to be read until another begins.
+#[derive(Debug, Default)]
+pub struct Shells(Mutex<BTreeMap<i64, Own>>);
+
+/// One of them.
+#[derive(Debug)]
+pub(super) struct Own {
+    pub project: i64,
+    pub transcript: Transcript,
+    pub process: Option<Process>,
+}
+
+/// What runs for it.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub running: Running,
+    pub stdin: Option<ChildStdin>,
+    /// Since the last line.
+    pub idle: Stopwatch,
+}
+
+impl Process {
+    /// Lets it write down what was done, if it waits for a line.
+    pub fn end(&mut self, is_waiting: bool) {
+        self.stdin = None;
+        if !is_waiting {
+            self.running.end();
+        }
+    }
+}
+
+impl Shells {
+    pub(super) fn all(&self) -> MutexGuard<'_, BTreeMap<i64, Own>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends those that nobody types into.
+    pub fn end_the_idle(&self) {
+        for own in self.all().values_mut() {
+            let Some(process) = &mut own.process else { continue };
+            if process.stdin.is_some() && process.idle.seconds() > PATIENCE {
+                process.end(own.transcript.is_waiting());
+            }
+        }
+    }
+
+    /// Ends and forgets that of an experiment which is no more.
+    pub fn forget(&self, id: i64) {
+        if let Some(own) = self.all().remove(&id)
+            && let Some(process) = own.process
+        {
+            process.running.end();
+        }
+    }
+}
