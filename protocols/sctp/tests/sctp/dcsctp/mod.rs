@@ -1,7 +1,5 @@
 //! Our SCTP and dcsctp's, WebRTC's, which nobody here wrote: who is server and who client, what is sent, who ends it and how.
 
-#[path = "../talks/mod.rs"]
-mod talks;
 mod theirs;
 
 use dcsctp::api::{
@@ -10,7 +8,7 @@ use dcsctp::api::{
 };
 
 use crate::talks::{Terms, every_talk_goes_well};
-use crate::theirs::Theirs;
+use theirs::Theirs;
 
 /// It may send SHUTDOWN while messages still wait in its queues, though an association stays in SHUTDOWN-PENDING until all is acknowledged
 /// (RFC 9260 section 9.2).

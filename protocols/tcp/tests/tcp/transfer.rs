@@ -1,11 +1,10 @@
 //! Whatever the path does, the byte stream arrives once and in order, and the connection closes.
 
-mod pipe;
-
+use crate::endpoint::{message, stack};
+use crate::pipe::{Path, Pipe};
 use hol_base::{ByteCount, Digest, Digester, Duration, Seed, Time};
 use hol_tcp::Algorithm;
 use hol_transport::{Command, Endpoint as _, Event};
-use pipe::{Path, Pipe, message, stack};
 use proptest::prelude::*;
 
 const STACKS: [&str; 3] = ["linux-6.12", "linux-2.6", "rfc"];

@@ -1,14 +1,12 @@
 //! One rule a test: segments in, segments out, at exact times. The peer is played by hand.
 
-mod pipe;
-
+use crate::endpoint::{message, stack};
 use bytes::Bytes;
 use hol_base::{ByteCount, Duration, Seed, Time};
 use hol_tcp::{Config, Endpoint, State};
 use hol_transport::{Command, Endpoint as _, Event, Input, Output};
 use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum};
 use hol_wire::{Address, Packet, Transport};
-use pipe::{message, stack};
 
 const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
 const PEER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);

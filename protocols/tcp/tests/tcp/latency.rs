@@ -1,10 +1,9 @@
 //! Request and reply over a lossy path: how long a transaction takes, by stack.
 
-mod pipe;
-
+use crate::endpoint::{message, stack};
+use crate::pipe::{Path, Pipe};
 use hol_base::{Duration, Seed};
 use hol_transport::Endpoint as _;
-use pipe::{Path, Pipe, message, stack};
 
 /// The mean transaction time in ms of `count` echoes of 64 octets, one every `period`.
 fn mean_ms(name: &str, one_way_ms: u64, loss: f64, period_ms: u64, count: u64) -> (f64, Pipe) {

@@ -1,27 +1,12 @@
 //! Two endpoints and a path between them that loses, repeats, delays and reorders what a random stream tells.
 
-#![allow(dead_code, reason = "each test uses what it needs")]
-
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use bytes::Bytes;
 use hol_base::{Duration, Rng, Seed, Time};
 use hol_tcp::{Config, Endpoint};
-use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Reliability, drain};
+use hol_transport::{Command, Endpoint as _, Event, Input, Output, drain};
 use hol_wire::Packet;
-
-/// The stacks as they are shipped.
-pub fn stack(name: &str) -> Config {
-    let file = match name {
-        "linux-6.12" => include_str!("../../../../stacks/linux-6.12.toml"),
-        "linux-2.6" => include_str!("../../../../stacks/linux-2.6.toml"),
-        "rfc" => include_str!("../../../../stacks/rfc.toml"),
-        _ => panic!("no stack {name}"),
-    };
-    let file: toml::Table = file.parse().expect("a stack file is TOML");
-    file["tcp"].clone().try_into().expect("a stack file names every behaviour")
-}
 
 /// What the path does to a packet.
 #[derive(Debug, Clone, Copy)]
@@ -55,16 +40,6 @@ pub struct Pipe {
     packets: Vec<Option<Packet>>,
     /// Faults happen only before this.
     pub faults_until: Time,
-}
-
-pub fn message(octets: Vec<u8>) -> Command {
-    Command::Send(Message {
-        stream: 0,
-        unordered: false,
-        reliability: Reliability::Full,
-        ppid: 0,
-        payload: Bytes::from(octets),
-    })
 }
 
 impl Side {

@@ -1,14 +1,12 @@
 //! A peer that sends whatever it likes: no segment, command or time makes an endpoint panic, run for ever or talk without end.
 
-mod pipe;
-
+use crate::endpoint::{message, stack};
 use bytes::Bytes;
 use hol_base::{Duration, Rng, Seed, Time};
 use hol_tcp::{Config, Endpoint};
 use hol_transport::{Command, Endpoint as _, Input, Output, drain};
 use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::{Address, Packet, Stamp, Transport};
-use pipe::{message, stack};
 use proptest::prelude::*;
 
 const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
