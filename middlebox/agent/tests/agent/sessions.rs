@@ -1,10 +1,9 @@
 //! Sessions over real sockets.
 
-mod middlebox;
-
 use std::io::Write;
 use std::net::TcpListener;
 
+use crate::middlebox;
 use hol_agent::{RuleEvent, Server, Session, SessionError, Transport, nonces, tuples};
 use hol_base::Duration;
 use hol_simco::{

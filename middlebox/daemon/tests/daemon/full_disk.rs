@@ -1,17 +1,14 @@
 //! A disk without room: what cannot be recorded is not promised. A limit on the size of files stands for it.
 
-#[path = "../../journal/tests/limit/mod.rs"]
-mod limit;
-
 use std::os::unix::net::UnixStream;
 use std::thread;
 
+use crate::limit::{is_alone, limit_files};
 use hol_agent::{FlowEnd, Session, SessionError, tuples};
 use hol_daemon::{Level, Log, Settings};
 use hol_simco::{
     Direction, Enable, Lifetime, PerParameters, Pid, PortParity, Refusal, Reply, Request, Unauthenticated,
 };
-use limit::{INNER, limit_files, without_signal};
 
 const UDP: u8 = 17;
 
@@ -50,8 +47,8 @@ fn list(session: &mut Session) -> Vec<Pid> {
 
 #[test]
 fn while_the_disk_is_full_rules_neither_begin_nor_end_and_later_they_do() {
-    if std::env::var_os(INNER).is_none() {
-        return without_signal("while_the_disk_is_full_rules_neither_begin_nor_end_and_later_they_do");
+    if !is_alone("full_disk::while_the_disk_is_full_rules_neither_begin_nor_end_and_later_they_do") {
+        return;
     }
     let state = tempfile::tempdir().unwrap();
     let settings = Settings {

@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::thread;
 
+use crate::limit::is_alone;
 use hol_base::Time;
 use hol_daemon::{Level, LimitSettings, Log, Settings};
 use hol_simco::{Message, Request, Tid, Version, length_of};
@@ -19,6 +20,9 @@ fn processor_time() -> Time {
 
 #[test]
 fn without_files_it_accepts_nobody_and_rests_and_with_files_it_goes_on() {
+    if !is_alone("open_files::without_files_it_accepts_nobody_and_rests_and_with_files_it_goes_on") {
+        return;
+    }
     setrlimit(Resource::Nofile, Rlimit { current: Some(200), maximum: Some(200) }).unwrap();
     let limits = LimitSettings { connections: 100, ..LimitSettings::default() };
     let many = Settings { listen: vec!["127.0.0.1:0".parse().unwrap()], ..Settings::default() };

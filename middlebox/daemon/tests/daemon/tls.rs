@@ -1,7 +1,5 @@
 //! Sessions over TLS: certificates say who is there, and a policy that wants security has it.
 
-mod certificates;
-
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use certificates::Authority;
+use crate::certificates::Authority;
 use hol_agent::{FlowEnd, Server, Session, SessionError, Tls, nonces, tuples};
 use hol_daemon::{Level, Log, Settings, TlsSettings};
 use hol_simco::{

@@ -1,13 +1,11 @@
 //! The directory of a journal: its lock, its segments, what is left behind in it.
 
-mod world;
-
 use std::fs;
 use std::path::Path;
 
+use crate::world::{Held, Store, begin, record, rule};
 use hol_journal::{Journal, JournalError};
 use hol_simco::Change;
-use world::{Held, Store, begin, record, rule};
 
 fn message<T>(result: Result<T, JournalError>) -> String {
     result.err().expect("this has to fail").to_string()

@@ -1,16 +1,13 @@
 //! A disk without room. A limit on the size of files stands for it: a write fails in the same way, with a part of it done.
 
-mod limit;
-mod world;
-
+use crate::limit::{is_alone, limit_files};
+use crate::world::{Store, begin, record, rule, try_record};
 use hol_journal::JournalError;
-use limit::{INNER, limit_files, without_signal};
-use world::{Store, begin, record, rule, try_record};
 
 #[test]
 fn a_batch_without_room_is_refused_whole_and_the_next_with_room_is_not() {
-    if std::env::var_os(INNER).is_none() {
-        return without_signal("a_batch_without_room_is_refused_whole_and_the_next_with_room_is_not");
+    if !is_alone("full_disk::a_batch_without_room_is_refused_whole_and_the_next_with_room_is_not") {
+        return;
     }
     let store = Store::new();
     let (mut journal, _) = store.open();

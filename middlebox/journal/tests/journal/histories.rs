@@ -1,15 +1,13 @@
 //! Histories of changes, cut and damaged anywhere.
 
-mod world;
-
 use std::fs;
 
+use crate::world::{Held, Store, begin, record, rule};
 use hol_journal::JournalError;
 use hol_simco::Change;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use world::{Held, Store, record};
 
 /// Batches of changes to a few rules.
 fn batches() -> impl Strategy<Value = Vec<Vec<Change>>> {
@@ -66,7 +64,7 @@ proptest! {
         let torn = journal.torn().map(|torn| (torn.offset, torn.octets));
         prop_assert_eq!(torn, (cut > *whole).then_some((*whole, cut - whole)));
 
-        let more = [world::begin(world::rule(99, 1))];
+        let more = [begin(rule(99, 1))];
         record(&mut journal, &more);
         drop(journal);
         let (journal, held) = store.open();

@@ -1,7 +1,5 @@
 //! Rules that begin, change and end, and a directory that remembers them.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,7 @@
 //! Owners, groups, access, and who hears of what. RFC 4540 sections 5.3.19 and 8.9; RFC 3989 section 2.1.5.
 
-mod world;
-
+use crate::world::*;
 use hol_simco::*;
-use world::*;
 
 fn world() -> (World, SessionId, SessionId, SessionId) {
     let mut world = World::with_agents(blocking_firewall());

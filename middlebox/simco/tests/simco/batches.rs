@@ -1,12 +1,10 @@
 //! No positive reply before its rule is in force and recorded; a failed request changes nothing. RFC 4540 section 8.1,
 //! RFC 3989 section 2.1.4.
 
-mod world;
-
+use crate::world::*;
 use hol_base::{Duration, Time};
 use hol_simco::*;
 use proptest::prelude::*;
-use world::*;
 
 /// Requests wait in one batch; the filter takes none of the steps that `fails` names.
 fn run(world: &mut World, fails: impl Fn(&[Change]) -> bool) {

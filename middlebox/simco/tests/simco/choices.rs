@@ -1,9 +1,7 @@
 //! Where RFC 4540 contradicts itself: what `docs/simco.md` says that we chose, a test each, in its order.
 
-mod world;
-
+use crate::world::*;
 use hol_simco::*;
-use world::*;
 
 /// 1. Section 6 excludes ST and 0x15 from the sub-types of an open session, but they have to work in it.
 #[test]

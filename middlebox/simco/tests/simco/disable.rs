@@ -1,9 +1,7 @@
 //! Policy disable rules. RFC 4540 section 8.8.
 
-mod world;
-
+use crate::world::*;
 use hol_simco::*;
-use world::*;
 
 /// UDP from any host to one port of one: the PER of section 8.8.1.
 fn from_anybody() -> Enable {

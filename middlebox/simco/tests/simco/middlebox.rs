@@ -1,9 +1,7 @@
 //! Rules of a pure firewall, one agent. RFC 4540 section 8.
 
-mod world;
-
+use crate::world::*;
 use hol_simco::*;
-use world::*;
 
 /// Section 8.3.2: the internal tuple comes back as outside, the external one as inside.
 #[test]

@@ -1,9 +1,7 @@
 //! Network address translators. RFC 4540 sections 8.2.3, 8.3.3 and 8.4.3.
 
-mod world;
-
+use crate::world::*;
 use hol_simco::*;
-use world::*;
 
 fn alice(kinds: u8) -> (World, SessionId) {
     let mut world = World::with_agents(nat(kinds));

@@ -98,7 +98,7 @@ fn agents_without_a_policy_may_everything_and_nobody_else_anything() {
 
 #[test]
 fn the_documented_quotas_are_the_defaults() {
-    let document = include_str!("../../../docs/simco.md");
+    let document = include_str!("../../../../docs/simco.md");
     let example = document.split("```toml\n[quota]\n").nth(1).unwrap().split("```").next().unwrap();
     let policy = Policy::parse(&format!("[quota]\n{example}\n[agents.alice]\n")).unwrap();
     assert_eq!(*policy.quota(policy.agent("alice").unwrap()), Quota::default());

@@ -1,12 +1,10 @@
 //! What one agent can have, and what one request can cause. RFC 4540 section 4.2.3 has the codes, without saying when.
 
-mod world;
-
 use std::collections::BTreeSet;
 
+use crate::world::*;
 use hol_base::Time;
 use hol_simco::*;
-use world::*;
 
 /// Two agents; the second may block, and sees everything.
 fn policy(quota: &str) -> Policy {

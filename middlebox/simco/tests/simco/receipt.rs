@@ -1,11 +1,9 @@
 //! What happens to every message first. RFC 4540 section 6.
 
-mod world;
-
+use crate::world::*;
 use hol_base::Time;
 use hol_simco::*;
 use proptest::prelude::*;
-use world::*;
 
 fn bfm() -> Option<Body> {
     Some(Body::Notification(Notification::Bfm))

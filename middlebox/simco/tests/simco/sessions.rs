@@ -1,9 +1,7 @@
 //! Sessions: SE, SA, ST, AST. RFC 4540 section 7.
 
-mod world;
-
+use crate::world::*;
 use hol_simco::*;
-use world::*;
 
 const SECRETS: &str = "alice = 'a secret of alice'\nmallory = 'a secret of mallory'";
 

@@ -1,9 +1,7 @@
 //! One policy in the place of another, while sessions and rules go on.
 
-mod world;
-
+use crate::world::*;
 use hol_simco::*;
-use world::*;
 
 fn world() -> (World, SessionId, SessionId, SessionId) {
     let mut world = World::with_agents(blocking_firewall());

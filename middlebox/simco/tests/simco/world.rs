@@ -1,7 +1,5 @@
 //! A middlebox with a null filter, and agents that are connected to it.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use std::collections::BTreeMap;
 
 use hol_base::Time;

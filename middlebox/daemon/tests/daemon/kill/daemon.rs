@@ -10,7 +10,7 @@ use hol_base::Duration;
 use hol_daemon::{FilterKind, Level, Log, Settings, Signals};
 use hol_simco::{Pid, Reply, Request, Unauthenticated};
 
-use crate::beliefs::Known;
+use super::beliefs::Known;
 
 /// What puts rules in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,9 +24,9 @@ const FILTER: &str = "HOL_TEST_FILTER";
 /// Comes before the address.
 const LISTENING: &str = "listening on ";
 
-/// Serves, if another process has said where.
-pub fn serve() {
-    let Some(state) = std::env::var_os(STATE) else { return };
+/// Serves, if another process has said where, and says whether.
+pub fn has_served() -> bool {
+    let Some(state) = std::env::var_os(STATE) else { return false };
     let settings = Settings {
         listen: vec!["127.0.0.1:0".parse().unwrap()],
         filter: if std::env::var_os(FILTER).is_some() { FilterKind::Nftables } else { FilterKind::None },
@@ -38,6 +38,7 @@ pub fn serve() {
     let mut daemon = settings.open(Log::new(Level::Error, Box::new(std::io::stderr()))).unwrap();
     let address = |daemon: &hol_daemon::Daemon| daemon.addresses().next().unwrap().address;
     daemon.run(signals, |daemon| println!("\n{LISTENING}{}", address(daemon))).unwrap();
+    true
 }
 
 /// A daemon that runs.
@@ -50,7 +51,7 @@ impl Daemon {
     /// Starts one, and does not wait until it serves.
     pub fn begin(state: &Path, filter: Filter) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "serve", "--ignored", "--nocapture"]);
+        command.args(["--exact", super::SERVES, "--nocapture"]);
         command.env(STATE, state).stdout(Stdio::piped());
         if filter == Filter::Nftables {
             command.env(FILTER, "nftables");

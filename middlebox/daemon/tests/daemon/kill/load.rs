@@ -11,7 +11,7 @@ use hol_simco::{
     Unauthenticated,
 };
 
-use crate::beliefs::{Asked, Beliefs, Known};
+use super::beliefs::{Asked, Beliefs, Known};
 
 /// Requests under way.
 pub const WINDOW: usize = 8;
