@@ -1,5 +1,4 @@
 //! What may stand in an experiment, and what may not.
-#![allow(dead_code, reason = "not every test needs all of it")]
 
 /// Every key of an experiment with a value that it takes; one line a key.
 pub const KEYS: &str = "

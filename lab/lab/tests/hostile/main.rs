@@ -1,8 +1,10 @@
 //! Whatever stands in an experiment file, it is planned or refused: no panic, no hang, no more memory than is stated here.
 //!
 //! `PROPTEST_CASES=1000000 cargo test -p hol-lab --test hostile` takes minutes; without it there are as many cases as a second holds.
+//! The allocator limits what the whole process holds, so these tests have one to themselves.
 
 mod keys;
+mod wording;
 
 use std::alloc::System;
 use std::sync::atomic::AtomicBool;

@@ -1,9 +1,7 @@
 //! What is wrong in an experiment is said in the words of its writer: over all keys and values of every type.
 
-mod keys;
-
+use crate::keys::{INSIDE, INTERNAL, KEYS, VALUES};
 use hol_lab::{Experiment, Source};
-use keys::{INSIDE, INTERNAL, KEYS, VALUES};
 
 /// The problem with an experiment in which `key` is `value`, if there is one.
 fn problem(key: &str, value: &str) -> Option<String> {
