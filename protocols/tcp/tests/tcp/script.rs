@@ -135,61 +135,6 @@ fn linux() -> Config {
 }
 
 #[test]
-fn a_timeout_doubles_until_an_acknowledgment() {
-    // RFC 6298 sections 5.4 to 5.7.
-    let mut script = Script::connected(Config { tlp: false, ..rfc() }, 100);
-    script.writes(100);
-    for expected in [1100, 3100, 7100] {
-        let (at, resent) = script.next_timer();
-        assert_eq!((at, script.offsets(&resent)), (expected, vec![0]));
-    }
-    assert_eq!(script.endpoint.statistics().timeouts, 3);
-}
-
-#[test]
-fn an_acknowledged_retransmission_gives_no_round_trip() {
-    // RFC 6298 section 3, Karn's algorithm: without timestamps it cannot tell which copy it answers.
-    let mut script = Script::connected(Config { tlp: false, ..rfc() }, 100);
-    script.writes(100);
-    script.next_timer();
-    script.at(1101);
-    script.acked(100, &[]);
-    assert_eq!(script.endpoint.srtt(), Some(Duration::from_millis(100)));
-    assert_eq!(
-        script.endpoint.rto(),
-        Duration::from_millis(2000),
-        "the back-off stays until there is a sample"
-    );
-}
-
-#[test]
-fn three_segments_above_a_hole_prove_the_loss() {
-    // RFC 6675 section 5, RFC 5681 section 3.2.
-    let mut script = Script::connected(Config { recovery: hol_tcp::Recovery::Sack, ..rfc() }, 100);
-    for _ in 0..4 {
-        script.writes(100);
-    }
-    script.at(200);
-    script.acked(0, &[(100, 200)]);
-    assert!(script.acked(0, &[(100, 300)]).is_empty());
-    let resent = script.acked(0, &[(100, 400)]);
-    assert_eq!(script.offsets(&resent), [0]);
-    assert_eq!(script.endpoint.statistics().congestion_events, 1);
-}
-
-#[test]
-fn by_time_one_segment_sent_late_enough_proves_the_loss() {
-    // RFC 8985 section 6.2: sent more than the reordering window (a quarter of 20 ms) before what arrived.
-    let mut script = Script::connected(linux(), 20);
-    script.writes(100);
-    script.at(30);
-    script.writes(100);
-    script.at(50);
-    let resent = script.acked(0, &[(100, 200)]);
-    assert_eq!(script.offsets(&resent), [0]);
-}
-
-#[test]
 fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
     // RFC 8985 section 3.1 and 6.2. The window falls at once here, so that new data may follow the retransmission.
     let mut script = Script::connected(Config { prr: false, ..linux() }, 20);
@@ -204,26 +149,6 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
     let resent = script.acked(0, &[(100, 300)]);
     assert_eq!(script.offsets(&resent), [0]);
     assert_eq!(script.endpoint.statistics().fast_retransmissions, 2);
-}
-
-#[test]
-fn a_probe_follows_two_round_trips_after_the_last_segment() {
-    // RFC 8985 section 7.2 and 7.3: with two segments out, 2 SRTT and the slack; it repeats the last one.
-    let mut script = Script::connected(linux(), 20);
-    script.writes(100);
-    script.writes(100);
-    let (at, probe) = script.next_timer();
-    assert_eq!((at, script.offsets(&probe)), (20 + 40 + 2, vec![100]));
-    assert_eq!(script.endpoint.statistics().tail_loss_probes, 1);
-}
-
-#[test]
-fn a_lone_segment_is_probed_no_later_than_the_timeout() {
-    // RFC 8985 section 7.2: 2 SRTT + 200 ms is more than RTO = 220 ms.
-    let mut script = Script::connected(linux(), 20);
-    script.writes(100);
-    let (at, probe) = script.next_timer();
-    assert_eq!((at, script.offsets(&probe)), (20 + 220, vec![0]));
 }
 
 #[test]
@@ -247,35 +172,6 @@ fn the_initial_window_lets_ten_segments_out() {
     script.at(40);
     let next = script.acked(1000, &[]);
     assert_eq!(next.iter().map(|segment| segment.payload.len()).collect::<Vec<_>>(), [500]);
-}
-
-#[test]
-fn the_second_full_segment_is_acknowledged_at_once() {
-    // RFC 5681 section 4.2, RFC 9293 section 3.8.6.3.
-    let mut script = Script::connected(rfc(), 20);
-    script.data(0, 1460);
-    let acks = script.data(1460, 1460);
-    assert_eq!(acks.last().map(|ack| ack.ack), Some(PEER_START + 2920));
-}
-
-#[test]
-fn a_small_segment_is_acknowledged_after_a_delay() {
-    // RFC 9293 section 3.8.6.3: within 0.5 s.
-    let mut script = Script::connected(rfc(), 20);
-    assert!(script.data(0, 100).is_empty());
-    let (at, acks) = script.next_timer();
-    assert!(at <= 520 && acks.len() == 1, "{at} ms, {acks:?}");
-}
-
-#[test]
-fn data_out_of_order_is_acknowledged_at_once_with_its_block() {
-    // RFC 5681 section 4.2, RFC 2018 section 4.
-    let mut script = Script::connected(rfc(), 20);
-    let acks = script.data(100, 100);
-    assert_eq!(acks.len(), 1);
-    assert_eq!((acks[0].ack, acks[0].options.sack[0].left), (PEER_START, PEER_START + 100));
-    let acks = script.data(0, 100);
-    assert_eq!(acks[0].ack, PEER_START + 200, "a filled gap is acknowledged at once");
 }
 
 #[test]
@@ -333,16 +229,6 @@ fn the_first_timeouts_of_a_syn_do_not_double() {
     assert_eq!(sent, [0, 1, 2, 3, 4, 5, 7, 11]);
 }
 
-#[test]
-fn a_duplicate_is_reported() {
-    // RFC 2883 section 4.1.1.
-    let mut script = Script::connected(linux(), 20);
-    script.data(0, 100);
-    let acks = script.data(0, 100);
-    let block = SackBlock { left: PEER_START, right: PEER_START + 100 };
-    assert_eq!((acks.len(), acks[0].options.sack.to_vec()), (1, vec![block]));
-}
-
 /// RFC 9293 section 3.8.6: what the application has not read takes room of the window; section 3.8.6.2.2: it opens again by
 /// enough to be worth it.
 #[test]
@@ -380,40 +266,6 @@ fn a_closed_window_takes_nothing_of_a_segment_that_begins_before_it() {
 }
 
 #[test]
-fn a_closed_window_is_probed() {
-    // RFC 9293 section 3.8.6.1.
-    let mut script = Script::connected(rfc(), 100);
-    let closed = Segment { window: 0, ..script.peer_segment(Flags::ACK, PEER_START, 0, 0) };
-    script.arrives(closed);
-    assert!(script.writes(100).is_empty());
-    let (first, probes) = script.next_timer();
-    assert_eq!((first, probes.len()), (1100, 1));
-    assert_eq!(script.next_timer().0, 3100);
-    assert_eq!(script.acked(0, &[]).len(), 1, "the window is open again");
-}
-
-#[test]
-fn only_an_exact_reset_is_believed() {
-    // RFC 5961 section 3.2.
-    let mut script = Script::connected(rfc(), 20);
-    let guess = script.peer_segment(Flags::RST, PEER_START + 10, 0, 0);
-    assert_eq!(script.arrives(guess).len(), 1, "a challenge ACK");
-    assert_eq!(script.endpoint.state(), State::Established);
-    let exact = script.peer_segment(Flags::RST, PEER_START, 0, 0);
-    assert!(script.arrives(exact).is_empty());
-    assert_eq!(script.events.last(), Some(&Event::Failed { reason: "connection reset" }));
-}
-
-#[test]
-fn a_syn_never_resets_a_connection() {
-    // RFC 5961 section 4.2.
-    let mut script = Script::connected(rfc(), 20);
-    let syn = script.peer_segment(Flags::SYN, PEER_START + 10, 0, 0);
-    assert_eq!(script.arrives(syn).len(), 1);
-    assert_eq!(script.endpoint.state(), State::Established);
-}
-
-#[test]
 fn both_sides_close_at_once() {
     // RFC 9293 section 3.6, figure 13.
     let mut script = Script::connected(rfc(), 20);
@@ -428,22 +280,6 @@ fn both_sides_close_at_once() {
     assert!(script.events.ends_with(&[Event::PeerClosed, Event::Closed]));
     script.next_timer();
     assert!(script.endpoint.is_closed());
-}
-
-#[test]
-fn a_refused_connection_fails() {
-    // RFC 9293 section 3.10.7.3, second.
-    let mut endpoint = Endpoint::connect(rfc(), LOCAL, PEER, Seed(1).rng());
-    endpoint.handle(Time::ZERO, Input::Command(Command::Connect));
-    let Output::Transmit(Packet { transport: Transport::Tcp(syn), .. }) = endpoint.poll(Time::ZERO) else {
-        panic!("no SYN")
-    };
-    let (flags, ack) = (Flags::RST | Flags::ACK, syn.seq.next());
-    let (source_port, destination_port) = (PEER.1, LOCAL.1);
-    let reset = Segment { source_port, destination_port, flags, ack, seq: SeqNum(0), ..*syn };
-    endpoint.handle(Time::ZERO, Input::Packet(Packet::new(PEER.0, LOCAL.0, reset)));
-    let refused = Event::Failed { reason: "connection refused" };
-    assert!(matches!(endpoint.poll(Time::ZERO), Output::Event(event) if event == refused));
 }
 
 #[test]
@@ -468,33 +304,6 @@ fn what_lies_beyond_the_window_is_answered_and_not_kept() {
     assert_eq!((answers.len(), answers[0].ack, answers[0].options.sack.len()), (1, PEER_START, 0));
     let [kept] = &script.data(window - 100, 100)[..] else { panic!("one acknowledgment") };
     assert_eq!(kept.options.sack[0].right, PEER_START + window, "the last octet of the window is");
-}
-
-#[test]
-fn a_window_is_scaled_only_if_both_offer_it() {
-    // RFC 7323 section 2.2: in a SYN-ACK only if the SYN had it.
-    for offered in [None, Some(3)] {
-        let mut endpoint = Endpoint::listen(linux(), LOCAL, Seed(1).rng());
-        let options = Options { mss: Some(1460), window_scale: offered, ..Options::default() };
-        let syn = Segment {
-            source_port: PEER.1,
-            destination_port: LOCAL.1,
-            seq: PEER_START - 1,
-            ack: SeqNum(0),
-            flags: Flags::SYN,
-            window: 65535,
-            options,
-            payload: Bytes::new(),
-            stamp: hol_wire::Stamp::default(),
-        };
-        endpoint
-            .handle(Time::ZERO, Input::Packet(Packet::new(PEER.0, LOCAL.0, Transport::Tcp(Box::new(syn)))));
-        let Output::Transmit(Packet { transport: Transport::Tcp(answer), .. }) = endpoint.poll(Time::ZERO)
-        else {
-            panic!("no SYN-ACK")
-        };
-        assert_eq!(answer.options.window_scale, offered.map(|_| linux().window_scale));
-    }
 }
 
 #[test]
