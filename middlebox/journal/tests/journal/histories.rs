@@ -32,7 +32,15 @@ fn write(store: &Store, batches: &[Vec<Change>]) -> Vec<(Held, u64)> {
     states
 }
 
+/// Each case opens files some times, and waits for the disk. `PROPTEST_CASES` says how many there are.
+fn cases() -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok());
+    ProptestConfig::with_cases(asked.unwrap_or(64))
+}
+
 proptest! {
+    #![proptest_config(cases())]
+
     #[test]
     fn whatever_was_recorded_comes_back_and_goes_on(first in batches(), second in batches()) {
         let store = Store::new();
