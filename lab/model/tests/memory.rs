@@ -1,4 +1,5 @@
-//! The memory of a run is bounded by what is under way, not by how many messages there are.
+//! The memory of a run is bounded by what is under way, not by how many messages there are. The allocator counts the whole process', so this
+//! test has one to itself.
 
 use hol_base::Seed;
 use hol_measure::Summarizer;

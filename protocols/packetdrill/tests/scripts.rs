@@ -57,7 +57,7 @@ fn check_list(protocol: &str, crates: &[&str]) {
     for name in crates {
         ["src", "tests"]
             .iter()
-            .for_each(|part| collect(&root.join("crates").join(name).join(part), &mut sources));
+            .for_each(|part| collect(&root.join("protocols").join(name).join(part), &mut sources));
     }
     let names: Vec<&str> =
         list.split('`').skip(1).step_by(2).filter(|name| !name.contains(['/', ' '])).collect();

@@ -1,6 +1,7 @@
 //! Packets of a real association, a few octets of them changed and their checksum made right again, thrown at both of its ends.
 //!
 //! `HOL_MUTATIONS=10000000 cargo test --release -p hol-sctp --test mutated` says how many.
+//! Its allocator counts what the whole process holds, so these endpoints have one to themselves.
 
 use std::alloc::System;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -14,20 +14,15 @@ impl Pair {
     /// Theirs.
     pub const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
 
-    /// Makes them; `None`, said aloud, where that needs more than there is. With `HOL_REQUIRE_NAMESPACES` set that is a
-    /// failure.
-    pub fn if_possible(test: &str) -> Option<Self> {
-        let pair = Self::new();
-        let missing = pair.as_ref().err().map_or("", String::as_str);
-        assert!(pair.is_ok() || std::env::var_os("HOL_REQUIRE_NAMESPACES").is_none(), "{test}: {missing}");
-        if pair.is_err() {
-            eprintln!("{test}: SKIPPED, for there are no namespaces here: {missing}");
-        }
-        pair.ok()
+    /// Creates them.
+    ///
+    /// # Panics
+    /// Without root or `ip`.
+    pub fn new() -> Self {
+        Self::make().unwrap_or_else(|error| panic!("needs root and iproute2: {error}"))
     }
 
-    /// Needs root and `ip`.
-    fn new() -> Result<Self, String> {
+    fn make() -> Result<Self, String> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = |side: char| format!("hol-{}-{number}{side}", std::process::id());

@@ -12,8 +12,9 @@ use crate::world::Place::{Inside, Middlebox, Outside};
 use crate::world::{World, arrives, await_links};
 
 #[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn an_internal_host_is_reached_at_the_outside_address() {
-    let Some(world) = World::new() else { return };
+    let world = World::new();
     let mut filter = world.filter(Config::new());
     let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
     let stranger = world.udp(Outside, "10.2.0.3:6004");
@@ -26,8 +27,9 @@ fn an_internal_host_is_reached_at_the_outside_address() {
 }
 
 #[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn an_internal_host_is_seen_with_the_outside_address() {
-    let Some(world) = World::new() else { return };
+    let world = World::new();
     let mut filter = world.filter(Config::new());
     let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
     let rule = bind(1, BiDirectional, UDP, "10.1.0.2:5004", "10.2.0.2:6004", Some("192.0.2.77:40000"), None);
@@ -37,8 +39,9 @@ fn an_internal_host_is_seen_with_the_outside_address() {
 }
 
 #[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn a_twice_nat_shows_each_host_an_address_of_its_own() {
-    let Some(world) = World::new() else { return };
+    let world = World::new();
     let mut filter = world.filter(Config::new());
     let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
     let (a2, a1) = (Some("192.0.2.77:40000"), Some("198.51.100.77:50000"));
@@ -53,8 +56,9 @@ fn a_twice_nat_shows_each_host_an_address_of_its_own() {
 }
 
 #[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn ports_of_a_range_are_translated_one_by_one() {
-    let Some(world) = World::new() else { return };
+    let world = World::new();
     let mut filter = world.filter(Config::new());
     let rule = bind(1, Inbound, UDP, "10.1.0.2:5004+2", "10.2.0.2:0", Some("192.0.2.77:40000+2"), None);
     filter.apply(NOW, &[begin(rule)]).unwrap();
@@ -66,8 +70,9 @@ fn ports_of_a_range_are_translated_one_by_one() {
 }
 
 #[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn an_address_bound_as_a_whole_keeps_ports() {
-    let Some(world) = World::new() else { return };
+    let world = World::new();
     let mut filter = world.filter(Config::new());
     let rule = bind(1, Outbound, ANY, "10.1.0.2", "10.2.0.0/24", Some("192.0.2.77"), None);
     filter.apply(NOW, &[begin(rule)]).unwrap();
@@ -79,8 +84,9 @@ fn an_address_bound_as_a_whole_keeps_ports() {
 }
 
 #[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn ipv6_is_translated_as_ipv4() {
-    let Some(world) = World::new() else { return };
+    let world = World::new();
     let mut filter = world.filter(Config::new());
     let (inside, outside) = (world.udp(Inside, "[fd01::2]:5004"), world.udp(Outside, "[fd02::2]:6004"));
     await_links(&outside, "[fd01::2]:5004", &inside);
@@ -93,8 +99,9 @@ fn ipv6_is_translated_as_ipv4() {
 
 /// Two rules about the same data have an outside address each: new connections get that of the rule that ends last.
 #[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn of_two_bindings_for_the_same_data_the_longer_holds() {
-    let Some(world) = World::new() else { return };
+    let world = World::new();
     let mut filter = world.filter(Config::new());
     let listener = world.listen(Outside, "10.2.0.2:80");
     let seen = || {
@@ -111,8 +118,9 @@ fn of_two_bindings_for_the_same_data_the_longer_holds() {
 
 /// A translator alone lets all pass, but for what a binding translates that has ended.
 #[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn a_flow_through_a_translator_ends_with_its_rule() {
-    let Some(world) = World::new() else { return };
+    let world = World::new();
     world.nft(
         "add table ip others\nadd chain ip others nat { type nat hook postrouting priority 90; }\n\
          add rule ip others nat ip saddr 10.1.0.3 meta l4proto udp snat to 192.0.2.77:50000",
@@ -146,8 +154,9 @@ fn a_flow_through_a_translator_ends_with_its_rule() {
 }
 
 #[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn a_connection_through_a_translator_ends_with_its_rule() {
-    let Some(world) = World::new() else { return };
+    let world = World::new();
     let interfaces = Interfaces { inside: "in0".into(), outside: "out0".into() };
     let config = Config::new().with_unmatched(Unmatched::Accept).with_interfaces(interfaces).unwrap();
     let mut filter = world.filter(config);
@@ -169,8 +178,9 @@ fn a_connection_through_a_translator_ends_with_its_rule() {
 
 /// The usual NAT gives away ports of its own address.
 #[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn a_datagram_before_its_binding_does_not_stand_in_the_way() {
-    let Some(world) = World::new() else { return };
+    let world = World::new();
     for (own, a0, a3) in
         [("10.2.0.1", "10.1.0.2:5004", "10.2.0.2:6004"), ("[fd02::1]", "[fd01::2]:5004", "[fd02::2]:6004")]
     {

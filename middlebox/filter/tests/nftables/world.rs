@@ -33,16 +33,10 @@ impl World {
     /// 10.1.0.0/24 and fd01::/64 are inside, 10.2.0.0/24 and fd02::/64 outside; the middlebox is .1, the hosts are .2
     /// and .3. To all other addresses hosts have a route to the middlebox, so it may give any of them away.
     ///
-    /// `None`, and a word about it, without root, `ip` or `nft`, unless `HOL_REQUIRE_NAMESPACES` is set.
-    pub fn new() -> Option<Self> {
-        match Self::make() {
-            Ok(world) => Some(world),
-            Err(why) => {
-                assert!(std::env::var_os("HOL_REQUIRE_NAMESPACES").is_none(), "no network namespaces: {why}");
-                eprintln!("skipped: no network namespaces: {why}");
-                None
-            }
-        }
+    /// # Panics
+    /// Without root, `ip` or `nft`.
+    pub fn new() -> Self {
+        Self::make().unwrap_or_else(|error| panic!("needs root, iproute2 and nftables: {error}"))
     }
 
     fn make() -> io::Result<Self> {

@@ -150,17 +150,6 @@ fn a_forged_cookie_is_dropped() {
 }
 
 #[test]
-fn a_repeated_cookie_is_acknowledged_again() {
-    // Section 5.2.4 D.
-    let mut server = Server::new(config());
-    let (ack, cookie) = server.init();
-    for _ in 0..2 {
-        let answers = server.ask(ack.initiate_tag, vec![Chunk::CookieEcho(cookie.clone())]);
-        assert_eq!(answers[0].chunks.as_slice(), [Chunk::CookieAck]);
-    }
-}
-
-#[test]
 fn a_cookie_of_another_attempt_comes_too_late() {
     // Section 5.2.4 C.
     let mut server = Server::new(config());

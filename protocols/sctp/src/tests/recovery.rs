@@ -273,13 +273,3 @@ fn linux_sends_a_train_again_where_the_rfc_says_a_packet() {
         assert_eq!(script.take_data(), expected);
     }
 }
-
-#[test]
-fn too_many_timeouts_end_the_association() {
-    // Section 8.1: Association.Max.Retrans.
-    let mut script = in_flight(Config { association_max_retrans: 2, ..config() }, 1);
-    script.run_to(20_000);
-    let reason = "association max retrans exceeded";
-    assert!(script.events.contains(&hol_transport::Event::Failed { reason }), "{:?}", script.events);
-    assert!(script.endpoint.is_closed());
-}

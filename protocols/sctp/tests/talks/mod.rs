@@ -85,7 +85,7 @@ pub const TALKS: [Talk; 9] = [
     PLAIN,
     Talk { name: "messages of 200,000 octets, and back", messages: 10, size: 200_000, streams: 2, ..PLAIN },
     Talk { name: "unordered ones, and back", size: 500, unordered: true, ..PLAIN },
-    Talk { name: "as fast as it goes", messages: 5000, size: 1000, streams: 4, echo: false, ..PLAIN },
+    Talk { name: "as fast as it goes", messages: 2000, size: 1000, streams: 4, echo: false, ..PLAIN },
     Talk {
         name: "messages that are given up",
         messages: 2000,

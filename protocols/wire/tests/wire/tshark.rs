@@ -1,6 +1,4 @@
 //! What Wireshark says about our captures.
-//!
-//! Skipped aloud where tshark is not installed, unless `HOL_REQUIRE_TSHARK` is set.
 
 use std::process::Command;
 
@@ -202,8 +200,8 @@ fn asconf_ack() -> AsconfAck {
     AsconfAck { serial: AsconfSerial(1), responses }
 }
 
-/// The chosen fields of every packet of a capture, by tshark; `None` if it is not installed.
-fn dissect(packets: &[Packet], fields: &[&str]) -> Option<Vec<Vec<String>>> {
+/// The chosen fields of every packet of a capture, by tshark.
+fn dissect(packets: &[Packet], fields: &[&str]) -> Vec<Vec<String>> {
     let file = tempfile::Builder::new().suffix(".pcapng").tempfile().unwrap();
     let mut writer = PcapngWriter::new(file.as_file(), "experiment hello, seed 1", &["up", "down"]).unwrap();
     for (packet, i) in packets.iter().zip(0..) {
@@ -223,18 +221,11 @@ fn dissect(packets: &[Packet], fields: &[&str]) -> Option<Vec<Vec<String>>> {
     fields.iter().for_each(|field| {
         command.args(["-e", field]);
     });
-    let output = match command.output() {
-        Ok(output) => output,
-        Err(error) if std::env::var_os("HOL_REQUIRE_TSHARK").is_none() => {
-            eprintln!("SKIPPED: tshark: {error}");
-            return None;
-        }
-        Err(error) => panic!("tshark: {error}"),
-    };
+    let output = command.output().expect("tshark is installed");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
     let lines = String::from_utf8(output.stdout).unwrap();
-    Some(lines.lines().map(|line| line.split('|').map(str::to_owned).collect()).collect())
+    lines.lines().map(|line| line.split('|').map(str::to_owned).collect()).collect()
 }
 
 /// Wireshark's status of a checksum: 0 is bad, 1 is good.
@@ -242,10 +233,11 @@ const CHECKSUMS: [&str; 4] =
     ["ip.checksum.status", "tcp.checksum.status", "sctp.checksum.status", "udp.checksum.status"];
 
 #[test]
+#[ignore = "needs tshark"]
 fn wireshark_finds_every_packet_well_formed() {
     let packets = packets();
     let fields = [&CHECKSUMS[..], &["_ws.malformed", "frame.time_epoch", "frame.interface_name"]].concat();
-    let Some(rows) = dissect(&packets, &fields) else { return };
+    let rows = dissect(&packets, &fields);
     assert_eq!(rows.len(), packets.len());
     for ((row, packet), i) in rows.iter().zip(&packets).zip(0..) {
         let transport = match packet.transport {
@@ -262,16 +254,18 @@ fn wireshark_finds_every_packet_well_formed() {
 
 /// Section 3.5 of the pcapng draft: comments of the section and of a packet.
 #[test]
+#[ignore = "needs tshark"]
 fn wireshark_shows_what_became_of_a_packet() {
-    let Some(rows) = dissect(&packets()[..2], &["frame.comment"]) else { return };
+    let rows = dissect(&packets()[..2], &["frame.comment"]);
     assert_eq!(rows, [["dropped: loss on up"], [""]]);
 }
 
 #[test]
+#[ignore = "needs tshark"]
 fn wireshark_sees_corruption() {
     let corrupted: Vec<_> =
         packets().into_iter().map(|packet| Packet { corrupted: true, ..packet }).collect();
-    let Some(rows) = dissect(&corrupted, &CHECKSUMS) else { return };
+    let rows = dissect(&corrupted, &CHECKSUMS);
     assert_eq!(rows.len(), corrupted.len());
     for (row, packet) in rows.iter().zip(&corrupted) {
         assert!(row[0] == "1" && row[1..].contains(&"0".to_owned()), "{packet}: {row:?}");
@@ -280,6 +274,7 @@ fn wireshark_sees_corruption() {
 
 /// RFC 9293 section 3.2, RFC 2018, RFC 7323: what we meant is what Wireshark reads.
 #[test]
+#[ignore = "needs tshark"]
 fn wireshark_reads_the_tcp_options_that_we_wrote() {
     let fields = [
         "tcp.options.mss_val",
@@ -291,7 +286,7 @@ fn wireshark_reads_the_tcp_options_that_we_wrote() {
     ];
     let packets: Vec<_> =
         packets().into_iter().filter(|p| matches!(p.transport, Transport::Tcp(_))).collect();
-    let Some(rows) = dissect(&packets, &fields) else { return };
+    let rows = dissect(&packets, &fields);
     let expected = [
         ["1460", "7", "2,4,8,1,3", "1", "", "0"],
         ["1460", "7", "2,1,1,4,1,3", "", "", "0"],
@@ -309,6 +304,7 @@ fn wireshark_reads_the_tcp_options_that_we_wrote() {
 
 /// RFC 8684 sections 3.1 to 3.3: what we meant is what Wireshark reads.
 #[test]
+#[ignore = "needs tshark"]
 fn wireshark_reads_the_options_of_mptcp_that_we_wrote() {
     let fields = [
         "tcp.options.mptcp.subtype",
@@ -320,7 +316,7 @@ fn wireshark_reads_the_options_of_mptcp_that_we_wrote() {
         "tcp.options.mptcp.subflowseqno",
         "tcp.options.mptcp.datalvllen",
     ];
-    let Some(rows) = dissect(&packets(), &fields) else { return };
+    let rows = dissect(&packets(), &fields);
     let expected = [
         ["1", "4", "", "", "", "", "", ""],
         ["0", "", "6", "7", "", "", "", ""],
@@ -332,10 +328,11 @@ fn wireshark_reads_the_options_of_mptcp_that_we_wrote() {
 
 /// RFC 9260 section 3.2: what we meant is what Wireshark reads.
 #[test]
+#[ignore = "needs tshark"]
 fn wireshark_reads_the_chunks_that_we_wrote() {
     let packets: Vec<_> =
         packets().into_iter().filter(|p| matches!(p.transport, Transport::Sctp(_))).collect();
-    let Some(rows) = dissect(&packets, &["sctp.chunk_type"]) else { return };
+    let rows = dissect(&packets, &["sctp.chunk_type"]);
     // The unrecognized chunk that the ERROR chunk reports is dissected too.
     let kinds = [
         "1", "2", "10", "11", "0", "3", "4", "5", "192", "64", "64", "194", "9,254", "7", "8", "14", "6",
@@ -346,6 +343,7 @@ fn wireshark_reads_the_chunks_that_we_wrote() {
 
 /// RFC 4895 sections 3 and 5.1, RFC 5061 section 4: what we meant is what Wireshark reads.
 #[test]
+#[ignore = "needs tshark"]
 fn wireshark_reads_authentication_and_address_configuration() {
     let fields = [
         "sctp.hmac_id",
@@ -357,7 +355,7 @@ fn wireshark_reads_authentication_and_address_configuration() {
     ];
     let packets: Vec<_> =
         packets().into_iter().filter(|p| matches!(p.transport, Transport::Sctp(_))).collect();
-    let Some(rows) = dissect(&packets, &fields) else { return };
+    let rows = dissect(&packets, &fields);
     let random = "07".repeat(32);
     let hmac = "09".repeat(32);
     let first = "0x00000001";
@@ -376,6 +374,7 @@ fn wireshark_reads_authentication_and_address_configuration() {
 
 /// RFC 8260 sections 2.1 and 2.3.1.
 #[test]
+#[ignore = "needs tshark"]
 fn wireshark_reads_the_messages_and_fragments_that_we_interleave() {
     let packets = packets();
     let fields = [
@@ -385,7 +384,7 @@ fn wireshark_reads_the_messages_and_fragments_that_we_interleave() {
         "sctp.i_forward_tsn_u_bit",
         "sctp.forward_tsn_mid",
     ];
-    let Some(rows) = dissect(&packets, &fields) else { return };
+    let rows = dissect(&packets, &fields);
     let read: Vec<String> = rows.iter().map(|row| row.join(" ")).filter(|row| row.len() > 4).collect();
     assert_eq!(read, ["4    ", "4 1   ", "  1,3 0,1 2,4"]);
 }

@@ -1,0 +1,199 @@
+//! Whatever stands in an experiment file, it is planned or refused: no panic, no hang, no more memory than is stated here.
+//!
+//! `PROPTEST_CASES=1000000 cargo test -p hol-lab --test hostile` takes minutes; without it there are as many cases as a second holds.
+//! The allocator limits what the whole process holds, so these tests have one to themselves.
+
+mod keys;
+mod wording;
+
+use std::alloc::System;
+use std::sync::atomic::AtomicBool;
+
+use cap::Cap;
+use hol_lab::{Archive, Experiment, Finished, Plan, Point, Source, execute};
+use keys::{INSIDE, INTERNAL, KEYS, VALUES};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+/// All that is allocated at a time, over all cases: files are some hundred octets long here, and sweep up to some thousand points.
+const MOST_MEMORY: usize = 256 << 20;
+
+#[global_allocator]
+static MEMORY: Cap<System> = Cap::new(System, MOST_MEMORY);
+
+/// How many cases there are unless the environment says otherwise.
+fn cases(default: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok());
+    ProptestConfig { cases: asked.unwrap_or(default), failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// A line `key = value`: mostly of a value that the key takes, else of anything.
+fn line() -> impl Strategy<Value = (String, String)> {
+    let known: Vec<(&str, &str)> = KEYS.lines().filter_map(|line| line.split_once(" = ")).collect();
+    let inside: Vec<(&str, &str)> =
+        INSIDE.iter().flat_map(|(list, keys)| keys.iter().map(move |key| (*list, *key))).collect();
+    let text = |(key, value): (&str, String)| (key.to_owned(), value);
+    prop_oneof![
+        4 => select(known.clone()).prop_map(|(key, value)| (key.to_owned(), value.to_owned())),
+        2 => (select(known.clone()).prop_map(|(key, _)| key), value()).prop_map(text),
+        1 => (select(inside), value()).prop_map(|((list, key), value)| (list.to_owned(), format!("[{{ {key} = {value} }}]"))),
+        1 => (select(known), vec(value(), 0..6)).prop_map(|((key, _), values)| {
+            (format!("sweep.'{key}'"), format!("[{}]", values.join(", ")))
+        }),
+    ]
+}
+
+fn value() -> impl Strategy<Value = String> {
+    let unit = select(vec![
+        "ns", "ms", "s", "d", "B", "MiB", "kb", "p", "/s", "%", "bit", "mbit", "Gbit", "mbps", "", "..9",
+    ]);
+    prop_oneof![
+        3 => select(VALUES.to_vec()).prop_map(str::to_owned),
+        2 => any::<i64>().prop_map(|number| number.to_string()),
+        1 => any::<f64>().prop_map(|number| format!("{number:?}").to_lowercase()),
+        4 => (any::<u64>(), 0..64u32, unit).prop_map(|(number, shift, unit)| format!("'{}{unit}'", number >> shift)),
+        1 => "[ -~]{0,8}".prop_map(|text| toml::Value::String(text).to_string()),
+        1 => "(tcp|sctp|udp|mptcp):[a-z_]{1,10}=[0-9a-z]{0,6}".prop_map(|spec| format!("['{spec}']")),
+    ]
+}
+
+/// A line with a value in the range of its key, beside which all others of its kind may stand.
+fn tame_line() -> impl Strategy<Value = (String, String)> {
+    let quantity = |key: &'static str, range: std::ops::Range<u64>, unit: &'static str| {
+        range.prop_map(move |number| (key.to_owned(), format!("'{number}{unit}'"))).boxed()
+    };
+    let number = |key: &'static str, range: std::ops::Range<u64>| {
+        range.prop_map(move |number| (key.to_owned(), number.to_string())).boxed()
+    };
+    let word = |key: &'static str, words: &[&'static str]| {
+        select(words.to_vec()).prop_map(move |word| (key.to_owned(), word.to_owned())).boxed()
+    };
+    prop_oneof![
+        quantity("network.rate", 1..1_000_000_000, "kbit"),
+        quantity("network.delay", 0..1_000_000_000_000, "us"),
+        quantity("network.loss", 0..101, "%"),
+        quantity("network.duplicate", 0..101, "%"),
+        quantity("network.corrupt", 0..101, "%"),
+        quantity("network.queue", 1..1_000_000_000, "p"),
+        quantity("network.mtu", 576..65_536, "B"),
+        quantity("network.overhead", 0..65_536, "B"),
+        quantity("workload.rate", 1..1_000_000_000, "/s"),
+        quantity("workload.size", 8..1 << 24, "B"),
+        quantity("workload.start", 0..36_500, "d"),
+        quantity("workload.spread", 0..36_500, "d"),
+        quantity("workload.late_limit", 0..36_500, "d"),
+        quantity("workload.connect_timeout", 1..1_000_000, "ms"),
+        number("workload.sources", 1..65_536),
+        number("seed", 0..1 << 62),
+        number("repetitions", 1..5),
+        number("messages", 5..1 << 62),
+        quantity("hosts.server.service", 0..1_000_000_000, "us"),
+        word("network.police", &["{ rate = '1Mbit', burst = '1MB' }", "'none'"]),
+        word("network.channel", &["'air'", "'own'"]),
+        word("network.up.jitter_distribution", &["'pareto'", "{ table = [1, 2] }", "'uniform'"]),
+        word("network.up.jitter_correlation", &["'50%'", "'0%'"]),
+        word("network.discipline", &["'red'", "'droptail'", "{ red = { gentle = true } }"]),
+        word("network.up.loss", &["{ drop = [1, 2] }", "{ good_to_bad = '1%', bad_to_good = '20%' }"]),
+        word(
+            "network.events",
+            &["[{ at = '1s', down = true }, { at = '2s', down = false }]", "[{ at = '3s', loss = '50%' }]"]
+        ),
+        word("network.paths", &["[{}, { delay = '1s' }]", "[{ rate = '1mbit', up = { delay = '7msecs' } }]"]),
+        word("workload.arrivals", &["'poisson'", "'periodic'"]),
+        word("workload.listens", &["true", "false"]),
+        word(
+            "background",
+            &["[{}]", "[{ count = 100, transport = 'tcp' }, { messages = 3, spread = '2s' }]"]
+        ),
+        word(
+            "transports",
+            &[
+                "['tcp']",
+                "['sctp:streams=65535', 'tcp:connections=1024']",
+                "['udp', 'tcp:stack=linux-2.6,nagle']"
+            ]
+        ),
+        word("sweep.'network.loss'", &["['0%', '7%']", "['1%', { drop = [3] }]"]),
+        word("sweep.seed", &["[1, 2, 3]", "[0]"]),
+    ]
+}
+
+/// A file of such lines, now and then with some characters too many or too few.
+fn file() -> impl Strategy<Value = String> {
+    let damage = prop_oneof![
+        4 => Just(None),
+        1 => (any::<Index>(), any::<char>(), any::<bool>()).prop_map(Some),
+    ];
+    let kind = (Just("workload.kind".to_owned()), select(vec!["'echo'".to_owned(), "'oneway'".to_owned()]));
+    let lines = prop_oneof![
+        vec(line(), 0..12),
+        (kind, vec(tame_line(), 0..12), vec(line(), 0..2))
+            .prop_map(|(kind, tame, wild)| { [kind].into_iter().chain(tame).chain(wild).collect() }),
+    ];
+    (lines, damage).prop_map(|(lines, damage)| {
+        let mut lines: std::collections::BTreeMap<_, _> = lines.into_iter().collect();
+        lines.entry("transports".to_owned()).or_insert_with(|| "['tcp', 'sctp:streams=8']".to_owned());
+        let text: String = lines.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+        let Some((at, char, keep)) = damage else { return text };
+        let mut chars: Vec<char> = text.chars().collect();
+        let at = at.index(chars.len());
+        chars[at] = char;
+        if !keep {
+            chars.truncate(at);
+        }
+        chars.into_iter().collect()
+    })
+}
+
+/// Everything that is done with an experiment before its first run.
+fn plan(text: &str) -> Result<Vec<Point>, TestCaseError> {
+    let experiment = match Experiment::parse("a", &Source::new("a.toml", text)) {
+        Ok(experiment) => experiment,
+        Err(error) => {
+            prop_assert!(error.place.starts_with("a.toml"), "{error}");
+            let said = error.problem.replace("expected", "");
+            let internal = INTERNAL.iter().find(|word| said.contains(**word) && !text.contains(**word));
+            // A character outside of ASCII may be told by a number that looks like a type.
+            prop_assert!(internal.is_none() || !text.is_ascii(), "{error}");
+            return Ok(Vec::new());
+        }
+    };
+    let plan = Plan::new([&experiment]);
+    prop_assert!(!plan.wanted(&Finished::default()).is_empty());
+    prop_assert!(plan.messages() <= plan.messages_at_most());
+    prop_assert!(plan.to_string().lines().count() >= plan.points().len());
+    if let Some(point) = plan.points().first() {
+        let kept = serde_json::to_string(point).expect("a point is JSON");
+        let again: Point = serde_json::from_str(&kept).expect("that is read again");
+        prop_assert_eq!(again.identity(), point.id);
+    }
+    Ok(experiment.points)
+}
+
+/// Whether a test has the time to run it: some messages, and nothing that goes on beside them.
+fn is_tiny(point: &Point) -> bool {
+    let (messages, size) = (point.messages_in(0), point.workload.size().unwrap_or_default());
+    messages <= 200 && messages * size < 1 << 20 && point.background.is_empty()
+}
+
+proptest! {
+    #![proptest_config(cases(4000))]
+    #[test]
+    fn what_stands_in_a_file_is_planned_or_refused(text in file()) {
+        plan(&text)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(100))]
+    #[test]
+    fn what_is_planned_runs_to_its_end(text in file(), messages in 1..100u32) {
+        let text = format!("{text}\nmessages = {messages}\nrepetitions = 1\n");
+        let Some(point) = plan(&text)?.into_iter().next().filter(is_tiny) else { return Ok(()) };
+        let (plan, mut finished) = (Plan::of_points(vec![point]), Finished::default());
+        let done = execute(&plan, &mut finished, 1, &AtomicBool::new(false), &Archive::default(), |_, _, _| Ok(()));
+        prop_assert!(done.is_ok(), "{done:?}");
+        prop_assert!(plan.wanted(&finished).is_empty());
+    }
+}

@@ -1,0 +1,4 @@
+//! Experiments, and the time series of their runs.
+
+mod experiments;
+mod series;

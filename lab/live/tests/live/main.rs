@@ -1,0 +1,5 @@
+//! Runs over this machine's loopback.
+
+mod conformance;
+mod hosts;
+mod series;

@@ -1,0 +1,5 @@
+//! Scripts for ns and Emulab.
+
+mod properties;
+mod scripts;
+mod traffic;

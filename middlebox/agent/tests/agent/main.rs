@@ -1,0 +1,6 @@
+//! Sessions with a middlebox.
+
+mod middlebox;
+mod sctp;
+mod sessions;
+mod words;

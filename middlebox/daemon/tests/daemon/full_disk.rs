@@ -1,0 +1,77 @@
+//! A disk without room: what cannot be recorded is not promised. A limit on the size of files stands for it.
+
+use std::os::unix::net::UnixStream;
+use std::thread;
+
+use crate::limit::{is_alone, limit_files};
+use hol_agent::{FlowEnd, Session, SessionError, tuples};
+use hol_daemon::{Level, Log, Settings};
+use hol_simco::{
+    Direction, Enable, Lifetime, PerParameters, Pid, PortParity, Refusal, Reply, Request, Unauthenticated,
+};
+
+const UDP: u8 = 17;
+
+/// Has a daemon that keeps its rules there serve an agent.
+fn serve<T>(settings: &Settings, agent: impl FnOnce(&mut Session) -> T) -> T {
+    let (stop, stopped) = UnixStream::pair().unwrap();
+    let mut daemon = settings.open(Log::new(Level::Error, Box::new(std::io::sink()))).unwrap();
+    let server = daemon.addresses().next().unwrap().address.to_string().parse().unwrap();
+    let daemon = thread::spawn(move || daemon.run(stopped, |_| {}));
+    let mut session = Session::open(&server, Box::new(Unauthenticated)).unwrap();
+    let result = agent(&mut session);
+    session.close().unwrap();
+    drop(stop);
+    daemon.join().unwrap().unwrap();
+    result
+}
+
+fn enable(session: &mut Session) -> Result<Pid, SessionError> {
+    let (internal, external): (FlowEnd, FlowEnd) =
+        ("10.0.0.5:5004".parse().unwrap(), "198.51.100.7:6000".parse().unwrap());
+    let (internal, external) = tuples(&internal, &external, UDP);
+    let parameters = PerParameters { parity: PortParity::Any, direction: Direction::Inbound };
+    let enable = Enable { parameters, internal, external, lifetime: Lifetime(3600) };
+    match session.ask(Request::Per { enable, gid: None })? {
+        Reply::Per(rule) => Ok(rule.pid),
+        other => panic!("PER is answered by {other:?}"),
+    }
+}
+
+fn list(session: &mut Session) -> Vec<Pid> {
+    match session.ask(Request::Prl) {
+        Ok(Reply::Prl(pids)) => pids,
+        other => panic!("PRL is answered by {other:?}"),
+    }
+}
+
+#[test]
+fn while_the_disk_is_full_rules_neither_begin_nor_end_and_later_they_do() {
+    if !is_alone("full_disk::while_the_disk_is_full_rules_neither_begin_nor_end_and_later_they_do") {
+        return;
+    }
+    let state = tempfile::tempdir().unwrap();
+    let settings = Settings {
+        listen: vec!["127.0.0.1:0".parse().unwrap()],
+        state: Some(state.path().into()),
+        ..Settings::default()
+    };
+    let held = serve(&settings, |session| {
+        limit_files(Some(2000));
+        let mut begun: Vec<Pid> = std::iter::from_fn(|| enable(session).ok()).collect();
+        assert!(begun.len() > 5, "{begun:?}");
+        let refused = |answer: Result<Reply, SessionError>| {
+            matches!(answer, Err(SessionError::Refused(Refusal::ConfigurationFailed)))
+        };
+        assert_eq!(list(session), begun, "asking needs no room");
+        let change = Request::Plc { pid: begun[0], lifetime: Lifetime(60) };
+        assert!(refused(session.ask(change)), "a change needs room");
+        limit_files(None);
+        let delete = Request::Plc { pid: begun.remove(0), lifetime: Lifetime(0) };
+        assert_eq!(session.ask(delete).unwrap(), Reply::Prd);
+        begun.push(enable(session).unwrap());
+        assert_eq!(list(session), begun);
+        begun
+    });
+    assert_eq!(serve(&settings, list), held);
+}

@@ -1,0 +1,93 @@
+//! The daemon, as a process that can be killed: this program again.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use hol_agent::{Server, Session};
+use hol_base::Duration;
+use hol_daemon::{FilterKind, Level, Log, Settings, Signals};
+use hol_simco::{Pid, Reply, Request, Unauthenticated};
+
+use super::beliefs::Known;
+
+/// What puts rules in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filter {
+    None,
+    Nftables,
+}
+
+const STATE: &str = "HOL_TEST_STATE";
+const FILTER: &str = "HOL_TEST_FILTER";
+/// Comes before the address.
+const LISTENING: &str = "listening on ";
+
+/// Serves, if another process has said where, and says whether.
+pub fn has_served() -> bool {
+    let Some(state) = std::env::var_os(STATE) else { return false };
+    let settings = Settings {
+        listen: vec!["127.0.0.1:0".parse().unwrap()],
+        filter: if std::env::var_os(FILTER).is_some() { FilterKind::Nftables } else { FilterKind::None },
+        state: Some(state.into()),
+        max_lifetime: Duration::from_secs(u32::MAX.into()),
+        ..Settings::default()
+    };
+    let signals = Signals::stop().unwrap();
+    let mut daemon = settings.open(Log::new(Level::Error, Box::new(std::io::stderr()))).unwrap();
+    let address = |daemon: &hol_daemon::Daemon| daemon.addresses().next().unwrap().address;
+    daemon.run(signals, |daemon| println!("\n{LISTENING}{}", address(daemon))).unwrap();
+    true
+}
+
+/// A daemon that runs.
+pub struct Daemon {
+    child: Child,
+    server: Option<Server>,
+}
+
+impl Daemon {
+    /// Starts one, and does not wait until it serves.
+    pub fn begin(state: &Path, filter: Filter) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", super::SERVES, "--nocapture"]);
+        command.env(STATE, state).stdout(Stdio::piped());
+        if filter == Filter::Nftables {
+            command.env(FILTER, "nftables");
+        }
+        Self { child: command.spawn().unwrap(), server: None }
+    }
+
+    /// Waits until it serves.
+    pub fn ready(mut self) -> Self {
+        let out = BufReader::new(self.child.stdout.as_mut().unwrap());
+        let mut lines = out.lines().map(Result::unwrap);
+        let address = lines.find_map(|line| line.strip_prefix(LISTENING).map(str::to_owned));
+        self.server = Some(address.expect("the daemon starts").parse().unwrap());
+        self
+    }
+
+    pub fn server(&self) -> Server {
+        self.server.clone().expect("it serves")
+    }
+
+    /// Every rule, as the daemon tells it.
+    pub fn rules(&self) -> BTreeMap<Pid, Known> {
+        let mut session = Session::open(&self.server(), Box::new(Unauthenticated)).unwrap();
+        let Reply::Prl(pids) = session.ask(Request::Prl).unwrap() else {
+            panic!("PRL is answered by a list")
+        };
+        let mut rule = |pid| match session.ask(Request::Prs { pid }).unwrap() {
+            Reply::Pes(rule) => (pid, Known::told(&rule)),
+            other => panic!("PRS is answered by {other:?}"),
+        };
+        pids.into_iter().map(&mut rule).collect()
+    }
+
+    /// SIGKILL.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}

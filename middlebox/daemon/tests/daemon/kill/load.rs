@@ -1,0 +1,106 @@
+//! An agent that begins, changes and ends rules as fast as it is answered, and remembers what it was told.
+
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+use std::sync::mpsc::Sender;
+
+use hol_agent::{Server, Session};
+use hol_base::{Rng, Seed};
+use hol_simco::{
+    AddressTuple, Direction, Enable, Location, PerParameters, Pid, PortParity, Reply, Request, Tid,
+    Unauthenticated,
+};
+
+use super::beliefs::{Asked, Beliefs, Known};
+
+/// Requests under way.
+pub const WINDOW: usize = 8;
+/// Rules that an agent has at most.
+const MOST_RULES: usize = 50;
+const UDP: u8 = 17;
+
+pub struct Agent {
+    beliefs: Beliefs,
+    pending: VecDeque<(Tid, Asked)>,
+    /// No other agent has used this flow, nor those below it until the next agent's.
+    next_flow: u32,
+    rng: Rng,
+}
+
+impl Agent {
+    pub fn new(beliefs: Beliefs, first_flow: u32, seed: u64) -> Self {
+        Self { beliefs, pending: VecDeque::new(), next_flow: first_flow, rng: Seed(seed).rng() }
+    }
+
+    /// Goes on until the daemon does not; says each answer.
+    pub fn load(mut self, server: &Server, answered: &Sender<()>) -> Beliefs {
+        if let Ok(mut session) = Session::open(server, Box::new(Unauthenticated)) {
+            while self.step(&mut session).is_some() {
+                let _ = answered.send(());
+            }
+        }
+        self.beliefs.unanswered.extend(self.pending.into_iter().map(|(_, asked)| asked));
+        self.beliefs
+    }
+
+    /// Asks for as much as it may, and takes one answer; `None` if the daemon is gone.
+    fn step(&mut self, session: &mut Session) -> Option<()> {
+        while self.pending.len() < WINDOW {
+            let asked = self.choose();
+            match session.send(request(&asked)) {
+                Ok(tid) => self.pending.push_back((tid, asked)),
+                Err(_) => {
+                    self.beliefs.unanswered.push(asked);
+                    return None;
+                }
+            }
+        }
+        let (tid, asked) = self.pending[0];
+        let reply = session.answer(tid).ok()?.unwrap_or_else(|refusal| panic!("{asked:?}: {refusal}"));
+        let begun = if let Reply::Per(granted) = reply { Some(granted.pid) } else { None };
+        self.beliefs.acknowledge(asked, begun);
+        self.pending.pop_front();
+        Some(())
+    }
+
+    fn choose(&mut self) -> Asked {
+        let steps = 1 + self.rng.below(10) as u32;
+        match (self.rule_at_rest(), self.rng.below(4)) {
+            (Some(pid), 0) => Asked::Change(pid, steps),
+            (Some(pid), 1) => Asked::End(pid),
+            (Some(pid), _) if self.beliefs.acknowledged.len() >= MOST_RULES => Asked::End(pid),
+            _ => {
+                self.next_flow += 1;
+                Asked::Begin(Known { flow: self.next_flow, steps })
+            }
+        }
+    }
+
+    /// A rule that nothing is under way for.
+    fn rule_at_rest(&mut self) -> Option<Pid> {
+        let is_busy = |pid: &Pid| self.pending.iter().any(|(_, asked)| asked.pid() == Some(*pid));
+        let at_rest: Vec<Pid> =
+            self.beliefs.acknowledged.keys().copied().filter(|pid| !is_busy(pid)).collect();
+        let chosen = self.rng.below(at_rest.len().max(1) as u64) as usize;
+        at_rest.get(chosen).copied()
+    }
+}
+
+fn request(asked: &Asked) -> Request {
+    match *asked {
+        Asked::Change(pid, steps) => Request::Plc { pid, lifetime: Known { flow: 0, steps }.lifetime() },
+        Asked::End(pid) => Request::Plc { pid, lifetime: hol_simco::Lifetime(0) },
+        Asked::Begin(known) => {
+            let host = Ipv4Addr::from_bits(10 << 24 | known.flow);
+            let internal = AddressTuple::of_host(Location::Internal, UDP, (host, 5004).into());
+            let external = "198.51.100.7:6000".parse().unwrap();
+            let enable = Enable {
+                parameters: PerParameters { parity: PortParity::Any, direction: Direction::Inbound },
+                internal,
+                external: AddressTuple::of_host(Location::External, UDP, external),
+                lifetime: known.lifetime(),
+            };
+            Request::Per { enable, gid: None }
+        }
+    }
+}

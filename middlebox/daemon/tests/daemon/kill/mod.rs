@@ -1,0 +1,116 @@
+//! A daemon that is killed at random moments while agents change rules, and started again.
+//!
+//! `HOL_KILLS` says how often; 20 times unless it does.
+
+mod beliefs;
+mod daemon;
+mod kernel;
+mod load;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use hol_base::{Rng, Seed};
+use hol_journal::Journal;
+use hol_simco::Pid;
+
+use beliefs::{Beliefs, Known};
+use daemon::{Daemon, Filter};
+use load::Agent;
+
+const AGENTS: usize = 4;
+/// Answers between two kills, at most.
+const MOST_ANSWERS: u64 = 400;
+/// How long the daemon may be at work on its own after that, and how long at its beginning.
+const MOST_DELAY: u64 = 10_000;
+
+fn kills() -> u64 {
+    std::env::var("HOL_KILLS").map_or(20, |kills| kills.parse().expect("HOL_KILLS is a number"))
+}
+
+/// The test that is the daemon, too, where another process starts it again.
+const SERVES: &str = "kill::no_rule_that_was_acknowledged_is_lost_when_the_daemon_is_killed";
+
+#[test]
+fn no_rule_that_was_acknowledged_is_lost_when_the_daemon_is_killed() {
+    if !daemon::has_served() {
+        survive(Filter::None);
+    }
+}
+
+#[test]
+#[ignore = "needs root and network namespaces (util-linux, iproute2, nftables)"]
+fn the_packet_filter_agrees_as_well() {
+    if kernel::in_a_namespace("kill::the_packet_filter_agrees_as_well") {
+        survive(Filter::Nftables);
+    }
+}
+
+fn survive(filter: Filter) {
+    let state = tempfile::tempdir().unwrap();
+    let mut rng = Seed(7626).derive(if filter == Filter::None { "none" } else { "nftables" }).rng();
+    let mut beliefs = Beliefs::default();
+    let mut flows = 0;
+    for round in 0..kills() {
+        if round % 8 == 7 {
+            // Also while it reads what there was.
+            let daemon = Daemon::begin(state.path(), filter);
+            pause(&mut rng);
+            daemon.kill();
+        }
+        let daemon = Daemon::begin(state.path(), filter).ready();
+        let held = daemon.rules();
+        beliefs.settle(&held).unwrap_or_else(|wrong| panic!("after {round} kills: {wrong}"));
+        if filter == Filter::Nftables {
+            assert_eq!(
+                kernel::flows(),
+                flows_of(&held),
+                "after {round} kills: in the kernel, and in the daemon"
+            );
+        }
+        run(daemon, &mut beliefs, &mut flows, &mut rng);
+        if round % 2 == 0 {
+            let recorded = recorded(state.path());
+            beliefs.settle(&recorded).unwrap_or_else(|wrong| panic!("kill {round}: recorded: {wrong}"));
+        }
+    }
+}
+
+/// Has agents change rules until some have been answered and the daemon is killed.
+fn run(daemon: Daemon, beliefs: &mut Beliefs, flows: &mut u32, rng: &mut Rng) {
+    let (answered, answers) = mpsc::channel();
+    let shares = beliefs.split(AGENTS);
+    let agents: Vec<_> = shares
+        .into_iter()
+        .map(|share| {
+            *flows += MOST_ANSWERS as u32 + load::WINDOW as u32;
+            let agent = Agent::new(share, *flows, rng.next_u64());
+            let (server, answered) = (daemon.server(), answered.clone());
+            thread::spawn(move || agent.load(&server, &answered))
+        })
+        .collect();
+    drop(answered);
+    // All agents end only if the daemon does.
+    let expected = 1 + rng.below(MOST_ANSWERS) as usize;
+    assert_eq!(answers.iter().take(expected).count(), expected, "the daemon has gone by itself");
+    pause(rng);
+    daemon.kill();
+    agents.into_iter().for_each(|agent| beliefs.merge(agent.join().unwrap()));
+}
+
+/// Some time of the daemon's.
+fn pause(rng: &mut Rng) {
+    thread::park_timeout(Duration::from_micros(rng.below(MOST_DELAY)));
+}
+
+fn recorded(state: &Path) -> BTreeMap<Pid, Known> {
+    let (_, recorded) = Journal::open(state).unwrap();
+    recorded.iter().map(|recorded| (recorded.rule.pid, Known::recorded(&recorded.rule))).collect()
+}
+
+fn flows_of(held: &BTreeMap<Pid, Known>) -> BTreeSet<u32> {
+    held.values().map(|known| known.flow).collect()
+}

@@ -1,0 +1,10 @@
+//! The daemon over sockets of this machine.
+
+#[path = "../certificates/mod.rs"]
+mod certificates;
+mod full_disk;
+mod kill;
+#[path = "../../../journal/tests/limit/mod.rs"]
+mod limit;
+mod open_files;
+mod tls;

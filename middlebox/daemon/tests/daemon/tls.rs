@@ -1,0 +1,209 @@
+//! Sessions over TLS: certificates say who is there, and a policy that wants security has it.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use crate::certificates::Authority;
+use hol_agent::{FlowEnd, Server, Session, SessionError, Tls, nonces, tuples};
+use hol_daemon::{Level, Log, Settings, TlsSettings};
+use hol_simco::{
+    AgentError, Credentials, Direction, Enable, Lifetime, Owner, PerParameters, Pid, PortParity, Refusal,
+    Reply, Request, SharedSecret, Unauthenticated,
+};
+
+/// A directory, who certifies in it, and settings that listen for TLS and for nothing else.
+struct Place {
+    directory: tempfile::TempDir,
+    authority: Authority,
+    settings: Settings,
+}
+
+impl Place {
+    fn new(policy: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let authority = Authority::new(directory.path(), "authority");
+        let (certificate, key) = authority.certify("localhost");
+        fs::write(directory.path().join("policy.toml"), policy).unwrap();
+        let agents = Some(authority.certificate.clone());
+        let any = "127.0.0.1:0".parse().unwrap();
+        let settings = Settings {
+            listen: Vec::new(),
+            listen_tls: vec![any],
+            tls: TlsSettings { certificate: Some(certificate), key: Some(key), agents },
+            policy: Some(directory.path().join("policy.toml")),
+            ..Settings::default()
+        };
+        Self { directory, authority, settings }
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Has a daemon serve agents at all its addresses; returns what it wrote to its log as well.
+    fn serve<T>(&self, agents: impl FnOnce(&[String]) -> T) -> (T, String) {
+        let log = Lines::default();
+        let mut daemon = self.settings.open(Log::new(Level::Info, Box::new(log.clone()))).unwrap();
+        let addresses: Vec<String> =
+            daemon.addresses().map(|at| format!("localhost:{}", at.address.port())).collect();
+        let (stop, stopped) = UnixStream::pair().unwrap();
+        let daemon = thread::spawn(move || daemon.run(stopped, |_| {}));
+        let result = agents(&addresses);
+        drop(stop);
+        daemon.join().unwrap().unwrap();
+        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        (result, text)
+    }
+
+    fn tls(&self, name: &str) -> Tls {
+        let (certificate, key) = self.authority.certify(name);
+        Tls::read(&self.authority.certificate, Some((&certificate, &key))).unwrap()
+    }
+}
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(octets)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn open(address: &str, tls: Option<Tls>) -> Result<Session, SessionError> {
+    open_with(address, tls, Box::new(Unauthenticated))
+}
+
+fn open_with(
+    address: &str,
+    tls: Option<Tls>,
+    credentials: Box<dyn Credentials>,
+) -> Result<Session, SessionError> {
+    Session::open(&Server { tls, ..address.parse().unwrap() }, credentials)
+}
+
+fn refusal(session: Result<Session, SessionError>) -> Refusal {
+    match session {
+        Err(SessionError::Protocol(AgentError::Refused(refusal))) => refusal,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn enable(port: u16) -> Request {
+    let internal: FlowEnd = format!("10.0.0.5:{port}").parse().unwrap();
+    let (internal, external) = tuples(&internal, &"198.51.100.7:6000".parse().unwrap(), 17);
+    let parameters = PerParameters { parity: PortParity::Any, direction: Direction::Inbound };
+    Request::Per { enable: Enable { parameters, internal, external, lifetime: Lifetime(3600) }, gid: None }
+}
+
+/// RFC 4540 sections 7.2 and 11.
+#[test]
+fn a_certificate_is_an_agent_and_its_session_is_secure() {
+    let mut place = Place::new("secure-only = true\n[agents.call-server]\n[agents.other]\n");
+    place.settings.listen = vec!["127.0.0.1:0".parse().unwrap()];
+    place.serve(|addresses| {
+        let [plain, protected] = addresses else { panic!("{addresses:?}") };
+        assert_eq!(refusal(open(plain, None)), Refusal::InsufficientSecurity);
+        let mut session = open(protected, Some(place.tls("call-server"))).unwrap();
+        let Reply::Per(rule) = session.ask(enable(5004)).unwrap() else { panic!("no PER reply") };
+        let Reply::Pes(status) = session.ask(Request::Prs { pid: rule.pid }).unwrap() else {
+            panic!("no PES")
+        };
+        assert_eq!(status.owner, Owner::new("call-server"));
+        let mut other = open(protected, Some(place.tls("other"))).unwrap();
+        let denied = other.ask(Request::Prs { pid: rule.pid });
+        assert!(matches!(denied, Err(SessionError::Refused(Refusal::RuleNotAuthorized))), "{denied:?}");
+        assert_eq!(refusal(open(protected, Some(place.tls("stranger")))), Refusal::NoAuthorization);
+        session.close().unwrap();
+    });
+}
+
+/// A thousand replies, and one of several records.
+#[test]
+fn a_list_of_five_thousand_rules_comes_whole() {
+    let place = Place::new("[agents.call-server]");
+    place.serve(|addresses| {
+        let mut session = open(&addresses[0], Some(place.tls("call-server"))).unwrap();
+        let tids: Vec<_> = (1..=5000).map(|port| session.send(enable(port)).unwrap()).collect();
+        for tid in tids {
+            assert!(session.answer(tid).unwrap().is_ok());
+        }
+        let Reply::Prl(pids) = session.ask(Request::Prl).unwrap() else { panic!("no PRL reply") };
+        assert_eq!(pids, (1..=5000).map(Pid).collect::<Vec<_>>());
+        session.close().unwrap();
+    });
+}
+
+#[test]
+fn who_is_not_certified_by_the_right_authority_hears_so_and_the_log_has_it() {
+    let place = Place::new("[agents.call-server]");
+    let others = tempfile::tempdir().unwrap();
+    let other = Authority::new(others.path(), "other");
+    let (certificate, key) = other.certify("call-server");
+    let ((), log) = place.serve(|addresses| {
+        let with = |authority: &Path, identity| {
+            let tls = Tls::read(authority, identity).unwrap();
+            open(&addresses[0], Some(tls)).unwrap_err().to_string()
+        };
+        let ours = &place.authority.certificate;
+        let false_agent = with(ours, Some((&certificate, &key)));
+        assert!(false_agent.contains("the middlebox says so"), "{false_agent}");
+        let nobody = with(ours, None);
+        assert!(nobody.contains("does it want a certificate"), "{nobody}");
+        let false_middlebox = with(&other.certificate, None);
+        assert!(false_middlebox.contains("is that the middlebox"), "{false_middlebox}");
+        let by_address = addresses[0].replace("localhost", "127.0.0.1");
+        let misnamed = open(&by_address, Some(place.tls("call-server"))).unwrap_err().to_string();
+        assert!(misnamed.contains("by the name in its certificate"), "{misnamed}");
+        let mut browser = TcpStream::connect(&*addresses[0]).unwrap();
+        browser.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        assert!(browser.read_to_end(&mut Vec::new()).is_ok());
+        assert!(open(&addresses[0], Some(place.tls("call-server"))).is_ok(), "others are served");
+    });
+    assert!(log.contains("event=handshake-refused peer=127.0.0.1"), "{log}");
+}
+
+#[test]
+fn without_certificates_of_agents_they_prove_who_they_are_by_their_secrets() {
+    const SECRETS: &str = "call-server = '0123456789abcdef'";
+    let mut place = Place::new("secure-only = true\n[agents.call-server]");
+    let secrets = place.path().join("secrets.toml");
+    fs::write(&secrets, SECRETS).unwrap();
+    fs::set_permissions(&secrets, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    place.settings.secrets = Some(secrets);
+    place.settings.tls.agents = None;
+    place.serve(|addresses| {
+        let tls = Tls::read(&place.authority.certificate, None).unwrap();
+        let secret = SharedSecret::parse("call-server", SECRETS, nonces()).unwrap();
+        assert!(open_with(&addresses[0], Some(tls.clone()), Box::new(secret)).is_ok());
+        assert_eq!(refusal(open(&addresses[0], Some(tls))), Refusal::AuthenticationFailed);
+    });
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused_with_the_cure() {
+    let complaint = |change: fn(&mut Settings)| {
+        let mut place = Place::new("[agents.call-server]");
+        change(&mut place.settings);
+        place.settings.middlebox().unwrap_err().to_string()
+    };
+    let no_key = complaint(|settings| settings.tls.key = None);
+    assert!(no_key.contains("`certificate` and `key`"), "{no_key}");
+    let no_policy = complaint(|settings| settings.policy = None);
+    assert!(no_policy.contains("[agents.NAME]"), "{no_policy}");
+    let swapped = complaint(|settings| settings.tls.key = settings.tls.certificate.clone());
+    assert!(swapped.contains("chmod 600"), "{swapped}");
+    let mismatch = complaint(|settings| settings.tls.certificate = settings.tls.agents.clone());
+    assert!(mismatch.contains("is the key that of the first certificate?"), "{mismatch}");
+    let unbound = complaint(|settings| settings.protected.listen = vec!["127.0.0.1:0".parse().unwrap()]);
+    assert!(unbound.contains("WireGuard or IPsec"), "{unbound}");
+}

@@ -1,0 +1,279 @@
+//! The directory of a journal: its lock, its segments, what is left behind in it.
+
+use std::fs;
+use std::path::Path;
+
+use crate::world::{Held, Store, begin, record, rule};
+use hol_journal::{Journal, JournalError};
+use hol_simco::Change;
+
+fn message<T>(result: Result<T, JournalError>) -> String {
+    result.err().expect("this has to fail").to_string()
+}
+
+/// Changes one rule until compaction is worth it.
+fn supersede(journal: &mut Journal, held: &mut Held) {
+    for thousand in 0..110 {
+        let batch: Vec<Change> = (0..1000).map(|n| held.change(1, 1000 * thousand + n, false)).collect();
+        record(journal, &batch);
+    }
+}
+
+#[test]
+fn a_second_journal_in_the_same_directory_is_refused_until_the_first_is_closed() {
+    let store = Store::new();
+    let (journal, _) = store.open();
+    let refused = message(store.try_open());
+    assert!(refused.contains("another process records its rules there"), "{refused}");
+    drop(journal);
+    store.open();
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_named() {
+    let error = message(Journal::open(Path::new("/dev/null/state")));
+    assert!(error.starts_with("/dev/null/state: cannot create"), "{error}");
+}
+
+#[test]
+fn files_of_others_are_left_alone() {
+    let store = Store::new();
+    for name in ["journal.txt", "notes", "journal.x.new"] {
+        fs::write(store.path().join(name), "mine").unwrap();
+    }
+    store.open();
+    assert_eq!(store.files(), ["journal.0000000001", "journal.txt", "journal.x.new", "notes"]);
+}
+
+#[test]
+fn an_empty_batch_leaves_nothing_behind() {
+    let store = Store::new();
+    let (mut journal, _) = store.open();
+    let length = || fs::metadata(store.segment(1)).unwrap().len();
+    let before = length();
+    record(&mut journal, &[]);
+    assert_eq!(length(), before);
+}
+
+#[test]
+fn what_is_superseded_goes_and_what_holds_stays() {
+    let store = Store::new();
+    let (mut journal, mut held) = store.open();
+    record(&mut journal, &[held.change(7, 7, false), held.change(8, 8, false)]);
+    for round in 1..=3 {
+        supersede(&mut journal, &mut held);
+        journal.tidy().unwrap();
+        // Records go on while the thread works.
+        record(&mut journal, &[held.change(8, 100 + round, round == 3)]);
+        drop(journal);
+        journal = store.open().0;
+    }
+    drop(journal);
+    let octets: u64 =
+        store.files().iter().map(|name| fs::metadata(store.path().join(name)).unwrap().len()).sum();
+    assert!(octets < 2_000, "{octets} octets for two rules");
+    assert_eq!(store.files(), ["journal.0000000003", "journal.0000000004"]);
+    assert_eq!(store.open().1, held);
+}
+
+/// The process can end between any two steps of a compaction.
+#[test]
+fn what_an_interrupted_compaction_leaves_is_cleared_away() {
+    let store = Store::new();
+    let mut held = Held::default();
+    let old = [1, 2].map(|number| {
+        let (mut journal, _) = store.open();
+        supersede(&mut journal, &mut held);
+        journal.sync().unwrap();
+        journal.tidy().unwrap();
+        // The thread reads it, and replaces it in the end.
+        fs::read(store.segment(number)).unwrap()
+    });
+    // Before the rename: the old segments, and an unfinished one.
+    let compacted = fs::read(store.segment(2)).unwrap();
+    fs::write(store.segment(1), &old[0]).unwrap();
+    fs::write(store.segment(2), &old[1]).unwrap();
+    fs::write(store.path().join("journal.0000000002.new"), &compacted[..compacted.len() / 2]).unwrap();
+    assert_eq!(store.open().1, held);
+    assert_eq!(store.files(), ["journal.0000000001", "journal.0000000002", "journal.0000000003"]);
+    // Behind it: the one that begins from nothing, and one that it has superseded.
+    fs::write(store.segment(2), &compacted).unwrap();
+    assert_eq!(store.open().1, held);
+    assert_eq!(store.files(), ["journal.0000000002", "journal.0000000003"]);
+}
+
+#[test]
+fn a_missing_segment_is_an_error_that_says_what_to_do() {
+    let store = Store::new();
+    let (mut journal, mut held) = store.open();
+    supersede(&mut journal, &mut held);
+    journal.tidy().unwrap();
+    drop(journal);
+    fs::remove_file(store.segment(1)).unwrap();
+    let error = message(store.try_open());
+    assert!(error.contains("journal.0000000002: octet 0: the segment before this one is missing"), "{error}");
+    assert!(error.contains("restore the directory from a copy, or move it away"), "{error}");
+}
+
+/// Only what was being written last can be torn.
+#[test]
+fn a_segment_that_ends_early_before_another_is_damaged() {
+    let store = Store::new();
+    let (mut journal, mut held) = store.open();
+    supersede(&mut journal, &mut held);
+    journal.tidy().unwrap();
+    drop(journal);
+    let octets = fs::read(store.segment(1)).unwrap();
+    fs::write(store.segment(1), &octets[..octets.len() - 1]).unwrap();
+    let error = message(store.try_open());
+    assert!(error.contains("journal.0000000001: octet"), "{error}");
+    fs::write(store.segment(1), &octets[..octets.len() - CLOSING]).unwrap();
+    let error = message(store.try_open());
+    assert!(error.contains("the last records are missing"), "{error}");
+}
+
+/// Octets of the frame that says that a segment is at its end.
+const CLOSING: usize = 24;
+
+/// Octets of the frames of a segment.
+fn frames(octets: &[u8]) -> Vec<Vec<u8>> {
+    let mut rest = &octets[16..];
+    let mut frames = Vec::new();
+    while let Some(length) = rest.get(8..12) {
+        let (frame, behind) = rest.split_at(24 + u32::from_be_bytes(length.try_into().unwrap()) as usize);
+        frames.push(frame.to_vec());
+        rest = behind;
+    }
+    frames
+}
+
+/// A journal of four records, one of each rule, and what the records are.
+fn four_records() -> (Store, Vec<u8>, Vec<Vec<u8>>) {
+    let store = Store::new();
+    let (mut journal, _) = store.open();
+    (1..=4).for_each(|pid| record(&mut journal, &[begin(rule(pid, 0))]));
+    drop(journal);
+    let octets = fs::read(store.segment(1)).unwrap();
+    let frames = frames(&octets);
+    assert_eq!(frames.len(), 4);
+    (store, octets[..16].to_vec(), frames)
+}
+
+#[test]
+fn a_record_that_is_removed_repeated_or_exchanged_is_seen() {
+    let (store, header, frames) = four_records();
+    for order in [&[0, 2, 3][..], &[1, 2, 3], &[0, 1, 1, 2, 3], &[0, 2, 1, 3], &[3, 2, 1, 0]] {
+        let octets: Vec<u8> = order.iter().flat_map(|at| frames[*at].clone()).collect();
+        fs::write(store.segment(1), [&header[..], &octets].concat()).unwrap();
+        let error = message(store.try_open());
+        assert!(error.contains("a record does not follow the one before"), "{order:?}: {error}");
+    }
+}
+
+/// The octets of one segment under the name of another.
+#[test]
+fn a_segment_under_another_name_is_seen() {
+    let (store, ..) = four_records();
+    fs::rename(store.segment(1), store.segment(2)).unwrap();
+    let error = message(store.try_open());
+    assert!(
+        error.contains("journal.0000000002: octet 16: a record does not follow the one before"),
+        "{error}"
+    );
+}
+
+/// What was acknowledged is never called half written: a bit that has changed is told apart, wherever it is.
+#[test]
+fn a_flipped_bit_in_the_last_record_is_damage_and_half_a_record_is_not() {
+    let (store, header, frames) = four_records();
+    let whole = [&header[..], &frames.concat()].concat();
+    let last = whole.len() - frames[3].len();
+    for bit in (last..whole.len()).map(|octet| octet * 8 + octet % 8) {
+        let mut octets = whole.clone();
+        octets[bit / 8] ^= 1 << (bit % 8);
+        fs::write(store.segment(1), &octets).unwrap();
+        let error = message(store.try_open());
+        assert!(error.contains(&format!("octet {last}: a bit of this record")), "bit {bit}: {error}");
+    }
+    for end in last + 1..whole.len() {
+        fs::write(store.segment(1), &whole[..end]).unwrap();
+        let (journal, held) = store.open();
+        assert_eq!((held.0.len(), journal.torn().map(|torn| torn.offset)), (3, Some(last as u64)));
+    }
+}
+
+/// Frames without places, as version 1 had them: the octets are those that it wrote.
+#[test]
+fn what_the_version_before_has_written_is_read_and_gone_on_with() {
+    let (store, _, frames) = four_records();
+    let mut header = b"hol:rule\x01\0\0\0".to_vec();
+    header.extend(crc32c::crc32c(&header).to_be_bytes());
+    let loose = |frame: &Vec<u8>| {
+        let checked = [&frame[8..12], &frame[24..]].concat();
+        [&frame[..4], &crc32c::crc32c(&checked).to_be_bytes(), &checked].concat()
+    };
+    let octets: Vec<u8> = frames.iter().flat_map(loose).collect();
+    fs::write(store.segment(1), [header, octets].concat()).unwrap();
+    let (mut journal, held) = store.open();
+    assert_eq!(held.0.len(), 4);
+    record(&mut journal, &[begin(rule(5, 0))]);
+    drop(journal);
+    assert_eq!(store.open().1.0.len(), 5);
+    assert_eq!(store.files(), ["journal.0000000001", "journal.0000000002"]);
+}
+
+#[test]
+fn a_file_that_is_no_journal_is_not_overwritten() {
+    let store = Store::new();
+    fs::write(store.segment(1), "a letter to somebody").unwrap();
+    let error = message(store.try_open());
+    assert!(error.contains("octet 0: this is no header of a journal"), "{error}");
+    assert_eq!(fs::read(store.segment(1)).unwrap(), b"a letter to somebody");
+}
+
+#[test]
+fn rules_come_in_the_order_in_which_they_became_what_they_are() {
+    let store = Store::new();
+    let (mut journal, _) = store.open();
+    record(&mut journal, &[9, 3, 5].map(|pid| begin(rule(pid, 0))));
+    record(&mut journal, &[Change { before: Some(rule(9, 0)), after: Some(rule(9, 1)) }]);
+    drop(journal);
+    let (_, rules) = Journal::open(store.path()).unwrap();
+    assert_eq!(rules.iter().map(|recorded| recorded.rule.pid.0).collect::<Vec<_>>(), [3, 5, 9]);
+}
+
+#[test]
+fn whoever_looks_into_a_journal_sees_what_holds_and_leaves_everything_as_it_is() {
+    let store = Store::new();
+    let (mut journal, mut held) = store.open();
+    let look = || Held::from(hol_journal::read(store.path()).unwrap());
+    record(&mut journal, &[held.change(8, 8, false), held.change(7, 7, false)]);
+    assert_eq!(look(), held);
+    for round in 0..2 {
+        supersede(&mut journal, &mut held);
+        journal.tidy().unwrap();
+        // A thread compacts meanwhile.
+        for version in 0..20 {
+            record(&mut journal, &[held.change(8, 100 * round + version, version == 13)]);
+            assert_eq!(look(), held);
+        }
+    }
+    drop(journal);
+    let unfinished = store.path().join("journal.0000000001.new");
+    let last = store.files().pop().unwrap();
+    let whole = fs::read(store.path().join(&last)).unwrap();
+    fs::write(&unfinished, "half").unwrap();
+    fs::write(store.path().join(&last), [&whole, &whole[16..30]].concat()).unwrap();
+    let files = store.files();
+    assert_eq!(look(), held, "half a frame at the end is being written");
+    assert_eq!(store.files(), files);
+}
+
+#[test]
+fn a_directory_without_a_journal_has_no_rules_to_show() {
+    let store = Store::new();
+    let error = message(hol_journal::read(store.path()));
+    assert!(error.contains("no rules are recorded there"), "{error}");
+    let error = message(hol_journal::read(&store.path().join("none")));
+    assert!(error.contains("none: cannot read: No such file"), "{error}");
+}

@@ -1,0 +1,104 @@
+//! Policy disable rules. RFC 4540 section 8.8.
+
+use crate::world::*;
+use hol_simco::*;
+
+/// UDP from any host to one port of one: the PER of section 8.8.1.
+fn from_anybody() -> Enable {
+    let external = AddressTuple { prefix_length: 0, ..external(UDP, "0.0.0.0:0") };
+    Enable { internal: internal(UDP, "10.1.8.3:12345"), external, ..pinhole(60) }
+}
+
+fn from(host: &str) -> Enable {
+    Enable { external: external(UDP, host), ..from_anybody() }
+}
+
+fn per_of(enable: Enable) -> Request {
+    Request::Per { enable, gid: None }
+}
+
+fn world() -> (World, SessionId, SessionId) {
+    let mut world = World::with_agents(blocking_firewall());
+    let [alice, operator] = ["alice", "operator"].map(|name| world.open(Some(name)));
+    (world, alice, operator)
+}
+
+/// Section 8.8.1: the example, across owners; a rule that does not overlap stays, and so does a reservation.
+#[test]
+fn a_disable_rule_ends_the_enable_rules_it_conflicts_with() {
+    let (mut world, alice, operator) = world();
+    let anybody = world.granted(START, alice, per_of(from_anybody())).pid;
+    let attacker = world.granted(START, operator, per_of(from("192.0.2.100:9"))).pid;
+    let friend = world.granted(START, alice, per_of(from("192.0.2.101:9"))).pid;
+    let reserved = world.granted(START, alice, prr(60)).pid;
+    let Body::Reply(Reply::Pdr { pid, lifetime }) = world.ask(START, operator, pdr("192.0.2.100:0", 30))
+    else {
+        panic!("no reply");
+    };
+    assert_eq!(lifetime, Lifetime(30));
+    assert_eq!(world.events(operator), [(anybody, 0), (attacker, 0)], "its own rule, too");
+    assert!(world.events(alice).contains(&(anybody, 0)));
+    assert_eq!(
+        world.ask(START, operator, Request::Prl),
+        Body::Reply(Reply::Prl(vec![friend, reserved, pid]))
+    );
+    let steps: Vec<_> =
+        world.changes.iter().rev().take(3).rev().map(|c| (c.before.is_some(), c.after.is_some())).collect();
+    assert_eq!(steps, [(false, true), (true, false), (true, false)], "blocked first, then closed");
+}
+
+/// Section 8.8.1: as one that was enabled at once, also after its lifetime was changed.
+#[test]
+fn a_disable_rule_ends_a_rule_that_was_reserved_before_it_was_enabled() {
+    let (mut world, alice, operator) = world();
+    let pid = world.granted(START, alice, prr(60)).pid;
+    world.granted(START, alice, Request::Pea { enable: from_anybody(), pid });
+    world.ask(START, alice, plc(pid, 50));
+    world.ask(START, operator, pdr("192.0.2.100:0", 30));
+    assert_eq!(world.events(operator), [(pid, 0)]);
+    assert_eq!(world.refused(alice, Request::Prs { pid }), Refusal::NoSuchRule);
+}
+
+/// Section 8.8.2: no new conflicting rule while it lives, by PER or PEA.
+#[test]
+fn a_disable_rule_keeps_conflicting_rules_out_until_it_ends() {
+    let (mut world, alice, operator) = world();
+    let reserved = world.granted(START, alice, prr(600)).pid;
+    world.ask(START, operator, pdr("192.0.2.100:0", 30));
+    let pea = Request::Pea { enable: from_anybody(), pid: reserved };
+    for request in [per_of(from_anybody()), pea.clone()] {
+        assert_eq!(world.refused(alice, request), Refusal::Conflict);
+    }
+    world.granted(at(29), alice, per_of(from("192.0.2.101:9")));
+    world.granted(at(30), alice, per_of(from_anybody()));
+    world.granted(at(30), alice, pea);
+}
+
+/// Sections 8.5 and 8.6: it has a status and a lifetime as other rules have, and belongs to no group.
+#[test]
+fn a_disable_rule_is_listed_shown_and_ended_like_others() {
+    let (mut world, _, operator) = world();
+    let Body::Reply(Reply::Pdr { pid, .. }) = world.ask(START, operator, pdr("192.0.2.100:0", 30)) else {
+        panic!()
+    };
+    let Body::Reply(Reply::Pds(rule)) = world.ask(at(10), operator, Request::Prs { pid }) else { panic!() };
+    assert_eq!((rule.pid, rule.lifetime, rule.owner), (pid, Lifetime(20), Owner::new("operator")));
+    assert_eq!(rule.external, external(UDP, "192.0.2.100:0"));
+    let pea = Request::Pea { enable: from_anybody(), pid };
+    assert_eq!(world.refused(operator, pea), Refusal::Inconsistent);
+    assert_eq!(world.ask(at(10), operator, plc(pid, 0)), Body::Reply(Reply::Prd));
+    world.granted(at(10), operator, per_of(from_anybody()));
+}
+
+/// Section 8.8.2: the tuples are checked as those of PER.
+#[test]
+fn an_inconsistent_pdr_is_refused() {
+    let (mut world, _, operator) = world();
+    let Request::Pdr { internal, external, lifetime } = pdr("192.0.2.100:0", 30) else { unreachable!() };
+    let swapped = Request::Pdr { internal: external, external: internal, lifetime };
+    let tcp = Request::Pdr { internal, external: AddressTuple { protocol: TCP, ..external }, lifetime };
+    for request in [swapped, tcp] {
+        assert_eq!(world.refused(operator, request), Refusal::Inconsistent);
+    }
+    assert_eq!(world.refused(operator, pdr("192.0.2.100:0", 0)), Refusal::ConfigurationFailed);
+}

@@ -1,0 +1,15 @@
+//! RFC 4540, section by section.
+
+mod access;
+mod batches;
+mod choices;
+mod disable;
+mod messages;
+mod middlebox;
+mod nat;
+mod policy;
+mod quotas;
+mod receipt;
+mod sessions;
+mod succession;
+mod world;

@@ -1,0 +1,328 @@
+//! What one agent can have, and what one request can cause. RFC 4540 section 4.2.3 has the codes, without saying when.
+
+use std::collections::BTreeSet;
+
+use crate::world::*;
+use hol_base::Time;
+use hol_simco::*;
+
+/// Two agents; the second may block, and sees everything.
+fn policy(quota: &str) -> Policy {
+    let may = "['reserve', 'enable', 'disable', 'lifetime', 'status', 'list']";
+    let text = format!("[quota]\n{quota}\n[agents.alice]\n[agents.bob]\nmay = {may}\naccess = 'all'\n");
+    Policy::parse(&text).unwrap()
+}
+
+fn world_of(config: Config, quota: &str) -> (World, SessionId, SessionId) {
+    let middlebox = Middlebox::new(config, policy(quota), Box::new(Unauthenticated)).unwrap();
+    let mut world = World::new(middlebox);
+    let [alice, bob] = ["alice", "bob"].map(|name| world.open(Some(name)));
+    (world, alice, bob)
+}
+
+/// A rule that has as many elements as ports, and the shape of its external prefix.
+fn measure(rule: &Rule) -> Result<Footprint, Refusal> {
+    let Some((a0, a3)) = rule.ends() else { return Ok(Footprint::default()) };
+    let (first, last) = a0.ports();
+    let shapes = vec![ShapeId(a3.prefix_length.into())];
+    if last == 65_535 {
+        Err(Refusal::ConfigurationFailed)
+    } else {
+        Ok(Footprint { elements: (last - first + 1) as usize, shapes })
+    }
+}
+
+fn measured() -> Config {
+    Config { measure: Some(measure), most_elements: 100, most_shapes: 8, ..blocking_firewall() }
+}
+
+fn ports(count: u16) -> Request {
+    let Enable { mut internal, .. } = pinhole(60);
+    if let Addresses::Full { port_range, .. } = &mut internal.addresses {
+        *port_range = count;
+    }
+    Request::Per { enable: Enable { internal, ..pinhole(60) }, gid: None }
+}
+
+fn from_prefix(length: u8) -> Request {
+    let enable = pinhole(60);
+    Request::Per {
+        enable: Enable { external: AddressTuple { prefix_length: length, ..enable.external }, ..enable },
+        gid: None,
+    }
+}
+
+fn shortages(world: &mut World, id: SessionId, request: Request) -> Vec<Notice> {
+    world.middlebox.receive(START, id, Message::request(Tid(1), request).to_bytes(), &mut world.batch);
+    let notices = world.batch.notices().to_vec();
+    world.release();
+    notices
+}
+
+#[test]
+fn an_agent_has_as_many_rules_as_its_quota_and_others_have_theirs() {
+    let (mut world, alice, bob) = world_of(blocking_firewall(), "rules = 2");
+    let first = world.granted(START, alice, per(60)).pid;
+    world.granted(START, alice, per(60));
+    assert_eq!(world.refused(alice, per(60)), Refusal::NoResources);
+    world.granted(START, bob, per(60));
+    world.ask(START, alice, plc(first, 0));
+    world.granted(START, alice, per(60));
+    let short = shortages(&mut world, alice, per(60));
+    assert!(matches!(short[..], [Notice::Short(_, Shortage::Rules)]), "{short:?}");
+}
+
+#[test]
+fn elements_are_counted_for_the_agent_and_for_all() {
+    let (mut world, alice, bob) = world_of(measured(), "elements = 60");
+    let wide = world.granted(START, alice, ports(50)).pid;
+    assert_eq!(world.refused(alice, ports(11)), Refusal::NoResources);
+    world.granted(START, alice, ports(10));
+    assert_eq!(world.refused(bob, ports(41)), Refusal::NoResources, "a hundred are all");
+    world.granted(START, bob, ports(40));
+    world.ask(START, alice, plc(wide, 30));
+    world.ask(START, alice, plc(wide, 0));
+    world.granted(START, bob, ports(20));
+}
+
+#[test]
+fn what_cannot_be_put_in_force_is_refused_before_anything_is_asked() {
+    let (mut world, alice, _) = world_of(measured(), "");
+    let enable = Enable { internal: internal(UDP, "192.0.2.1:0"), ..pinhole(60) };
+    assert_eq!(world.refused(alice, Request::Per { enable, gid: None }), Refusal::ConfigurationFailed);
+    assert!(world.changes.is_empty());
+}
+
+/// A quarter of the shapes is for those who have four at most.
+#[test]
+fn nobody_takes_all_shapes() {
+    let (mut world, alice, bob) = world_of(measured(), "shapes = 100");
+    for length in 1..=6 {
+        world.granted(START, alice, from_prefix(length));
+    }
+    assert_eq!(world.refused(alice, from_prefix(7)), Refusal::NoResources);
+    world.granted(START, alice, from_prefix(6));
+    world.granted(START, bob, from_prefix(8));
+    world.granted(START, bob, from_prefix(9));
+    assert_eq!(world.refused(bob, from_prefix(10)), Refusal::NoResources, "eight are all");
+    world.granted(START, bob, from_prefix(1));
+}
+
+#[test]
+fn an_agent_has_as_many_shapes_as_its_quota() {
+    let (mut world, alice, _) = world_of(measured(), "shapes = 2");
+    let first = world.granted(START, alice, from_prefix(1)).pid;
+    world.granted(START, alice, from_prefix(2));
+    assert_eq!(world.refused(alice, from_prefix(3)), Refusal::NoResources);
+    world.ask(START, alice, plc(first, 0));
+    world.granted(START, alice, from_prefix(3));
+}
+
+#[test]
+fn an_agent_has_as_many_sessions_as_its_quota() {
+    let (mut world, alice, _) = world_of(blocking_firewall(), "sessions = 1");
+    let underlay = Underlay { agent: Some("alice".into()), ..Underlay::plain(Framing::Messages) };
+    let second = world.connect(underlay.clone());
+    assert_eq!(world.refused(second, se()), Refusal::LackOfResources);
+    world.middlebox.disconnect(alice);
+    let third = world.connect(underlay);
+    assert!(matches!(world.ask(START, third, se()), Body::Reply(Reply::Se { .. })));
+}
+
+/// Section 8.2.3: protocol 0 is an address as a whole, 0xFFFF all ports of a protocol. By default nobody gets either.
+#[test]
+fn addresses_as_a_whole_and_ports_have_quotas() {
+    let prr = |protocol, port_range| {
+        let parameters = PrrParameters { protocol, port_range, ..two_even_ports() };
+        Request::Prr { parameters, lifetime: Lifetime(60), gid: None }
+    };
+    let (mut world, alice, _) = world_of(nat(0), "");
+    assert_eq!(world.refused(alice, prr(0, 1)), Refusal::LackOfAddresses);
+    assert_eq!(world.refused(alice, prr(UDP, PrrParameters::ALL_PORTS)), Refusal::LackOfAddresses);
+    let (mut world, alice, bob) = world_of(nat(0), "addresses = 1\nports = 4");
+    world.granted(START, alice, prr(UDP, 4));
+    assert_eq!(world.refused(alice, prr(UDP, 2)), Refusal::LackOfPorts);
+    world.granted(START, bob, prr(UDP, 2));
+    let (mut world, alice, _) = world_of(nat(0), "addresses = 1");
+    world.granted(START, alice, prr(0, 1));
+}
+
+/// Sections 8.2.1 and 8.4.1: an enabled reservation keeps its addresses, so it takes no more of them.
+#[test]
+fn a_reservation_that_is_enabled_takes_its_ports_once() {
+    let (mut world, alice, _) = world_of(nat(0), "ports = 2");
+    let pid = world.granted(START, alice, prr(60)).pid;
+    let enable = Enable { internal: internal(UDP, "192.0.2.1:5004"), ..pinhole(60) };
+    world.granted(START, alice, Request::Pea { enable, pid });
+}
+
+/// PIDs are not used up by what is refused: only so many as rest.
+#[test]
+fn a_rule_that_is_refused_for_its_quota_leaves_its_pid() {
+    let (mut world, alice, _) = world_of(measured(), "elements = 1");
+    (0..100).for_each(|_| assert_eq!(world.refused(alice, ports(2)), Refusal::NoResources));
+    assert_eq!(world.granted(START, alice, ports(1)).pid, Pid(65));
+}
+
+#[test]
+fn a_policy_says_what_every_agent_may_have_and_what_one_may() {
+    let text = "[quota]\nrules = 7\n[agents.alice]\nquota = { shapes = 3 }\n[agents.bob]\n";
+    let policy = Policy::parse(text).unwrap();
+    let quota = |name| *policy.quota(policy.agent(name).unwrap());
+    assert_eq!(quota("alice"), Quota { rules: 7, shapes: 3, ..Quota::default() });
+    assert_eq!(quota("bob"), Quota { rules: 7, ..Quota::default() });
+    let error = Policy::parse("[agents.alice]\nquota = { rule = 3 }\n").unwrap_err().to_string();
+    assert!(error.contains("rule"), "{error}");
+}
+
+/// Section 8.8: what a disable rule overrules ends, however much it is; a little at a time.
+#[test]
+fn a_disable_rule_over_many_ends_them_a_few_at_a_time_and_keeps_others_out_meanwhile() {
+    let (mut world, alice, bob) = world_of(blocking_firewall(), "");
+    let held: BTreeSet<Pid> = (0..1000).map(|_| world.granted(START, alice, per(60)).pid).collect();
+    world.heard(bob);
+    let request = pdr("198.51.100.7:0", 60);
+    let Body::Reply(Reply::Pdr { pid, .. }) = world.ask(START, bob, request) else { panic!("no reply") };
+    let first = world.events(bob).len();
+    assert!((1..=64).contains(&first), "{first}");
+    assert_eq!(world.middlebox.wake_at(), Time::ZERO);
+    let other = world.open(Some("bob"));
+    world.ask(START, other, plc(pid, 0));
+    assert_eq!(
+        world.refused(alice, per(60)),
+        Refusal::Conflict,
+        "the disable rule is gone, the sweep is not over"
+    );
+    let mut turns = 0;
+    while world.middlebox.wake_at() == Time::ZERO {
+        world.batch.begin_share();
+        world.advance(START);
+        turns += 1;
+    }
+    assert!(turns < 20, "{turns}");
+    let told: BTreeSet<Pid> =
+        world.changes.iter().filter(|c| c.after.is_none()).filter_map(|c| Some(c.before?.pid)).collect();
+    assert_eq!(told, &held | &BTreeSet::from([pid]));
+    world.granted(START, alice, per(60));
+}
+
+/// Section 8.9: who asked for it has heard of all that it ended before the answer to what it asks next.
+#[test]
+fn who_asked_for_a_disable_rule_is_answered_again_when_all_that_it_ends_has_ended() {
+    let (mut world, alice, other) = world_of(blocking_firewall(), "");
+    let bob = world.connect(Underlay { agent: Some("bob".to_owned()), ..Underlay::plain(Framing::Stream) });
+    world.ask(START, bob, se());
+    for _ in 0..200 {
+        world.granted(START, alice, per(60));
+    }
+    world.heard(bob);
+    let [block, list] = [(1, pdr("198.51.100.7:0", 60)), (2, Request::Prl)]
+        .map(|(tid, request)| Message::request(Tid(tid), request).to_bytes());
+    world.receive(START, bob, &[block, list].concat());
+    assert!(world.middlebox.is_sweeping_for(bob) && !world.middlebox.is_sweeping_for(alice));
+    assert!(
+        matches!(world.ask(START, other, Request::Prl), Body::Reply(Reply::Prl(_))),
+        "others wait for nobody"
+    );
+    while world.middlebox.is_sweeping_for(bob) {
+        world.middlebox.resume(START, bob, &mut world.batch);
+        world.advance(START);
+    }
+    world.middlebox.resume(START, bob, &mut world.batch);
+    world.release();
+    let heard = world.heard(bob);
+    let is_end = |body: &&Option<Body>| matches!(body, Some(Body::Notification(Notification::Are { .. })));
+    let answers: Vec<&Option<Body>> = heard.iter().filter(|body| !is_end(body)).collect();
+    assert_eq!(heard.iter().filter(is_end).count(), 200);
+    assert!(
+        matches!(answers[..], [Some(Body::Reply(Reply::Pdr { .. })), Some(Body::Reply(Reply::Prl(_)))]),
+        "{answers:?}"
+    );
+    assert_eq!(heard.last(), answers.last().copied(), "the list comes last");
+    let Some(Some(Body::Reply(Reply::Prl(pids)))) = heard.last() else { panic!("no list") };
+    assert_eq!(pids.len(), 1);
+}
+
+/// If the disable rule cannot be made, nothing that it would have overruled ends.
+#[test]
+fn a_disable_rule_that_is_taken_back_takes_its_sweep_with_it() {
+    let (mut world, alice, bob) = world_of(blocking_firewall(), "");
+    for _ in 0..200 {
+        world.granted(START, alice, per(60));
+    }
+    let request = Message::request(Tid(1), pdr("198.51.100.7:0", 60)).to_bytes();
+    world.middlebox.receive(START, bob, request, &mut world.batch);
+    world.middlebox.undo(&mut world.batch);
+    assert!(world.middlebox.redo(START, &mut world.batch));
+    world.middlebox.refuse(&mut world.batch);
+    world.release();
+    world.advance(START);
+    assert_eq!(world.middlebox.rules(START).count(), 200);
+}
+
+/// Section 8.8: also if the middlebox stopped while they were ended.
+#[test]
+fn what_was_overruled_before_a_restart_ends_after_it() {
+    let (mut world, alice, bob) = world_of(blocking_firewall(), "");
+    for _ in 0..200 {
+        world.granted(START, alice, per(60));
+    }
+    world.ask(START, bob, pdr("198.51.100.7:0", 60));
+    let recorded: Vec<Rule> = world.middlebox.rules(START).copied().collect();
+    assert!(recorded.len() > 100);
+    let (mut world, ..) = world_of(blocking_firewall(), "");
+    recorded.iter().for_each(|rule| world.middlebox.restore(START, *rule, "alice").unwrap());
+    assert_eq!(world.middlebox.end_overruled(START).len(), recorded.len() - 1);
+    assert_eq!(world.middlebox.rules(START).count(), 1);
+}
+
+/// Section 8.7: 8,191 rules fit into a reply. To say so costs no look at each.
+#[test]
+fn a_list_that_is_too_long_is_refused_without_a_look_at_the_rules() {
+    let (mut world, alice, _) = world_of(blocking_firewall(), "");
+    for _ in 0..8192 {
+        world.granted(START, alice, per(60));
+    }
+    let list = Message::request(Tid(1), Request::Prl).to_bytes();
+    world.middlebox.receive(START, alice, list, &mut world.batch);
+    assert!(world.batch.work() < 1000, "{}", world.batch.work());
+    world.release();
+    let pid = world.middlebox.rules(START).next().unwrap().pid;
+    world.ask(START, alice, plc(pid, 0));
+    assert!(
+        matches!(world.ask(START, alice, Request::Prl), Body::Reply(Reply::Prl(pids)) if pids.len() == 8191)
+    );
+}
+
+/// A share of a batch is used up by work, whatever the octets are.
+#[test]
+fn who_has_used_up_a_share_waits_for_the_next() {
+    let (mut world, ..) = world_of(Config { measure: Some(measure), ..blocking_firewall() }, "");
+    let stream = Underlay { agent: Some("alice".into()), ..Underlay::plain(Framing::Stream) };
+    let id = world.connect(stream);
+    world.ask(START, id, se());
+    world.batch = Batch::default().with_work(4_000_000, 1_000_000);
+    let requests = Message::request(Tid(1), ports(60)).to_bytes().repeat(10);
+    world.middlebox.receive(START, id, requests.into(), &mut world.batch);
+    assert_eq!(world.batch.changes().len(), 2, "600,000 each");
+    assert!(world.middlebox.is_behind(id) && !world.batch.is_full());
+    for expected in [4, 6, 7] {
+        world.batch.begin_share();
+        world.middlebox.resume(START, id, &mut world.batch);
+        assert_eq!(world.batch.changes().len(), expected);
+    }
+    assert!(world.batch.is_full());
+}
+
+/// PIDs of rules that ended before a restart mean no other rule soon after it.
+#[test]
+fn pids_rest_over_restarts() {
+    let (mut world, alice, _) = world_of(blocking_firewall(), "");
+    for pid in [1, 2, 200, 1 << 24 | 3] {
+        world.middlebox.rest(Pid(pid));
+    }
+    let granted: Vec<u32> = (0..300).map(|_| world.granted(START, alice, per(60)).pid.0).collect();
+    let distinct: BTreeSet<u32> = granted.iter().copied().collect();
+    assert_eq!(distinct.len(), granted.len());
+    assert!([1, 2, 3, 200, 1 << 24 | 3].iter().all(|pid| !distinct.contains(pid)), "{granted:?}");
+}

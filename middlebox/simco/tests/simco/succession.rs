@@ -1,0 +1,62 @@
+//! One policy in the place of another, while sessions and rules go on.
+
+use crate::world::*;
+use hol_simco::*;
+
+fn world() -> (World, SessionId, SessionId, SessionId) {
+    let mut world = World::with_agents(blocking_firewall());
+    let [alice, bob, operator] = ["alice", "bob", "operator"].map(|name| world.open(Some(name)));
+    (world, alice, bob, operator)
+}
+
+fn rule_by(world: &mut World, policy: &str) {
+    let policy = Policy::parse(policy).unwrap();
+    world.middlebox.rule_by(policy, Box::new(Unauthenticated)).unwrap();
+}
+
+/// The names are in another order, so their identifiers would be others.
+#[test]
+fn rights_count_from_the_next_request_and_rules_keep_their_owners() {
+    let (mut world, alice, bob, operator) = world();
+    let [of_alice, of_bob] = [alice, bob].map(|agent| world.granted(START, agent, per(60)).pid);
+    rule_by(&mut world, "[agents.aaron]\n[agents.alice]\nmay = ['list']\n[agents.operator]\naccess = 'all'");
+    assert_eq!(world.refused(alice, per(60)), Refusal::NotAuthorized);
+    assert_eq!(world.ask(START, alice, Request::Prl), Body::Reply(Reply::Prl(vec![of_alice])));
+    assert_eq!(world.refused(bob, Request::Prl), Refusal::NotAuthorized, "the policy knows him no more");
+    assert_eq!(world.ask(START, operator, Request::Prl), Body::Reply(Reply::Prl(vec![of_alice, of_bob])));
+    let Body::Reply(Reply::Pes(rule)) = world.ask(START, operator, Request::Prs { pid: of_bob }) else {
+        panic!("his rule stands");
+    };
+    assert_eq!(rule.owner, Owner::new("bob"));
+    let aaron = world.open(Some("aaron"));
+    assert_eq!(world.ask(START, aaron, Request::Prl), Body::Reply(Reply::Prl(vec![])));
+    rule_by(&mut world, POLICY);
+    assert_eq!(world.ask(START, bob, plc(of_bob, 0)), Body::Reply(Reply::Prd), "he is back");
+}
+
+#[test]
+fn whoever_gets_access_hears_of_rules_and_whoever_loses_it_does_not() {
+    let (mut world, alice, bob, operator) = world();
+    rule_by(&mut world, "[agents.alice]\n[agents.bob]\naccess = ['alice']\n[agents.operator]");
+    let pid = world.granted(START, alice, per(60)).pid;
+    assert_eq!((world.events(bob), world.events(operator)), (vec![(pid, 60)], vec![]));
+    world.middlebox.disconnect(bob);
+    world.granted(START, alice, per(60));
+    assert!(world.heard(bob).is_empty());
+}
+
+/// What PDR is to end has to be known, though nobody was allowed PDR when it began.
+#[test]
+fn whoever_may_block_ends_rules_that_began_before() {
+    let policy = Policy::parse("[agents.alice]").unwrap();
+    let middlebox = Middlebox::new(blocking_firewall(), policy, Box::new(Unauthenticated)).unwrap();
+    let mut world = World::new(middlebox);
+    let alice = world.open(Some("alice"));
+    let pid = world.granted(START, alice, per(60)).pid;
+    rule_by(&mut world, "[agents.alice]\n[agents.guard]\nmay = ['disable']");
+    let guard = world.open(Some("guard"));
+    world.ask(START, guard, pdr("198.51.100.7:0", 60));
+    assert_eq!(world.refused(alice, plc(pid, 60)), Refusal::NoSuchRule);
+    rule_by(&mut world, "[agents.alice]");
+    assert_eq!(world.refused(alice, per(60)), Refusal::Conflict, "what is blocked stays so");
+}

@@ -1,0 +1,48 @@
+//! Our SCTP and dcsctp's, WebRTC's, which nobody here wrote: who is server and who client, what is sent, who ends it and how.
+
+mod theirs;
+
+use dcsctp::api::{
+    Options, ZERO_CHECKSUM_ALTERNATE_ERROR_DETECTION_METHOD_LOWER_LAYER_DTLS as OVER_DTLS,
+    ZERO_CHECKSUM_ALTERNATE_ERROR_DETECTION_METHOD_NONE as NO_METHOD,
+};
+
+use crate::talks::{Terms, every_talk_goes_well};
+use theirs::Theirs;
+
+/// It may send SHUTDOWN while messages still wait in its queues, though an association stays in SHUTDOWN-PENDING until all is acknowledged
+/// (RFC 9260 section 9.2).
+const LEAVES_UNSENT: bool = true;
+
+fn with_dcsctp(terms: Terms) {
+    let options = Options {
+        enable_message_interleaving: terms.interleaving,
+        zero_checksum_alternate_error_detection_method: if terms.zero_checksum {
+            OVER_DTLS
+        } else {
+            NO_METHOD
+        },
+        ..Options::default()
+    };
+    every_talk_goes_well(terms, LEAVES_UNSENT, |side, talk, seed| {
+        fastrand::seed(seed.derive("dcsctp").rng().next_u64());
+        Theirs::new(side, talk, &options)
+    });
+}
+
+#[test]
+fn dcsctp_understands_us_and_we_it() {
+    with_dcsctp(Terms { interleaving: false, zero_checksum: false });
+}
+
+/// RFC 8260 section 2.2.1.
+#[test]
+fn dcsctp_and_we_interleave_messages() {
+    with_dcsctp(Terms { interleaving: true, zero_checksum: false });
+}
+
+/// RFC 9653 section 5.
+#[test]
+fn dcsctp_and_we_leave_checksums_out() {
+    with_dcsctp(Terms { interleaving: false, zero_checksum: true });
+}

@@ -1,0 +1,6 @@
+//! Our SCTP beside those that nobody here wrote.
+
+mod dcsctp;
+#[path = "../talks/mod.rs"]
+mod talks;
+mod usrsctp;

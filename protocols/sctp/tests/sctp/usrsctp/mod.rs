@@ -1,0 +1,28 @@
+//! Our SCTP and usrsctp's, which nobody here wrote: who is server and who client, what is sent, who ends it and how.
+
+mod theirs;
+
+use crate::talks::{Terms, every_talk_goes_well, make};
+use theirs::Theirs;
+
+const LEAVES_UNSENT: bool = false;
+
+fn with_usrsctp(terms: Terms) {
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("peer");
+    make(&program, include_bytes!("peer.c"), "usrsctp");
+    every_talk_goes_well(terms, LEAVES_UNSENT, |side, talk, _| Theirs::new(&program, side, talk, terms));
+}
+
+#[test]
+#[ignore = "needs libusrsctp-dev and gcc"]
+fn usrsctp_understands_us_and_we_it() {
+    with_usrsctp(Terms { interleaving: false, zero_checksum: false });
+}
+
+/// RFC 8260 section 2.2.1.
+#[test]
+#[ignore = "needs libusrsctp-dev and gcc"]
+fn usrsctp_and_we_interleave_messages() {
+    with_usrsctp(Terms { interleaving: true, zero_checksum: false });
+}

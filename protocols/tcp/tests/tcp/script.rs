@@ -1,0 +1,510 @@
+//! One rule a test: segments in, segments out, at exact times. The peer is played by hand.
+
+use crate::endpoint::{message, stack};
+use bytes::Bytes;
+use hol_base::{ByteCount, Duration, Seed, Time};
+use hol_tcp::{Config, Endpoint, State};
+use hol_transport::{Command, Endpoint as _, Event, Input, Output};
+use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum};
+use hol_wire::{Address, Packet, Transport};
+
+const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
+const PEER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
+/// The peer's first octet of data.
+const PEER_START: SeqNum = SeqNum(5001);
+
+/// An endpoint and the script's clock.
+struct Script {
+    now: Time,
+    endpoint: Endpoint,
+    /// The endpoint's first octet of data.
+    start: SeqNum,
+    events: Vec<Event>,
+    deadline: Option<Time>,
+}
+
+impl Script {
+    /// A client that has sent its SYN and had it answered `rtt_ms` later, without timestamps.
+    fn connected(mut config: Config, rtt_ms: u64) -> Self {
+        config.timestamps = false;
+        config.nagle = hol_tcp::Nagle::Off;
+        let endpoint = Endpoint::connect(config, LOCAL, PEER, Seed(1).rng());
+        let (now, start) = (Time::ZERO, SeqNum::default());
+        let mut script = Self { now, endpoint, start, events: Vec::new(), deadline: None };
+        script.endpoint.handle(Time::ZERO, Input::Command(Command::Connect));
+        let syn = script.sent().remove(0);
+        assert_eq!(syn.flags, Flags::SYN);
+        script.start = syn.seq.next();
+        script.at(rtt_ms);
+        let options = Options { mss: Some(1460), sack_permitted: true, ..Options::default() };
+        let answer = script.peer_segment(Flags::SYN | Flags::ACK, PEER_START - 1, 0, 0);
+        let acks = script.arrives(Segment { options, ..answer });
+        assert_eq!(acks.len(), 1, "the handshake's last ACK");
+        assert_eq!(script.events, [Event::Connected]);
+        script
+    }
+
+    /// Lets time pass; nothing may be sent meanwhile.
+    fn at(&mut self, ms: u64) {
+        let time = Time::from_millis(ms);
+        assert!(
+            self.deadline.is_none_or(|at| at > time),
+            "a timer runs at {:?}, before {time}",
+            self.deadline
+        );
+        self.now = time;
+    }
+
+    /// Everything that leaves now.
+    fn sent(&mut self) -> Vec<Segment> {
+        let mut segments = Vec::new();
+        loop {
+            match self.endpoint.poll(self.now) {
+                Output::Transmit(Packet { transport: Transport::Tcp(segment), .. }) => {
+                    segments.push(*segment);
+                }
+                Output::Transmit(packet) => panic!("not TCP: {packet:?}"),
+                Output::Event(event) => self.events.push(event),
+                Output::Wait(deadline) => {
+                    self.deadline = deadline;
+                    return segments;
+                }
+            }
+        }
+    }
+
+    /// Waits for the next timer, and returns when it was, in ms, and what it sent.
+    fn next_timer(&mut self) -> (u64, Vec<Segment>) {
+        self.now = self.deadline.expect("a timer runs");
+        (self.now.as_millis(), self.sent())
+    }
+
+    fn writes(&mut self, octets: usize) -> Vec<Segment> {
+        self.endpoint.handle(self.now, Input::Command(message(vec![7; octets])));
+        self.sent()
+    }
+
+    fn peer_segment(&self, flags: Flags, seq: SeqNum, acked: u32, length: usize) -> Segment {
+        Segment {
+            source_port: PEER.1,
+            destination_port: LOCAL.1,
+            seq,
+            ack: self.start + acked,
+            flags,
+            window: 65535,
+            options: Options::default(),
+            payload: Bytes::from(vec![9; length]),
+            stamp: hol_wire::Stamp::default(),
+        }
+    }
+
+    fn arrives(&mut self, segment: Segment) -> Vec<Segment> {
+        let packet = Packet::new(PEER.0, LOCAL.0, segment);
+        self.endpoint.handle(self.now, Input::Packet(packet));
+        self.sent()
+    }
+
+    /// An acknowledgment of `acked` octets with SACK blocks, counted from the first octet of data.
+    fn acked(&mut self, acked: u32, blocks: &[(u32, u32)]) -> Vec<Segment> {
+        let mut ack = self.peer_segment(Flags::ACK, PEER_START, acked, 0);
+        let block =
+            |(left, right): &(u32, u32)| SackBlock { left: self.start + *left, right: self.start + *right };
+        ack.options.sack = blocks.iter().map(block).collect();
+        self.arrives(ack)
+    }
+
+    /// `length` octets of data from the peer, `offset` octets into its stream.
+    fn data(&mut self, offset: u32, length: usize) -> Vec<Segment> {
+        let data = self.peer_segment(Flags::ACK | Flags::PSH, PEER_START + offset, 0, length);
+        self.arrives(data)
+    }
+
+    /// Where in the stream these segments start.
+    fn offsets(&self, segments: &[Segment]) -> Vec<u32> {
+        segments.iter().map(|segment| segment.seq.distance_from(self.start)).collect()
+    }
+}
+
+/// Exact clocks, so that times in a script are round.
+fn rfc() -> Config {
+    stack("rfc")
+}
+
+fn linux() -> Config {
+    Config { clock_granularity: Duration::ZERO, timer_wheel: false, ..stack("linux-6.12") }
+}
+
+#[test]
+fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
+    // RFC 8985 section 3.1 and 6.2. The window falls at once here, so that new data may follow the retransmission.
+    let mut script = Script::connected(Config { prr: false, ..linux() }, 20);
+    script.writes(100);
+    script.at(30);
+    script.writes(100);
+    script.at(50);
+    script.acked(0, &[(100, 200)]);
+    script.at(60);
+    script.writes(100);
+    script.at(80);
+    let resent = script.acked(0, &[(100, 300)]);
+    assert_eq!(script.offsets(&resent), [0]);
+    assert_eq!(script.endpoint.statistics().fast_retransmissions, 2);
+}
+
+#[test]
+fn small_segments_go_again_as_one() {
+    // RFC 9293 section 3.10.8 leaves it open; Linux does it.
+    let mut script = Script::connected(linux(), 20);
+    for _ in 0..3 {
+        script.writes(100);
+    }
+    script.next_timer();
+    let (_, resent) = script.next_timer();
+    assert_eq!((script.offsets(&resent), resent[0].payload.len()), (vec![0], 300));
+}
+
+#[test]
+fn the_initial_window_lets_ten_segments_out() {
+    // RFC 6928 section 2; what waits is sent in full segments.
+    let mut script = Script::connected(linux(), 20);
+    let sent: usize = (0..15).map(|_| script.writes(100).len()).sum();
+    assert_eq!(sent, 10);
+    script.at(40);
+    let next = script.acked(1000, &[]);
+    assert_eq!(next.iter().map(|segment| segment.payload.len()).collect::<Vec<_>>(), [500]);
+}
+
+#[test]
+fn behind_a_hole_three_segments_are_acknowledged_at_once_and_later_ones_together() {
+    // Linux since 4.18, against RFC 5681 section 4.2; the round trip is not measured yet, so only the slack is waited.
+    let mut script = Script::connected(linux(), 20);
+    for offset in [100, 200, 300] {
+        assert_eq!(script.data(offset, 100).len(), 1);
+    }
+    let arrived = script.now;
+    assert!(script.data(400, 100).is_empty());
+    assert!(script.data(500, 100).is_empty());
+    let (_, acks) = script.next_timer();
+    assert_eq!(script.now, arrived + Duration::from_micros(100));
+    assert_eq!((acks.len(), acks[0].options.sack[0].right), (1, PEER_START + 600));
+}
+
+#[test]
+fn a_retransmission_that_covers_what_is_held_is_reported() {
+    // RFC 2883 section 4.2: what it brings for the second time.
+    let mut script = Script::connected(linux(), 20);
+    script.data(100, 100);
+    script.data(300, 100);
+    let acks = script.data(0, 300);
+    let block = SackBlock { left: PEER_START + 100, right: PEER_START + 200 };
+    assert_eq!((acks[0].ack, acks[0].options.sack.to_vec()), (PEER_START + 400, vec![block]));
+}
+
+#[test]
+fn the_application_reads_together_what_arrives_before_it_is_awake() {
+    let mut script = Script::connected(linux(), 20);
+    let arrived = script.now;
+    script.data(0, 100);
+    script.data(100, 100);
+    assert_eq!(script.events, [Event::Connected]);
+    script.next_timer();
+    assert_eq!(script.now, arrived + linux().wakeup);
+    assert_eq!(script.events.len(), 3);
+}
+
+#[test]
+fn the_first_timeouts_of_a_syn_do_not_double() {
+    // net.ipv4.tcp_syn_linear_timeouts = 4, against RFC 6298 section 5.5.
+    let mut endpoint = Endpoint::connect(linux(), LOCAL, PEER, Seed(1).rng());
+    endpoint.handle(Time::ZERO, Input::Command(Command::Connect));
+    let mut now = Time::ZERO;
+    let mut sent = Vec::new();
+    while sent.len() < 8 {
+        match endpoint.poll(now) {
+            Output::Transmit(_) => sent.push(now.as_millis() / 1000),
+            Output::Wait(deadline) => now = deadline.expect("a timer runs"),
+            Output::Event(event) => panic!("{event:?}"),
+        }
+    }
+    assert_eq!(sent, [0, 1, 2, 3, 4, 5, 7, 11]);
+}
+
+/// RFC 9293 section 3.8.6: what the application has not read takes room of the window; section 3.8.6.2.2: it opens again by
+/// enough to be worth it.
+#[test]
+fn an_application_that_does_not_read_closes_the_window_and_opens_it_when_it_does() {
+    let config = Config { receive_buffer: ByteCount(4000), receive_buffer_max: ByteCount(4000), ..rfc() };
+    let mut script = Script::connected(config, 20);
+    let read = |script: &mut Script, reads| {
+        script.endpoint.handle(script.now, Input::Command(Command::Read(reads)));
+        script.sent()
+    };
+    assert!(read(&mut script, false).is_empty());
+    script.data(0, 1000);
+    assert_eq!(script.data(1000, 1000).pop().unwrap().window, 2000);
+    script.data(2000, 1000);
+    assert_eq!(script.data(3000, 1000).pop().unwrap().window, 0);
+    assert_eq!(script.events, [Event::Connected], "nothing is read");
+    let update = read(&mut script, true);
+    assert_eq!((update.len(), update[0].window, update[0].payload.len()), (1, 4000, 0));
+    assert_eq!(script.events.len(), 5, "and then all that waits");
+}
+
+/// RFC 9293 section 3.10.7.4, first: where the window is closed, no octet is acceptable, also not behind one that came already.
+#[test]
+fn a_closed_window_takes_nothing_of_a_segment_that_begins_before_it() {
+    let config = Config { receive_buffer: ByteCount(4000), receive_buffer_max: ByteCount(4000), ..rfc() };
+    let mut script = Script::connected(config, 20);
+    script.endpoint.handle(script.now, Input::Command(Command::Read(false)));
+    for offset in (0..4000).step_by(1000) {
+        script.data(offset, 1000);
+    }
+    let [answer] = &script.data(3999, 1000)[..] else { panic!("one acknowledgment") };
+    let again = SackBlock { left: PEER_START + 3999, right: PEER_START + 4000 };
+    assert_eq!((answer.ack, answer.window), (PEER_START + 4000, 0));
+    assert_eq!(answer.options.sack[..], [again], "RFC 2883 section 4: what came twice is told");
+}
+
+#[test]
+fn both_sides_close_at_once() {
+    // RFC 9293 section 3.6, figure 13.
+    let mut script = Script::connected(rfc(), 20);
+    script.endpoint.handle(script.now, Input::Command(Command::Close));
+    assert!(script.sent()[0].flags.contains(Flags::FIN));
+    let fin = script.peer_segment(Flags::FIN | Flags::ACK, PEER_START, 0, 0);
+    assert_eq!(script.arrives(fin).len(), 1);
+    assert_eq!(script.endpoint.state(), State::Closing);
+    let ack = script.peer_segment(Flags::ACK, PEER_START + 1, 1, 0);
+    script.arrives(ack);
+    assert_eq!(script.endpoint.state(), State::TimeWait);
+    assert!(script.events.ends_with(&[Event::PeerClosed, Event::Closed]));
+    script.next_timer();
+    assert!(script.endpoint.is_closed());
+}
+
+#[test]
+fn an_abort_resets_the_peer_at_snd_nxt() {
+    // RFC 9293 section 3.10.5.
+    let mut script = Script::connected(rfc(), 20);
+    script.writes(100);
+    script.endpoint.handle(script.now, Input::Command(Command::Abort));
+    let sent = script.sent();
+    assert_eq!((sent.len(), script.offsets(&sent)), (1, vec![100]));
+    assert!(sent[0].flags.contains(Flags::RST));
+    assert_eq!(script.events.last(), Some(&Event::Failed { reason: "connection aborted" }));
+    assert!(script.endpoint.is_closed() && script.deadline.is_none());
+}
+
+#[test]
+fn what_lies_beyond_the_window_is_answered_and_not_kept() {
+    // RFC 9293 section 3.10.7.4, first.
+    let mut script = Script::connected(rfc(), 20);
+    let window = 65_535;
+    let answers = script.data(window + 1, 100);
+    assert_eq!((answers.len(), answers[0].ack, answers[0].options.sack.len()), (1, PEER_START, 0));
+    let [kept] = &script.data(window - 100, 100)[..] else { panic!("one acknowledgment") };
+    assert_eq!(kept.options.sack[0].right, PEER_START + window, "the last octet of the window is");
+}
+
+#[test]
+fn without_sack_the_window_grows_with_what_is_acknowledged() {
+    // RFC 5681 section 3.1: by SMSS for each segment in slow start.
+    let config = Config { sack: false, recovery: hol_tcp::Recovery::NewReno, ..linux() };
+    let mut script = Script::connected(config, 20);
+    assert_eq!(script.writes(14_600).len(), 10);
+    script.at(40);
+    script.acked(2 * 1460, &[]);
+    assert_eq!(script.endpoint.cwnd(), 12);
+}
+
+#[test]
+fn only_an_acknowledgment_without_data_and_news_is_a_duplicate() {
+    // RFC 5681 section 2.
+    let config = Config { sack: false, recovery: hol_tcp::Recovery::NewReno, ..rfc() };
+    let mut script = Script::connected(config, 20);
+    (0..4).for_each(|_| drop(script.writes(100)));
+    script.at(40);
+    for offset in [0, 100, 200, 300] {
+        script.data(offset, 100);
+    }
+    for window in [60_000, 61_000, 62_000, 63_000] {
+        let ack = script.peer_segment(Flags::ACK, PEER_START + 400, 0, 0);
+        script.arrives(Segment { window, ..ack });
+    }
+    assert_eq!(script.endpoint.statistics().fast_retransmissions, 0, "data, and windows that move");
+    for _ in 0..2 {
+        let ack = script.peer_segment(Flags::ACK, PEER_START + 400, 0, 0);
+        script.arrives(Segment { window: 63_000, ..ack });
+    }
+    assert_eq!(script.endpoint.statistics().fast_retransmissions, 0, "two duplicates");
+    let ack = script.peer_segment(Flags::ACK, PEER_START + 400, 0, 0);
+    let resent = script.arrives(Segment { window: 63_000, ..ack });
+    assert_eq!(script.offsets(&resent), [0], "the third");
+}
+
+#[test]
+fn a_window_that_stays_closed_is_probed_as_long_as_the_peer_answers() {
+    // RFC 9293 section 3.8.6.1: the connection stays open, however long that takes.
+    let mut script = Script::connected(Config { max_retries: 3, ..rfc() }, 100);
+    let closed = |script: &Script| Segment { window: 0, ..script.peer_segment(Flags::ACK, PEER_START, 0, 0) };
+    let ack = closed(&script);
+    script.arrives(ack);
+    assert!(script.writes(100).is_empty());
+    for expected in [1100, 3100, 7100, 15_100, 31_100, 63_100, 123_100, 183_100] {
+        let (at, probes) = script.next_timer();
+        assert_eq!((at, probes.len()), (expected, 1), "ever less often, whether it is answered or not");
+        let ack = closed(&script);
+        script.arrives(ack);
+    }
+    assert_eq!(script.acked(0, &[]).len(), 1, "the window is open again");
+}
+
+#[test]
+fn what_came_already_is_counted_and_not_read_twice() {
+    // RFC 9293 section 3.10.7.4, seventh: here the acknowledgment of the first copy is still delayed.
+    let mut script = Script::connected(rfc(), 20);
+    assert!(script.data(0, 100).is_empty());
+    script.data(0, 100);
+    script.data(100, 100);
+    script.next_timer();
+    let read = script.events.iter().filter(|event| matches!(event, Event::Received(_))).count();
+    assert_eq!((read, script.endpoint.statistics().duplicates_received), (2, 1));
+}
+
+#[test]
+fn a_retransmission_that_was_needless_is_taken_back() {
+    // RFC 3708 section 3, RFC 4015 section 3.2: the peer got twice all that was sent again.
+    let mut script = Script::connected(Config { tlp: false, ..linux() }, 20);
+    (0..4).for_each(|_| drop(script.writes(100)));
+    script.at(40);
+    let resent = script.acked(0, &[(100, 400)]);
+    assert_eq!(script.offsets(&resent), [0]);
+    script.acked(400, &[]);
+    let reduced = script.endpoint.cwnd();
+    assert!(reduced < 10 && script.endpoint.ssthresh() < 10, "{reduced}");
+    script.acked(400, &[(0, 100)]);
+    assert!(script.endpoint.cwnd() >= 10 && script.endpoint.ssthresh() > 10, "{}", script.endpoint.cwnd());
+}
+
+#[test]
+fn more_duplicates_than_were_ever_sent_twice_are_the_networks() {
+    // RFC 3708 section 5: the network repeats packets, so a report proves nothing.
+    let mut script = Script::connected(Config { tlp: false, ..linux() }, 20);
+    (0..4).for_each(|_| drop(script.writes(100)));
+    script.at(40);
+    script.acked(100, &[]);
+    for _ in 0..3 {
+        script.acked(100, &[(0, 100)]);
+    }
+    assert_eq!(script.acked(100, &[(0, 100), (200, 400)]).len(), 0, "which is no loss");
+    let (_, resent) = script.next_timer();
+    assert_eq!(script.offsets(&resent), [100]);
+    script.acked(400, &[]);
+    let reduced = script.endpoint.ssthresh();
+    script.acked(400, &[(100, 200)]);
+    assert_eq!(script.endpoint.ssthresh(), reduced, "not taken back");
+}
+
+#[test]
+fn a_timeout_spares_what_was_sent_less_than_a_round_trip_ago() {
+    // RFC 8985 section 6.3; without RACK everything is taken for lost (RFC 6298 section 5.4).
+    for (recovery, expected) in [(hol_tcp::Recovery::Rack, vec![]), (hol_tcp::Recovery::Sack, vec![200])] {
+        let mut script =
+            Script::connected(Config { tlp: false, collapse_on_retransmit: false, recovery, ..linux() }, 100);
+        script.writes(100);
+        script.at(200);
+        script.acked(100, &[]);
+        script.writes(100);
+        script.at(450);
+        script.writes(100);
+        let (at, resent) = script.next_timer();
+        assert_eq!((at, script.offsets(&resent)), (500, vec![100]));
+        script.at(540);
+        let resent = script.acked(200, &[]);
+        assert_eq!(script.offsets(&resent), expected, "{recovery:?}");
+    }
+}
+
+#[test]
+fn after_a_pause_the_window_is_the_restart_window() {
+    // RFC 5681 section 4.1, RFC 2861 section 3: halved for each RTO of silence.
+    let mut script = Script::connected(linux(), 20);
+    script.writes(14_600);
+    script.at(40);
+    script.acked(14_600, &[]);
+    assert_eq!(script.endpoint.cwnd(), 20);
+    script.at(200);
+    script.writes(100);
+    assert_eq!(script.endpoint.cwnd(), 20, "within an RTO");
+    script.acked(14_700, &[]);
+    script.at(2000);
+    script.writes(100);
+    assert_eq!(script.endpoint.cwnd(), 10);
+}
+
+#[test]
+fn an_idle_endpoint_takes_a_message_of_any_size() {
+    let mut script = Script::connected(rfc(), 20);
+    let larger = rfc().send_buffer.0 as usize + 1;
+    assert!(script.endpoint.can_send(larger));
+    script.writes(100);
+    assert!(!script.endpoint.can_send(larger), "something is outstanding");
+    assert!(script.endpoint.can_send(100));
+}
+
+#[test]
+fn a_config_that_no_endpoint_could_work_with_is_named() {
+    type Breaks = fn(&mut Config);
+    let broken: [(&str, Breaks); 10] = [
+        ("mss", |c| c.mss = 87),
+        ("window_scale", |c| c.window_scale = 15),
+        ("send_buffer", |c| c.send_buffer.0 = 0),
+        ("receive_buffer", |c| c.receive_buffer.0 = u64::from(c.mss) - 1),
+        ("timestamp_clock", |c| c.timestamp_clock = Duration::ZERO),
+        ("delayed_ack_min", |c| c.delayed_ack_min = c.delayed_ack_max + Duration::from_nanos(1)),
+        ("initial_window", |c| c.initial_window = 0),
+        ("dupthresh", |c| c.dupthresh = 0),
+        ("rto_min", |c| c.rto_min = c.rto_max + Duration::from_nanos(1)),
+        ("rto_initial", |c| c.rto_initial = Duration::ZERO),
+    ];
+    for (key, breaks) in broken {
+        let mut config = linux();
+        assert_eq!(config.check(), Ok(()));
+        breaks(&mut config);
+        assert_eq!(config.check().map_err(|(named, _)| named), Err(key));
+    }
+    let least = Config { mss: 88, window_scale: 14, dupthresh: 1, initial_window: 1, ..linux() };
+    assert_eq!(Config { send_buffer: hol_base::ByteCount(1), ..least }.check(), Ok(()));
+}
+
+#[test]
+fn the_acknowledgment_of_a_segment_outside_the_window_is_not_believed() {
+    // RFC 9293 section 3.10.7.4, first: it is answered and dropped, whichever side it lies on.
+    for outside in [PEER_START - 2, PEER_START + 65_536] {
+        let mut script = Script::connected(rfc(), 20);
+        script.writes(100);
+        let all = rfc().send_buffer.0 as usize;
+        let segment = script.peer_segment(Flags::ACK, outside, 100, 0);
+        assert_eq!(script.arrives(segment).len(), 1);
+        assert!(!script.endpoint.can_send(all), "100 octets are outstanding");
+        script.acked(100, &[]);
+        assert!(script.endpoint.can_send(all));
+    }
+}
+
+/// No RFC says what becomes of a connection whose address goes: Linux keeps it, a phone's system destroys its socket.
+#[test]
+fn a_connection_without_its_address_goes_on_unless_the_system_destroys_it() {
+    for aborts in [false, true] {
+        let config = Config { address_loss_aborts: aborts, ..stack("rfc") };
+        let mut script = Script::connected(config, 100);
+        assert_eq!(script.writes(100).len(), 1);
+        script.events.clear();
+        script.endpoint.handle(script.now, Input::AddressRemoved(PEER.0));
+        script.endpoint.handle(script.now, Input::AddressRemoved(LOCAL.0));
+        assert!(script.sent().is_empty());
+        let failed = [Event::Failed { reason: "the local address is gone" }];
+        assert_eq!(script.events, failed[..usize::from(aborts)]);
+        assert_eq!(script.deadline.is_none(), aborts);
+    }
+}
