@@ -48,12 +48,8 @@ fn cure(refusal: Refusal) -> &'static str {
         Refusal::LackOfPorts => {
             "those of its NAT are in use; end rules by `simcod disallow`, or take fewer ports"
         }
-        Refusal::ProtocolMismatch => {
-            "name the protocol that the rule has reserved; see `simcod status PID`"
-        }
-        Refusal::IllegalPortCount => {
-            "take no more ports than the rule has reserved; see `simcod status PID`"
-        }
+        Refusal::ProtocolMismatch => "name the protocol that the rule has reserved; see `simcod status PID`",
+        Refusal::IllegalPortCount => "take no more ports than the rule has reserved; see `simcod status PID`",
         Refusal::ParityMismatch => {
             "begin with a port as even or odd as the reserved one, or leave out --same-parity"
         }
