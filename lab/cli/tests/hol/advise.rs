@@ -1,0 +1,94 @@
+//! `hol advise` against what `hol compare` says at both ends of the border that it finds.
+
+use std::fs;
+use std::path::Path;
+
+use crate::program::{failure, ok};
+use serde_json::Value;
+
+/// SCTP sends a lost message's successors on; with one stream they wait, and its timer is slower than TCP's.
+const EXPERIMENT: &str = r#"
+messages = 2000
+repetitions = 8
+transports = ["tcp", "sctp"]
+[workload]
+kind = "echo"
+[sweep]
+"network.loss" = ["0%", "5%"]
+"network.delay" = ["10ms", "12ms"]
+"#;
+
+fn advise(dir: &Path, more: &[&str]) -> Vec<Value> {
+    fs::write(dir.join("mine.toml"), EXPERIMENT).unwrap();
+    let text = ok(dir, &[&["advise", "mine.toml", "--json"], more].concat());
+    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+/// Compares with other losses than the search met.
+fn compare(dir: &Path, loss: f64) -> String {
+    let loss = format!("{loss}%");
+    let arguments =
+        ["compare", "tcp", "sctp", "--workload", "echo", "--loss", &loss, "--seed", "77", "--count", "60000"];
+    ok(dir, &[&arguments[..], &["--repetitions", "30"]].concat())
+}
+
+#[test]
+fn the_ends_of_a_border_say_different_things() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = advise(dir.path(), &["--set", "network.delay=10ms", "--precision", "20%"]);
+    let [line] = &lines[..] else { panic!("{lines:?}") };
+    let [border] = &line["borders"].as_array().unwrap()[..] else { panic!("{line}") };
+    assert_eq!(
+        (border["before"].as_str(), border["after"].as_str()),
+        (Some("as fast"), Some("slower")),
+        "{line}"
+    );
+    let of = |key: &str| border[key].as_f64().unwrap();
+    assert!(0.0 <= of("low") && of("low") <= of("high") && of("high") <= 5.0, "{line}");
+    let (below, above) = (compare(dir.path(), of("low")), compare(dir.path(), of("high")));
+    assert!(above.contains(" slower than tcp"), "{above}");
+    // Half a percent of 20 ms, and what its own interval leaves open.
+    assert!(!below.contains(" ms (2") && !below.contains(" ms (3"), "{below}");
+}
+
+#[test]
+fn each_step_of_the_other_axis_has_its_line_and_the_map_shows_them_all() {
+    let dir = tempfile::tempdir().unwrap();
+    // Few and short: what is asked is how lines are told, not how sure they are.
+    let short = ["--set", "messages=400", "--most", "64"];
+    let lines = advise(dir.path(), &short);
+    assert_eq!(
+        lines.iter().map(|line| line["at"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["network.delay 10ms", "network.delay 12ms"]
+    );
+    let ask = || ok(dir.path(), &[&["advise", "mine.toml"], &short[..]].concat());
+    let text = ask();
+    assert!(text.contains("network.delay 10ms  ") && text.contains("─ worse"), "{text}");
+    assert_eq!(text, ask(), "the same question has the same answer");
+}
+
+#[test]
+fn what_cannot_be_searched_is_said_with_the_cure() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("mine.toml"), EXPERIMENT).unwrap();
+    let (exit, message) = failure(dir.path(), &["advise", "mine.toml", "--over", "workload.rate"]);
+    assert_eq!(exit, 2);
+    assert!(
+        message.contains("workload.rate is not swept; network.loss and network.delay can be searched"),
+        "{message}"
+    );
+    let set = ["--set", "network.loss=1%", "--set", "network.delay=1ms"];
+    let (exit, message) = failure(dir.path(), &[&["advise", "mine.toml"], &set[..]].concat());
+    assert_eq!(exit, 2);
+    assert!(message.contains("mine.toml: --set network.loss fixes the axis to search along"), "{message}");
+    let zip = EXPERIMENT.replace("[sweep]", "[[zip]]");
+    fs::write(dir.path().join("zip.toml"), zip).unwrap();
+    let (exit, message) = failure(dir.path(), &["advise", "zip.toml", "--over", "network.delay"]);
+    assert_eq!(exit, 2);
+    assert!(message.contains("zip.toml: network.delay and network.loss advance together"), "{message}");
+    let names = EXPERIMENT
+        .replace("\"network.delay\" = [\"10ms\", \"12ms\"]", "\"network.discipline\" = [\"droptail\"]");
+    fs::write(dir.path().join("names.toml"), names).unwrap();
+    let (_, message) = failure(dir.path(), &["advise", "names.toml", "--set", "network.loss=1%"]);
+    assert!(message.contains("--set network.loss fixes the axis"), "{message}");
+}

@@ -1,0 +1,588 @@
+//! The commands as people and scripts meet them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::program::{self, failure, ok};
+use serde_json::Value;
+
+const FIELDS: [&str; 39] = [
+    "world",
+    "transport",
+    "stack",
+    "workload",
+    "precise",
+    "offered",
+    "completed",
+    "failed",
+    "mean_ms",
+    "ci95_ms",
+    "mean_low_ms",
+    "mean_high_ms",
+    "steady",
+    "run_median_ms",
+    "runs_collapsed",
+    "repetitions",
+    "p50_ms",
+    "p90_ms",
+    "p99_ms",
+    "p999_ms",
+    "max_ms",
+    "throughput_kbps",
+    "throughput_ci95_kbps",
+    "messages_per_s",
+    "messages_ci95_per_s",
+    "connect_ms",
+    "connect_ci95_ms",
+    "unconnected",
+    "background_kbps",
+    "fairness",
+    "first_octets_ms",
+    "objects_ms",
+    "playable_percent",
+    "glitches_per_minute",
+    "packets",
+    "packets_lost_each",
+    "seed",
+    "digest",
+    "run_wall_s",
+];
+
+fn here() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn rows(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+fn compare(arguments: &[&str]) -> Vec<Value> {
+    let all = [&["compare", "--json"], arguments].concat();
+    rows(&ok(here().path(), &all))
+}
+
+#[test]
+fn compare_json_has_exactly_the_promised_fields() {
+    let rows = compare(&["tcp", "sctp:streams=8", "--count", "200", "--repetitions", "2", "--seed", "9"]);
+    assert_eq!(rows.len(), 2);
+    for row in &rows {
+        let mut fields: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+        let mut promised = FIELDS.to_vec();
+        fields.sort_unstable();
+        promised.sort_unstable();
+        assert_eq!(fields, promised);
+        assert_eq!(
+            (&row["offered"], &row["seed"], &row["workload"]),
+            (&200.into(), &9.into(), &"simco".into())
+        );
+        assert_eq!(row["failed"], 0);
+    }
+    assert_eq!((&rows[0]["transport"], &rows[1]["transport"]), (&"tcp".into(), &"sctp:streams=8".into()));
+}
+
+#[test]
+fn an_unknown_number_is_null() {
+    let rows = compare(&["tcp", "--count", "50", "--repetitions", "1"]);
+    assert_eq!(rows[0]["ci95_ms"], Value::Null);
+}
+
+#[test]
+fn without_loss_the_mean_is_the_round_trip_time() {
+    let rows = compare(&["tcp", "sctp:streams=8", "--count", "500", "--delay", "20ms"]);
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        let mean = row["mean_ms"].as_f64().unwrap();
+        assert!((40.0..40.1).contains(&mean), "{mean}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_digest_for_any_number_of_jobs() {
+    let digest = |jobs, seed| {
+        let flags = ["sctp:streams=4", "--loss", "2%", "--count", "400", "--jobs", jobs, "--seed", seed];
+        compare(&flags)[0]["digest"].clone()
+    };
+    assert_eq!(digest("1", "5"), digest("2", "5"));
+    assert_ne!(digest("1", "5"), digest("1", "6"));
+}
+
+#[test]
+fn compare_says_who_is_faster_in_a_sentence_and_draws_at_most_80_columns() {
+    let text = ok(
+        here().path(),
+        &["compare", "tcp", "tcp:stack=linux-6.12", "--count", "100", "--repetitions", "2"],
+    );
+    assert!(
+        text.contains("tcp:stack=linux-6.12 is exactly as fast as tcp (95 %, 2 paired repetitions)"),
+        "{text}"
+    );
+    assert!(text.contains("where the time goes") && text.contains("network 20.1 ms"), "{text}");
+    let picture = text.split("share of messages").nth(1).unwrap();
+    assert!(picture.lines().all(|line| line.chars().count() <= 80), "{picture}");
+}
+
+#[test]
+fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
+    let cases: [(&[&str], &str); 26] = [
+        (&["compare"], "hol compare tcp sctp:streams=1"),
+        (&["compare", "tpc"], "error: transport 1: unknown transport \"tpc\""),
+        (&["compare", "sctp:stream=8"], "did you mean \"streams\"?"),
+        (&["compare", "tcp", "--delay", "10"], "--delay 10: \"10\" is not a time such as \"10ms\""),
+        (&["compare", "tcp", "--loss", "0.01"], "--loss 0.01: \"0.01\" is not a percentage"),
+        (&["compare", "tcp", "--rate", "0/s"], "--rate 0/s: "),
+        (&["compare", "tcp", "--count", "5"], "--count 5: 5 messages are too few for 10 repetitions"),
+        (&["compare", "tcp", "--workload", "simco", "--size", "64B"], "--size 64B: unknown key \"size\""),
+        (&["compare", "tcp", "--set", "network.jiter=1ms"], "did you mean \"jitter\"?"),
+        (&["compare", "tcp", "--set", "jitter"], "write key=value"),
+        (&["reproduce", "ikr35"], "known are eklund2004, fidelity, ikr53"),
+        (&["reproduce", "fidelity"], "hol validate fidelity"),
+        (&["reproduce", "ikr53", "--only", "exp7"], "ikr53 has buffer, echo, exp1"),
+        (&["reproduce", "ikr53", "--only", "filter"], "filter needs --world kernel"),
+        (&["compare", "tcp", "--filter", "nftables"], "the kernel world has"),
+        (&["compare", "tcp", "--mix", "enable=1,delete=2"], "enables 1 and deletes 2"),
+        (&["compare", "tcp", "--delay", "-5ms"], "--delay -5ms: \"-5ms\" is not a time"),
+        (&["compare", "tcp", "--seed", "-1"], "from 0 to 18446744073709551615"),
+        (&["compare", "tcp", "--seed", "99999999999999999999999"], "from 0 to 18446744073709551615"),
+        (&["compare", "tcp", "--set", "network.loss=0.5"], "write it in quotes and with %, as in \"0.5%\""),
+        (&["compare", "tcp", "--count", "1"], "--repetitions 1"),
+        (&["compare", "tcp", "--jobs", "0"], "write a whole number from 1 on"),
+        (&["compare", "tcp", "tcp"], "two transports are called \"tcp\""),
+        (
+            &["compare", "tcp", "--set", "sweep={seed=[1,2]}"],
+            "compare takes one set of conditions; `hol init` writes",
+        ),
+        (&["verify", "out", "--sample", "0"], "write a whole number from 1 on"),
+        (&["frobnicate"], "unrecognized subcommand"),
+    ];
+    for (arguments, expected) in cases {
+        let (code, message) = failure(here().path(), arguments);
+        assert_eq!(code, 2, "{arguments:?}: {message}");
+        assert!(message.contains(expected), "{arguments:?}: {message}");
+        assert!(message.starts_with("error: "), "{arguments:?}: {message}");
+    }
+}
+
+#[test]
+fn a_mistake_in_a_file_has_its_line_and_column() {
+    let dir = here();
+    fs::write(dir.path().join("a.toml"), "transports = ['tcp']\n[network]\ndealy = '10ms'\n").unwrap();
+    let (code, message) = failure(dir.path(), &["run", "a.toml"]);
+    assert_eq!(message, "error: a.toml:3:1: unknown key \"dealy\"; did you mean \"delay\"?\n");
+    assert_eq!(code, 2);
+    let (code, message) = failure(dir.path(), &["run", "b.toml"]);
+    assert!(code == 1 && message.starts_with("error: b.toml: cannot read"), "{message}");
+    assert!(fs::read_dir(dir.path()).unwrap().count() == 1, "nothing is left behind");
+}
+
+#[test]
+fn the_plan_shows_every_point_and_the_cost() {
+    let hello = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/hello.toml");
+    let text = ok(here().path(), &["run", hello.to_str().unwrap(), "--plan"]);
+    assert!(text.contains("hello: SCTP-8 network.loss=0.5%"), "{text}");
+    assert!(text.contains("15 points, 150,000 messages"), "{text}");
+}
+
+#[test]
+fn the_rows_of_a_sweep_say_which_point_they_are() {
+    let dir = here();
+    let text =
+        "transports = ['tcp']\nmessages = 20\nrepetitions = 2\n[sweep]\n'network.loss' = ['0%', '1%']\n";
+    fs::write(dir.path().join("a.toml"), text).unwrap();
+    let rows = rows(&ok(dir.path(), &["run", "a.toml", "--json"]));
+    let losses: Vec<&Value> = rows.iter().map(|row| &row["axes"]["network.loss"]).collect();
+    assert_eq!(losses, ["0%", "1%"]);
+    assert_eq!((&rows[0]["experiment"], &rows[0]["offered"]), (&"a".into(), &20.into()));
+}
+
+#[test]
+fn the_experiment_with_competitors_says_how_the_flows_shared_the_line() {
+    let competing = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/competing.toml");
+    let dir = here();
+    let short = ["--set", "messages=200", "--set", "repetitions=2", "--out", "r"];
+    let rows = rows(&ok(dir.path(), &[&["run", competing.to_str().unwrap(), "--json"], &short[..]].concat()));
+    let (alone, crowded) = (&rows[0], &rows[3]);
+    assert_eq!(
+        (&alone["axes"]["background.count"], &crowded["axes"]["background.count"]),
+        (&"0".into(), &"8".into())
+    );
+    assert!(alone["fairness"].is_null() && crowded["fairness"].as_f64().unwrap() > 0.5, "{crowded}");
+    assert!(crowded["connect_ms"].as_f64() > alone["connect_ms"].as_f64(), "{crowded}");
+    assert!(crowded["throughput_kbps"].as_f64() < alone["throughput_kbps"].as_f64(), "{crowded}");
+    let page = fs::read_to_string(dir.path().join("r/report.html")).unwrap();
+    assert!(page.contains("<h2>All points</h2>") && page.contains("fairness (Jain)"));
+    assert!(
+        page.contains("Throughput over competitors") && page.contains("<p class=\"lead\">SCTP ordered"),
+        "a figure, a headline"
+    );
+}
+
+#[test]
+fn the_experiment_with_a_deep_queue_draws_why_small_messages_wait() {
+    let experiment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/bufferbloat.toml");
+    let dir = here();
+    let rows = rows(&ok(dir.path(), &["run", experiment.to_str().unwrap(), "--json", "--out", "r"]));
+    let mean = |transport: &str, discipline: &str| {
+        let is_it =
+            |row: &&Value| row["label"] == transport && row["axes"]["network.discipline"] == discipline;
+        rows.iter().find(is_it).and_then(|row| row["mean_ms"].as_f64()).unwrap()
+    };
+    // A round trip takes 40 ms, the whole queue 600.
+    assert!(mean("TCP CUBIC", "droptail") > 300.0 && mean("TCP BBR", "droptail") < 100.0, "{rows:?}");
+    assert!(mean("TCP CUBIC", "fq_codel") < 50.0 && mean("quic", "fq_codel") < 50.0, "{rows:?}");
+    let page = fs::read_to_string(dir.path().join("r/report.html")).unwrap();
+    assert!(page.contains("<h2>Over time</h2>") && page.contains("flow 1, which delivered more"));
+    assert_eq!(page.matches("smoothed RTT, ms</text>").count(), 6, "three transports before two queues");
+    assert!(dir.path().join("r/figures/over-time-2-3.svg").exists());
+    assert_eq!(fs::read_dir(dir.path().join("r/series")).unwrap().count(), 6);
+}
+
+#[test]
+fn a_comparison_keeps_its_time_series_in_a_directory_and_without_one_says_so() {
+    let dir = here();
+    let compare = ["compare", "tcp", "sctp", "--workload", "bulk", "--count", "300", "--repetitions", "1"];
+    let text = ok(dir.path(), &[&compare[..], &["--series", "5ms", "--out", "kept"]].concat());
+    assert!(text.contains("kept has the points") && text.contains("kbit/s"), "{text}");
+    let page = fs::read_to_string(dir.path().join("kept/report.html")).unwrap();
+    assert!(page.contains("<h2>Over time</h2>"), "{page}");
+    let (code, message) = failure(dir.path(), &[&compare[..], &["--series", "5ms"]].concat());
+    assert!(code == 2 && message.contains("--out"), "{message}");
+    let (code, message) =
+        failure(dir.path(), &[&compare[..], &["--series", "0ms", "--out", "none"]].concat());
+    assert!(
+        code == 2 && message.contains("--series 0ms: a run is looked at every 10us at most"),
+        "{message}"
+    );
+    assert!(!dir.path().join("none").exists());
+}
+
+#[test]
+fn help_teaches_by_example_and_lists_name_what_there_is() {
+    let help = ok(here().path(), &["--help"]);
+    assert!(help.find("hol compare tcp").unwrap() < help.find("Commands:").unwrap());
+    let list = ok(here().path(), &["list"]);
+    for word in ["ikr53", "simco", "pingpong", "linux-6.12", "streams=", "connections", "lifetime"] {
+        assert!(list.contains(word), "{word}: {list}");
+    }
+    let found = ok(here().path(), &["doctor"]);
+    for word in ["results here", "kernels", "`simcod serve"] {
+        assert!(found.contains(word), "{word}: {found}");
+    }
+}
+
+#[test]
+fn a_trace_at_a_node_has_its_packets_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let flags = ["trace", "tcp", "--count", "20", "--repetitions", "1", "--loss", "5%"];
+    let all = ok(dir.path(), &flags);
+    let at = |nodes: &[&str]| ok(dir.path(), &[&flags[..], nodes].concat());
+    let of_node = |text: &str, node: &str| {
+        let passes = |line: &&str| line.split_whitespace().nth(1).is_some_and(|at| at.starts_with(node));
+        text.lines().filter(passes).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for node in ["client", "server"] {
+        let seen = at(&["--at", node]);
+        assert_eq!(seen.lines().map(str::to_owned).collect::<Vec<_>>(), of_node(&all, node));
+    }
+    assert_eq!(at(&["--at", "client", "--at", "server"]), all);
+    let whole = at(&["--pcap", "all.pcapng"]);
+    let one = at(&["--at", "server", "--pcap", "one.pcapng"]);
+    let packets = |said: &str| said.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap();
+    assert!(0 < packets(&one) && packets(&one) < packets(&whole), "{one} of {whole}");
+    let (code, message) = failure(dir.path(), &[&flags[..], &["--at", "middle"]].concat());
+    assert!(code == 2 && message.contains("there are client, server"), "{message}");
+}
+
+#[test]
+#[ignore = "needs tshark"]
+fn wireshark_reads_a_capture_without_a_malformed_packet_or_a_wrong_checksum() {
+    let dir = here();
+    let interleaved = "sctp:streams=8,interleaving,scheduler=rr,lifetime=300ms";
+    for transport in ["tcp", "sctp:streams=8", interleaved, "quic:streams=8"] {
+        let flags = ["--count", "200", "--repetitions", "1", "--loss", "3%"];
+        ok(dir.path(), &[&["trace", transport, "--pcap", "run.pcapng"], &flags[..]].concat());
+        let mut tshark = Command::new("tshark");
+        tshark.current_dir(dir.path()).args(["-n", "-r", "run.pcapng"]);
+        for preference in [
+            "ip.check_checksum:TRUE",
+            "tcp.check_checksum:TRUE",
+            "sctp.checksum:CRC 32c",
+            "udp.check_checksum:TRUE",
+        ] {
+            tshark.args(["-o", preference]);
+        }
+        tshark.args(["-T", "fields", "-e", "_ws.malformed", "-e", "ip.checksum.status"]);
+        tshark.args(["-e", "tcp.checksum.status", "-e", "sctp.checksum.status"]);
+        tshark.args(["-e", "udp.checksum.status", "-e", "quic.decryption_failed"]);
+        let output = tshark.output().unwrap_or_else(|error| panic!("tshark: {error}"));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let lines = String::from_utf8(output.stdout).unwrap();
+        assert!(lines.lines().count() > 800, "{lines}");
+        // Nothing malformed or unreadable; IP and one of TCP, SCTP and UDP have a good checksum.
+        let good = ["\t1\t1\t\t\t", "\t1\t\t1\t\t", "\t1\t\t\t1\t"];
+        let bad = lines.lines().find(|line| !good.contains(line));
+        assert_eq!(bad, None, "{transport}");
+    }
+}
+
+#[test]
+fn a_page_is_shown_file_by_file() {
+    let dir = here();
+    let flags = ["--workload", "page", "--count", "3", "--repetitions", "1", "--waterfall"];
+    let trace = [&["trace", "tcp"], &flags[..]].concat();
+    let text = ok(dir.path(), &[&trace[..], &["2"]].concat());
+    assert!(text.starts_with("page 2, 13 files, in "), "{text}");
+    let document = text.lines().find(|line| line.trim_start().starts_with("0 ")).expect("a document");
+    assert!(
+        document.contains(".=") && document.contains("s="),
+        "it waits for a connection and a window: {document}"
+    );
+    assert!(text.contains("H head-of-line wait"), "{text}");
+    assert!(ok(dir.path(), &trace).starts_with("page "), "the page of the median time");
+    let (code, message) = failure(dir.path(), &[&trace[..], &["4"]].concat());
+    assert!(code == 2 && message.contains("has 3 pages, counted from 1"), "{message}");
+    let (code, message) = failure(dir.path(), &["trace", "tcp", "--waterfall"]);
+    assert!(code == 2 && message.contains("take --workload page"), "{message}");
+}
+
+#[test]
+fn a_run_of_an_experiment_file_can_be_traced() {
+    let dir = here();
+    let text =
+        "transports = ['tcp']\nmessages = 20\nrepetitions = 2\n[sweep]\n'network.loss' = ['0%', '1%']\n";
+    fs::write(dir.path().join("a.toml"), text).unwrap();
+    let trace = ["trace", "--experiment", "a.toml", "--point", "1", "--repetition"];
+    ok(dir.path(), &[&trace[..], &["1"]].concat());
+    let (code, message) = failure(dir.path(), &[&trace[..], &["2"]].concat());
+    assert!(code == 2 && message.contains("counted from 0"), "{message}");
+    let elsewhere = ok(dir.path(), &[&trace[..], &["1", "--delay", "30ms", "--seed", "7"]].concat());
+    assert!(
+        elsewhere.lines().nth(1).unwrap().starts_with("0.0300"),
+        "a flag goes over the file: {elsewhere}"
+    );
+    let (_, message) = failure(dir.path(), &[&trace[..], &["1", "--world", "nowhere"]].concat());
+    assert!(message.contains("--world nowhere"), "{message}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn output_that_cannot_be_written_is_a_failure() {
+    for arguments in [&["list"][..], &["compare", "tcp", "--count", "20", "--json"]] {
+        // Every write to this device fails as on a full disk.
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = Command::new(program::BIN).args(arguments).stdout(full).output().unwrap();
+        assert_eq!(program::code(&output), 1, "{arguments:?}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(message.contains("error: standard output: cannot write"), "{message}");
+    }
+}
+
+#[test]
+fn nothing_completed_is_no_comparison() {
+    let flags = ["--loss", "100%", "--count", "20", "--repetitions", "2"];
+    let text = ok(here().path(), &[&["compare", "tcp", "sctp"], &flags[..]].concat());
+    assert!(text.contains("\nnothing completed over sctp, so there is no comparison\n"), "{text}");
+    assert!(!text.contains("NaN"), "{text}");
+}
+
+#[test]
+fn what_is_no_text_file_is_told_what_to_do() {
+    let dir = here();
+    fs::create_dir(dir.path().join("folder")).unwrap();
+    fs::write(dir.path().join("a.toml"), b"title = '\xff'\n").unwrap();
+    for (file, cure) in [("folder", "name a file in it"), ("a.toml", "save it as UTF-8 text")] {
+        let (code, message) = failure(dir.path(), &["run", file]);
+        assert!(code == 1 && message.contains(cure), "{message}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure_of_the_program() {
+    let dir = here();
+    fs::write(
+        dir.path().join("a.ns"),
+        "set ns [new Simulator]\nset client [$ns node]\nset server [$ns node]\n\
+        $ns duplex-link $client $server 1Mb 1ms DropTail\nputs hello\n",
+    )
+    .unwrap();
+    fs::write(dir.path().join("a.toml"), "transports = ['tcp']\ntopology = 'a.ns'\nmessages = 20\n").unwrap();
+    for (arguments, code) in [
+        (&["run", "a.toml"][..], 0),
+        (&["run", "a.toml", "--plan"], 0),
+        (&["run", "none.toml"], 1),
+        (&["list"], 0),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(program::BIN);
+        let child = command
+            .current_dir(dir.path())
+            .args(arguments)
+            .stdout(writer.try_clone().unwrap())
+            .stderr(writer);
+        assert_eq!(child.status().unwrap().code(), Some(code), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_rate_beyond_the_clock_is_refused_where_it_stands() {
+    let dir = here();
+    fs::write(dir.path().join("a.toml"), "transports = ['tcp']\nmessages = 20\n[workload]\nkind = 'simco'\n")
+        .unwrap();
+    let (code, problem) = failure(dir.path(), &["run", "a.toml", "--set", "workload.rate=99999999999/s"]);
+    assert!(
+        code == 2 && problem.contains("--set workload.rate=99999999999/s: ") && problem.contains("at most"),
+        "{problem}"
+    );
+    ok(dir.path(), &["run", "a.toml", "--set", "workload.rate=1000000000/s"]);
+}
+
+#[test]
+fn a_problem_of_a_flag_names_that_flag() {
+    let dir = here();
+    let (code, problem) = failure(dir.path(), &["compare", "tcp", "--workload", "echo", "--size", "0B"]);
+    assert!(
+        code == 2 && problem.starts_with("error: --size 0B: ") && !problem.contains("simco"),
+        "{problem}"
+    );
+}
+
+#[test]
+fn a_precision_that_is_not_met_is_said() {
+    let dir = here();
+    let text = "transports = ['tcp']\nmessages = 60\nrepetitions = '2..3'\nprecision = '0.001%'\n[network]\nloss = '5%'\n";
+    fs::write(dir.path().join("a.toml"), text).unwrap();
+    let plan = ok(dir.path(), &["run", "a.toml", "--plan"]);
+    assert!(plan.contains(" 60 to 90 messages: about "), "{plan}");
+    let table = ok(dir.path(), &["run", "a.toml", "--out", "out"]);
+    assert!(table.contains(" after 3 repetitions, not to 0.001%"), "{table}");
+    let points: Value =
+        serde_json::from_str(&fs::read_to_string(dir.path().join("out/points.json")).unwrap()).unwrap();
+    assert_eq!((&points[0]["precise"], &points[0]["repetitions"]), (&false.into(), &3.into()));
+    let row = &rows(&ok(dir.path(), &["run", "a.toml", "--out", "out", "--json"]))[0];
+    assert_eq!(row["precise"], false);
+}
+
+/// What the program writes to standard output when it reads `input`; it must succeed.
+fn piped(dir: &Path, arguments: &[&str], input: &str) -> std::process::Output {
+    let mut command = Command::new(program::BIN);
+    let command = command.current_dir(dir).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_dash_is_standard_input_and_output() {
+    let dir = here();
+    let good = piped(dir.path(), &["run", "-", "--json"], "transports = ['tcp']\nmessages = 50\n");
+    assert_eq!(rows(&String::from_utf8(good.stdout).unwrap()).len(), 1);
+    assert!(dir.path().join("results/stdin/points.csv").exists());
+    let bad = piped(dir.path(), &["run", "-"], "transports = ['tcp']\nmesages = 50\n");
+    let problem = String::from_utf8(bad.stderr).unwrap();
+    assert!(problem.starts_with("error: <stdin>:2:1: ") && bad.status.code() == Some(2), "{problem}");
+
+    let question = ["trace", "tcp", "--count", "5", "--repetitions", "1"];
+    let kept = ok(dir.path(), &[&question[..], &["--pcap", "kept"]].concat());
+    assert!(kept.starts_with("kept: "), "{kept}");
+    let shown = program::hol(dir.path(), &[&question[..], &["--pcap", "-"]].concat());
+    assert_eq!(shown.stdout, fs::read(dir.path().join("kept")).unwrap(), "the capture and nothing else");
+    assert!(String::from_utf8(shown.stderr).unwrap().contains(" packets of hol compare: tcp"));
+    let lines = ok(dir.path(), &[&question[..], &["--ns2", "-"]].concat());
+    assert!(lines.lines().all(|line| "+-rd".contains(&line[..1])), "{lines}");
+    assert!(!dir.path().join("-").exists());
+}
+
+#[test]
+fn init_writes_the_question_that_compare_asks() {
+    let dir = here();
+    for question in [
+        &["tcp", "sctp:streams=8", "--loss", "1%", "--rate", "500/s", "--count", "300"][..],
+        &[
+            "tcp",
+            "--workload",
+            "echo",
+            "--size",
+            "300B",
+            "--delay",
+            "3ms",
+            "--count",
+            "100",
+            "--set",
+            "network.jitter=1ms",
+        ],
+        &[
+            "sctp",
+            "--mix",
+            "enable=2,delete=1",
+            "--queue",
+            "20p",
+            "--count",
+            "100",
+            "--seed",
+            "7",
+            "--repetitions",
+            "2",
+        ],
+        &["tcp", "--count", "40", "--set", "network.loss={drop=[3,4]}", "--set", "background=[{count=2}]"],
+        &["tcp", "--count", "40", "--set", "network.up.delay=7ms", "--set", "hosts.server.filter=none"],
+    ] {
+        let digests = |command: &[&str]| -> Vec<Value> {
+            rows(&ok(dir.path(), command)).iter().map(|row| row["digest"].clone()).collect()
+        };
+        let text = ok(dir.path(), &[&["init"], question].concat());
+        let _ = fs::remove_file(dir.path().join("mine.toml"));
+        ok(dir.path(), &[&["init", "mine.toml"], question].concat());
+        assert_eq!(fs::read_to_string(dir.path().join("mine.toml")).unwrap(), text);
+        let _ = fs::remove_dir_all(dir.path().join("out"));
+        let answer = digests(&["run", "mine.toml", "--json", "--out", "out"]);
+        assert_eq!(answer, digests(&[&["compare", "--json"], question].concat()), "{text}");
+    }
+    let (code, problem) = failure(dir.path(), &["init", "mine.toml", "tcp"]);
+    assert!(code == 2 && problem.contains("mine.toml: is there already"), "{problem}");
+    let (_, problem) = failure(dir.path(), &["init", "tpc"]);
+    assert!(problem.contains("unknown transport"), "{problem}");
+}
+
+#[test]
+fn every_line_that_init_leaves_out_could_be_taken_in() {
+    let dir = here();
+    let text = ok(dir.path(), &["init"]);
+    for line in
+        text.lines().filter(|line| line.starts_with("# ") && line.contains(" = ") && !line.ends_with('.'))
+    {
+        let with = text.replace(line, &line[2..]);
+        let (experiment, skipped) =
+            (toml::from_str::<toml::Table>(&with), ["precision", "world", "topology", "size"]);
+        assert!(experiment.is_ok(), "{line}");
+        if !skipped.iter().any(|key| line.contains(&format!("# {key} = "))) && !line.contains("network.loss")
+        {
+            let plan = piped(dir.path(), &["run", "-", "--plan"], &with);
+            assert!(plan.status.success(), "{line}: {}", String::from_utf8_lossy(&plan.stderr));
+        }
+    }
+}
+
+#[test]
+fn what_prints_a_table_prints_json_too() {
+    let dir = here();
+    fs::write(
+        dir.path().join("mine.toml"),
+        "transports = ['tcp', 'udp']\n[sweep]\n'network.loss' = ['0%', '1%']\n",
+    )
+    .unwrap();
+    let plan = rows(&ok(dir.path(), &["run", "mine.toml", "--plan", "--json"]));
+    assert_eq!(plan.len(), 4);
+    assert_eq!((&plan[1]["axes"]["network.loss"], &plan[3]["index"]), (&Value::from("1%"), &Value::from(3)));
+    let listed = rows(&ok(dir.path(), &["list", "--json"]));
+    let has = |what: &str, name: &str| listed.iter().any(|row| row["what"] == what && row["name"] == name);
+    assert!(
+        has("study", "ikr53")
+            && has("workload", "echo")
+            && has("stack", "linux-6.12")
+            && has("option", "rto_min")
+    );
+    ok(dir.path(), &["run", "mine.toml", "--set", "messages=100", "--out", "out", "--json"]);
+    let verified = rows(&ok(dir.path(), &["verify", "out", "--json"]));
+    assert_eq!((verified.len(), &verified[0]["differences"]), (1, &Value::from(Vec::<Value>::new())));
+}

@@ -1,0 +1,414 @@
+//! Paths of today in the model and in Linux: delays that vary, paths that change, queues.
+
+use hol_base::{Duration, Seed};
+use hol_kernel::Kernel;
+use hol_measure::Record;
+use hol_model::Model;
+use hol_network::{Which, trace_events};
+use hol_scenario::{Background, Run, Scenario, World};
+
+use super::engine::user_mode;
+
+fn scenario(transport: &str, network: &str, workload: &str, messages: u64) -> Scenario {
+    let network = toml::from_str(network).unwrap();
+    Scenario::alone(network, transport.parse().unwrap(), toml::from_str(workload).unwrap(), messages)
+}
+
+/// How long each message that arrived was under way since it was written, ascending.
+fn ways(run: &Run) -> Vec<Duration> {
+    let way = |record: &Record| Some(record.request?.delivered.since(record.request?.written));
+    let mut ways: Vec<Duration> = run.records.iter().filter_map(way).collect();
+    ways.sort();
+    ways
+}
+
+/// netem draws from the table that the model draws from, and the chain of the kernel keeps the order as the model does. Kolmogorov and
+/// Smirnov: two samples of n are further apart than 1.95 √(2/n) once in a thousand times.
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
+fn both_worlds_draw_their_delays_from_one_table() {
+    let kernel = user_mode();
+    const N: u64 = 4000;
+    for (words, mean, deviation) in [
+        ("'uniform'", 0.0, 0.5774),
+        ("'normal'", 0.0, 1.0),
+        ("'pareto'", -0.033, 0.821),
+        ("'paretonormal'", -0.0247, 0.8349),
+        ("{ table = [-8192, -8192, 0, 24576] }", 0.25, 1.6394),
+    ] {
+        // So far apart that no packet waits for the one before.
+        let network = format!("delay = '30ms'\njitter = '5ms'\njitter_distribution = {words}");
+        let scenario = scenario("udp", &network, "kind = 'oneway'\nrate = '20/s'\nsize = '100B'", N);
+        let [kernel, model] = [&kernel as &dyn World, &Model]
+            .map(|world| ways(&world.run(&scenario, Seed(1)).unwrap()))
+            // The time on the line, and what interfaces take.
+            .map(|ways| ways.iter().map(|way| (way.as_millis_f64() - 30.0) / 5.0).collect::<Vec<f64>>());
+        assert_eq!((kernel.len(), model.len()), (N as usize, N as usize));
+        for (world, ways) in [("kernel", &kernel), ("model", &model)] {
+            let found = ways.iter().sum::<f64>() / N as f64;
+            let spread = (ways.iter().map(|way| (way - found).powi(2)).sum::<f64>() / N as f64).sqrt();
+            println!("{words} {world}: mean {found:.3}, deviation {spread:.3}");
+            // 0.1 ms of floor are 0.02.
+            assert!(
+                (found - mean).abs() < 4.0 * deviation / (N as f64).sqrt() + 0.02,
+                "{words} {world}: {found}"
+            );
+            assert!((spread / deviation - 1.0).abs() < 0.06, "{words} {world}: {spread}");
+        }
+        let below = |ways: &[f64], value: f64| ways.partition_point(|way| *way < value) as f64 / N as f64;
+        // Beside a step of the table both are alike but for the floor.
+        let apart = |value: &f64| {
+            let floor = 0.03;
+            let (of_kernel, of_model) = (below(&kernel, *value), below(&model, *value));
+            (below(&model, value - floor) - of_kernel).max(of_kernel - of_model)
+        };
+        let worst = model.iter().map(apart).fold(0.0, f64::max);
+        assert!(worst < 1.95 * (2.0 / N as f64).sqrt(), "{words}: {worst}");
+    }
+}
+
+/// Both keep the order of packets whose delays differ: what netem does by itself, to let them overtake, neither does.
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
+fn in_both_worlds_jitter_keeps_the_order() {
+    let kernel = user_mode();
+    let network = "delay = '30ms'\njitter = '5ms'\njitter_distribution = 'normal'";
+    let scenario = scenario("udp", network, "kind = 'oneway'\nrate = '2000/s'\nsize = '100B'", 4000);
+    for world in [&kernel as &dyn World, &Model] {
+        let run = world.run(&scenario, Seed(1)).unwrap();
+        let mut arrivals: Vec<_> =
+            run.records.iter().map(|record| (record.id, record.request.unwrap().delivered)).collect();
+        arrivals.sort();
+        assert!(arrivals.is_sorted_by_key(|(_, arrived)| *arrived), "{}", world.name());
+    }
+}
+
+/// A path that changes, what goes over it, and over which transports.
+struct Change {
+    name: &'static str,
+    network: &'static str,
+    /// A trace whose changes are events.
+    trace: Option<&'static str>,
+    workload: &'static str,
+    messages: u64,
+    runs: u64,
+    transports: &'static [&'static str],
+    /// The kernel may be later by so many ms: what a packet takes at the slowest rate, and what it is until another comes.
+    late: f64,
+}
+
+const ALL: [&str; 3] = ["udp", "tcp", "sctp"];
+const STEADY: &str = "kind = 'oneway'\nrate = '200/s'\nsize = '1000B'";
+
+static CHANGES: [Change; 8] = [
+    Change {
+        name: "a rate that falls below the load",
+        network: "rate = '10Mbit'\ndelay = '20ms'\nevents = [{ at = '1s', rate = '1Mbit' }, { at = '2s', rate = '10Mbit' }]",
+        trace: None,
+        workload: STEADY,
+        messages: 800,
+        runs: 1,
+        transports: &ALL,
+        late: 0.0,
+    },
+    Change {
+        name: "a rate that falls and stays above the load",
+        network: "rate = '10Mbit'\ndelay = '20ms'\nevents = [{ at = '1s', rate = '2Mbit' }]",
+        trace: None,
+        workload: STEADY,
+        messages: 800,
+        runs: 1,
+        transports: &ALL,
+        late: 0.0,
+    },
+    Change {
+        name: "a delay that grows and shrinks",
+        network: "rate = '10Mbit'\ndelay = '20ms'\nevents = [{ at = '1s', delay = '80ms' }, { at = '3s', delay = '10ms' }]",
+        trace: None,
+        workload: STEADY,
+        messages: 800,
+        runs: 1,
+        transports: &ALL,
+        late: 0.0,
+    },
+    Change {
+        name: "a line that begins to lose",
+        network: "rate = '10Mbit'\ndelay = '20ms'\nevents = [{ at = '1s', loss = '2%' }]",
+        trace: None,
+        workload: "kind = 'oneway'\nrate = '100/s'\nsize = '100B'",
+        messages: 1000,
+        runs: 15,
+        // How soon SCTP finds its losses differs, whether they begin or have always been.
+        transports: &["udp", "tcp"],
+        late: 0.0,
+    },
+    Change {
+        name: "packets that wait while the rate changes",
+        network: "rate = '1Mbit'\ndelay = '20ms'\nevents = [{ at = '500ms', rate = '4Mbit' }]",
+        trace: None,
+        workload: STEADY,
+        messages: 400,
+        runs: 1,
+        transports: &ALL,
+        late: 0.0,
+    },
+    Change {
+        name: "a table with a rate each 100 ms",
+        network: "delay = '20ms'",
+        trace: Some(TABLE),
+        workload: "kind = 'oneway'\nrate = '400/s'\nsize = '1000B'",
+        messages: 1000,
+        runs: 1,
+        transports: &ALL,
+        late: 0.0,
+    },
+    Change {
+        name: "the same on a slow line",
+        network: "delay = '20ms'",
+        trace: Some(SLOW),
+        workload: STEADY,
+        messages: 800,
+        runs: 1,
+        transports: &ALL,
+        // 1066 octets at 500 kbit/s, and 5 ms until the next message.
+        late: 17.1 + 5.0,
+    },
+    Change {
+        name: "opportunities of mahimahi",
+        network: "delay = '20ms'",
+        trace: Some(OPPORTUNITIES),
+        workload: STEADY,
+        messages: 800,
+        runs: 1,
+        transports: &ALL,
+        late: 0.0,
+    },
+];
+
+/// A rate that goes up and down.
+const TABLE: &str = "time_s,rate_Mbit
+0,12
+0.1,28
+0.2,13
+0.3,4
+0.4,2
+0.5,7
+0.6,16
+0.7,32
+0.8,19
+0.9,5.5
+1,2
+1.1,5
+1.2,22
+1.3,8
+1.4,2.5
+1.5,1.8
+1.6,14
+1.7,2.2
+1.8,12
+";
+
+/// The same for a slow line, where a packet takes up to 17 ms.
+const SLOW: &str = "time_s,rate_Mbit
+0,12
+0.1,8
+0.2,3
+0.3,1
+0.4,0.5
+0.5,2
+0.6,6
+0.7,12
+0.8,9
+0.9,1.5
+1,1
+1.1,5
+1.2,12
+1.3,3
+1.4,2
+1.5,0.8
+1.6,4
+1.7,12
+";
+
+/// A trace of the same kind: each line a packet of 1500 octets.
+const OPPORTUNITIES: &str = "3\n6\n9\n12\n20\n40\n60\n80\n100\n105\n110\n115\n120\n125\n130\n140\n150\n160\n170\n180\n190\n200\n250\n300\n";
+
+impl Change {
+    fn scenario(&self, transport: &str) -> Scenario {
+        let mut scenario = scenario(transport, self.network, self.workload, self.messages);
+        let events = self.trace.map(|text| trace_events(text, Which::Both).unwrap());
+        scenario.network.events.extend(events.into_iter().flatten());
+        scenario
+    }
+
+    /// Mean and 95th percentile in ms of messages over all runs, from the time when they were due; and the share that arrived.
+    fn figures(&self, world: &dyn World, transport: &str) -> [f64; 3] {
+        let scenario = self.scenario(transport);
+        let mut all: Vec<f64> = Vec::new();
+        for run in 0..self.runs {
+            let run = world.run(&scenario, Seed(run)).unwrap();
+            let way =
+                |record: &Record| Some(record.request?.delivered.since(record.scheduled).as_millis_f64());
+            all.extend(run.records.iter().filter_map(way));
+        }
+        all.sort_by(f64::total_cmp);
+        let share = all.len() as f64 / (self.runs * self.messages) as f64;
+        [all.iter().sum::<f64>() / all.len() as f64, all[all.len() * 95 / 100], share]
+    }
+}
+
+/// Mean and 95th percentile of messages over paths that change are within 5 %; or, on a slow line, within the packet that the
+/// kernel sends at the rate at which it began, and the time until its pace is asked again.
+fn agree_on(changes: impl Iterator<Item = &'static Change>) {
+    let kernel = user_mode();
+    let mut apart = Vec::new();
+    for change in changes {
+        for transport in change.transports {
+            let [of_kernel, of_model] =
+                [&kernel as &dyn World, &Model].map(|world| change.figures(world, transport));
+            println!("{transport:4} {:45} kernel {of_kernel:.2?}, model {of_model:.2?}", change.name);
+            let differs = |at: usize, late: f64| {
+                let (kernel, model) = (of_kernel[at], of_model[at]);
+                (model / kernel - 1.0).abs() > 0.05 && !(0.0..=late).contains(&(kernel - model))
+            };
+            if differs(0, change.late) || differs(1, change.late) || differs(2, 0.0) {
+                apart.push((*transport, change.name));
+            }
+        }
+    }
+    assert!(apart.is_empty(), "{apart:?}");
+}
+
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
+fn both_worlds_agree_on_paths_that_change() {
+    agree_on(CHANGES.iter().filter(|change| change.runs == 1));
+}
+
+/// What stands beside a sparse flow.
+#[derive(Clone, Copy)]
+enum Beside {
+    /// As many bulk flows of TCP.
+    Bulk(u16),
+    /// As many of datagrams at random, which together take a share of the rate: the same in both worlds.
+    Datagrams(u16, f64),
+}
+
+/// Delays in ms of a sparse flow of datagrams before a line of so many Mbit/s: mean, median, 95th percentile.
+fn sparse(world: &dyn World, discipline: &str, rate: u32, beside: Beside, seeds: u64) -> [f64; 3] {
+    // All of the round trip is on the way back, so that what is seen is the queue's.
+    let network = format!(
+        "rate = '{rate}Mbit'\ndelay = '0ms'\nup.discipline = {discipline}\ndown.delay = '40ms'\ndown.rate = '1Gbit'"
+    );
+    let mut scenario =
+        scenario("udp", &network, "kind = 'oneway'\nrate = '50/s'\nsize = '172B'\nstart = '10s'", 500);
+    let (transport, count, workload) = match beside {
+        Beside::Bulk(flows) => ("tcp", flows, "kind = 'bulk'".to_owned()),
+        Beside::Datagrams(flows, share) => {
+            let each = f64::from(rate) * 1e6 * share / f64::from(flows) / (1514.0 * 8.0);
+            (
+                "udp",
+                flows,
+                format!("kind = 'oneway'\nrate = '{each:.3}/s'\nsize = '1472B'\narrivals = 'poisson'"),
+            )
+        }
+    };
+    scenario.background.push(Background {
+        transport: transport.parse().unwrap(),
+        workload: toml::from_str(&workload).unwrap(),
+        messages: None,
+        count,
+        spread: Duration::from_secs(1),
+    });
+    let mut all: Vec<f64> = (0..seeds)
+        .flat_map(|seed| ways(&world.run(&scenario, Seed(seed)).unwrap()))
+        .map(Duration::as_millis_f64)
+        .collect();
+    all.sort_by(f64::total_cmp);
+    [all.iter().sum::<f64>() / all.len() as f64, all[all.len() / 2], all[all.len() * 95 / 100]]
+}
+
+/// Those whose mean is more than 5 % apart; of datagrams, which are the same in both worlds, the 95th percentile as well, if no chance decides
+/// who is dropped.
+fn apart(kernel: &Kernel, discipline: &str, cases: &[(u32, Beside, u64)]) -> Vec<String> {
+    let compare = |(rate, beside, seeds): &(u32, Beside, u64)| {
+        let [of_kernel, of_model] =
+            [kernel as &dyn World, &Model].map(|world| sparse(world, discipline, *rate, *beside, *seeds));
+        let what = match beside {
+            Beside::Bulk(flows) => format!("{rate:2} Mbit/s, {flows:2} bulk flows"),
+            Beside::Datagrams(flows, share) => format!("{rate:2} Mbit/s, {flows:2} flows at {share}"),
+        };
+        println!("{what}: kernel {of_kernel:.3?}, model {of_model:.3?}");
+        let differs = |at: usize| (of_model[at] / of_kernel[at] - 1.0).abs() > 0.05;
+        let is_same = discipline != PIE && matches!(beside, Beside::Datagrams(..));
+        let differs = differs(0) || is_same && differs(2);
+        differs.then_some(what)
+    };
+    cases.iter().filter_map(compare).collect()
+}
+
+/// RFC 8290 with as many queues as Linux can have: of 1,024, which are usual, the sparse flow shares one with any of 16 others in every 64th
+/// run, in either world (section 5.3), and waits thirty times as long there.
+const FQ_CODEL: &str = "{ fq_codel = { flows = 65536 } }";
+
+/// RFC 8033, whose probability is computed anew after as many ticks of 4 ms, to which Linux rounds its timers.
+const PIE: &str = "{ pie = { update = '20ms' } }";
+
+mod nightly {
+    use super::*;
+
+    #[test]
+    #[ignore = "slow: .ci/nightly runs it"]
+    fn both_worlds_agree_on_paths_that_begin_to_lose() {
+        agree_on(CHANGES.iter().filter(|change| change.runs > 1));
+    }
+
+    #[test]
+    #[ignore = "slow: .ci/nightly runs it"]
+    fn a_sparse_flow_waits_as_long_before_fq_codel_in_both_worlds() {
+        let kernel = user_mode();
+        let cases = [
+            (10, Beside::Datagrams(4, 0.9), 1),
+            (10, Beside::Datagrams(16, 0.9), 1),
+            (10, Beside::Datagrams(16, 1.1), 16),
+            (1, Beside::Bulk(1), 1),
+            (10, Beside::Bulk(4), 24),
+        ];
+        assert_eq!(apart(&kernel, FQ_CODEL, &cases), Vec::<String>::new());
+    }
+
+    /// The figures of docs/paths.md: `cargo test -p headofline --test hol -- --ignored --nocapture beside_model::nightly`.
+    #[test]
+    #[ignore = "slow: .ci/nightly runs it"]
+    fn a_sparse_flow_waits_as_long_before_fq_codel_on_the_whole_grid() {
+        let kernel = user_mode();
+        let cells = [1, 10, 50].into_iter().flat_map(|rate| [1, 4, 16].map(|flows| (rate, flows)));
+        // Few packets and much chance: more runs.
+        let bulk =
+            cells.clone().map(|(rate, flows)| (rate, Beside::Bulk(flows), if rate == 1 { 32 } else { 8 }));
+        let datagrams = cells.map(|(rate, flows)| (rate, Beside::Datagrams(flows, 0.9), 2));
+        let cases: Vec<(u32, Beside, u64)> = bulk.chain(datagrams).collect();
+        assert_eq!(apart(&kernel, FQ_CODEL, &cases), Vec::<String>::new());
+    }
+
+    #[test]
+    #[ignore = "slow: .ci/nightly runs it"]
+    fn a_sparse_flow_waits_as_long_before_pie_in_both_worlds() {
+        let kernel = user_mode();
+        let cases = [(10, Beside::Datagrams(16, 1.1), 2), (10, Beside::Bulk(16), 4)];
+        assert_eq!(apart(&kernel, PIE, &cases), Vec::<String>::new());
+    }
+
+    /// The figures of docs/paths.md. Chance decides who is dropped, so that some of them are further apart than 5 %.
+    #[test]
+    #[ignore = "slow: .ci/nightly runs it"]
+    fn a_sparse_flow_waits_as_long_before_pie_on_the_whole_grid() {
+        let kernel = user_mode();
+        let cells = [1, 10, 50].into_iter().flat_map(|rate| [1, 4, 16].map(|flows| (rate, flows)));
+        let bulk = cells.clone().map(|(rate, flows)| (rate, Beside::Bulk(flows), 8));
+        let datagrams = cells.map(|(rate, flows)| (rate, Beside::Datagrams(flows, 1.1), 2));
+        let cases: Vec<(u32, Beside, u64)> = bulk.chain(datagrams).collect();
+        let apart = apart(&kernel, PIE, &cases);
+        assert!(apart.len() <= cases.len() / 2, "more than 5 % apart: {apart:?}");
+    }
+}

@@ -1,0 +1,61 @@
+//! The cases that every world keeps, in both engines: a sample of them, and nightly all.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hol_kernel::Kernel;
+use hol_scenario::conformance::{Case, Verdict, cases};
+
+use super::engine::{qemu, user_mode};
+
+/// `kernel` keeps the cases, one in `every` of them.
+fn check(kernel: &Kernel, every: usize) {
+    let cases: Vec<Case> = cases().into_iter().step_by(every).collect();
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    match case.verdict(kernel) {
+                        Verdict::Kept => {}
+                        // This world has every workload and every transport.
+                        Verdict::Refused(what) | Verdict::Differs(what) => {
+                            wrong.lock().unwrap().push(format!("{case}: {what}"));
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    assert!(cases.len() * every > 300, "{}", cases.len());
+}
+
+#[test]
+#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+fn qemu_keeps_a_twelfth_of_the_cases() {
+    check(&qemu(), 12);
+}
+
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
+fn user_mode_linux_keeps_half_of_the_cases() {
+    check(&user_mode(), 2);
+}
+
+mod nightly {
+    use super::*;
+
+    #[test]
+    #[ignore = "slow: .ci/nightly runs it"]
+    fn qemu_keeps_every_case() {
+        check(&qemu(), 1);
+    }
+
+    #[test]
+    #[ignore = "slow: .ci/nightly runs it"]
+    fn user_mode_linux_keeps_every_case() {
+        check(&user_mode(), 1);
+    }
+}

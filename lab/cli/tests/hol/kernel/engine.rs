@@ -1,0 +1,40 @@
+//! The engines of the kernel world on this machine.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use hol_kernel::{Image, Kernel};
+
+use crate::program::BIN;
+
+/// The kernel world in QEMU.
+pub fn qemu() -> Kernel {
+    world(Image::find(None).unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// The kernel world in User-Mode Linux.
+pub fn user_mode() -> Kernel {
+    world(user_mode_image())
+}
+
+fn world(image: Image) -> Kernel {
+    Kernel::new(image, Some(PathBuf::from(BIN)))
+}
+
+pub fn user_mode_image() -> Image {
+    Image::find(Some("uml")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A kernel of a distribution, for QEMU.
+pub fn stock() -> Image {
+    let stock = Image::list().into_iter().find(|image| !image.is_user_mode());
+    stock.expect("there is no kernel for QEMU: `hol kernel fetch`")
+}
+
+/// Makes `cache` a cache of its own with the same kernels, and no snapshot.
+pub fn share_kernels(cache: &Path) {
+    let kernels = stock().directory.parent().unwrap().to_owned();
+    fs::create_dir_all(cache.join("headofline")).unwrap();
+    symlink(kernels, cache.join("headofline/kernels")).unwrap();
+}

@@ -1,0 +1,125 @@
+//! The live world in namespaces of a machine, end to end: the machine is User-Mode Linux with this host's files, for this host's kernel may have no
+//! netem, and its clock is shared with others.
+
+mod machine;
+
+use std::fs;
+use std::path::Path;
+
+use crate::program::{BIN, ok};
+use hol_live::Namespaces;
+use hol_scenario::conformance::{Case, Verdict, cases};
+use serde_json::Value;
+
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build), iproute2, util-linux and python3"]
+fn namespaces_of_a_machine_are_the_network_that_was_asked_for_and_change_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("measured.toml"), include_str!("measured.toml")).unwrap();
+    machine::run(dir, include_str!("inside.sh"));
+    ok(dir, &["run", "measured.toml", "--world", "kernel:uml", "--out", "kernel", "--jobs", "2"]);
+
+    the_network_is_that_of_the_kernel_world(dir);
+    the_machine_is_what_it_was(dir);
+    everybody_learns_what_he_may(dir);
+}
+
+/// Tells this test that it is in the machine.
+const INSIDE: &str = "HOL_TEST_INSIDE";
+/// Of so many cases one is tried: all are those of User-Mode Linux, where the same program builds the same networks.
+const SAMPLE: usize = 17;
+
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build), iproute2, util-linux and python3"]
+fn namespaces_keep_the_cases_that_every_world_keeps() {
+    let test = "kernel::namespaces::namespaces_keep_the_cases_that_every_world_keeps";
+    if std::env::var_os(INSIDE).is_some() {
+        return the_cases_are_kept();
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let own = std::env::current_exe().unwrap();
+    let run = format!("{INSIDE}=1 {} --exact {test} --include-ignored --nocapture >said 2>&1", own.display());
+    machine::run(dir.path(), &run);
+    let said = read(&dir.path().join("said"));
+    assert!(said.contains("test result: ok. 1 passed"), "{said}");
+}
+
+fn the_cases_are_kept() {
+    let namespaces = Namespaces::running(BIN.into());
+    let cases: Vec<Case> = cases().into_iter().step_by(SAMPLE).collect();
+    let verdicts = cases.iter().map(|case| (case, case.verdict(&namespaces)));
+    let wrong: Vec<String> = verdicts
+        .filter_map(|(case, verdict)| match verdict {
+            Verdict::Kept => None,
+            Verdict::Refused(what) | Verdict::Differs(what) => Some(format!("{case}: {what}")),
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    assert!(cases.len() > 15, "{}", cases.len());
+}
+
+/// The same kernel as the network's, and as the machine's: what differs are random numbers, and that a machine takes time.
+fn the_network_is_that_of_the_kernel_world(dir: &Path) {
+    let [here, kernel] = ["measured", "kernel"].map(|out| dir.join(out));
+    let journal =
+        fs::read_to_string(here.join("runs.jsonl")).unwrap_or_else(|_| panic!("{}", read(&dir.join("said"))));
+    let runs: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(runs.len(), 8, "{}", read(&dir.join("said")));
+    for run in &runs {
+        let facts = &run["facts"];
+        assert!(facts["provenance"].as_str().unwrap().contains("namespaces, clock "), "{facts}");
+        assert_eq!(facts["lines"].as_array().unwrap().len(), 4, "{facts}");
+        assert_eq!(facts["caution"], Value::Null, "{facts}");
+    }
+    // All but SCTP, whose messages have no stamps.
+    let stamped =
+        runs.iter().filter(|run| run["facts"]["waited_ns"]["server"]["messages"].as_u64() > Some(0));
+    assert_eq!(stamped.count(), 6, "{journal}");
+    let [here, kernel] = [here, kernel].map(|out| read(&out.join("points.csv")));
+    for (own, other) in rows(&here).iter().zip(&rows(&kernel)) {
+        let number = |row: &[String], name: &str| -> f64 { row[column(&here, name)].parse().unwrap() };
+        for (what, near) in [("p50_ms", 0.2), ("completed", 0.05)] {
+            let [own, other] = [own, other].map(|row| number(row, what));
+            assert!((own / other - 1.0).abs() < near, "{what}: {own} here, {other} there");
+        }
+    }
+}
+
+fn the_machine_is_what_it_was(left: &Path) {
+    let before = read(&left.join("before"));
+    assert!(
+        before.contains("tcp_sack:1") && !before.contains("veth") && !before.contains("netem"),
+        "{before}"
+    );
+    assert_eq!(read(&left.join("after")), before);
+    let processes = read(&left.join("processes"));
+    assert!(!processes.contains("compare"), "{processes}");
+}
+
+fn everybody_learns_what_he_may(left: &Path) {
+    let interrupted = read(&left.join("interrupted"));
+    assert!(interrupted.contains("interrupted"), "{interrupted}");
+    let unprivileged = read(&left.join("unprivileged"));
+    assert!(
+        unprivileged.contains("run it as root") && unprivileged.contains("unshare --map-root-user --net"),
+        "{unprivileged}"
+    );
+    let rootless = read(&left.join("rootless"));
+    assert!(rootless.contains("in live:namespaces") && rootless.contains("20ms each way"), "{rootless}");
+    let traced = read(&left.join("traced"));
+    assert!(traced.contains("packets of hol compare"), "{traced}");
+    assert!(fs::metadata(left.join("run.pcapng")).unwrap().len() > 2000);
+}
+
+fn rows(points: &str) -> Vec<Vec<String>> {
+    points.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+fn column(points: &str, name: &str) -> usize {
+    points.lines().next().unwrap().split(',').position(|column| column == name).unwrap()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|problem| panic!("{}: {problem}", path.display()))
+}

@@ -1,0 +1,343 @@
+//! The user's own programs in the kernel world.
+//!
+//! What they do in both engines is tested in User-Mode Linux, and nightly in QEMU; every night is enough, for a change of QEMU's engine shows in its
+//! pace, its digests and its shell, which are tested with each change.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::program::{failure, ok};
+use serde_json::Value;
+
+fn exec(directory: &Path, arguments: &[&str]) -> Vec<Value> {
+    let text = ok(directory, &[&["exec", "--json"], arguments].concat());
+    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+fn number(row: &Value, key: &str) -> f64 {
+    row[key].as_f64().unwrap_or_else(|| panic!("{key} of {row}"))
+}
+
+/// A file of 100 kB from nginx, one connection, no loss: an initial window of ten segments (RFC 6928) doubles each round trip, so
+/// that 70 segments take three; with the opening four, 80 ms, and what the emulated processor takes.
+fn a_page_comes_over_each_transport_and_each_run_repeats_itself(world: &str) {
+    let line =
+        [
+            &[
+                "tcp",
+                "mptcp",
+                "sctp",
+                "--repetitions=2",
+                "--loss=1%",
+                "--server=nginx",
+                "--listens=80",
+                world,
+            ][..],
+            &["--measure=transaction", "--file=/var/www/html/page=100kB"],
+            &["--", "curl", "-sfo", "/dev/null", "http://server/page", "http://server/page"],
+        ]
+        .concat();
+    let [first, again] = [(); 2].map(|()| exec(Path::new("."), &line));
+    check(&first, &again);
+}
+
+fn check(first: &[Value], again: &[Value]) {
+    for (row, same) in first.iter().zip(again) {
+        assert_eq!(row["digest"], same["digest"], "{row}");
+        assert_eq!((row["completed"].as_u64(), row["failed"].as_u64()), (Some(4), Some(0)), "{row}");
+        assert!((60.0..=2000.0).contains(&number(row, "mean_ms")), "{row}");
+    }
+    let digests: Vec<_> = first.iter().map(|row| row["digest"].as_str().unwrap()).collect();
+    assert!(digests[0] != digests[1] && digests[1] != digests[2], "{digests:?}");
+}
+
+/// Without loss a request over a connection that is open takes a round trip; the program says the same as its packets.
+#[test]
+#[ignore = "needs QEMU and a kernel (hol kernel fetch), nginx, curl and mkfs.erofs (erofs-utils)"]
+fn what_packets_tell_is_what_the_program_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let experiment = "world = 'kernel'\ntransports = ['tcp']\nrepetitions = 1\n\
+        [network]\ndelay = '25ms'\n\
+        [workload]\nkind = 'programs'\nmeasure = 'transaction'\n\
+        [[program]]\nnode = 'server'\ncommand = 'nginx'\nready = { listens = 80 }\n\
+        files.'/var/www/html/a' = { text = 'short' }\n\
+        [[program]]\nnode = 'client'\n\
+        command = ['curl', '-sf', '-o', '/dev/null', '-w', '%{time_total} ', 'http://server/a', '-o', '/dev/null', 'http://server/a']\n";
+    std::fs::write(directory.path().join("x.toml"), experiment).unwrap();
+    let text = ok(directory.path(), &["run", "x.toml", "--out", "out", "--json"]);
+    let row: Value = serde_json::from_str(text.trim()).expect(&text);
+    assert_eq!(row["completed"].as_u64(), Some(2), "{row}");
+    assert!((50.0..51.0).contains(&number(&row, "mean_ms")), "{row}");
+    let journal = std::fs::read_to_string(directory.path().join("out/runs.jsonl")).unwrap();
+    let run: Value = journal.lines().map(|line| serde_json::from_str(line).unwrap()).next_back().unwrap();
+    let client = &run["facts"]["programs"][1];
+    assert_eq!(client["status"], "exit 0", "{client}");
+    let said: Vec<f64> =
+        client["stdout"].as_str().unwrap().split_whitespace().map(|word| word.parse().unwrap()).collect();
+    // The second goes over the connection of the first, and curl computes a little.
+    assert!((0.050..0.055).contains(&said[1]) && (0.100..0.115).contains(&said[0]), "{said:?}");
+}
+
+#[test]
+#[ignore = "needs QEMU and a kernel (hol kernel fetch), mkfs.erofs (erofs-utils)"]
+fn programs_see_their_node_and_nothing_of_this_machine() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("given.txt"), "hello\n").unwrap();
+    std::fs::write(directory.path().join("secret"), "").unwrap();
+    let script = "hostname; cat given.txt; grep -c server /etc/hosts; ls; touch /etc/new && echo written; \
+        cat /proc/[0-9]*/comm | sort -u | tr '\\n' ' '";
+    let text = ok(
+        directory.path(),
+        &["exec", "tcp", "--repetitions=1", "--server=sleep 999", "--", "sh", "-c", script],
+    );
+    // Of processes its own and the first: not the server's `sleep`.
+    for line in ["client", "hello", "1", "given.txt", "written"] {
+        assert!(text.contains(&format!("stdout | {line}\n")), "{line}: {text}");
+    }
+    assert!(text.contains("stdout | cat exe sh ") && !text.contains("sh sleep"), "{text}");
+    assert!(!text.contains("secret") && !Path::new("/etc/new").exists(), "{text}");
+}
+
+/// Neither by the file system of User-Mode Linux' host, nor by devices, nor by the first process.
+fn programs_have_no_way_to_this_machine(world: &str) {
+    let script = "mkdir /x; mount -t hostfs -o /../../../../.. x /x && ls /x; mount -t tmpfs t /x && echo mounted; \
+        mknod /x/mem c 1 1 && echo made; ls /dev/mem /dev/port /dev/pmem0 /host /proc/1/root; ls -d /dev/null /dev/fd";
+    let line = ["exec", "tcp", "--repetitions=1", world, "--", "sh", "-c", script];
+    let text = ok(Path::new("."), &line);
+    let printed = text.lines().filter(|line| line.contains("stdout |"));
+    let printed: Vec<_> = printed.map(|line| line.trim().trim_start_matches("stdout | ")).collect();
+    assert_eq!(printed, ["/dev/fd", "/dev/null"], "{world}: {text}");
+}
+
+/// User-Mode Linux has a clock of 1 GHz that is the guest's, and no random numbers of the host's where those can be hidden.
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build), /usr/bin/python3 and mkfs.erofs (erofs-utils)"]
+fn the_processor_tells_nothing_of_this_machine() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("processor.py"), include_str!("processor.py")).unwrap();
+    let line =
+        ["exec", "tcp", "--repetitions=1", "--world=kernel:uml", "--", "/usr/bin/python3", "processor.py"];
+    let text = ok(directory.path(), &line);
+    let tells = |what: &str| {
+        let (_, rest) = text.split_once(&format!("| {what} ")).unwrap_or_else(|| panic!("{what}: {text}"));
+        rest.lines().next().unwrap().parse::<u64>().unwrap()
+    };
+    for clock in ["rdtsc", "rdtscp"] {
+        assert!((1_000_000_000..1_000_100_000).contains(&tells(clock)), "{text}");
+    }
+    let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap();
+    if processors.split_whitespace().any(|flag| flag == "cpuid_fault") {
+        assert_eq!(tells("rdrand"), 0, "{text}");
+    }
+}
+
+/// In QEMU a ns is eight instructions where programs run, from the first one after the snapshot on; and sleeping takes what it says.
+#[test]
+#[ignore = "needs QEMU and a kernel (hol kernel fetch), /usr/bin/python3 and mkfs.erofs (erofs-utils)"]
+fn the_processor_of_qemu_is_as_fast_as_the_provenance_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+    write("pace.py", include_str!("pace.py"));
+    write("pace.toml", include_str!("pace.toml"));
+    ok(directory.path(), &["run", "pace.toml", "--out", "out"]);
+    let run = std::fs::read_to_string(directory.path().join("out/runs.jsonl")).unwrap();
+    let run: Value = serde_json::from_str(run.lines().next().unwrap()).unwrap();
+    let provenance = run["facts"]["provenance"].as_str().unwrap();
+    assert!(provenance.ends_with(", 8 instructions a ns"), "{provenance}");
+    let metrics = &run["facts"]["programs"][0]["metrics"];
+    for (metric, least) in [("computed", 10_000_000.0), ("slept", 100_000_000.0)] {
+        let took = number(metrics, metric);
+        assert!((least..least + 200_000.0).contains(&took), "{metric}: {took} ns, {provenance}");
+    }
+}
+
+/// Extended registers stay in the host's process of a program until somebody wants them: a signal, a fork, another thread.
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build), /usr/bin/python3 and mkfs.erofs (erofs-utils)"]
+fn a_program_keeps_what_it_has_in_its_extended_registers() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("registers.py"), include_str!("registers.py")).unwrap();
+    let line =
+        ["exec", "tcp", "--repetitions=1", "--world=kernel:uml", "--", "/usr/bin/python3", "registers.py"];
+    let text = ok(directory.path(), &line);
+    for what in ["call", "signal", "fork", "child", "threads", "alone"] {
+        assert!(text.contains(&format!("| {what} kept")), "{what}: {text}");
+    }
+}
+
+fn a_service_beside_a_workload_lasts_as_long_as_that(world: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let experiment = "transports = ['tcp']\nmessages = 100\nrepetitions = 1\n[workload]\nkind = 'echo'\nrate = '50/s'\n\
+        [[program]]\nnode = 'server'\ncommand = ['sleep', '1000']\nready = { after = '0s' }\n";
+    std::fs::write(directory.path().join("x.toml"), experiment).unwrap();
+    let text = ok(directory.path(), &["run", "x.toml", world, "--out", "out", "--json"]);
+    let row: Value = serde_json::from_str(text.trim()).expect(&text);
+    assert_eq!(row["completed"].as_u64(), Some(100), "{row}");
+    let journal = std::fs::read_to_string(directory.path().join("out/runs.jsonl")).unwrap();
+    let run: Value = serde_json::from_str(journal.lines().next_back().unwrap()).unwrap();
+    let service = &run["facts"]["programs"][0];
+    let ended: hol_base::Duration = service["ended"].as_str().unwrap().parse().unwrap();
+    // A hundred messages, 50 a second; it is asked to end when the last has come back.
+    assert!((1.98..2.5).contains(&ended.as_secs_f64()), "{world}: {service}");
+    assert_eq!(service["status"], "signal 15");
+    std::fs::remove_dir_all(directory.path().join("out")).unwrap();
+}
+
+/// What curl prints is what its packets show, and files come out as they were written.
+fn numbers_that_programs_print_are_metrics_and_what_they_write_comes_out(world: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let written = r#"took %{time_total} s\n{"size": %{size_download}}\n"#;
+    let line = [
+        &["tcp", "sctp", "--repetitions=2", "--server=nginx", "--listens=80", world, "--out=out"][..],
+        &["--file=/var/www/html/page=100kB", "--metric=took[s]=took ([0-9.]+) s"],
+        &["--metric=size[octets]=json:$.size", "--metric=luck=luck: ([0-9]+)"],
+        &["--", "curl", "-sfo", "/out/new/page", "--create-dirs", "-w", written, "http://server/page"],
+    ]
+    .concat();
+    for row in exec(directory.path(), &line) {
+        let metrics = &row["metrics"];
+        assert_eq!(metrics["size"]["runs"], serde_json::json!([100_000.0, 100_000.0]), "{row}");
+        assert_eq!(metrics["luck"]["mean"], Value::Null, "{row}");
+        let (took, whole) = (1000.0 * number(&metrics["took"], "mean"), number(&row, "mean_ms"));
+        // Beside that curl is started and ends, which takes an emulated processor some 40 ms.
+        assert!(took > 60.0 && took <= whole && whole - took < 80.0, "{took} of {whole} ms: {row}");
+    }
+    let runs: Vec<_> = std::fs::read_dir(directory.path().join("out")).unwrap().collect();
+    assert_eq!(runs.len(), 4);
+    for run in runs {
+        let page = std::fs::metadata(run.unwrap().path().join("client/new/page")).unwrap();
+        assert_eq!(page.len(), 100_000);
+    }
+    std::fs::remove_dir_all(directory.path().join("out")).unwrap();
+}
+
+#[test]
+#[ignore = "needs QEMU and a kernel (hol kernel fetch), mkfs.erofs (erofs-utils)"]
+fn what_goes_wrong_with_a_program_is_named() {
+    let line = |command: &[&'static str]| [&["exec", "tcp", "--repetitions=1"], command].concat();
+    for (command, exit, words) in [
+        (&["--", "no-such-program"][..], 2, ["no-such-program", "install it"]),
+        (&["--server=false", "--listens=80", "--", "true"], 1, ["\"false\" on server", "exit 1"]),
+        (&["--server=sleep 99", "--listens=80", "--", "true"], 1, ["sleep 99", "not ready after 30 s"]),
+        (&["--root=/", "--", "true"], 2, ["whole machine", "host"]),
+        (&["--file=page=1kB", "--", "true"], 2, ["absolute path", "/srv/page.html"]),
+        (&["--metric=x=a(", "--", "true"], 2, ["unclosed group", "regex = \"a(\""]),
+        (&["--metric=x[ms=a", "--", "true"], 2, ["NAME[UNIT]=REGEX", "x[ms=a"]),
+        (&["--metric=a b=c", "--", "true"], 2, ["letters, digits", "page-time"]),
+    ] {
+        let (code, told) = failure(Path::new("."), &line(command));
+        assert_eq!(code, exit, "{told}");
+        assert!(words.iter().all(|word| told.contains(word)), "{command:?}: {told}");
+    }
+    let limit = "workload={ kind = 'programs', limit = '5s' }";
+    let late = ok(Path::new("."), &line(&["--set", limit, "--", "sleep", "9"]));
+    assert!(late.contains("had not ended after 5 s (workload.limit)"), "{late}");
+    let failed = ok(Path::new("."), &line(&["--", "sh", "-c", "echo no such luck >&2; exit 3"]));
+    assert!(failed.contains("ended with exit 3; it said: no such luck"), "{failed}");
+}
+
+/// An ns script with what Emulab calls start commands and program agents: a page that comes in an archive, asked for at a time.
+fn a_script_of_emulab_starts_its_programs(world: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    std::fs::write(path("page"), "hello from the archive").unwrap();
+    let packed = Command::new("tar").args(["-czf", "page.tar.gz", "page"]).current_dir(&directory).status();
+    assert!(packed.unwrap().success());
+    std::fs::write(path("x.ns"), include_str!("emulab.ns")).unwrap();
+    ok(directory.path(), &["run", "x.ns", world, "--out", "out", "--json"]);
+    let journal = std::fs::read_to_string(path("out/runs.jsonl")).unwrap();
+    let run: Value = serde_json::from_str(journal.lines().next_back().unwrap()).unwrap();
+    let client = &run["facts"]["programs"][1];
+    assert_eq!((&client["node"], &client["stdout"]), (&"client".into(), &"hello from the archive".into()));
+    let started: hol_base::Duration = client["started"].as_str().unwrap().parse().unwrap();
+    assert!((1.5..1.51).contains(&started.as_secs_f64()), "{client}");
+    std::fs::remove_dir_all(path("out")).unwrap();
+}
+
+/// Go's programs are static, and their listeners ask for Multipath TCP by themselves.
+fn static_programs_of_go_run_over_all_transports(world: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("echo.go"), include_str!("echo.go")).unwrap();
+    let mut go = Command::new("go");
+    let built = go.args(["build", "-o", "echo", "echo.go"]).env("CGO_ENABLED", "0").current_dir(&directory);
+    assert!(built.status().unwrap().success());
+    let all = ["tcp", "mptcp", "sctp", "--repetitions=1", world, "--server=./echo serve", "--listens=7000"];
+    let rows = exec(
+        directory.path(),
+        &[&all[..], &["--metric=heard=hello ([0-9]+)", "--", "./echo", "ask"]].concat(),
+    );
+    let heard: Vec<_> = rows.iter().map(|row| row["metrics"]["heard"]["mean"].as_f64()).collect();
+    assert_eq!(heard, [Some(16.0); 3], "{rows:?}");
+}
+
+/// An unmodified client and server in Python's asyncio, iperf3, and Samba; each over three transports.
+fn programs_of_all_kinds_run_over_all_transports(world: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+    write("echo.py", include_str!("echo.py"));
+    write("smb.conf", include_str!("smb.conf"));
+    let all = ["tcp", "mptcp", "sctp", "--repetitions=1", world];
+    let runs: [&[&str]; 3] = [
+        &[
+            "--server=/usr/bin/python3 echo.py serve",
+            "--listens=7000",
+            "--",
+            "/usr/bin/python3",
+            "echo.py",
+            "ask",
+        ],
+        &[
+            "--server=iperf3 -s",
+            "--listens=5201",
+            "--bandwidth=10Mbit",
+            "--",
+            "iperf3",
+            "-c",
+            "server",
+            "-t",
+            "3",
+        ],
+        &[
+            "--server=mkdir -p /run/samba; smbd -F --no-process-group",
+            "--listens=445",
+            "--file=/etc/samba/smb.conf=smb.conf",
+            "--file=/srv/f=50kB",
+            "--",
+            "smbclient",
+            "-N",
+            "//server/share",
+            "-c",
+            "get f /dev/null",
+        ],
+    ];
+    for run in runs {
+        let rows = exec(directory.path(), &[&all, run].concat());
+        assert_eq!(rows.len(), 3);
+        for row in rows {
+            assert_eq!(
+                (row["completed"].as_u64(), row["failed"].as_u64()),
+                (Some(1), Some(0)),
+                "{run:?}: {row}"
+            );
+        }
+    }
+}
+
+tests_in! { user_mode = "--world=kernel:uml",
+    a_page_comes_over_each_transport_and_each_run_repeats_itself: "needs User-Mode Linux (hol kernel build), nginx, curl and mkfs.erofs (erofs-utils)",
+    programs_have_no_way_to_this_machine: "needs User-Mode Linux (hol kernel build), mount, mknod and mkfs.erofs (erofs-utils)",
+    a_service_beside_a_workload_lasts_as_long_as_that: "needs User-Mode Linux (hol kernel build) and mkfs.erofs (erofs-utils)",
+    numbers_that_programs_print_are_metrics_and_what_they_write_comes_out: "needs User-Mode Linux (hol kernel build), nginx, curl and mkfs.erofs (erofs-utils)",
+    a_script_of_emulab_starts_its_programs: "needs User-Mode Linux (hol kernel build), nginx, curl, tar and mkfs.erofs (erofs-utils)",
+    static_programs_of_go_run_over_all_transports: "needs User-Mode Linux (hol kernel build), Go (golang-go) and mkfs.erofs (erofs-utils)",
+}
+
+tests_in! { nightly = "--world=kernel",
+    a_page_comes_over_each_transport_and_each_run_repeats_itself: "slow: .ci/nightly runs it",
+    programs_have_no_way_to_this_machine: "slow: .ci/nightly runs it",
+    a_service_beside_a_workload_lasts_as_long_as_that: "slow: .ci/nightly runs it",
+    numbers_that_programs_print_are_metrics_and_what_they_write_comes_out: "slow: .ci/nightly runs it",
+    a_script_of_emulab_starts_its_programs: "slow: .ci/nightly runs it",
+    static_programs_of_go_run_over_all_transports: "slow: .ci/nightly runs it",
+    programs_of_all_kinds_run_over_all_transports: "slow: .ci/nightly runs it",
+}

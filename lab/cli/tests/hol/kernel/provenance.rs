@@ -1,0 +1,120 @@
+//! What ran the kernel is told with each run, and where it does not step exactly that is said aloud.
+
+use std::env;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use super::engine::share_kernels;
+use crate::program::{BIN, code};
+
+/// Where the QEMU of this machine is.
+fn own() -> String {
+    let places = env::var_os("PATH").unwrap();
+    let found = env::split_paths(&places).map(|place| place.join(QEMU)).find(|path| path.is_file());
+    found.map_or("false".to_owned(), |path| path.display().to_string())
+}
+
+const QEMU: &str = "qemu-system-x86_64";
+
+/// Puts a script in the place of QEMU.
+fn instead(directory: &Path, script: &str) {
+    let place = directory.join(QEMU);
+    fs::write(&place, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&place, Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A QEMU that says it is `version`, and is the one of this machine apart from that.
+fn disguise(directory: &Path, version: &str) {
+    let says = format!("echo QEMU emulator version {version}");
+    instead(directory, &format!("if [ \"$1\" = --version ]; then {says}; else exec {} \"$@\"; fi", own()));
+}
+
+fn hol(directory: &Path, arguments: &[&str]) -> Output {
+    let path = format!("{}:{}", directory.display(), env::var("PATH").unwrap());
+    let mut command = Command::new(BIN);
+    command.current_dir(directory).args(arguments).env("PATH", path).env("XDG_CACHE_HOME", directory);
+    let output = command.output().unwrap();
+    assert_eq!(code(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn text(octets: &[u8]) -> String {
+    String::from_utf8_lossy(octets).into_owned()
+}
+
+const SWEEP: [&str; 5] = ["run", "sweep.toml", "--out", "out", "--json"];
+
+/// The journal of a sweep of one run, and what was said beside it.
+fn sweep(directory: &Path) -> (String, String) {
+    let file =
+        "world = 'kernel'\ntransports = ['tcp']\nmessages = 100\nrepetitions = 1\n[network]\nloss = '5%'\n";
+    fs::write(directory.join("sweep.toml"), file).unwrap();
+    let said = text(&hol(directory, &SWEEP).stderr);
+    (fs::read_to_string(directory.join("out/runs.jsonl")).unwrap(), said)
+}
+
+#[test]
+fn doctor_tells_a_qemu_that_was_not_tried_with_the_consequence_and_the_cure() {
+    let directory = tempfile::tempdir().unwrap();
+    disguise(directory.path(), "8.2.0");
+    let told = text(&hol(directory.path(), &["doctor"]).stdout);
+    let line = told.lines().find(|line| line.contains("kernel engine")).unwrap();
+    for word in ["partly", "qemu 8.2.0", "7.2.x only", "slower", "digests", "Debian 12"] {
+        assert!(line.contains(word), "{word}: {line}");
+    }
+}
+
+#[test]
+fn a_qemu_without_the_functions_is_told_by_the_first_that_is_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    // A shell runs the script, and has none of them.
+    disguise(directory.path(), "7.2.99");
+    let told = text(&hol(directory.path(), &["doctor"]).stdout);
+    assert!(told.contains("qemu 7.2.99") && told.contains("function qemu_get_cpu not found"), "{told}");
+}
+
+#[test]
+#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+fn a_run_tells_that_it_was_stepped_exactly_and_no_verdict_is_against_it() {
+    let directory = tempfile::tempdir().unwrap();
+    share_kernels(directory.path());
+    let (journal, said) = sweep(directory.path());
+    assert!(journal.contains(r#""provenance":"qemu 7.2"#), "{journal}");
+    assert!(journal.contains(", exact stepping") && !said.contains("warning"), "{journal}\n{said}");
+    let kept = fs::read_dir(directory.path().join("headofline/snapshots")).unwrap().flatten();
+    let names: Vec<_> = kept.map(|entry| text(entry.file_name().as_encoded_bytes())).collect();
+    assert!(names.iter().any(|name| name.ends_with(".state")), "{names:?}");
+    assert!(!names.iter().any(|name| name.ends_with(".differs")), "{names:?}");
+    let listed = text(&hol(directory.path(), &["kernel", "list"]).stdout);
+    assert!(listed.contains("exact stepping") && !listed.contains("no exact"), "{listed}");
+}
+
+#[test]
+#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+fn a_run_without_exact_stepping_is_done_and_warned_of() {
+    let directory = tempfile::tempdir().unwrap();
+    share_kernels(directory.path());
+    disguise(directory.path(), "8.2.0");
+    let (journal, said) = sweep(directory.path());
+    assert!(journal.contains(r#""provenance":"qemu 8.2.0, no exact stepping"#), "{journal}");
+    assert_eq!(said.matches("warning: qemu 8.2.0 does not step exactly").count(), 1, "{said}");
+}
+
+/// A script keeps the library from its machines, though not from the question whether QEMU loads it.
+#[test]
+#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+fn a_qemu_that_is_not_in_step_after_all_is_found_when_the_snapshot_is_made() {
+    let directory = tempfile::tempdir().unwrap();
+    share_kernels(directory.path());
+    let without = r#"LD_PRELOAD=$(echo "$LD_PRELOAD" | sed 's#[^:]*lockstep.so##')"#;
+    let script = format!("[ \"$1\" = --version ] || export {without}\nexec {} \"$@\"", own());
+    instead(directory.path(), &script);
+    let reason = "two runs of one job differ";
+    let told = || text(&hol(directory.path(), &["doctor"]).stdout);
+    assert!(!told().contains(reason) && told().contains(", exact stepping"), "{}", told());
+    let (journal, said) = sweep(directory.path());
+    assert!(journal.contains(reason) && said.contains(reason), "{journal}\n{said}");
+    assert!(told().contains(reason), "{}", told());
+}

@@ -1,0 +1,75 @@
+//! Our SCTP and Linux', in each talk of the table that usrsctp and dcsctp have, too: in User-Mode Linux, for this machine's kernel may have no
+//! SCTP.
+
+mod linux;
+#[path = "../../../../../../protocols/sctp/tests/talks/mod.rs"]
+mod table;
+
+use std::path::Path;
+use std::{env, fs};
+
+use crate::program::{code, hol};
+use linux::{SCTP_OVER_UDP, SOURCE, every_talk_goes_well};
+use table::{Talk, Terms, make};
+
+/// Where the peer's program is, once this test runs in the guest.
+const PEER: &str = "HOL_PEER";
+/// On loopback SCTP hands UDP trains of packets, which nobody cuts again, unless they may not be longer than one.
+const LOOPBACK: &str = "ip link set lo up mtu 1500 gso_max_size 1500";
+const LINK: &str = "tc qdisc add dev lo root netem delay 5ms rate 100mbit limit 10000";
+
+/// What Linux 6.12 cannot do.
+///
+/// It counts the fragments of an interleaved message from the second one, which has the number 0 there (`sctp_chunk_assign_mid`,
+/// `sctp_intl_retrieve_reassembled`) and 1 in RFC 8260 section 2.1: it reads its own, and nobody else's.
+fn cannot(talk: &Talk, terms: Terms) -> bool {
+    const FRAGMENT: usize = 1400;
+    terms.interleaving && talk.size > FRAGMENT
+}
+
+/// Here all it does is to have `test`, this one, run again beside a Linux that has SCTP.
+fn with_linux(test: &str, terms: Terms) {
+    match env::var_os(PEER) {
+        Some(program) => every_talk_goes_well(program.as_ref(), terms, cannot),
+        None => in_a_guest(test),
+    }
+}
+
+fn in_a_guest(test: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    let (peer, out) = (dir.path().join("peer"), dir.path().join("out"));
+    make(&peer, SOURCE, "sctp");
+    let settings = [("udp_port", SCTP_OVER_UDP), ("reconf_enable", 1), ("intl_enable", 1)]
+        .map(|(name, value)| format!("echo {value} >/proc/sys/net/sctp/{name}"))
+        .join(" && ");
+    let (peer, itself) = (peer.display(), env::current_exe().unwrap());
+    let again = format!(
+        "{PEER}={peer} {} --exact {test} --include-ignored --nocapture >/out/said 2>&1",
+        itself.display()
+    );
+    let line = format!("{LOOPBACK} && {LINK} && {settings} && {again}");
+    let fixed = ["exec", "tcp", "--world=kernel:uml", "--repetitions=1", "--out", out.to_str().unwrap()];
+    let run = hol(Path::new("."), &[&fixed[..], &["--", "sh", "-c", &line]].concat());
+    let node = fs::read_dir(out).into_iter().flatten().next().map(|point| point.unwrap().path());
+    let said = node.and_then(|node| fs::read_to_string(node.join("client/said")).ok()).unwrap_or_default();
+    assert!(code(&run) == 0 && said.contains("1 passed"), "{run:?}, and the guest said:\n{said}");
+}
+
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build), libsctp-dev, gcc, iproute2 and mkfs.erofs (erofs-utils)"]
+fn linux_understands_us_and_we_it() {
+    with_linux(
+        "kernel::talks::linux_understands_us_and_we_it",
+        Terms { interleaving: false, zero_checksum: false },
+    );
+}
+
+/// RFC 8260 section 2.2.1.
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build), libsctp-dev, gcc, iproute2 and mkfs.erofs (erofs-utils)"]
+fn linux_and_we_interleave_messages() {
+    with_linux(
+        "kernel::talks::linux_and_we_interleave_messages",
+        Terms { interleaving: true, zero_checksum: false },
+    );
+}

@@ -1,0 +1,40 @@
+//! The live world from the command line, over loopback. Nothing is asserted of times: they are the machine's.
+
+use crate::program::{failure, ok};
+
+#[test]
+fn a_question_is_answered_by_this_machine_and_never_said_to_be_repeatable() {
+    let dir = tempfile::tempdir().unwrap();
+    let few = ["--count", "200", "--rate", "1000/s", "--repetitions", "2"];
+    let answer = ok(dir.path(), &[&["compare", "tcp", "udp", "--world", "live"], &few[..]].concat());
+    assert!(answer.contains("over this machine's loopback as it is"), "{answer}");
+
+    let text = "world = 'live'\ntransports = ['tcp']\nmessages = 200\nrepetitions = 2\n[workload]\nkind = 'echo'\nrate = '1000/s'\n";
+    std::fs::write(dir.path().join("x.toml"), text).unwrap();
+    ok(dir.path(), &["run", "x.toml", "--out", "out"]);
+    let points = std::fs::read_to_string(dir.path().join("out/points.csv")).unwrap();
+    assert_eq!(points.lines().count(), 2, "{points}");
+    let (code, complaint) = failure(dir.path(), &["verify", "out"]);
+    assert!(code == 2 && complaint.contains("live"), "{code}: {complaint}");
+}
+
+#[test]
+fn a_path_that_this_machine_does_not_have_is_refused_by_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let (code, complaint) = failure(dir.path(), &["compare", "tcp", "--world", "live", "--loss", "1%"]);
+    assert!(code == 2 && complaint.contains("loss"), "{code}: {complaint}");
+}
+
+/// `network.ip` is the one key of a path that loopback can keep.
+#[test]
+#[ignore = "needs IPv6 on the loopback interface"]
+fn loopback_is_there_in_both_versions_of_ip() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "world = 'live'\ntransports = ['tcp', 'udp', 'quic:ecn=true', 'sctp:socket=own']\nmessages = 100\nrepetitions = 1
+        network.ip = 'v6'\n[workload]\nkind = 'echo'\nrate = '1000/s'\n";
+    std::fs::write(dir.path().join("x.toml"), text).unwrap();
+    ok(dir.path(), &["run", "x.toml", "--out", "out"]);
+    let points = std::fs::read_to_string(dir.path().join("out/points.csv")).unwrap();
+    let completed = points.lines().filter(|line| line.contains(",100,100,0,")).count();
+    assert_eq!(completed, 4, "{points}");
+}

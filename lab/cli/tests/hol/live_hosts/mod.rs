@@ -1,0 +1,185 @@
+//! The live world between two hosts, from the command line. Nothing is asserted of times: they are the machine's.
+
+mod hosts;
+#[path = "../../../../sockets/tests/pair/mod.rs"]
+mod pair;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use hol_base::Duration;
+use hol_lab::{Results, Series, Subject};
+use serde_json::Value;
+
+use hosts::{Hosts, PEER};
+
+/// What compares in a second or two.
+const FEW: [&str; 9] =
+    ["--world", "live", "--workload", "echo", "--count", "400", "--rate", "1000/s", "--json"];
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn runs(dir: &Path) -> Vec<Value> {
+    lines(&fs::read_to_string(dir.join("runs.jsonl")).unwrap())
+}
+
+#[test]
+#[ignore = "needs root and network namespaces (iproute2)"]
+fn every_message_is_answered_over_every_transport_that_both_hosts_have() {
+    let hosts = Hosts::new();
+    let serving = hosts.serve(&["--once", "--ports", "7641"]);
+    assert!(serving.greeting.contains("0.0.0.0:7640"), "{}", serving.greeting);
+    let mut transports = vec!["compare", "tcp", "tcp:connections=3", "udp", "quic", "quic:connections=2"];
+    if Path::new("/proc/sys/net/mptcp/enabled").exists() {
+        transports.push("mptcp");
+    }
+    let rows = lines(&hosts.ok(&[&transports[..], &FEW, &["--repetitions", "2"]].concat()));
+    assert_eq!(rows.len(), transports.len() - 1);
+    for row in &rows {
+        assert_eq!((&row["completed"], &row["failed"]), (&400.into(), &0.into()), "{row}");
+        assert_eq!(row["world"], format!("live:{PEER}"));
+    }
+    let (ended_well, said) = serving.said();
+    assert!(ended_well && said.contains("--peer THIS-HOST") && said.contains("done"), "{said}");
+}
+
+/// A workload without replies, one that competes, and one that comes the other way; the hosts are in the results.
+#[test]
+#[ignore = "needs root and network namespaces (iproute2)"]
+fn flows_in_both_directions_are_joined_and_the_hosts_and_their_clocks_are_with_the_results() {
+    let hosts = Hosts::new();
+    let _serving = hosts.serve(&[]);
+    let text = "transports = ['tcp', 'quic', 'udp']\nmessages = 300\nrepetitions = 1\n\
+        [workload]\nkind = 'oneway'\nrate = '1000/s'\n\
+        [[background]]\ntransport = 'tcp'\nspread = '0s'\nworkload = { kind = 'oneway', rate = '100/s', from = 'server', to = 'client' }\n\
+        [[background]]\ntransport = 'udp'\nmessages = 20\nworkload = { kind = 'echo', rate = '100/s' }\n";
+    fs::write(hosts.dir().join("x.toml"), text).unwrap();
+    hosts.ok(&["run", "x.toml", "--world", "live", "--out", "out", "--records"]);
+    let runs = runs(&hosts.dir().join("out"));
+    assert_eq!(runs.len(), 3);
+    for run in &runs {
+        let text = run.to_string();
+        let facts = &run["facts"];
+        assert_eq!(facts["peer"]["address"], PEER, "{text}");
+        assert_eq!(facts["peer"]["from"], "10.77.0.1");
+        assert_eq!(facts["kernel"], facts["peer"]["kernel"]);
+        // Both have one clock here, which went as fast for both.
+        let time = |key: &str| {
+            let time: Duration = serde_json::from_value(facts["peer"][key].clone()).unwrap();
+            time.as_nanos()
+        };
+        let (offset, uncertainty) = (facts["peer"]["offset"].as_i64().unwrap(), time("uncertainty"));
+        assert!(offset.unsigned_abs() <= uncertainty && uncertainty > 0, "{text}");
+        assert!(time("round_trip") <= 2 * uncertainty, "{text}");
+        let provenance = facts["provenance"].as_str().unwrap();
+        assert!(run["background"][0]["octets"].as_u64().unwrap() > 0, "{text}");
+        assert!(provenance.contains(&format!("from 10.77.0.1 to {PEER}: Linux ")), "{provenance}");
+    }
+    // Nobody asks when the datagrams of QUIC came; and a kernel that is busy may begin late to stamp the others.
+    let waited = runs.iter().filter_map(|run| run["facts"]["waited_ns"]["server"]["messages"].as_u64());
+    assert!((1..=2).contains(&waited.filter(|messages| *messages > 0).count()), "{runs:?}");
+    let points = fs::read_to_string(hosts.dir().join("out/points.csv")).unwrap();
+    assert_eq!(points.lines().count(), 4, "{points}");
+    // The same question of this machine alone is another one.
+    let manifest = fs::read_to_string(hosts.dir().join("out/manifest.json")).unwrap();
+    assert!(manifest.contains(&format!("\"live:{PEER}\"")), "{manifest}");
+}
+
+/// The peer looks at its senders, too, and there is one clock for all.
+#[test]
+#[ignore = "needs root and network namespaces (iproute2)"]
+fn time_series_have_the_senders_of_both_hosts() {
+    let hosts = Hosts::new();
+    let _serving = hosts.serve(&[]);
+    let text = "transports = ['tcp', 'quic']\nmessages = 300\nrepetitions = 1\nseries = '5ms'\n\
+        [workload]\nkind = 'echo'\nrate = '1000/s'\n";
+    fs::write(hosts.dir().join("x.toml"), text).unwrap();
+    hosts.ok(&["run", "x.toml", "--world", "live", "--out", "out"]);
+    let out = hosts.dir().join("out");
+    for result in Results::load(&out).unwrap().points {
+        let (mut times, mut sides) = (Vec::new(), BTreeSet::new());
+        let series = Series::of(&out, result.runs[0].key).unwrap().expect("it is kept");
+        let note = |row: hol_lab::Row| {
+            if let Subject::Sender { side, .. } = row.subject {
+                sides.insert(side);
+                times.push(row.at);
+            }
+        };
+        series.rows(note).unwrap();
+        assert_eq!(sides.len(), 2, "{}", result.point.label);
+        assert!(times.is_sorted(), "{}", result.point.label);
+    }
+}
+
+#[test]
+#[ignore = "needs root and network namespaces (iproute2)"]
+fn a_peer_that_dies_ends_the_run_with_a_word_and_the_next_one_takes_up_the_rest() {
+    let hosts = Hosts::new();
+    let long =
+        ["compare", "tcp", "--world", "live", "--workload", "echo", "--count", "60000", "--rate", "500/s"];
+    let mut serving = hosts.serve(&[]);
+    let client = hosts.begin(&long);
+    serving.complains_of("served");
+    hosts.wait_for_run();
+    serving.kill();
+    let output = client.wait_with_output().unwrap();
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{complaint}");
+    assert!(complaint.contains(PEER) && complaint.contains("closed the control channel"), "{complaint}");
+
+    // Now the client dies: nothing is left of it on the other host, which serves the next.
+    let mut serving = hosts.serve(&[]);
+    let mut client = hosts.begin(&long);
+    serving.complains_of("served");
+    hosts.wait_for_run();
+    client.kill().unwrap();
+    client.wait().unwrap();
+    serving.complains_of("done");
+    assert_eq!(hosts.open_sockets(), [] as [String; 0]);
+    hosts.ok(&[&["compare", "tcp"], &FEW[..], &["--repetitions", "1"]].concat());
+}
+
+#[test]
+#[ignore = "needs root and network namespaces (iproute2)"]
+fn who_has_another_secret_or_nobody_to_talk_to_is_told_the_cure_and_the_server_goes_on() {
+    let hosts = Hosts::new();
+    let ask = [&["compare", "tcp"], &FEW[..], &["--repetitions", "1"]].concat();
+    let refused = |words: &[&str]| {
+        let output = hosts.ask(&ask);
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        assert_ne!(output.status.code(), Some(0), "{complaint}");
+        assert!(words.iter().all(|word| complaint.contains(word)), "{words:?}: {complaint}");
+    };
+    refused(&[PEER, "nobody listens at port 7640", "hol live serve"]);
+    let mut serving = hosts.serve(&[]);
+    fs::write(hosts.dir().join("secret"), "another\n").unwrap();
+    refused(&[PEER, "secrets of the two hosts differ", "--secret-file"]);
+    serving.complains_of("secrets of the two hosts differ");
+    fs::write(hosts.dir().join("secret"), "\n").unwrap();
+    refused(&["secret is empty"]);
+    fs::write(hosts.dir().join("secret"), "only these two know").unwrap();
+    hosts.ok(&ask);
+    hosts.cut();
+    refused(&[PEER]);
+}
+
+#[test]
+#[ignore = "needs root and network namespaces (iproute2)"]
+fn a_path_that_breaks_in_the_middle_ends_both_sides() {
+    let hosts = Hosts::new();
+    let mut serving = hosts.serve(&[]);
+    let ask =
+        ["compare", "udp", "--world", "live", "--workload", "echo", "--count", "60000", "--rate", "500/s"];
+    let client = hosts.begin(&ask);
+    serving.complains_of("served");
+    hosts.wait_for_run();
+    hosts.cut();
+    let output = client.wait_with_output().unwrap();
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && complaint.contains("nothing was heard for 10 s"), "{complaint}");
+    serving.complains_of("nothing was heard for 10 s");
+    assert_eq!(hosts.open_sockets(), [] as [String; 0]);
+}

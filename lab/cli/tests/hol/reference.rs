@@ -1,0 +1,120 @@
+//! `hol help` and what it is written to: `docs/reference.md`, and `docs/experiment.schema.json` for editors.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::program::{failure, ok};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// What has to be in a file of the documentation.
+fn documented(topic: &str) -> String {
+    let text = ok(Path::new(ROOT), &["help", topic]);
+    match topic {
+        "schema" => text,
+        _ => format!(
+            "# Experiment files\n\nEvery key, made of the code by `hol help reference`. `hol help network` prints a part of it; \
+             [a JSON Schema](experiment.schema.json) has the\nsame for editors: \
+             taplo, and what uses it, completes and checks a file that begins with a line such as\n`#:schema ./experiment.schema.json`. \
+             Transports and their options: `hol list`. \
+             A key means the same\nin every world; one that a world lacks says so.\n\n{text}"
+        ),
+    }
+}
+
+/// To write them anew: `HOL_BLESS=1 cargo test -p headofline --test hol reference`.
+#[test]
+fn the_documentation_says_what_the_code_says() {
+    for (topic, file) in [("reference", "reference.md"), ("schema", "experiment.schema.json")] {
+        let (path, text) = (Path::new(ROOT).join("docs").join(file), documented(topic));
+        if std::env::var_os("HOL_BLESS").is_some() {
+            fs::write(&path, &text).unwrap();
+        }
+        let is_same = fs::read_to_string(&path).is_ok_and(|there| there == text);
+        assert!(is_same, "docs/{file} is old; HOL_BLESS=1 cargo test -p headofline --test hol reference");
+    }
+}
+
+#[test]
+fn help_explains_commands_tables_and_kinds_of_workload() {
+    let here = Path::new(ROOT);
+    for (topic, expected) in [
+        (&["network"][..], "`rate`: a bit rate above zero such as \"100Mbit\""),
+        (&["network"], "network.discipline = { codel"),
+        (&["path"], "As in `[network]`, whose values hold otherwise: `channel`"),
+        (&["page"], "`way`: \"close\", \"keepalive\""),
+        (&["echo"], "`size`: a size such as"),
+        (&["ready"], "`listens`: a whole number"),
+        (&["experiment"], "`transports`, required"),
+        (&["run"], "--shard"),
+        (&[], "Explain a command"),
+    ] {
+        let said = ok(here, &[&["help"], topic].concat());
+        assert!(said.contains(expected), "{topic:?}: {said}");
+    }
+    let (code, said) = failure(here, &["help", "netwrok"]);
+    assert!(code == 2 && said.contains("hol help experiment"), "{said}");
+}
+
+#[test]
+fn shells_and_man_know_every_command() {
+    let dir = tempfile::TempDir::new().unwrap();
+    ok(dir.path(), &["manual", "man"]);
+    let page = fs::read_to_string(dir.path().join("man/hol-run.1")).unwrap();
+    assert!(page.contains("\\-\\-shard"), "{page}");
+    for shell in ["bash", "zsh", "fish"] {
+        let script = ok(dir.path(), &["completions", shell]);
+        assert!(script.contains("reproduce") && script.contains("with-parent"), "{shell}: {script}");
+    }
+}
+
+fn experiments(dir: PathBuf, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            experiments(entry, found);
+        } else if entry.extension().is_some_and(|ending| ending == "toml") {
+            let text = fs::read_to_string(&entry).unwrap();
+            // Claims and figures of a study are other files.
+            let is_other = entry.ends_with("claims.toml") || entry.ends_with("figures.toml");
+            if !is_other && text.lines().any(|line| line.starts_with("transports = ")) {
+                found.push(entry);
+            }
+        }
+    }
+}
+
+/// With a validator that nobody here wrote: Python's.
+#[test]
+#[ignore = "needs Python with jsonschema (pip install jsonschema, HOL_PYTHON names the Python)"]
+fn every_experiment_here_is_valid_by_the_schema_and_misspelt_ones_are_not() {
+    let python = std::env::var("HOL_PYTHON").unwrap_or_else(|_| "python3".into());
+    let mut files = Vec::new();
+    experiments(Path::new(ROOT).join("experiments"), &mut files);
+    experiments(Path::new(ROOT).join("studies"), &mut files);
+    assert!(files.len() > 20, "{files:?}");
+    let check = r"
+import json, sys, tomllib, jsonschema
+schema = json.load(open(sys.argv[1]))
+check = jsonschema.Draft7Validator(schema)
+jsonschema.Draft7Validator.check_schema(schema)
+for path in sys.argv[2:]:
+    table = tomllib.load(open(path, 'rb'))
+    for error in check.iter_errors(table):
+        sys.exit(f'{path}: {error.json_path}: {error.message}')
+hello = dict(transports=['tcp'])
+for wrong in [dict(), dict(hello, mesages=3), dict(hello, network=dict(rat='1Mbit')), dict(hello, messages='3'),
+              dict(hello, workload=dict(kind='echo', way='close')), dict(hello, workload=dict(kind='ecko')),
+              dict(hello, network=dict(discipline='reed')), dict(hello, network=dict(loss=dict(drop=3)))]:
+    assert not check.is_valid(wrong), wrong
+assert check.is_valid(dict(hello, workload=dict(kind='echo', rate='3/s', to='b')))
+";
+    let output = Command::new(python)
+        .args(["-c", check])
+        .arg(Path::new(ROOT).join("docs/experiment.schema.json"))
+        .args(&files)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}

@@ -1,0 +1,327 @@
+//! Sweeps with the real program: interrupted, killed, gone on with, repeated.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::program::{BIN, code, failure, hol, ok};
+
+/// 3 × 2 × 10 runs that take a while together, even on a fast machine.
+const LONG: &str = "
+    transports = ['tcp', 'sctp:streams=1', 'sctp:streams=8']
+    messages = 40000
+    repetitions = 10
+    [sweep]
+    'network.loss' = ['0%', '1%']
+";
+const SHORT: &str = "
+    transports = ['tcp', 'sctp:streams=8']
+    messages = 500
+    repetitions = 5
+    [sweep]
+    'network.loss' = ['0%', '2%']
+";
+
+fn journal(dir: &Path) -> Vec<String> {
+    let text = fs::read_to_string(dir.join("out/runs.jsonl")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+/// Point and repetition of every run in the journal.
+fn runs(dir: &Path) -> Vec<(String, u64)> {
+    let run = |line: String| {
+        let run: serde_json::Value = serde_json::from_str(&line).expect(&line);
+        (run["point"].as_str().unwrap().to_owned(), run["repetition"].as_u64().unwrap())
+    };
+    let mut runs: Vec<_> = journal(dir).into_iter().map(run).collect();
+    runs.sort();
+    runs
+}
+
+fn points(dir: &Path) -> String {
+    fs::read_to_string(dir.join("out/points.csv")).unwrap()
+}
+
+/// Starts the long sweep and waits until it has finished some runs.
+fn begin(dir: &Path) -> Child {
+    fs::write(dir.join("long.toml"), LONG).unwrap();
+    let child = Command::new(BIN)
+        .current_dir(dir)
+        .args(["run", "long.toml", "--out", "out", "--jobs", "1"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut patience = 0;
+    while journal(dir).len() < 2 {
+        patience += 1;
+        assert!(patience < 3000, "no run finished");
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+    child
+}
+
+/// Goes on, and checks that nothing is lost and nothing is run twice.
+fn go_on(dir: &Path, before: &[(String, u64)]) {
+    assert!((2..60).contains(&before.len()), "{} runs before", before.len());
+    ok(dir, &["run", "long.toml", "--out", "out"]);
+    let mut after = runs(dir);
+    assert_eq!(after.len(), 60);
+    after.dedup();
+    assert_eq!(after.len(), 60, "a run was done twice");
+    assert!(before.iter().all(|run| after.contains(run)), "a run was lost");
+}
+
+#[test]
+fn ctrl_c_ends_a_sweep_and_the_same_command_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let child = begin(dir.path());
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    let message = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{message}");
+    assert!(message.contains("run the same command again"), "{message}");
+    assert!(message.contains("`hol report out` draws what is there"), "{message}");
+    assert!(points(dir.path()).lines().count() > 1, "the table of what is there is written");
+    let before = runs(dir.path());
+    go_on(dir.path(), &before);
+}
+
+#[test]
+fn a_killed_sweep_loses_at_most_the_runs_that_had_begun() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = begin(dir.path());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The kill may come in the middle of a line; here it certainly does.
+    let path = dir.path().join("out/runs.jsonl");
+    let mut text = fs::read_to_string(&path).unwrap();
+    text.truncate(text.trim_end().len() - 40);
+    fs::write(&path, &text).unwrap();
+    let whole = text.lines().count() - 1;
+    assert!(whole >= 1);
+    ok(dir.path(), &["run", "long.toml", "--out", "out"]);
+    let mut after = runs(dir.path());
+    after.dedup();
+    assert_eq!((after.len(), journal(dir.path()).len()), (60, 60));
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_jobs_nor_on_when_they_are_made() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for (dir, jobs) in [(&one, "1"), (&two, "2")] {
+        fs::write(dir.path().join("short.toml"), SHORT).unwrap();
+        ok(dir.path(), &["run", "short.toml", "--out", "out", "--jobs", jobs]);
+    }
+    assert_eq!(points(one.path()), points(two.path()));
+    // All is there already: nothing is run, nothing changes.
+    let before = journal(one.path());
+    ok(one.path(), &["run", "short.toml", "--out", "out"]);
+    assert_eq!(journal(one.path()), before);
+}
+
+#[test]
+fn a_precision_stops_at_the_same_repetition_for_any_number_of_jobs() {
+    let text = "transports = ['tcp']\nmessages = 1000\nrepetitions = '3..40'\nprecision = '3%'\n\
+                [network]\nloss = '2%'\n";
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for (dir, jobs) in [(&one, "1"), (&two, "3")] {
+        fs::write(dir.path().join("precise.toml"), text).unwrap();
+        ok(dir.path(), &["run", "precise.toml", "--out", "out", "--jobs", jobs]);
+    }
+    assert_eq!(points(one.path()), points(two.path()));
+}
+
+#[test]
+fn verify_repeats_runs_and_names_what_differs() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("short.toml"), SHORT).unwrap();
+    ok(dir.path(), &["run", "short.toml", "--out", "out"]);
+    assert!(ok(dir.path(), &["verify", "out"]).contains("20 runs repeated, all digests are the same"));
+    assert!(ok(dir.path(), &["verify", "out", "--sample", "3"]).contains("3 runs repeated"));
+
+    let path = dir.path().join("out/runs.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let at = text.find("\"digest\":\"").unwrap() + 10;
+    let other = if &text[at..=at] == "0" { "1" } else { "0" };
+    fs::write(&path, format!("{}{other}{}", &text[..at], &text[at + 1..])).unwrap();
+    let output = hol(dir.path(), &["verify", "out"]);
+    assert_eq!(code(&output), 1);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("network.loss=") && said.contains("repetition"), "{said}");
+}
+
+#[test]
+fn verify_finds_totals_that_were_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("short.toml"), SHORT).unwrap();
+    ok(dir.path(), &["run", "short.toml", "--out", "out"]);
+    let path = dir.path().join("out/runs.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\"completed\":100", "\"completed\":99", 1)).unwrap();
+    let output = hol(dir.path(), &["verify", "out"]);
+    assert_eq!(code(&output), 1);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        said.contains("repetition") && said.contains("summary.completed was 99 and is now 100"),
+        "{said}"
+    );
+}
+
+#[test]
+fn verify_says_what_is_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("short.toml"), SHORT).unwrap();
+    ok(dir.path(), &["run", "short.toml", "--out", "out"]);
+    let path = dir.path().join("out/runs.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    let first = text.split_inclusive('\n').next().unwrap();
+    fs::write(&path, &text[first.len()..]).unwrap();
+    assert!(ok(dir.path(), &["verify", "out"]).contains("1 of 20 runs are missing"));
+    fs::write(&path, "").unwrap();
+    assert!(failure(dir.path(), &["verify", "out"]).1.contains("nothing to verify"));
+    fs::remove_file(&path).unwrap();
+    let (exit, message) = failure(dir.path(), &["verify", "out"]);
+    assert!(exit == 1 && message.contains("nothing to verify"), "{message}");
+}
+
+#[test]
+fn the_report_is_drawn_again_from_the_directory_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("short.toml"), SHORT).unwrap();
+    ok(dir.path(), &["run", "short.toml", "--out", "out"]);
+    fs::remove_file(dir.path().join("short.toml")).unwrap();
+    let page = dir.path().join("out/report.html");
+    let first = fs::read(&page).unwrap();
+    fs::remove_file(&page).unwrap();
+    ok(dir.path(), &["report", "out"]);
+    assert_eq!(fs::read(&page).unwrap(), first);
+
+    let (exit, message) = failure(dir.path(), &["report", "out", "out"]);
+    assert_eq!(exit, 2);
+    assert!(message.contains("out and out: both are of the model world"), "{message}");
+}
+
+#[test]
+fn a_directory_belongs_to_one_experiment() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("short.toml"), SHORT).unwrap();
+    ok(dir.path(), &["run", "short.toml", "--out", "out"]);
+    let (exit, message) = failure(dir.path(), &["run", "short.toml", "--out", "out", "--set", "seed=2"]);
+    assert_eq!(exit, 1);
+    assert!(message.contains("another experiment") && message.contains("--out"), "{message}");
+    fs::create_dir(dir.path().join("mine")).unwrap();
+    fs::write(dir.path().join("mine/thesis.tex"), "").unwrap();
+    let (_, message) = failure(dir.path(), &["run", "short.toml", "--out", "mine"]);
+    assert!(message.contains("has other things in it"), "{message}");
+}
+
+#[test]
+fn records_of_all_messages_are_kept_on_demand() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("short.toml"), SHORT).unwrap();
+    ok(dir.path(), &["run", "short.toml", "--out", "out", "--records"]);
+    let files: Vec<_> =
+        fs::read_dir(dir.path().join("out/records")).unwrap().map(|f| f.unwrap().path()).collect();
+    assert_eq!(files.len(), 20);
+    let content = fs::read(&files[0]).unwrap();
+    assert!(content.starts_with(b"PAR1") && content.ends_with(b"PAR1"));
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("short.toml"), SHORT).unwrap();
+    fs::write(dir.path().join("file"), "").unwrap();
+    let (exit, message) = failure(dir.path(), &["run", "short.toml", "--out", "file/below"]);
+    assert_eq!(exit, 1);
+    assert!(message.contains("file/below") && message.contains("--out"), "{message}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_named_with_the_file_and_the_cure() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("short.toml"), SHORT).unwrap();
+    ok(dir.path(), &["run", "short.toml", "--out", "out"]);
+    // Every write to this device fails as on a full disk.
+    std::os::unix::fs::symlink("/dev/full", dir.path().join("out/points.csv.part")).unwrap();
+    let (exit, message) = failure(dir.path(), &["run", "short.toml", "--out", "out"]);
+    assert_eq!(exit, 1);
+    assert!(message.contains("out/points.csv") && message.contains("same command again"), "{message}");
+}
+
+#[test]
+fn an_experiment_names_its_own_figures_and_may_change_them_when_all_is_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |figures: &str| {
+        let sweep = "[sweep]\n'network.loss' = ['0%', '1%']\n'network.delay' = ['5ms', '9ms']\n";
+        let text = format!("transports = ['tcp', 'udp']\nmessages = 100\n{figures}\n{sweep}");
+        fs::write(dir.path().join("mine.toml"), text).unwrap();
+    };
+    let page = || fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    file("");
+    ok(dir.path(), &["run", "mine.toml", "--out", "out"]);
+    assert!(page().contains("Mean response time over loss, a panel for each delay"));
+    file("[[figure]]\nover = 'network.delay'\nmetric = 'delivered'");
+    ok(dir.path(), &["run", "mine.toml", "--out", "out"]);
+    let page = page();
+    assert!(page.contains("Messages delivered over delay, a panel for each loss"), "{page}");
+    assert!(!page.contains("Mean response time over loss"), "only what is wished for");
+    for (figure, problem) in [
+        (
+            "over = 'network.dely'",
+            "mine.toml:4:8: \"network.dely\" is not swept; did you mean \"network.delay\"?",
+        ),
+        (
+            "over = 'network.loss'\nmetric = 'speed'",
+            "mine.toml:5:10: unknown metric \"speed\"; known are response-time",
+        ),
+        ("over = 'network.loss'\npanels = 'network.loss'", "another key than the horizontal axis"),
+        (
+            "over = 'network.loss'\nmetric = 'throughput'",
+            "mine.toml:5:10: no point has a throughput: it is measured where messages are not answered",
+        ),
+        (
+            "over = 'network.loss'\nmetric = 'fairness'\n[[background]]\ntransport = 'tcp'\nmessages = 5",
+            "mine.toml:5:10: no point has a fairness: write a [[background]] that competes",
+        ),
+        (
+            "over = 'network.jitter'\npanels = 'network.rate'\n[[zip]]\n'network.jitter' = ['1ms', '2ms']\n\
+             'network.rate' = ['1Mbit', '2Mbit']",
+            "\"network.rate\" advances with \"network.jitter\"",
+        ),
+    ] {
+        file(&format!("[[figure]]\n{figure}"));
+        let (exit, message) = failure(dir.path(), &["run", "mine.toml", "--out", "out"]);
+        assert!(exit == 2 && message.contains(problem), "{message}");
+    }
+}
+
+/// The queue before the line fills as long as the run lasts, and a ping-pong has the pace of its response times.
+#[test]
+fn where_the_pace_depends_on_the_length_of_the_run_nobody_is_faster() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "transports = ['tcp', 'sctp']\nmessages = 600\nrepetitions = 6\n[[background]]\n[workload]\n\
+                kind = 'pingpong'\nsize = '400B'\n[network]\nrate = '4Mbit'\n\
+                [sweep]\n'network.queue' = ['80p']\n";
+    fs::write(dir.path().join("mine.toml"), text).unwrap();
+    let said = ok(dir.path(), &["run", "mine.toml", "--out", "out"]);
+    assert!(said.contains("no steady state") && !said.contains("faster"), "{said}");
+}
+
+/// What nothing makes due has no response time worth a word: throughput is the answer, and leads.
+#[test]
+fn a_sweep_of_bulk_tells_of_throughput() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "transports = ['tcp', 'sctp']\nmessages = 200\nrepetitions = 5\n[workload]\nkind = 'bulk'\n\
+                [network]\nrate = '2Mbit'\n[sweep]\n'workload.size' = ['8kB', '64kB']\n";
+    fs::write(dir.path().join("mine.toml"), text).unwrap();
+    let said = ok(dir.path(), &["run", "mine.toml", "--out", "out"]);
+    assert!(said.contains("kbit/s") && !said.contains("in the first half of the runs"), "{said}");
+    let page = fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    let column = |head: &str| page.find(&format!("<th scope=\"col\">{head}")).expect(head);
+    assert!(column("kbit/s") < column("mean"));
+}

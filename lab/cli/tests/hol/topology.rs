@@ -1,0 +1,100 @@
+//! Networks from ns scripts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::program::{self, failure, ok};
+
+fn experiments() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments")
+}
+
+#[test]
+fn a_script_is_drawn_mapped_and_written_so_that_it_is_read_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = experiments().join("testlink.ns");
+    let script = script.to_str().unwrap();
+    let text = ok(dir.path(), &["topology", script, "--svg", "a.svg", "--ns", "again.ns"]);
+    for words in
+        ["testlink  server 10.1.1.2 ─── 10.1.1.3 client", "Virtual Lan/Link Info:", "12.50", "Ignored:"]
+    {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(fs::read_to_string(dir.path().join("a.svg")).unwrap().contains("testlink"));
+    let again = ok(dir.path(), &["topology", "again.ns", "--ns", "-"]);
+    assert_eq!(again, fs::read_to_string(dir.path().join("again.ns")).unwrap());
+    let experiment = experiments().join("testlink.toml");
+    assert!(ok(dir.path(), &["topology", experiment.to_str().unwrap()]).contains("400kbit · 25ms · 6p"));
+}
+
+#[test]
+fn an_experiment_runs_on_its_script_and_says_what_it_ignores() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = fs::read_to_string(experiments().join("testlink.ns")).unwrap();
+    fs::write(dir.path().join("testlink.ns"), script).unwrap();
+    let text = "transports = ['tcp']\nmessages = 20\nrepetitions = 2\ntopology = 'testlink.ns'\n\
+                [workload]\nkind = 'oneway'\nrate = '20/s'\n[sweep]\n'network.links.testlink.delay' = ['25ms', '75ms']\n";
+    fs::write(dir.path().join("a.toml"), text).unwrap();
+    let run = program::hol(dir.path(), &["run", "a.toml", "--json"]);
+    let rows = String::from_utf8(run.stdout).unwrap();
+    let medians =
+        rows.lines().map(|row| serde_json::from_str::<serde_json::Value>(row).unwrap()["p50_ms"].as_f64());
+    let [near, far] = medians.map(Option::unwrap).collect::<Vec<_>>()[..] else { panic!("{rows}") };
+    assert!((far - near - 50.0).abs() < 0.1, "{near} {far}");
+    assert!(String::from_utf8(run.stderr).unwrap().contains("ignored: testlink.ns:3: source tb_compat.tcl"));
+}
+
+#[test]
+fn a_broken_script_is_refused_by_line_and_word() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("bad.ns"), "set ns [new Simulator]\nset a [$ns nod]\n").unwrap();
+    let (code, message) = failure(dir.path(), &["topology", "bad.ns"]);
+    assert_eq!(
+        (code, &*message),
+        (2, "error: bad.ns:2:12: unknown command \"nod\"; did you mean \"node\"?\n")
+    );
+    let (code, message) = failure(dir.path(), &["topology", "none.ns"]);
+    assert!(code == 1 && message.contains("cannot read"), "{message}");
+}
+
+/// Two nodes, packets at a constant rate over UDP, and a procedure that would start a program.
+const TUTORIAL: &str = "set ns [new Simulator]\nset nf [open out.nam w]\n$ns namtrace-all $nf\n\
+    proc finish {} {\n  global ns nf\n  $ns flush-trace\n  close $nf\n  exec nam out.nam &\n  exit 0\n}\n\
+    set n0 [$ns node]\nset n1 [$ns node]\n$ns duplex-link $n0 $n1 1Mb 10ms DropTail\n\
+    set udp0 [new Agent/UDP]\n$ns attach-agent $n0 $udp0\nset cbr0 [new Application/Traffic/CBR]\n\
+    $cbr0 set packetSize_ 500\n$cbr0 set interval_ 0.005\n$cbr0 attach-agent $udp0\nset null0 [new Agent/Null]\n\
+    $ns attach-agent $n1 $null0\n$ns connect $udp0 $null0\n$ns at 0.5 \"$cbr0 start\"\n$ns at 4.5 \"$cbr0 stop\"\n\
+    $ns at 5.0 \"finish\"\n$ns run\n";
+
+#[test]
+fn a_script_with_traffic_runs_by_itself_and_does_nothing_to_the_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("example.ns"), TUTORIAL).unwrap();
+    let run = program::hol(dir.path(), &["run", "example.ns", "--json"]);
+    let row: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!((&row["transport"], &row["offered"], &row["failed"]), (&"udp".into(), &800.into(), &0.into()));
+    // 500 octets at 1 Mbit/s are 4 ms, and the link has 10 ms.
+    assert_eq!(row["p50_ms"], 14.0);
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert!(
+        said.contains("ignored: example.ns:2: open out.nam w: the script itself opens no file"),
+        "{said}"
+    );
+    assert!(!dir.path().join("out.nam").exists());
+    let tcp =
+        ok(dir.path(), &["run", "example.ns", "--json", "--out", "tcp", "--set", "transports=[\"tcp\"]"]);
+    assert!(tcp.contains("\"transport\":\"tcp\""), "{tcp}");
+
+    fs::write(
+        dir.path().join("other.ns"),
+        TUTORIAL.replace("Agent/UDP", "Agent/DCCP").replace("$ns run", "$ns rnu"),
+    )
+    .unwrap();
+    let (code, problem) = failure(dir.path(), &["run", "other.ns"]);
+    let lines: Vec<&str> = problem.lines().collect();
+    assert!(code == 2 && lines.len() == 2, "{problem}");
+    assert!(
+        lines[0].starts_with("error: other.ns:14:15: \"Agent/DCCP\"") && lines[1].contains("other.ns:26:5: "),
+        "{problem}"
+    );
+}

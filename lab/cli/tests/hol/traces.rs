@@ -1,0 +1,84 @@
+//! `network.trace`: a path that changes, from a file beside the experiment.
+
+use std::fs;
+use std::path::Path;
+
+use crate::program::{failure, ok};
+
+fn experiment(dir: &Path, trace: &str, file: &str, rest: &str) {
+    let text = format!(
+        "transports = ['tcp']\nmessages = 200\nrepetitions = 1\n[workload]\nkind = 'oneway'\nrate = '100/s'\nsize = '1000B'\n\
+         [network]\ntrace = {trace}\n{rest}"
+    );
+    fs::write(dir.join("a.toml"), text).unwrap();
+    fs::write(dir.join("lte.csv"), file).unwrap();
+}
+
+fn mean(dir: &Path, out: &str) -> f64 {
+    let rows = ok(dir, &["run", "a.toml", "--json", "--out", out]);
+    let row: serde_json::Value = serde_json::from_str(rows.lines().next().unwrap()).unwrap();
+    row["mean_ms"].as_f64().unwrap()
+}
+
+/// What stands at time 0 holds from the first packet on, and a change is that of an event.
+#[test]
+fn a_table_is_as_the_events_that_it_stands_for() {
+    let dir = tempfile::tempdir().unwrap();
+    experiment(dir.path(), "'lte.csv'", "time,rate,delay\n0s,2Mbit,40ms\n1s,4Mbit,15ms\n", "");
+    let traced = mean(dir.path(), "traced");
+    let events = "rate = '2Mbit'\ndelay = '40ms'\nevents = [{ at = '1s', rate = '4Mbit', delay = '15ms' }]\n";
+    experiment(dir.path(), "{}", "", events);
+    assert_eq!(traced, mean(dir.path(), "events"));
+    assert!((20.0..45.0).contains(&traced), "{traced}");
+}
+
+#[test]
+fn opportunities_of_mahimahi_are_swept_as_any_other_key() {
+    let dir = tempfile::tempdir().unwrap();
+    // One packet every 4 ms is 3 Mbit/s.
+    let file: String = (1..=250).map(|k| format!("{}\n", 4 * k)).collect();
+    experiment(dir.path(), "{ up = 'lte.csv' }", &file, "delay = '20ms'\n");
+    // 1052 octets and 14 around them at 3.028 Mbit/s.
+    let mean = mean(dir.path(), "opportunities");
+    assert!((mean - 20.0 - 1066.0 * 8.0 / 3028.0).abs() < 0.15, "{mean}");
+}
+
+/// Half of the packets take 10 ms more, as the file says, and the result has its numbers and not its name.
+#[test]
+fn a_distribution_is_read_from_a_file_beside_the_experiment() {
+    let dir = tempfile::tempdir().unwrap();
+    let rest = "delay = '20ms'\njitter = '10ms'\ndown.jitter_distribution = 'normal'\n[network.up]\njitter_distribution = { file = 'own.dist' }\n";
+    experiment(dir.path(), "{}", "", rest);
+    fs::write(dir.path().join("own.dist"), "# two values\n0 8192\n").unwrap();
+    let mean = mean(dir.path(), "own");
+    // 200 packets: four standard deviations of 5 ms by their root.
+    assert!((mean - 25.0).abs() < 4.0 * 5.0 / 200_f64.sqrt() + 0.1, "{mean}");
+    let manifest = fs::read_to_string(dir.path().join("own/manifest.json")).unwrap();
+    assert!(!manifest.contains("own.dist") && manifest.contains("8192"), "{manifest}");
+    for (numbers, words) in
+        [("1 x\n", "own.dist:1: \"x\" is no whole number"), ("3\n2\n", "own.dist:2: \"2\" is below")]
+    {
+        fs::write(dir.path().join("own.dist"), numbers).unwrap();
+        let (code, message) = failure(dir.path(), &["run", "a.toml"]);
+        assert!(code == 2 && message.contains(words), "{message}");
+    }
+    fs::remove_file(dir.path().join("own.dist")).unwrap();
+    let (code, message) = failure(dir.path(), &["run", "a.toml"]);
+    assert!(code == 2 && message.contains("`jitter_distribution`: cannot read"), "{message}");
+}
+
+#[test]
+fn a_trace_that_cannot_be_is_refused_with_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    for (trace, file, words) in [
+        ("'lte.csv'", "time,rate\n0s,1Mbit\n2s,2Mbit\n1s,1Mbit\n", "lte.csv:4: 1s is before 2s"),
+        ("'lte.csv'", "time,rate\n0s,1Mbit\n2s,0\n", "lte.csv:3: a rate of 0 for ever"),
+        ("'none.csv'", "", "cannot read"),
+        ("{ sideways = 'lte.csv' }", "", "sideways"),
+        ("7", "", "the name of a file"),
+    ] {
+        experiment(dir.path(), trace, file, "");
+        let (code, message) = failure(dir.path(), &["run", "a.toml"]);
+        assert!(code == 2 && message.contains(words), "{words}: {message}");
+    }
+}

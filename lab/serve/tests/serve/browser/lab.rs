@@ -1,0 +1,180 @@
+//! A lab of its own, and a browser that looks at it.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use fantoccini::elements::Element;
+use fantoccini::key::Key;
+use fantoccini::{Client, ClientBuilder, Locator};
+use hyper_util::client::legacy::connect::HttpConnector;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::program::hol_serve;
+
+/// Something that does not come by then never does; nothing is judged by how long it takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A process that ends with the test.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a program; the first line for which `wanted` finds something says that it is ready.
+fn start(command: &mut Command, wanted: impl Fn(&str) -> Option<String>) -> (Process, String) {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut child =
+        child.unwrap_or_else(|error| panic!("{command:?}: {error} (packages chromium and chromium-driver)"));
+    let mut lines = BufReader::new(child.stdout.take().expect("its output is a pipe")).lines();
+    let found =
+        lines.by_ref().map_while(Result::ok).find_map(|line| wanted(&line)).expect("it says where it is");
+    // Whoever writes on and finds no reader ends.
+    std::thread::spawn(move || lines.for_each(drop));
+    (Process(child), found)
+}
+
+/// A server with nothing in it, and a browser.
+pub struct Lab {
+    pub browser: Client,
+    pub address: String,
+    state: TempDir,
+    _server: Process,
+    _driver: Process,
+}
+
+impl Lab {
+    pub async fn open() -> Self {
+        let state = tempfile::tempdir().expect("a directory can be made");
+        let (server, address) = start(
+            hol_serve().args(["--listen", "127.0.0.1:0", "--state"]).arg(state.path().join("lab")),
+            |line| line.starts_with("http://").then(|| line.trim_end_matches('/').to_owned()),
+        );
+        let (driver, port) = start(Command::new("chromedriver").arg("--port=0"), |line| {
+            line.strip_prefix("ChromeDriver was started successfully on port ")?
+                .strip_suffix('.')
+                .map(str::to_owned)
+        });
+        let log = state.path().join("browser.log");
+        let arguments = [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--window-size=1280,1000",
+            "--enable-logging",
+            "--hide-scrollbars",
+        ];
+        let mut arguments: Vec<String> = arguments.map(str::to_owned).to_vec();
+        arguments.push(format!("--log-file={}", log.display()));
+        let wanted = json!({ "browserName": "chrome", "goog:chromeOptions": { "args": arguments } });
+        let Value::Object(wanted) = wanted else { unreachable!("it is an object") };
+        let address_of_driver = format!("http://127.0.0.1:{port}");
+        let mut builder = ClientBuilder::new(HttpConnector::new());
+        let browser =
+            builder.capabilities(wanted).connect(&address_of_driver).await.expect("the browser starts");
+        Self { browser, address, state, _server: server, _driver: driver }
+    }
+
+    pub async fn go(&self, path: &str) {
+        self.browser.goto(&format!("{}{path}", self.address)).await.expect("the page is there");
+    }
+
+    /// Waits until `script`, an expression of JavaScript, is true.
+    pub async fn until(&self, script: &str) {
+        let expression = format!("try {{ return !!({script}); }} catch (error) {{ return false; }}");
+        let tries = PATIENCE.as_millis() / 50;
+        for _ in 0..tries {
+            if self.browser.execute(&expression, vec![]).await.expect("it is an expression")
+                == Value::Bool(true)
+            {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let page = self.browser.execute("return document.body.innerText", vec![]).await;
+        panic!("never true: {script}\n{page:?}");
+    }
+
+    pub async fn ask(&self, script: &str) -> Value {
+        self.browser.execute(&format!("return {script}"), vec![]).await.expect("it is an expression")
+    }
+
+    /// Clicks on what a selector finds, when it is there.
+    pub async fn click(&self, selector: &str) {
+        self.until(&format!("(own => own && own.getClientRects().length && !own.disabled)(document.querySelector({selector:?}))")).await;
+        let found = self.at_rest(Locator::Css(selector)).await;
+        found.click().await.unwrap_or_else(|e| panic!("{selector}: {e}"));
+    }
+
+    /// The button with these words.
+    pub async fn press(&self, words: &str) {
+        let path = format!("//button[normalize-space()={words:?} and not(@hidden)]");
+        let found = self.at_rest(Locator::XPath(&path)).await;
+        found.click().await.unwrap_or_else(|e| panic!("{words}: {e}"));
+    }
+
+    /// The element, when it stays where it is: what comes late above it moves it away from under a click.
+    async fn at_rest(&self, locator: Locator<'_>) -> Element {
+        let mut place = None;
+        for _ in 0..PATIENCE.as_millis() / 50 {
+            if let Ok(found) = self.browser.find(locator).await
+                && let Ok(now) = found.rectangle().await
+                && place.replace(now) == Some(now)
+            {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("never still: {locator:?}");
+    }
+
+    /// Types into a field instead of what is in it, and leaves it.
+    pub async fn fill(&self, selector: &str, text: &str) {
+        self.until(&format!("document.querySelector({selector:?})")).await;
+        let field = self.browser.find(Locator::Css(selector)).await.expect("it is there");
+        let [control, null, tab] = [Key::Control, Key::Null, Key::Tab].map(char::from);
+        field.send_keys(&format!("{control}a{null}{text}{tab}")).await.expect("it is a field");
+    }
+
+    /// Types with nothing but the keyboard, to whatever has the focus.
+    pub async fn keys(&self, keys: &str) {
+        let active = self.browser.active_element().await.expect("something has the focus");
+        active.send_keys(keys).await.expect("it takes keys");
+    }
+
+    /// Whatever axe-core finds wrong with the page for people who see, hear or move otherwise.
+    pub async fn accessible(&self, page: &str) {
+        let axe = std::fs::read_to_string(axe()).expect("axe-core is there: run scripts/build-web");
+        self.browser.execute(&axe, vec![]).await.expect("axe is a script");
+        let script = "const done = arguments[0]; axe.run().then(({ violations }) => done(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)))";
+        let found = self.browser.execute_async(script, vec![]).await.expect("axe ends");
+        assert_eq!(found, json!([]), "{page}");
+    }
+
+    /// Nothing was said on the console: no error, no violation of the policy.
+    pub async fn close(self) {
+        let log = self.state.path().join("browser.log");
+        self.browser.close().await.expect("the browser ends");
+        let log = std::fs::read_to_string(log).expect("the browser keeps a log");
+        let said: Vec<&str> = log.lines().filter(|line| line.contains("CONSOLE")).collect();
+        assert!(said.is_empty(), "{}", said.join("\n"));
+    }
+
+    /// A picture of the page, if `HOL_PICTURES` names a directory.
+    pub async fn picture(&self, name: &str) {
+        let Some(directory) = std::env::var_os("HOL_PICTURES") else { return };
+        let png = self.browser.screenshot().await.expect("the browser sees it");
+        std::fs::write(Path::new(&directory).join(format!("{name}.png")), png)
+            .expect("the directory is there");
+    }
+}
+
+fn axe() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("web/node_modules/axe-core/axe.min.js")
+}

@@ -1,0 +1,407 @@
+//! A process with processes below it, which are stopped, killed, and asked over the network.
+
+#![expect(clippy::disallowed_methods, reason = "who looks at a server now and then sleeps in between")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::program::{self, hol_serve};
+
+/// Looks at a server until something is so; more than all of them together take.
+const LOOKS: usize = 1200;
+const BETWEEN: Duration = Duration::from_millis(100);
+
+/// Ten points of five short runs.
+const SHORT: &str = "title = 'Short'\ntransports = ['tcp', 'sctp']\nmessages = 20000\nrepetitions = 5\n\
+    [sweep]\n'network.loss' = ['0%', '1%', '2%', '3%', '4%']\n";
+/// One that does not end by itself while a test looks.
+const LONG: &str = "title = 'Long'\ntransports = ['tcp']\nmessages = 500000000\nrepetitions = 1000\n";
+
+/// A server in a directory of its own.
+struct Lab {
+    state: PathBuf,
+    process: Child,
+    url: String,
+    cores: u32,
+}
+
+impl Lab {
+    fn start(state: &Path, cores: u32) -> Self {
+        Self::start_with(state, cores, &[])
+    }
+
+    fn start_with(state: &Path, cores: u32, options: &[&str]) -> Self {
+        let mut process = hol_serve()
+            .args(["--listen", "127.0.0.1:0", "--cores", &cores.to_string(), "--state"])
+            .arg(state)
+            .args(options)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.starts_with("http") && line.contains("://127.0.0.1:"), "{line:?}");
+        Self { state: state.to_owned(), process, url: line.trim().trim_end_matches('/').to_owned(), cores }
+    }
+
+    /// Kills it at once and starts another in its place.
+    fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+        let next = Self::start(&self.state.clone(), self.cores);
+        drop(std::mem::replace(self, next));
+    }
+
+    /// What it answers: the status and the body.
+    fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let url = format!("{}{path}", self.url);
+        let answer = match (method, body) {
+            ("GET", _) => agent.get(url).call(),
+            ("DELETE", _) => agent.delete(url).call(),
+            (_, Some(body)) => agent.post(url).send_json(body),
+            (_, None) => agent.post(url).send_empty(),
+        };
+        let mut answer = answer.unwrap();
+        let text = answer.body_mut().with_config().limit(1 << 28).read_to_string().unwrap();
+        (answer.status().as_u16(), serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+
+    fn submit(&self, text: &str, more: &Value) -> i64 {
+        let mut body = json!({ "text": text });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (status, experiment) = self.ask("POST", "/api/experiments", Some(&body));
+        assert_eq!(status, 201, "{experiment}");
+        experiment["id"].as_i64().unwrap()
+    }
+
+    fn act(&self, id: i64, action: &str) -> u16 {
+        self.ask("POST", &format!("/api/experiments/{id}/{action}"), None).0
+    }
+
+    fn experiment(&self, id: i64) -> Value {
+        self.ask("GET", &format!("/api/experiments/{id}"), None).1
+    }
+
+    /// Waits until an experiment is as wanted.
+    fn until(&self, id: i64, is_so: impl Fn(&Value) -> bool) -> Value {
+        for _ in 0..LOOKS {
+            let experiment = self.experiment(id);
+            if is_so(&experiment) {
+                return experiment;
+            }
+            sleep(BETWEEN);
+        }
+        panic!("it is still {}", self.experiment(id));
+    }
+
+    fn until_state(&self, id: i64, state: &str) -> Value {
+        self.until(id, |experiment| experiment["state"] == state)
+    }
+
+    /// The processes of experiments that run.
+    fn jobs(&self) -> Vec<Pid> {
+        let parent = self.process.id().to_string();
+        let processes =
+            fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let is_ours = |pid: &String| {
+            // The name of a process may have spaces and brackets: what counts is behind the last one.
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            let mut fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
+            let (state, ppid) = (fields.next(), fields.next());
+            ppid == Some(&parent) && state != Some("Z")
+        };
+        processes.filter(is_ours).filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
+    }
+
+    fn results(&self, id: i64) -> PathBuf {
+        self.state.join(format!("experiments/{id}/results"))
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The digest of each run by point and repetition; a run that is there twice is a mistake.
+fn digests(results: &Path) -> BTreeMap<String, String> {
+    let journal = fs::read_to_string(results.join("runs.jsonl")).unwrap();
+    let mut found = BTreeMap::new();
+    for line in journal.lines() {
+        let run: Value = serde_json::from_str(line).unwrap();
+        let key = format!("{} {}", run["point"], run["repetition"]);
+        let digest = run["summary"]["digest"].to_string();
+        assert!(digest.len() > 10, "{run}");
+        assert!(found.insert(key.clone(), digest).is_none(), "{key} is there twice");
+    }
+    found
+}
+
+fn hol(arguments: &[&str], directory: &Path) -> Output {
+    Command::new(program::hol()).args(arguments).current_dir(directory).output().unwrap()
+}
+
+/// The digests of an undisturbed run.
+fn undisturbed(text: &str, directory: &Path) -> BTreeMap<String, String> {
+    fs::write(directory.join("plain.toml"), text).unwrap();
+    let run = hol(&["run", "plain.toml", "--out", "plain"], directory);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    digests(&directory.join("plain"))
+}
+
+#[test]
+fn submitted_watched_and_fetched_it_is_what_hol_run_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let lab = Lab::start(&dir.path().join("state"), 2);
+    fs::write(dir.path().join("short.toml"), SHORT).unwrap();
+    let submitted = hol(&["submit", "short.toml", "--to", &lab.url, "--wait"], dir.path());
+    let said = String::from_utf8_lossy(&submitted.stdout);
+    assert!(submitted.status.success(), "{said}{}", String::from_utf8_lossy(&submitted.stderr));
+    assert!(said.contains("experiment 1, short, is queued") && said.contains("is done"), "{said}");
+    let fetched = hol(&["get", "1", "--from", &lab.url, "--out", "fetched"], dir.path());
+    assert!(fetched.status.success(), "{}", String::from_utf8_lossy(&fetched.stderr));
+    assert_eq!(digests(&dir.path().join("fetched")), undisturbed(SHORT, dir.path()));
+    assert!(hol(&["report", "fetched"], dir.path()).status.success());
+    let experiment = lab.experiment(1);
+    assert_eq!(
+        (&experiment["progress"]["runs"], &experiment["progress"]["runs_wanted"]),
+        (&json!(50), &json!(50))
+    );
+    assert_eq!(lab.ask("GET", "/api/experiments/1/points", None).1.as_array().unwrap().len(), 10);
+    assert!(!hol(&["get", "1", "--from", &lab.url, "--out", "fetched"], dir.path()).status.success());
+    let wrong = hol(&["submit", "short.toml", "--to", &lab.url, "--project", "other"], dir.path());
+    assert_eq!(wrong.status.code(), Some(1));
+}
+
+#[test]
+fn swapped_out_it_keeps_what_it_has_and_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let lab = Lab::start(&dir.path().join("state"), 1);
+    let id = lab.submit(SHORT, &json!({}));
+    lab.until(id, |experiment| experiment["progress"]["runs"].as_u64() > Some(2));
+    // It may be over by now, which is refused; then there was nothing to swap out.
+    if lab.act(id, "swap-out") == 200 {
+        let before = lab.experiment(id)["state"].clone();
+        assert_eq!(before, "swapped_out");
+        assert_eq!(lab.act(id, "swap-in"), 200);
+    }
+    lab.until_state(id, "done");
+    assert_eq!(digests(&lab.results(id)), undisturbed(SHORT, dir.path()));
+}
+
+#[test]
+fn cores_are_given_by_priority_and_what_cannot_wait_is_rejected() {
+    let dir = tempfile::tempdir().unwrap();
+    let lab = Lab::start(&dir.path().join("state"), 2);
+    let first = lab.submit(LONG, &json!({ "cores": 2 }));
+    lab.until_state(first, "active");
+    let low = lab.submit(SHORT, &json!({ "cores": 1 }));
+    let high = lab.submit(LONG, &json!({ "cores": 2, "priority": 5 }));
+    let why = lab.until(low, |experiment| experiment["why"] == "one experiment is before it");
+    assert_eq!(why["state"], "queued");
+    let now = lab.submit(SHORT, &json!({ "cores": 1, "batch": false }));
+    assert!(lab.until_state(now, "swapped_out")["why"].as_str().unwrap().contains("it is not to wait"));
+    let large = lab.submit(SHORT, &json!({ "cores": 3 }));
+    assert!(lab.until_state(large, "swapped_out")["why"].as_str().unwrap().contains("this machine has 2"));
+    assert_eq!(lab.act(first, "terminate"), 200);
+    lab.until_state(high, "active");
+    assert_eq!(lab.jobs().len(), 1);
+    assert_eq!(lab.act(high, "terminate"), 200);
+    lab.until_state(low, "done");
+    assert_eq!(lab.experiment(first)["state"], "terminated");
+}
+
+#[test]
+fn time_swaps_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let lab = Lab::start(&dir.path().join("state"), 1);
+    let id = lab.submit(LONG, &json!({ "auto_swap": 1 }));
+    assert_eq!(lab.until_state(id, "swapped_out")["why"], "its time was over after 1 s");
+}
+
+/// A process that stands still, as one that waits for a disk that is gone.
+#[test]
+fn silence_swaps_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let lab = Lab::start(&dir.path().join("state"), 1);
+    let id = lab.submit(LONG, &json!({ "idle_swap": 2 }));
+    lab.until_state(id, "active");
+    kill_process(lab.jobs()[0], Signal::STOP).unwrap();
+    assert_eq!(lab.until_state(id, "swapped_out")["why"], "nothing was heard of it for 2 s");
+}
+
+#[test]
+fn a_server_that_stops_lets_experiments_keep_what_they_have() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut lab = Lab::start(&dir.path().join("state"), 1);
+    let id = lab.submit(SHORT, &json!({}));
+    lab.until(id, |experiment| experiment["state"] != "queued");
+    kill_process(Pid::from_child(&lab.process), Signal::TERM).unwrap();
+    assert!(lab.process.wait().unwrap().success());
+    let next = Lab::start(&lab.state.clone(), 1);
+    next.until_state(id, "done");
+    assert_eq!(digests(&next.results(id)), undisturbed(SHORT, dir.path()));
+}
+
+/// `kill -9` of the server or of an experiment's process, at any moment: nothing is lost, nothing is run twice, nothing stays behind, and what
+/// was measured is the same. `HOL_KILLS=200` kills 200 times.
+#[test]
+fn whatever_is_killed_nothing_is_lost_or_run_twice() {
+    let kills: u64 = std::env::var("HOL_KILLS").map_or(6, |count| count.parse().unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let wanted = undisturbed(SHORT, dir.path());
+    let mut lab = Lab::start(&dir.path().join("state"), 2);
+    let mut random = 1_u64;
+    let mut draw = |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    let mut ids = BTreeSet::new();
+    let (mut servers, mut jobs) = (0, 0);
+    while servers + jobs < kills {
+        // There is always something to run.
+        let (_, queued) = lab.ask("GET", "/api/experiments?state=queued", None);
+        if queued.as_array().unwrap().len() < 3 {
+            ids.insert(lab.submit(SHORT, &json!({ "cores": 1 })));
+        }
+        sleep(Duration::from_millis(draw(400)));
+        let running = lab.jobs();
+        if draw(2) == 0 {
+            lab.kill();
+            servers += 1;
+            for pid in running {
+                assert!(!is_hol_run(pid), "{pid:?} outlived its server");
+            }
+        } else if !running.is_empty() {
+            // It may have ended by itself.
+            let _ = kill_process(running[draw(running.len() as u64) as usize], Signal::KILL);
+            jobs += 1;
+        }
+    }
+    for id in &ids {
+        lab.until_state(*id, "done");
+        assert_eq!(digests(&lab.results(*id)), wanted, "experiment {id}");
+    }
+    eprintln!("{servers} servers and {jobs} processes were killed over {} experiments", ids.len());
+    let (_, all) = lab.ask("GET", "/api/experiments?limit=1000", None);
+    assert_eq!(all.as_array().unwrap().len(), ids.len());
+}
+
+/// Accounts from nothing: an administrator made on the machine, a project, a token, and an experiment sent over TLS.
+#[test]
+fn with_accounts_and_tls_a_token_sends_an_experiment() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    fs::write(dir.path().join("certificate.pem"), made.cert.pem()).unwrap();
+    fs::write(dir.path().join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    fs::write(dir.path().join("short.toml"), SHORT).unwrap();
+    let [state, certificate, key] =
+        ["state", "certificate.pem", "key.pem"].map(|name| dir.path().join(name).display().to_string());
+    let tls = ["--tls", &certificate, &key];
+    let refused =
+        |arguments: &[&str]| hol_serve().args(["--state", &state]).args(arguments).output().unwrap();
+    let nobody = refused(&[&["--listen", "127.0.0.1:0"][..], &tls].concat());
+    assert!(String::from_utf8_lossy(&nobody.stderr).contains("--administrator NAME"), "{nobody:?}");
+    let plain = refused(&["--listen", "0.0.0.0:0"]);
+    assert!(String::from_utf8_lossy(&plain.stderr).contains("passwords need TLS"), "{plain:?}");
+
+    let mut adding = hol_serve()
+        .args(["--state", &state, "--administrator", "root"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut adding.stdin.take().unwrap(), b"correct horse\n").unwrap();
+    assert!(adding.wait().unwrap().success());
+
+    let lab = Lab::start_with(Path::new(&state), 1, &tls);
+    let url = lab.url.replace("127.0.0.1", "localhost");
+    let roots =
+        ureq::tls::RootCerts::new_with_certs(&[
+            ureq::tls::Certificate::from_pem(made.cert.pem().as_bytes()).unwrap()
+        ]);
+    let tls = ureq::tls::TlsConfig::builder().root_certs(roots).build();
+    let agent: ureq::Agent = ureq::Agent::config_builder().tls_config(tls).build().into();
+    let login = json!({ "name": "root", "password": "correct horse" });
+    let answer = agent.post(format!("{url}/api/login")).send_json(login).unwrap();
+    let cookie = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    assert!(answer.headers().contains_key("strict-transport-security"));
+    let post = |path: &str, body: Value| {
+        agent.post(format!("{url}{path}")).header("cookie", &cookie).send_json(body).unwrap()
+    };
+    post("/api/projects", json!({ "name": "lab", "title": "Ours" }));
+    let issued: Value =
+        post("/api/tokens", json!({ "name": "ci", "days": 1 })).body_mut().read_json().unwrap();
+    fs::write(dir.path().join("token"), issued["token"].as_str().unwrap()).unwrap();
+
+    let at = ["--to", &url, "--certificate", "certificate.pem"];
+    let without = hol(&[&["submit", "short.toml"][..], &at].concat(), dir.path());
+    assert!(String::from_utf8_lossy(&without.stderr).contains("nobody is logged in"), "{without:?}");
+    let sent = hol(&[&["submit", "short.toml", "--wait", "--token", "token"][..], &at].concat(), dir.path());
+    assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+    assert_eq!(digests(&lab.results(1)), undisturbed(SHORT, dir.path()));
+}
+
+/// What no client of ours would send, octet by octet. RFC 9112, sections 2.2, 3.2, 5 and 6.3
+#[test]
+fn requests_that_are_none_are_refused_and_the_server_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let lab = Lab::start(&dir.path().join("state"), 1);
+    let address = lab.url.trim_start_matches("http://").to_owned();
+    let long = format!("GET / HTTP/1.1\r\nHost: {address}\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
+    let many = format!("GET / HTTP/1.1\r\nHost: {address}\r\n{}\r\n", "X: y\r\n".repeat(1000));
+    let both = format!(
+        "POST /api/logout HTTP/1.1\r\nHost: {address}\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n01234"
+    );
+    let smuggled = format!(
+        "POST /api/logout HTTP/1.1\r\nHost: {address}\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n"
+    );
+    let negative = format!("POST /api/logout HTTP/1.1\r\nHost: {address}\r\nContent-Length: -1\r\n\r\n");
+    let table: [(&str, &[u8], &[&str]); 9] = [
+        ("nothing of HTTP", b"\x16\x03\x01\x00\xa5\x01\x00\r\n\r\n", &["HTTP/1.1 400", ""]),
+        ("another protocol", b"SSH-2.0-OpenSSH_9.2\r\n\r\n", &["HTTP/1.1 400"]),
+        ("no version", b"GET /\r\n\r\n", &["HTTP/1.1 400"]),
+        ("no host", b"GET / HTTP/1.1\r\n\r\n", &["HTTP/1.1 400"]),
+        ("a header without end", long.as_bytes(), &["HTTP/1.1 431", ""]),
+        ("headers without end", many.as_bytes(), &["HTTP/1.1 431"]),
+        ("two lengths", both.as_bytes(), &["HTTP/1.1 400"]),
+        ("two ways of telling the length", smuggled.as_bytes(), &["HTTP/1.1 400"]),
+        ("a negative length", negative.as_bytes(), &["HTTP/1.1 400"]),
+    ];
+    for (what, request, wanted) in table {
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        // It may hang up in the middle of a long one.
+        let _ = std::io::Write::write_all(&mut stream, request);
+        let mut answer = String::new();
+        let _ = BufReader::new(stream).read_line(&mut answer);
+        assert!(
+            wanted
+                .iter()
+                .any(|wanted| answer.starts_with(wanted) && (!wanted.is_empty() || answer.is_empty())),
+            "{what}: {answer:?}"
+        );
+        assert_eq!(lab.ask("GET", "/api/me", None).0, 200, "{what}");
+    }
+}
+
+/// Whether a process is there that fills results. That it is dying, as a zombie, is not to be there.
+fn is_hol_run(pid: Pid) -> bool {
+    for _ in 0..50 {
+        let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+        if !String::from_utf8_lossy(&line).contains("--with-parent") {
+            return false;
+        }
+        sleep(BETWEEN);
+    }
+    true
+}

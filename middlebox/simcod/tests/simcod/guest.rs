@@ -1,0 +1,129 @@
+//! `simcod` over SCTP, in a virtual machine whose kernel has it.
+//!
+//! The machine's first process is this program again, with this test: it starts the middlebox, is its agents, and says on the
+//! console how that went.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use hol_kernel::{Image, initramfs};
+use hol_netlink::{Message, Socket};
+use rustix::mount::{MountFlags, mount};
+use rustix::system::{RebootCommand, init_module, reboot};
+
+use crate::program::BIN;
+
+/// What the guest says at last, if all went well.
+const DONE: &str = "the middlebox has served";
+/// Where `simcod` is in the guest.
+const PROGRAM: &str = "bin/simcod";
+/// The name of the test.
+const TEST: &str = "guest::agents_are_served_over_sctp";
+
+#[test]
+#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+fn agents_are_served_over_sctp() {
+    if std::process::id() == 1 {
+        return guest();
+    }
+    host();
+}
+
+/// Lets the guest run until it restarts, which this machine does not.
+fn host() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = Image::find(None).unwrap_or_else(|error| panic!("{error}"));
+    let itself = std::env::current_exe().unwrap();
+    let programs = [("init", &*itself), (PROGRAM, Path::new(BIN))];
+    let initrd = dir.path().join("initramfs");
+    fs::write(&initrd, initramfs(&image, &programs).unwrap()).unwrap();
+    let mut machine = Command::new("timeout");
+    machine.args(["300", "qemu-system-x86_64", "-accel", "tcg", "-m", "768", "-display", "none"]);
+    machine.args(["-nodefaults", "-no-user-config", "-no-reboot", "-serial", "stdio"]);
+    // What is behind `--` are the arguments of the first process.
+    let again = format!("--exact {TEST} --ignored --nocapture --test-threads 1");
+    let line = format!("console=ttyS0 quiet panic=-1 mitigations=off rdinit=/init -- {again}");
+    machine.args(["-append", &line]);
+    machine.arg("-kernel").arg(image.file()).arg("-initrd").arg(&initrd);
+    let console = String::from_utf8_lossy(&machine.output().unwrap().stdout).into_owned();
+    assert!(console.contains(DONE), "{console}");
+}
+
+/// In the first process. If it ends by a failure the kernel panics, and the machine restarts.
+fn guest() {
+    mount("proc", "/proc", "proc", MountFlags::empty(), None).unwrap();
+    mount("dev", "/dev", "devtmpfs", MountFlags::empty(), None).unwrap();
+    load_modules();
+    switch_loopback_on();
+    let (middlebox, address) = serve();
+    let ask = |line: &str| ask(&address, line);
+
+    let enabled = ask("enable 10.0.0.5:5004 198.51.100.7:6000 --udp --lifetime 5m");
+    assert!(enabled.contains("enabled") && enabled.contains("198.51.100.7:6000"));
+    let lines: String = (1..=2000).map(|port| format!("enable 10.0.0.6:{port} any --udp\n")).collect();
+    fs::write("/rules", lines).unwrap();
+    assert_eq!(ask("batch /rules --json").lines().count(), 2000);
+    let listed = ask("list --json");
+    assert_eq!(listed.lines().count(), 2001, "a list of several packets");
+    let blocked = ask("disable 10.0.0.6 any --lifetime 1m --json");
+    assert_eq!(blocked.lines().count(), 2001, "the rule that blocks, and those that it has ended");
+    assert_eq!(ask("list --json").lines().count(), 2);
+    terminate(middlebox);
+    println!("{DONE}");
+    reboot(RebootCommand::Restart).unwrap();
+}
+
+/// Loads what there is. Each needs others, so those that cannot be loaded are tried again behind them.
+fn load_modules() {
+    let files = fs::read_dir("/modules").unwrap().map(|file| fs::read(file.unwrap().path()).unwrap());
+    let mut waiting: Vec<Vec<u8>> = files.collect();
+    for _ in 0..4 {
+        waiting.retain(|module| init_module(module, c"").is_err());
+    }
+}
+
+/// linux/rtnetlink.h, linux/if.h: the loopback interface is the first of every namespace.
+fn switch_loopback_on() {
+    const RTM_NEWLINK: u16 = 16;
+    const UP: [u8; 4] = 1u32.to_ne_bytes();
+    let index = 1u32.to_ne_bytes();
+    let link = [[0; 4], index, UP, UP].concat();
+    Socket::routing().unwrap().tell(Message::new(RTM_NEWLINK, 0, &link)).unwrap();
+}
+
+fn simcod() -> Command {
+    Command::new(Path::new("/").join(PROGRAM))
+}
+
+/// A middlebox that agents can reach, and where it listens for SCTP.
+fn serve() -> (Child, String) {
+    // A process may open 4,096 files here.
+    fs::write("/simco.toml", "[limits]\nconnections = 64\n").unwrap();
+    let arguments =
+        ["serve", "--config", "/simco.toml", "--listen", "127.0.0.1:0", "--listen-sctp", "127.0.0.1:0"];
+    let mut child = simcod().args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+    let address = lines.map(Result::unwrap).find_map(|line| {
+        println!("{line}");
+        line.strip_prefix("listening on sctp ").map(str::to_owned)
+    });
+    (child, address.expect("it listens for SCTP"))
+}
+
+/// What an agent's command prints.
+fn ask(address: &str, line: &str) -> String {
+    let output =
+        simcod().args(line.split(' ')).args(["--over", "sctp", "--server", address]).output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{line}: {complaint}");
+    println!("{line}: done");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn terminate(mut child: Child) {
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+    assert!(child.wait().unwrap().success(), "it ends in order");
+}

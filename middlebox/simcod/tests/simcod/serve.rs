@@ -1,0 +1,197 @@
+//! `simcod serve` with `simcod` as its agent.
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::daemon::Daemon;
+use crate::program::{self, BIN};
+
+/// What an agent's command prints.
+fn ask(middlebox: &Daemon, dir: &Path, line: &str) -> String {
+    let arguments: Vec<&str> = line.split(' ').chain(["--server", &middlebox.address]).collect();
+    program::ok(dir, &arguments)
+}
+
+#[test]
+fn a_rule_survives_the_restart_of_the_middlebox() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = Daemon::start(dir.path(), &["--state", "rules"]);
+    ask(&first, dir.path(), "enable 10.0.0.5:5004 198.51.100.7:6000 --udp --lifetime 5m");
+    let log = first.terminate();
+    assert!(log.contains("event=listening at=\"tcp 127.0.0.1:") && log.ends_with("event=stopped\n"), "{log}");
+    let second = Daemon::start(dir.path(), &["--state", "rules"]);
+    let list = ask(&second, dir.path(), "list");
+    assert!(list.contains("10.0.0.5:5004") && list.contains("198.51.100.7:6000"), "{list}");
+}
+
+#[test]
+fn a_hangup_has_policy_and_secrets_read_again_and_an_error_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        fs::write(dir.path().join(name), text).unwrap();
+        fs::set_permissions(dir.path().join(name), Permissions::from_mode(0o600)).unwrap();
+    };
+    for (name, secret) in
+        [("served", "the first secret"), ("old", "the first secret"), ("new", "the second secret")]
+    {
+        write(name, &format!("web = '{secret}'"));
+    }
+    write("policy", "[agents.web]");
+    let mut middlebox = Daemon::start(dir.path(), &["--policy", "policy", "--secrets", "served"]);
+    let mut log = BufReader::new(middlebox.child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let pid = middlebox.child.id().to_string();
+    let mut hang_up = || {
+        assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
+        log.find(|line| line.contains("reloaded")).unwrap()
+    };
+    let agent = |line: &str, secret: &str| {
+        let arguments: Vec<&str> = line.split(' ').collect();
+        let as_web = ["--server", &middlebox.address, "--name", "web", "--secret", secret];
+        let output = program::simcod(dir.path(), &[&arguments[..], &as_web].concat());
+        (program::code(&output), format!("{output:?}"))
+    };
+    let enable = "enable 10.0.0.5:5004 198.51.100.7:6000 --udp --lifetime 5m";
+    assert_eq!(agent(enable, "old").0, 0);
+
+    write("policy", "[agents.web]\nmay = ['fly']");
+    let complaint = hang_up();
+    for part in ["event=not-reloaded", "policy: ", "line 2"] {
+        assert!(complaint.contains(part), "{complaint}");
+    }
+    assert_eq!(agent(enable, "old").0, 0);
+
+    write("policy", "[agents.web]\nmay = ['list', 'status']");
+    write("served", "web = 'the second secret'");
+    let done = hang_up();
+    assert!(done.contains("event=reloaded"), "{done}");
+    let (code, complaint) = agent(enable, "new");
+    assert!(code == 1 && complaint.contains("0x0341"), "{complaint}");
+    assert!(agent("list", "new").1.contains("10.0.0.5:5004"));
+    assert_ne!(agent("list", "old").0, 0);
+}
+
+/// RFC 4540 section 8.7: the length of a reply has 16 bits.
+#[test]
+fn rules_that_are_too_many_for_a_list_are_shown_from_where_they_are_recorded() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("settings.toml"), "state = \"rules\"\nsync = false\n").unwrap();
+    let mut middlebox = Daemon::start(dir.path(), &["--config", "settings.toml"]);
+    ask(&middlebox, dir.path(), "enable 10.0.0.5:1 198.51.100.7:6000 --udp --both-ways --lifetime 1h");
+    let rules = |options: &[&str]| program::ok(dir.path(), &[&["rules", "rules"], options].concat());
+    assert!(rules(&[]).contains("enabled  udp       10.0.0.5:1  <->  198.51.100.7:6000"), "{}", rules(&[]));
+    let without_time = |text: String| {
+        let mut rule: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(rule["lifetime_s"].take().as_u64().is_some_and(|left| (3000..=3600).contains(&left)));
+        rule
+    };
+    let listed = ask(&middlebox, dir.path(), "list --json");
+    assert_eq!(without_time(rules(&["--json"])), without_time(listed));
+    let lines: String = (2..=8192).map(|port| format!("enable 10.0.0.5:{port} any --udp\n")).collect();
+    fs::write(dir.path().join("many"), lines).unwrap();
+    ask(&middlebox, dir.path(), "batch many");
+<<<<<<< HEAD:lab/cli/tests/simco_serve.rs
+    let (code, problem) =
+        hol::failure(dir.path(), &["simco", "list", "--server", &middlebox.address.clone()]);
+=======
+    let (code, problem) = program::failure(dir.path(), &["list", "--server", &middlebox.address.clone()]);
+>>>>>>> tests-cli:middlebox/simcod/tests/simcod/serve.rs
+    assert!(code == 1 && problem.contains("0x0313") && problem.contains("`simcod rules DIR`"), "{problem}");
+    assert_eq!(rules(&["--json"]).lines().count(), 8192);
+    middlebox.kill();
+    assert_eq!(rules(&["--json"]).lines().count(), 8192, "whether it runs or not");
+    let (code, problem) = program::failure(dir.path(), &["rules", "."]);
+    assert!(code == 1 && problem.contains("no rules are recorded there"), "{problem}");
+}
+
+/// proc_pid_status(5).
+#[test]
+fn a_supervisor_is_told_and_nothing_is_left_of_what_root_may() {
+    let dir = tempfile::tempdir().unwrap();
+    let supervisor = UnixDatagram::bind(dir.path().join("notify")).unwrap();
+    supervisor.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let told = || {
+        let mut buffer = [0; 64];
+        let count = supervisor.recv(&mut buffer).unwrap();
+        String::from_utf8(buffer[..count].to_vec()).unwrap()
+    };
+    let mut command = Command::new(BIN);
+    command.env("NOTIFY_SOCKET", dir.path().join("notify")).env("WATCHDOG_USEC", "100000");
+    let middlebox = Daemon::start_as(command, dir.path(), &["--state", "rules"]);
+    assert_eq!([told(), told(), told()], ["READY=1", "WATCHDOG=1", "WATCHDOG=1"]);
+    let status = fs::read_to_string(format!("/proc/{}/status", middlebox.child.id())).unwrap();
+    for line in ["CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1"] {
+        assert!(status.contains(line), "{line} is not in\n{status}");
+    }
+    // It can still write down what it promises.
+    ask(&middlebox, dir.path(), "enable 10.0.0.5:5004 198.51.100.7:6000 --udp --lifetime 5m");
+    middlebox.terminate();
+    let last = std::iter::repeat_with(told).find(|state| state != "WATCHDOG=1");
+    assert_eq!(last.as_deref(), Some("STOPPING=1"));
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("typo.toml"), "listen = []\nlisten-on = 3\n").unwrap();
+    fs::write(dir.path().join("policy.toml"), "[agents.web]\n").unwrap();
+    fs::write(dir.path().join("secrets.toml"), "web = \"0123456789abcdef\"\n").unwrap();
+    fs::copy(dir.path().join("secrets.toml"), dir.path().join("mine.toml")).unwrap();
+    fs::set_permissions(dir.path().join("mine.toml"), Permissions::from_mode(0o600)).unwrap();
+    fs::write(dir.path().join("ghost.toml"), "[agents.ghost]\n").unwrap();
+    fs::write(dir.path().join("deaf.toml"), "[limits]\nconnections = 0\n").unwrap();
+    fs::write(dir.path().join("brief.toml"), "max-lifetime = \"10ms\"\n").unwrap();
+    fs::write(dir.path().join("nameless.toml"), "\nlisten = [\"localhost\"]\n").unwrap();
+    fs::write(dir.path().join("twice.toml"), "[nat]\noutside = [\"192.0.2.1\", \"192.0.2.1\"]\n").unwrap();
+    fs::write(dir.path().join("any.toml"), "[nat]\noutside = [\"::\"]\n").unwrap();
+    fs::write(dir.path().join("empty.toml"), "").unwrap();
+    fs::set_permissions(dir.path().join("empty.toml"), Permissions::from_mode(0o600)).unwrap();
+    for (arguments, parts) in [
+        (
+            "--config typo.toml",
+            &["typo.toml", "line 2", "unknown key \"listen-on\"; did you mean \"listen\"?"][..],
+        ),
+        ("--config none.toml", &["none.toml"]),
+        ("--listen 0.0.0.0:0", &["0.0.0.0:0", "policy = FILE", "secrets = FILE"]),
+        ("--listen ::1:7626", &["--listen", "write 127.0.0.1:7626, or [::1]:7626"]),
+        ("--config nameless.toml", &["nameless.toml", "line 2", "localhost", "write 127.0.0.1:7626"]),
+        ("--config twice.toml", &["192.0.2.1 is named twice", "[nat]"]),
+        ("--config any.toml", &[":: is no address of a host", "[nat]"]),
+        ("--secrets empty.toml", &["empty.toml: there is no secret", "NAME = \"SECRET\""]),
+        ("--policy policy.toml", &["policy.toml", "secrets"]),
+        ("--policy policy.toml --secrets secrets.toml", &["secrets.toml", "chmod 600"]),
+        ("--policy ghost.toml --secrets mine.toml", &["ghost.toml", "secret in mine.toml", "anonymous"]),
+        ("--inside eth0 --outside eth0", &["[nftables]", "`inside` and `outside`", "name both"]),
+        ("--config deaf.toml", &["[limits] connections", "1 at least"]),
+        ("--config brief.toml", &["max-lifetime", "1s at least"]),
+    ] {
+        let arguments: Vec<&str> = ["serve", "--check"].into_iter().chain(arguments.split(' ')).collect();
+        let (code, problem) = program::failure(dir.path(), &arguments);
+        assert_eq!(code, 2, "{problem}");
+        assert!(parts.iter().all(|part| problem.contains(part)), "{arguments:?}: {problem}");
+    }
+    fs::write(dir.path().join("good.toml"), "max-lifetime = \"1d\"\n").unwrap();
+    for arguments in
+        [&[][..], &["--config", "good.toml"], &["--secrets", "mine.toml", "--listen", "0.0.0.0:0"]]
+    {
+        let check = [&["serve", "--check"], arguments].concat();
+        assert_eq!(program::ok(dir.path(), &check), "the settings are fine\n");
+    }
+}
+
+#[test]
+fn nobody_is_told_of_a_middlebox_that_cannot_open_all_of_its_sockets() {
+    let dir = tempfile::tempdir().unwrap();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap();
+    fs::write(dir.path().join("settings.toml"), format!("metrics = \"{taken}\"\n")).unwrap();
+    let serve = ["serve", "--config", "settings.toml", "--listen", "127.0.0.1:0"];
+    let (code, log) = program::failure(dir.path(), &serve);
+    assert!(code == 1 && log.contains("cannot show metrics"), "{log}");
+    assert!(!log.contains("event=listening"), "{log}");
+}
