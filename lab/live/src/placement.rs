@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use hol_base::{Duration, Seed};
-use hol_scenario::Scenario;
-use hol_sockets::{Assignment, End, Site, assignments};
+use hol_scenario::{Scenario, Side};
+use hol_sockets::{Assignment, Site, assignments};
 use hol_stack::Kind;
 use serde::{Deserialize, Serialize};
 
@@ -81,10 +81,10 @@ impl Placement {
     }
 
     /// Which end of each is on this host, if one is.
-    pub(crate) fn here(&self, assignments: &[Assignment]) -> Vec<Option<End>> {
+    pub(crate) fn here(&self, assignments: &[Assignment]) -> Vec<Option<Side>> {
         let end = |assignment: &Assignment| match self.hosts(assignment) {
-            [client, _] if client == self.own => Some(End::Client),
-            [_, server] if server == self.own => Some(End::Server),
+            [client, _] if client == self.own => Some(Side::Client),
+            [_, server] if server == self.own => Some(Side::Server),
             _ => None,
         };
         assignments.iter().map(end).collect()
@@ -165,9 +165,9 @@ mod tests {
         let all = placement(&[("client", 0), ("server", 1), ("a", 1), ("b", 2)]);
         let assignments = all.assignments(&scenario(), Seed(1)).unwrap();
         let here = |own| Placement { own, ..all.clone() }.here(&assignments);
-        assert_eq!(here(0), [Some(End::Client), None]);
-        assert_eq!(here(1), [Some(End::Server), Some(End::Client)]);
-        assert_eq!(here(2), [None, Some(End::Server)]);
+        assert_eq!(here(0), [Some(Side::Client), None]);
+        assert_eq!(here(1), [Some(Side::Server), Some(Side::Client)]);
+        assert_eq!(here(2), [None, Some(Side::Server)]);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! The ports that a host's firewall lets through to its servers.
 
+use hol_scenario::Side;
 use std::fmt;
 use std::str::FromStr;
 
-use hol_sockets::{Assignment, End};
+use hol_sockets::Assignment;
 
 /// Ports one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,15 +34,15 @@ impl fmt::Display for Ports {
 
 impl Ports {
     /// Gives each server that is on this host a port of its own, whatever its protocol.
-    pub(crate) fn give(self, assignments: &mut [Assignment], here: &[Option<End>]) -> Result<(), String> {
+    pub(crate) fn give(self, assignments: &mut [Assignment], here: &[Option<Side>]) -> Result<(), String> {
         let (has, wanted) =
-            (self.last - self.first + 1, here.iter().filter(|end| **end == Some(End::Server)).count());
+            (self.last - self.first + 1, here.iter().filter(|end| **end == Some(Side::Server)).count());
         if wanted > usize::from(has) {
             return Err(format!(
                 "this host lets its servers have {has} of the {wanted} ports that the experiment takes; give `hol live serve --ports` a longer range than {self}"
             ));
         }
-        let servers = assignments.iter_mut().zip(here).filter(|(_, end)| **end == Some(End::Server));
+        let servers = assignments.iter_mut().zip(here).filter(|(_, end)| **end == Some(Side::Server));
         servers.zip(self.first..=self.last).for_each(|((assignment, _), port)| assignment.server.port = port);
         Ok(())
     }

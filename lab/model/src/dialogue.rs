@@ -2,7 +2,7 @@
 
 use hol_base::Time;
 use hol_measure::Record;
-use hol_scenario::{Flow, Tally};
+use hol_scenario::{Flow, Side, Tally};
 use hol_transport::Event;
 use hol_workloads::{ConnectionId, Input, Reading};
 
@@ -21,13 +21,6 @@ pub(crate) struct Dialogue {
     closing: bool,
 }
 
-/// The sides of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    Client,
-    Server,
-}
-
 impl Dialogue {
     pub(crate) fn new(
         [client, server]: [Party; 2],
@@ -39,10 +32,10 @@ impl Dialogue {
     }
 
     #[inline]
-    pub(crate) fn party(&mut self, role: Role) -> &mut Party {
+    pub(crate) fn party(&mut self, role: Side) -> &mut Party {
         match role {
-            Role::Client => &mut self.client,
-            Role::Server => &mut self.server,
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
         }
     }
 
@@ -75,7 +68,7 @@ impl Dialogue {
     }
 
     /// Takes an event of one of the endpoints of `role`.
-    pub(crate) fn take(&mut self, now: Time, role: Role, connection: ConnectionId, event: Event) {
+    pub(crate) fn take(&mut self, now: Time, role: Side, connection: ConnectionId, event: Event) {
         let input = match event {
             Event::Received(received) => {
                 match self.party(role).receive(now, connection, received) {
@@ -84,7 +77,7 @@ impl Dialogue {
                 }
                 return;
             }
-            Event::Connected if role == Role::Client => {
+            Event::Connected if role == Side::Client => {
                 self.flow.note_opened(now);
                 Input::Opened(connection)
             }

@@ -22,11 +22,12 @@ mod stray;
 use hol_base::{Seed, Time};
 use hol_network::{Crossing, Fate, Tap, TapPoint};
 use hol_scenario::{
-    BackgroundRun, Cost, Course, Hops, Observer, Packet, Run, RunError, Scenario, Sighting, Witness, World,
+    BackgroundRun, Cost, Course, Hops, Observer, Packet, Run, RunError, Scenario, Side, Sighting, Witness,
+    World,
 };
 use serde_json::{Value, json};
 
-use crate::dialogue::{Dialogue, Role};
+use crate::dialogue::Dialogue;
 
 /// The model world.
 #[derive(Debug, Clone, Copy, Default)]
@@ -126,7 +127,7 @@ pub fn follow(
         packets: simulation.packets(),
         drops: Some(drops),
         marked: Some(marked),
-        endpoints: Some([Role::Client, Role::Server].map(|role| simulation.statistics(role))),
+        endpoints: Some([Side::Client, Side::Server].map(|role| simulation.statistics(role))),
         connect_time,
         ended,
         closed,

@@ -10,7 +10,7 @@ use hol_workloads::{ConnectionId, Output as Answer};
 use crate::bells::Bells;
 use crate::connection::Connection;
 use crate::demux::{Demux, Taker};
-use crate::dialogue::{Dialogue, Role};
+use crate::dialogue::Dialogue;
 use crate::presence::Presence;
 use crate::recording::Recording;
 use crate::sampling::{self, Ticks};
@@ -50,7 +50,7 @@ struct Socket {
     id: ConnectionId,
     node: NodeId,
     dialogue: usize,
-    role: Role,
+    role: Side,
 }
 
 impl<'t> Simulation<'t> {
@@ -90,7 +90,7 @@ impl<'t> Simulation<'t> {
         const STEPS: usize = 256;
         let mut ticks = Ticks::new(recording.interval());
         for dialogue in 0..self.dialogues.len() {
-            self.agenda.set(entry(dialogue, Role::Client), self.dialogues[dialogue].flow.start());
+            self.agenda.set(entry(dialogue, Side::Client), self.dialogues[dialogue].flow.start());
         }
         while self.dialogues[MEASURED].flow.stopped().is_none() {
             recording.settle(&mut self.dialogues)?;
@@ -122,8 +122,7 @@ impl<'t> Simulation<'t> {
     /// Shows the `recording` how all senders stand, and what waits.
     fn look(&self, at: Time, recording: &mut Recording<'_>) {
         for Socket { connection, id, dialogue, role, .. } in &self.sockets {
-            let side = if *role == Role::Client { Side::Client } else { Side::Server };
-            let whose = (*dialogue as u32, id.0, side);
+            let whose = (*dialogue as u32, id.0, *role);
             sampling::senders(at, whose, connection, &mut |sample| recording.sample(sample));
         }
         for (line, backlog) in (0..).zip(self.network.backlogs(at)) {
@@ -185,7 +184,7 @@ impl<'t> Simulation<'t> {
     }
 
     /// What all endpoints of one side of the measured flow have counted.
-    pub(crate) fn statistics(&self, role: Role) -> Statistics {
+    pub(crate) fn statistics(&self, role: Side) -> Statistics {
         let own = self.sockets.iter().filter(|socket| socket.dialogue == MEASURED && socket.role == role);
         own.fold(Statistics::default(), |total, socket| add(total, socket.connection.statistics()))
     }
@@ -241,8 +240,8 @@ impl<'t> Simulation<'t> {
     /// Lets an application of a flow act, or looks for its end.
     fn act(&mut self, dialogue: usize, entry: usize) {
         match entry {
-            0 => self.run_application(dialogue, Role::Client),
-            1 => self.run_application(dialogue, Role::Server),
+            0 => self.run_application(dialogue, Side::Client),
+            1 => self.run_application(dialogue, Side::Server),
             _ => {
                 let tally = self.dialogues[dialogue].tally();
                 self.dialogues[dialogue].flow.check(self.now, tally);
@@ -271,7 +270,7 @@ impl<'t> Simulation<'t> {
     fn accept(&mut self, dialogue: usize, remote: u16, address: Address) -> usize {
         let Dialogue { endpoints, server, .. } = &self.dialogues[dialogue];
         let (local, connection) = (endpoints.port, endpoints.listen(server.sockets.len(), address));
-        self.add(dialogue, Role::Server, connection, (local, remote))
+        self.add(dialogue, Side::Server, connection, (local, remote))
     }
 
     /// Makes an endpoint for a connection that a flow's client asks for, and lets it connect.
@@ -285,7 +284,7 @@ impl<'t> Simulation<'t> {
         let Some(port) = port else { return flow.note_failure("no dynamic port is free") };
         let (remote, is_homeless) = (endpoints.port, endpoints.is_homeless(&self.presence));
         let connection = endpoints.connect(number, port, endpoints.ends(&self.presence));
-        let socket = self.add(dialogue, Role::Client, connection, (port, remote));
+        let socket = self.add(dialogue, Side::Client, connection, (port, remote));
         if is_homeless {
             return self.homeless.push(socket);
         }
@@ -299,10 +298,10 @@ impl<'t> Simulation<'t> {
         Some(port)
     }
 
-    fn add(&mut self, dialogue: usize, role: Role, connection: Connection, ports: (u16, u16)) -> usize {
+    fn add(&mut self, dialogue: usize, role: Side, connection: Connection, ports: (u16, u16)) -> usize {
         let socket = self.sockets.len();
         let Dialogue { endpoints, .. } = &self.dialogues[dialogue];
-        let node = if role == Role::Client { endpoints.client } else { endpoints.server };
+        let node = if role == Side::Client { endpoints.client } else { endpoints.server };
         self.hosts[usize::from(node.0)].bind(ports.0, ports.1, socket);
         let id = self.dialogues[dialogue].party(role).add(socket);
         self.sockets.push(Socket { connection, id, node, dialogue, role });
@@ -373,7 +372,7 @@ impl<'t> Simulation<'t> {
         told
     }
 
-    fn run_application(&mut self, dialogue: usize, role: Role) {
+    fn run_application(&mut self, dialogue: usize, role: Side) {
         self.poll_application(dialogue, role);
         self.hear();
         // The measured flow closes when its records have been taken.
@@ -387,14 +386,14 @@ impl<'t> Simulation<'t> {
     fn hear(&mut self) {
         let Some(bells) = &self.bells else { return };
         for dialogue in bells.rung() {
-            for role in [Role::Client, Role::Server] {
+            for role in [Side::Client, Side::Server] {
                 self.agenda.set(entry(dialogue, role), self.now);
             }
         }
     }
 
     /// Does what the application of one side wants, until it waits.
-    fn poll_application(&mut self, index: usize, role: Role) {
+    fn poll_application(&mut self, index: usize, role: Side) {
         let now = self.now;
         loop {
             let dialogue = &mut self.dialogues[index];
@@ -404,7 +403,7 @@ impl<'t> Simulation<'t> {
             }
             match dialogue.party(role).application.poll(now) {
                 Answer::Send(outgoing) => {
-                    if role == Role::Client && outgoing.is_message() {
+                    if role == Side::Client && outgoing.is_message() {
                         let tally = dialogue.tally();
                         dialogue.flow.note_sending(now, tally);
                     }
@@ -436,7 +435,7 @@ impl<'t> Simulation<'t> {
                         continue;
                     }
                     self.agenda.set(entry(index, role), until);
-                    if role == Role::Client && until == Time::MAX {
+                    if role == Side::Client && until == Time::MAX {
                         // Perhaps that was the last message: the grace time begins.
                         self.watch(index);
                     }
@@ -460,7 +459,7 @@ impl<'t> Simulation<'t> {
 
     /// The applications of a flow have nothing more to do.
     fn rest(&mut self, dialogue: usize) {
-        for role in [Role::Client, Role::Server] {
+        for role in [Side::Client, Side::Server] {
             self.agenda.set(entry(dialogue, role), Time::MAX);
         }
     }
@@ -470,7 +469,7 @@ impl<'t> Simulation<'t> {
 const ENTRIES: usize = 3;
 
 /// Where an application stands in the agenda.
-const fn entry(dialogue: usize, role: Role) -> usize {
+const fn entry(dialogue: usize, role: Side) -> usize {
     ENTRIES * dialogue + role as usize
 }
 

@@ -61,15 +61,6 @@ pub struct Site {
     pub port: u16,
 }
 
-/// The two ends of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum End {
-    /// It connects and sends by the schedule.
-    Client,
-    /// It answers.
-    Server,
-}
-
 /// What one flow measured. Time counts from the first attempt to connect.
 #[derive(Debug, Clone)]
 pub struct FlowRun {
@@ -136,7 +127,7 @@ pub struct PathChange {
     /// When it was read.
     pub at: Time,
     /// Who was told.
-    pub end: End,
+    pub end: Side,
     /// The peer's address.
     pub address: IpAddr,
     /// Its new state.

@@ -8,13 +8,13 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_scenario::{Sample, Sampled, Sender, Side as Role, ends};
+use hol_scenario::{Sample, Sampled, Sender, Side, ends};
 use hol_system::{Events, Poller, Ready};
 use hol_wire::Ecn;
 use hol_workloads::{ConnectionId, Output, Standing};
 use socket2::Socket;
 
-use crate::assignment::{Assignment, End, Ending, FlowRun, PathChange, Site};
+use crate::assignment::{Assignment, Ending, FlowRun, PathChange, Site};
 use crate::bell::Bell;
 use crate::clock::{Alarm, Clock};
 use crate::datagrams::{self, Read};
@@ -22,9 +22,9 @@ use crate::error::SocketsError;
 use crate::far::Mail;
 use crate::filter::Filter;
 use crate::half::{Aside, Half, Verdict};
+use crate::party::{Followed, Party};
 use crate::presence::Presence;
 use crate::referee::Referee;
-use crate::side::{Followed, Side};
 use crate::ticks::Ticks;
 use crate::token::Token;
 use crate::transceiver::{self, Fault, Heard, Opener, own_port, refused};
@@ -32,7 +32,7 @@ use crate::turns::MOST_AT_ONCE;
 use crate::waits::Waits;
 
 /// Moves the thread to the network of an end.
-pub(crate) type Enter<'p> = &'p mut dyn FnMut(End) -> io::Result<()>;
+pub(crate) type Enter<'p> = &'p mut dyn FnMut(Side) -> io::Result<()>;
 
 /// Everything that takes part in a flow.
 pub(crate) struct EventLoop<'p> {
@@ -52,8 +52,8 @@ pub(crate) struct EventLoop<'p> {
     pub(crate) homeless: usize,
     /// By connection: where it comes from.
     pub(crate) client_ports: Vec<u16>,
-    pub(crate) client: Side,
-    pub(crate) server: Side,
+    pub(crate) client: Party,
+    pub(crate) server: Party,
     pub(crate) bell: Option<Bell>,
     pub(crate) filter: Option<Filter>,
     pub(crate) flow: Referee<'p>,
@@ -80,9 +80,9 @@ impl EventLoop<'_> {
     /// Goes on until the flow has ended; returns the time.
     pub(crate) fn run(&mut self) -> Result<Time, SocketsError> {
         let mut ready = Events::with_capacity(Self::MOST_READY);
-        self.serve(End::Client)?;
+        self.serve(Side::Client)?;
         if self.is_alone {
-            self.serve(End::Server)?;
+            self.serve(Side::Server)?;
         }
         self.await_tick()?;
         while self.flow.stopped().is_none() {
@@ -122,7 +122,7 @@ impl EventLoop<'_> {
         while !self.server.application.end(self.clock.now()) {}
         let samples = self.ticks.as_mut().map_or(Vec::new(), |ticks| std::mem::take(&mut ticks.samples));
         let is_clients =
-            |sample: &Sample| matches!(sample.of, Sampled::Sender(Sender { side: Role::Client, .. }));
+            |sample: &Sample| matches!(sample.of, Sampled::Sender(Sender { side: Side::Client, .. }));
         let (of_client, of_server) = samples.into_iter().partition(is_clients);
         let verdict = Verdict {
             connected: self.flow.connected(),
@@ -174,9 +174,9 @@ impl EventLoop<'_> {
                 self.act();
                 let (now, standings) = (self.clock.now(), self.standings());
                 self.flow.check(now, standings);
-                self.serve(End::Client)?;
+                self.serve(Side::Client)?;
                 if self.server.wake <= now || self.server.has_timers() {
-                    self.serve(End::Server)
+                    self.serve(Side::Server)
                 } else {
                     Ok(())
                 }
@@ -188,8 +188,8 @@ impl EventLoop<'_> {
             }
             Token::Bell => {
                 self.bell.iter().for_each(Bell::silence);
-                self.serve(End::Client)?;
-                self.serve(End::Server)
+                self.serve(Side::Client)?;
+                self.serve(Side::Server)
             }
             Token::Far => {
                 self.hear();
@@ -198,7 +198,7 @@ impl EventLoop<'_> {
             Token::Tick => self.look(),
             Token::Presence => {
                 self.follow()?;
-                self.serve(End::Client)
+                self.serve(Side::Client)
             }
             Token::Listener => {
                 if let Err(fault) = self.accept() {
@@ -216,8 +216,8 @@ impl EventLoop<'_> {
     /// Notes how all senders stand. That is all: nothing else is to happen at another time because of it.
     fn look(&mut self) -> Result<(), SocketsError> {
         let Self { ticks: Some(ticks), client, server, clock, .. } = self else { return Ok(()) };
-        for side in [client, server] {
-            side.look(clock.now(), &mut ticks.samples);
+        for party in [client, server] {
+            party.look(clock.now(), &mut ticks.samples);
         }
         self.await_tick()
     }
@@ -227,40 +227,40 @@ impl EventLoop<'_> {
         ticks.set(clock, clock.now()).map_err(refused("set the alarm"))
     }
 
-    fn look_after(&mut self, end: End, id: ConnectionId, ready: Ready<Token>) {
+    fn look_after(&mut self, end: Side, id: ConnectionId, ready: Ready<Token>) {
         let Self { client, server, poller, clock, paths, buffer, .. } = self;
-        let side = if end == End::Client { client } else { server };
+        let party = if end == Side::Client { client } else { server };
         let mut followed = [Followed::Nothing; 2];
         if ready.writable {
-            followed[0] = side.write(poller, id, clock.now());
+            followed[0] = party.write(poller, id, clock.now());
         }
         if ready.readable {
-            followed[1] = side.read(poller, id, buffer, || clock.now(), note_path(end, paths));
+            followed[1] = party.read(poller, id, buffer, || clock.now(), note_path(end, paths));
         }
         followed.into_iter().for_each(|followed| self.note(end, followed));
     }
 
     /// Has connections act that want to by themselves.
     fn act(&mut self) {
-        for end in [End::Client, End::Server] {
+        for end in [Side::Client, Side::Server] {
             let now = self.clock.now();
             // One that has more to say wants to be asked again: at most so often, then others have their turn.
             for _ in 0..Self::MOST_READY {
-                let (side, poller) = self.side_and_poller(end);
-                let Some(id) = side.next_due(now) else { break };
-                let followed = side.act(poller, id, now);
+                let (party, poller) = self.party_and_poller(end);
+                let Some(id) = party.next_due(now) else { break };
+                let followed = party.act(poller, id, now);
                 self.note(end, followed);
             }
         }
     }
 
     /// Tells the flow what followed at an end.
-    fn note(&mut self, end: End, followed: Followed) {
+    fn note(&mut self, end: Side, followed: Followed) {
         let now = self.clock.now();
         match (followed, end) {
             (Followed::Nothing, _) => {}
-            (Followed::Opened, End::Client) => self.flow.note_opened(now),
-            (Followed::Opened, End::Server) => self.flow.note_accepted(now),
+            (Followed::Opened, Side::Client) => self.flow.note_opened(now),
+            (Followed::Opened, Side::Server) => self.flow.note_accepted(now),
             (Followed::Delivered, _) => self.flow.note_delivery(now, self.standings()),
         }
     }
@@ -283,9 +283,9 @@ impl EventLoop<'_> {
         if !self.opener.accepts_at_home() || self.is_alone {
             return self.accept_next();
         }
-        (self.enter)(End::Server)?;
+        (self.enter)(Side::Server)?;
         let accepted = self.accept_next();
-        (self.enter)(End::Client)?;
+        (self.enter)(Side::Client)?;
         accepted
     }
 
@@ -341,7 +341,7 @@ impl EventLoop<'_> {
         for (octets, ecn) in own {
             if self.server.hear_early(id, octets, ecn) {
                 let ready = Ready { token: Token::Listener, readable: true, writable: true };
-                self.look_after(End::Server, id, ready);
+                self.look_after(Side::Server, id, ready);
             }
         }
         strays.into_iter().try_for_each(|stray| self.meet_one(stray))
@@ -428,9 +428,9 @@ impl EventLoop<'_> {
         let socket = match self.listener.take() {
             Some(socket) => socket,
             None => {
-                (self.enter)(End::Server).map_err(refused("enter the server's network"))?;
+                (self.enter)(Side::Server).map_err(refused("enter the server's network"))?;
                 let socket = self.opener.listen(&self.server_site)?;
-                (self.enter)(End::Client).map_err(refused("enter the client's network"))?;
+                (self.enter)(Side::Client).map_err(refused("enter the client's network"))?;
                 socket
             }
         };
@@ -440,32 +440,32 @@ impl EventLoop<'_> {
     }
 
     /// Does what the application of an end wants, until it waits.
-    fn serve(&mut self, end: End) -> Result<(), SocketsError> {
+    fn serve(&mut self, end: Side) -> Result<(), SocketsError> {
         loop {
             let now = self.clock.now();
-            if self.assignment.gathers && self.side(end).said == MOST_AT_ONCE {
+            if self.assignment.gathers && self.party(end).said == MOST_AT_ONCE {
                 return self.rest(end, now, now);
             }
-            match self.side(end).application.poll(now) {
+            match self.party(end).application.poll(now) {
                 Output::Send(outgoing) => {
-                    if end == End::Client && outgoing.is_message() {
+                    if end == Side::Client && outgoing.is_message() {
                         self.flow.note_sending(now, self.standings());
                     }
-                    let (side, poller) = self.side_and_poller(end);
-                    side.said += 1;
-                    side.send(poller, outgoing, now);
+                    let (party, poller) = self.party_and_poller(end);
+                    party.said += 1;
+                    party.send(poller, outgoing, now);
                 }
                 Output::Open(id) => self.open(id)?,
-                Output::Close(id) => self.side(end).close(id, now),
+                Output::Close(id) => self.party(end).close(id, now),
                 Output::Took => {
                     let standings = self.standings();
                     self.flow.note_delivery(now, standings);
                 }
                 Output::Wait(until) => return self.rest(end, until, now),
                 Output::Stop(quit) => {
-                    let (side, poller) = self.side_and_poller(end);
-                    side.wake = Time::MAX;
-                    side.send_all(poller, now);
+                    let (party, poller) = self.party_and_poller(end);
+                    party.wake = Time::MAX;
+                    party.send_all(poller, now);
                     self.flow.note_quit(now, quit);
                     return Ok(());
                 }
@@ -474,27 +474,27 @@ impl EventLoop<'_> {
     }
 
     /// The application of an end does nothing more until then by itself.
-    fn rest(&mut self, end: End, until: Time, now: Time) -> Result<(), SocketsError> {
-        let (side, poller) = self.side_and_poller(end);
-        side.wake = if side.send_all(poller, now) { until } else { now };
-        side.watch_for_data(poller, now).map_err(refused("watch a socket"))
+    fn rest(&mut self, end: Side, until: Time, now: Time) -> Result<(), SocketsError> {
+        let (party, poller) = self.party_and_poller(end);
+        party.wake = if party.send_all(poller, now) { until } else { now };
+        party.watch_for_data(poller, now).map_err(refused("watch a socket"))
     }
 
-    fn side(&mut self, end: End) -> &mut Side {
-        self.side_and_poller(end).0
+    fn party(&mut self, end: Side) -> &mut Party {
+        self.party_and_poller(end).0
     }
 
     /// An end, and what watches its sockets.
-    fn side_and_poller(&mut self, end: End) -> (&mut Side, &Poller<Token>) {
-        let side = match end {
-            End::Client => &mut self.client,
-            End::Server => &mut self.server,
+    fn party_and_poller(&mut self, end: Side) -> (&mut Party, &Poller<Token>) {
+        let party = match end {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
         };
-        (side, &self.poller)
+        (party, &self.poller)
     }
 
     fn standings(&self) -> [Standing; 2] {
-        [&self.client, &self.server].map(|side| side.application.standing())
+        [&self.client, &self.server].map(|party| party.application.standing())
     }
 }
 
@@ -507,7 +507,7 @@ fn early(socket: &Socket, buffer: &mut [u8]) -> io::Result<Early> {
     Ok((from, Bytes::copy_from_slice(octets), ecn))
 }
 
-fn note_path(end: End, paths: &mut Vec<PathChange>) -> impl FnMut(Time, Heard) {
+fn note_path(end: Side, paths: &mut Vec<PathChange>) -> impl FnMut(Time, Heard) {
     move |at, heard| {
         if let Heard::Path(address, status) = heard {
             paths.push(PathChange { at, end, address, status });

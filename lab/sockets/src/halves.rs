@@ -6,12 +6,12 @@ use std::thread::JoinHandle;
 use std::{io, thread};
 
 use hol_base::Duration;
-use hol_scenario::{Scenario, Tied};
+use hol_scenario::{Scenario, Side, Tied};
 
 use crate::far::{Letterbox, Mail, News};
 use crate::flows::{Bond, FlowRuns, bonds};
 use crate::half::Half;
-use crate::{Assignment, End, SocketsError, Stop, Ties, run_client, run_server};
+use crate::{Assignment, SocketsError, Stop, Ties, run_client, run_server};
 
 /// Tells the other host what happened to a flow's server here.
 pub type TellOf = dyn Fn(usize, News) + Send + Sync;
@@ -73,7 +73,7 @@ impl Halves {
     pub fn listen(
         scenario: &Scenario,
         assignments: Vec<Assignment>,
-        here: &[Option<End>],
+        here: &[Option<Side>],
         secret: [u8; 32],
         (tell, post): (&Arc<TellOf>, &Post),
         interval: Option<Duration>,
@@ -88,8 +88,8 @@ impl Halves {
         for (flow, ((assignment, bond), end)) in assignments.into_iter().zip(bonds).zip(here).enumerate() {
             match end {
                 None => {}
-                Some(End::Client) => halves.waiting.push((flow, assignment, bond)),
-                Some(End::Server) => halves.serve(flow, assignment, bond, Arc::clone(tell), listens.clone()),
+                Some(Side::Client) => halves.waiting.push((flow, assignment, bond)),
+                Some(Side::Server) => halves.serve(flow, assignment, bond, Arc::clone(tell), listens.clone()),
             }
         }
         drop(listens);

@@ -29,6 +29,7 @@ mod one_to_many;
 mod open;
 mod over_udp;
 mod own_sctp;
+mod party;
 mod presence;
 mod quic;
 mod referee;
@@ -36,7 +37,6 @@ mod sctp;
 mod sctp_structures;
 mod seen;
 mod setting;
-mod side;
 mod stamps;
 mod stop;
 mod stream;
@@ -54,9 +54,10 @@ mod wall;
 
 use std::io;
 
+use hol_scenario::Side;
 use open::Here;
 
-pub use assignment::{Assignment, Counts, End, Ending, FlowRun, PathChange, Site};
+pub use assignment::{Assignment, Counts, Ending, FlowRun, PathChange, Site};
 pub use beginning::Beginning;
 pub use bell::Bell;
 pub use clock::{clocksource, monotonic};
@@ -75,7 +76,7 @@ pub use tuning::{Sysctl, asked, sysctls};
 /// the sockets of an end are to live; the thread is left in the client's.
 pub fn run(
     assignment: &Assignment,
-    enter: &mut dyn FnMut(End) -> io::Result<()>,
+    enter: &mut dyn FnMut(Side) -> io::Result<()>,
 ) -> Result<FlowRun, SocketsError> {
     run_tied(assignment, Ties::default(), enter)
 }
@@ -84,7 +85,7 @@ pub fn run(
 pub fn run_tied(
     assignment: &Assignment,
     ties: Ties<'_>,
-    enter: &mut dyn FnMut(End) -> io::Result<()>,
+    enter: &mut dyn FnMut(Side) -> io::Result<()>,
 ) -> Result<FlowRun, SocketsError> {
     assignment.check()?;
     let mut event_loop = open::event_loop(assignment, Here::Both, ties, enter)?;

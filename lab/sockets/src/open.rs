@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use hol_base::Time;
-use hol_scenario::{Flow, Terms, lanes};
+use hol_scenario::{Flow, Side, Terms, lanes};
 use hol_stack::{Kind, Protocol, SocketStyle};
 use hol_system::{Interest, Poller};
 use hol_workloads::{Application, Enforce, Filter as FilterKind, Host, Processor};
 use socket2::Socket;
 
-use crate::assignment::{Assignment, End, Site};
+use crate::assignment::{Assignment, Site};
 use crate::clock::{Alarm, Clock};
 use crate::error::SocketsError;
 use crate::event_loop::{Enter, EventLoop};
@@ -20,11 +20,11 @@ use crate::mptcp::Mptcp;
 use crate::one_to_many::OneToMany;
 use crate::over_udp::OverUdp;
 use crate::own_sctp::OwnSctp;
+use crate::party::Party;
 use crate::presence::Presence;
 use crate::quic::Quic;
 use crate::referee::{Referee, Reporter};
 use crate::sctp::Sctp;
-use crate::side::Side;
 use crate::tcp::Tcp;
 use crate::ticks::Ticks;
 use crate::ties::Ties;
@@ -68,7 +68,7 @@ pub(crate) fn event_loop<'p>(
     let alarm = Alarm::new().map_err(refused("make a timer"))?;
     poller.add(&alarm, Token::Alarm, Interest::Read).map_err(refused("watch the timer"))?;
 
-    enter(End::Server).map_err(refused("enter the server's network"))?;
+    enter(Side::Server).map_err(refused("enter the server's network"))?;
     let filter = match server_host.filter {
         FilterKind::Nftables => Some(Filter::new()?),
         FilterKind::None => None,
@@ -85,7 +85,7 @@ pub(crate) fn event_loop<'p>(
     if let Some(listener) = listener.as_ref().filter(|_| is_watched) {
         poller.add(listener, Token::Listener, Interest::Read).map_err(refused("watch the listener"))?;
     }
-    enter(End::Client).map_err(refused("enter the client's network"))?;
+    enter(Side::Client).map_err(refused("enter the client's network"))?;
 
     let presence = assignment.client_moves.then(Presence::watch).transpose();
     let presence = presence.map_err(refused("listen to the kernel's routing"))?;
@@ -143,8 +143,8 @@ pub(crate) fn event_loop<'p>(
         client_ports: Vec::new(),
         presence,
         homeless: 0,
-        client: Side::new(End::Client, client, held, waits()),
-        server: Side::new(End::Server, server, held, waits()),
+        client: Party::new(Side::Client, client, held, waits()),
+        server: Party::new(Side::Server, server, held, waits()),
         bell,
         filter,
         flow: referee,

@@ -8,12 +8,13 @@ use std::io;
 use bytes::Bytes;
 use hol_base::Time;
 use hol_quic::{Next, Sending as Datagram};
+use hol_scenario::Side;
 use hol_transport::{Command, Event, Received};
 use hol_wire::Ecn;
 use hol_workloads::Outgoing;
 use socket2::Socket;
 
-use crate::assignment::{Counts, End, Site};
+use crate::assignment::{Counts, Site};
 use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
 use crate::transceiver::{Fault, Heard, Opener, Sending, Sent, Transceiver};
@@ -27,7 +28,7 @@ pub(crate) trait Protocol {
     fn socket(&self, site: &Site) -> Result<Socket, SocketsError>;
 
     /// An end whose datagrams go through `socket`.
-    fn endpoint(&self, end: End, socket: &Socket, peer: &Site) -> Self::Endpoint;
+    fn endpoint(&self, end: Side, socket: &Socket, peer: &Site) -> Self::Endpoint;
 
     /// Whether several datagrams go to the kernel, or come from it, at a time.
     fn gathers(&self) -> bool;
@@ -81,13 +82,13 @@ pub(crate) trait Endpoint {
 pub(crate) struct OverUdp<P>(pub(crate) P);
 
 impl<P: Protocol> OverUdp<P> {
-    fn connection(&self, end: End, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
+    fn connection(&self, end: Side, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
         let endpoint = self.0.endpoint(end, &socket, peer);
         Box::new(Connection {
             datagrams: Datagrams::over(socket, peer.addresses[0], self.0.gathers()),
             endpoint,
             defers: self.0.defers(),
-            begins: end == End::Client,
+            begins: end == Side::Client,
             due: Time::MAX,
             events: VecDeque::new(),
         })
@@ -104,11 +105,11 @@ impl<P: Protocol> Opener for OverUdp<P> {
     }
 
     fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
-        self.connection(End::Client, socket, peer)
+        self.connection(Side::Client, socket, peer)
     }
 
     fn answerer(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
-        self.connection(End::Server, socket, peer)
+        self.connection(Side::Server, socket, peer)
     }
 
     fn accepts(&self) -> bool {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hol_base::{ByteCount, Duration, Rng, Seed, Time};
 use hol_quic::{Next, Sending as Datagram};
+use hol_scenario::Side;
 use hol_sctp::{Config, Endpoint};
 use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Reliability};
 use hol_wire::sctp::Packet;
@@ -15,7 +16,7 @@ use hol_wire::{Address, Ecn, Transport};
 use hol_workloads::{Outgoing, Terms};
 use socket2::Socket;
 
-use crate::assignment::{Counts, End, Site};
+use crate::assignment::{Counts, Site};
 use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
 use crate::ip_options::unspecified;
@@ -62,7 +63,7 @@ impl over_udp::Protocol for OwnSctp {
         Ok(socket)
     }
 
-    fn endpoint(&self, end: End, socket: &Socket, peer: &Site) -> Association {
+    fn endpoint(&self, end: Side, socket: &Socket, peer: &Site) -> Association {
         let site = |address: socket2::SockAddr| address.as_socket();
         // Whoever has no address yet gets none by asking, and has its packets go nowhere.
         let own = socket.local_addr().ok().and_then(site);
@@ -70,8 +71,8 @@ impl over_udp::Protocol for OwnSctp {
         let (local, port) = own.map_or((unspecified(remote), 0), |own| (own.ip(), own.port()));
         let config = Arc::clone(&self.config);
         let endpoint = match end {
-            End::Client => Endpoint::connect(config, vec![local], port, vec![remote], remote_port, chance()),
-            End::Server => Endpoint::listen(config, vec![local], port, chance()),
+            Side::Client => Endpoint::connect(config, vec![local], port, vec![remote], remote_port, chance()),
+            Side::Server => Endpoint::listen(config, vec![local], port, chance()),
         };
         let usual = Terms { unordered: self.unordered, reliability: self.reliability };
         let linger = self.config.rto_initial;

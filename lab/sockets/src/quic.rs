@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use hol_base::{Seed, Time};
 use hol_quic::{Carriage, Config, Endpoint, KeyLog, Next, Sealed, Sending as Datagram, Tls};
+use hol_scenario::Side;
 use hol_system as system;
 use hol_transport::{Command, Framer, Message, Passage, Received, Reliability};
 use hol_wire::{Address, Ecn, ip_header, udp};
 use hol_workloads::{LengthOf, Outgoing};
 use socket2::Socket;
 
-use crate::assignment::{Counts, End, Site};
+use crate::assignment::{Counts, Site};
 use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
 use crate::ip_options::IpOptions;
@@ -67,15 +68,15 @@ impl over_udp::Protocol for Quic {
         Datagrams::open(site, self.config.ecn)
     }
 
-    fn endpoint(&self, end: End, socket: &Socket, peer: &Site) -> Connection {
+    fn endpoint(&self, end: Side, socket: &Socket, peer: &Site) -> Connection {
         let number = self.endpoints.replace(self.endpoints.get() + 1);
         let rng = self.seed.derive(&format!("endpoint/{number}")).rng();
         let peer = (peer.addresses[0], peer.port);
         let config = largest(socket, peer.0)
             .map_or_else(|| Arc::clone(&self.config), |largest| Arc::new(self.config.within(largest)));
         let endpoint = match end {
-            End::Client => Endpoint::client(config, self.carriage, &self.tls, peer, rng),
-            End::Server => Endpoint::server(config, self.carriage, &self.tls, rng),
+            Side::Client => Endpoint::client(config, self.carriage, &self.tls, peer, rng),
+            Side::Server => Endpoint::server(config, self.carriage, &self.tls, rng),
         };
         let framing = (self.carriage == Carriage::Streams).then(|| (self.length_of, Vec::new()));
         Connection { peer, endpoint, framing }

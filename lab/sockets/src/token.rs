@@ -1,8 +1,7 @@
 //! What a run waits for.
 
+use hol_scenario::Side;
 use hol_workloads::ConnectionId;
-
-use crate::End;
 
 /// What may become ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +20,7 @@ pub(crate) enum Token {
     /// The server's listening socket.
     Listener,
     /// The socket of a connection of an end.
-    Connection(End, ConnectionId),
+    Connection(Side, ConnectionId),
 }
 
 impl From<Token> for u64 {
@@ -34,8 +33,8 @@ impl From<Token> for u64 {
             Token::Presence => 4,
             Token::Tick => 5,
             Token::Far => 6,
-            Token::Connection(End::Client, ConnectionId(number)) => 8 + 2 * Self::from(number),
-            Token::Connection(End::Server, ConnectionId(number)) => 9 + 2 * Self::from(number),
+            Token::Connection(Side::Client, ConnectionId(number)) => 8 + 2 * Self::from(number),
+            Token::Connection(Side::Server, ConnectionId(number)) => 9 + 2 * Self::from(number),
         }
     }
 }
@@ -51,7 +50,7 @@ impl From<u64> for Token {
             5 => Self::Tick,
             6 => Self::Far,
             other => {
-                let end = if other.is_multiple_of(2) { End::Client } else { End::Server };
+                let end = if other.is_multiple_of(2) { Side::Client } else { Side::Server };
                 Self::Connection(end, ConnectionId(((other - 8) / 2) as u32))
             }
         }
@@ -67,7 +66,7 @@ mod tests {
         let connections = [0, 1, u32::MAX]
             .map(ConnectionId)
             .into_iter()
-            .flat_map(|number| [End::Client, End::Server].map(|end| Token::Connection(end, number)));
+            .flat_map(|number| [Side::Client, Side::Server].map(|end| Token::Connection(end, number)));
         let others = [
             Token::Alarm,
             Token::Listener,

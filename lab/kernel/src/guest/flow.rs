@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use hol_base::{Duration as Span, Seed, Time};
 use hol_measure::Record;
-use hol_scenario::{Scenario, Stopped};
-use hol_sockets::{Assignment, Beginning, End, FlowRun, FlowRuns, Site, SocketsError, Stop, Ties};
+use hol_scenario::{Scenario, Side, Stopped};
+use hol_sockets::{Assignment, Beginning, FlowRun, FlowRuns, Site, SocketsError, Stop, Ties};
 use nix::sched::{CloneFlags, setns};
 
 use super::Trouble;
@@ -51,7 +51,7 @@ impl Flows<'_> {
         let (assignment, [client, server]) = (&self.assignments[flow], self.networks[flow]);
         wait(Duration::from_nanos(assignment.workload.start.as_nanos()));
         hol_sockets::run_tied(assignment, ties, &mut |end| {
-            let network = if end == End::Client { client } else { server };
+            let network = if end == Side::Client { client } else { server };
             Ok(setns(network, CloneFlags::CLONE_NEWNET)?)
         })
     }

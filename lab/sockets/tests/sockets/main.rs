@@ -9,8 +9,8 @@ use std::net::Ipv4Addr;
 
 use hol_base::{Frequency, Seed};
 use hol_measure::Outcome;
-use hol_scenario::Stopped;
-use hol_sockets::{Assignment, End, Ending, FlowRun, Site, SocketsError, run};
+use hol_scenario::{Side, Stopped};
+use hol_sockets::{Assignment, Ending, FlowRun, Site, SocketsError, run};
 use hol_workloads::{HostSpec, WorkloadSpec};
 
 use crate::namespaces::enter;
@@ -175,8 +175,8 @@ fn the_messages_keep_to_their_schedule() {
 #[test]
 fn a_namespace_that_cannot_be_entered_is_named() {
     let mut refuse = |end| match end {
-        End::Server => Ok(()),
-        End::Client => Err(std::io::ErrorKind::PermissionDenied.into()),
+        Side::Server => Ok(()),
+        Side::Client => Err(std::io::ErrorKind::PermissionDenied.into()),
     };
     let error = run(&assignment("tcp", "echo"), &mut refuse).unwrap_err();
     assert_eq!(error.to_string(), "cannot enter the client's network: permission denied");

@@ -1,20 +1,20 @@
 //! The way into the network of an end.
 
+use hol_scenario::Side;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 
-use hol_sockets::End;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::pair::Pair;
 
 /// Moves the calling thread, which a test has to itself.
-pub fn enter(pair: &Pair, end: End) -> io::Result<()> {
+pub fn enter(pair: &Pair, end: Side) -> io::Result<()> {
     let [client, server] = &pair.names;
     let name = match end {
-        End::Client => client,
-        End::Server => server,
+        Side::Client => client,
+        Side::Server => server,
     };
     let namespace = File::open(format!("/run/netns/{name}"))?;
     Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)

@@ -4,13 +4,12 @@ use std::io;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_scenario::{Sample, Sampled, Sender, Side as Role};
+use hol_scenario::{Sample, Sampled, Sender, Side};
 use hol_system::{Interest, Poller};
 use hol_transport::Passage;
 use hol_wire::Ecn;
 use hol_workloads::{Application, ConnectionId, Delivery, Input, Outgoing};
 
-use crate::End;
 use crate::assignment::Counts;
 use crate::presence::Change;
 use crate::token::Token;
@@ -18,8 +17,8 @@ use crate::transceiver::{Fault, Heard, Sent, Transceiver};
 use crate::waits::Waits;
 
 /// An end of a flow.
-pub(crate) struct Side {
-    pub(crate) end: End,
+pub(crate) struct Party {
+    pub(crate) end: Side,
     pub(crate) application: Box<dyn Application>,
     /// When it wants to act by itself.
     pub(crate) wake: Time,
@@ -68,9 +67,9 @@ pub(crate) enum Followed {
     Delivered,
 }
 
-impl Side {
+impl Party {
     pub(crate) fn new(
-        end: End,
+        end: Side,
         application: Box<dyn Application>,
         (timed, gathers): (bool, bool),
         waits: Option<Waits>,
@@ -127,13 +126,10 @@ impl Side {
 
     /// Adds how each of its connections stands, if that has sent data; the flow is whoever's this is.
     pub(crate) fn look(&self, at: Time, samples: &mut Vec<Sample>) {
-        let side = match self.end {
-            End::Client => Role::Client,
-            End::Server => Role::Server,
-        };
         for (connection, open) in (0..).zip(&self.connections) {
             let Some(sending) = open.as_ref().and_then(|open| open.transceiver.sending()) else { continue };
-            let sender = |path| Sender { flow: 0, connection, side, path, sent_again: Some(sending.again) };
+            let sender =
+                |path| Sender { flow: 0, connection, side: self.end, path, sent_again: Some(sending.again) };
             let seen = sending.paths.iter().map(|path| Sample { at, of: Sampled::Sender(sender(*path)) });
             samples.extend(seen);
         }
@@ -203,8 +199,8 @@ impl Side {
     /// What its application is told of a connection that is open.
     fn opened(&self, id: ConnectionId) -> Input {
         match self.end {
-            End::Client => Input::Opened(id),
-            End::Server => Input::Accepted(id),
+            Side::Client => Input::Opened(id),
+            Side::Server => Input::Accepted(id),
         }
     }
 
@@ -508,8 +504,8 @@ mod tests {
 
     const ID: ConnectionId = ConnectionId(0);
 
-    /// A client's side with an open connection, its peer, and what the application has been told.
-    fn connected() -> (Side, Poller<Token>, TcpStream, Rc<RefCell<Vec<String>>>) {
+    /// A client with an open connection, its peer, and what the application has been told.
+    fn connected() -> (Party, Poller<Token>, TcpStream, Rc<RefCell<Vec<String>>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         own.set_nonblocking(true).unwrap();
@@ -518,42 +514,42 @@ mod tests {
         let transceiver = opener.transceiver(own.into(), &Site { addresses: vec![], port: 0 });
         let (told, poller) = (Told::default(), Poller::new().unwrap());
         let words = Rc::clone(&told.0);
-        let mut side = Side::new(End::Client, Box::new(told), (false, false), None);
-        side.add(&poller, transceiver, Time::ZERO).unwrap();
-        assert_eq!(side.write(&poller, ID, Time::ZERO), Followed::Opened);
-        (side, poller, listener.accept().unwrap().0, words)
+        let mut party = Party::new(Side::Client, Box::new(told), (false, false), None);
+        party.add(&poller, transceiver, Time::ZERO).unwrap();
+        assert_eq!(party.write(&poller, ID, Time::ZERO), Followed::Opened);
+        (party, poller, listener.accept().unwrap().0, words)
     }
 
-    fn read(side: &mut Side, poller: &Poller<Token>) {
-        side.read(poller, ID, &mut [0; 100], || Time::ZERO, |_, _| {});
+    fn read(party: &mut Party, poller: &Poller<Token>) {
+        party.read(poller, ID, &mut [0; 100], || Time::ZERO, |_, _| {});
     }
 
     /// RFC 9293 section 3.6: a half-closed connection still carries data the other way.
     #[test]
     fn a_peer_that_sends_no_more_is_told_once_and_may_still_be_watched_for_room() {
-        let (mut side, poller, peer, told) = connected();
+        let (mut party, poller, peer, told) = connected();
         peer.shutdown(Shutdown::Write).unwrap();
         while told.borrow().len() < 2 {
-            read(&mut side, &poller);
+            read(&mut party, &poller);
         }
-        read(&mut side, &poller);
+        read(&mut party, &poller);
         assert_eq!(*told.borrow(), ["Opened", "PeerClosed"]);
-        let connection = side.connection(ID).expect("it is there");
+        let connection = party.connection(ID).expect("it is there");
         for room in [true, false, false, true] {
-            connection.watch_for_room(&poller, Token::Connection(End::Client, ID), room).unwrap();
+            connection.watch_for_room(&poller, Token::Connection(Side::Client, ID), room).unwrap();
         }
-        side.close(ID, Time::ZERO);
+        party.close(ID, Time::ZERO);
         assert_eq!(*told.borrow(), ["Opened", "PeerClosed", "Closed"]);
     }
 
     #[test]
     fn who_closes_first_is_told_when_it_is_over() {
-        let (mut side, poller, peer, told) = connected();
-        side.close(ID, Time::ZERO);
+        let (mut party, poller, peer, told) = connected();
+        party.close(ID, Time::ZERO);
         assert_eq!(*told.borrow(), ["Opened"]);
         drop(peer);
         while told.borrow().len() < 2 {
-            read(&mut side, &poller);
+            read(&mut party, &poller);
         }
         assert_eq!(*told.borrow(), ["Opened", "Closed"]);
     }
