@@ -81,7 +81,8 @@ fn shorthand(text: &str) -> Result<(Selector, &str), String> {
 
 /// `'name']`, `"name"]`, `-1]` or `*]`, and what follows. RFC 9535 section 2.3
 fn in_brackets(text: &str) -> Result<(Selector, &str), String> {
-    let quoted = text.strip_prefix('\'').map(|rest| (rest, "']")).or(text.strip_prefix('"').map(|rest| (rest, "\"]")));
+    let quoted =
+        text.strip_prefix('\'').map(|rest| (rest, "']")).or(text.strip_prefix('"').map(|rest| (rest, "\"]")));
     if let Some((rest, end)) = quoted {
         let (name, rest) = rest.split_once(end).ok_or_else(|| format!("[{text:?} is not closed"))?;
         return Ok((Selector::Name(name.to_owned()), rest));
@@ -90,7 +91,9 @@ fn in_brackets(text: &str) -> Result<(Selector, &str), String> {
     let selector = match inside {
         "*" => Selector::Wildcard,
         index => Selector::Index(index.parse().map_err(|_| {
-            format!("[{index}] is no index, name in quotation marks or *; slices and filters are not supported")
+            format!(
+                "[{index}] is no index, name in quotation marks or *; slices and filters are not supported"
+            )
         })?),
     };
     Ok((selector, rest))
@@ -123,7 +126,9 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_refused() {
-        for wrong in ["", "end.x", "$end", "$.", "$.1", "$..x", "$[", "$['x", "$[1:2]", "$[?@.x]", "$[1", "$ .x"] {
+        for wrong in
+            ["", "end.x", "$end", "$.", "$.1", "$..x", "$[", "$['x", "$[1:2]", "$[?@.x]", "$[1", "$ .x"]
+        {
             assert!(JsonPath::parse(wrong).is_err(), "{wrong}");
         }
     }

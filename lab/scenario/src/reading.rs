@@ -204,8 +204,7 @@ fn numbers(path: &JsonPath, text: &str) -> Vec<f64> {
         value => value.as_f64(),
     };
     let all = texts.map_while(Result::ok);
-    all.flat_map(|value| path.query(&value).into_iter().filter_map(number).collect::<Vec<_>>())
-        .collect()
+    all.flat_map(|value| path.query(&value).into_iter().filter_map(number).collect::<Vec<_>>()).collect()
 }
 
 impl PartialEq for Find {
