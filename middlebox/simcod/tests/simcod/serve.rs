@@ -95,12 +95,7 @@ fn rules_that_are_too_many_for_a_list_are_shown_from_where_they_are_recorded() {
     let lines: String = (2..=8192).map(|port| format!("enable 10.0.0.5:{port} any --udp\n")).collect();
     fs::write(dir.path().join("many"), lines).unwrap();
     ask(&middlebox, dir.path(), "batch many");
-<<<<<<< HEAD:lab/cli/tests/simco_serve.rs
-    let (code, problem) =
-        hol::failure(dir.path(), &["simco", "list", "--server", &middlebox.address.clone()]);
-=======
     let (code, problem) = program::failure(dir.path(), &["list", "--server", &middlebox.address.clone()]);
->>>>>>> tests-cli:middlebox/simcod/tests/simcod/serve.rs
     assert!(code == 1 && problem.contains("0x0313") && problem.contains("`simcod rules DIR`"), "{problem}");
     assert_eq!(rules(&["--json"]).lines().count(), 8192);
     middlebox.kill();
