@@ -100,10 +100,7 @@ fn rules_that_are_too_many_for_a_list_are_shown_from_where_they_are_recorded() {
     ask(&middlebox, dir.path(), "batch many");
     let (code, problem) =
         hol::failure(dir.path(), &["simco", "list", "--server", &middlebox.address.clone()]);
-    assert!(
-        code == 1 && problem.contains("0x0313") && problem.contains("`simcod rules DIR`"),
-        "{problem}"
-    );
+    assert!(code == 1 && problem.contains("0x0313") && problem.contains("`simcod rules DIR`"), "{problem}");
     assert_eq!(rules(&["--json"]).lines().count(), 8192);
     middlebox.kill();
     assert_eq!(rules(&["--json"]).lines().count(), 8192, "whether it runs or not");
