@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use hol_lab::PointResult;
+use hol_lab::metric::TABLE;
+use hol_lab::{Metric, PointResult};
 use hol_measure::{Interval, SplitMean};
 use hol_scenario::Reading;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 pub use crate::terminal::json;
 use crate::terminal::{grouped, table};
 
 /// One transport under one set of conditions; unknown numbers are null.
 #[derive(Debug, Serialize)]
-pub struct Row {
+pub struct Row<'r> {
     world: String,
     transport: String,
     stack: String,
@@ -41,47 +42,25 @@ pub struct Row {
     p99_ms: Option<f64>,
     p999_ms: Option<f64>,
     max_ms: Option<f64>,
-    /// From the first message sent to the last delivered, user data only.
-    throughput_kbps: Option<f64>,
-    throughput_ci95_kbps: Option<f64>,
-    /// Over the same time.
-    messages_per_s: Option<f64>,
-    messages_ci95_per_s: Option<f64>,
-    connect_ms: Option<f64>,
-    connect_ci95_ms: Option<f64>,
-    /// Runs that were never connected, or not in time.
-    unconnected: usize,
-    /// What a flow of the background got.
-    background_kbps: Option<f64>,
-    /// Jain's index of the workload and the background.
-    fairness: Option<f64>,
-    /// Of pages.
-    first_octets_ms: Option<f64>,
-    objects_ms: Option<f64>,
-    /// Of frames of a medium.
-    playable_percent: Option<f64>,
-    glitches_per_minute: Option<f64>,
+    #[serde(flatten)]
+    measured: Printed<'r>,
     /// What programs tell, by metric.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    metrics: BTreeMap<String, Told>,
-    packets: u64,
-    packets_lost_each: Option<f64>,
+    metrics: BTreeMap<&'static str, Told>,
     seed: u64,
     digest: String,
     run_wall_s: f64,
 }
 
-impl Row {
+impl<'r> Row<'r> {
     /// The numbers of a point.
-    pub fn of(result: &PointResult) -> Self {
+    pub fn of(result: &'r PointResult) -> Self {
         let point = &result.point;
         let latency = result.latency();
         let quantile = |p| latency.quantile(p).map(|d| d.as_millis_f64());
         let steady = result.is_steady();
         let mean = result.mean_ms().filter(|_| steady);
         let shaped = result.shaped_mean_ms().filter(|bounds| steady && bounds.low.is_finite());
-        let (throughput, connect) = (result.throughput_kbps(), result.connect_ms());
-        let messages = result.messages_per_s();
         Self {
             world: point.world.to_string(),
             transport: point.transport.to_string(),
@@ -104,22 +83,8 @@ impl Row {
             p99_ms: quantile(0.99),
             p999_ms: quantile(0.999),
             max_ms: latency.max().map(|d| d.as_millis_f64()),
-            throughput_kbps: throughput.map(|t| t.mean),
-            throughput_ci95_kbps: half_width(throughput),
-            messages_per_s: messages.map(|m| m.mean),
-            messages_ci95_per_s: half_width(messages),
-            connect_ms: connect.map(|c| c.mean),
-            connect_ci95_ms: half_width(connect),
-            unconnected: result.unconnected(),
-            background_kbps: result.background_kbps().map(|b| b.mean),
-            fairness: result.fairness().map(|f| f.mean),
-            first_octets_ms: result.first_octets_ms().map(|f| f.mean),
-            objects_ms: result.objects_ms().map(|o| o.mean),
-            playable_percent: result.playable_percent().map(|p| p.mean),
-            glitches_per_minute: result.glitches_per_minute().map(|g| g.mean),
-            metrics: point.metrics().map(|(name, _)| (name.to_owned(), Told::of(result, name))).collect(),
-            packets: result.packets(),
-            packets_lost_each: result.packets_lost_each().map(|l| l.mean),
+            measured: Printed(result),
+            metrics: result.told().map(|told| (told.name, Told::of(result, told))).collect(),
             seed: point.seed,
             digest: result.digest().to_string(),
             run_wall_s: result.wall_s(),
@@ -137,9 +102,21 @@ struct Told {
 }
 
 impl Told {
-    fn of(result: &PointResult, name: &str) -> Self {
-        let mean = result.told_mean(name);
-        Self { mean: mean.map(|m| m.mean), ci95: half_width(mean), runs: result.told(name) }
+    fn of(result: &PointResult, told: hol_lab::Told) -> Self {
+        let metric = Metric::Told(told);
+        let mean = result.mean_of(metric);
+        Self { mean: mean.map(|m| m.mean), ci95: half_width(mean), runs: result.values(metric) }
+    }
+}
+
+/// The columns of metrics that are printed.
+#[derive(Debug)]
+struct Printed<'r>(&'r PointResult);
+
+impl Serialize for Printed<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let columns = TABLE.iter().flat_map(|info| info.columns).filter(|column| column.is_printed);
+        to.collect_map(columns.map(|column| (column.name, (column.of)(self.0))))
     }
 }
 
@@ -156,7 +133,7 @@ pub struct SweepRow<'r> {
     /// The swept keys with their values as written.
     axes: BTreeMap<&'r str, &'r str>,
     #[serde(flatten)]
-    row: Row,
+    row: Row<'r>,
 }
 
 impl<'r> SweepRow<'r> {
@@ -222,16 +199,17 @@ fn is_skewed(result: &PointResult) -> bool {
 
 /// A table of what programs tell, a column for each metric.
 fn told(head: &str, results: &[PointResult], label: &impl Fn(&PointResult) -> String) -> String {
-    let mut metrics: Vec<(&str, &str)> = Vec::new();
-    for (name, reading) in results.iter().flat_map(|result| result.point.metrics()) {
-        if metrics.iter().all(|(known, _)| *known != name) {
-            metrics.push((name, &reading.unit));
+    let mut metrics: Vec<hol_lab::Told> = Vec::new();
+    for told in results.iter().flat_map(PointResult::told) {
+        if metrics.iter().all(|known| known.name != told.name) {
+            metrics.push(told);
         }
     }
-    let named = |(name, unit): &(&str, &str)| format!("{} ± 95 %", format!("{name} {unit}").trim_end());
+    let named =
+        |told: &hol_lab::Told| format!("{} ± 95 %", format!("{} {}", told.name, told.unit).trim_end());
     let heads = [head.to_owned()].into_iter().chain(metrics.iter().map(named)).collect();
     let row = |result: &PointResult| {
-        let cells = metrics.iter().map(|(name, _)| interval(result.told_mean(name)));
+        let cells = metrics.iter().map(|told| interval(result.mean_of(Metric::Told(*told))));
         [label(result)].into_iter().chain(cells).collect()
     };
     table(&[heads].into_iter().chain(results.iter().map(row)).collect::<Vec<_>>())
@@ -252,17 +230,17 @@ fn run_cells(result: &PointResult) -> Vec<String> {
 
 /// The numbers of its frames.
 fn played_cells(result: &PointResult) -> Vec<String> {
-    vec![interval(result.playable_percent()), interval(result.glitches_per_minute())]
+    vec![interval(result.mean_of(Metric::Playable)), interval(result.mean_of(Metric::Glitches))]
 }
 
 /// The numbers of its flows as a whole.
 fn flow_cells(result: &PointResult) -> Vec<String> {
     vec![
-        interval(result.throughput_kbps()),
+        interval(result.mean_of(Metric::Throughput)),
         interval(result.messages_per_s()),
-        interval(result.connect_ms()),
+        interval(result.mean_of(Metric::ConnectTime)),
         grouped(result.unconnected() as u64),
-        interval(result.fairness()),
+        interval(result.mean_of(Metric::Fairness)),
     ]
 }
 

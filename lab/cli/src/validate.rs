@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 
 use clap::Args;
 use hol_base::Ratio;
+use hol_lab::Metric;
 use hol_lab::{
     BothWorlds, Experiment, Finished, Manifest, Plan, Point, Repetitions, Results, Source, Store, Study,
     WorldName,
 };
 use hol_measure::Bounds;
-use hol_report::metric::Metric;
 use hol_report::validation::{Check, Compared, Validation, median_in_words};
 
 use crate::failure::Failure;

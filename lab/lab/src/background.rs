@@ -6,7 +6,7 @@ use hol_workloads::{Bulk, WorkloadSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::point::settled;
+use crate::settled;
 
 /// A number of applications that all do the same beside the workload.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -8,22 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use crate::metric::{METRICS, Metric};
 use crate::point::Point;
-
-/// What may be drawn, by the names of a report's metrics.
-pub const METRICS: [&str; 11] = [
-    "response-time",
-    "tail",
-    "throughput",
-    "connect-time",
-    "fairness",
-    "delivered",
-    "first-octets",
-    "object-time",
-    "packets-lost",
-    "playable",
-    "glitches",
-];
 
 /// One figure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,19 +92,8 @@ fn told(metric: &str, points: &[Point]) -> bool {
 
 /// What a metric needs that no point has.
 fn lacks(metric: &str, points: &[Point]) -> Option<&'static str> {
-    let any = |has: fn(&Point) -> bool| points.iter().any(has);
-    match metric {
-        "throughput" | "connect-time" if !any(Point::tells_of_flows) => Some(
-            "it is measured where messages are not answered, or beside a [[background]], and not of pages",
-        ),
-        "playable" | "glitches" if !any(Point::is_played) => {
-            Some("frames of media have one; take the workload media")
-        }
-        "fairness" if !any(|point| point.competitors() > 0) => {
-            Some("write a [[background]] that competes with the workload")
-        }
-        _ => None,
-    }
+    let need = Metric::named(metric)?.info().needs?;
+    (!points.iter().any(need.is_met)).then_some(need.cure)
 }
 
 /// Whether two keys are of one zip: not every value of one meets every value of the other.

@@ -5,7 +5,7 @@ use hol_workloads::WorkloadSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::point::settled;
+use crate::settled;
 
 /// Requests of a server, one for each request that comes to it; those of the same server are made one after another.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::background::Background;
 use crate::onward::Onward;
 use crate::repetitions::Repetitions;
+use crate::settled;
 use crate::worlds::WorldName;
 
 /// Stands for everything that decides what a point's runs measure, this program's version included.
@@ -251,63 +252,5 @@ impl TryFrom<String> for PointId {
     type Error = std::num::ParseIntError;
     fn try_from(text: String) -> Result<Self, Self::Error> {
         u64::from_str_radix(&text, 16).map(Self)
-    }
-}
-
-/// A transport with every behaviour of its stack, so that a result says what it was measured with.
-pub(crate) mod settled {
-    use hol_stack::TransportSpec;
-    use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use std::fmt;
-
-    #[derive(Serialize, Deserialize)]
-    pub struct Settled {
-        spec: String,
-        stack: String,
-        behaviour: toml::Table,
-    }
-
-    impl Settled {
-        pub fn of(spec: &TransportSpec) -> Self {
-            let (stack, behaviour) = (spec.stack().to_owned(), spec.behaviour().clone());
-            Self { spec: spec.to_string(), stack, behaviour }
-        }
-    }
-
-    pub fn serialize<S: Serializer>(spec: &TransportSpec, to: S) -> Result<S::Ok, S::Error> {
-        Settled::of(spec).serialize(to)
-    }
-
-    /// The same of a transport that may be absent.
-    pub(crate) mod if_any {
-        use hol_stack::TransportSpec;
-        use serde::{Deserializer, Serialize, Serializer};
-
-        pub fn serialize<S: Serializer>(spec: &Option<TransportSpec>, to: S) -> Result<S::Ok, S::Error> {
-            spec.as_ref().map(super::Settled::of).serialize(to)
-        }
-
-        pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<TransportSpec>, D::Error> {
-            super::deserialize(from).map(Some)
-        }
-    }
-
-    /// A specification as its user wrote it, or as a manifest keeps it.
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<TransportSpec, D::Error> {
-        struct TextOrTable;
-        impl<'de> Visitor<'de> for TextOrTable {
-            type Value = TransportSpec;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a transport such as \"tcp:sack=false\"")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<TransportSpec, E> {
-                text.parse().map_err(E::custom)
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TransportSpec, A::Error> {
-                self.visit_str(&Settled::deserialize(MapAccessDeserializer::new(map))?.spec)
-            }
-        }
-        from.deserialize_any(TextOrTable)
     }
 }

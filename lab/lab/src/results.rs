@@ -9,9 +9,11 @@ use hol_measure::{Bounds, CONFIDENCE, Distribution, Interval, SplitMean, SplitTo
 use crate::failed::FailedRun;
 use crate::finished::Finished;
 use crate::manifest::Manifest;
+use crate::metric::Metric;
 use crate::plan::{Plan, repetitions_wanted};
 use crate::point::{Point, RunKey};
 use crate::run_result::RunResult;
+use crate::told::Told;
 
 /// Everything a result directory holds.
 #[derive(Debug, Clone)]
@@ -157,33 +159,17 @@ impl PointResult {
     pub fn packets(&self) -> u64 {
         self.sum(|run| run.packets)
     }
-    /// The time until the first octets of a page came, in ms, over the repetitions.
-    pub fn first_octets_ms(&self) -> Option<Interval> {
-        self.mean_of(RunResult::first_octets_ms)
+    /// The value of each repetition.
+    pub fn values(&self, metric: Metric) -> Vec<Option<f64>> {
+        self.runs.iter().map(|run| metric.of_run(&self.point, run)).collect()
     }
-    /// The time of an object of a page in ms, from when it is known, or of a request of a batch, over the repetitions.
-    pub fn objects_ms(&self) -> Option<Interval> {
-        self.mean_of(RunResult::objects_ms)
+    /// The mean of the repetitions that have a value.
+    pub fn mean_of(&self, metric: Metric) -> Option<Interval> {
+        self.over_runs(|run| metric.of_run(&self.point, run))
     }
-    /// What a program told for the metric `name` in each repetition that came to its end.
-    pub fn told(&self, name: &str) -> Vec<Option<f64>> {
-        self.runs.iter().map(|run| run.told(name)).collect()
-    }
-    /// The same over the repetitions.
-    pub fn told_mean(&self, name: &str) -> Option<Interval> {
-        self.mean_of(|run| run.told(name))
-    }
-    /// Packets that did not arrive, for each message that did, over the repetitions.
-    pub fn packets_lost_each(&self) -> Option<Interval> {
-        self.mean_of(RunResult::packets_lost_each)
-    }
-    /// The share of the frames of a medium that could be played in percent, over the repetitions.
-    pub fn playable_percent(&self) -> Option<Interval> {
-        self.mean_of(RunResult::playable_percent)
-    }
-    /// Runs of frames that could not in a minute, over the repetitions.
-    pub fn glitches_per_minute(&self) -> Option<Interval> {
-        self.mean_of(RunResult::glitches_per_minute)
+    /// The metrics of the experiment's own, which programs tell.
+    pub fn told(&self) -> impl Iterator<Item = Told> {
+        self.point.metrics().map(|(name, reading)| Told::new(name, reading))
     }
     /// Wall-clock time inside the simulation, in seconds.
     pub fn wall_s(&self) -> f64 {
@@ -200,7 +186,7 @@ impl PointResult {
         self.runs.iter().find_map(|run| run.stopped.as_deref())
     }
 
-    fn mean_of(&self, value: impl Fn(&RunResult) -> Option<f64>) -> Option<Interval> {
+    pub(crate) fn over_runs(&self, value: impl Fn(&RunResult) -> Option<f64>) -> Option<Interval> {
         Interval::of(&self.runs.iter().filter_map(|run| value(run)).collect::<Vec<_>>(), CONFIDENCE)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hol_base::Duration;
-use hol_measure::{Playback, RecordKind, Summary, Timeline, Waterfall, nanoseconds};
+use hol_measure::{RecordKind, Summary, Timeline, Waterfall, nanoseconds};
 use hol_network::Drops;
 use hol_scenario::{BackgroundRun, Course, Facts, Stopped};
 use hol_transport::Statistics;
@@ -90,37 +90,10 @@ pub struct Counts {
 }
 
 impl RunResult {
-    /// The mean time until the first octets of a page came, in ms.
-    pub fn first_octets_ms(&self) -> Option<f64> {
-        self.other.get(&RecordKind::Head)?.latency.mean_ms()
-    }
-
-    /// The mean time of an object of a page, or of a request of a batch, in ms.
-    pub fn objects_ms(&self) -> Option<f64> {
-        let parts = [RecordKind::Object, RecordKind::Transaction];
-        parts.iter().find_map(|kind| self.other.get(kind))?.latency.mean_ms()
-    }
-
     /// What a program told for the metric `name`; nothing counts of a run that ended early.
     pub fn told(&self, name: &str) -> Option<f64> {
         let programs = &self.facts.as_ref().filter(|_| self.stopped.is_none())?.programs;
         programs.iter().find_map(|program| program.metrics.get(name)).copied()
-    }
-
-    /// Packets that did not arrive, for each message that did.
-    pub fn packets_lost_each(&self) -> Option<f64> {
-        let completed = self.summary.completed;
-        self.packets_lost.filter(|_| completed > 0).map(|lost| lost as f64 / completed as f64)
-    }
-
-    /// The share of the frames of a medium that could be played, in percent.
-    pub fn playable_percent(&self) -> Option<f64> {
-        self.summary.playback.as_ref().map(Playback::playable_percent)
-    }
-
-    /// Runs of frames that could not, in a minute.
-    pub fn glitches_per_minute(&self) -> Option<f64> {
-        self.summary.playback.as_ref().and_then(Playback::glitches_per_minute)
     }
 
     /// It did not carry its load: it ended early, or fell more than a second behind its schedule.

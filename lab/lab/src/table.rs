@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use hol_measure::{SplitMean, quantile};
 use serde_json::{Map, Value, json};
 
+use crate::metric::{Metric, TABLE};
 use crate::results::PointResult;
 
 /// One row: the columns in order, each with its name.
@@ -28,10 +29,6 @@ fn row(result: &PointResult) -> Row {
     let shaped = result.shaped_mean_ms().filter(|_| steady);
     let of_runs = result.sorted_means_ms();
     let run = |p| json!(quantile(&of_runs, p));
-    let [throughput, background] = [result.throughput_kbps(), result.background_kbps()];
-    let [first, objects, lost] = [result.first_octets_ms(), result.objects_ms(), result.packets_lost_each()];
-    let [playable, glitches] = [result.playable_percent(), result.glitches_per_minute()];
-    let (messages, connect) = (result.messages_per_s(), result.connect_ms());
     let of_messages = |p| json!(latency.quantile(p).map(|d| d.as_millis_f64()));
     // Empty where the world does not see it: zero would be a measurement.
     let seen = runs.iter().all(|run| run.sees_passage);
@@ -45,12 +42,6 @@ fn row(result: &PointResult) -> Row {
         ("stack".to_owned(), json!(point.transport.stack())),
     ];
     row.extend(axes);
-    let told = point.metrics().map(|(name, _)| name).flat_map(|name| {
-        let mean = result.told_mean(name);
-        let cell = |column: &str, value: Option<f64>| (format!("metric.{name}{column}"), json!(value));
-        [cell("", mean.map(|m| m.mean)), cell(".ci95", mean.map(|m| m.half_width))]
-    });
-    let told: Vec<_> = told.collect();
     row.extend(
         [
             ("point", json!(point.id)),
@@ -81,34 +72,18 @@ fn row(result: &PointResult) -> Row {
             ("recovery_ms", part(|split| split.recovery)),
             ("network_ms", part(|split| split.network)),
             ("head_of_line_ms", part(|split| split.head_of_line)),
-            ("throughput_kbps", json!(throughput.map(|t| t.mean))),
-            ("throughput_ci95_kbps", json!(throughput.map(|t| t.half_width))),
-            ("messages_per_s", json!(messages.map(|m| m.mean))),
-            ("messages_ci95_per_s", json!(messages.map(|m| m.half_width))),
-            ("connect_ms", json!(connect.map(|c| c.mean))),
-            ("connect_ci95_ms", json!(connect.map(|c| c.half_width))),
-            ("unconnected", json!(result.unconnected())),
-            ("background_kbps", json!(background.map(|b| b.mean))),
-            ("background_ci95_kbps", json!(background.map(|b| b.half_width))),
-            ("fairness", json!(result.fairness().map(|f| f.mean))),
-            ("fairness_ci95", json!(result.fairness().map(|f| f.half_width))),
-            ("first_octets_ms", json!(first.map(|f| f.mean))),
-            ("first_octets_ci95_ms", json!(first.map(|f| f.half_width))),
-            ("objects_ms", json!(objects.map(|o| o.mean))),
-            ("objects_ci95_ms", json!(objects.map(|o| o.half_width))),
-            ("playable_percent", json!(playable.map(|p| p.mean))),
-            ("playable_ci95_percent", json!(playable.map(|p| p.half_width))),
-            ("glitches_per_minute", json!(glitches.map(|g| g.mean))),
-            ("glitches_ci95_per_minute", json!(glitches.map(|g| g.half_width))),
-            ("packets", json!(result.packets())),
-            ("packets_lost_each", json!(lost.map(|l| l.mean))),
-            ("packets_lost_each_ci95", json!(lost.map(|l| l.half_width))),
-            ("stopped", json!(result.stopped())),
-            ("digest", json!(result.digest().to_string())),
         ]
         .map(|(name, value)| (name.to_owned(), value)),
     );
-    row.extend(told);
+    let measured = TABLE.iter().flat_map(|info| info.columns);
+    row.extend(measured.map(|column| (column.name.to_owned(), (column.of)(result))));
+    row.push(("stopped".to_owned(), json!(result.stopped())));
+    row.push(("digest".to_owned(), json!(result.digest().to_string())));
+    row.extend(result.told().flat_map(|told| {
+        let (name, mean) = (told.name, result.mean_of(Metric::Told(told)));
+        let cell = |column: &str, value: Option<f64>| (format!("metric.{name}{column}"), json!(value));
+        [cell("", mean.map(|m| m.mean)), cell(".ci95", mean.map(|m| m.half_width))]
+    }));
     row
 }
 

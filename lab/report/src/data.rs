@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use hol_measure::{Distribution, Interval, RecordKind, SplitMean, Summary, Timeline, Waterfall};
 
-use crate::metric::Metric;
-use crate::told::ToldValues;
 use crate::validation::Compared;
+use hol_lab::Metric;
 
 /// All points of all experiments.
 #[derive(Debug, Clone, Default)]
@@ -48,14 +47,8 @@ pub struct Cell {
     pub early: Vec<bool>,
     /// Whether longer runs would have the same mean response time, as far as these show it.
     pub steady: bool,
-    /// Of pages: the mean time until their first octets came in ms, of each repetition.
-    pub first_octets: Vec<Option<f64>>,
-    /// The same of the mean time of an object, or of a request of a batch.
-    pub objects: Vec<Option<f64>>,
-    /// What programs tell, by the metrics that the experiment names.
-    pub told: Vec<ToldValues>,
-    /// Packets that did not arrive, for each message that did, of each repetition; none where that is not known.
-    pub packets_lost: Vec<Option<f64>>,
+    /// What its runs say beyond their summaries, by metric: those of the experiment's own, too.
+    pub values: Vec<(Metric, Vec<Option<f64>>)>,
     /// Of pages: one of the first repetition, file by file.
     pub waterfall: Option<Waterfall>,
     /// Its flows as a whole, where messages go one way or there is a background.
@@ -67,18 +60,11 @@ pub struct Cell {
 pub struct Flows {
     /// The point with its axes.
     pub point: String,
-    /// User data from the first message sent to the last delivered, in kbit/s, of each repetition that did not
-    /// end early.
-    pub throughputs: Vec<Option<f64>>,
     /// The most that the path carries of it with the transport's headers, in kbit/s; `None` where there is no closed
     /// form.
     pub ceiling_kbps: Option<f64>,
     /// What a flow of the background got meanwhile, in kbit/s.
     pub background_kbps: Option<Interval>,
-    /// Jain's index of the workload and the background, of each repetition.
-    pub fairnesses: Vec<Option<f64>>,
-    /// From the workload's start until it was connected, in ms, of each repetition that was in time.
-    pub connects: Vec<Option<f64>>,
 }
 
 /// What differs between the points of an experiment, beside the transport.
@@ -175,11 +161,6 @@ impl Cell {
     /// Messages that were offered and never arrived.
     pub fn lost(&self) -> u64 {
         self.runs.iter().map(|run| run.offered - run.completed).sum()
-    }
-
-    /// The mean response time in ms over the repetitions; `None` where messages are missing.
-    pub fn mean(&self) -> Option<Interval> {
-        Metric::ResponseTime.mean(self)
     }
 
     /// How many runs did not carry their load: they ended early, or fell more than a second behind.

@@ -1,15 +1,14 @@
 //! From a result directory to the points that the report draws.
 
 use hol_base::Duration;
-use hol_lab::{Point, PointResult, Results};
+use hol_lab::metric::{Extract, MetricInfo, TABLE};
+use hol_lab::{Metric, Point, PointResult, Results};
 use hol_measure::{Distribution, SplitMean};
 use hol_network::{Discipline, GilbertElliott, LossSpec, NetworkSpec, PoliceSpec, Settings};
-use hol_scenario::Reading;
 use hol_workloads::{Arrivals, Pace, WorkloadSpec};
 
 use crate::ceiling::ceiling_kbps;
 use crate::data::{Cell, Conditions, Dataset, Flows};
-use crate::told::{Told, ToldValues};
 
 impl From<&Results> for Dataset {
     fn from(results: &Results) -> Self {
@@ -33,10 +32,7 @@ impl From<&PointResult> for Cell {
             stopped: result.stopped().map(str::to_owned),
             early: result.runs.iter().map(|run| run.stopped.is_some()).collect(),
             steady: result.is_steady(),
-            first_octets: result.runs.iter().map(|run| run.first_octets_ms()).collect(),
-            objects: result.runs.iter().map(|run| run.objects_ms()).collect(),
-            told: told(result),
-            packets_lost: result.runs.iter().map(|run| run.packets_lost_each()).collect(),
+            values: values(result),
             waterfall: result.runs.iter().find_map(|run| run.waterfall.as_deref().cloned()),
             flows: flows(result),
             ..Self::from(&result.point)
@@ -61,37 +57,33 @@ impl From<&Point> for Cell {
             stopped: None,
             early: Vec::new(),
             steady: true,
-            first_octets: Vec::new(),
-            objects: Vec::new(),
-            told: Vec::new(),
-            packets_lost: Vec::new(),
+            values: Vec::new(),
             waterfall: None,
             flows: None,
         }
     }
 }
 
-/// What its programs told.
-fn told(result: &PointResult) -> Vec<ToldValues> {
-    let values = |(name, reading): (&str, &Reading)| ToldValues {
-        told: Told::new(name, reading),
-        values: result.told(name),
+/// What its runs say beyond their summaries, of all that the report tells of such a point.
+fn values(result: &PointResult) -> Vec<(Metric, Vec<Option<f64>>)> {
+    let point = &result.point;
+    // Who waits for replies has the pace of the response times, and with them no steady state.
+    let has_pace = result.is_steady() || !point.workload.waits_for_replies();
+    let is_told = |info: &&MetricInfo| {
+        let is_met = info.needs.is_none() || point.tells_of_flows();
+        is_met && matches!(info.extract, Extract::Run(_)) && (has_pace || info.metric != Metric::Throughput)
     };
-    result.point.metrics().map(values).collect()
+    let measured = TABLE.iter().filter(is_told).map(|info| info.metric);
+    measured.chain(result.told().map(Metric::Told)).map(|metric| (metric, result.values(metric))).collect()
 }
 
 /// The flows as a whole; of transactions without a background they would say no more than the rate.
 fn flows(result: &PointResult) -> Option<Flows> {
     let point = &result.point;
-    // Who waits for replies has the pace of the response times, and with them no steady state.
-    let has_pace = result.is_steady() || !point.workload.waits_for_replies();
     point.tells_of_flows().then(|| Flows {
         point: point.to_string(),
-        throughputs: if has_pace { result.throughputs() } else { Vec::new() },
         ceiling_kbps: ceiling_kbps(point),
         background_kbps: result.background_kbps(),
-        fairnesses: result.fairnesses(),
-        connects: result.connect_times_ms(),
     })
 }
 

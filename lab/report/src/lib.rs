@@ -20,7 +20,6 @@ pub mod sequence;
 pub mod survey;
 #[cfg(test)]
 mod testing;
-pub mod told;
 pub mod topology;
 pub mod two_worlds;
 pub mod validation;

@@ -1,6 +1,7 @@
 //! Synthetic points for tests of claims and figures.
 
 use hol_base::{Digest, Duration};
+use hol_lab::Metric;
 use hol_measure::{Distribution, Halves, RecordKind, Recorder, SplitMean, SplitTotal, Summary};
 
 use crate::claims::View;
@@ -24,15 +25,16 @@ pub fn cell_with(transport: &str, loss: f64, rate: f64, runs: &[Vec<f64>]) -> Ce
 pub fn flow(transport: &str, axes: &[(&str, &str)], throughputs: &[f64], ceiling_kbps: f64) -> Cell {
     let mut cell = cell(transport, 0.0, 0.0, &vec![10.0; throughputs.len()]);
     cell.conditions.axes = axes.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
-    cell.flows = Some(Flows {
-        point: cell.place(),
-        throughputs: throughputs.iter().copied().map(Some).collect(),
-        ceiling_kbps: Some(ceiling_kbps),
-        background_kbps: None,
-        fairnesses: Vec::new(),
-        connects: vec![Some(100.0); throughputs.len()],
-    });
+    cell.flows = Some(Flows { point: cell.place(), ceiling_kbps: Some(ceiling_kbps), background_kbps: None });
+    set(&mut cell, Metric::ConnectTime, vec![Some(100.0); throughputs.len()]);
+    set(&mut cell, Metric::Throughput, throughputs.iter().copied().map(Some).collect());
     cell
+}
+
+/// Gives it other values of a metric.
+pub fn set(cell: &mut Cell, metric: Metric, values: Vec<Option<f64>>) {
+    cell.values.retain(|(known, _)| *known != metric);
+    cell.values.push((metric, values));
 }
 
 /// All of them.
@@ -73,10 +75,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
         stopped: None,
         early: Vec::new(),
         steady: true,
-        first_octets: Vec::new(),
-        objects: Vec::new(),
-        told: Vec::new(),
-        packets_lost: Vec::new(),
+        values: Vec::new(),
         waterfall: None,
         flows: None,
     }

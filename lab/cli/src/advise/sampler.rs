@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hol_lab::Metric;
 use hol_lab::{Archive, Experiment, Finished, Plan, Point, PointResult, Repetitions, Source, execute};
 use hol_measure::{Probe, Search, Side, borders};
 use hol_report::data::Cell;
-use hol_report::metric::Metric;
 use hol_report::survey::{Axis, Contest, Outcome, lead};
 
 use super::words::{Said, Seen};
@@ -89,7 +89,7 @@ impl Sampler<'_> {
             at,
             transport: transport.to_owned(),
             than: than.to_owned(),
-            metric: metric.name(),
+            metric: metric.info().title,
             borders: borders(&probes).into_iter().map(|border| said.crossing(border)).collect(),
             map: map::strip(&probes, search.logarithmic),
         })

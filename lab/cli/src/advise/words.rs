@@ -1,7 +1,7 @@
 //! What the probes of one line say, in a sentence.
 
+use hol_lab::Metric;
 use hol_measure::{Border, Probe, Side, borders};
-use hol_report::metric::Metric;
 use hol_report::survey::{Axis, NO_MATTER};
 
 use super::Crossing;
@@ -134,11 +134,11 @@ impl Said<'_> {
     }
 
     fn word(&self, side: Side) -> &'static str {
-        let [better, worse] = self.metric.comparatives();
+        let [better, worse] = self.metric.info().comparatives;
         match side {
             Side::First => worse,
             Side::Second => better,
-            Side::Tie => self.metric.equal(),
+            Side::Tie => self.metric.info().equal,
             Side::Unsure => "undecided",
         }
     }

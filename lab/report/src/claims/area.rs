@@ -50,8 +50,8 @@ impl Area {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metric::Metric;
     use crate::testing::{cell, dataset, view};
+    use hol_lab::Metric;
 
     fn holds(of_sctp: [[f64; 3]; 2]) -> Option<bool> {
         let enough = Enough { metric: Metric::ResponseTime, from: 30.0 };

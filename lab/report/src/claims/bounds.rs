@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
-use crate::metric::Metric;
+use hol_lab::Metric;
 
 /// Means lie within the paper's axis, with their whole intervals.
 #[derive(Debug, Clone, Deserialize)]
@@ -37,7 +37,7 @@ impl Inside {
         let cells = view.cells_of(&self.transports, &self.at);
         let placed: Vec<(&Cell, Option<Bounds>, Place)> = cells
             .iter()
-            .filter_map(|cell| match self.metric.shaped_mean(cell) {
+            .filter_map(|cell| match cell.shaped_mean(self.metric) {
                 Some(mean) => Some((*cell, Some(mean), self.place(mean))),
                 None => (!cell.steady).then_some((*cell, None, Place::Open)),
             })
@@ -46,7 +46,7 @@ impl Inside {
             return Finding::no_points();
         }
         let count = |wanted| placed.iter().filter(|(.., place)| *place == wanted).count();
-        let ([low, high], unit) = (self.axis, self.metric.unit());
+        let ([low, high], unit) = (self.axis, self.metric.info().unit);
         let not_carried = match cells.len() - placed.len() {
             0 => String::new(),
             n => format!(" ({n} more did not carry the load)"),

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
-use crate::metric::Metric;
+use hol_lab::Metric;
 
 /// Each of `transports` has the throughput that its headers leave, or that the sender asks for.
 #[derive(Debug, Clone, Deserialize)]
@@ -20,7 +20,7 @@ pub struct Ceiling {
 impl Ceiling {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let reached = |cell: &&Cell| {
-            let (mean, ceiling) = (Metric::Throughput.mean(cell)?, cell.flows.as_ref()?.ceiling_kbps?);
+            let (mean, ceiling) = (cell.mean_of(Metric::Throughput)?, cell.flows.as_ref()?.ceiling_kbps?);
             let row = format!("{} at {}: {mean} of {ceiling:.1} kbit/s", cell.transport, cell.place());
             Some((mean.mean / ceiling, row))
         };

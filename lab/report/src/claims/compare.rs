@@ -6,8 +6,8 @@ use serde::Deserialize;
 use super::view::compare;
 use super::{Finding, Other, View};
 use crate::data::{Cell, Filter};
-use crate::metric::Metric;
 use crate::survey::NO_MATTER;
+use hol_lab::Metric;
 
 /// Each of `transports` is faster than another, or than itself elsewhere: it has a lower time, or a higher throughput.
 #[derive(Debug, Clone, Deserialize)]
@@ -77,7 +77,7 @@ impl Faster {
         } else {
             (faster as f64 >= needed).then_some(true)
         };
-        let [better, worse] = self.metric.comparatives();
+        let [better, worse] = self.metric.info().comparatives;
         let text = format!(
             "{} points: {better} than {} at {faster}, {worse} at {slower}, without gain at {even}, undecided at {open}{}",
             pairs.len(),
@@ -93,7 +93,7 @@ impl Faster {
     fn gain(&self, pair: &Pair<'_>) -> Gain {
         let difference = pair.comparison.difference;
         let [low, high] = [difference.low(), difference.high()].map(|end| self.metric.gain(end));
-        let none = self.metric.mean(pair.cell).map_or(0.0, |mean| NO_MATTER * mean.mean);
+        let none = pair.cell.mean_of(self.metric).map_or(0.0, |mean| NO_MATTER * mean.mean);
         match self.metric.gain(difference.mean) {
             gain if pair.significant && gain > 0.0 => Gain::Better,
             gain if pair.significant && gain < 0.0 => Gain::Worse,
@@ -110,7 +110,7 @@ fn not_carried<'a>(
     cells: &[&'a Cell],
     other: impl Fn(&'a Cell) -> Option<&'a Cell>,
 ) -> String {
-    let stopped = |cell: &Cell| metric.mean(cell).is_none();
+    let stopped = |cell: &Cell| cell.mean_of(metric).is_none();
     let compared = |(cell, other): &(&Cell, &Cell)| compare(metric, cell, other, 0.0).is_some();
     let pairs =
         || cells.iter().filter_map(|cell| Some((*cell, other(cell)?))).filter(move |pair| !compared(pair));
@@ -160,7 +160,7 @@ fn pairs<'a>(cells: &[&'a Cell], compare: impl Fn(&Cell) -> Option<Comparison>) 
 fn rows(metric: Metric, mut pairs: Vec<Pair<'_>>, than: &str) -> Vec<String> {
     let gain = |pair: &Pair<'_>| metric.gain(pair.comparison.difference.mean);
     pairs.sort_by(|a, b| gain(a).total_cmp(&gain(b)));
-    let unit = metric.unit();
+    let unit = metric.info().unit;
     let row = |pair: &Pair<'_>| {
         let sign = if pair.significant { "" } else { " (not significant)" };
         let (cell, difference) = (pair.cell, pair.comparison.difference);

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{Finding, Other, View};
 use crate::data::{Cell, Filter};
-use crate::metric::Metric;
+use hol_lab::Metric;
 
 /// Each of `transports` has less throughput than elsewhere on the axis, all else equal.
 #[derive(Debug, Clone, Deserialize)]
@@ -38,7 +38,7 @@ impl Dip {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let fall = |cell: &&Cell| {
             let other = view.other(cell, &self.than)?;
-            let (here, there) = (Metric::Throughput.mean(cell)?, Metric::Throughput.mean(other)?);
+            let (here, there) = (cell.mean_of(Metric::Throughput)?, other.mean_of(Metric::Throughput)?);
             let (transport, place, than) = (&cell.transport, cell.place(), &self.than);
             let row = format!("{transport} at {place}: {here} against {there} kbit/s at {than}");
             Some((1.0 - here.mean / there.mean, row))

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Finding, View, compare};
 use crate::data::{Cell, Filter};
-use crate::metric::Metric;
+use hol_lab::Metric;
 
 /// No more streams are needed to be as good as with the largest number than the model says:
 /// k* = ceil(rate · RTT + 3), for then a loss is repaired before the stream's next message arrives. Where loss

@@ -1,5 +1,6 @@
 //! Connecting takes too long.
 
+use hol_lab::Metric;
 use serde::Deserialize;
 
 use super::{Finding, View};
@@ -25,7 +26,7 @@ impl ConnectsLate {
             .cells_of(&self.transports, &self.at)
             .into_iter()
             .filter_map(|cell| {
-                let connects = &cell.flows.as_ref()?.connects;
+                let connects = cell.flows.as_ref().map(|_| cell.of_runs(Metric::ConnectTime))?;
                 let late = connects.iter().filter(|time| time.is_none_or(|ms| ms > self.within_ms));
                 Some((late.count(), connects.len(), cell))
             })
@@ -49,11 +50,11 @@ impl ConnectsLate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{dataset, flow, view};
+    use crate::testing::{dataset, flow, set, view};
 
     fn holds(none: bool, last: Option<f64>) -> Option<bool> {
         let mut cell = flow("TCP", &[("count", "8")], &[100.0, 100.0], 385.0);
-        cell.flows.as_mut().unwrap().connects = vec![Some(50.0), last];
+        set(&mut cell, Metric::ConnectTime, vec![Some(50.0), last]);
         let check =
             ConnectsLate { transports: vec!["TCP".into()], at: Filter::default(), within_ms: 10_000.0, none };
         check.evaluate(&view(&dataset(vec![cell]))).holds

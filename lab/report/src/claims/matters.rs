@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
-use crate::metric::Metric;
+use hol_lab::Metric;
 
 /// A swept key explains more of the variance than the choice between `transports` does.
 #[derive(Debug, Clone, Deserialize)]
@@ -44,7 +44,7 @@ impl MattersMore {
              else equal",
             self.factor,
             100.0 * variance.share(factor),
-            self.metric.name(),
+            self.metric.info().title,
             100.0 * variance.share(transport),
             blocks.len()
         );
@@ -67,7 +67,7 @@ impl MattersMore {
     /// the balance.
     fn block(&self, view: &View<'_>, levels: &[&Cell]) -> Option<Block> {
         let of = |transport: &String| -> Option<Vec<Vec<Option<f64>>>> {
-            levels.iter().map(|cell| Some(self.metric.of_runs(view.beside(cell, transport)?))).collect()
+            levels.iter().map(|cell| Some(view.beside(cell, transport)?.of_runs(self.metric))).collect()
         };
         let runs: Vec<Vec<Vec<Option<f64>>>> = self.transports.iter().map(of).collect::<Option<_>>()?;
         let count = runs.iter().flatten().map(Vec::len).min()?;

@@ -34,7 +34,7 @@ use serde::Deserialize;
 
 use crate::data::{Dataset, Filter};
 use crate::figures::StackView;
-use crate::metric::Metric;
+use hol_lab::Metric;
 
 pub use finding::Finding;
 pub use kind::Kind;

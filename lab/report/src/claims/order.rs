@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
-use crate::metric::Metric;
 use crate::survey::Numbers;
+use hol_lab::Metric;
 
 /// Means only fall, or only rise, along an axis; all else equal.
 #[derive(Debug, Clone, Deserialize)]
@@ -99,11 +99,11 @@ impl Monotone {
         }
         let (mut steps, mut rows) = (0, Vec::new());
         for (name, mut cells) in curves {
-            cells.retain(|cell| self.metric.mean(cell).is_some());
+            cells.retain(|cell| cell.mean_of(self.metric).is_some());
             let Some(values) = self.along.values(&cells) else { continue };
             let mut curve: Vec<(f64, &Cell)> = values.into_iter().zip(cells).collect();
             curve.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let of = |cell: &Cell| self.metric.of_runs(cell).into_iter().flatten().collect();
+            let of = |cell: &Cell| cell.of_runs(self.metric).into_iter().flatten().collect();
             let mut levels: Vec<Vec<f64>> = curve.iter().map(|(_, cell)| of(cell)).collect();
             if levels.len() < 2 {
                 continue;
@@ -115,8 +115,8 @@ impl Monotone {
             for step in Trend::of(&levels, self.direction, CONFIDENCE).violations {
                 let at = |index: usize| {
                     let (value, cell) = curve[index];
-                    let mean = self.metric.mean(cell).map_or(f64::NAN, |mean| mean.mean);
-                    format!("{mean:.2} {} at {value}", self.metric.unit())
+                    let mean = cell.mean_of(self.metric).map_or(f64::NAN, |mean| mean.mean);
+                    format!("{mean:.2} {} at {value}", self.metric.info().unit)
                 };
                 rows.push(format!("{name}: {}, then {}", at(step), at(step + 1)));
             }

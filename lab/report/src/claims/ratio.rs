@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Finding, Other, View};
 use crate::data::{Cell, Filter};
-use crate::metric::Metric;
+use hol_lab::Metric;
 
 /// At every point each of `transports` has so many times what `of` has.
 #[derive(Debug, Clone, Deserialize)]
@@ -39,7 +39,7 @@ impl Ratio {
             self.transports.join(", "),
             least.mean,
             most.mean,
-            self.metric.name(),
+            self.metric.info().title,
             self.of,
             factors.len()
         );
@@ -52,7 +52,7 @@ impl Ratio {
 
 /// The factor over repetitions that met the same losses; `None` if the points have no value in common.
 fn factor(metric: Metric, cell: &Cell, of: &Cell) -> Option<Interval> {
-    let pairs = metric.of_runs(cell).into_iter().zip(metric.of_runs(of));
+    let pairs = cell.of_runs(metric).into_iter().zip(of.of_runs(metric));
     let factors: Vec<f64> = pairs.filter_map(|(one, other)| Some(one? / other?)).collect();
     Interval::of(&factors, CONFIDENCE)
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::view::compare;
 use super::{Finding, Other, View};
 use crate::data::{Cell, Filter};
-use crate::metric::Metric;
+use hol_lab::Metric;
 
 /// Each of `transports` has the same mean as another, or as itself elsewhere.
 #[derive(Debug, Clone, Deserialize)]
@@ -49,7 +49,7 @@ impl SameTransports {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let compared = view.cells_of(&self.transports, &self.at).into_iter().filter_map(|cell| {
             let like = view.other(cell, &self.like)?;
-            let margin = self.margin_ms.max(self.margin_share * self.metric.mean(like)?.mean);
+            let margin = self.margin_ms.max(self.margin_share * like.mean_of(self.metric)?.mean);
             let comparison = compare(self.metric, cell, like, margin)?;
             Some(Compared { cell, comparison, distance: 0.0, margin })
         });
@@ -109,7 +109,7 @@ fn finding(metric: Metric, compared: &[Compared<'_>], distance: f64) -> Finding 
     if compared.is_empty() {
         return Finding::no_points();
     }
-    let unit = metric.unit();
+    let unit = metric.info().unit;
     let equivalent =
         |one: &&Compared<'_>| one.comparison.p_equivalent < 1.0 - CONFIDENCE && one.distance < distance;
     let same = compared.iter().filter(equivalent).count();

@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use super::{Finding, View};
 use crate::data::Filter;
-use crate::metric::Metric;
 use crate::plot::number;
+use hol_lab::Metric;
 
 /// A product of numbers that the paper, or an RFC, states is what the paper says.
 #[derive(Debug, Clone, Deserialize)]
@@ -64,7 +64,7 @@ impl Lasts {
         let cells = view.cells_of(&self.transports, &self.at);
         let (mut seconds, mut runs, mut missing) = (0.0, 0, 0);
         for cell in &cells {
-            for (run, kbps) in cell.runs.iter().zip(Metric::Throughput.of_runs(cell)) {
+            for (run, kbps) in cell.runs.iter().zip(cell.of_runs(Metric::Throughput)) {
                 runs += 1;
                 match kbps {
                     Some(kbps) => seconds += run.bytes as f64 * 8.0 / kbps / 1e3,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::data::{Cell, Dataset, Filter, short};
 use crate::figures::StackView;
-use crate::metric::Metric;
+use hol_lab::Metric;
 
 /// The points as one stack measured them.
 #[derive(Debug, Clone, Copy)]
@@ -86,7 +86,7 @@ impl fmt::Display for Other {
 /// `None` if they have no value in common: one of them did not carry the load, or delivered nothing. Where a few runs have none,
 /// the signs of all have to confirm what the others say; there such a run is the worst.
 pub fn compare(metric: Metric, first: &Cell, second: &Cell, margin: f64) -> Option<Comparison> {
-    let pairs: Vec<_> = metric.of_runs(first).into_iter().zip(metric.of_runs(second)).collect();
+    let pairs: Vec<_> = first.of_runs(metric).into_iter().zip(second.of_runs(metric)).collect();
     let (first, second): (Vec<f64>, Vec<f64>) = pairs.iter().filter_map(|(a, b)| a.zip(*b)).unzip();
     let means = (!first.is_empty()).then(|| compare_paired(&first, &second, margin, CONFIDENCE))?;
     if first.len() == pairs.len() {

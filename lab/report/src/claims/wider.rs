@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Finding, Other, View};
 use crate::data::{Cell, Filter};
-use crate::metric::Metric;
+use hol_lab::Metric;
 
 /// The intervals of `transports` are wider, as a share of the mean, than elsewhere on the axis. Where all repetitions there
 /// are alike, any are wider, and nothing is decided.
@@ -24,11 +24,11 @@ const ROUNDING: f64 = 1e-9;
 
 impl WiderInterval {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
-        let known = |cell: &Cell| self.metric.mean(cell).filter(|mean| mean.half_width.is_finite());
+        let known = |cell: &Cell| cell.mean_of(self.metric).filter(|mean| mean.half_width.is_finite());
         let pair = |cell: &&Cell| -> Option<(Interval, Interval, String)> {
             let (here, there) = (known(cell)?, known(view.other(cell, &self.than)?)?);
             let (transport, place, than) = (&cell.transport, cell.place(), &self.than);
-            let unit = self.metric.unit();
+            let unit = self.metric.info().unit;
             let row = format!("{transport} at {place}: {here} {unit}, against {there} {unit} at {than}");
             Some((here, there, row))
         };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use hol_base::Duration;
-use hol_lab::{Point, Study};
+use hol_lab::{Metric, Point, Study};
 use hol_measure::{Distribution, Playback, Summary};
 
 use super::{Check, Claim, Kind, StudyClaims, Verdict, View, judge};
@@ -314,15 +314,14 @@ fn measured(planned: &Cell, world: World, repeated: &mut Repeated) -> Cell {
     let playback = Playback { frames: 10_000, playable, glitches: 0, lasts: Duration::from_secs(1) };
     cell.runs.iter_mut().for_each(|run| run.playback = Some(playback));
     cell.stopped = here.stopped.then(|| "behind schedule".to_owned());
-    (cell.objects, cell.packets_lost) = (every(here.objects_ms), every(here.packets_lost));
-    cell.flows = Some(Flows {
-        point: String::new(),
-        throughputs: every(here.kbps),
-        ceiling_kbps: Some(400.0),
-        background_kbps: None,
-        fairnesses: every(here.fairness),
-        connects: every(here.connect_ms),
-    });
+    cell.flows = Some(Flows { point: String::new(), ceiling_kbps: Some(400.0), background_kbps: None });
+    cell.values = vec![
+        (Metric::Throughput, every(here.kbps)),
+        (Metric::Fairness, every(here.fairness)),
+        (Metric::ConnectTime, every(here.connect_ms)),
+        (Metric::ObjectTime, every(here.objects_ms)),
+        (Metric::PacketsLost, every(here.packets_lost)),
+    ];
     cell
 }
 

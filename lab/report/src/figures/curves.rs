@@ -53,7 +53,7 @@ fn horizontal(spec: &FigureSpec, panels: &[PanelData], filter: &Filter, data: &D
         Kind::Rate => "transactions a second".to_owned(),
         Kind::RoundTrip => "round-trip time (ms)".to_owned(),
         Kind::Time => "time (s)".to_owned(),
-        Kind::Ccdf => spec.metric.time_axis().to_owned(),
+        Kind::Ccdf => spec.metric.time_axis(),
         Kind::Axis => axis_label(&spec.over, filter, data),
     };
     Axis::new(scale, &label)

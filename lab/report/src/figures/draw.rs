@@ -218,8 +218,8 @@ fn entries(figure: &Figure) -> Vec<(String, Look)> {
 mod tests {
     use crate::data::Dataset;
     use crate::figures::{StudyFigures, gather};
-    use crate::metric::Metric;
     use crate::testing::{cell, dataset};
+    use hol_lab::Metric;
 
     const STUDY: &str = r#"
         [[view]]
@@ -287,7 +287,7 @@ mod tests {
         unsteady.steady = false;
         let data = dataset(vec![cell("TCP", 1.0, 100.0, &skewed), unsteady]);
         let figure = &gather(&study, &data)[0];
-        let mean = Metric::ResponseTime.shaped_mean(&data.cells[0]).unwrap();
+        let mean = data.cells[0].shaped_mean(Metric::ResponseTime).unwrap();
         assert!(mean.is_lopsided() && figure.html_table().contains(&format!("<td>{mean}<small>")));
         assert!(figure.html_table().contains("<td>no steady state</td>"));
         assert!(figure.csv().contains(&format!("{:.4},{:.4},{:.4}", mean.value, mean.low, mean.high)));

@@ -7,8 +7,8 @@ mod spec;
 mod table;
 
 use crate::data::Dataset;
-use crate::metric::Metric;
 use crate::plot::{Axis, Ccdf, Series, Svg};
+use hol_lab::Metric;
 
 pub use spec::{FigureSpec, Kind, StackView, StudyFigures};
 
@@ -76,7 +76,7 @@ impl Figure {
             Curves::Means(series) => series.iter().any(|one| !one.theory.is_empty()),
             Curves::Ccdfs(curves) => curves.iter().any(|one| !one.theory.is_empty()),
         };
-        self.metric.theory().filter(|_| self.panels.iter().any(drawn))
+        self.metric.info().theory.map(|[_, about]| about).filter(|_| self.panels.iter().any(drawn))
     }
 
     /// The points, one row for each x and series.

@@ -5,8 +5,8 @@ use hol_measure::{Bounds, CONFIDENCE, Interval};
 
 use crate::closed_form;
 use crate::data::{Cell, counted};
-use crate::metric::Metric;
 use crate::plot::{Ccdf, Gap, Look, Point, Series, number};
+use hol_lab::Metric;
 
 /// Stands for zero on a logarithmic axis: far below its end.
 const TINY: f64 = 1e-9;
@@ -17,19 +17,19 @@ pub fn means(metric: Metric, label: &str, look: Look, cells: &[(f64, Option<&Cel
     placed.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut series = Series::new(label, look, Vec::new());
     for (x, cell) in placed {
-        match cell.map(|cell| (cell, metric.shaped_mean(cell))) {
+        match cell.map(|cell| (cell, cell.shaped_mean(metric))) {
             Some((cell, Some(value))) => series.points.push(point(metric, x, cell, value)),
-            Some((cell, None)) => series.gaps.push(Gap { x, why: Some(metric.why_none(cell)) }),
+            Some((cell, None)) => series.gaps.push(Gap { x, why: Some(cell.why_none()) }),
             None => series.gaps.push(Gap { x, why: None }),
         }
-        series.theory.extend(cell.and_then(|cell| Some((x, metric.closed_form(cell)?))));
+        series.theory.extend(cell.and_then(|cell| Some((x, cell.closed_form(metric)?))));
     }
     series
 }
 
 fn point(metric: Metric, x: f64, cell: &Cell, value: Bounds) -> Point {
-    let (n, missing) = (metric.of_runs(cell).iter().flatten().count(), metric.missing(cell));
-    Point { x, value, n, missing, collapsed: metric.collapsed(cell) }
+    let (n, missing) = (cell.of_runs(metric).iter().flatten().count(), cell.missing(metric));
+    Point { x, value, n, missing, collapsed: cell.collapsed_of(metric) }
 }
 
 /// A curve over the time of the runs at one point.
@@ -38,13 +38,13 @@ pub fn over_time(metric: Metric, label: &str, look: Look, cell: &Cell) -> Series
         let (n, missing) = (values.len(), cell.timelines.len() - values.len());
         Some(Point { x, value: Bounds::of_mean(&values, CONFIDENCE)?, n, missing, collapsed: 0 })
     };
-    Series::new(label, look, metric.over_time(cell).into_iter().filter_map(point).collect())
+    Series::new(label, look, cell.over_time(metric).into_iter().filter_map(point).collect())
 }
 
 /// A distribution, with an interval at each of its corners.
 pub fn ccdf(metric: Metric, label: &str, look: Look, cell: &Cell, with_theory: bool) -> Ccdf {
     const PER_DECADE: u32 = 24;
-    let distribution = metric.distribution(cell);
+    let distribution = cell.distribution(metric);
     let corners = distribution.ccdf(PER_DECADE, CONFIDENCE);
     let mut points: Vec<(f64, f64)> = corners.iter().map(|c| (c.latency.as_millis_f64(), c.share)).collect();
     // Where every message took the same time there is one step, down to nothing.
@@ -81,7 +81,7 @@ pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c 
         _ if least == most => format!("{most} repetitions"),
         _ => format!("{least} to {most} repetitions"),
     };
-    let missing: usize = cells.iter().map(|cell| metric.missing(cell)).sum();
+    let missing: usize = cells.iter().map(|cell| cell.missing(metric)).sum();
     let left_out = match missing {
         // A distribution is over all of them.
         _ if is_ccdf => String::new(),

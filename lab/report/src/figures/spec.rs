@@ -6,8 +6,8 @@ use std::fmt;
 use serde::Deserialize;
 
 use crate::data::Filter;
-use crate::metric::Metric;
 use crate::region::RegionSpec;
+use hol_lab::Metric;
 
 /// The file: the stacks that stand side by side, and the figures by their numbers in the paper.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::{Curves, Figure};
-use crate::metric::Metric;
 use crate::plot::{Point, Scale, Series, escape};
+use hol_lab::Metric;
 
 /// One row for each x and series: `panel,series,x,mean,low,high` or `panel,series,ms,share,low,high`.
 pub fn csv(figure: &Figure) -> String {
@@ -38,22 +38,18 @@ pub fn csv(figure: &Figure) -> String {
 }
 
 fn header(figure: &Figure) -> Vec<&'static str> {
-    let [value, low, high, closed_form] = match (figure.is_ccdf, figure.metric) {
-        (true, _) => return vec!["panel", "series", "response_ms", "share_longer", "low95", "high95"],
-        (_, Metric::ResponseTime) => ["mean_ms", "low95_ms", "high95_ms", "closed_form_ms"],
-        (_, Metric::Tail) => ["p99_ms", "low95_ms", "high95_ms", ""],
-        (_, Metric::Throughput) => ["throughput_kbps", "low95_kbps", "high95_kbps", "ceiling_kbps"],
-        (_, Metric::Delivered) => ["delivered_percent", "low95", "high95", ""],
-        (_, Metric::ConnectTime) => ["connect_ms", "low95_ms", "high95_ms", ""],
-        (_, Metric::FirstOctets) => ["first_octets_ms", "low95_ms", "high95_ms", ""],
-        (_, Metric::ObjectTime) => ["object_ms", "low95_ms", "high95_ms", ""],
-        (_, Metric::PacketsLost) => ["packets_lost", "low95", "high95", ""],
-        (_, Metric::Playable) => ["playable_percent", "low95", "high95", ""],
-        (_, Metric::Glitches) => ["glitches_per_minute", "low95", "high95", ""],
-        (_, Metric::Told(told)) => [told.name, "low95", "high95", ""],
-        (_, Metric::Fairness) => ["fairness", "low95", "high95", ""],
+    if figure.is_ccdf {
+        return vec!["panel", "series", "response_ms", "share_longer", "low95", "high95"];
+    }
+    let info = figure.metric.info();
+    let [low, high] = match (figure.metric, info.unit) {
+        (Metric::Told(_), _) => ["low95", "high95"],
+        (_, "ms") => ["low95_ms", "high95_ms"],
+        (_, "kbit/s") => ["low95_kbps", "high95_kbps"],
+        _ => ["low95", "high95"],
     };
-    vec!["panel", "series", "x", value, low, high, closed_form, "n", "missing", "collapsed"]
+    let closed_form = info.theory.map_or("", |[column, _]| column);
+    vec!["panel", "series", "x", info.column, low, high, closed_form, "n", "missing", "collapsed"]
 }
 
 fn mean_cells(title: &str, scale: &Scale, series: &Series, point: &Point) -> Vec<String> {

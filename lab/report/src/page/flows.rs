@@ -3,9 +3,9 @@
 use hol_measure::Bounds;
 
 use crate::data::{Cell, Flows};
-use crate::metric::Metric;
 use crate::plot::escape;
 use crate::report::Report;
+use hol_lab::Metric;
 
 /// So many points are shown at once.
 const FEW: usize = 24;
@@ -48,18 +48,18 @@ fn table(report: &Report, experiment: &str) -> Option<String> {
 }
 
 fn row(cell: &Cell) -> Option<String> {
-    let Flows { point, background_kbps, connects, .. } = cell.flows.as_ref()?;
+    let Flows { point, background_kbps, .. } = cell.flows.as_ref()?;
     let [throughput, fairness, connect] =
-        [Metric::Throughput, Metric::Fairness, Metric::ConnectTime].map(|metric| metric.shaped_mean(cell));
+        [Metric::Throughput, Metric::Fairness, Metric::ConnectTime].map(|metric| cell.shaped_mean(metric));
     let cells: String = [throughput, background_kbps.map(Bounds::from), fairness, connect]
         .map(|of| format!("<td>{}</td>", shown(of)))
         .concat();
-    let [unconnected, unended] = [Metric::ConnectTime, Metric::Throughput].map(|metric| metric.missing(cell));
+    let [unconnected, unended] = [Metric::ConnectTime, Metric::Throughput].map(|metric| cell.missing(metric));
     let why = cell.stopped.as_ref().map(|why| format!(" title=\"{}\"", escape(why))).unwrap_or_default();
     Some(format!(
         "<tr><th>{}</th>{cells}<td>{}</td><td>{unconnected}</td><td{why}>{unended}</td></tr>",
         escape(point),
-        connects.len()
+        cell.of_runs(Metric::ConnectTime).len()
     ))
 }
 

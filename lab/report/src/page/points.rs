@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
+use hol_lab::Told;
 use hol_measure::Bounds;
 
 use crate::data::Cell;
-use crate::metric::Metric;
 use crate::plot::{escape, number};
 use crate::report::Report;
 use crate::survey::{Surveyed, lead, told};
-use crate::told::Told;
+use hol_lab::Metric;
 
 /// A column: its heading, what it says of a point, and the number that it is sorted by.
 struct Column {
@@ -19,7 +19,7 @@ struct Column {
 
 const COLUMNS: [Column; 9] = [
     Column { head: "mean, 95 %, ms", of: mean },
-    Column { head: "median run, ms", of: |cell| bounds(Metric::ResponseTime.median(cell)) },
+    Column { head: "median run, ms", of: |cell| bounds(cell.median(Metric::ResponseTime)) },
     Column { head: "runs collapsed", of: collapsed },
     Column { head: "median, ms", of: |cell| quantile(cell, 0.5) },
     Column { head: "p99, ms", of: |cell| quantile(cell, 0.99) },
@@ -31,14 +31,14 @@ const COLUMNS: [Column; 9] = [
 
 /// Of flows, where messages go one way or there is a background.
 const FLOWS: [Column; 5] = [
-    Column { head: "kbit/s, 95 %", of: |cell| bounds(Metric::Throughput.shaped_mean(cell)) },
+    Column { head: "kbit/s, 95 %", of: |cell| bounds(cell.shaped_mean(Metric::Throughput)) },
     Column {
         head: "background, kbit/s",
         of: |cell| bounds(cell.flows.as_ref().and_then(|f| f.background_kbps).map(Bounds::from)),
     },
-    Column { head: "fairness (Jain)", of: |cell| bounds(Metric::Fairness.shaped_mean(cell)) },
-    Column { head: "connected after, ms", of: |cell| bounds(Metric::ConnectTime.shaped_mean(cell)) },
-    Column { head: "runs not connected", of: |cell| whole(Metric::ConnectTime.missing(cell) as u64) },
+    Column { head: "fairness (Jain)", of: |cell| bounds(cell.shaped_mean(Metric::Fairness)) },
+    Column { head: "connected after, ms", of: |cell| bounds(cell.shaped_mean(Metric::ConnectTime)) },
+    Column { head: "runs not connected", of: |cell| whole(cell.missing(Metric::ConnectTime) as u64) },
 ];
 
 pub fn html(report: &Report) -> String {
@@ -77,7 +77,7 @@ fn row(cell: &Cell, axes: &[&String], told: &[Told], columns: &[&Column]) -> Str
     for key in axes {
         let _ = write!(text, "<td>{}</td>", escape(cell.conditions.axis(key).unwrap_or_default()));
     }
-    let own = told.iter().map(|told| bounds(Metric::Told(*told).shaped_mean(cell)));
+    let own = told.iter().map(|told| bounds(cell.shaped_mean(Metric::Told(*told))));
     for (shown, value) in own.chain(columns.iter().map(|column| (column.of)(cell))) {
         let value = value.map_or(String::new(), |value| format!(" data-v=\"{value}\""));
         let _ = write!(text, "<td{value}>{shown}</td>");
@@ -88,7 +88,7 @@ fn row(cell: &Cell, axes: &[&String], told: &[Told], columns: &[&Column]) -> Str
 
 fn mean(cell: &Cell) -> (String, Option<f64>) {
     if cell.steady {
-        bounds(Metric::ResponseTime.shaped_mean(cell))
+        bounds(cell.shaped_mean(Metric::ResponseTime))
     } else {
         ("no steady state".to_owned(), None)
     }

@@ -152,7 +152,7 @@ fn at(report: &Report, stack: &StackView, answer: &Answer) -> Option<Compare> {
     // Faster is a lower time, but a higher throughput.
     let (first, second) = if metric.gain(1.0) < 0.0 { (cell, other) } else { (other, cell) };
     let comparison = compare(metric, first, second, margin)?;
-    Some(Compare { comparison, mean: metric.mean(cell)?.mean, other: metric.mean(other)?.mean })
+    Some(Compare { comparison, mean: cell.mean_of(metric)?.mean, other: other.mean_of(metric)?.mean })
 }
 
 /// One row for each situation, one column for each stack.
@@ -174,7 +174,7 @@ fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
     let Some(Compare { comparison, mean, other }) = at(report, stack, answer) else {
         return missing(report, stack, answer);
     };
-    let unit = answer.metric.unit();
+    let unit = answer.metric.info().unit;
     let mut by = comparison.difference;
     let slower = by.mean > 0.0;
     by.mean = by.mean.abs();

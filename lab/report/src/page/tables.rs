@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use crate::data::{Cell, Conditions};
-use crate::metric::Metric;
 use crate::plot::{escape, number};
 use crate::report::Report;
+use hol_lab::Metric;
 
 pub fn html(report: &Report) -> String {
     let mut text = String::new();
@@ -38,7 +38,7 @@ fn table(cells: &[&Cell]) -> String {
         let _ = write!(text, "<tr><td>{}</td>", escape(row));
         for conditions in &columns {
             let cell = cells.iter().find(|cell| cell.transport == row && cell.conditions == **conditions);
-            let mean = cell.and_then(|cell| Metric::ResponseTime.shaped_mean(cell));
+            let mean = cell.and_then(|cell| cell.shaped_mean(Metric::ResponseTime));
             let _ = match mean {
                 Some(mean) => write!(text, "<td>{mean}</td>"),
                 None => write!(text, "<td>–</td>"),

@@ -8,9 +8,9 @@ use hol_measure::{Bounds, CONFIDENCE};
 
 use crate::closed_form::applicable;
 use crate::data::Cell;
-use crate::metric::Metric;
 use crate::plot::escape;
 use crate::report::Report;
+use hol_lab::Metric;
 
 /// How near the mean has to be, as a share of it.
 const WITHIN: f64 = 0.03;
@@ -139,7 +139,7 @@ fn row(cell: &Cell) -> Option<Row<'_>> {
     let floor = Duration::from_secs_f64((cell.conditions.rtt_ms() + UNDISTURBED_MS) / 1000.0);
     let shares: Vec<f64> =
         cell.runs.iter().filter_map(|run| Some(100.0 * run.latency.share_above(floor)?)).collect();
-    let mean = Held { measured: Metric::ResponseTime.shaped_mean(cell)?, expected: transfer.mean_response() };
+    let mean = Held { measured: cell.shaped_mean(Metric::ResponseTime)?, expected: transfer.mean_response() };
     let plateau =
         Held { measured: Bounds::of_mean(&shares, CONFIDENCE)?, expected: 100.0 * transfer.share_delayed() };
     Some(Row { cell, mean, plateau })

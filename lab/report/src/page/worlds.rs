@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use crate::claims::Judged;
-use crate::metric::Metric;
 use crate::plot::escape;
 use crate::report::Report;
 use crate::two_worlds::{Kernel, Opinion};
 use crate::validation::Validation;
+use hol_lab::Metric;
 
 /// What a reader has to know first: the claims on which the worlds disagree.
 pub fn lead(report: &Report) -> String {

@@ -29,7 +29,7 @@ impl Region {
     pub fn csv(&self) -> String {
         let metric = self.enough.metric;
         let names = self.axes.each_ref().map(|axis| axis.name());
-        let mut text = format!("transport,{},{},{},worse95,enough\n", names[0], names[1], metric.unit());
+        let mut text = format!("transport,{},{},{},worse95,enough\n", names[0], names[1], metric.info().unit);
         for transport in &self.transports {
             for (row, fields) in transport.fields.iter().enumerate() {
                 for (column, field) in fields.iter().enumerate() {
@@ -97,7 +97,7 @@ impl Region {
         wide: f64,
         place: &str,
     ) {
-        let unit = self.enough.metric.unit();
+        let unit = self.enough.metric.info().unit;
         let (class, what) = match field {
             None => ("nobody", "not measured".to_owned()),
             Some(Field { mean, worst }) if self.enough.has(*worst) => ("sure", format!("{mean:.2} {unit}")),

@@ -6,9 +6,9 @@ use hol_measure::{CONFIDENCE, Interval};
 use serde::Deserialize;
 
 use crate::data::{Cell, Dataset};
-use crate::metric::Metric;
 use crate::plot::Look;
 use crate::survey::{Axis, Survey};
+use hol_lab::Metric;
 
 /// What is good enough.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
@@ -75,13 +75,13 @@ impl Enough {
 
     /// In words: `playable frames from 99 % on`.
     pub fn words(&self) -> String {
-        format!("{} from {} {} on", self.metric.name(), self.from, self.metric.unit())
+        format!("{} from {} {} on", self.metric.info().title, self.from, self.metric.info().unit)
     }
 
     /// The share of the points that are good enough, in percent, of each repetition that all of them have. A point without a value is
     /// not.
     pub fn areas(&self, cells: &[&Cell]) -> Vec<f64> {
-        let values: Vec<Vec<Option<f64>>> = cells.iter().map(|cell| self.metric.of_runs(cell)).collect();
+        let values: Vec<Vec<Option<f64>>> = cells.iter().map(|cell| cell.of_runs(self.metric)).collect();
         let repetitions = cells.iter().map(|cell| cell.runs.len()).min().unwrap_or(0);
         let is_good = |values: &&Vec<Option<f64>>, repetition: usize| {
             values.get(repetition).copied().flatten().is_some_and(|value| self.has(value))
@@ -133,7 +133,7 @@ fn region(spec: &RegionSpec, number: usize, data: &Dataset) -> Option<Region> {
 
 impl Enough {
     fn field(&self, cell: &Cell) -> Option<Field> {
-        let mean = self.metric.shaped_mean(cell)?;
+        let mean = cell.shaped_mean(self.metric)?;
         let ends = [mean.low, mean.high];
         let worst = ends.into_iter().min_by(|a, b| self.metric.gain(*a).total_cmp(&self.metric.gain(*b)))?;
         Some(Field { mean: mean.value, worst })

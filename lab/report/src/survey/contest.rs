@@ -4,8 +4,8 @@ use hol_measure::{CONFIDENCE, Comparison, Interval};
 
 use crate::claims::compare;
 use crate::data::Cell;
-use crate::metric::Metric;
 use crate::plot::number;
+use hol_lab::Metric;
 
 /// A difference that no user notices, as a share.
 pub const NO_MATTER: f64 = 0.005;
@@ -49,7 +49,7 @@ impl<'d> Contest<'d> {
 
     /// The same where a difference of less than [`NO_MATTER`] of the yardstick counts as none.
     pub fn that_matters(metric: Metric, challenger: &'d Cell, yardstick: &'d Cell) -> Self {
-        let margin = metric.mean(yardstick).map_or(0.0, |mean| NO_MATTER * mean.mean.abs());
+        let margin = yardstick.mean_of(metric).map_or(0.0, |mean| NO_MATTER * mean.mean.abs());
         Self::within(margin.max(metric.resolution()), metric, challenger, yardstick)
     }
 
@@ -81,14 +81,14 @@ impl<'d> Contest<'d> {
     pub fn saw_nothing(&self) -> bool {
         let is_random = |cell: &Cell| cell.conditions.loss > 0.0 && cell.conditions.loss < 100.0;
         let never_varied = |cell: &Cell| {
-            let values: Vec<f64> = self.metric.of_runs(cell).into_iter().flatten().collect();
+            let values: Vec<f64> = cell.of_runs(self.metric).into_iter().flatten().collect();
             values.windows(2).all(|pair| (pair[0] - pair[1]).abs() <= self.metric.resolution())
         };
         [self.challenger, self.yardstick].into_iter().all(|cell| is_random(cell) && never_varied(cell))
     }
 
     fn differences(&self) -> Vec<f64> {
-        let pairs = self.metric.of_runs(self.challenger).into_iter().zip(self.metric.of_runs(self.yardstick));
+        let pairs = self.challenger.of_runs(self.metric).into_iter().zip(self.yardstick.of_runs(self.metric));
         pairs.filter_map(|(a, b)| Some(a? - b?)).collect()
     }
 
@@ -134,16 +134,16 @@ impl<'d> Contest<'d> {
     pub fn by(&self) -> String {
         let Some(comparison) = &self.comparison else { return "an unknown amount".to_owned() };
         let size = Interval { mean: comparison.difference.mean.abs(), ..comparison.difference };
-        let share = self.metric.mean(self.yardstick).map(|mean| 100.0 * size.mean / mean.mean);
+        let share = self.yardstick.mean_of(self.metric).map(|mean| 100.0 * size.mean / mean.mean);
         let share = share.filter(|share| share.is_finite() && self.metric != Metric::Delivered);
         let share = share.map_or(String::new(), |share| format!(" ({} %)", number(two_digits(share))));
-        format!("{size} {}{share}", self.metric.unit())
+        format!("{size} {}{share}", self.metric.info().unit)
     }
 
     /// Whether the signed ranks of the pairs, a second way to the verdict, come to the same; nothing where so few pairs never do.
     fn ranks_beside(&self) -> String {
         let sure = matches!(self.outcome(), Outcome::Better | Outcome::Worse);
-        let [pairs, others] = [self.challenger, self.yardstick].map(|cell| self.metric.of_runs(cell).len());
+        let [pairs, others] = [self.challenger, self.yardstick].map(|cell| cell.of_runs(self.metric).len());
         let pairs = pairs.min(others);
         match self.comparison.and_then(|comparison| comparison.ranks) {
             Some(ranks) if sure && self.repetitions() < pairs as u64 => {
@@ -167,7 +167,7 @@ impl<'d> Contest<'d> {
         };
         let (lower, higher) = (ranks.lower, ranks.higher);
         let gains = self.metric.gain(higher as f64 - lower as f64) > 0.0;
-        let [better, worse] = self.metric.comparatives();
+        let [better, worse] = self.metric.info().comparatives;
         let (word, of) = (if gains { better } else { worse }, lower.max(higher));
         let name = &self.challenger.transport;
         format!(
@@ -227,7 +227,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
     let contest = Contest::new(metric, challenger, yardstick);
     let Some(comparison) = &contest.comparison else { return contest.why_not() };
     let (name, other, n) = (&challenger.transport, &yardstick.transport, comparison.difference.n);
-    let [better, worse] = metric.comparatives();
+    let [better, worse] = metric.info().comparatives;
     let basis = format!("(95 %, {n} paired repetitions{})", contest.ranks_beside());
     let sentence = match contest.outcome() {
         _ if n < 2 => {
@@ -237,13 +237,13 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
         }
         Outcome::Better => format!("{name} is {} {better} than {other} {basis}", contest.by()),
         Outcome::Worse => format!("{name} is {} {worse} than {other} {basis}", contest.by()),
-        Outcome::Same => format!("{name} is exactly {} as {other} {basis}", metric.equal()),
+        Outcome::Same => format!("{name} is exactly {} as {other} {basis}", metric.info().equal),
         Outcome::Undecided if contest.saw_nothing() => format!(
             "{name} and {other} differ by {} in each of {n} repetitions: too few losses to tell",
             contest.by()
         ),
         Outcome::Undecided | Outcome::Unknown => {
-            let (difference, unit) = (comparison.difference, metric.unit());
+            let (difference, unit) = (comparison.difference, metric.info().unit);
             format!(
                 "{name} and {other} do not differ for sure: {difference} {unit} {basis}{}",
                 contest.mostly()

@@ -4,8 +4,8 @@ use super::Survey;
 use crate::data::Cell;
 use crate::figures::series::{basis, ccdf, means};
 use crate::figures::{Curves, Figure, PanelData};
-use crate::metric::Metric;
 use crate::plot::{Axis, Scale};
+use hol_lab::Metric;
 
 /// Distributions of more points than this are left to the tables.
 const MOST_DISTRIBUTIONS: usize = 60;
@@ -35,6 +35,7 @@ fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
         survey.cells().any(|cell| cell.flows.as_ref().is_some_and(|f| f.background_kbps.is_some()));
     let loses = survey.cells().any(|cell| cell.lost() > 0);
     let plays = survey.cells().any(Cell::is_played);
+    let has = |metric| survey.cells().any(|cell| cell.of_runs(metric).iter().any(Option::is_some));
     let others = [
         (Metric::Playable, plays),
         (Metric::Glitches, plays),
@@ -43,8 +44,8 @@ fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
         (Metric::Throughput, has_flows),
         (Metric::Fairness, competes),
         (Metric::Delivered, loses),
-        (Metric::ObjectTime, survey.cells().any(|cell| cell.objects.iter().any(Option::is_some))),
-        (Metric::FirstOctets, survey.cells().any(|cell| cell.first_octets.iter().any(Option::is_some))),
+        (Metric::ObjectTime, has(Metric::ObjectTime)),
+        (Metric::FirstOctets, has(Metric::FirstOctets)),
     ];
     let others = others.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(metric, _)| metric);
     let told = super::told(survey.cells()).into_iter().map(Metric::Told);
@@ -74,7 +75,7 @@ pub fn of_metric(survey: &Survey<'_>, metric: Metric) -> Vec<Figure> {
         Figure {
             id: String::new(),
             name: String::new(),
-            caption: format!("{} {over}{each}{at}", capitalized(metric.name())),
+            caption: format!("{} {over}{each}{at}", capitalized(metric.info().title)),
             basis: basis(metric, false, cells.into_iter()),
             note: None,
             experiment: survey.experiment.clone(),
@@ -166,12 +167,12 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
 
 /// One vertical axis for all figures of a metric, so that they can be held against each other.
 fn vertical(survey: &Survey<'_>, metric: Metric) -> Option<Axis> {
-    let means: Vec<_> = survey.cells().filter_map(|cell| metric.shaped_mean(cell)).collect();
+    let means: Vec<_> = survey.cells().filter_map(|cell| cell.shaped_mean(metric)).collect();
     let (least, most) = extent(means.iter().map(|mean| mean.value))?;
     // Bars count too, but one that knows nothing does not push the means to the ground.
     let bars = means.iter().filter(|mean| mean.high - mean.value < mean.value.abs());
     let top = bars.map(|mean| mean.high).fold(most, f64::max).min(2.0 * most.max(0.0)).max(most);
-    let top = metric.most().map_or(top, |most| top.min(most));
+    let top = metric.info().most.map_or(top, |most| top.min(most));
     let scale = if least > 0.0 && most > WIDE * least {
         Scale::Log { min: least / 1.3, max: top * 1.2 }
     } else if most - least < 0.3 * most && metric != Metric::Fairness {
@@ -194,7 +195,7 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
     }
     let x = Axis::new(
         Scale::Log { min: least / 1.1, max: (most * 1.1).max(least * 2.0) },
-        Metric::ResponseTime.time_axis(),
+        &Metric::ResponseTime.time_axis(),
     );
     let y = Axis::new(Scale::Log { min: least_share(survey), max: 1.0 }, Metric::ResponseTime.share_axis());
     let figure = |steps: Vec<usize>| {

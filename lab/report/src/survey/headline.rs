@@ -91,14 +91,14 @@ fn tally(lines: &[&Line<'_, '_>]) -> String {
     let outcomes: Vec<Outcome> =
         lines.iter().flat_map(|line| &line.contests).map(|(_, contest)| contest.outcome()).collect();
     let count = |wanted: &[Outcome]| outcomes.iter().filter(|outcome| wanted.contains(outcome)).count();
-    let [better, worse] = lines[0].survey.lead().comparatives();
+    let [better, worse] = lines[0].survey.lead().info().comparatives;
     let [name, other] = lines[0].names();
     let mut text = format!(
         "{name} is {better} than {other} in {} of {} conditions, {worse} in {}, {} (within {} %) in {}, undecided in {}",
         count(&[Outcome::Better]),
         outcomes.len(),
         count(&[Outcome::Worse]),
-        lines[0].survey.lead().equal(),
+        lines[0].survey.lead().info().equal,
         number(100.0 * NO_MATTER),
         count(&[Outcome::Same]),
         count(&[Outcome::Undecided]),
@@ -135,7 +135,7 @@ impl Line<'_, '_> {
 
     fn sentence(&self) -> String {
         let [name, other] = self.names();
-        let [better, worse] = self.survey.lead().comparatives();
+        let [better, worse] = self.survey.lead().info().comparatives;
         let outcomes: Vec<Outcome> = self.contests.iter().map(|(_, contest)| contest.outcome()).collect();
         let mut text = match turns(&outcomes).as_slice() {
             [] => self.nothing_sure(&outcomes),
@@ -198,7 +198,7 @@ impl Line<'_, '_> {
         if all(Outcome::Same) {
             return format!(
                 "{name} is {} as {other} (within {} %)",
-                self.survey.lead().equal(),
+                self.survey.lead().info().equal,
                 number(100.0 * NO_MATTER)
             );
         }

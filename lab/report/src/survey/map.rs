@@ -107,7 +107,7 @@ pub fn maps(survey: &Survey<'_>) -> Vec<Map> {
 
 fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
     let metric = survey.lead();
-    let ([better, _], name) = (metric.comparatives(), metric.name());
+    let ([better, _], name) = (metric.info().comparatives, metric.info().title);
     let best = if better.ends_with(name) { better.to_owned() } else { format!("{better}: {name}") };
     let lost = survey.cells().any(|cell| cell.lost() > 0);
     let lost =
@@ -138,7 +138,7 @@ type Field = Option<Lead>;
 
 fn field(survey: &Survey<'_>, steps: &[usize]) -> Field {
     let metric = survey.lead();
-    let value = |transport: usize| Some((transport, metric.mean(survey.at(transport, steps)?)?.mean));
+    let value = |transport: usize| Some((transport, survey.at(transport, steps)?.mean_of(metric)?.mean));
     let mut means: Vec<(usize, f64)> = (0..survey.transports.len()).filter_map(value).collect();
     means.sort_by(|a, b| metric.gain(b.1).total_cmp(&metric.gain(a.1)));
     let &(transport, mean) = means.first()?;

@@ -12,13 +12,12 @@ mod quantity;
 
 use std::collections::BTreeMap;
 
-use hol_lab::FigureWish;
+use hol_lab::{FigureWish, Told};
 
 use crate::data::{Cell, Dataset, Filter};
 use crate::figures::Figure;
-use crate::metric::Metric;
 use crate::plot::Look;
-use crate::told::{Told, ToldValues};
+use hol_lab::Metric;
 
 pub use axes::Axis;
 pub use axes::axes;
@@ -186,18 +185,23 @@ impl<'d> Survey<'d> {
 /// The metrics of the experiment's own that points have.
 pub(crate) fn told<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Told> {
     let mut all: Vec<Told> = Vec::new();
-    for own in cells.flat_map(|cell| &cell.told) {
-        if !all.contains(&own.told) {
-            all.push(own.told);
+    for (metric, _) in cells.flat_map(|cell| &cell.values) {
+        if let Metric::Told(told) = metric
+            && !all.contains(told)
+        {
+            all.push(*told);
         }
     }
     all
 }
 
 /// The first metric of the experiment's own that has a value.
-fn first_told(cell: &Cell) -> Option<Told> {
-    let has_value = |own: &&ToldValues| own.values.iter().any(Option::is_some);
-    cell.told.iter().find(has_value).map(|own| own.told)
+fn first_told(cell: &Cell) -> Option<Metric> {
+    let is_told = |metric: Metric| matches!(metric, Metric::Told(_));
+    let mut known = cell.values.iter();
+    known
+        .find(|(metric, values)| is_told(*metric) && values.iter().any(Option::is_some))
+        .map(|(metric, _)| *metric)
 }
 
 /// What points are about: the first metric of the experiment's own, what of frames could be played, the throughput where nothing but the transport sets the pace, else the
@@ -208,7 +212,7 @@ pub fn lead<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> Metric {
         _ if cell.flows.is_some() && cell.conditions.rate <= 0.0 => Metric::Throughput,
         _ => Metric::ResponseTime,
     };
-    let of = |cell: &Cell| first_told(cell).map_or_else(|| usual(cell), Metric::Told);
+    let of = |cell: &Cell| first_told(cell).unwrap_or_else(|| usual(cell));
     let first = cells.next().map_or(Metric::ResponseTime, of);
     if cells.all(|cell| of(cell) == first) { first } else { Metric::ResponseTime }
 }

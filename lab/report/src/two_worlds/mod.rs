@@ -7,9 +7,9 @@ use hol_lab::{Point, Results};
 
 use crate::claims::Judged;
 use crate::data::{Cell, Dataset};
-use crate::metric::Metric;
 use crate::report::{Asked, Report, ReportError};
 use crate::validation::{Compared, Validation};
+use hol_lab::Metric;
 
 pub use opinion::Opinion;
 pub use pairs::Mismatch;

@@ -9,7 +9,7 @@ use super::rank::ranks;
 use super::runs::Runs;
 use crate::closed_form;
 use crate::data::{Cell, Conditions};
-use crate::metric::Metric;
+use hol_lab::Metric;
 
 /// A point in both worlds, side by side.
 #[derive(Debug, Clone)]

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use super::figures::distributions;
 use super::{Compared, Tally, Validation, points};
-use crate::metric::Metric;
 use crate::page::{Section, document};
 use crate::plot::escape;
+use hol_lab::Metric;
 
 /// So many points are shown with their distributions.
 const WORST: usize = 12;

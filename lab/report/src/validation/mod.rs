@@ -21,8 +21,8 @@ use std::path::Path;
 
 use hol_lab::{PointResult, Results};
 
-use crate::metric::Metric;
 use crate::report::ReportError;
+use hol_lab::Metric;
 
 pub use check::{ALONE, Check, MEAN, P99, SHARED, Tolerance};
 pub use collapse::Collapses;

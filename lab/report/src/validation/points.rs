@@ -2,8 +2,8 @@
 
 use super::words::median_in_words;
 use super::{Check, Compared, Measured, Runs, Validation};
-use crate::metric::Metric;
 use crate::plot::escape;
+use hol_lab::Metric;
 
 /// Each point, the worst first.
 pub(super) fn html(validation: &Validation) -> String {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hol_lab::{PointResult, RunResult};
+use hol_lab::{Metric, PointResult, RunResult};
 use hol_measure::{Bounds, CONFIDENCE};
 
 /// One number of each run, in the order of the repetitions, and the median run.
@@ -24,7 +24,13 @@ impl Runs {
 
     /// The throughput of each run in kbit/s; without one it is lower than any.
     pub fn throughputs(result: &PointResult) -> Self {
-        Self::of(result.throughputs().into_iter().map(|kbps| kbps.unwrap_or(f64::NEG_INFINITY)).collect())
+        Self::of(
+            result
+                .values(Metric::Throughput)
+                .into_iter()
+                .map(|kbps| kbps.unwrap_or(f64::NEG_INFINITY))
+                .collect(),
+        )
     }
 
     /// The ends of the median's interval, or the least and the greatest run where they are too few for one.

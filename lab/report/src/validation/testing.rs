@@ -6,8 +6,8 @@ use hol_lab::{Experiment, Point, PointResult, RunKey, RunResult, Source};
 use hol_measure::Summary;
 
 use super::{Compared, Validation};
-use crate::metric::Metric;
 use crate::testing::summary;
+use hol_lab::Metric;
 
 /// The only point of the experiment `text`, with repetitions of one message that took so many ms in each world.
 pub fn compared(text: &str, kernel_ms: &[u64], model_ms: &[u64]) -> Compared {

@@ -3,7 +3,7 @@
 use hol_measure::Bounds;
 
 use super::{Check, Collapses, Compared};
-use crate::metric::Metric;
+use hol_lab::Metric;
 
 /// Below this a probability is not told apart from none.
 const TINY: f64 = 0.001;

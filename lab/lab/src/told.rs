@@ -20,15 +20,6 @@ pub struct Told {
     pub(crate) comparatives: [&'static str; 2],
 }
 
-/// The values of one in the repetitions of a point.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToldValues {
-    /// Which.
-    pub told: Told,
-    /// `None` where the program told none.
-    pub values: Vec<Option<f64>>,
-}
-
 impl Told {
     /// The metric of this name.
     pub fn new(name: &str, reading: &Reading) -> Self {

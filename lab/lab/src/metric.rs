@@ -1,0 +1,445 @@
+//! The table of metrics: what each is called, its unit, which of two values is the better one, and how a run yields it.
+//!
+//! Tables, figures, claims and the terminal read this table. A new metric is a variant of [`Metric`] and an entry of [`TABLE`].
+
+use hol_measure::{Interval, Playback, RecordKind, Summary, jain};
+use hol_scenario::Better;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::flows::throughput;
+use crate::point::Point;
+use crate::results::PointResult;
+use crate::run_result::RunResult;
+use crate::told::Told;
+
+/// One number for each repetition of a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// The mean response time, in ms.
+    #[default]
+    ResponseTime,
+    /// The response time that one message in a hundred exceeds, in ms.
+    Tail,
+    /// User data from the first message sent to the last delivered, in kbit/s.
+    Throughput,
+    /// From the workload's start until it was connected, in ms.
+    ConnectTime,
+    /// Jain's index of the workload and each flow of the background.
+    Fairness,
+    /// The share of the messages that arrived, in percent.
+    Delivered,
+    /// How long the first octets of a page took, in ms.
+    FirstOctets,
+    /// The mean time of an object of a page, in ms, from when it is known until it is here; or of a request of a batch.
+    ObjectTime,
+    /// The share of the frames of a medium that could be played, in percent.
+    Playable,
+    /// Runs of frames that could not, in a minute.
+    Glitches,
+    /// Packets that did not arrive, for each message that did.
+    PacketsLost,
+    /// What a program tells, in its own unit.
+    #[serde(skip)]
+    Told(Told),
+}
+
+/// What is known of a metric.
+#[derive(Debug, Clone, Copy)]
+pub struct MetricInfo {
+    /// Which.
+    pub metric: Metric,
+    /// What experiments and claims call it.
+    pub name: &'static str,
+    /// What an axis calls it.
+    pub title: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Which of two values is the better one.
+    pub better: Better,
+    /// What the first of two is if it gains, and if it loses.
+    pub comparatives: [&'static str; 2],
+    /// What two are that are equal.
+    pub equal: &'static str,
+    /// The most that it can be, if there is such a value.
+    pub most: Option<f64>,
+    /// Whether it says little where the load was not carried. A throughput is what was carried instead.
+    pub needs_load: bool,
+    /// Whether it is a time of which each run has one.
+    pub is_time_of_run: bool,
+    /// The column of the means in a figure's CSV file.
+    pub column: &'static str,
+    /// The column of its closed form there, and what that is.
+    pub theory: Option<[&'static str; 2]>,
+    /// Which points can have it, and how others get it; all where there is nothing.
+    pub needs: Option<Need>,
+    /// The value of a run.
+    pub extract: Extract,
+    /// Its columns in tables of points.
+    pub columns: &'static [Column],
+}
+
+/// What a point needs to have a metric.
+#[derive(Debug, Clone, Copy)]
+pub struct Need {
+    /// Whether a point has it.
+    pub is_met: fn(&Point) -> bool,
+    /// What to do where none has.
+    pub cure: &'static str,
+}
+
+/// What yields the value of a run.
+#[derive(Debug, Clone, Copy)]
+pub enum Extract {
+    /// What its records say.
+    Summary(fn(&Summary) -> Option<f64>),
+    /// All that is kept of it.
+    Run(fn(&Point, &RunResult) -> Option<f64>),
+}
+
+/// A column of a table of points.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    /// Its name, which ends in its unit.
+    pub name: &'static str,
+    /// Whether the rows that a terminal prints have it too.
+    pub is_printed: bool,
+    /// The value of a point.
+    pub of: fn(&PointResult) -> Value,
+}
+
+/// What is judged and drawn, by the names that experiments use.
+pub const METRICS: [&str; TABLE.len()] = {
+    let mut names = [""; TABLE.len()];
+    let mut at = 0;
+    while at < TABLE.len() {
+        names[at] = TABLE[at].name;
+        at += 1;
+    }
+    names
+};
+
+const TIME: MetricInfo = MetricInfo {
+    metric: Metric::ResponseTime,
+    name: "response-time",
+    title: "mean response time",
+    unit: "ms",
+    better: Better::Less,
+    comparatives: ["faster", "slower"],
+    equal: "as fast",
+    most: None,
+    needs_load: false,
+    is_time_of_run: false,
+    column: "mean_ms",
+    theory: None,
+    needs: None,
+    extract: Extract::Summary(|run| run.latency.mean_ms()),
+    columns: &[],
+};
+
+const FLOWS: Need = Need {
+    is_met: Point::tells_of_flows,
+    cure: "it is measured where messages are not answered, or beside a [[background]], and not of pages",
+};
+const FRAMES: Need =
+    Need { is_met: Point::is_played, cure: "frames of media have one; take the workload media" };
+const COMPETITORS: Need = Need {
+    is_met: |point| point.competitors() > 0,
+    cure: "write a [[background]] that competes with the workload",
+};
+
+/// Every metric, in the order of the columns of tables.
+pub const TABLE: [MetricInfo; 11] = [
+    MetricInfo {
+        needs_load: true,
+        theory: Some(["closed_form_ms", "the closed form, where it applies"]),
+        ..TIME
+    },
+    MetricInfo {
+        metric: Metric::Tail,
+        name: "tail",
+        title: "99th percentile",
+        needs_load: true,
+        column: "p99_ms",
+        extract: Extract::Summary(|run| run.latency.quantile(0.99).map(|at| at.as_millis_f64())),
+        ..TIME
+    },
+    MetricInfo {
+        metric: Metric::Throughput,
+        name: "throughput",
+        title: "throughput",
+        unit: "kbit/s",
+        better: Better::More,
+        column: "throughput_kbps",
+        theory: Some(["ceiling_kbps", "the most that the line carries with the headers of this transport"]),
+        needs: Some(FLOWS),
+        extract: Extract::Run(|_, run| throughput(run)),
+        columns: &[
+            printed("throughput_kbps", |point| mean(point.mean_of(Metric::Throughput))),
+            printed("throughput_ci95_kbps", |point| half_width(point.mean_of(Metric::Throughput))),
+            printed("messages_per_s", |point| mean(point.messages_per_s())),
+            printed("messages_ci95_per_s", |point| half_width(point.messages_per_s())),
+        ],
+        ..TIME
+    },
+    MetricInfo {
+        metric: Metric::ConnectTime,
+        name: "connect-time",
+        title: "time to connect",
+        is_time_of_run: true,
+        column: "connect_ms",
+        needs: Some(FLOWS),
+        extract: Extract::Run(|_, run| run.connect_time.map(|time| time.as_millis_f64())),
+        columns: &[
+            printed("connect_ms", |point| mean(point.mean_of(Metric::ConnectTime))),
+            printed("connect_ci95_ms", |point| half_width(point.mean_of(Metric::ConnectTime))),
+            printed("unconnected", |point| json!(point.unconnected())),
+        ],
+        ..TIME
+    },
+    MetricInfo {
+        metric: Metric::Fairness,
+        name: "fairness",
+        title: "Jain's fairness index",
+        unit: "of 1",
+        better: Better::More,
+        comparatives: ["fairer", "less fair"],
+        equal: "as fair",
+        most: Some(1.0),
+        column: "fairness",
+        needs: Some(COMPETITORS),
+        extract: Extract::Run(|point, run| {
+            let background = run.background.iter().map(|share| share.octets);
+            let octets = background.chain([run.summary.bytes]).map(|octets| octets as f64);
+            jain(&octets.collect::<Vec<_>>()).filter(|_| point.competitors() > 0)
+        }),
+        columns: &[
+            printed("background_kbps", |point| mean(point.background_kbps())),
+            kept("background_ci95_kbps", |point| half_width(point.background_kbps())),
+            printed("fairness", |point| mean(point.mean_of(Metric::Fairness))),
+            kept("fairness_ci95", |point| half_width(point.mean_of(Metric::Fairness))),
+        ],
+        ..TIME
+    },
+    MetricInfo {
+        metric: Metric::Delivered,
+        name: "delivered",
+        title: "messages delivered",
+        unit: "%",
+        better: Better::More,
+        comparatives: ["more complete", "less complete"],
+        equal: "as complete",
+        most: Some(100.0),
+        needs_load: true,
+        column: "delivered_percent",
+        extract: Extract::Summary(|run| Some(100.0 * run.completed as f64 / run.offered as f64)),
+        ..TIME
+    },
+    MetricInfo {
+        metric: Metric::FirstOctets,
+        name: "first-octets",
+        title: "time to the first octets",
+        is_time_of_run: true,
+        column: "first_octets_ms",
+        extract: Extract::Run(|_, run| run.other.get(&RecordKind::Head)?.latency.mean_ms()),
+        columns: &[
+            printed("first_octets_ms", |point| mean(point.mean_of(Metric::FirstOctets))),
+            kept("first_octets_ci95_ms", |point| half_width(point.mean_of(Metric::FirstOctets))),
+        ],
+        ..TIME
+    },
+    MetricInfo {
+        metric: Metric::ObjectTime,
+        name: "object-time",
+        title: "mean time of an object or request",
+        is_time_of_run: true,
+        column: "object_ms",
+        extract: Extract::Run(|_, run| {
+            let parts = [RecordKind::Object, RecordKind::Transaction];
+            parts.iter().find_map(|kind| run.other.get(kind))?.latency.mean_ms()
+        }),
+        columns: &[
+            printed("objects_ms", |point| mean(point.mean_of(Metric::ObjectTime))),
+            kept("objects_ci95_ms", |point| half_width(point.mean_of(Metric::ObjectTime))),
+        ],
+        ..TIME
+    },
+    MetricInfo {
+        metric: Metric::Playable,
+        name: "playable",
+        title: "playable frames",
+        unit: "%",
+        better: Better::More,
+        comparatives: ["more playable", "less playable"],
+        equal: "as playable",
+        most: Some(100.0),
+        column: "playable_percent",
+        needs: Some(FRAMES),
+        extract: Extract::Summary(|run| run.playback.as_ref().map(Playback::playable_percent)),
+        columns: &[
+            printed("playable_percent", |point| mean(point.mean_of(Metric::Playable))),
+            kept("playable_ci95_percent", |point| half_width(point.mean_of(Metric::Playable))),
+        ],
+        ..TIME
+    },
+    MetricInfo {
+        metric: Metric::Glitches,
+        name: "glitches",
+        title: "glitches",
+        unit: "/min",
+        comparatives: ["fewer glitches", "more glitches"],
+        equal: "as many glitches",
+        column: "glitches_per_minute",
+        needs: Some(FRAMES),
+        extract: Extract::Summary(|run| run.playback.as_ref().and_then(Playback::glitches_per_minute)),
+        columns: &[
+            printed("glitches_per_minute", |point| mean(point.mean_of(Metric::Glitches))),
+            kept("glitches_ci95_per_minute", |point| half_width(point.mean_of(Metric::Glitches))),
+        ],
+        ..TIME
+    },
+    MetricInfo {
+        metric: Metric::PacketsLost,
+        name: "packets-lost",
+        title: "packets lost, each time",
+        unit: "packets",
+        comparatives: ["fewer packets lost", "more packets lost"],
+        equal: "as many packets lost",
+        column: "packets_lost",
+        extract: Extract::Run(|_, run| {
+            let completed = run.summary.completed;
+            run.packets_lost.filter(|_| completed > 0).map(|lost| lost as f64 / completed as f64)
+        }),
+        columns: &[
+            printed("packets", |point| json!(point.packets())),
+            printed("packets_lost_each", |point| mean(point.mean_of(Metric::PacketsLost))),
+            kept("packets_lost_each_ci95", |point| half_width(point.mean_of(Metric::PacketsLost))),
+        ],
+        ..TIME
+    },
+];
+
+const fn printed(name: &'static str, of: fn(&PointResult) -> Value) -> Column {
+    Column { name, is_printed: true, of }
+}
+
+const fn kept(name: &'static str, of: fn(&PointResult) -> Value) -> Column {
+    Column { name, is_printed: false, of }
+}
+
+fn mean(interval: Option<Interval>) -> Value {
+    json!(interval.map(|interval| interval.mean))
+}
+
+fn half_width(interval: Option<Interval>) -> Value {
+    json!(interval.map(|interval| interval.half_width))
+}
+
+impl Metric {
+    /// The metric that an experiment file calls so.
+    pub fn named(name: &str) -> Option<Self> {
+        TABLE.iter().find(|info| info.name == name).map(|info| info.metric)
+    }
+
+    /// What is known of it.
+    pub fn info(self) -> MetricInfo {
+        if let Self::Told(told) = self {
+            return MetricInfo {
+                metric: self,
+                name: told.name,
+                title: told.name,
+                unit: told.unit,
+                better: told.better,
+                comparatives: told.comparatives,
+                equal: told.equal(),
+                column: told.name,
+                extract: Extract::Run(|_, _| None),
+                ..TIME
+            };
+        }
+        *TABLE.iter().find(|info| info.metric == self).expect("every metric has an entry")
+    }
+
+    /// The value of a run.
+    pub fn of_run(self, point: &Point, run: &RunResult) -> Option<f64> {
+        match (self, self.info().extract) {
+            (Self::Told(told), _) => run.told(told.name),
+            (_, Extract::Summary(of)) => of(&run.summary),
+            (_, Extract::Run(of)) => of(point, run),
+        }
+    }
+
+    /// What an axis of its means is called.
+    pub fn axis(self) -> String {
+        let MetricInfo { title, unit, .. } = self.info();
+        match self {
+            Self::Fairness => format!("{title} (1: all get the same)"),
+            _ if unit.is_empty() => title.to_owned(),
+            _ => format!("{title} ({unit})"),
+        }
+    }
+
+    /// What the axis of its distribution is called.
+    pub fn time_axis(self) -> String {
+        let info = self.info();
+        match info.is_time_of_run {
+            true => format!("{} (ms)", info.title.trim_start_matches("mean ")),
+            false => "response time (ms)".to_owned(),
+        }
+    }
+
+    /// What the share above a time is called.
+    pub fn share_axis(self) -> &'static str {
+        match self.info().is_time_of_run {
+            true => "share of runs that took longer",
+            false => "share of messages that took longer",
+        }
+    }
+
+    /// What stands for a repetition without a value where only the order counts.
+    pub fn worst(self) -> f64 {
+        self.gain(f64::NEG_INFINITY)
+    }
+
+    /// What a point's collapsed runs are, in words.
+    pub fn collapse(self) -> &'static str {
+        match self.info().needs_load {
+            true => "some runs collapsed: ended early, or fell behind",
+            false => "some runs have no value",
+        }
+    }
+
+    /// The largest difference that counts as none, in its unit: time is in whole nanoseconds.
+    pub fn resolution(self) -> f64 {
+        match self {
+            Self::Told(_) => 0.0,
+            _ if self.info().unit == "ms" => 1e-6,
+            _ => 0.0,
+        }
+    }
+
+    /// How much faster (fairer) the first of two is, given what it has more.
+    pub fn gain(self, difference: f64) -> f64 {
+        match self.info().better {
+            Better::Less => -difference,
+            Better::More => difference,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_read_as_its_metric() {
+        for info in TABLE {
+            let name: serde::de::value::StrDeserializer<'_, serde::de::value::Error> =
+                serde::de::IntoDeserializer::into_deserializer(info.name);
+            assert_eq!(Metric::deserialize(name), Ok(info.metric));
+            assert_eq!((Metric::named(info.name), info.metric.info().name), (Some(info.metric), info.name));
+        }
+        assert_eq!((Metric::named(METRICS[0]), Metric::named("speed")), (Some(Metric::default()), None));
+    }
+}
