@@ -271,7 +271,7 @@ mod tests {
         let problem = |toml: &str| read(toml).unwrap_err();
         assert!(problem("unit = 'ms'").contains("by `regex`"));
         assert!(problem("regex = 'a'\njson = '$'").contains("by `regex`"));
-        assert!(problem("regex = 'a('").contains("unclosed group"));
+        assert!(problem("regex = 'a('").contains("without closing ')'"));
         assert!(problem("json = 'end.x'").contains("$.end"));
         assert!(problem("regex = 'a'\nfrom = 'out.txt'").contains("absolute path"));
         assert!(problem("regex = 'a'\nunits = 'ms'").contains("unknown field `units`"));

@@ -40,7 +40,11 @@ pub fn companion(name: &str, version: &str) -> Result<PathBuf, CompanionError> {
     let unusable = |problem: String| CompanionError::Unusable { program: program.clone(), problem };
     let output = Command::new(&program).arg("--version").output().map_err(|e| unusable(e.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let Some(theirs) = text.trim().strip_prefix(name).map(str::trim).filter(|_| output.status.success())
+    let Some(theirs) = text
+        .trim()
+        .strip_prefix(name)
+        .map(str::trim)
+        .filter(|theirs| output.status.success() && !theirs.contains(char::is_whitespace))
     else {
         return Err(unusable("`--version` does not print its version".to_owned()));
     };

@@ -265,7 +265,7 @@ fn help_teaches_by_example_and_lists_name_what_there_is() {
         assert!(list.contains(word), "{word}: {list}");
     }
     let found = ok(here().path(), &["doctor"]);
-    for word in ["results here", "kernels", "`simcod serve"] {
+    for word in ["results here", "kernels", "live:namespaces"] {
         assert!(found.contains(word), "{word}: {found}");
     }
 }

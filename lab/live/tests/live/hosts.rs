@@ -32,7 +32,7 @@ fn scenario(text: &str) -> Scenario {
 
 /// A run with three other hosts, at these nodes.
 fn run(scenario: &Scenario, nodes: [&str; 3]) -> Run {
-    let secret = || Secret::new("known to all").unwrap();
+    let secret = || Secret::new(super::SECRET).unwrap();
     secret().give();
     let servers = nodes.map(|_| {
         Server::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), secret(), Service::Ends(None)).unwrap()
