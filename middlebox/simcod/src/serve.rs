@@ -36,7 +36,7 @@ pub struct Serve {
     /// Where to listen for SCTP, if the kernel has it
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen_sctp: Vec<SocketAddr>,
-    /// Where to listen for TLS; with --certificate and --key, or [tls] of --config
+    /// Where to listen for TLS; with --certificate and --key, or `[tls]` of --config
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen_tls: Vec<SocketAddr>,
     /// The middlebox' certificate (PEM), for TLS
