@@ -221,7 +221,7 @@ fn what_goes_wrong_with_a_program_is_named() {
         (&["--server=sleep 99", "--listens=80", "--", "true"], 1, ["sleep 99", "not ready after 30 s"]),
         (&["--root=/", "--", "true"], 2, ["whole machine", "host"]),
         (&["--file=page=1kB", "--", "true"], 2, ["absolute path", "/srv/page.html"]),
-        (&["--metric=x=a(", "--", "true"], 2, ["unclosed group", "regex = \"a(\""]),
+        (&["--metric=x=a(", "--", "true"], 2, ["without closing ')'", "regex = \"a(\""]),
         (&["--metric=x[ms=a", "--", "true"], 2, ["NAME[UNIT]=REGEX", "x[ms=a"]),
         (&["--metric=a b=c", "--", "true"], 2, ["letters, digits", "page-time"]),
     ] {
