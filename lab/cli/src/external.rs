@@ -24,19 +24,24 @@ impl External {
     /// Becomes `hol-serve`, which runs experiments with this `hol`.
     pub fn serve(&self) -> Result<(), Failure> {
         let hol = env::current_exe().map_err(Failure::failed)?;
-        self.replace("hol-serve", "cargo install --path lab/serve", &["--hol".into(), hol.into()])
+        self.replace(
+            "hol-serve",
+            "cargo install --path lab/serve",
+            "headofline",
+            &["--hol".into(), hol.into()],
+        )
     }
 
     /// Becomes `simcod`.
     pub fn simco(&self) -> Result<(), Failure> {
-        self.replace("simcod", "cargo install --path middlebox/simcod", &[])
+        self.replace("simcod", "cargo install --path middlebox/simcod", "simcod", &[])
     }
 
-    /// Replaces this process with `name`, so that signals and exit codes are that program's.
-    fn replace(&self, name: &str, install: &str, first: &[OsString]) -> Result<(), Failure> {
+    /// Replaces this process with `name`, which `install` builds and the Debian `package` has, so that signals and exit codes are that program's.
+    fn replace(&self, name: &str, install: &str, package: &str, first: &[OsString]) -> Result<(), Failure> {
         let program = companion(name, env!("CARGO_PKG_VERSION")).map_err(|problem| {
             Failure::Failed(format!(
-                "{problem}. It is a program of its own: `{install}` in the clone builds it, or install the package {name}"
+                "{problem}. It is a program of its own: `{install}` in the clone builds it, or install the package {package}"
             ))
         })?;
         let error = Command::new(&program).args(first).args(&self.arguments).exec();
