@@ -36,7 +36,7 @@ Examples:
   simcod enable 10.0.0.5:5004+2 any --udp             two ports, from anybody
   simcod enable [2001:db8::5]:80 [2001:db8:9::/48] --tcp --server fw1 --secret ./secret --name web
   simcod list
-  simcod rules /var/lib/simco                         all that a middlebox here has recorded
+  simcod rules /var/lib/simcod                        all that a middlebox here has recorded
   simcod disallow 7
   simcod watch --json
   simcod serve --filter none

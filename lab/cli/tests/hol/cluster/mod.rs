@@ -178,7 +178,7 @@ mod nightly {
         ok(dir, &["run", "my one.toml", "--out", "here"]);
         assert_eq!(table(dir, "there"), table(dir, "here"));
 
-        // All is done: what is asked for again is only put together.
+        // All runs are done: the second submission only merges the results.
         let again = Command::new(BIN)
             .args(["submit", "my one.toml", "--to", "slurm", "--wait", "--out", "there"])
             .current_dir(dir)

@@ -191,7 +191,7 @@ fn one_node_with_two_minds_about_a_setting_is_refused() {
     assert!(refused.contains("[[background]] number 1") && refused.contains("for all nodes"), "{refused}");
 }
 
-/// RFC 9260 section 5.1: what is asked for before the association is up goes with COOKIE ECHO, and is answered a round trip earlier.
+/// RFC 9260 section 5.1: requests made before the association is up are bundled with COOKIE ECHO and answered a round trip earlier.
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
 fn one_to_many_sockets_let_data_go_with_cookie_echo() {
