@@ -20,7 +20,7 @@ enum Selector {
 }
 
 impl JsonPath {
-    /// Reads a query such as `$.end.streams[*].seconds`; what is not understood is the error.
+    /// Reads a query such as `$.end.streams[*].seconds`. The error names the first part that is not supported.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut rest = text.strip_prefix('$').ok_or("a path begins with $")?;
         let mut selectors = Vec::new();
@@ -67,14 +67,15 @@ impl Selector {
 
 /// `.name` or `.*`, and what follows. RFC 9535 section 2.5.1
 fn shorthand(text: &str) -> Result<(Selector, &str), String> {
-    let name = text.strip_prefix('.').ok_or_else(|| format!("{text:?} begins with neither . nor ["))?;
+    let name =
+        text.strip_prefix('.').ok_or_else(|| format!("{text:?}: a dot or a bracket is missing before it"))?;
     if let Some(rest) = name.strip_prefix('*') {
         return Ok((Selector::Wildcard, rest));
     }
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
     let end = name.find(|c| !is_part(c)).unwrap_or(name.len());
     if end == 0 || name.starts_with(|c: char| c.is_ascii_digit()) {
-        return Err(format!("{text:?} has no name behind its point"));
+        return Err(format!("{text:?} has no name after its dot"));
     }
     Ok((Selector::Name(name[..end].to_owned()), &name[end..]))
 }
@@ -84,15 +85,16 @@ fn in_brackets(text: &str) -> Result<(Selector, &str), String> {
     let quoted =
         text.strip_prefix('\'').map(|rest| (rest, "']")).or(text.strip_prefix('"').map(|rest| (rest, "\"]")));
     if let Some((rest, end)) = quoted {
-        let (name, rest) = rest.split_once(end).ok_or_else(|| format!("[{text:?} is not closed"))?;
+        let (name, rest) =
+            rest.split_once(end).ok_or_else(|| format!("\"[{text}\" has no closing bracket"))?;
         return Ok((Selector::Name(name.to_owned()), rest));
     }
-    let (inside, rest) = text.split_once(']').ok_or_else(|| format!("[{text:?} is not closed"))?;
+    let (inside, rest) = text.split_once(']').ok_or_else(|| format!("\"[{text}\" has no closing bracket"))?;
     let selector = match inside {
         "*" => Selector::Wildcard,
         index => Selector::Index(index.parse().map_err(|_| {
             format!(
-                "[{index}] is no index, name in quotation marks or *; slices and filters are not supported"
+                "[{index}] is neither an index nor * nor a quoted name; slices and filters are not supported"
             )
         })?),
     };

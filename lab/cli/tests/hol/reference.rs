@@ -118,3 +118,46 @@ assert check.is_valid(dict(hello, workload=dict(kind='echo', rate='3/s', to='b')
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
 }
+
+/// Every file that a text names by its path in the repository.
+#[test]
+fn the_files_that_texts_name_exist() {
+    const TOP: [&str; 10] = [
+        "protocols",
+        "lab",
+        "middlebox",
+        "os",
+        "scripts",
+        "docs",
+        "studies",
+        "experiments",
+        "packaging",
+        "stacks",
+    ];
+    let is_path = |word: &&str| {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "/._-".contains(c);
+        word.split_once('/').is_some_and(|(top, _)| TOP.contains(&top)) && word.chars().all(plain)
+    };
+    let mut missing = Vec::new();
+    let mut directories = vec![Path::new(ROOT).to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir()
+                && !name.starts_with('.')
+                && !["target", "node_modules", "results"].contains(&&*name)
+            {
+                directories.push(path);
+            } else if name.ends_with(".md") && name != "CHANGELOG.md" {
+                let text = fs::read_to_string(&path).unwrap();
+                let words = text.split(|c: char| c.is_whitespace() || "`()[]|,;:\"'".contains(c));
+                let absent = words
+                    .filter(is_path)
+                    .filter(|word| !Path::new(ROOT).join(word.trim_end_matches('.')).exists());
+                missing.extend(absent.map(|word| format!("{}: {word}", path.display())));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
