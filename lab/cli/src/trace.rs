@@ -6,7 +6,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hol_lab::{Experiment, LabError, Point, Source};
+use hol_differential::Line;
+use hol_lab::{Experiment, LabError, Point, Source, WorldName};
 use hol_measure::RecordKind;
 use hol_network::Topology;
 use hol_report::sequence::{self, Trace as Sequence, Watch};
@@ -17,7 +18,7 @@ use hol_wire::quic::CONNECTION_ID;
 use crate::failure::Failure;
 use crate::ns2::Ns2Trace;
 use crate::question::Question;
-use crate::terminal::{note, say};
+use crate::terminal::{colour, note, say};
 use crate::waterfall;
 
 /// Show the packets of one run, or write them to a capture file.
@@ -25,8 +26,12 @@ use crate::waterfall;
 /// The run is one of those that `hol compare` with the same flags measures, or one of an experiment file.
 #[derive(Debug, Args)]
 pub struct Trace {
-    /// tcp, sctp, quic or udp, with options as in sctp:streams=8
-    #[arg(value_name = "TRANSPORT", required_unless_present = "experiment", conflicts_with = "experiment")]
+    /// tcp, sctp, quic or udp, with options as in sctp:streams=8, or an experiment file
+    #[arg(
+        value_name = "TRANSPORT|FILE",
+        required_unless_present = "experiment",
+        conflicts_with = "experiment"
+    )]
     transport: Option<String>,
     #[command(flatten)]
     question: Question,
@@ -57,6 +62,9 @@ pub struct Trace {
     /// Draw the packets between client and server as a sequence diagram instead; - is standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["pcap", "waterfall", "ns2"])]
     svg: Option<PathBuf>,
+    /// Run it in this world too, and show both runs' packets beside each other, as in --beside kernel:uml
+    #[arg(long, value_name = "WORLD", conflicts_with_all = ["pcap", "waterfall", "svg", "ns2", "at"])]
+    beside: Option<WorldName>,
     /// Write the classic trace format of ns-2 instead, for awk; - is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "pcap")]
     ns2: Option<PathBuf>,
@@ -70,6 +78,9 @@ impl Trace {
         if self.repetition >= point.repetitions.most {
             let problem = format!("--repetition {}: the point has {}", self.repetition, point.repetitions);
             return Err(Failure::Usage(format!("{problem}, counted from 0")));
+        }
+        if let Some(other) = &self.beside {
+            return beside(&point, other);
         }
         if let Some(page) = self.waterfall {
             return self.show_page(&point, page);
@@ -101,7 +112,10 @@ impl Trace {
 
     /// The point whose run is shown.
     pub fn chosen_point(&self) -> Result<Point, Failure> {
-        let experiment = match (&self.experiment, &self.transport) {
+        // `hol trace mine.toml` is an experiment, not a transport.
+        let file =
+            self.transport.as_ref().filter(|transport| transport.ends_with(".toml")).map(PathBuf::from);
+        let experiment = match (self.experiment.as_ref().or(file.as_ref()), &self.transport) {
             (Some(file), _) => {
                 let mut source = Source::read(file)?;
                 self.question.apply(&mut source)?;
@@ -201,6 +215,44 @@ impl Trace {
         world.trace(&scenario, seed, &mut witness).map_err(LabError::from)?;
         Ok(())
     }
+}
+
+/// Shows what the hosts of a run send in two worlds, until its last message is settled.
+fn beside(point: &Point, other: &WorldName) -> Result<(), Failure> {
+    let mut traces = Vec::new();
+    for world in [&point.world, other] {
+        let world = world.open().map_err(LabError::from)?;
+        let scenario = point.scenario(0);
+        world.check(&scenario).map_err(LabError::from)?;
+        traces.push((world.name(), hol_differential::trace(point, world.as_ref()).map_err(LabError::from)?));
+    }
+    let [(here, first), (there, second)] = &traces[..] else { unreachable!("two worlds") };
+    say(&format!(
+        "  {here:>12} {there:>12}  ms; = the same, ~ another time, ! another window, - + in one world alone\n"
+    ));
+    for line in hol_differential::beside(first, second) {
+        let text = match &line {
+            Line::Both(..) if line.is_equal() => line.to_string(),
+            Line::Both(..) => colour(&line.to_string(), 1),
+            Line::First(_) => colour(&line.to_string(), 5),
+            Line::Second(_) => colour(&line.to_string(), 3),
+        };
+        say(&(text + "\n"));
+    }
+    match first.first_difference(second) {
+        None => say("the same packets at the same times\n"),
+        Some(difference) => {
+            let when = difference
+                .first
+                .iter()
+                .chain(&difference.second)
+                .map(|sent| sent.time)
+                .min()
+                .unwrap_or_default();
+            say(&format!("first difference: {}, at {when}\n", difference.family()));
+        }
+    }
+    Ok(())
 }
 
 /// The node of an interface such as `client:1`.

@@ -1,6 +1,7 @@
 //! Captures what the ends send and receive: a ring for each interface, read when the run is over.
 
 use hol_base::Time;
+use hol_measure::RecordKind;
 use hol_scenario::Scenario;
 
 use super::Trouble;
@@ -66,7 +67,8 @@ fn frames(job: &Job) -> usize {
         // What programs send nobody knows before.
         return usize::MAX;
     }
-    // SIMCO's messages are short.
-    let packets = workload.longest().unwrap_or(1).div_ceil(LEAST_MSS);
+    // SIMCO's messages are short, and nobody knows how many files of which sizes a page or a batch has.
+    let unknown = if workload.record_kind() == RecordKind::Transaction { 1 } else { 100 };
+    let packets = workload.longest().map_or(unknown, |longest| longest.div_ceil(LEAST_MSS));
     (OPENING + messages.saturating_mul(8 * packets)) as usize
 }

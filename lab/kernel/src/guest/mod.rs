@@ -30,6 +30,7 @@ mod topology;
 mod trouble;
 pub(crate) mod variables;
 mod waiting;
+mod wheel;
 mod work;
 
 use std::fs;

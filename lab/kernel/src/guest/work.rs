@@ -16,7 +16,7 @@ use super::schedule::Schedule;
 use super::topology::{self, Topology};
 use super::variables::is_here;
 use super::waiting::Waiting;
-use super::{Trouble, flow, probe};
+use super::{Trouble, flow, probe, wheel};
 use crate::job::{Answer, Job, Report};
 use crate::mailbox::Mail;
 use crate::{netem, packed, packed_samples};
@@ -50,6 +50,9 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         let (programs, capture) = programs.zip(capture).ok_or("a shell is for programs")?;
         Shell::begin(programs, schedule, capture).serve()?;
         return Ok(Mail { text: Answer::Left.to_octets(), ..Mail::default() });
+    }
+    if !is_here() && !scenario.runs_programs() {
+        wheel::wait_for_slots()?;
     }
     schedule.follow()?;
     let interval = job.series_ns.map(Duration::from_nanos);

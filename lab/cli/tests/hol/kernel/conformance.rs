@@ -34,14 +34,14 @@ fn check(kernel: &Kernel, every: usize) {
 
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
-fn qemu_keeps_a_twelfth_of_the_cases() {
-    check(&qemu(), 12);
+fn qemu_keeps_a_forty_eighth_of_the_cases() {
+    check(&qemu(), 48);
 }
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn user_mode_linux_keeps_half_of_the_cases() {
-    check(&user_mode(), 2);
+fn user_mode_linux_keeps_a_quarter_of_the_cases() {
+    check(&user_mode(), 4);
 }
 
 mod nightly {

@@ -74,30 +74,6 @@ fn kill(signal: &str, id: u32) {
 
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
-fn a_snapshot_that_was_cut_short_is_made_again() {
-    let cache = tempfile::tempdir().unwrap();
-    share_kernels(cache.path());
-    let states = cache.path().join("headofline/snapshots");
-    let run = || {
-        let arguments =
-            ["compare", "tcp", "--world", "kernel", "--count", "100", "--repetitions", "1", "--json"];
-        let output = command(cache.path(), &arguments).env("XDG_CACHE_HOME", cache.path()).output().unwrap();
-        assert_eq!(code(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
-    };
-    let state = || -> PathBuf {
-        let names = fs::read_dir(&states).unwrap().map(|entry| entry.unwrap().path());
-        names.into_iter().find(|path| path.extension().is_some_and(|end| end == "state")).unwrap()
-    };
-    run();
-    let whole = fs::metadata(state()).unwrap().len();
-    fs::File::options().write(true).open(state()).unwrap().set_len(whole / 2).unwrap();
-    run();
-    let again = fs::metadata(state()).unwrap().len();
-    assert!(again > whole / 2, "{again} of {whole} octets");
-}
-
-#[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
 fn a_kernel_without_sctp_is_refused_for_sctp_only() {
     let (cache, modules) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let kernel = stock().directory;
@@ -133,24 +109,6 @@ fn a_kernel_that_was_cut_short_in_the_cache_is_named_with_the_cure() {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch), and root"]
-fn a_disk_that_is_full_leaves_no_half_snapshot() {
-    let cache = tempfile::tempdir().unwrap();
-    let mut mount = Command::new("mount");
-    mount.args(["-t", "tmpfs", "-o", "size=60m", "tmpfs"]).arg(cache.path());
-    assert!(mount.status().unwrap().success(), "only root may mount a small disk");
-    share_kernels(cache.path());
-    let arguments = ["compare", "tcp", "--world", "kernel", "--count", "100", "--repetitions", "1"];
-    let output = command(Path::new("/"), &arguments).env("XDG_CACHE_HOME", cache.path()).output().unwrap();
-    let states = fs::read_dir(cache.path().join("headofline/snapshots")).unwrap().flatten();
-    let left: Vec<_> = states.map(|entry| entry.file_name()).filter(|name| name != "lock").collect();
-    assert!(Command::new("umount").arg(cache.path()).status().unwrap().success());
-    let said = complaint(&output, 1);
-    assert!(said.contains("free some space") && said.contains("headofline/snapshots"), "{said}");
-    assert!(left.is_empty(), "{left:?}");
-}
-
-#[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
 fn more_machines_than_the_memory_holds_are_refused_before_the_first() {
     let dir = place();
@@ -161,6 +119,50 @@ fn more_machines_than_the_memory_holds_are_refused_before_the_first() {
 
 mod nightly {
     use super::*;
+
+    #[test]
+    #[ignore = "slow: .ci/nightly runs it"]
+    fn a_disk_that_is_full_leaves_no_half_snapshot() {
+        let cache = tempfile::tempdir().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=60m", "tmpfs"]).arg(cache.path());
+        assert!(mount.status().unwrap().success(), "only root may mount a small disk");
+        share_kernels(cache.path());
+        let arguments = ["compare", "tcp", "--world", "kernel", "--count", "100", "--repetitions", "1"];
+        let output =
+            command(Path::new("/"), &arguments).env("XDG_CACHE_HOME", cache.path()).output().unwrap();
+        let states = fs::read_dir(cache.path().join("headofline/snapshots")).unwrap().flatten();
+        let left: Vec<_> = states.map(|entry| entry.file_name()).filter(|name| name != "lock").collect();
+        assert!(Command::new("umount").arg(cache.path()).status().unwrap().success());
+        let said = complaint(&output, 1);
+        assert!(said.contains("free some space") && said.contains("headofline/snapshots"), "{said}");
+        assert!(left.is_empty(), "{left:?}");
+    }
+
+    #[test]
+    #[ignore = "slow: .ci/nightly runs it"]
+    fn a_snapshot_that_was_cut_short_is_made_again() {
+        let cache = tempfile::tempdir().unwrap();
+        share_kernels(cache.path());
+        let states = cache.path().join("headofline/snapshots");
+        let run = || {
+            let arguments =
+                ["compare", "tcp", "--world", "kernel", "--count", "100", "--repetitions", "1", "--json"];
+            let output =
+                command(cache.path(), &arguments).env("XDG_CACHE_HOME", cache.path()).output().unwrap();
+            assert_eq!(code(&output), 0, "{}", String::from_utf8_lossy(&output.stderr));
+        };
+        let state = || -> PathBuf {
+            let names = fs::read_dir(&states).unwrap().map(|entry| entry.unwrap().path());
+            names.into_iter().find(|path| path.extension().is_some_and(|end| end == "state")).unwrap()
+        };
+        run();
+        let whole = fs::metadata(state()).unwrap().len();
+        fs::File::options().write(true).open(state()).unwrap().set_len(whole / 2).unwrap();
+        run();
+        let again = fs::metadata(state()).unwrap().len();
+        assert!(again > whole / 2, "{again} of {whole} octets");
+    }
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]

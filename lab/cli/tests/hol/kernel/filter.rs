@@ -25,6 +25,7 @@ fn compare(transport: &str, filter: &str) -> Value {
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
 fn a_packet_filter_takes_its_time_and_refuses_nothing() {
+    // In QEMU, where instructions take time.
     for transport in ["tcp", "sctp:streams=8"] {
         let [without, with, again] =
             ["none", "nftables", "nftables"].map(|filter| compare(transport, filter));
@@ -37,10 +38,10 @@ fn a_packet_filter_takes_its_time_and_refuses_nothing() {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn only_the_measured_workload_has_a_packet_filter() {
     let directory = tempfile::tempdir().unwrap();
-    let file = "transports = ['tcp']\nworld = 'kernel'\n\n[hosts.server]\nfilter = 'nftables'\n\n\
+    let file = "transports = ['tcp']\nworld = 'kernel:uml'\n\n[hosts.server]\nfilter = 'nftables'\n\n\
                 [[background]]\ntransport = 'tcp'\nworkload = { kind = 'simco' }\n";
     fs::write(directory.path().join("two.toml"), file).unwrap();
     let (code, message) = failure(directory.path(), &["run", "two.toml"]);

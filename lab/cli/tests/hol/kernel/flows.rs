@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// 500-octet messages each 10 ms over 400 kbit/s, beside `background`.
 const CONDITIONS: [&str; 22] = [
-    "--world=kernel",
+    "--world=kernel:uml",
     "--json",
     "--workload=oneway",
     "--size=500B",
@@ -41,7 +41,7 @@ fn beside(transport: &str, background: &str) -> Value {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_greedy_connection_takes_its_share_and_the_run_repeats_itself() {
     let alone = beside("tcp", "background=[]");
     let throughput = |row: &Value| row["throughput_kbps"].as_f64().unwrap();
@@ -57,7 +57,7 @@ fn a_greedy_connection_takes_its_share_and_the_run_repeats_itself() {
 
 /// Its window has to grow to 188 kB for that: `tcp_rcv_space_adjust`.
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_greedy_connection_fills_a_long_path_as_in_the_model() {
     let conditions = ["--delay=75ms", "--count=1000", "--repetitions=1"];
     let [model, kernel] = throughputs("tcp", &conditions).map(|(mean, _)| mean);
@@ -66,7 +66,7 @@ fn a_greedy_connection_fills_a_long_path_as_in_the_model() {
 
 /// A column of echoes over 10 Mbit/s in the model and in the kernel.
 fn delays(transport: &str, conditions: &[&str], column: &str) -> [f64; 2] {
-    ["--world=model", "--world=kernel"].map(|world| {
+    ["--world=model", "--world=kernel:uml"].map(|world| {
         let question =
             ["compare", transport, world, "--json", "--workload=echo", "--bandwidth=10Mbit", "--loss=0%"];
         let line = ok(Path::new("."), &[&question[..], conditions].concat());
@@ -77,7 +77,7 @@ fn delays(transport: &str, conditions: &[&str], column: &str) -> [f64; 2] {
 
 /// What a greedy connection gets of 10 Mbit/s in the model and in the kernel, in kbit/s, each with half of its interval.
 fn throughputs(transport: &str, conditions: &[&str]) -> [(f64, Option<f64>); 2] {
-    ["--world=model", "--world=kernel"].map(|world| {
+    ["--world=model", "--world=kernel:uml"].map(|world| {
         let question = ["compare", transport, world, "--json", "--workload=bulk"];
         let line =
             ok(Path::new("."), &[&question[..], &["--bandwidth=10Mbit", "--loss=0%"], conditions].concat());
@@ -87,7 +87,7 @@ fn throughputs(transport: &str, conditions: &[&str]) -> [(f64, Option<f64>); 2] 
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn two_associations_carry_every_message_and_the_run_repeats_itself() {
     let [one, row, again] =
         ["sctp", "sctp:associations=2", "sctp:associations=2"].map(|t| beside(t, "background=[]"));
@@ -99,7 +99,7 @@ fn two_associations_carry_every_message_and_the_run_repeats_itself() {
 /// Linux keeps ssthresh of a connection that has closed, if it is told to: the next one ends its slow start there.
 /// `tcp_init_metrics`.
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn hosts_that_remember_ssthresh_slow_the_next_connection_down() {
     let second = |transport| {
         let set = [
@@ -109,7 +109,8 @@ fn hosts_that_remember_ssthresh_slow_the_next_connection_down() {
             "workload.interval=0ms",
         ];
         let set = set.iter().flat_map(|set| ["--set", set]);
-        let question = ["compare", transport, "--world=kernel", "--json", "--workload=oneway", "--size=500B"];
+        let question =
+            ["compare", transport, "--world=kernel:uml", "--json", "--workload=oneway", "--size=500B"];
         let network = ["--count=1000", "--repetitions=1", "--loss=5%", "--bandwidth=10Mbit", "--delay=75ms"];
         let late = ["--set", "workload.late_limit=1h"];
         let arguments: Vec<&str> = question.into_iter().chain(network).chain(late).chain(set).collect();
@@ -128,7 +129,7 @@ fn of_a_weak_server<const N: usize>(
     keys: [&str; N],
 ) -> [[f64; N]; 2] {
     let service = format!("hosts.server.service={service}");
-    ["--world=model", "--world=kernel"].map(|world| {
+    ["--world=model", "--world=kernel:uml"].map(|world| {
         let question = [
             "compare",
             transport,
@@ -147,7 +148,7 @@ fn of_a_weak_server<const N: usize>(
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_server_takes_its_time_for_each_message_as_in_the_model() {
     let random = ["--workload=echo", "--rate=60/s", "--count=2000", "--set", "workload.arrivals=poisson"];
     for transport in ["tcp", "sctp:nagle=false"] {
@@ -161,7 +162,7 @@ fn a_server_takes_its_time_for_each_message_as_in_the_model() {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_server_holds_greedy_clients_to_what_it_does_and_serves_them_alike() {
     let greedy = [
         "--workload=bulk",
@@ -181,7 +182,7 @@ fn a_server_holds_greedy_clients_to_what_it_does_and_serves_them_alike() {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn one_node_with_two_minds_about_a_setting_is_refused() {
     let deaf = "background=[{ transport = 'tcp:sack=false' }]";
     let refused = failure(Path::new("."), &arguments("tcp", deaf)).1;
@@ -193,11 +194,11 @@ fn one_node_with_two_minds_about_a_setting_is_refused() {
 
 /// RFC 9260 section 5.1: requests made before the association is up are bundled with COOKIE ECHO and answered a round trip earlier.
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn one_to_many_sockets_let_data_go_with_cookie_echo() {
     let arguments = |transport, early| {
         let page = ["--workload=page", "--set", "workload.objects=0", "--set", early, "--delay=25ms"];
-        let run = ["compare", transport, "--world=kernel", "--json", "--count=10", "--repetitions=1"];
+        let run = ["compare", transport, "--world=kernel:uml", "--json", "--count=10", "--repetitions=1"];
         [&run[..], &page].concat()
     };
     let page = |transport, early| -> f64 {

@@ -120,9 +120,9 @@ fn the_datagrams_that_a_changing_route_loses_are_the_models(kernel: &Kernel) {
 
 /// RFC 5061 section 5.4 and RFC 8684 section 3.4.2: who has the next address before it loses the last has no gap.
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn who_has_the_next_address_in_time_goes_on_over_it() {
-    let kernel = qemu();
+    let kernel = user_mode();
     for transport in [SCTP, "mptcp"] {
         let mut gap = Gap::default();
         let run = kernel
@@ -135,9 +135,9 @@ fn who_has_the_next_address_in_time_goes_on_over_it() {
 
 /// RFC 8684 sections 3.2 and 3.4.2: the subflow from the next address takes over.
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_multipath_connection_goes_on_by_a_subflow_from_the_next_address() {
-    let kernel = qemu();
+    let kernel = user_mode();
     let gap = gap(&kernel, &moving("mptcp", &network(["50ms"; 2], "300ms", "1s", "address")));
     // The address is here 0.5 s after the other has gone, and 0.15 s later the subflow. What is under way on the old one goes over
     // it at that one's next timeout, which has doubled each time: at most twice as late (RFC 6298 section 5.5), and 50 ms to get here.

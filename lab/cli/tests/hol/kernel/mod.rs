@@ -1,11 +1,10 @@
 //! The kernel world: Linux in virtual time, in QEMU and in User-Mode Linux.
 //!
 //! Both engines run the same guest program in the same network, so what Linux does is asked of User-Mode Linux, which is
-//! several times as fast. QEMU is held to what depends on the engine: that it boots, restores snapshots and repeats itself
-//! however the host interrupts it (`runs`), how fast its processor is (`programs`), that a shell stops its clock (`shell`), a
-//! sample of the cases that every world keeps (`conformance`), and, against closed forms and the model, networks and flows
-//! (`network`, `flows`, `filter`, `trace`). What User-Mode Linux shows as well, and what takes more than 20 s, is in modules
-//! called `nightly`.
+//! several times as fast. QEMU is asked what depends on the engine: whether it boots, restores snapshots and repeats itself
+//! however the host interrupts it (`runs`, `provenance`, `faults`), how fast its processor is (`programs`), whether a shell
+//! stops its clock (`shell`), and a sample of the cases that every world keeps (`conformance`). What takes more than 20 s is
+//! in modules called `nightly`.
 
 /// Ignored tests of these functions in one world.
 macro_rules! tests_in {

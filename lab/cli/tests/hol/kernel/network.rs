@@ -1,4 +1,4 @@
-//! Every effect of the network in QEMU against its closed form, or the model.
+//! Every effect of the network in User-Mode Linux against its closed form, or the model.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use hol_model::Model;
 use hol_network::Fate;
 use hol_scenario::{Facts, Run, Scenario, Sighting, Witness, World};
 
-use super::engine::qemu;
+use super::engine::{qemu, user_mode};
 
 /// What each line costs in the guest's processor time, at most.
 const FLOOR: Duration = Duration::from_micros(100);
@@ -45,9 +45,9 @@ fn is_share(value: f64, share: f64, n: f64) -> bool {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn delays_and_losses_add_up_along_the_way() {
-    let world = qemu();
+    let world = user_mode();
     let run = send(
         &world,
         "nodes = ['client', 'router', 'server']\ndelay = '100ms'\nloss = '1%'\nrate = '1Gbit'
@@ -62,9 +62,9 @@ fn delays_and_losses_add_up_along_the_way() {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_lan_is_one_line_for_all() {
-    let world = qemu();
+    let world = user_mode();
     let run = send(
         &world,
         "nodes = ['client', 'a', 'b', 'server']\ndelay = '5ms'\nlinks = [{ from = 'b', to = 'server' }]
@@ -80,9 +80,9 @@ fn a_lan_is_one_line_for_all() {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn an_association_with_one_address_at_each_end_sends_nothing_over_another_path() {
-    let world = qemu();
+    let world = user_mode();
     for (transport, is_single) in [("sctp", false), ("sctp:single_homed", true)] {
         // Long enough for a HEARTBEAT to the other address. RFC 9260 section 8.3.
         let workload = toml::from_str("kind = 'oneway'\nrate = '1/s'").unwrap();
@@ -96,16 +96,16 @@ fn an_association_with_one_address_at_each_end_sends_nothing_over_another_path()
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn packets_are_lost_by_number() {
-    let world = qemu();
+    let world = user_mode();
     assert_eq!(lost(&send(&world, "loss = { drop = [3, 7, 50] }", 60)), [2, 6, 49]);
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_queue_holds_as_many_packets_or_octets_as_it_should() {
-    let world = qemu();
+    let world = user_mode();
     // A burst of 40 IP packets of 1100 octets, shorter than the 9 ms that the first of them takes.
     let held = |queue| {
         let mut burst = datagrams(&format!("rate = '1Mbit'\nqueue = '{queue}'"), 40);
@@ -123,9 +123,9 @@ fn a_queue_holds_as_many_packets_or_octets_as_it_should() {
 /// Octets of 1100 a packet, a twentieth more than the line carries: a share s is dropped, for which the average has to be
 /// where p = s / (2 − s), for gaps between drops are uniform. Floyd and Jacobson 1993, section 7.
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_queue_that_drops_early_settles_where_it_drops_what_is_too_much() {
-    let world = qemu();
+    let world = user_mode();
     let red = "discipline = { red = { min = '11000B', max = '33000B', weight = 0.015625 } }";
     let mut flood = datagrams(&format!("rate = '1Mbit'\n{red}"), 6000);
     flood.workload = toml::from_str("kind = 'oneway'\nrate = '118/s'\nsize = '1072B'").unwrap();
@@ -150,9 +150,9 @@ fn a_queue_that_drops_early_settles_where_it_drops_what_is_too_much() {
 
 /// A burst passes whole, and of what comes after it the excess is dropped: one token an octet, as in the model.
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn the_police_drops_what_finds_no_tokens() {
-    let world = qemu();
+    let world = user_mode();
     // IP packets of 128 octets come every ms, and three quarters of the tokens for one. With an eighth over of the burst no
     // decision is closer than 167 µs.
     for events in ["", "events = [{ at = '1s', down = true }, { at = '1100ms', down = false }]"] {
@@ -173,9 +173,9 @@ fn the_police_drops_what_finds_no_tokens() {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn bursts_have_their_stationary_loss_and_mean_length() {
-    let world = qemu();
+    let world = user_mode();
     let lost = lost(&send(&world, "loss = { good_to_bad = '5%', bad_to_good = '25%' }", 5000));
     let bursts = 1 + lost.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
     let (share, length) = (lost.len() as f64 / 5000.0, lost.len() as f64 / bursts as f64);
@@ -197,9 +197,9 @@ impl Witness for Received {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_share_of_the_packets_arrives_twice() {
-    let world = qemu();
+    let world = user_mode();
     let mut times = Received::default();
     let scenario = datagrams("duplicate = '10%'\nup = { loss = '5%' }", 3000);
     world.trace(&scenario, Seed(1), &mut times).unwrap();
@@ -211,9 +211,9 @@ fn a_share_of_the_packets_arrives_twice() {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn events_happen_at_their_time() {
-    let world = qemu();
+    let world = user_mode();
     let run = send(
         &world,
         "delay = '10ms'

@@ -91,30 +91,34 @@ fn a_run_tells_that_it_was_stepped_exactly_and_no_verdict_is_against_it() {
     assert!(listed.contains("exact stepping") && !listed.contains("no exact"), "{listed}");
 }
 
-#[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
-fn a_run_without_exact_stepping_is_done_and_warned_of() {
-    let directory = tempfile::tempdir().unwrap();
-    share_kernels(directory.path());
-    disguise(directory.path(), "8.2.0");
-    let (journal, said) = sweep(directory.path());
-    assert!(journal.contains(r#""provenance":"qemu 8.2.0, no exact stepping"#), "{journal}");
-    assert_eq!(said.matches("warning: qemu 8.2.0 does not step exactly").count(), 1, "{said}");
-}
+mod nightly {
+    use super::*;
 
-/// A script keeps the library from its machines, though not from the question whether QEMU loads it.
-#[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
-fn a_qemu_that_is_not_in_step_after_all_is_found_when_the_snapshot_is_made() {
-    let directory = tempfile::tempdir().unwrap();
-    share_kernels(directory.path());
-    let without = r#"LD_PRELOAD=$(echo "$LD_PRELOAD" | sed 's#[^:]*lockstep.so##')"#;
-    let script = format!("[ \"$1\" = --version ] || export {without}\nexec {} \"$@\"", own());
-    instead(directory.path(), &script);
-    let reason = "two runs of one job differ";
-    let told = || text(&hol(directory.path(), &["doctor"]).stdout);
-    assert!(!told().contains(reason) && told().contains(", exact stepping"), "{}", told());
-    let (journal, said) = sweep(directory.path());
-    assert!(journal.contains(reason) && said.contains(reason), "{journal}\n{said}");
-    assert!(told().contains(reason), "{}", told());
+    #[test]
+    #[ignore = "slow: .ci/nightly runs it"]
+    fn a_run_without_exact_stepping_is_done_and_warned_of() {
+        let directory = tempfile::tempdir().unwrap();
+        share_kernels(directory.path());
+        disguise(directory.path(), "8.2.0");
+        let (journal, said) = sweep(directory.path());
+        assert!(journal.contains(r#""provenance":"qemu 8.2.0, no exact stepping"#), "{journal}");
+        assert_eq!(said.matches("warning: qemu 8.2.0 does not step exactly").count(), 1, "{said}");
+    }
+
+    /// A script keeps the library from its machines, though not from the question whether QEMU loads it.
+    #[test]
+    #[ignore = "slow: .ci/nightly runs it"]
+    fn a_qemu_that_is_not_in_step_after_all_is_found_when_the_snapshot_is_made() {
+        let directory = tempfile::tempdir().unwrap();
+        share_kernels(directory.path());
+        let without = r#"LD_PRELOAD=$(echo "$LD_PRELOAD" | sed 's#[^:]*lockstep.so##')"#;
+        let script = format!("[ \"$1\" = --version ] || export {without}\nexec {} \"$@\"", own());
+        instead(directory.path(), &script);
+        let reason = "two runs of one job differ";
+        let told = || text(&hol(directory.path(), &["doctor"]).stdout);
+        assert!(!told().contains(reason) && told().contains(", exact stepping"), "{}", told());
+        let (journal, said) = sweep(directory.path());
+        assert!(journal.contains(reason) && said.contains(reason), "{journal}\n{said}");
+        assert!(told().contains(reason), "{}", told());
+    }
 }

@@ -100,16 +100,6 @@ fn what_the_kernel_cannot_do_is_refused_by_name() {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
-fn two_boots_give_the_same_digest() {
-    let fresh = tempfile::tempdir().unwrap();
-    share_kernels(fresh.path());
-    let run = |command: &mut Command| digest_in(&command.output().expect("hol starts"));
-    let lossy = || comparison("sctp:streams=8", "200", &["--loss", "5%"]);
-    assert_eq!(run(&mut lossy()), run(lossy().env("XDG_CACHE_HOME", fresh.path())));
-}
-
-#[test]
 fn without_a_kernel_the_error_names_the_command() {
     let cache = tempfile::tempdir().unwrap();
     let file = cache.path().join("one.toml");
@@ -132,6 +122,16 @@ fn a_truncated_image_and_a_text_are_no_kernels() {
 
 mod nightly {
     use super::*;
+
+    #[test]
+    #[ignore = "slow: .ci/nightly runs it"]
+    fn two_boots_give_the_same_digest() {
+        let fresh = tempfile::tempdir().unwrap();
+        share_kernels(fresh.path());
+        let run = |command: &mut Command| digest_in(&command.output().expect("hol starts"));
+        let lossy = || comparison("sctp:streams=8", "200", &["--loss", "5%"]);
+        assert_eq!(run(&mut lossy()), run(lossy().env("XDG_CACHE_HOME", fresh.path())));
+    }
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]

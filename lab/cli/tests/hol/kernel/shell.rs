@@ -189,8 +189,5 @@ tests_in! { user_mode = super::USER_MODE,
 }
 
 tests_in! { qemu = super::QEMU,
-    lines_leave_their_surroundings_links_change_and_the_last_exit_code_is_told: "needs QEMU and a kernel (hol kernel fetch), iputils-ping and mkfs.erofs (erofs-utils)",
     thinking_changes_neither_output_nor_packets: "needs QEMU and a kernel (hol kernel fetch), iputils-ping and mkfs.erofs (erofs-utils)",
-    going_back_does_the_same_again: "needs QEMU and a kernel (hol kernel fetch), iputils-ping and mkfs.erofs (erofs-utils)",
-    an_interrupt_ends_a_line_that_would_never_end_and_not_the_shell: "needs QEMU and a kernel (hol kernel fetch), iputils-ping and mkfs.erofs (erofs-utils)",
 }

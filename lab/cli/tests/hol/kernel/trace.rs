@@ -8,7 +8,7 @@ use crate::program::{failure, ok};
 
 /// `hol trace` of one run, as text.
 fn trace(transport: &str, more: &[&str]) -> Vec<String> {
-    let fixed = ["trace", transport, "--world", "kernel", "--repetitions", "1", "--count", "100"];
+    let fixed = ["trace", transport, "--world", "kernel:uml", "--repetitions", "1", "--count", "100"];
     let text = ok(Path::new("."), &[&fixed[..], more].concat());
     text.lines().map(str::to_owned).collect()
 }
@@ -37,7 +37,7 @@ fn dissect(path: &Path, field: &str, filter: &str) -> Vec<String> {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn every_packet_that_was_sent_was_received_or_lost() {
     for transport in ["tcp", "sctp:streams=8"] {
         let lines = trace(transport, &["--loss", "5%"]);
@@ -52,7 +52,7 @@ fn every_packet_that_was_sent_was_received_or_lost() {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn on_an_idle_link_a_packet_takes_the_delay_and_no_packet_is_lost() {
     let lines = trace("sctp", &["--delay", "10ms", "--rate", "10/s"]);
     assert_eq!(lines.iter().filter(|line| line.contains("lost")).count(), 0);
@@ -65,7 +65,7 @@ fn on_an_idle_link_a_packet_takes_the_delay_and_no_packet_is_lost() {
 }
 
 #[test]
-#[ignore = "needs QEMU, a kernel (hol kernel fetch) and tshark"]
+#[ignore = "needs User-Mode Linux (hol kernel build) and tshark"]
 fn a_capture_repeats_itself_and_has_no_wrong_checksum_and_no_malformed_packet() {
     let directory = tempfile::tempdir().unwrap();
     let [first, second] = ["first", "second"].map(|name| directory.path().join(name));
@@ -85,16 +85,16 @@ fn a_capture_repeats_itself_and_has_no_wrong_checksum_and_no_malformed_packet() 
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_trace_of_ns_2_is_refused_because_only_the_ends_are_seen() {
     let directory = tempfile::tempdir().unwrap();
     let (code, message) =
-        failure(directory.path(), &["trace", "tcp", "--world", "kernel", "--ns2", "run.tr"]);
+        failure(directory.path(), &["trace", "tcp", "--world", "kernel:uml", "--ns2", "run.tr"]);
     assert!(code == 2 && message.contains("take --world model, or --pcap"), "{message}");
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_packet_with_a_flipped_bit_is_shown_as_dropped_for_its_checksum() {
     let lines = trace("sctp", &["--set", "network.corrupt=5%"]);
     assert!(count(&lines, "server:1", "dropped: wrong checksum") > 0);

@@ -9,7 +9,7 @@ use crate::program;
 const FILE: &str = "transports = ['tcp', 'tcp:stack=linux-2.6']\nmessages = 200\nrepetitions = 2\n\
                     [sweep]\n'network.delay' = ['10ms', '20ms']\n";
 
-const VALIDATE: [&str; 4] = ["validate", "still.toml", "--out", "out"];
+const VALIDATE: [&str; 6] = ["validate", "still.toml", "--kernel", "uml", "--out", "out"];
 
 fn validate(dir: &Path, more: &[&str]) -> Output {
     fs::write(dir.join("still.toml"), FILE).unwrap();
@@ -21,7 +21,7 @@ fn text(octets: &[u8]) -> String {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn without_losses_the_worlds_agree_and_a_second_time_nothing_is_run() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("still.toml"), FILE).unwrap();
@@ -29,7 +29,7 @@ fn without_losses_the_worlds_agree_and_a_second_time_nothing_is_run() {
     assert!(part.contains("1 of 1 points agree"), "{part}");
 
     let whole = validate(dir.path(), &[]);
-    assert!(text(&whole.stderr).contains("-amd64: 2 runs to do"), "{}", text(&whole.stderr));
+    assert!(text(&whole.stderr).contains("uml: 2 runs to do"), "{}", text(&whole.stderr));
     assert!(text(&whole.stdout).contains("2 of 2 points agree"), "{}", text(&whole.stdout));
     let csv = fs::read_to_string(dir.path().join("out/validation.csv")).unwrap();
     assert_eq!(csv.lines().count(), 3, "a head and two points; the stack of 2.6 is not the kernel's: {csv}");
@@ -45,7 +45,7 @@ fn without_losses_the_worlds_agree_and_a_second_time_nothing_is_run() {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_part_that_has_no_point_is_a_mistake() {
     let dir = tempfile::tempdir().unwrap();
     let output = validate(dir.path(), &["--where", "delay=30ms"]);

@@ -53,10 +53,10 @@ fn check(first: &[Value], again: &[Value]) {
 
 /// Without loss a request over a connection that is open takes a round trip; the program says the same as its packets.
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch), nginx, curl and mkfs.erofs (erofs-utils)"]
+#[ignore = "needs User-Mode Linux (hol kernel build), nginx, curl and mkfs.erofs (erofs-utils)"]
 fn what_packets_tell_is_what_the_program_says() {
     let directory = tempfile::tempdir().unwrap();
-    let experiment = "world = 'kernel'\ntransports = ['tcp']\nrepetitions = 1\n\
+    let experiment = "world = 'kernel:uml'\ntransports = ['tcp']\nrepetitions = 1\n\
         [network]\ndelay = '25ms'\n\
         [workload]\nkind = 'programs'\nmeasure = 'transaction'\n\
         [[program]]\nnode = 'server'\ncommand = 'nginx'\nready = { listens = 80 }\n\
@@ -79,7 +79,7 @@ fn what_packets_tell_is_what_the_program_says() {
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch), mkfs.erofs (erofs-utils)"]
+#[ignore = "needs User-Mode Linux (hol kernel build), mkfs.erofs (erofs-utils)"]
 fn programs_see_their_node_and_nothing_of_this_machine() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("given.txt"), "hello\n").unwrap();
@@ -88,7 +88,17 @@ fn programs_see_their_node_and_nothing_of_this_machine() {
         cat /proc/[0-9]*/comm | sort -u | tr '\\n' ' '";
     let text = ok(
         directory.path(),
-        &["exec", "tcp", "--repetitions=1", "--server=sleep 999", "--", "sh", "-c", script],
+        &[
+            "exec",
+            "tcp",
+            "--world=kernel:uml",
+            "--repetitions=1",
+            "--server=sleep 999",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ],
     );
     // Of processes its own and the first: not the server's `sleep`.
     for line in ["client", "hello", "1", "given.txt", "written"] {
@@ -212,9 +222,11 @@ fn numbers_that_programs_print_are_metrics_and_what_they_write_comes_out(world: 
 }
 
 #[test]
-#[ignore = "needs QEMU and a kernel (hol kernel fetch), mkfs.erofs (erofs-utils)"]
+#[ignore = "needs User-Mode Linux (hol kernel build), mkfs.erofs (erofs-utils)"]
 fn what_goes_wrong_with_a_program_is_named() {
-    let line = |command: &[&'static str]| [&["exec", "tcp", "--repetitions=1"], command].concat();
+    let line = |command: &[&'static str]| {
+        [&["exec", "tcp", "--world=kernel:uml", "--repetitions=1"], command].concat()
+    };
     for (command, exit, words) in [
         (&["--", "no-such-program"][..], 2, ["no-such-program", "install it"]),
         (&["--server=false", "--listens=80", "--", "true"], 1, ["\"false\" on server", "exit 1"]),

@@ -20,6 +20,10 @@ use crate::progress::Telling;
 use crate::row::{json, short};
 use crate::terminal::{grouped, note, say, table};
 
+mod random;
+
+use random::Random;
+
 /// Points that the text shows; the files have all.
 const SHOWN: usize = 25;
 
@@ -32,8 +36,10 @@ const SHOWN: usize = 25;
 #[derive(Debug, Args)]
 pub struct Validate {
     /// A study, such as fidelity, or an experiment file
-    #[arg(value_name = "STUDY|FILE")]
-    what: String,
+    #[arg(value_name = "STUDY|FILE", required_unless_present = "random")]
+    what: Option<String>,
+    #[command(flatten)]
+    random: Random,
     /// A twentieth of the messages: a first look
     #[arg(long)]
     quick: bool,
@@ -46,7 +52,7 @@ pub struct Validate {
     /// The kernel, by how its release begins, as in 6.1 [default: as `hol kernel list` shows]
     #[arg(long, value_name = "RELEASE", default_value = "")]
     kernel: String,
-    /// The directory of both worlds' results [default: results/validate-NAME, with -quick]
+    /// The directory of both worlds' results [default: results/validate-NAME, with -quick; results/random-SEED]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Runs at the same time [default: all cores]
@@ -75,7 +81,11 @@ struct Asked {
 impl Validate {
     /// Runs what is missing in both worlds, then says where they differ.
     pub fn run(&self) -> Result<(), Failure> {
-        let Asked { name, title, study, experiments } = self.asked()?;
+        if let Some(count) = self.random.count() {
+            return self.random.run(count, self.out.as_deref(), self.jobs, self.require.value());
+        }
+        let what = self.what.as_deref().expect("clap asks for it");
+        let Asked { name, title, study, experiments } = self.asked(what)?;
         let repeated = |experiment: Experiment| match self.repetitions {
             Some(repetitions) => experiment.repeated(|_| repetitions),
             None => experiment,
@@ -117,8 +127,8 @@ impl Validate {
     }
 
     /// What is validated.
-    fn asked(&self) -> Result<Asked, Failure> {
-        let path = Path::new(&self.what);
+    fn asked(&self, what: &str) -> Result<Asked, Failure> {
+        let path = Path::new(what);
         if path.extension().is_some_and(|ending| ending == "toml") {
             let source = Source::read(path)?;
             let experiment = Experiment::parse(&source.stem(), &source)?;
@@ -126,7 +136,7 @@ impl Validate {
             let title = experiment.title.clone();
             return Ok(Asked { name: source.stem(), title, study: None, experiments: vec![experiment] });
         }
-        let study = Study::load(&self.what, self.quick)?;
+        let study = Study::load(what, self.quick)?;
         // What is said of claims needs a study that makes some.
         let claiming = study.file("claims.toml").map(|_| study.name);
         let experiments = study.experiments.into_iter().map(|(_, experiment)| experiment).collect();

@@ -1,0 +1,366 @@
+//! `hol validate --random`: scenarios drawn at random, in two worlds.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use clap::Args;
+use hol_differential::{Comparison, Coverage, Draw, Values, Verdict, beside, compare, shrink, trace};
+use hol_lab::{LabError, WorldName};
+use hol_scenario::World;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::fill::{stop_on_interrupt, threads};
+use crate::row::json;
+use crate::terminal::{note, say, table};
+
+/// Differences that the text names one by one.
+const SHOWN: usize = 12;
+
+/// Which scenarios are drawn.
+#[derive(Debug, Args)]
+pub struct Random {
+    /// Compare N scenarios that are drawn at random over all keys, options and workloads, packet by packet
+    #[arg(long, value_name = "N", conflicts_with_all = ["what", "quick", "repetitions", "wheres", "throughput"])]
+    random: Option<u64>,
+    /// Which scenarios are drawn
+    #[arg(long, value_name = "S", default_value_t = 1, requires = "random")]
+    seed: u64,
+    /// Only scenarios of this transport or workload, such as sctp or bulk
+    #[arg(long, value_name = "NAME", requires = "random")]
+    only: Option<String>,
+    /// The world that the model is compared with
+    #[arg(long, value_name = "WORLD", default_value = "kernel:uml", requires = "random")]
+    world: WorldName,
+    /// Find the smallest scenario of each difference in values, and write it with both traces
+    #[arg(long, requires = "random")]
+    shrink: bool,
+    /// Write the traces of scenarios whose packets alone differ, too
+    #[arg(long, requires = "random")]
+    traces: bool,
+}
+
+/// How a scenario came out, as the journal keeps it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Outcome {
+    number: u64,
+    family: String,
+    verdict: Word,
+    /// What differs first.
+    difference: Option<String>,
+    /// Median and 99th percentile in ms, throughput in kbit/s, and failures, in both worlds.
+    values: Option<[(Option<f64>, Option<f64>, f64, u64); 2]>,
+    /// Why a world did not run it.
+    problem: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Word {
+    SamePackets,
+    SameValues,
+    SameRanks,
+    OtherValues,
+    OtherRanks,
+    Refused,
+    Failed,
+}
+
+impl Word {
+    fn of(verdict: &Verdict) -> Self {
+        match verdict {
+            Verdict::SamePackets => Self::SamePackets,
+            Verdict::SameValues(_) => Self::SameValues,
+            Verdict::SameRanks => Self::SameRanks,
+            Verdict::Differ(None) => Self::OtherRanks,
+            Verdict::Differ(Some(_)) => Self::OtherValues,
+            Verdict::Refused(_) => Self::Refused,
+            Verdict::Failed(_) => Self::Failed,
+        }
+    }
+
+    fn is_judged(self) -> bool {
+        !matches!(self, Self::Refused | Self::Failed)
+    }
+
+    fn agrees(self) -> bool {
+        matches!(self, Self::SamePackets | Self::SameValues | Self::SameRanks)
+    }
+
+    /// Whether chance has no part in it, so that packets were compared.
+    fn has_packets(self) -> bool {
+        matches!(self, Self::SamePackets | Self::SameValues | Self::OtherValues)
+    }
+}
+
+impl Outcome {
+    fn of(number: u64, comparison: &Comparison) -> Self {
+        let figures = |v: Values| (v.median_ms, v.p99_ms, v.throughput_kbps, v.failed);
+        let problem = match &comparison.verdict {
+            Verdict::Refused(problem) | Verdict::Failed(problem) => Some(problem.clone()),
+            _ => None,
+        };
+        Self {
+            number,
+            family: comparison.drawn.family(),
+            verdict: Word::of(&comparison.verdict),
+            difference: comparison.verdict.difference().map(|difference| difference.family()),
+            values: comparison.values.map(|values| values.map(figures)),
+            problem,
+        }
+    }
+}
+
+/// The comparison that goes on.
+struct Session<'s> {
+    draw: Draw,
+    worlds: [&'s dyn World; 2],
+    out: &'s Path,
+    options: &'s Random,
+}
+
+impl Random {
+    /// Whether it was asked for.
+    pub fn count(&self) -> Option<u64> {
+        self.random
+    }
+
+    /// Compares what is not compared yet, until all is or until Ctrl-C; then says how it came out.
+    pub fn run(
+        &self,
+        count: u64,
+        out: Option<&Path>,
+        jobs: Option<usize>,
+        require: f64,
+    ) -> Result<(), Failure> {
+        let open = |world: &WorldName| world.open().map_err(|e| Failure::from(LabError::from(e)));
+        let (model, other) = (open(&WorldName::default())?, open(&self.world)?);
+        if !other.is_repeatable() {
+            let problem = format!(
+                "--world {}: two runs of it are never the same; take kernel or kernel:uml",
+                self.world
+            );
+            return Err(Failure::Usage(problem));
+        }
+        let default = PathBuf::from(format!("results/random-{}", self.seed));
+        let out = out.unwrap_or(&default);
+        fs::create_dir_all(out).map_err(|e| cannot_write(out, &e))?;
+        let session = Session {
+            draw: Draw::new(self.seed, self.only.clone()),
+            worlds: [model.as_ref(), other.as_ref()],
+            out,
+            options: self,
+        };
+        let outcomes = session.fill(count, threads(jobs))?;
+        say(&session.summary(&outcomes));
+        if (outcomes.len() as u64) < count {
+            return Err(Failure::Failed("interrupted; run the same command again to go on".to_owned()));
+        }
+        let judged = outcomes.iter().filter(|outcome| outcome.verdict.is_judged()).count();
+        let agree = outcomes.iter().filter(|outcome| outcome.verdict.agrees()).count();
+        if judged > 0 && agree as f64 >= require * judged as f64 {
+            return Ok(());
+        }
+        Err(Failure::Failed(format!("{agree} of {judged} scenarios agree, --require asks for more")))
+    }
+}
+
+impl Session<'_> {
+    /// The journal names the question, so that one of another does not go on here.
+    fn journal(&self) -> PathBuf {
+        let only = self.options.only.as_ref().map(|only| format!("-{only}")).unwrap_or_default();
+        let world = self.worlds[1].name().replace([':', '/'], "-");
+        self.out.join(format!("comparisons-{world}-{}{only}.jsonl", self.options.seed))
+    }
+
+    fn fill(&self, count: u64, threads: usize) -> Result<Vec<Outcome>, Failure> {
+        let stop = stop_on_interrupt()?;
+        let path = self.journal();
+        let kept = fs::read_to_string(&path).unwrap_or_default();
+        let mut outcomes: BTreeMap<u64, Outcome> = BTreeMap::new();
+        for outcome in kept.lines().filter_map(|line| serde_json::from_str::<Outcome>(line).ok()) {
+            outcomes.insert(outcome.number, outcome);
+        }
+        outcomes.retain(|number, _| *number < count);
+        let wanted: Vec<u64> = (0..count).filter(|number| !outcomes.contains_key(number)).collect();
+        let mut file =
+            OpenOptions::new().create(true).append(true).open(&path).map_err(|e| cannot_write(&path, &e))?;
+        // A line that was cut off by a full disk ends here.
+        if !kept.is_empty() && !kept.ends_with('\n') {
+            file.write_all(b"\n").map_err(|e| cannot_write(&path, &e))?;
+        }
+        note!("{} scenarios to compare in {}", wanted.len(), self.out.display());
+        let next = AtomicU64::new(0);
+        let shared = Mutex::new((file, outcomes, None::<Failure>));
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        let index = next.fetch_add(1, Ordering::Relaxed) as usize;
+                        let Some(number) = wanted.get(index) else { return };
+                        let done = self.compare(*number);
+                        let mut shared = shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                        let (file, outcomes, failure) = &mut *shared;
+                        let kept = done.and_then(|outcome| {
+                            file.write_all(json(&outcome).as_bytes()).map_err(|e| cannot_write(&path, &e))?;
+                            outcomes.insert(*number, outcome);
+                            Ok(())
+                        });
+                        if let Err(problem) = kept {
+                            *failure = Some(problem);
+                            stop.store(true, Ordering::Relaxed);
+                        }
+                    }
+                });
+            }
+        });
+        let (_, outcomes, failure) = shared.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        failure.map_or(Ok(outcomes.into_values().collect()), Err)
+    }
+
+    fn compare(&self, number: u64) -> Result<Outcome, Failure> {
+        let [model, other] = self.worlds;
+        let drawn = self.draw.scenario(number).0;
+        let comparison = compare(&drawn, model, other);
+        let outcome = Outcome::of(number, &comparison);
+        let differs = outcome.verdict.is_judged() && !outcome.verdict.agrees();
+        if differs || (self.options.traces && outcome.verdict == Word::SameValues) {
+            let smallest = if self.options.shrink { shrink(comparison, model, other) } else { comparison };
+            self.write(&smallest)?;
+        }
+        Ok(outcome)
+    }
+
+    /// The experiment file of a difference, and both traces beside each other.
+    fn write(&self, comparison: &Comparison) -> Result<(), Failure> {
+        let drawn = &comparison.drawn;
+        let file = self.out.join(format!("{}.toml", drawn.name));
+        let head = format!("# {}\n# {}\n", drawn.family(), drawn.command());
+        fs::write(&file, head + &drawn.file()?).map_err(|e| cannot_write(&file, &e))?;
+        if comparison.verdict.difference().is_none() {
+            return Ok(());
+        }
+        let point = drawn.point()?;
+        let [first, second] = self.worlds.map(|world| trace(&point, world));
+        let (Ok(first), Ok(second)) = (first, second) else { return Ok(()) };
+        let path = self.out.join(format!("{}.txt", drawn.name));
+        let mut text = File::create(&path).map_err(|e| cannot_write(&path, &e))?;
+        for line in beside(&first, &second) {
+            writeln!(text, "{line}").map_err(|e| cannot_write(&path, &e))?;
+        }
+        Ok(())
+    }
+
+    fn summary(&self, outcomes: &[Outcome]) -> String {
+        let mut coverage = Coverage::default();
+        for outcome in outcomes {
+            let drawn = self.draw.scenario(outcome.number).0;
+            coverage.add(&drawn, outcome.verdict.is_judged(), outcome.verdict == Word::Refused);
+        }
+        let mut text = table(&rows(outcomes));
+        text += &causes(outcomes);
+        text += &disagreements(outcomes, self.out, self.options.seed);
+        let refused: Vec<&str> = coverage.refused().collect();
+        text += &format!(
+            "\n{} keys and options ran in both worlds, in {} pairs of family and condition; {} were refused whenever they were drawn{}{}\n",
+            coverage.ran().count(),
+            coverage.pairs(),
+            refused.len(),
+            if refused.is_empty() { "" } else { ": " },
+            refused.join(", "),
+        );
+        text
+    }
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::failed(format!("{}: cannot write: {error}", path.display()))
+}
+
+/// By family: how many were judged, agree in values, and have the same packets.
+fn rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
+    let heads = ["family", "judged", "values agree", "", "packets compared", "the same", ""];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    let mut families: BTreeMap<&str, Vec<&Outcome>> = BTreeMap::new();
+    for outcome in outcomes.iter().filter(|outcome| outcome.verdict.is_judged()) {
+        families.entry(&outcome.family).or_default().push(outcome);
+    }
+    let all: Vec<&Outcome> = families.values().flatten().copied().collect();
+    let row = |name: &str, outcomes: &[&Outcome]| {
+        let count = |is: fn(Word) -> bool| outcomes.iter().filter(|outcome| is(outcome.verdict)).count();
+        let percent = |part: usize, whole: usize| match whole {
+            0 => String::new(),
+            _ => format!("{:.0} %", 100.0 * part as f64 / whole as f64),
+        };
+        let (agree, compared, same) =
+            (count(Word::agrees), count(Word::has_packets), count(|w| w == Word::SamePackets));
+        vec![
+            name.to_owned(),
+            outcomes.len().to_string(),
+            agree.to_string(),
+            percent(agree, outcomes.len()),
+            compared.to_string(),
+            same.to_string(),
+            percent(same, compared),
+        ]
+    };
+    rows.extend(families.iter().map(|(family, outcomes)| row(family, outcomes)));
+    rows.push(row("all", &all));
+    rows
+}
+
+/// What differs first, the most frequent first.
+fn causes(outcomes: &[Outcome]) -> String {
+    let mut causes: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
+    for outcome in outcomes {
+        let protocol = outcome.family.split(' ').next().unwrap_or_default();
+        let difference = outcome.difference.as_deref();
+        difference
+            .into_iter()
+            .for_each(|cause| causes.entry((protocol, cause)).or_default().push(outcome.number));
+    }
+    let mut causes: Vec<_> = causes.into_iter().collect();
+    causes.sort_by_key(|(_, numbers)| std::cmp::Reverse(numbers.len()));
+    let line = |((protocol, cause), numbers): &((&str, &str), Vec<u64>)| {
+        let first: Vec<String> = numbers.iter().take(4).map(u64::to_string).collect();
+        format!("{:>5}  {protocol} {cause}, as in {}\n", numbers.len(), first.join(", "))
+    };
+    let lines: String = causes.iter().take(SHOWN).map(line).collect();
+    if lines.is_empty() { lines } else { format!("\nfirst packet that differs\n{lines}") }
+}
+
+/// Scenarios whose values differ, and those that failed.
+fn disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
+    let differ = |outcome: &&Outcome| outcome.verdict.is_judged() && !outcome.verdict.agrees();
+    let mut text = String::new();
+    for outcome in outcomes.iter().filter(differ).take(SHOWN) {
+        let path = out.join(format!("random-{seed}-{}.toml", outcome.number));
+        text += &format!("\n{} ({}): ", path.display(), outcome.family);
+        if let Some([(median, p99, rate, failed), (other_median, other_p99, other_rate, other_failed)]) =
+            outcome.values
+        {
+            let ms = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
+            text += &format!(
+                "median {} | {} ms, p99 {} | {} ms, {rate:.0} | {other_rate:.0} kbit/s, {failed} | {other_failed} failed",
+                ms(median),
+                ms(other_median),
+                ms(p99),
+                ms(other_p99),
+            );
+        }
+    }
+    let more = outcomes.iter().filter(differ).count().saturating_sub(SHOWN);
+    if more > 0 {
+        text += &format!("\nand {more} more whose values differ");
+    }
+    for outcome in outcomes.iter().filter(|outcome| outcome.verdict == Word::Failed).take(SHOWN) {
+        let problem =
+            outcome.problem.as_deref().and_then(|problem| problem.lines().next()).unwrap_or_default();
+        text += &format!("\nnumber {} ({}) failed: {problem}", outcome.number, outcome.family);
+    }
+    if text.is_empty() { text } else { text + "\n" }
+}

@@ -1,0 +1,186 @@
+//! Scenarios at random: a transport, a workload, a path and what happens on it, and some more keys.
+
+use hol_base::{Rng, Seed};
+
+use crate::drawn::Drawn;
+use crate::space::{Space, pick, spread};
+
+/// Transports, as often as they are drawn.
+const TRANSPORTS: [(&str, u64); 4] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("quic", 4)];
+/// Octets that a run sends at most, so that one takes a second and not a minute.
+const OCTETS: f64 = 1.5e6;
+/// Seconds that a schedule lasts at most.
+const SECONDS: f64 = 30.0;
+
+/// Draws scenarios: number `n` of a seed is always the same, whichever were drawn before.
+#[derive(Debug)]
+pub struct Draw {
+    space: Space,
+    seed: u64,
+    only: Option<String>,
+}
+
+impl Draw {
+    /// From everything, or `only` of one transport or workload.
+    pub fn new(seed: u64, only: Option<String>) -> Self {
+        Self { space: Space::new(), seed, only }
+    }
+
+    /// Scenario `number`, which the experiment file can express. Keys that are refused beside the others are left out, and named with
+    /// the reason.
+    pub fn scenario(&self, number: u64) -> (Drawn, Vec<(String, String)>) {
+        let mut rng = Seed(self.seed).derive("scenario").derive_index(number).rng();
+        loop {
+            let (mut drawn, more) = self.base(number, &mut rng);
+            let is_wanted =
+                self.only.as_ref().is_none_or(|only| drawn.family().split(' ').any(|word| word == only));
+            if !is_wanted || drawn.point().is_err() {
+                continue;
+            }
+            let mut refused = Vec::new();
+            for extra in more {
+                let mut with = drawn.clone();
+                let name = extra.add_to(&mut with);
+                match with.point() {
+                    Ok(_) => drawn = with,
+                    Err(problem) => refused.push((name, problem.to_string())),
+                }
+            }
+            return (drawn, refused);
+        }
+    }
+
+    /// What every scenario has, and what it may have beside it.
+    fn base(&self, number: u64, rng: &mut Rng) -> (Drawn, Vec<Extra>) {
+        let protocol = weighted(rng, &TRANSPORTS);
+        let kind = pick(rng, &self.space.workloads()).copied().unwrap_or("echo").to_owned();
+        let mut drawn = Drawn {
+            name: format!("random-{}-{number}", self.seed),
+            protocol: protocol.to_owned(),
+            options: Vec::new(),
+            settings: Vec::new(),
+        };
+        let mut set = |key: &str, value: String| drawn.settings.push((key.to_owned(), value));
+        set("workload.kind", format!("{kind:?}"));
+        let keys = self.space.keys(&kind);
+        let has = |name: &str| keys.iter().any(|key| key.path == format!("workload.{name}"));
+        let size = if kind == "bulk" { spread(rng, 500.0, 64_000.0) } else { small_or_large(rng) }.round();
+        if has("size") && kind != "page" && kind != "media" {
+            set("workload.size", format!("\"{size}B\""));
+        }
+        let mut most = (OCTETS / size.max(128.0)).min(300.0);
+        if has("rate") {
+            let rate = spread(rng, 1.0, 1000.0);
+            set("workload.rate", format!("\"{rate:.1}/s\""));
+            most = most.min(rate * SECONDS);
+        }
+        if matches!(kind.as_str(), "page" | "files" | "media") {
+            most = 20.0;
+        }
+        set("messages", format!("{:.0}", spread(rng, 2.0, most.max(3.0))));
+        set("network.delay", format!("\"{:.1}ms\"", spread(rng, 0.2, 150.0)));
+        // Never so slow that a run lasts for minutes.
+        set("network.rate", format!("\"{:.0}kbit\"", spread(rng, 1_000.0, 1_000_000.0)));
+        self.condition(&mut drawn, rng);
+        let mut extras = Vec::new();
+        while rng.chance(0.5) && extras.len() < 4 {
+            extras.extend(self.extra(protocol, &kind, rng));
+        }
+        (drawn, extras)
+    }
+
+    /// What happens on the path: nothing, packets that are lost by number, or chance.
+    fn condition(&self, drawn: &mut Drawn, rng: &mut Rng) {
+        let mut set = |key: &str, value: String| drawn.settings.push((key.to_owned(), value));
+        match rng.below(20) {
+            0..8 => {}
+            8..14 => {
+                let direction = if rng.chance(0.6) { "up" } else { "down" };
+                let mut numbers: Vec<u64> = (0..1 + rng.below(3)).map(|_| 1 + rng.below(40)).collect();
+                numbers.sort_unstable();
+                numbers.dedup();
+                set(&format!("network.{direction}.loss"), format!("{{ drop = {numbers:?} }}"));
+            }
+            14..17 => set("network.loss", format!("\"{:.1}%\"", spread(rng, 0.3, 8.0))),
+            17 => {
+                let good_to_bad = spread(rng, 0.3, 5.0);
+                set(
+                    "network.loss",
+                    format!("{{ good_to_bad = \"{good_to_bad:.1}%\", bad_to_good = \"30%\" }}"),
+                );
+            }
+            18 => set("network.queue", format!("\"{:.0}p\"", spread(rng, 4.0, 60.0))),
+            _ => set("network.down.loss", format!("\"{:.1}%\"", spread(rng, 0.3, 8.0))),
+        }
+    }
+
+    fn extra(&self, protocol: &str, kind: &str, rng: &mut Rng) -> Option<Extra> {
+        if rng.chance(0.5) {
+            let options = self.space.options(protocol, rng);
+            return pick(rng, &options).cloned().map(|(key, value)| Extra::Option(key, value));
+        }
+        let keys = self.space.keys(kind);
+        let key = pick(rng, &keys)?;
+        Some(Extra::Key(key.path.clone(), self.space.value(key, rng)?))
+    }
+}
+
+/// An option or a key beside those that every scenario has.
+#[derive(Debug, Clone)]
+enum Extra {
+    Option(String, String),
+    Key(String, String),
+}
+
+impl Extra {
+    /// Adds it in place of one of the same name; returns its name.
+    fn add_to(self, drawn: &mut Drawn) -> String {
+        let (list, key, value, name) = match self {
+            Self::Option(key, value) => {
+                let name = format!("{}:{key}", drawn.protocol);
+                (&mut drawn.options, key, value, name)
+            }
+            Self::Key(key, value) => (&mut drawn.settings, key.clone(), value, key),
+        };
+        list.retain(|(known, _)| *known != key);
+        list.push((key, value));
+        name
+    }
+}
+
+fn weighted(rng: &mut Rng, choices: &[(&'static str, u64)]) -> &'static str {
+    let mut left = rng.below(choices.iter().map(|(_, weight)| weight).sum());
+    for (choice, weight) in choices {
+        if left < *weight {
+            return choice;
+        }
+        left -= weight;
+    }
+    choices[0].0
+}
+
+/// Half of the sizes fit into a packet.
+fn small_or_large(rng: &mut Rng) -> f64 {
+    if rng.chance(0.5) { spread(rng, 1.0, 1400.0) } else { spread(rng, 1400.0, 256_000.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_always_the_same_scenario_and_every_scenario_can_be_written_to_a_file() {
+        let draw = Draw::new(7, None);
+        for number in 0..60 {
+            let (drawn, _) = draw.scenario(number);
+            assert_eq!(drawn, draw.scenario(number).0);
+            assert!(drawn.point().is_ok() && drawn.file().is_ok(), "{drawn:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_was_asked_for_is_drawn() {
+        let draw = Draw::new(7, Some("bulk".to_owned()));
+        assert!((0..20).all(|number| draw.scenario(number).0.family().ends_with(" bulk")));
+    }
+}

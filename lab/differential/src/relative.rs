@@ -1,0 +1,86 @@
+//! Packets with relative numbers: two runs that do the same send the same, whatever their initial sequence numbers are.
+
+use std::collections::HashMap;
+
+use hol_wire::sctp::{Chunk, Tsn};
+use hol_wire::tcp::{Flags, SeqNum};
+use hol_wire::{Address, Packet, Transport};
+
+/// One direction of a connection.
+type Direction = (Address, u16, Address, u16);
+
+/// The first numbers of the connections of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Relative {
+    /// TCP: the sequence number of the SYN.
+    sequence: HashMap<Direction, SeqNum>,
+    /// SCTP: the initial TSN of the association whose packets in this direction have these ports; an association has several addresses.
+    tsn: HashMap<(u16, u16), Tsn>,
+}
+
+impl Relative {
+    /// The packet as text, with numbers that count from the first of its direction. Tags, cookies and timestamps are left out: they
+    /// are random.
+    pub(crate) fn describe(&mut self, packet: &Packet) -> String {
+        let (from, to) = packet.ports();
+        let (source, destination) = (packet.source, packet.destination);
+        let mut packet = packet.clone();
+        match &mut packet.transport {
+            Transport::Tcp(segment) => {
+                let there = (source, from, destination, to);
+                let back = (destination, to, source, from);
+                if segment.flags.contains(Flags::SYN) {
+                    self.sequence.insert(there, segment.seq);
+                }
+                let first = |direction| self.sequence.get(&direction).copied().unwrap_or(SeqNum(0));
+                let (own, peers) = (first(there), first(back));
+                segment.seq = SeqNum(segment.seq.0.wrapping_sub(own.0));
+                if segment.flags.contains(Flags::ACK) {
+                    segment.ack = SeqNum(segment.ack.0.wrapping_sub(peers.0));
+                }
+                for block in segment.options.sack.iter_mut() {
+                    block.left = SeqNum(block.left.0.wrapping_sub(peers.0));
+                    block.right = SeqNum(block.right.0.wrapping_sub(peers.0));
+                }
+                if let Some(timestamps) = &mut segment.options.timestamps {
+                    (timestamps.value, timestamps.echo) = (0, 0);
+                }
+            }
+            Transport::Sctp(sctp) => {
+                for chunk in &mut sctp.chunks {
+                    self.relate(chunk, (from, to));
+                }
+            }
+            Transport::Udp(_) | Transport::Quic(_) => {}
+        }
+        packet.to_string()
+    }
+
+    fn relate(&mut self, chunk: &mut Chunk, (from, to): (u16, u16)) {
+        if let Chunk::Init(init) | Chunk::InitAck(init) = chunk {
+            self.tsn.insert((from, to), init.initial_tsn);
+            (init.initial_tsn, init.initiate_tag) = (Tsn(0), 0);
+            return;
+        }
+        let first = |ports| self.tsn.get(&ports).map_or(0, |tsn| tsn.0);
+        let (own, peers) = (first((from, to)), first((to, from)));
+        let relate = |tsn: &mut Tsn, first: u32| *tsn = Tsn(tsn.0.wrapping_sub(first));
+        match chunk {
+            Chunk::Data(data) => relate(&mut data.tsn, own),
+            Chunk::IData(data) => relate(&mut data.tsn, own),
+            Chunk::ForwardTsn(forward) => relate(&mut forward.new_cumulative_tsn, own),
+            Chunk::IForwardTsn(forward) => relate(&mut forward.new_cumulative_tsn, own),
+            Chunk::Shutdown { cumulative_tsn } => relate(cumulative_tsn, peers),
+            Chunk::Ecne(tsn) => relate(tsn, peers),
+            Chunk::Cwr(tsn) => relate(tsn, own),
+            // They count from the initial TSN: RFC 5061 section 4.1.1.
+            Chunk::Asconf(asconf) => asconf.serial.0 = asconf.serial.0.wrapping_sub(own),
+            Chunk::AsconfAck(ack) => ack.serial.0 = ack.serial.0.wrapping_sub(peers),
+            Chunk::Sack(sack) => {
+                relate(&mut sack.cumulative_tsn, peers);
+                sack.duplicates.iter_mut().for_each(|tsn| relate(tsn, peers));
+            }
+            _ => {}
+        }
+    }
+}

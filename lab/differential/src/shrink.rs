@@ -1,0 +1,65 @@
+//! The smallest scenario in which two worlds still differ.
+
+use hol_scenario::World;
+
+use crate::compare::{Comparison, Verdict, compare};
+use crate::drawn::Drawn;
+
+/// Scenarios that are tried at most.
+const TRIES: usize = 40;
+
+/// Takes away settings and messages as long as the worlds differ in the same way: in what they say, or in their packets alone.
+pub fn shrink(found: Comparison, first: &dyn World, second: &dyn World) -> Comparison {
+    let wanted = kind(&found.verdict);
+    let mut smallest = found;
+    let mut tries = 0;
+    loop {
+        let before = smallest.drawn.clone();
+        for smaller in smaller(&before) {
+            if tries == TRIES {
+                return smallest;
+            }
+            tries += 1;
+            let comparison = compare(&smaller, first, second);
+            if kind(&comparison.verdict) == wanted {
+                smallest = comparison;
+                break;
+            }
+        }
+        if smallest.drawn == before {
+            return smallest;
+        }
+    }
+}
+
+/// What has to stay: agreement in values, and whether packets differ.
+fn kind(verdict: &Verdict) -> (bool, bool, bool) {
+    (verdict.is_judged(), verdict.agrees(), verdict.difference().is_some())
+}
+
+/// Scenarios that say one thing less, the greatest steps first.
+fn smaller(drawn: &Drawn) -> Vec<Drawn> {
+    let mut all = Vec::new();
+    if let Some(messages) = drawn.value("messages").and_then(|text| text.parse::<u64>().ok()) {
+        let counts = [messages / 4, messages / 2, messages * 3 / 4, messages - 1];
+        all.extend(counts.into_iter().filter(|count| *count > 0 && *count < messages).map(|count| {
+            let mut fewer = drawn.clone();
+            let setting = fewer.settings.iter_mut().find(|(key, _)| key == "messages");
+            setting.into_iter().for_each(|(_, value)| *value = count.to_string());
+            fewer
+        }));
+    }
+    all.extend((0..drawn.options.len()).map(|index| {
+        let mut without = drawn.clone();
+        without.options.remove(index);
+        without
+    }));
+    all.extend((0..drawn.settings.len()).filter(|index| drawn.settings[*index].0 != "messages").map(
+        |index| {
+            let mut without = drawn.clone();
+            without.settings.remove(index);
+            without
+        },
+    ));
+    all
+}

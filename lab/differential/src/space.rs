@@ -1,0 +1,221 @@
+//! Everything that a scenario may say, as the descriptions of keys say it: a key is drawn from the day on which it is written.
+
+use hol_base::Rng;
+use hol_stack::TransportSpec;
+use serde_json::Value;
+
+/// Tables in a table, and so on: no deeper than this.
+const DEEPEST: usize = 3;
+
+/// The keys of experiment files and the options of transports.
+#[derive(Debug)]
+pub struct Space {
+    schema: Value,
+}
+
+/// A key that may be drawn.
+#[derive(Debug, Clone)]
+pub(crate) struct Key<'s> {
+    pub(crate) path: String,
+    schema: &'s Value,
+}
+
+impl Space {
+    /// What this program's schema describes.
+    pub fn new() -> Self {
+        Self { schema: hol_lab::schema() }
+    }
+
+    /// What a `$ref` stands for.
+    fn resolve<'s>(&'s self, mut schema: &'s Value) -> &'s Value {
+        loop {
+            let one = schema["allOf"].get(0).unwrap_or(schema);
+            let Some(name) = one["$ref"].as_str() else { return one };
+            schema = &self.schema["definitions"][name.rsplit('/').next().unwrap_or_default()];
+        }
+    }
+
+    /// The names of workloads.
+    pub(crate) fn workloads(&self) -> Vec<&str> {
+        let kinds = self.schema["definitions"]["WorkloadSpec"]["oneOf"].as_array();
+        kinds.into_iter().flatten().filter_map(|kind| kind["properties"]["kind"]["const"].as_str()).collect()
+    }
+
+    /// The keys of a kind of workload, of the network and of one of its directions.
+    pub(crate) fn keys(&self, workload: &str) -> Vec<Key<'_>> {
+        let kinds = self.schema["definitions"]["WorkloadSpec"]["oneOf"].as_array();
+        let is_it = |kind: &&Value| kind["properties"]["kind"]["const"] == workload;
+        let kind = kinds.into_iter().flatten().find(is_it);
+        let direction = &self.schema["definitions"]["Overrides"];
+        let tables = [
+            ("workload", kind.unwrap_or(&Value::Null)),
+            ("network", &self.schema["definitions"]["NetworkSpec"]),
+            ("network.up", direction),
+            ("network.down", direction),
+            ("hosts.server", &self.schema["definitions"]["HostSpec"]),
+        ];
+        let keys = tables.into_iter().flat_map(|(table, schema)| {
+            let keys = schema["properties"].as_object().into_iter().flatten();
+            keys.filter(|(key, _)| *key != "kind")
+                .map(move |(key, schema)| Key { path: format!("{table}.{key}"), schema })
+        });
+        keys.collect()
+    }
+
+    /// A value of a key, as TOML; `None` where only a person knows one, such as the name of a file.
+    pub(crate) fn value(&self, key: &Key<'_>, rng: &mut Rng) -> Option<String> {
+        self.draw(key.schema, rng, 0)
+    }
+
+    fn draw(&self, schema: &Value, rng: &mut Rng, depth: usize) -> Option<String> {
+        let schema = self.resolve(schema);
+        let choices = schema["anyOf"].as_array().or(schema["oneOf"].as_array());
+        if let Some(choices) = choices {
+            return self.draw(pick(rng, choices)?, rng, depth);
+        }
+        if let Some(word) = schema["const"].as_str() {
+            return Some(format!("{word:?}"));
+        }
+        if let Some(words) = schema["enum"].as_array() {
+            return pick(rng, words)?.as_str().map(|word| format!("{word:?}"));
+        }
+        match schema["type"].as_str()? {
+            "boolean" => Some(rng.chance(0.5).to_string()),
+            "integer" => Some(whole_number(schema, rng).to_string()),
+            "number" => Some(format!("{:.4}", spread(rng, 0.001, 1.0))),
+            "string" => quantity(schema["description"].as_str().unwrap_or_default(), rng),
+            "object" if depth < DEEPEST => self.draw_table(schema, rng, depth + 1),
+            "array" if depth < DEEPEST => {
+                let items = (0..1 + rng.below(2)).map(|_| self.draw(&schema["items"], rng, depth + 1));
+                Some(format!("[{}]", items.collect::<Option<Vec<_>>>()?.join(", ")))
+            }
+            _ => None,
+        }
+    }
+
+    /// Required keys, and some of the others.
+    fn draw_table(&self, schema: &Value, rng: &mut Rng, depth: usize) -> Option<String> {
+        let required = schema["required"].as_array();
+        let is_required = |key: &str| required.is_some_and(|keys| keys.iter().any(|name| name == key));
+        let mut entries = Vec::new();
+        for (key, schema) in schema["properties"].as_object()? {
+            let value = if is_required(key) {
+                Some(self.draw(schema, rng, depth)?)
+            } else {
+                rng.chance(0.3).then(|| self.draw(schema, rng, depth)).flatten()
+            };
+            entries.extend(value.map(|value| format!("{key} = {value}")));
+        }
+        Some(format!("{{ {} }}", entries.join(", ")))
+    }
+
+    /// The options of a transport, with values that they may have. Where only words are values, these are not known.
+    pub(crate) fn options(&self, protocol: &str, rng: &mut Rng) -> Vec<(String, String)> {
+        let Ok(spec) = protocol.parse::<TransportSpec>() else { return Vec::new() };
+        let varied = |(key, value): (&String, &toml::Value)| Some((key.clone(), vary(value, rng)?));
+        let mut options: Vec<(String, String)> = spec.behaviour().iter().filter_map(varied).collect();
+        let extra: &[(&str, &str)] = match protocol {
+            "tcp" => &[("connections", "3"), ("cc", "reno"), ("cc", "dctcp")],
+            "sctp" => &[
+                ("associations", "2"),
+                ("unordered", "true"),
+                ("lifetime", "150ms"),
+                ("retransmissions", "1"),
+                ("scheduler", "rr"),
+                ("socket", "one-to-many"),
+            ],
+            _ => &[],
+        };
+        options.extend(extra.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
+        options
+    }
+}
+
+impl Default for Space {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Another value of an option than its default.
+fn vary(value: &toml::Value, rng: &mut Rng) -> Option<String> {
+    match value {
+        toml::Value::Boolean(is_on) => Some((!is_on).to_string()),
+        toml::Value::Integer(number) => {
+            let number = if rng.chance(0.5) { number * 2 } else { number / 2 };
+            Some(number.max(1).to_string())
+        }
+        toml::Value::String(text) => {
+            let unit = text.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+            let number: f64 = text.strip_suffix(unit)?.parse().ok()?;
+            let factor = *pick(rng, &[0.25, 0.5, 2.0, 4.0])?;
+            Some(format!("{}{unit}", (number * factor).round().max(1.0)))
+        }
+        _ => None,
+    }
+}
+
+/// One of them.
+pub(crate) fn pick<'c, T>(rng: &mut Rng, choices: &'c [T]) -> Option<&'c T> {
+    let count = choices.len() as u64;
+    (count > 0).then(|| &choices[rng.below(count) as usize])
+}
+
+/// A number between two, spread evenly over the orders of magnitude.
+pub(crate) fn spread(rng: &mut Rng, low: f64, high: f64) -> f64 {
+    low * (high / low).powf(rng.uniform())
+}
+
+fn whole_number(schema: &Value, rng: &mut Rng) -> u64 {
+    let least = schema["minimum"].as_u64().unwrap_or(0).max(1);
+    let most = schema["maximum"].as_u64().unwrap_or(u64::MAX).min(least.saturating_add(20));
+    least + rng.below(most - least + 1)
+}
+
+/// A quantity, by how its type describes itself.
+fn quantity(about: &str, rng: &mut Rng) -> Option<String> {
+    let text = if about.starts_with("a time") {
+        format!("{:.1}ms", spread(rng, 0.2, 300.0))
+    } else if about.starts_with("a percentage") {
+        format!("{:.2}%", spread(rng, 0.1, 10.0))
+    } else if about.starts_with("a bit rate") {
+        format!("{:.0}kbit", spread(rng, 200.0, 1_000_000.0))
+    } else if about.starts_with("a rate") {
+        format!("{:.1}/s", spread(rng, 1.0, 2000.0))
+    } else if about.starts_with("a size") {
+        format!("{:.0}B", spread(rng, 1.0, 65_000.0))
+    } else if about.starts_with("a queue limit") {
+        format!("{:.0}p", spread(rng, 3.0, 1000.0))
+    } else {
+        return None;
+    };
+    Some(format!("{text:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hol_base::Seed;
+
+    #[test]
+    fn every_key_with_a_unit_has_values() {
+        let space = Space::new();
+        let mut rng = Seed(1).rng();
+        let keys = space.keys("echo");
+        for path in ["workload.size", "workload.rate", "network.delay", "network.up.loss", "network.ip"] {
+            let key = keys.iter().find(|key| key.path == path).unwrap_or_else(|| panic!("{path}"));
+            assert!((0..20).any(|_| space.value(key, &mut rng).is_some()), "{path}");
+        }
+        assert!(space.workloads().contains(&"bulk"));
+    }
+
+    #[test]
+    fn options_are_varied_and_words_are_left_alone() {
+        let options = Space::new().options("sctp", &mut Seed(1).rng());
+        let value =
+            |key: &str| options.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str());
+        assert_eq!(value("partial_reliability"), Some("false"));
+        assert!(value("rto_min").is_some_and(|value| value.ends_with('s')));
+        assert_eq!(value("idle_decay"), None);
+    }
+}

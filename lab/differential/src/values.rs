@@ -1,0 +1,47 @@
+//! What a run says to the user, and when two runs say the same.
+
+use hol_base::Duration;
+use hol_measure::summarize;
+use hol_scenario::Run;
+
+/// The figures of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Values {
+    /// Median latency, in ms; `None` if nothing was delivered.
+    pub median_ms: Option<f64>,
+    /// The latency that 1 % of the messages exceed, in ms.
+    pub p99_ms: Option<f64>,
+    /// Octets delivered in each second until the last message was settled, in kbit/s.
+    pub throughput_kbps: f64,
+    /// Messages that were not delivered.
+    pub failed: u64,
+}
+
+impl Values {
+    /// Those of a run.
+    pub fn of(run: &Run) -> Self {
+        let summary = summarize(&run.records);
+        let ms = |p| summary.latency.quantile(p).map(Duration::as_millis_f64);
+        let seconds = run.ended.as_secs_f64();
+        let throughput_kbps = if seconds > 0.0 { summary.bytes as f64 * 8.0 / 1e3 / seconds } else { 0.0 };
+        let failed = summary.offered - summary.completed;
+        Self { median_ms: ms(0.5), p99_ms: ms(0.99), throughput_kbps, failed }
+    }
+
+    /// Whether two runs without randomness say the same: medians within 3 % or 0.5 ms, the 99th percentiles within 5 % or 1 ms,
+    /// throughputs within 3 %, and as many failures.
+    pub fn agree(&self, other: &Self) -> bool {
+        near(self.median_ms, other.median_ms, 0.03, 0.5)
+            && near(self.p99_ms, other.p99_ms, 0.05, 1.0)
+            && near(Some(self.throughput_kbps), Some(other.throughput_kbps), 0.03, 0.0)
+            && self.failed == other.failed
+    }
+}
+
+fn near(first: Option<f64>, second: Option<f64>, share: f64, least: f64) -> bool {
+    match (first, second) {
+        (None, None) => true,
+        (Some(a), Some(b)) => (a - b).abs() <= (share * a.max(b)).max(least),
+        _ => false,
+    }
+}

@@ -1,0 +1,75 @@
+//! The phase of the kernel's timer wheel. A timer of TCP or SCTP expires at a slot of the wheel (kernel/time/timer.c), so a run that
+//! begins at another phase is another run. Every run begins where the slots of all levels that it can meet begin, as the model's do.
+
+use std::fs;
+use std::time::Duration;
+
+use super::Trouble;
+use super::clock::wait;
+
+/// Jiffies after which the slots of levels 0 to 3 begin at once: timers of up to 131 s at 250 Hz.
+const SLOTS: u64 = 4096;
+/// By so much later than the tick, which has been counted then.
+const BEHIND: u64 = 1_000;
+
+/// When the kernel counts its ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ticks {
+    /// The monotonic clock, in ns.
+    now: u64,
+    /// Ticks counted.
+    jiffies: u64,
+    /// When one of them was, in ns.
+    tick: u64,
+    /// Between two of them, in ns.
+    period: u64,
+}
+
+impl Ticks {
+    /// Reads what `/proc/timer_list` has of the first processor (kernel/time/timer_list.c).
+    fn read(text: &str, hz: u64) -> Option<Self> {
+        let number = |head: &str| -> Option<u64> {
+            let line = text.lines().map(str::trim_start).find_map(|line| line.strip_prefix(head))?;
+            line.trim_start_matches([' ', ':']).split_whitespace().next()?.parse().ok()
+        };
+        let (now, jiffies, tick) = (number("now at ")?, number("jiffies")?, number(".last_tick")?);
+        Some(Self { now, jiffies, tick, period: 1_000_000_000 / hz })
+    }
+
+    /// How long it is until all slots begin.
+    fn until_slots_begin(self) -> Duration {
+        let since_tick = (self.now + self.period - self.tick % self.period) % self.period;
+        let ticks = SLOTS - self.jiffies % SLOTS;
+        Duration::from_nanos(ticks * self.period - since_tick + BEHIND)
+    }
+}
+
+/// Waits until all slots begin; in virtual time.
+pub(super) fn wait_for_slots() -> Result<(), Trouble> {
+    let path = "/proc/timer_list";
+    let text = fs::read_to_string(path).map_err(|e| format!("cannot read {path}: {e}"))?;
+    // Every kernel of ours counts 250 ticks a second, as those of distributions do.
+    let ticks = Ticks::read(&text, 250).ok_or_else(|| format!("{path} does not say when ticks are"))?;
+    wait(ticks.until_slots_begin());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "Timer List Version: v0.10\nHRTIMER_MAX_CLOCK_BASES: 8\nnow at 1234001000 nsecs\n\ncpu: 0\n\
+        \x20 .nohz           : 1\n  .last_tick      : 1232000500 nsecs\n  .idle_tick      : 0 nsecs\njiffies: 4294892608\n";
+
+    #[test]
+    fn ticks_are_read_and_the_next_common_slot_is_found() {
+        let ticks = Ticks::read(TEXT, 250).unwrap();
+        let expected =
+            Ticks { now: 1_234_001_000, jiffies: 4_294_892_608, tick: 1_232_000_500, period: 4_000_000 };
+        assert_eq!(ticks, expected);
+        // 4,294,892,608 is 1,048,557.8 times 4096: 576 ticks are missing, and the last was 2.0005 ms ago.
+        let missing = SLOTS - 4_294_892_608 % SLOTS;
+        assert_eq!(ticks.until_slots_begin(), Duration::from_nanos(missing * 4_000_000 - 2_000_500 + BEHIND));
+        assert_eq!(Ticks::read("jiffies: 1\n", 250), None);
+    }
+}
