@@ -189,6 +189,7 @@ impl Endpoint {
             // RFC 5681 section 3.1: a lost SYN tells of congestion; one loss is pardoned (RFC 6928 section 2).
             self.cwnd.set_cwnd(self.cwnd.quantum());
         }
+        self.grow_send_buffer();
         self.begin_pace(now);
         self.rtt.established();
         self.acks.established(now);

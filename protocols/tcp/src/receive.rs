@@ -81,6 +81,7 @@ impl Endpoint {
             self.text_arrives(now, ecn, segment);
         }
         self.push_pending(now);
+        self.check_space();
         self.acknowledge(now);
     }
 

@@ -17,15 +17,21 @@ pub(crate) enum Push {
     Normal,
     /// Without waiting for more to fill a segment.
     Undelayed,
-    /// One segment, whatever the congestion window says: a tail loss probe.
+    /// The first block, likewise.
+    One,
+    /// The first block, whatever the congestion window says: a tail loss probe.
     Probe,
 }
 
 /// A segment that may leave.
 #[derive(Debug, Clone, Copy)]
-struct Next {
-    size: usize,
-    fin: bool,
+pub(crate) struct Next {
+    pub(crate) size: usize,
+    pub(crate) fin: bool,
+    /// PSH is set.
+    pub(crate) pushed: bool,
+    /// What the send buffer holds for it beside its octets.
+    pub(crate) overhead: u32,
 }
 
 impl Next {
@@ -47,16 +53,59 @@ impl Endpoint {
             self.look_for_application_limit();
         }
         self.restart_after_idle(now);
-        self.queue.push(octets);
-        self.push_pending(now);
+        if !self.offloads() {
+            self.queue.push(octets);
+            return self.push_pending(now);
+        }
+        let is_partial = self.take_partial();
+        self.fill_blocks(now, octets, is_partial);
+        if is_partial && self.finds_room() {
+            return;
+        }
+        self.mark_pushed();
+        // The rest waits for room, and what is there for nothing.
+        self.push(now, if is_partial { Push::Undelayed } else { Push::Normal });
+    }
+
+    /// Appends to the last block and to new ones; a block that is full may leave before the write ends, which goes on if this is a part of it. Linux:
+    /// tcp_sendmsg_locked.
+    fn fill_blocks(&mut self, now: Time, mut octets: Bytes, is_partial: bool) {
+        self.queue.set_pushed(false);
+        let size = self.block_size();
+        while !octets.is_empty() {
+            let room = self.queue.room(size);
+            let part = octets.split_to(octets.len().min(if room > 0 { room } else { size }));
+            self.snd.on_written(part.len() as u32);
+            self.queue.append(part, room == 0);
+            let is_end = octets.is_empty() && !is_partial;
+            if is_end || self.queue.room(size) > 0 {
+                continue;
+            }
+            if self.snd.push_is_forced() {
+                self.mark_pushed();
+                self.push(now, Push::Undelayed);
+            } else if self.queue.blocks() == 1 && self.machine.state().is_sending() {
+                self.send_new(now, Push::One);
+            }
+        }
+    }
+
+    /// PSH stands where a write ends. Linux: tcp_mark_push.
+    fn mark_pushed(&mut self) {
+        self.queue.set_pushed(true);
+        self.snd.on_pushed();
     }
 
     /// Sends what may leave; if the peer's window keeps everything back, the persist timer runs.
     pub(crate) fn push_pending(&mut self, now: Time) {
+        self.push(now, Push::Normal);
+    }
+
+    fn push(&mut self, now: Time, push: Push) {
         if !self.machine.state().is_sending() || !self.queue.has_unsent() {
             return;
         }
-        self.send_new(now, Push::Normal);
+        self.send_new(now, push);
         if self.board.len() == 0 && self.queue.has_unsent() && self.timers.is_disarmed() {
             self.timers.arm(now, Purpose::Persist, self.rtt.rto());
         }
@@ -64,6 +113,21 @@ impl Endpoint {
 
     /// Sends new segments while the windows allow it.
     pub(crate) fn send_new(&mut self, now: Time, push: Push) {
+        let (sent, limited) =
+            if self.offloads() { self.send_blocks(now, push) } else { self.send_segments(now, push) };
+        if sent > 0 || limited {
+            self.validate_window(now, limited);
+        }
+        if sent > 0 {
+            self.episode.count_reduction_sent(sent);
+            if push != Push::Probe {
+                self.schedule_loss_probe(now, false);
+            }
+        }
+    }
+
+    /// The same a segment at a time: how much left, and whether it is the congestion window that keeps more back.
+    fn send_segments(&mut self, now: Time, push: Push) -> (u32, bool) {
         let mut sent = 0;
         let mut train = self.train(now, push);
         while train > 0
@@ -79,16 +143,7 @@ impl Endpoint {
                 train = self.train(now, push);
             }
         }
-        let limited = self.room() == 0;
-        if sent > 0 || limited {
-            self.validate_window(now, limited);
-        }
-        if sent > 0 {
-            self.episode.count_reduction_sent(sent);
-            if push != Push::Probe {
-                self.schedule_loss_probe(now, false);
-            }
-        }
+        (sent, self.room() == 0)
     }
 
     /// What the congestion window has left, in its unit; less than a segment's octets are nothing.
@@ -105,7 +160,8 @@ impl Endpoint {
         if size == 0 && !fin {
             return None;
         }
-        let next = Next { size, fin };
+        let pushed = size > 0 && (size < self.agreed.mss() as usize || size == self.queue.length());
+        let next = Next { size, fin, pushed, overhead: 0 };
         let in_flight = self.in_flight();
         let fits = in_flight + next.weight(self.config.congestion_unit) <= self.cwnd.cwnd();
         if !fits && in_flight > 0 && push != Push::Probe {
@@ -130,23 +186,27 @@ impl Endpoint {
     pub(crate) fn payload_limit(&self) -> usize {
         let blocks = self.sack_blocks_due();
         let options = if blocks == 0 { 0 } else { 4 + 8 * blocks };
-        self.agreed.mss() as usize - options
+        self.snd.bound_to_half_window(self.agreed.mss()) as usize - options
     }
 
     /// Sends as much as the peer's window takes, however little. RFC 9293 section 3.8.6.2.1.
     pub(crate) fn send_partial(&mut self, now: Time) {
         let open = self.snd.usable_window() as usize;
-        let size = self.queue.length().min(self.payload_limit()).min(open);
+        let first = self.queue.first_block().map_or(self.queue.length(), |block| block.length);
+        let size = first.min(self.payload_limit()).min(open);
         if size > 0 {
-            self.send_segment(now, Next { size, fin: false });
+            let overhead = self.memory.without_data();
+            self.send_segment(now, Next { size, fin: false, pushed: true, overhead });
         }
     }
 
-    fn send_segment(&mut self, now: Time, next: Next) {
-        let Next { size, fin } = next;
+    /// Sends the next segment.
+    pub(crate) fn send_segment(&mut self, now: Time, next: Next) {
+        let Next { size, fin, pushed, overhead } = next;
+        let is_small = size < self.payload_limit();
         let payload = self.queue.take(size, fin);
         let mut flags = Flags::ACK;
-        if size > 0 && (size < self.agreed.mss() as usize || self.queue.is_empty()) {
+        if pushed {
             flags = flags | Flags::PSH;
         }
         if fin {
@@ -160,9 +220,9 @@ impl Endpoint {
         self.transmit(now, seq, flags, payload.clone(), now);
         let first = self.board.len() == 0;
         let departure = self.cwnd.depart(now, !first);
-        self.board.push(SentSegment { departure, ..SentSegment::new(now, seq, flags, payload) });
+        self.board.push(SentSegment { departure, overhead, ..SentSegment::new(now, seq, flags, payload) });
         self.snd.on_sent(size as u32 + u32::from(fin));
-        if size < self.agreed.mss() as usize {
+        if is_small {
             self.small.on_sent(self.snd.nxt());
         }
         if first || self.timers.waits_for(Purpose::LossProbe) {
@@ -221,6 +281,7 @@ impl Endpoint {
             self.acks.on_ack_sent();
             self.timers.on_ack_sent();
         }
+        self.usage.on_departure(now);
         let mut stamp = Stamp::default();
         if !payload.is_empty() {
             self.acks.on_data_sent(now);
