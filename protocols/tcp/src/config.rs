@@ -25,9 +25,10 @@ pub struct Config {
     /// What that buffer grows to with the congestion window, twice of which it is to hold; less, and it stays as it is.
     pub send_buffer_max: ByteCount,
     /// What a packet takes of the buffers for headers and what stands behind the data, beside 256 octets that describe it; in the
-    /// receive buffer rounded up to a power of two. With 0 they count payload alone.
+    /// receive buffer rounded up to a power of two. The window then begins with half of that buffer and grows with large segments.
+    /// With 0 buffers count payload alone.
     pub packet_head: ByteCount,
-    /// Octets that may wait for the application; it bounds the window advertised.
+    /// What may wait for the application: octets, and packets as `packet_head` has it; it bounds the window advertised.
     pub receive_buffer: ByteCount,
     /// What that buffer grows to with what the application reads in a round trip; less, and it stays as it is.
     pub receive_buffer_max: ByteCount,

@@ -24,7 +24,7 @@ const DEFAULT_MSS: u16 = 536;
 /// The least that a peer's segment size counts for: options and a few octets of data. Linux: TCP_MIN_SND_MSS.
 const LEAST_MSS: u16 = 48;
 /// Octets that timestamps take from every segment.
-const TIMESTAMPS_LENGTH: u32 = 12;
+pub(crate) const TIMESTAMPS_LENGTH: u32 = 12;
 
 /// What the SYNs have settled for the connection.
 #[derive(Debug)]
@@ -193,7 +193,9 @@ impl Endpoint {
         self.begin_pace(now);
         self.rtt.established();
         self.acks.established(now);
-        self.sizing.established(now, self.rcv.nxt(), self.rcv.offered(), self.config.mss.into());
+        let mss = self.advertised_mss();
+        self.buffer.established(mss, self.rcv.is_scaled());
+        self.sizing.established(now, self.rcv.nxt(), self.buffer.first_round(self.rcv.offered(), mss));
         self.usage = Usage::begin(self.snd.una(), now);
         self.small = SmallSegments::begin(self.snd.una());
         self.reader.tell(Event::Connected);

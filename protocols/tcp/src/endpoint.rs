@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hol_base::{Duration, Rng, Time};
 use hol_congestion::{Algorithm, CongestionWindow};
 use hol_transport::{Command, Event, Input, Output, PathState, Reader, Statistics};
+use hol_wire::tcp::SeqNum;
 use hol_wire::{Address, Packet, Transport};
 
 use crate::acknowledge::Acknowledging;
@@ -18,6 +19,7 @@ use crate::pacing::Pacer;
 use crate::packet_memory::PacketMemory;
 use crate::reassembly::Reassembly;
 use crate::receive::Challenges;
+use crate::receive_buffer::ReceiveBuffer;
 use crate::receive_sequence::ReceiveSequence;
 use crate::right_sizing::RightSizing;
 use crate::rtt::Rtt;
@@ -50,7 +52,10 @@ pub struct Endpoint {
     pub(crate) snd: SendSequence,
     pub(crate) rcv: ReceiveSequence,
     pub(crate) reassembly: Reassembly,
+    pub(crate) buffer: ReceiveBuffer,
     pub(crate) sizing: RightSizing,
+    /// Where the first packet ends that waits for the application.
+    pub(crate) first_unread: Option<SeqNum>,
     pub(crate) challenges: Challenges,
     pub(crate) acks: Acknowledging,
     pub(crate) board: Scoreboard,
@@ -109,7 +114,9 @@ impl Endpoint {
             snd: SendSequence::default(),
             rcv: ReceiveSequence::default(),
             reassembly: Reassembly::default(),
-            sizing: RightSizing::new(&config),
+            buffer: ReceiveBuffer::new(&config),
+            sizing: RightSizing::default(),
+            first_unread: None,
             challenges: Challenges::default(),
             acks: Acknowledging::new(&config),
             board: Scoreboard::default(),

@@ -25,6 +25,7 @@ mod prr;
 mod rack;
 mod reassembly;
 mod receive;
+mod receive_buffer;
 mod receive_sequence;
 mod recover;
 mod reordering;

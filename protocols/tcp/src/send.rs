@@ -332,9 +332,14 @@ impl Endpoint {
 
     /// The window field of a segment that leaves now, which the peer then knows.
     fn advertise_window(&mut self, syn: bool) -> u16 {
-        let buffer = self.sizing.buffer();
+        if self.buffer.is_counted() {
+            let window =
+                if syn { self.buffer.window_in_syn(self.advertised_mss()) } else { self.select_window() };
+            return if syn { self.rcv.advertise_in_syn(window) } else { self.rcv.advertise_selected(window) };
+        }
+        let buffer = self.buffer.limit();
         if syn {
-            return self.rcv.advertise_in_syn(buffer);
+            return self.rcv.advertise_in_syn(buffer.min(u16::MAX.into()));
         }
         let unread = self.reader.held() as u32;
         self.rcv.advertise(buffer, unread, self.free_buffer(), self.config.mss.into())
@@ -343,6 +348,6 @@ impl Endpoint {
     /// Octets of the buffer that neither wait for others nor for the application.
     pub(crate) fn free_buffer(&self) -> u32 {
         let held = self.reassembly.octets() + self.reader.held();
-        self.sizing.buffer().saturating_sub(held as u32)
+        self.buffer.limit().saturating_sub(held as u32)
     }
 }

@@ -529,7 +529,11 @@ fn the_send_buffer_takes_whole_blocks_and_grows_with_the_congestion_window() {
     script.at(40);
     assert_eq!(script.events, [Event::Connected]);
     script.acked(10 * 1460, &[]);
-    assert_eq!(script.events.last(), Some(&Event::Writable), "the buffer has grown with the window to 92,160");
+    assert_eq!(
+        script.events.last(),
+        Some(&Event::Writable),
+        "the buffer has grown with the window to 92,160"
+    );
 }
 
 /// Linux: tcp_tso_autosize (two segments at 20 ms), and __tcp_transmit_skb, which sets PSH on a block of several segments.
