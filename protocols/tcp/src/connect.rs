@@ -72,7 +72,7 @@ impl Endpoint {
         self.snd.on_syn_sent();
         self.board = Scoreboard::default();
         self.board.push(SentSegment::new(now, seq, flags, Bytes::new()));
-        self.transmit(now, seq, flags, Bytes::new(), now);
+        self.transmit(now, seq, flags, Bytes::new(), (now, false));
         self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
     }
 
@@ -154,7 +154,7 @@ impl Endpoint {
     pub(crate) fn answer_syn_again(&mut self, now: Time) {
         let Some(syn) = self.board.front() else { return };
         let (seq, flags) = (syn.seq, syn.flags);
-        self.transmit(now, seq, flags, Bytes::new(), now);
+        self.transmit(now, seq, flags, Bytes::new(), (now, false));
     }
 
     /// The peer has begun the handshake, and it is not complete.

@@ -74,6 +74,8 @@ pub struct Endpoint {
     blocked: Cell<bool>,
     /// `accepts` has taken a part.
     partial: Cell<bool>,
+    /// The next write is a part of the same.
+    pub(crate) goes_on: bool,
     pub(crate) statistics: Statistics,
 }
 
@@ -131,6 +133,7 @@ impl Endpoint {
             reader: Reader::new(config.wakeup),
             blocked: Cell::new(false),
             partial: Cell::new(false),
+            goes_on: false,
             statistics: Statistics::default(),
             config,
             rng,

@@ -161,15 +161,17 @@ impl Endpoint {
     fn send_block(&mut self, now: Time, size: usize, segment: usize) -> u32 {
         let block = self.queue.first_block();
         let segments = size.div_ceil(segment).max(1);
-        // A block of several has PSH whatever was written, so that the receiver hands it on. Linux: __tcp_transmit_skb.
-        let pushed = segments > 1 || block.is_some_and(|block| block.length == size && block.pushed);
+        let pushed = block.is_some_and(|block| block.length == size && block.pushed);
         let mut left = size;
         for number in 1..=segments {
             let (length, is_last) = (left.min(segment), number == segments);
             left -= length;
             let fin = is_last && self.queue.fin_follows(length);
             let overhead = if is_last { self.memory.without_data() } else { 0 };
-            self.send_segment(now, Next { size: length, fin, pushed: pushed && is_last, overhead });
+            // A block of several has PSH whatever was written, so that the receiver hands it on. Linux: __tcp_transmit_skb.
+            let cut = segments > 1;
+            let ends_block = cut && is_last;
+            self.send_segment(now, Next { size: length, fin, pushed: pushed && is_last, cut, ends_block, overhead });
         }
         self.check_space();
         segments as u32

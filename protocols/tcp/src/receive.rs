@@ -183,7 +183,7 @@ impl Endpoint {
             payload: std::mem::take(&mut segment.payload),
             fin: segment.flags.contains(Flags::FIN),
             passage: Passage::new(segment.stamp, now),
-            memory: self.buffer.memory_of(text.octets(), self.agreed.mss()),
+            memory: self.buffer.memory_of(text.octets(), segment.stamp.cut),
         };
         let memory = piece.memory;
         let (start, end, nxt) = (piece.seq, piece.end(), self.rcv.nxt());

@@ -102,11 +102,11 @@ impl ReceiveBuffer {
         self.earned.min(window).min(FIRST * mss)
     }
 
-    /// What a segment takes of it, whose peer sends `mss` octets at most: one that is full was cut from a block into a buffer of
-    /// its own; one that is shorter went alone, and has its data apart.
-    pub(crate) fn memory_of(&self, octets: u32, mss: u32) -> u32 {
-        let is_full = octets + SLACK >= mss;
-        if !self.is_counted() || is_full {
+    /// What a segment takes of it, in a buffer of its own if it was `cut` from a block; one that went alone comes with its sender's
+    /// account, in pages. So it is between network namespaces; drivers that receive into halves of pages (ixgbe, igb, ice) have all
+    /// as the first.
+    pub(crate) fn memory_of(&self, octets: u32, cut: bool) -> u32 {
+        if !self.is_counted() || cut {
             self.memory.with_data(octets)
         } else {
             self.memory.without_data() + octets
@@ -229,9 +229,6 @@ impl ReceiveBuffer {
     }
 }
 
-/// Octets that options may take of a segment which is full nevertheless: SACK blocks.
-const SLACK: u32 = 36;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,7 +257,7 @@ mod tests {
     fn full_sized_segments_earn_two_segments_each_until_the_buffer_has_no_room() {
         // tcp_grow_window with 1448 octets in 2304 of memory, so 160 of 256 are payload; a packet waits meanwhile.
         let mut buffer = open();
-        let memory = buffer.memory_of(MSS, MSS);
+        let memory = buffer.memory_of(MSS, true);
         assert_eq!(memory, 2304);
         buffer.queue(memory);
         buffer.measure(MSS, memory);
@@ -295,7 +292,7 @@ mod tests {
     fn octets_alone_are_counted_without_bookkeeping() {
         let mut buffer = ReceiveBuffer::new(&rfc());
         buffer.queue(1000);
-        buffer.measure(1448, buffer.memory_of(1448, 1448));
+        buffer.measure(1448, buffer.memory_of(1448, true));
         assert_eq!((buffer.whole(), buffer.is_read()), (buffer.limit(), true));
         assert!(!buffer.earn((1448, 1448), 0, 1448, 1448));
     }

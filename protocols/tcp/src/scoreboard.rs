@@ -261,6 +261,14 @@ impl Scoreboard {
         }
     }
 
+    /// The segment is the last of a block of which the one before was sent again with it. Only the last has an overhead.
+    pub(crate) fn ends_block_resent(&self, index: usize) -> bool {
+        let segment = &self.segments[index];
+        let before = index.checked_sub(1).map(|before| &self.segments[before]);
+        segment.overhead > 0
+            && before.is_some_and(|before| before.overhead == 0 && before.resent && before.sent == segment.sent)
+    }
+
     /// Forgets that anything is lost.
     pub(crate) fn clear_lost(&mut self) {
         for segment in &mut self.segments {

@@ -30,6 +30,9 @@ pub(crate) struct Next {
     pub(crate) fin: bool,
     /// PSH is set.
     pub(crate) pushed: bool,
+    /// It is cut from a block of several; PSH is set at the end of that.
+    pub(crate) cut: bool,
+    pub(crate) ends_block: bool,
     /// What the send buffer holds for it beside its octets.
     pub(crate) overhead: u32,
 }
@@ -57,9 +60,13 @@ impl Endpoint {
             self.queue.push(octets);
             return self.push_pending(now);
         }
+        if !std::mem::take(&mut self.goes_on) {
+            self.queue.set_pushed(false);
+        }
         let is_partial = self.take_partial();
         self.fill_blocks(now, octets, is_partial);
-        if is_partial && self.finds_room() {
+        self.goes_on = is_partial && self.finds_room();
+        if self.goes_on {
             return;
         }
         self.mark_pushed();
@@ -70,7 +77,6 @@ impl Endpoint {
     /// Appends to the last block and to new ones; a block that is full may leave before the write ends, which goes on if this is a part of it. Linux:
     /// tcp_sendmsg_locked.
     fn fill_blocks(&mut self, now: Time, mut octets: Bytes, is_partial: bool) {
-        self.queue.set_pushed(false);
         let size = self.block_size();
         while !octets.is_empty() {
             let room = self.queue.room(size);
@@ -161,7 +167,7 @@ impl Endpoint {
             return None;
         }
         let pushed = size > 0 && (size < self.agreed.mss() as usize || size == self.queue.length());
-        let next = Next { size, fin, pushed, overhead: 0 };
+        let next = Next { size, fin, pushed, cut: false, ends_block: false, overhead: 0 };
         let in_flight = self.in_flight();
         let fits = in_flight + next.weight(self.config.congestion_unit) <= self.cwnd.cwnd();
         if !fits && in_flight > 0 && push != Push::Probe {
@@ -196,13 +202,13 @@ impl Endpoint {
         let size = first.min(self.payload_limit()).min(open);
         if size > 0 {
             let overhead = self.memory.without_data();
-            self.send_segment(now, Next { size, fin: false, pushed: true, overhead });
+            self.send_segment(now, Next { size, fin: false, pushed: true, cut: false, ends_block: false, overhead });
         }
     }
 
     /// Sends the next segment.
     pub(crate) fn send_segment(&mut self, now: Time, next: Next) {
-        let Next { size, fin, pushed, overhead } = next;
+        let Next { size, fin, pushed, cut, ends_block, overhead } = next;
         let is_small = size < self.payload_limit();
         let payload = self.queue.take(size, fin);
         let mut flags = Flags::ACK;
@@ -217,7 +223,8 @@ impl Endpoint {
         }
         let seq = self.snd.nxt();
         self.statistics.data_sent += u64::from(size > 0);
-        self.transmit(now, seq, flags, payload.clone(), now);
+        let push = if ends_block { Flags::PSH } else { Flags(0) };
+        self.transmit(now, seq, flags | push, payload.clone(), (now, cut));
         let first = self.board.len() == 0;
         let departure = self.cwnd.depart(now, !first);
         self.board.push(SentSegment { departure, overhead, ..SentSegment::new(now, seq, flags, payload) });
@@ -254,14 +261,15 @@ impl Endpoint {
         self.board.resend(index, now, probe, self.cwnd.depart(now, true));
         let segment = self.board.get(index);
         let (seq, flags, first_sent) = (segment.seq, Marks::in_syn_again(segment.flags), segment.first_sent);
+        let flags = if self.board.ends_block_resent(index) { flags | Flags::PSH } else { flags };
         let payload = segment.payload.clone();
-        self.transmit(now, seq, flags, payload, first_sent);
+        self.transmit(now, seq, flags, payload, (first_sent, false));
         true
     }
 
     /// Sends an acknowledgment without data.
     pub(crate) fn send_ack(&mut self, now: Time) {
-        self.transmit(now, self.snd.nxt(), Flags::ACK, Bytes::new(), now);
+        self.transmit(now, self.snd.nxt(), Flags::ACK, Bytes::new(), (now, false));
     }
 
     /// Builds a segment and puts it out.
@@ -271,7 +279,7 @@ impl Endpoint {
         seq: SeqNum,
         flags: Flags,
         payload: Bytes,
-        first_sent: Time,
+        (first_sent, cut): (Time, bool),
     ) {
         let syn = flags.contains(Flags::SYN);
         let options = if syn { self.syn_options(now, flags) } else { self.options(now) };
@@ -287,7 +295,7 @@ impl Endpoint {
             self.acks.on_data_sent(now);
             self.usage.on_data_sent(now);
             self.charge_pace(now, payload.len());
-            stamp = Stamp { first_sent, sent: now };
+            stamp = Stamp { first_sent, sent: now, cut };
         }
         let ack = if flags.contains(Flags::ACK) { self.rcv.nxt() } else { SeqNum::default() };
         self.put_out(ecn, |source_port, destination_port| Segment {
