@@ -60,7 +60,8 @@ impl Endpoint {
             self.queue.push(octets);
             return self.push_pending(now);
         }
-        if !std::mem::take(&mut self.goes_on) {
+        // What goes on behind an earlier write takes its PSH along.
+        if !std::mem::take(&mut self.goes_on) && self.queue.room(self.block_size()) > 0 {
             self.queue.set_pushed(false);
         }
         let is_partial = self.take_partial();
