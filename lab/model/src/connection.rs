@@ -44,6 +44,15 @@ impl Endpoint for Connection {
         }
     }
 
+    fn accepts(&self, length: usize) -> usize {
+        match self {
+            Self::Tcp(endpoint) => endpoint.accepts(length),
+            Self::Sctp(endpoint) => endpoint.accepts(length),
+            Self::Udp(endpoint) => endpoint.accepts(length),
+            Self::Quic(endpoint) => endpoint.accepts(length),
+        }
+    }
+
     fn statistics(&self) -> &Statistics {
         match self {
             Self::Tcp(endpoint) => endpoint.statistics(),

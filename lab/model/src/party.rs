@@ -77,8 +77,9 @@ impl Party {
         self.closed == self.sockets.len()
     }
 
-    /// The command that sends a message.
-    pub(crate) fn command(&self, outgoing: Outgoing) -> Command {
+    /// The command that sends the first `length` octets of a message, which are taken off it.
+    pub(crate) fn command(&self, outgoing: &mut Outgoing, length: usize) -> Command {
+        let payload = outgoing.payload.split_to(length);
         let (stream, unordered, reliability) = match (&self.framing, outgoing.terms) {
             (Framing::Octets { .. }, _) => (outgoing.stream, false, Reliability::Full),
             (Framing::Messages { .. }, Some(terms)) => (outgoing.stream, terms.unordered, terms.reliability),
@@ -86,7 +87,7 @@ impl Party {
                 (outgoing.stream, *unordered, *reliability)
             }
         };
-        Command::Send(Message { stream, unordered, reliability, ppid: 0, payload: outgoing.payload })
+        Command::Send(Message { stream, unordered, reliability, ppid: 0, payload })
     }
 
     /// Something came on a connection: gives the application every message that is whole now.

@@ -5,7 +5,7 @@ use hol_network::{AddressChange, Agenda, Arrival, Drops, Network, NodeId};
 use hol_scenario::{Observer, RunError, Side};
 use hol_transport::{Command, Endpoint, Input, Output, Statistics, drain};
 use hol_wire::Address;
-use hol_workloads::{ConnectionId, Output as Answer};
+use hol_workloads::{ConnectionId, Outgoing, Output as Answer};
 
 use crate::bells::Bells;
 use crate::connection::Connection;
@@ -407,15 +407,7 @@ impl<'t> Simulation<'t> {
                         let tally = dialogue.tally();
                         dialogue.flow.note_sending(now, tally);
                     }
-                    let party = dialogue.party(role);
-                    let socket = party.socket(outgoing.connection);
-                    if self.sockets[socket].connection.can_send(outgoing.payload.len()) {
-                        let command = party.command(outgoing);
-                        self.tell(socket, Input::Command(command));
-                        self.drive(socket);
-                    } else {
-                        party.application.handle(now, hol_workloads::Input::Full(outgoing));
-                    }
+                    self.send(index, role, outgoing);
                 }
                 Answer::Open(id) => self.open(index, id),
                 Answer::Close(connection) => {
@@ -446,6 +438,26 @@ impl<'t> Simulation<'t> {
                     self.rest(index);
                     return;
                 }
+            }
+        }
+    }
+
+    /// Hands a message to its connection, in parts if that takes it so; what finds no room goes back to the application.
+    fn send(&mut self, index: usize, role: Side, mut outgoing: Outgoing) {
+        loop {
+            let party = self.dialogues[index].party(role);
+            let socket = party.socket(outgoing.connection);
+            let length = outgoing.payload.len();
+            let accepted = self.sockets[socket].connection.accepts(length);
+            if accepted == 0 && length > 0 {
+                party.application.handle(self.now, hol_workloads::Input::Full(outgoing));
+                return;
+            }
+            let command = party.command(&mut outgoing, accepted);
+            self.tell(socket, Input::Command(command));
+            self.drive(socket);
+            if outgoing.payload.is_empty() {
+                return;
             }
         }
     }

@@ -183,12 +183,12 @@ impl Clear {
                         (false, true) => statistics.timeout_retransmissions += 1,
                         (false, false) => statistics.fast_retransmissions += 1,
                     }
-                    let stamp = Stamp { first_sent, sent: now };
+                    let stamp = Stamp { first_sent, sent: now, cut: false };
                     carried.push(Carried { stream: Some(id), start, end, stamp });
                 }
                 Frame::Datagram(end) => {
                     statistics.data_sent += 1;
-                    let stamp = Stamp { first_sent: now, sent: now };
+                    let stamp = Stamp { first_sent: now, sent: now, cut: false };
                     carried.push(Carried { stream: None, start: 0, end, stamp });
                 }
                 Frame::Ping | Frame::ImmediateAck | Frame::Crypto { .. } => asks = true,

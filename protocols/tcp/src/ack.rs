@@ -58,7 +58,6 @@ impl Endpoint {
         }
         self.take_acknowledged(now, prior_highest, prior_sacked, &mut news);
         self.react(now, ack, &mut news);
-        self.announce_space();
     }
 
     /// An ACK that others have overtaken may still carry news.

@@ -59,6 +59,16 @@ impl Text {
     pub(crate) fn is_empty(self) -> bool {
         self.length == 0
     }
+
+    /// Octets.
+    pub(crate) fn octets(self) -> u32 {
+        self.length
+    }
+
+    /// No segment before had so many.
+    pub(crate) fn is_longer_than_known(self, acks: &Acknowledging) -> bool {
+        self.length > acks.segment_size
+    }
 }
 
 impl Acknowledging {
@@ -105,6 +115,16 @@ impl Acknowledging {
     fn go_quick(&mut self, window: u32, most: u32) {
         let segments = (window / (2 * self.segment_size)).max(2).min(most);
         self.quick = self.quick.max(segments);
+    }
+
+    /// The window has grown: the next acknowledgment is not delayed. Linux: tcp_grow_window.
+    pub(crate) fn tell_of_window(&mut self) {
+        self.quick |= 1;
+    }
+
+    /// The buffer is filling: nothing is acknowledged in haste. Linux: __tcp_select_window.
+    pub(crate) fn slow_down(&mut self) {
+        self.quick = 0;
     }
 
     /// What came takes sequence numbers: the peer is to hear of it.
@@ -232,14 +252,14 @@ impl Acknowledging {
 }
 
 impl Endpoint {
-    /// Data arrived in order.
-    pub(crate) fn data_received(&mut self, now: Time, text: Text) {
-        if !text.is_empty() {
-            self.acks.measure(text, self.config.mss.into());
-            self.acks.on_data(now, self.rtt.rto(), self.rcv.offered());
-        } else {
-            self.acks.owe();
+    /// Data arrived in order, in so much memory.
+    pub(crate) fn data_received(&mut self, now: Time, text: Text, memory: u32) {
+        if text.is_empty() {
+            return self.acks.owe();
         }
+        self.measure_segment(text, memory);
+        self.acks.on_data(now, self.rtt.rto(), self.rcv.offered());
+        self.account_data(now, text.octets(), memory);
     }
 
     /// After a segment: acknowledge now, or later.
@@ -247,7 +267,8 @@ impl Endpoint {
         if !self.acks.scheduled {
             return;
         }
-        if self.more_than_a_segment() || self.acks.is_quick() || self.acks.at_once {
+        let is_due = self.more_than_a_segment() && self.has_window_for_more();
+        if is_due || self.acks.is_quick() || self.acks.at_once {
             self.send_ack(now);
         } else if !self.reassembly.is_empty() {
             self.acknowledge_out_of_order(now);
@@ -266,22 +287,52 @@ impl Endpoint {
         self.rcv.unacknowledged() > self.acks.segment_size
     }
 
-    /// The application reads everything. Linux then acknowledges pushed data, unless a reply is likely.
+    /// The right edge of the window moves on with an acknowledgment that leaves now; else it waits until the application has read.
+    /// Linux: __tcp_ack_snd_check.
+    fn has_window_for_more(&mut self) -> bool {
+        self.buffer.is_read() || self.select_window() >= self.rcv.offered()
+    }
+
+    /// The window that the receive buffer has room for.
+    pub(crate) fn select_window(&mut self) -> u32 {
+        let (early, segment) = (self.reassembly.memory(), self.acks.segment_size);
+        let offer = self.buffer.offer(early, segment, self.rcv.scale(), self.rcv.offered());
+        if offer.is_pressed {
+            self.acks.slow_down();
+        }
+        offer.window
+    }
+
+    /// The application reads everything. Linux then acknowledges pushed data, unless a reply is likely, and tells of a window that
+    /// has doubled: tcp_cleanup_rbuf.
     pub(crate) fn data_read(&mut self, now: Time) {
         self.size_buffer(now);
         let acks = &self.acks;
         let pushed = acks.pushed_twice || (acks.pushed && !acks.interactive());
+        let pushed = pushed && (self.reassembly.is_empty() || !self.buffer.is_counted());
         let due = self.more_than_a_segment() || (self.config.acknowledge_on_read && pushed);
-        if acks.scheduled && due {
+        if (acks.scheduled && due) || (self.buffer.is_counted() && self.window_doubles()) {
             self.send_ack(now);
         }
+    }
+
+    fn window_doubles(&mut self) -> bool {
+        let window = self.rcv.window();
+        if !self.machine.state().is_receiving() || 2 * window > self.buffer.clamp() {
+            return false;
+        }
+        let next = self.select_window();
+        next > 0 && next >= 2 * window
     }
 
     /// The application has read again what it had let wait. The peer is told at once of twice the room that it knows, and
     /// not of less than RFC 9293 section 3.8.6.2.2 has it wait for.
     pub(crate) fn room_made(&mut self, now: Time) {
         self.data_read(now);
-        let worthwhile = (self.sizing.buffer() / 2).min(self.config.mss.into());
+        if self.buffer.is_counted() {
+            return;
+        }
+        let worthwhile = (self.buffer.limit() / 2).min(self.config.mss.into());
         let offer = self.rcv.limited(self.free_buffer());
         if self.machine.state().is_receiving() && offer >= worthwhile.max(2 * self.rcv.window()) {
             self.send_ack(now);

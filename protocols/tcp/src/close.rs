@@ -27,7 +27,7 @@ impl Endpoint {
         match self.machine.state() {
             State::Closed => return,
             State::Listen | State::SynSent | State::TimeWait => {}
-            _ => self.transmit(now, self.snd.nxt(), Flags::RST | Flags::ACK, Bytes::new(), now),
+            _ => self.transmit(now, self.snd.nxt(), Flags::RST | Flags::ACK, Bytes::new(), (now, false)),
         }
         self.end(Event::Failed { reason: "connection aborted" });
     }

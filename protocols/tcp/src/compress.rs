@@ -56,7 +56,8 @@ impl Endpoint {
     }
 
     fn compression_delay(&self) -> Duration {
-        let round_trip = self.rtt.srtt().filter(|_| self.sizing.is_measured()).unwrap_or_default();
+        let measured = self.sizing.round_trip().unwrap_or_default();
+        let round_trip = self.rtt.srtt().map_or(measured, |srtt| srtt.min(measured));
         (round_trip / SHARE).min(self.config.sack_compression_max) + self.config.sack_compression_slack
     }
 }

@@ -20,14 +20,23 @@ pub struct Config {
     pub timestamp_clock: Duration,
     /// The window scale shift offered; 0 offers none. RFC 7323 section 2.
     pub window_scale: u8,
-    /// Octets of user data that may wait for acknowledgment or transmission.
+    /// What may wait for acknowledgment or transmission at first: octets, and packets as `packet_head` has it.
     pub send_buffer: ByteCount,
-    /// Octets that may wait for the application; it bounds the window advertised.
+    /// What that buffer grows to with the congestion window, twice of which it is to hold; less, and it stays as it is.
+    pub send_buffer_max: ByteCount,
+    /// What a packet takes of the buffers for headers and what stands behind the data, beside 256 octets that describe it; in the
+    /// receive buffer rounded up to a power of two. The window then begins with half of that buffer and grows with large segments.
+    /// With 0 buffers count payload alone.
+    pub packet_head: ByteCount,
+    /// What may wait for the application: octets, and packets as `packet_head` has it; it bounds the window advertised.
     pub receive_buffer: ByteCount,
     /// What that buffer grows to with what the application reads in a round trip; less, and it stays as it is.
     pub receive_buffer_max: ByteCount,
     /// When a small segment waits for an acknowledgment. RFC 9293 section 3.7.4.
     pub nagle: Nagle,
+    /// Hand blocks of several segments down to be cut by the network interface, or by the system: blocks wait for an acknowledgment
+    /// that is near, and PSH stands at their ends.
+    pub segmentation_offload: bool,
 
     /// The shortest delay of an acknowledgment, where the adaptive delay starts. RFC 5681 section 4.2.
     pub delayed_ack_min: Duration,

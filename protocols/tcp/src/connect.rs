@@ -24,7 +24,7 @@ const DEFAULT_MSS: u16 = 536;
 /// The least that a peer's segment size counts for: options and a few octets of data. Linux: TCP_MIN_SND_MSS.
 const LEAST_MSS: u16 = 48;
 /// Octets that timestamps take from every segment.
-const TIMESTAMPS_LENGTH: u32 = 12;
+pub(crate) const TIMESTAMPS_LENGTH: u32 = 12;
 
 /// What the SYNs have settled for the connection.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl Endpoint {
         self.snd.on_syn_sent();
         self.board = Scoreboard::default();
         self.board.push(SentSegment::new(now, seq, flags, Bytes::new()));
-        self.transmit(now, seq, flags, Bytes::new(), now);
+        self.transmit(now, seq, flags, Bytes::new(), (now, false));
         self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
     }
 
@@ -154,7 +154,7 @@ impl Endpoint {
     pub(crate) fn answer_syn_again(&mut self, now: Time) {
         let Some(syn) = self.board.front() else { return };
         let (seq, flags) = (syn.seq, syn.flags);
-        self.transmit(now, seq, flags, Bytes::new(), now);
+        self.transmit(now, seq, flags, Bytes::new(), (now, false));
     }
 
     /// The peer has begun the handshake, and it is not complete.
@@ -189,10 +189,13 @@ impl Endpoint {
             // RFC 5681 section 3.1: a lost SYN tells of congestion; one loss is pardoned (RFC 6928 section 2).
             self.cwnd.set_cwnd(self.cwnd.quantum());
         }
+        self.grow_send_buffer();
         self.begin_pace(now);
         self.rtt.established();
         self.acks.established(now);
-        self.sizing.established(now, self.rcv.nxt(), self.rcv.offered(), self.config.mss.into());
+        let mss = self.advertised_mss();
+        self.buffer.established(mss, self.rcv.is_scaled());
+        self.sizing.established(now, self.rcv.nxt(), self.buffer.first_round(self.rcv.offered(), mss));
         self.usage = Usage::begin(self.snd.una(), now);
         self.small = SmallSegments::begin(self.snd.una());
         self.reader.tell(Event::Connected);

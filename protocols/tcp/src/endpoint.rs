@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hol_base::{Duration, Rng, Time};
 use hol_congestion::{Algorithm, CongestionWindow};
 use hol_transport::{Command, Event, Input, Output, PathState, Reader, Statistics};
+use hol_wire::tcp::SeqNum;
 use hol_wire::{Address, Packet, Transport};
 
 use crate::acknowledge::Acknowledging;
@@ -15,8 +16,10 @@ use crate::ecn::Marks;
 use crate::episode::Episode;
 use crate::nagle::SmallSegments;
 use crate::pacing::Pacer;
+use crate::packet_memory::PacketMemory;
 use crate::reassembly::Reassembly;
 use crate::receive::Challenges;
+use crate::receive_buffer::ReceiveBuffer;
 use crate::receive_sequence::ReceiveSequence;
 use crate::right_sizing::RightSizing;
 use crate::rtt::Rtt;
@@ -41,11 +44,18 @@ pub struct Endpoint {
     pub(crate) agreed: Agreed,
     pub(crate) marks: Marks,
     pub(crate) queue: SendQueue,
+    /// What packets take of the buffers.
+    pub(crate) memory: PacketMemory,
+    /// The most that the send buffer holds. Linux: sk_sndbuf.
+    send_buffer: u64,
     pub(crate) small: SmallSegments,
     pub(crate) snd: SendSequence,
     pub(crate) rcv: ReceiveSequence,
     pub(crate) reassembly: Reassembly,
+    pub(crate) buffer: ReceiveBuffer,
     pub(crate) sizing: RightSizing,
+    /// Where the first packet ends that waits for the application.
+    pub(crate) first_unread: Option<SeqNum>,
     pub(crate) challenges: Challenges,
     pub(crate) acks: Acknowledging,
     pub(crate) board: Scoreboard,
@@ -62,6 +72,10 @@ pub struct Endpoint {
     pub(crate) reader: Reader,
     /// `can_send` has said no since the last `Writable`.
     blocked: Cell<bool>,
+    /// `accepts` has taken a part.
+    partial: Cell<bool>,
+    /// The next write is a part of the same.
+    pub(crate) goes_on: bool,
     pub(crate) statistics: Statistics,
 }
 
@@ -96,11 +110,15 @@ impl Endpoint {
             agreed: Agreed::new(&config),
             marks: Marks::new(&config),
             queue: SendQueue::default(),
+            memory: PacketMemory::new(config.packet_head),
+            send_buffer: config.send_buffer.0,
             small: SmallSegments::default(),
             snd: SendSequence::default(),
             rcv: ReceiveSequence::default(),
             reassembly: Reassembly::default(),
-            sizing: RightSizing::new(&config),
+            buffer: ReceiveBuffer::new(&config),
+            sizing: RightSizing::default(),
+            first_unread: None,
             challenges: Challenges::default(),
             acks: Acknowledging::new(&config),
             board: Scoreboard::default(),
@@ -114,6 +132,8 @@ impl Endpoint {
             packets: VecDeque::new(),
             reader: Reader::new(config.wakeup),
             blocked: Cell::new(false),
+            partial: Cell::new(false),
+            goes_on: false,
             statistics: Statistics::default(),
             config,
             rng,
@@ -184,15 +204,63 @@ impl Endpoint {
         }
     }
 
-    /// Octets that the send buffer still takes.
-    fn send_space(&self) -> usize {
-        let used = self.queue.length() + self.board.out().octets as usize;
-        (self.config.send_buffer.0 as usize).saturating_sub(used)
+    /// The application may hand over data.
+    fn may_write(&self) -> bool {
+        self.machine.state().may_send() && self.queue.is_open()
     }
 
-    /// Tells a blocked application that a third of the buffer is free again.
-    pub(crate) fn announce_space(&mut self) {
-        if self.blocked.get() && 3 * self.send_space() >= self.config.send_buffer.0 as usize {
+    /// How many octets find room at once. Linux begins a block as long as there is any, and fills it: tcp_sendmsg_locked.
+    fn writable(&self) -> usize {
+        let space = self.send_space();
+        if !self.offloads() {
+            return space;
+        }
+        let size = self.block_size();
+        match self.queue.room(size) {
+            0 if space > 0 => size,
+            room => room,
+        }
+    }
+
+    /// The application writes on, if there is room; else it hears of it later.
+    pub(crate) fn finds_room(&self) -> bool {
+        let room = self.writable() > 0;
+        self.blocked.set(!room);
+        room
+    }
+
+    /// What is written now is a part of what the application has.
+    pub(crate) fn take_partial(&self) -> bool {
+        self.partial.take()
+    }
+
+    /// What the send buffer holds. Linux: sk_wmem_queued.
+    fn send_memory(&self) -> usize {
+        let blocks = self.queue.blocks() * self.memory.without_data() as usize;
+        self.queue.length() + blocks + self.board.memory()
+    }
+
+    /// What the send buffer still takes.
+    fn send_space(&self) -> usize {
+        (self.send_buffer as usize).saturating_sub(self.send_memory())
+    }
+
+    /// The send buffer grows with the congestion window, if it may. Linux: tcp_sndbuf_expand.
+    pub(crate) fn grow_send_buffer(&mut self) {
+        let most = self.config.send_buffer_max.0;
+        self.send_buffer = self.send_buffer.max(self.send_buffer_for_window().min(most));
+    }
+
+    /// Tells a blocked application that a third of the buffer is free again. A buffer that was too small for the congestion
+    /// window has grown before. Linux: tcp_check_space.
+    pub(crate) fn check_space(&mut self) {
+        if !self.blocked.get() {
+            return;
+        }
+        if self.in_flight() < self.cwnd.cwnd() {
+            self.grow_send_buffer();
+        }
+        if 3 * self.send_space() >= self.send_buffer as usize {
             self.blocked.set(false);
             self.reader.tell(Event::Writable);
         }
@@ -259,12 +327,23 @@ impl hol_transport::Endpoint for Endpoint {
 
     fn can_send(&self, length: usize) -> bool {
         let idle = self.queue.is_empty() && self.board.len() == 0;
-        let fits =
-            self.machine.state().may_send() && self.queue.is_open() && (idle || length <= self.send_space());
+        let fits = self.may_write() && (idle || length <= self.writable());
         if !fits {
             self.blocked.set(true);
         }
         fits
+    }
+
+    fn accepts(&self, length: usize) -> usize {
+        if !self.offloads() {
+            return if self.can_send(length) { length } else { 0 };
+        }
+        let accepted = if self.may_write() { self.writable().min(length) } else { 0 };
+        self.partial.set(accepted > 0 && accepted < length);
+        if accepted == 0 {
+            self.blocked.set(true);
+        }
+        accepted
     }
 
     fn statistics(&self) -> &Statistics {

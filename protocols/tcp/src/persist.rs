@@ -36,7 +36,7 @@ impl Endpoint {
         }
         // One octet back, so that the peer has to answer.
         let seq = self.snd.una() - 1;
-        self.transmit(now, seq, Flags::ACK, Bytes::new(), now);
+        self.transmit(now, seq, Flags::ACK, Bytes::new(), (now, false));
         self.await_window(now);
     }
 

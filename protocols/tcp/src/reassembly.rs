@@ -16,6 +16,8 @@ pub(crate) struct Piece {
     pub(crate) payload: Bytes,
     pub(crate) fin: bool,
     pub(crate) passage: Passage,
+    /// What it takes of the receive buffer.
+    pub(crate) memory: u32,
 }
 
 /// Pieces in order of sequence, without overlap, all beyond RCV.NXT.
@@ -23,6 +25,7 @@ pub(crate) struct Piece {
 pub(crate) struct Reassembly {
     pieces: VecDeque<Piece>,
     octets: usize,
+    memory: u32,
     /// The block that changed last comes first. RFC 2018 section 4.
     blocks: SackBlocks,
     /// What arrived twice, for the next acknowledgment. RFC 2883.
@@ -45,6 +48,7 @@ impl Piece {
             payload: self.payload.slice(from.min(length)..to.min(length)),
             fin: self.fin && right == self.end(),
             passage: self.passage,
+            memory: self.memory,
         }
     }
 }
@@ -58,6 +62,11 @@ impl Reassembly {
     /// Octets that wait.
     pub(crate) fn octets(&self) -> usize {
         self.octets
+    }
+
+    /// What they take of the receive buffer.
+    pub(crate) fn memory(&self) -> u32 {
+        self.memory
     }
 
     /// The SACK blocks, the latest first.
@@ -121,12 +130,13 @@ impl Reassembly {
     /// Nothing that waits will be read.
     pub(crate) fn clear(&mut self) {
         self.pieces.clear();
-        self.octets = 0;
+        (self.octets, self.memory) = (0, 0);
         self.blocks.clear();
     }
 
     fn keep(&mut self, index: usize, piece: Piece) {
         self.octets += piece.payload.len();
+        self.memory += piece.memory;
         self.pieces.insert(index, piece);
     }
 
@@ -151,6 +161,7 @@ impl Reassembly {
             let (new, end) = (first.end().after(next), first.end());
             let piece = self.pieces.pop_front()?;
             self.octets -= piece.payload.len();
+            self.memory -= piece.memory;
             if new {
                 self.forget(end);
                 return Some(piece.part(next, end));
@@ -187,7 +198,13 @@ mod tests {
 
     fn piece(seq: u32, length: usize) -> Piece {
         let payload: Vec<u8> = (0..length).map(|i| (seq as usize + i) as u8).collect();
-        Piece { seq: SeqNum(seq), payload: payload.into(), fin: false, passage: Passage::default() }
+        Piece {
+            seq: SeqNum(seq),
+            payload: payload.into(),
+            fin: false,
+            passage: Passage::default(),
+            memory: 0,
+        }
     }
 
     fn block(left: u32, right: u32) -> SackBlock {

@@ -81,6 +81,7 @@ impl Endpoint {
             self.text_arrives(now, ecn, segment);
         }
         self.push_pending(now);
+        self.check_space();
         self.acknowledge(now);
     }
 
@@ -182,7 +183,9 @@ impl Endpoint {
             payload: std::mem::take(&mut segment.payload),
             fin: segment.flags.contains(Flags::FIN),
             passage: Passage::new(segment.stamp, now),
+            memory: self.buffer.memory_of(text.octets(), segment.stamp.cut),
         };
+        let memory = piece.memory;
         let (start, end, nxt) = (piece.seq, piece.end(), self.rcv.nxt());
         self.reassembly.forget_duplicate();
         if end.at_or_before(nxt) {
@@ -211,8 +214,9 @@ impl Endpoint {
         if !text.is_empty() {
             self.tell_of_marks_before(now, ecn);
         }
+        self.make_room();
         self.deliver(now, if start == nxt { piece } else { piece.part(nxt, end) });
-        self.data_received(now, text);
+        self.data_received(now, text, memory);
         if !text.is_empty() {
             self.data_marked(ecn);
         }
@@ -231,13 +235,27 @@ impl Endpoint {
 
     /// Keeps what came too early.
     fn hold(&mut self, text: Text, piece: &Piece) {
+        self.make_room();
         if !text.is_empty() {
-            self.acks.measure(text, self.config.mss.into());
+            self.measure_segment(text, piece.memory);
         }
         self.acks.owe();
+        let held = self.reassembly.octets();
+        // Not without SACK, where an acknowledgment with another window is no duplicate. Linux: tcp_data_queue_ofo.
+        if self.agreed.sack() {
+            self.earn_window(text.octets(), piece.memory);
+        }
         if let Some(duplicate) = self.reassembly.insert(piece) {
             self.statistics.duplicates_received += 1;
             self.note_duplicate(duplicate);
+        }
+        debug_assert!(self.reassembly.octets() >= held);
+    }
+
+    /// More is in the receive buffer than there is memory for.
+    fn make_room(&mut self) {
+        if self.buffer.relieve(self.reassembly.memory(), self.advertised_mss()) {
+            self.acks.slow_down();
         }
     }
 
@@ -245,6 +263,8 @@ impl Endpoint {
     fn deliver(&mut self, now: Time, piece: Piece) {
         self.rcv.advance(piece.end());
         if !piece.payload.is_empty() {
+            self.buffer.queue(piece.memory);
+            self.first_unread.get_or_insert(self.rcv.nxt());
             let Piece { payload, passage, .. } = piece;
             let received = Received { stream: 0, unordered: false, ppid: 0, payload, passage };
             self.reader.receive(now, received);

@@ -44,6 +44,11 @@ impl ReceiveSequence {
         self.wnd
     }
 
+    /// How far our windows are shifted.
+    pub(crate) fn scale(&self) -> u8 {
+        self.scale
+    }
+
     /// Our windows are shifted.
     pub(crate) fn is_scaled(&self) -> bool {
         self.scale > 0
@@ -94,11 +99,19 @@ impl ReceiveSequence {
         free.min(u32::from(u16::MAX) << self.scale)
     }
 
-    /// The window field of a SYN, which is never scaled. RFC 7323 section 2.2.
+    /// The window field of a SYN, which is never scaled, so that it may tell less than `buffer`. RFC 7323 section 2.2.
     pub(crate) fn advertise_in_syn(&mut self, buffer: u32) -> u16 {
-        let window = buffer.min(u16::MAX.into());
+        self.offer(buffer);
+        buffer.min(u16::MAX.into()) as u16
+    }
+
+    /// The window field of a segment that leaves now with `window`, or with what is left of the last if that is more: an edge never
+    /// moves left. Linux: tcp_select_window.
+    pub(crate) fn advertise_selected(&mut self, window: u32) -> u16 {
+        let (current, unit) = (self.window(), 1 << self.scale);
+        let window = if window < current { current.next_multiple_of(unit) } else { window };
         self.offer(window);
-        window as u16
+        (self.limited(window) >> self.scale) as u16
     }
 }
 

@@ -4,20 +4,18 @@
 use hol_base::{Duration, Time};
 use hol_wire::tcp::{Segment, SeqNum};
 
-use crate::{Config, Endpoint};
+use crate::Endpoint;
+use crate::acknowledge::Text;
+use crate::connect::TIMESTAMPS_LENGTH;
 
-/// Segments that are expected in the first round trip. RFC 6928.
-const FIRST: u32 = 10;
+/// A segment that is shorter earns no window. Linux: tcp_event_data_recv.
+const LEAST: u32 = 128;
 /// Segments of room beyond what was read, for small variations.
 const CUSHION: u64 = 16;
 
-/// The buffer, and what its size depends on.
+/// What the buffer's size depends on.
 #[derive(Debug, Default)]
 pub(crate) struct RightSizing {
-    /// Octets that may wait for the application; it bounds the window.
-    buffer: u32,
-    /// What it may grow to.
-    most: u32,
     /// The receiver's own measure of the round trip.
     round_trip: Option<Duration>,
     /// The timestamp that was measured with last.
@@ -31,27 +29,20 @@ pub(crate) struct RightSizing {
 }
 
 impl RightSizing {
-    /// The buffer as it begins.
-    pub(crate) fn new(config: &Config) -> Self {
-        let octets = |size: hol_base::ByteCount| u32::try_from(size.0).unwrap_or(u32::MAX);
-        let (buffer, most) = (octets(config.receive_buffer), octets(config.receive_buffer_max));
-        Self { buffer, most, ..Self::default() }
-    }
-
-    /// The connection is open: `nxt` is what the application reads first, out of a window of `window`.
-    pub(crate) fn established(&mut self, now: Time, nxt: SeqNum, window: u32, mss: u32) {
-        self.most_read = window.min(FIRST * mss);
+    /// The connection is open: `nxt` is what the application reads first, and so much is expected in a round trip.
+    pub(crate) fn established(&mut self, now: Time, nxt: SeqNum, expected: u32) {
+        self.most_read = expected;
         self.since = (nxt, now);
     }
 
-    /// Octets that may wait for the application.
-    pub(crate) fn buffer(&self) -> u32 {
-        self.buffer
+    /// The round trip, as far as the receiver has found out.
+    pub(crate) fn round_trip(&self) -> Option<Duration> {
+        self.round_trip
     }
 
-    /// The round trip, as far as the receiver has found out.
-    pub(crate) fn is_measured(&self) -> bool {
-        self.round_trip.is_some()
+    /// No more than this fits into the buffer. Linux: tcp_measure_rcv_mss.
+    fn bound(&mut self, clamp: u32) {
+        self.most_read = self.most_read.min(clamp);
     }
 
     /// A sample by timestamps; those that grow count for an eighth, lest a pause of the sender be taken for one.
@@ -60,96 +51,139 @@ impl RightSizing {
         self.round_trip = Some(smoothed.map_or(round_trip, |old| old - old / 8 + round_trip / 8));
     }
 
-    /// The application has read all that came before `nxt`.
-    fn read(&mut self, now: Time, nxt: SeqNum, mss: u32) {
+    /// The application has read all that came before `nxt`, and `waiting` octets wait behind; the window that it wants then.
+    /// Linux: tcp_rcv_space_adjust.
+    fn read(&mut self, now: Time, nxt: SeqNum, waiting: u32, mss: u32) -> Option<u64> {
         let (start, began) = self.since;
         let is_over = self.round_trip.is_some_and(|round_trip| now.saturating_since(began) >= round_trip);
         // One that is woken by data and then busy was taken to have read it.
         if !is_over || nxt.before(start) {
-            return;
+            return None;
         }
         self.since = (nxt, now);
-        let read = nxt.distance_from(start);
+        let read = nxt.distance_from(start).saturating_sub(waiting);
         if read <= self.most_read {
-            return;
+            return None;
         }
         // Twice what was read leaves room for a loss. As much again for each growth: the acknowledgment that leaves now is
         // for the round trip after the present one.
         let (wide, more) = (u64::from(read), u64::from(read - self.most_read));
         let wanted = 2 * wide + CUSHION * u64::from(mss);
         let wanted = wanted + 2 * (wanted * more / u64::from(self.most_read).max(1));
-        self.buffer = self.buffer.max(u32::try_from(wanted).unwrap_or(u32::MAX).min(self.most));
         self.most_read = read;
+        Some(wanted)
     }
 }
 
 impl Endpoint {
-    /// The receiver's own measure of the round trip: a full-sized segment that echoes a timestamp for the first time, or
-    /// a window of data.
+    /// The receiver's own measure of the round trip: a full-sized segment that echoes a timestamp for the first time. Linux:
+    /// tcp_rcv_rtt_measure_ts.
     pub(crate) fn measure_round_trip(&mut self, now: Time, segment: &Segment) {
-        let (nxt, sizing) = (self.rcv.nxt(), &mut self.sizing);
-        let beyond = nxt + self.rcv.offered();
-        let (end, began) = *sizing.window.get_or_insert((beyond, now));
-        if nxt.at_or_after(end) {
-            // It may have taken the sender longer, but not less.
-            let round_trip = now.saturating_since(began);
-            sizing.round_trip = Some(sizing.round_trip.map_or(round_trip, |old| old.min(round_trip)));
-            sizing.window = Some((beyond, now));
-        }
-        let full = segment.payload.len() as u32 >= self.acks.segment_size();
+        let sizing = &mut self.sizing;
         let echo = self.timestamps.echo();
-        if let Some(round_trip) = self.timestamps.round_trip(now).filter(|_| full && sizing.echo != echo) {
+        if sizing.echo == echo {
+            return;
+        }
+        sizing.echo = echo;
+        let full = segment.sequence_length() >= self.acks.segment_size();
+        if let Some(round_trip) = self.timestamps.round_trip_if_any(now).filter(|_| full) {
             sizing.sample(round_trip);
-            sizing.echo = echo;
         }
     }
 
-    /// The application has read all but what it lets wait: the buffer may grow.
+    /// The same without timestamps: a window of data, which may have taken the sender longer, but not less. Linux:
+    /// tcp_rcv_rtt_measure.
+    fn measure_window(&mut self, now: Time) {
+        let nxt = self.rcv.nxt();
+        let beyond = nxt + self.rcv.offered();
+        let sizing = &mut self.sizing;
+        let (end, began) = *sizing.window.get_or_insert((beyond, now));
+        if nxt.at_or_after(end) {
+            let round_trip = now.saturating_since(began).max(Duration::from_micros(1));
+            sizing.round_trip = Some(sizing.round_trip.map_or(round_trip, |old| old.min(round_trip)));
+            sizing.window = Some((beyond, now));
+        }
+    }
+
+    /// Data of a segment have come in order: how long it took, and what they earn.
+    pub(crate) fn account_data(&mut self, now: Time, octets: u32, memory: u32) {
+        self.measure_window(now);
+        if octets >= LEAST {
+            self.earn_window(octets, memory);
+        }
+    }
+
+    /// The peer may have earned a larger window, of which it is told soon.
+    pub(crate) fn earn_window(&mut self, octets: u32, memory: u32) {
+        let (early, segment) = (self.reassembly.memory(), self.acks.segment_size());
+        if self.buffer.earn((octets, memory), early, self.advertised_mss(), segment) {
+            self.acks.tell_of_window();
+        }
+    }
+
+    /// The size of the peer's segments is looked at, in `memory` each. Linux: tcp_measure_rcv_mss.
+    pub(crate) fn measure_segment(&mut self, text: Text, memory: u32) {
+        if text.is_longer_than_known(&self.acks) {
+            self.buffer.measure(text.octets(), memory);
+            self.sizing.bound(self.buffer.clamp());
+        }
+        self.acks.measure(text, self.config.mss.into());
+    }
+
+    /// The application has read all: the buffer may grow. What came at once is read a packet at a time, and the first read
+    /// decides.
     pub(crate) fn size_buffer(&mut self, now: Time) {
-        let read = self.rcv.nxt() - self.reader.held() as u32;
-        self.sizing.read(now, read, self.config.mss.into());
+        let nxt = self.rcv.nxt() - self.reader.held() as u32;
+        let first = std::mem::take(&mut self.first_unread).unwrap_or(nxt);
+        let first = if first.before(nxt) && self.buffer.is_counted() { first } else { nxt };
+        let waiting = nxt.distance_from(first);
+        if let Some(window) = self.sizing.read(now, first, waiting, self.advertised_mss()) {
+            self.buffer.want(window);
+        }
+        self.buffer.read();
+    }
+
+    /// Octets that we let the peer put into a segment, without options. Linux: advmss.
+    pub(crate) fn advertised_mss(&self) -> u32 {
+        u32::from(self.config.mss) - if self.timestamps.are_on() { TIMESTAMPS_LENGTH } else { 0 }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::linux_6_12;
 
     const MSS: u32 = 1000;
 
     fn open() -> RightSizing {
-        let mut sizing = RightSizing::new(&linux_6_12());
-        sizing.established(Time::ZERO, SeqNum(0), 65_536, MSS);
+        let mut sizing = RightSizing::default();
+        sizing.established(Time::ZERO, SeqNum(0), 10 * MSS);
         sizing
     }
 
-    /// Reads up to `octets` at `ms`; the buffer then.
-    fn read(sizing: &mut RightSizing, ms: u64, octets: u32) -> u32 {
-        sizing.read(Time::from_millis(ms), SeqNum(octets), MSS);
-        sizing.buffer
+    /// Reads up to `octets` at `ms`; the window that is wanted then.
+    fn read(sizing: &mut RightSizing, ms: u64, octets: u32) -> Option<u64> {
+        sizing.read(Time::from_millis(ms), SeqNum(octets), 0, MSS)
     }
 
     #[test]
     fn it_waits_for_a_round_trip_and_grows_when_more_was_read_than_in_any_before() {
         let mut sizing = open();
-        assert_eq!(read(&mut sizing, 100, 90_000), 65_536, "nobody knows how long a round trip is");
+        assert_eq!(read(&mut sizing, 100, 90_000), None, "nobody knows how long a round trip is");
         sizing.sample(Duration::from_millis(50));
-        assert_eq!(read(&mut sizing, 100, 10_000), 65_536, "as much as was expected");
-        assert_eq!(read(&mut sizing, 149, 40_000), 65_536, "the round trip is not over");
+        assert_eq!(read(&mut sizing, 100, 10_000), None, "as much as was expected");
+        assert_eq!(read(&mut sizing, 149, 40_000), None, "the round trip is not over");
         // 20,000 octets, twice what there was: 2 × 20,000 + 16 segments, and twice the same for the growth.
-        assert_eq!(read(&mut sizing, 150, 30_000), 3 * 56_000);
-        assert_eq!(read(&mut sizing, 200, 50_000), 3 * 56_000, "no more than the last time");
+        assert_eq!(read(&mut sizing, 150, 30_000), Some(3 * 56_000));
+        assert_eq!(read(&mut sizing, 200, 50_000), None, "no more than the last time");
     }
 
     #[test]
-    fn it_has_a_limit_and_one_that_is_larger_from_the_beginning_stays() {
+    fn what_waits_behind_the_first_packet_is_not_read() {
+        // tcp_rcv_space_adjust: a burst behind a gap that closes has come in no round trip.
         let mut sizing = open();
         sizing.sample(Duration::from_millis(50));
-        assert_eq!(read(&mut sizing, 50, 5_000_000), linux_6_12().receive_buffer_max.0 as u32);
-        let mut sizing = RightSizing { buffer: 4 << 20, ..open() };
-        sizing.sample(Duration::from_millis(50));
-        assert_eq!(read(&mut sizing, 50, 5_000_000), 4 << 20);
+        assert_eq!(sizing.read(Time::from_millis(50), SeqNum(30_000), 25_000, MSS), None);
     }
 
     #[test]

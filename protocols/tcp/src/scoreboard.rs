@@ -30,6 +30,8 @@ pub(crate) struct SentSegment {
     pub(crate) ever_resent: bool,
     /// What the congestion controller wants to be told of its latest copy, if it goes by rates.
     pub(crate) departure: Option<Box<Departure>>,
+    /// What the send buffer holds for it beside its octets.
+    pub(crate) overhead: u32,
 }
 
 /// How much there is of something.
@@ -47,6 +49,8 @@ pub(crate) struct Scoreboard {
     sacked: Tally,
     lost: Tally,
     resent: Tally,
+    /// What the send buffer holds for them beside their octets.
+    overhead: u32,
     /// Segments ever taken for lost.
     losses: u32,
     /// The end of the highest segment reported.
@@ -67,6 +71,7 @@ impl SentSegment {
             resent: false,
             ever_resent: false,
             departure: None,
+            overhead: 0,
         }
     }
 
@@ -147,6 +152,11 @@ impl Scoreboard {
         self.losses
     }
 
+    /// What the send buffer holds for all of them.
+    pub(crate) fn memory(&self) -> usize {
+        self.out.octets as usize + self.overhead as usize
+    }
+
     /// How many segments there are.
     pub(crate) fn len(&self) -> usize {
         self.segments.len()
@@ -165,6 +175,7 @@ impl Scoreboard {
     /// A new segment was sent.
     pub(crate) fn push(&mut self, segment: SentSegment) {
         self.out.add(&segment);
+        self.overhead += segment.overhead;
         self.segments.push_back(segment);
     }
 
@@ -173,6 +184,7 @@ impl Scoreboard {
         self.segments.front().filter(|first| first.end().at_or_before(una))?;
         let segment = self.segments.pop_front()?;
         self.out.remove(&segment);
+        self.overhead -= segment.overhead;
         if segment.sacked {
             self.sacked.remove(&segment);
         }
@@ -249,6 +261,14 @@ impl Scoreboard {
         }
     }
 
+    /// The segment is the last of a block of which the one before was sent again with it. Only the last has an overhead.
+    pub(crate) fn ends_block_resent(&self, index: usize) -> bool {
+        let segment = &self.segments[index];
+        let before = index.checked_sub(1).map(|before| &self.segments[before]);
+        segment.overhead > 0
+            && before.is_some_and(|before| before.overhead == 0 && before.resent && before.sent == segment.sent)
+    }
+
     /// Forgets that anything is lost.
     pub(crate) fn clear_lost(&mut self) {
         for segment in &mut self.segments {
@@ -310,6 +330,7 @@ impl Scoreboard {
         rest.payload = first.payload.split_off(octets);
         rest.seq = first.seq + octets as u32;
         first.flags = Flags(first.flags.0 & !Flags::FIN.0);
+        first.overhead = 0;
         for (marked, tally) in [
             (true, &mut self.out),
             (rest.sacked, &mut self.sacked),
@@ -339,10 +360,12 @@ impl Scoreboard {
         }
         let mut octets = BytesMut::with_capacity(length);
         octets.extend_from_slice(&self.segments[index].payload);
+        let joined: u32 = self.segments.range(index..=last).map(|segment| segment.overhead).sum();
         for absorbed in self.segments.drain(index + 1..=last).collect::<Vec<_>>() {
             octets.extend_from_slice(&absorbed.payload);
             self.absorb(index, &absorbed);
         }
+        self.overhead -= joined - self.segments[index].overhead;
         self.segments[index].payload = octets.freeze();
     }
 
@@ -352,6 +375,7 @@ impl Scoreboard {
         into.flags = into.flags | absorbed.flags;
         into.ever_resent |= absorbed.ever_resent;
         into.first_sent = into.first_sent.max(absorbed.first_sent);
+        into.overhead = into.overhead.max(absorbed.overhead);
         let merge = |tally: &mut Tally, ours: bool, theirs: bool| match (ours, theirs) {
             (true, true) => tally.segments -= 1,
             (true, false) => tally.octets += absorbed.length(),

@@ -17,15 +17,24 @@ pub(crate) enum Push {
     Normal,
     /// Without waiting for more to fill a segment.
     Undelayed,
-    /// One segment, whatever the congestion window says: a tail loss probe.
+    /// The first block, likewise.
+    One,
+    /// The first block, whatever the congestion window says: a tail loss probe.
     Probe,
 }
 
 /// A segment that may leave.
 #[derive(Debug, Clone, Copy)]
-struct Next {
-    size: usize,
-    fin: bool,
+pub(crate) struct Next {
+    pub(crate) size: usize,
+    pub(crate) fin: bool,
+    /// PSH is set.
+    pub(crate) pushed: bool,
+    /// It is cut from a block of several; PSH is set at the end of that.
+    pub(crate) cut: bool,
+    pub(crate) ends_block: bool,
+    /// What the send buffer holds for it beside its octets.
+    pub(crate) overhead: u32,
 }
 
 impl Next {
@@ -47,16 +56,63 @@ impl Endpoint {
             self.look_for_application_limit();
         }
         self.restart_after_idle(now);
-        self.queue.push(octets);
-        self.push_pending(now);
+        if !self.offloads() {
+            self.queue.push(octets);
+            return self.push_pending(now);
+        }
+        // What goes on behind an earlier write takes its PSH along.
+        if !std::mem::take(&mut self.goes_on) && self.queue.room(self.block_size()) > 0 {
+            self.queue.set_pushed(false);
+        }
+        let is_partial = self.take_partial();
+        self.fill_blocks(now, octets, is_partial);
+        self.goes_on = is_partial && self.finds_room();
+        if self.goes_on {
+            return;
+        }
+        self.mark_pushed();
+        // The rest waits for room, and what is there for nothing.
+        self.push(now, if is_partial { Push::Undelayed } else { Push::Normal });
+    }
+
+    /// Appends to the last block and to new ones; a block that is full may leave before the write ends, which goes on if this is a part of it. Linux:
+    /// tcp_sendmsg_locked.
+    fn fill_blocks(&mut self, now: Time, mut octets: Bytes, is_partial: bool) {
+        let size = self.block_size();
+        while !octets.is_empty() {
+            let room = self.queue.room(size);
+            let part = octets.split_to(octets.len().min(if room > 0 { room } else { size }));
+            self.snd.on_written(part.len() as u32);
+            self.queue.append(part, room == 0);
+            let is_end = octets.is_empty() && !is_partial;
+            if is_end || self.queue.room(size) > 0 {
+                continue;
+            }
+            if self.snd.push_is_forced() {
+                self.mark_pushed();
+                self.push(now, Push::Undelayed);
+            } else if self.queue.blocks() == 1 && self.machine.state().is_sending() {
+                self.send_new(now, Push::One);
+            }
+        }
+    }
+
+    /// PSH stands where a write ends. Linux: tcp_mark_push.
+    fn mark_pushed(&mut self) {
+        self.queue.set_pushed(true);
+        self.snd.on_pushed();
     }
 
     /// Sends what may leave; if the peer's window keeps everything back, the persist timer runs.
     pub(crate) fn push_pending(&mut self, now: Time) {
+        self.push(now, Push::Normal);
+    }
+
+    fn push(&mut self, now: Time, push: Push) {
         if !self.machine.state().is_sending() || !self.queue.has_unsent() {
             return;
         }
-        self.send_new(now, Push::Normal);
+        self.send_new(now, push);
         if self.board.len() == 0 && self.queue.has_unsent() && self.timers.is_disarmed() {
             self.timers.arm(now, Purpose::Persist, self.rtt.rto());
         }
@@ -64,6 +120,21 @@ impl Endpoint {
 
     /// Sends new segments while the windows allow it.
     pub(crate) fn send_new(&mut self, now: Time, push: Push) {
+        let (sent, limited) =
+            if self.offloads() { self.send_blocks(now, push) } else { self.send_segments(now, push) };
+        if sent > 0 || limited {
+            self.validate_window(now, limited);
+        }
+        if sent > 0 {
+            self.episode.count_reduction_sent(sent);
+            if push != Push::Probe {
+                self.schedule_loss_probe(now, false);
+            }
+        }
+    }
+
+    /// The same a segment at a time: how much left, and whether it is the congestion window that keeps more back.
+    fn send_segments(&mut self, now: Time, push: Push) -> (u32, bool) {
         let mut sent = 0;
         let mut train = self.train(now, push);
         while train > 0
@@ -79,16 +150,7 @@ impl Endpoint {
                 train = self.train(now, push);
             }
         }
-        let limited = self.room() == 0;
-        if sent > 0 || limited {
-            self.validate_window(now, limited);
-        }
-        if sent > 0 {
-            self.episode.count_reduction_sent(sent);
-            if push != Push::Probe {
-                self.schedule_loss_probe(now, false);
-            }
-        }
+        (sent, self.room() == 0)
     }
 
     /// What the congestion window has left, in its unit; less than a segment's octets are nothing.
@@ -105,7 +167,8 @@ impl Endpoint {
         if size == 0 && !fin {
             return None;
         }
-        let next = Next { size, fin };
+        let pushed = size > 0 && (size < self.agreed.mss() as usize || size == self.queue.length());
+        let next = Next { size, fin, pushed, cut: false, ends_block: false, overhead: 0 };
         let in_flight = self.in_flight();
         let fits = in_flight + next.weight(self.config.congestion_unit) <= self.cwnd.cwnd();
         if !fits && in_flight > 0 && push != Push::Probe {
@@ -130,23 +193,27 @@ impl Endpoint {
     pub(crate) fn payload_limit(&self) -> usize {
         let blocks = self.sack_blocks_due();
         let options = if blocks == 0 { 0 } else { 4 + 8 * blocks };
-        self.agreed.mss() as usize - options
+        self.snd.bound_to_half_window(self.agreed.mss()) as usize - options
     }
 
     /// Sends as much as the peer's window takes, however little. RFC 9293 section 3.8.6.2.1.
     pub(crate) fn send_partial(&mut self, now: Time) {
         let open = self.snd.usable_window() as usize;
-        let size = self.queue.length().min(self.payload_limit()).min(open);
+        let first = self.queue.first_block().map_or(self.queue.length(), |block| block.length);
+        let size = first.min(self.payload_limit()).min(open);
         if size > 0 {
-            self.send_segment(now, Next { size, fin: false });
+            let overhead = self.memory.without_data();
+            self.send_segment(now, Next { size, fin: false, pushed: true, cut: false, ends_block: false, overhead });
         }
     }
 
-    fn send_segment(&mut self, now: Time, next: Next) {
-        let Next { size, fin } = next;
+    /// Sends the next segment.
+    pub(crate) fn send_segment(&mut self, now: Time, next: Next) {
+        let Next { size, fin, pushed, cut, ends_block, overhead } = next;
+        let is_small = size < self.payload_limit();
         let payload = self.queue.take(size, fin);
         let mut flags = Flags::ACK;
-        if size > 0 && (size < self.agreed.mss() as usize || self.queue.is_empty()) {
+        if pushed {
             flags = flags | Flags::PSH;
         }
         if fin {
@@ -157,12 +224,13 @@ impl Endpoint {
         }
         let seq = self.snd.nxt();
         self.statistics.data_sent += u64::from(size > 0);
-        self.transmit(now, seq, flags, payload.clone(), now);
+        let push = if ends_block { Flags::PSH } else { Flags(0) };
+        self.transmit(now, seq, flags | push, payload.clone(), (now, cut));
         let first = self.board.len() == 0;
         let departure = self.cwnd.depart(now, !first);
-        self.board.push(SentSegment { departure, ..SentSegment::new(now, seq, flags, payload) });
+        self.board.push(SentSegment { departure, overhead, ..SentSegment::new(now, seq, flags, payload) });
         self.snd.on_sent(size as u32 + u32::from(fin));
-        if size < self.agreed.mss() as usize {
+        if is_small {
             self.small.on_sent(self.snd.nxt());
         }
         if first || self.timers.waits_for(Purpose::LossProbe) {
@@ -194,14 +262,15 @@ impl Endpoint {
         self.board.resend(index, now, probe, self.cwnd.depart(now, true));
         let segment = self.board.get(index);
         let (seq, flags, first_sent) = (segment.seq, Marks::in_syn_again(segment.flags), segment.first_sent);
+        let flags = if self.board.ends_block_resent(index) { flags | Flags::PSH } else { flags };
         let payload = segment.payload.clone();
-        self.transmit(now, seq, flags, payload, first_sent);
+        self.transmit(now, seq, flags, payload, (first_sent, false));
         true
     }
 
     /// Sends an acknowledgment without data.
     pub(crate) fn send_ack(&mut self, now: Time) {
-        self.transmit(now, self.snd.nxt(), Flags::ACK, Bytes::new(), now);
+        self.transmit(now, self.snd.nxt(), Flags::ACK, Bytes::new(), (now, false));
     }
 
     /// Builds a segment and puts it out.
@@ -211,7 +280,7 @@ impl Endpoint {
         seq: SeqNum,
         flags: Flags,
         payload: Bytes,
-        first_sent: Time,
+        (first_sent, cut): (Time, bool),
     ) {
         let syn = flags.contains(Flags::SYN);
         let options = if syn { self.syn_options(now, flags) } else { self.options(now) };
@@ -221,12 +290,13 @@ impl Endpoint {
             self.acks.on_ack_sent();
             self.timers.on_ack_sent();
         }
+        self.usage.on_departure(now);
         let mut stamp = Stamp::default();
         if !payload.is_empty() {
             self.acks.on_data_sent(now);
             self.usage.on_data_sent(now);
             self.charge_pace(now, payload.len());
-            stamp = Stamp { first_sent, sent: now };
+            stamp = Stamp { first_sent, sent: now, cut };
         }
         let ack = if flags.contains(Flags::ACK) { self.rcv.nxt() } else { SeqNum::default() };
         self.put_out(ecn, |source_port, destination_port| Segment {
@@ -271,9 +341,14 @@ impl Endpoint {
 
     /// The window field of a segment that leaves now, which the peer then knows.
     fn advertise_window(&mut self, syn: bool) -> u16 {
-        let buffer = self.sizing.buffer();
+        if self.buffer.is_counted() {
+            let window =
+                if syn { self.buffer.window_in_syn(self.advertised_mss()) } else { self.select_window() };
+            return if syn { self.rcv.advertise_in_syn(window) } else { self.rcv.advertise_selected(window) };
+        }
+        let buffer = self.buffer.limit();
         if syn {
-            return self.rcv.advertise_in_syn(buffer);
+            return self.rcv.advertise_in_syn(buffer.min(u16::MAX.into()));
         }
         let unread = self.reader.held() as u32;
         self.rcv.advertise(buffer, unread, self.free_buffer(), self.config.mss.into())
@@ -282,6 +357,6 @@ impl Endpoint {
     /// Octets of the buffer that neither wait for others nor for the application.
     pub(crate) fn free_buffer(&self) -> u32 {
         let held = self.reassembly.octets() + self.reader.held();
-        self.sizing.buffer().saturating_sub(held as u32)
+        self.buffer.limit().saturating_sub(held as u32)
     }
 }

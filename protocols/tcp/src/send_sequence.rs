@@ -5,6 +5,11 @@ use hol_wire::tcp::{Flags, Segment, SeqNum};
 /// A window may not be shifted further. RFC 7323 section 2.3.
 const MAX_SCALE: u8 = 14;
 
+/// A window no larger than this is not halved. RFC 9293 section 3.7.1.
+const DEFAULT_MSS: u32 = 536;
+/// A packet is not cut below what is left of 68 octets beside a header. Linux: tcp_bound_to_half_wnd.
+const LEAST_BOUND: u32 = 36;
+
 /// SND.UNA, SND.NXT and SND.WND.
 #[derive(Debug, Default)]
 pub(crate) struct SendSequence {
@@ -19,6 +24,8 @@ pub(crate) struct SendSequence {
     scale: u8,
     /// Octets acknowledged since the start.
     acknowledged: u64,
+    /// Octets written since PSH was set last.
+    unpushed: u32,
 }
 
 impl SendSequence {
@@ -45,6 +52,18 @@ impl SendSequence {
     /// The window that the peer offered last is closed.
     pub(crate) fn window_is_closed(&self) -> bool {
         self.wnd == 0
+    }
+
+    /// The window that the peer offered last.
+    pub(crate) fn window(&self) -> u32 {
+        self.wnd
+    }
+
+    /// `octets`, or half of the peer's greatest window if that is less: a packet that fills a window is acknowledged late. Linux:
+    /// tcp_bound_to_half_wnd.
+    pub(crate) fn bound_to_half_window(&self, octets: u32) -> u32 {
+        let most = if self.max_wnd > DEFAULT_MSS { self.max_wnd / 2 } else { self.max_wnd };
+        if most == 0 { octets } else { octets.min(most.max(LEAST_BOUND)) }
     }
 
     /// The greatest window the peer has offered.
@@ -94,6 +113,21 @@ impl SendSequence {
     /// `length` sequence numbers left for the first time.
     pub(crate) fn on_sent(&mut self, length: u32) {
         self.nxt += length;
+    }
+
+    /// The application has written so many octets.
+    pub(crate) fn on_written(&mut self, octets: u32) {
+        self.unpushed = self.unpushed.saturating_add(octets);
+    }
+
+    /// PSH is set at the end of what was written.
+    pub(crate) fn on_pushed(&mut self) {
+        self.unpushed = 0;
+    }
+
+    /// More than half a window was written without PSH. Linux: forced_push.
+    pub(crate) fn push_is_forced(&self) -> bool {
+        self.unpushed > self.max_wnd / 2
     }
 
     /// SND.UNA moves to `ack`.

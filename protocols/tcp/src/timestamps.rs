@@ -76,6 +76,11 @@ impl Timestamps {
         (steps < 1 << 31).then(|| self.clock * u64::from(steps.max(1)))
     }
 
+    /// The same, if a step of the clock has passed.
+    pub(crate) fn round_trip_if_any(&self, now: Time) -> Option<Duration> {
+        self.round_trip(now).filter(|_| self.echo != Some(self.value(now)))
+    }
+
     /// PAWS: the segment is older than one that was accepted. RFC 7323 section 5.3, R1.
     pub(crate) fn is_old(&self, option: &tcp::Timestamps) -> bool {
         self.on && before(option.value, self.recent)

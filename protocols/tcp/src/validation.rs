@@ -21,6 +21,8 @@ pub(crate) struct Usage {
     stamp: Time,
     /// When data was sent last.
     last_sent: Time,
+    /// When anything was sent last.
+    last_departure: Time,
 }
 
 impl Usage {
@@ -32,6 +34,16 @@ impl Usage {
     /// Data was sent, new or again.
     pub(crate) fn on_data_sent(&mut self, now: Time) {
         self.last_sent = now;
+    }
+
+    /// A segment leaves, with or without data.
+    pub(crate) fn on_departure(&mut self, now: Time) {
+        self.last_departure = now;
+    }
+
+    /// When a segment left last.
+    pub(crate) fn last_departure(&self) -> Time {
+        self.last_departure
     }
 
     /// The window has changed.

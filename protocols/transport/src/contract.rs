@@ -16,6 +16,12 @@ pub trait Endpoint {
     /// [`Event::Writable`] follows when it may.
     fn can_send(&self, length: usize) -> bool;
 
+    /// How many octets of a message of `length` the send buffer takes now. A stream of octets may take a message in parts, all
+    /// else takes it whole or not at all. If some are left, [`Event::Writable`] follows when there is room for more.
+    fn accepts(&self, length: usize) -> usize {
+        if self.can_send(length) { length } else { 0 }
+    }
+
     /// What has been counted so far.
     fn statistics(&self) -> &Statistics;
 

@@ -88,7 +88,7 @@ impl Endpoint {
 
     fn send(&mut self, now: Time, Message { payload, stream, .. }: Message) {
         self.statistics.data_sent += 1;
-        self.transmit(payload.clone(), Stamp { first_sent: now, sent: now });
+        self.transmit(payload.clone(), Stamp { first_sent: now, sent: now, cut: false });
         if self.config.sip == Sip::Off {
             return;
         }
@@ -118,7 +118,7 @@ impl Endpoint {
             // A server transaction answers every copy. RFC 3261 section 17.2.2.
             let mut response = [RESPONSE.as_slice(), &name].concat();
             response.resize(self.config.response.0 as usize, b' ');
-            self.transmit(response.into(), Stamp { first_sent: now, sent: now });
+            self.transmit(response.into(), Stamp { first_sent: now, sent: now, cut: false });
         }
         if !self.seen.insert(name) {
             self.statistics.duplicates_received += 1;
@@ -145,7 +145,7 @@ impl Endpoint {
             self.timers.insert((transaction.due(now), name));
             self.statistics.timeouts += 1;
             self.statistics.timeout_retransmissions += 1;
-            self.transmit(request, Stamp { first_sent, sent: now });
+            self.transmit(request, Stamp { first_sent, sent: now, cut: false });
         }
     }
 

@@ -69,6 +69,8 @@ pub struct Stamp {
     pub first_sent: Time,
     /// When this copy of it left the sender.
     pub sent: Time,
+    /// It was cut from a larger packet on its way down, and so lies in a buffer of its own.
+    pub cut: bool,
 }
 
 impl Packet {

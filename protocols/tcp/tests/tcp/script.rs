@@ -508,3 +508,39 @@ fn a_connection_without_its_address_goes_on_unless_the_system_destroys_it() {
         assert_eq!(script.deadline.is_none(), aborts);
     }
 }
+
+/// Linux: tcp_sndbuf_expand (2 × 10 frames of 2304 octets), and tcp_sendmsg_locked, which begins a block as long as there is room
+/// and fills it: half of the peer's window, in whole segments (tcp_xmit_size_goal).
+#[test]
+fn the_send_buffer_takes_whole_blocks_and_grows_with_the_congestion_window() {
+    let mut script = Script::connected(stack("linux-6.12"), 20);
+    let (mut written, mut parts) = (0, Vec::new());
+    loop {
+        let part = script.endpoint.accepts(1_000_000);
+        if part == 0 {
+            break;
+        }
+        script.writes(part);
+        written += part;
+        parts.push(part / 1460);
+    }
+    // A block, the room of two segments that left with it, and of the eight that follow: more than 46,080 octets.
+    assert_eq!((parts, written), (vec![22, 2, 8], 32 * 1460));
+    script.at(40);
+    assert_eq!(script.events, [Event::Connected]);
+    script.acked(10 * 1460, &[]);
+    assert_eq!(
+        script.events.last(),
+        Some(&Event::Writable),
+        "the buffer has grown with the window to 92,160"
+    );
+}
+
+/// Linux: tcp_tso_autosize (two segments at 20 ms), and __tcp_transmit_skb, which sets PSH on a block of several segments.
+#[test]
+fn blocks_end_with_psh_and_small_writes_share_one() {
+    let mut script = Script::connected(stack("linux-6.12"), 20);
+    let sent = script.writes(5 * 1460);
+    let pushed: Vec<_> = sent.iter().map(|segment| segment.flags.contains(Flags::PSH)).collect();
+    assert_eq!(pushed, [false, true, false, true, true]);
+}

@@ -148,13 +148,13 @@ fn reno_window(loss: f64, seed: u64) -> f64 {
 #[test]
 fn reno_follows_the_square_root_law() {
     // Mathis et al. 1997: the mean window is C / sqrt(p), C between 0.87 (delayed acknowledgments) and 1.22; the law
-    // ignores timeouts, so the slope is a little steeper.
+    // ignores timeouts, so the slope is a little steeper. Linux lies above it: a window that grows is told segment by segment.
     let losses = [0.002, 0.008];
     let windows = losses.map(|loss| (0..8).map(|seed| reno_window(loss, seed)).sum::<f64>() / 8.0);
     let exponent = (windows[1] / windows[0]).ln() / (losses[1] / losses[0]).ln();
     assert!((exponent + 0.5).abs() < 0.1, "{windows:?}: p to the power of {exponent:.3}");
     for (window, loss) in windows.into_iter().zip(losses) {
         let constant = window * loss.sqrt();
-        assert!((0.87..=1.22 * 1.1).contains(&constant), "C is {constant:.2} at {loss}");
+        assert!((0.87..=1.22 * 1.15).contains(&constant), "C is {constant:.2} at {loss}");
     }
 }

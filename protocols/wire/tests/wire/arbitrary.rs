@@ -313,7 +313,8 @@ fn octets() -> impl Strategy<Value = Bytes> {
 }
 
 fn stamp() -> impl Strategy<Value = Stamp> {
-    any::<(u64, u64)>().prop_map(|(first_sent, sent)| Stamp {
+    any::<(u64, u64, bool)>().prop_map(|(first_sent, sent, cut)| Stamp {
+        cut,
         first_sent: Time::from_nanos(first_sent),
         sent: Time::from_nanos(sent),
     })

@@ -1,0 +1,192 @@
+//! Segmentation offload: blocks of several segments go down to the network layer, which cuts them. What a block is decides when
+//! it leaves, and where PSH stands. Linux: net/ipv4/tcp_output.c tcp_write_xmit.
+
+use hol_base::{Duration, Time};
+use hol_congestion::{Algorithm, CongestionWindow};
+
+use crate::phase::Phase;
+use crate::send::{Next, Push};
+use crate::{CongestionUnit, Endpoint};
+
+/// A block has so many octets at most: 64 KiB less the headers. Linux: sk_setup_caps, GSO_LEGACY_MAX_SIZE.
+const LARGEST: u32 = 65_343;
+/// The part of the window that is worth sending at once. Linux: net.ipv4.tcp_tso_win_divisor.
+const WINDOW_DIVISOR: u32 = 3;
+/// A block takes the time of 1/1024 s at the present rate. Linux: sk_pacing_shift.
+const PACE_SHIFT: u32 = 10;
+/// Below 2⁹ µs of round trip a block may be as large as it can be; each doubling of so much halves it. Linux:
+/// net.ipv4.tcp_tso_rtt_log.
+const RTT_LOG: u32 = 9;
+/// Segments of a block at least. Linux: net.ipv4.tcp_min_tso_segs.
+const FEWEST: u32 = 2;
+/// Waiting for more than this is no use.
+const SOON: Duration = Duration::from_millis(1);
+
+impl Endpoint {
+    /// Blocks of several segments go down. They are counted as packets: where the window counts octets, segments go one by one.
+    pub(crate) fn offloads(&self) -> bool {
+        self.config.segmentation_offload && self.config.congestion_unit == CongestionUnit::Packets
+    }
+
+    /// A block that the application fills has so many octets. Linux: tcp_xmit_size_goal.
+    pub(crate) fn block_size(&self) -> usize {
+        let segment = self.payload_limit().max(1);
+        let most = self.snd.bound_to_half_window(LARGEST) as usize;
+        (most / segment * segment).max(segment)
+    }
+
+    /// What leaves in 1/1024 s. Linux: tcp_update_pacing_rate; a controller that goes by rates has its own.
+    fn octets_of_a_burst(&self) -> u64 {
+        if let Some(pacing) = self.cwnd.pacing() {
+            return pacing.rate >> PACE_SHIFT;
+        }
+        let Some(srtt) = self.rtt.srtt() else { return u64::MAX };
+        let (cwnd, out) = (self.cwnd.cwnd(), self.board.out().segments);
+        let percent = if cwnd < self.cwnd.ssthresh() / 2 { 200 } else { 120 };
+        let octets = u64::from(self.agreed.mss()) * u64::from(cwnd.max(out)) * percent;
+        (octets * 10_000_000 / srtt.as_nanos().max(1)) >> PACE_SHIFT
+    }
+
+    /// A block that leaves has so many segments at most. Linux: tcp_tso_autosize.
+    fn most_segments(&self, segment: usize) -> u32 {
+        let round_trip = self.rtt.min().map_or(u64::MAX, |least| least.as_nanos() / 1000) >> RTT_LOG;
+        let more = if round_trip < u64::from(u32::BITS) { u64::from(LARGEST) >> round_trip } else { 0 };
+        let octets = self.octets_of_a_burst().saturating_add(more).min(LARGEST.into());
+        let fewest = if self.config.congestion == Algorithm::Bbr { 1 } else { FEWEST };
+        ((octets / segment as u64) as u32).max(fewest)
+    }
+
+    /// How many segments the congestion window lets out now, half of it at most, so that two blocks are on their way. Linux:
+    /// tcp_cwnd_test.
+    fn quota(&self) -> u32 {
+        let (cwnd, in_flight) = (self.cwnd.cwnd(), self.in_flight());
+        cwnd.saturating_sub(in_flight).min((cwnd / 2).max(1))
+    }
+
+    /// Sends blocks while the windows allow it: how many segments left, and whether it is the congestion window that keeps more
+    /// back.
+    pub(crate) fn send_blocks(&mut self, now: Time, push: Push) -> (u32, bool) {
+        let (mut sent, mut is_limited) = (0, false);
+        let segment = self.payload_limit();
+        let most = self.most_segments(segment);
+        while self.queue.has_unsent() && self.train(now, push) > 0 {
+            let quota = match self.quota() {
+                0 if push == Push::Probe => 1,
+                0 => break,
+                quota => quota.min(most),
+            };
+            self.queue.grow_first_block(quota as usize * segment);
+            let length = self.queue.first_block().map_or(0, |block| block.length);
+            let fin = self.queue.fin_follows(length);
+            let first = if length > segment { segment } else { length + usize::from(fin) };
+            if first > self.snd.usable_window() as usize {
+                break;
+            }
+            if length <= segment {
+                if self.is_held(push, length, fin) {
+                    break;
+                }
+            } else if matches!(push, Push::Normal | Push::Undelayed)
+                && let Some(by_congestion) = self.is_deferred(now, length, fin, most)
+            {
+                is_limited |= by_congestion;
+                break;
+            }
+            let size = if length > segment { self.split_point(push, length, segment, quota) } else { length };
+            sent += self.send_block(now, size, segment);
+            if matches!(push, Push::Probe | Push::One) {
+                break;
+            }
+        }
+        (sent, is_limited || self.in_flight() >= self.cwnd.cwnd())
+    }
+
+    /// A block of one segment waits for more to fill it. Only the last of them may hope for that. Linux: tcp_nagle_test.
+    fn is_held(&self, push: Push, length: usize, fin: bool) -> bool {
+        let is_last = self.queue.length() == length;
+        let is_small = length < self.payload_limit() && !fin;
+        push == Push::Normal && is_last && is_small && self.holds_small()
+    }
+
+    fn holds_small(&self) -> bool {
+        self.small.hold(self.config.nagle, self.board.len() > 0, &self.snd)
+    }
+
+    /// Octets of the first block that leave now: those that the windows take, without a small segment at the end that has to
+    /// wait. Linux: tcp_mss_split_point.
+    fn split_point(&self, push: Push, length: usize, segment: usize, quota: u32) -> usize {
+        let (window, most) = (self.snd.usable_window() as usize, segment * quota as usize);
+        let needed = length.min(window);
+        let is_last = self.queue.length() == length;
+        if most <= needed || (most <= window && !is_last) {
+            return most.min(length);
+        }
+        let partial = needed % segment;
+        let waits = partial != 0 && push == Push::Normal && self.holds_small();
+        if waits { needed - partial } else { needed }
+    }
+
+    /// A block waits for the next acknowledgment, which is to come soon and lets more of it out; and whether that is the
+    /// congestion window's doing. Linux: tcp_tso_should_defer.
+    fn is_deferred(&self, now: Time, length: usize, fin: bool, most: u32) -> Option<bool> {
+        if self.episode.phase() >= Phase::Recovery || self.usage.last_departure() + SOON < now {
+            return None;
+        }
+        let mss = self.agreed.mss();
+        let send_window = self.snd.usable_window();
+        let congestion_window = self.cwnd.cwnd().saturating_sub(self.in_flight()).saturating_mul(mss);
+        let limit = send_window.min(congestion_window);
+        let is_last = self.queue.length() == length;
+        let worthwhile = self.snd.window().min(self.cwnd.cwnd().saturating_mul(mss)) / WINDOW_DIVISOR;
+        if limit >= most.saturating_mul(mss) || (!is_last && limit as usize >= length) || limit >= worthwhile
+        {
+            return None;
+        }
+        let oldest = self.board.front()?.sent;
+        let srtt = self.rtt.srtt().unwrap_or_default();
+        if oldest + srtt > now + (srtt / 2).min(SOON) {
+            return None;
+        }
+        if congestion_window < send_window {
+            if congestion_window as usize <= length {
+                return Some(true);
+            }
+        } else if send_window as usize <= length {
+            return Some(false);
+        }
+        if fin { None } else { Some(false) }
+    }
+
+    /// Sends `size` octets of the first block, cut into segments.
+    fn send_block(&mut self, now: Time, size: usize, segment: usize) -> u32 {
+        let block = self.queue.first_block();
+        let segments = size.div_ceil(segment).max(1);
+        let pushed = block.is_some_and(|block| block.length == size && block.pushed);
+        let mut left = size;
+        for number in 1..=segments {
+            let (length, is_last) = (left.min(segment), number == segments);
+            left -= length;
+            let fin = is_last && self.queue.fin_follows(length);
+            let overhead = if is_last { self.memory.without_data() } else { 0 };
+            // A block of several has PSH whatever was written, so that the receiver hands it on. Linux: __tcp_transmit_skb.
+            let cut = segments > 1;
+            let ends_block = cut && is_last;
+            self.send_segment(now, Next { size: length, fin, pushed: pushed && is_last, cut, ends_block, overhead });
+        }
+        self.check_space();
+        segments as u32
+    }
+
+    /// What the send buffer may hold for this congestion window: twice that. Linux: tcp_sndbuf_expand.
+    pub(crate) fn send_buffer_for_window(&self) -> u64 {
+        let frame = self.memory.with_data(self.config.mss.into());
+        let cwnd = self.cwnd.cwnd() / self.cwnd.quantum();
+        let segments = cwnd.max(INITIAL_WINDOW).max(self.episode.reordering.dupthresh() + 1);
+        let times = if self.config.congestion == Algorithm::Bbr { 3 } else { 2 };
+        debug_assert!(segments <= CongestionWindow::INFINITE);
+        u64::from(times * segments) * u64::from(frame)
+    }
+}
+
+/// Linux: TCP_INIT_CWND.
+const INITIAL_WINDOW: u32 = 10;

@@ -1,0 +1,299 @@
+//! The receive buffer as memory, and how much of it is offered to the peer. Linux: net/ipv4/tcp_input.c and tcp_output.c; an
+//! endpoint that counts octets alone offers what is free. RFC 9293 section 3.8.6.
+
+use crate::Config;
+use crate::packet_memory::PacketMemory;
+
+/// The whole of a buffer in the parts that [`ReceiveBuffer`] reckons with. Linux: TCP_RMEM_TO_WIN_SCALE.
+const WHOLE: u32 = 256;
+/// Segments of room that are added for one that was worth it.
+const STEP: u32 = 2;
+/// Segments that are expected in the first round trip. RFC 6928.
+const FIRST: u32 = 10;
+
+/// What packets that arrived take of the buffer, and what may still come.
+#[derive(Debug, Clone)]
+pub(crate) struct ReceiveBuffer {
+    memory: PacketMemory,
+    /// What it may hold. Linux: sk_rcvbuf.
+    limit: u32,
+    /// What that may grow to. Linux: tcp_rmem's largest.
+    most: u32,
+    /// The part of it that is payload, of 256, as the largest segments have it. Linux: scaling_ratio.
+    payload: u32,
+    /// No window is larger. Linux: window_clamp.
+    clamp: u32,
+    /// The window that the peer has earned by large segments. Linux: rcv_ssthresh.
+    earned: u32,
+    /// Of packets that wait for the application.
+    unread: u32,
+}
+
+/// A window to offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Offer {
+    pub(crate) window: u32,
+    /// More than half of the buffer is in use: the peer is not to be hastened.
+    pub(crate) is_pressed: bool,
+}
+
+impl ReceiveBuffer {
+    /// An empty one.
+    pub(crate) fn new(config: &Config) -> Self {
+        let octets = |size: hol_base::ByteCount| u32::try_from(size.0).unwrap_or(u32::MAX);
+        let memory = PacketMemory::new(config.packet_head);
+        Self {
+            memory,
+            limit: octets(config.receive_buffer),
+            most: octets(config.receive_buffer_max),
+            payload: if memory.is_counted() { WHOLE / 2 } else { WHOLE },
+            clamp: u32::MAX,
+            earned: u32::MAX,
+            unread: 0,
+        }
+    }
+
+    /// Memory is counted, and windows are earned.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.memory.is_counted()
+    }
+
+    /// What it may hold.
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// Octets of payload that so much memory is good for. Linux: tcp_win_from_space.
+    fn payload_of(&self, memory: u32) -> u32 {
+        (u64::from(memory) * u64::from(self.payload) / u64::from(WHOLE)) as u32
+    }
+
+    /// Octets of payload that an empty buffer is good for. Linux: tcp_full_space.
+    pub(crate) fn whole(&self) -> u32 {
+        self.payload_of(self.limit)
+    }
+
+    /// Octets of payload that there is room for beside `early`, the memory of what came out of order. Linux: tcp_space.
+    fn space(&self, early: u32) -> u32 {
+        self.payload_of(self.limit.saturating_sub(self.unread + early))
+    }
+
+    /// The window of a SYN: whole segments. Linux: tcp_select_initial_window.
+    pub(crate) fn window_in_syn(&mut self, mss: u32) -> u32 {
+        let whole = self.whole();
+        let window = if whole > mss { whole / mss * mss } else { whole };
+        self.earned = window;
+        window
+    }
+
+    /// The connection is open, and windows of 65535 octets at most are told if they are not scaled. Linux: tcp_init_buffer_space.
+    pub(crate) fn established(&mut self, mss: u32, is_scaled: bool) {
+        let whole = self.whole();
+        self.clamp = if is_scaled { whole } else { whole.min(u16::MAX.into()) };
+        // A segment is kept in reserve.
+        if self.clamp > 2 * mss && self.clamp + mss > whole {
+            self.clamp = (2 * mss).max(whole.saturating_sub(mss));
+        }
+        self.earned = self.earned.min(self.clamp);
+    }
+
+    /// What is expected in the first round trip, out of a window of `window`.
+    pub(crate) fn first_round(&self, window: u32, mss: u32) -> u32 {
+        self.earned.min(window).min(FIRST * mss)
+    }
+
+    /// What a segment takes of it, in a buffer of its own if it was `cut` from a block; one that went alone comes with its sender's
+    /// account, in pages. So it is between network namespaces; drivers that receive into halves of pages (ixgbe, igb, ice) have all
+    /// as the first.
+    pub(crate) fn memory_of(&self, octets: u32, cut: bool) -> u32 {
+        if !self.is_counted() || cut {
+            self.memory.with_data(octets)
+        } else {
+            self.memory.without_data() + octets
+        }
+    }
+
+    /// A packet waits for the application.
+    pub(crate) fn queue(&mut self, memory: u32) {
+        if self.is_counted() {
+            self.unread = self.unread.saturating_add(memory);
+        }
+    }
+
+    /// The application has read what waited for it.
+    pub(crate) fn read(&mut self) {
+        self.unread = 0;
+    }
+
+    /// Nothing waits for the application.
+    pub(crate) fn is_read(&self) -> bool {
+        self.unread == 0
+    }
+
+    /// More memory is in use than there is: the buffer grows if it may, else the window shrinks. `false` if all is well. Linux:
+    /// tcp_clamp_window.
+    pub(crate) fn relieve(&mut self, early: u32, mss: u32) -> bool {
+        let used = self.unread + early;
+        if !self.is_counted() || used <= self.limit {
+            return false;
+        }
+        self.limit = self.limit.max(used.min(self.most));
+        if used > self.limit {
+            self.earned = self.clamp.min(2 * mss);
+        }
+        true
+    }
+
+    /// The peer's segments are larger than was known: they show which part of the memory is payload. Linux:
+    /// tcp_measure_rcv_mss.
+    pub(crate) fn measure(&mut self, octets: u32, memory: u32) {
+        let payload = (u64::from(octets) * u64::from(WHOLE) / u64::from(memory.max(1))) as u32;
+        let payload = payload.clamp(1, WHOLE - 1);
+        if self.is_counted() && payload != self.payload {
+            self.payload = payload;
+            self.clamp = self.whole();
+        }
+    }
+
+    /// No window is larger.
+    pub(crate) fn clamp(&self) -> u32 {
+        self.clamp
+    }
+
+    /// A segment of `octets` in so much `memory` has earned a larger window; `true` if it has. Linux: tcp_grow_window.
+    pub(crate) fn earn(&mut self, (octets, memory): (u32, u32), early: u32, mss: u32, segment: u32) -> bool {
+        let room = self.clamp.min(self.space(early)).saturating_sub(self.earned);
+        if !self.is_counted() || room == 0 {
+            return false;
+        }
+        let step = if self.payload_of(memory) <= octets {
+            STEP * mss
+        } else if self.bears(octets, memory) {
+            STEP * segment
+        } else {
+            return false;
+        };
+        self.earned += step.max(2 * octets).min(room);
+        true
+    }
+
+    /// A window of such segments will fit into the largest buffer: the larger it is, the less memory an octet may take. Linux:
+    /// __tcp_grow_window.
+    fn bears(&self, octets: u32, memory: u32) -> bool {
+        let (mut memory, mut window) = (self.payload_of(memory) / 2, self.payload_of(self.most) / 2);
+        while self.earned <= window {
+            if memory <= octets {
+                return true;
+            }
+            memory /= 2;
+            window /= 2;
+        }
+        false
+    }
+
+    /// The window to offer, beside `early`, the memory of what came out of order. Segments are `segment` octets long, windows are
+    /// told in multiples of 2^`scale`, and `offered` was the last. Linux: __tcp_select_window.
+    pub(crate) fn offer(&self, early: u32, segment: u32, scale: u8, offered: u32) -> Offer {
+        let (mut free, whole) = (self.space(early), self.whole());
+        let most = self.clamp.min(whole);
+        let segment = segment.min(most);
+        let unit = 1 << scale;
+        let is_pressed = free < most / 2;
+        if is_pressed {
+            free = free / unit * unit;
+            if free < whole / 16 || free < segment {
+                return Offer { window: 0, is_pressed };
+            }
+        }
+        free = free.min(self.earned);
+        let window = if scale > 0 {
+            free.next_multiple_of(unit)
+        } else if offered + segment <= free || offered > free {
+            free / segment.max(1) * segment
+        } else if segment == most && free > offered + most / 2 {
+            free
+        } else {
+            offered
+        };
+        Offer { window, is_pressed }
+    }
+
+    /// The application reads so fast that a window of so many octets is wanted. Linux: tcp_rcv_space_adjust.
+    pub(crate) fn want(&mut self, window: u64) {
+        let memory = window * u64::from(WHOLE) / u64::from(self.payload);
+        let limit = u32::try_from(memory).unwrap_or(u32::MAX).min(self.most);
+        if limit > self.limit {
+            self.limit = limit;
+            self.clamp = self.whole();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{linux_6_12, rfc};
+
+    const MSS: u32 = 1448;
+
+    fn open() -> ReceiveBuffer {
+        let mut buffer = ReceiveBuffer::new(&linux_6_12());
+        assert_eq!(buffer.window_in_syn(1460), 64_240);
+        buffer.established(MSS, true);
+        buffer
+    }
+
+    fn window(buffer: &ReceiveBuffer) -> u32 {
+        buffer.offer(0, MSS, 7, 0).window
+    }
+
+    #[test]
+    fn the_first_window_is_half_of_the_buffer_less_a_segment() {
+        // tcp_init_buffer_space: 131072 / 2 - 1448, told in units of 128.
+        assert_eq!(window(&open()), 64_128);
+    }
+
+    #[test]
+    fn full_sized_segments_earn_two_segments_each_until_the_buffer_has_no_room() {
+        // tcp_grow_window with 1448 octets in 2304 of memory, so 160 of 256 are payload; a packet waits meanwhile.
+        let mut buffer = open();
+        let memory = buffer.memory_of(MSS, true);
+        assert_eq!(memory, 2304);
+        buffer.queue(memory);
+        buffer.measure(MSS, memory);
+        let windows: Vec<_> =
+            (0..8).map(|_| (buffer.earn((MSS, memory), 0, MSS, MSS), window(&buffer))).collect();
+        let grown = [67_072, 69_888, 72_832, 75_776, 78_592, 80_512].map(|window| (true, window));
+        assert_eq!(windows, [&grown[..], &[(false, 80_512); 2]].concat());
+    }
+
+    #[test]
+    fn what_is_out_of_order_takes_memory_and_not_octets_of_the_window() {
+        let mut buffer = open();
+        buffer.measure(MSS, 2304);
+        buffer.want(1 << 20);
+        let (free, early) = (buffer.space(0), 100 * 2304);
+        assert_eq!(free - buffer.space(early), 144_000, "100 segments");
+        assert_eq!(buffer.offer(early, MSS, 7, 0).window, 64_128, "and the window that was earned is open");
+    }
+
+    #[test]
+    fn a_buffer_that_is_nearly_full_closes_the_window_in_time() {
+        // __tcp_select_window: less than a sixteenth is free.
+        let mut buffer = open();
+        buffer.queue(126_000);
+        assert_eq!(buffer.offer(0, MSS, 7, 0), Offer { window: 0, is_pressed: true });
+        buffer.queue(6000);
+        assert!(buffer.relieve(0, MSS), "and it grows if more comes, tcp_clamp_window");
+        assert_eq!((buffer.limit(), buffer.relieve(0, MSS)), (132_000, false));
+    }
+
+    #[test]
+    fn octets_alone_are_counted_without_bookkeeping() {
+        let mut buffer = ReceiveBuffer::new(&rfc());
+        buffer.queue(1000);
+        buffer.measure(1448, buffer.memory_of(1448, true));
+        assert_eq!((buffer.whole(), buffer.is_read()), (buffer.limit(), true));
+        assert!(!buffer.earn((1448, 1448), 0, 1448, 1448));
+    }
+}
