@@ -50,6 +50,8 @@ pub struct Config {
     pub sack_as_last_chunk_asks: bool,
     /// A packet with DATA takes along the SACK that waits for its delay. RFC 9260 section 6.1.
     pub bundle_sack_with_data: bool,
+    /// How far ahead of the cumulative TSN a TSN may be to be taken, in DATA or FORWARD TSN. RFC 9260 section 3.3.4 can name 65535.
+    pub max_tsn_gap: u16,
     /// Gap ack blocks of a SACK at most. RFC 9260 section 3.3.4 bounds them by the MTU.
     pub max_gap_blocks: u16,
 
@@ -77,6 +79,13 @@ pub struct Config {
 
     /// Offer FORWARD TSN. RFC 3758.
     pub partial_reliability: bool,
+    /// Each FORWARD TSN counts towards the delayed SACK beside the DATA in its packet. RFC 3758 section 3.6 counts it as DATA is counted.
+    pub forward_tsn_counts_apart: bool,
+    /// A SACK first makes the sender abandon each message that has reached its limit, and only then acknowledges the others: with
+    /// `retransmissions=0` all that is in flight. What is abandoned so neither opens the window nor ends a measurement of the round trip,
+    /// and its unsent fragments are dropped without a TSN. Else what the SACK acknowledges is not abandoned, and a limit of
+    /// retransmissions is reached when one more is due. RFC 3758 section 3.5, RFC 7496 section 3.
+    pub sack_checks_limits_first: bool,
     /// Offer I-DATA: messages of several streams may be interleaved. RFC 8260 section 2.
     pub interleaving: bool,
     /// Which stream's data goes next. RFC 8260 section 3.
@@ -167,6 +176,7 @@ impl Config {
             (!self.rto_initial.is_zero(), "rto_initial", "has to be longer than 0s"),
             (self.rto_initial <= self.rto_max, "rto_initial", "exceeds rto_max"),
             (self.sack_frequency > 0, "sack_frequency", "has to be 1 at least"),
+            (self.max_tsn_gap > 0, "max_tsn_gap", "has to be 1 at least"),
             (self.max_gap_blocks > 0, "max_gap_blocks", "has to be 1 at least"),
             (self.missing_reports > 0, "missing_reports", "has to be 1 at least"),
             (self.initial_window.0 > 0, "initial_window", "has to be 1B at least"),

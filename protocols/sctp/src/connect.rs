@@ -330,7 +330,7 @@ impl Endpoint {
         }
         self.offer_room();
         self.streams_in = StreamsIn::new(self.config.max_inbound_streams.min(peer.outbound_streams));
-        self.tsn_map = TsnMap::new(peer.initial_tsn);
+        self.tsn_map = TsnMap::new(peer.initial_tsn, self.config.max_tsn_gap);
         self.reassembly = Reassembly::default();
         self.interleaved = Interleaved::default();
         self.acknowledgements = Acknowledgements::new(&self.config);

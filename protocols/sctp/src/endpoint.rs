@@ -15,7 +15,7 @@ use crate::acknowledge::Acknowledgements;
 use crate::authentication::{Authentication, own_parameters};
 use crate::clock::Clock;
 use crate::ecn::Marks;
-use crate::flight::Flight;
+use crate::flight::{Flight, Limit};
 use crate::interleaved::Interleaved;
 use crate::own_addresses::OwnAddresses;
 use crate::own_requests::OwnRequests;
@@ -183,7 +183,7 @@ impl Endpoint {
             reconfig: false,
             own_requests: OwnRequests::new(ReconfigSerial(0)),
             peer_requests: PeerRequests::new(ReconfigSerial(0)),
-            tsn_map: TsnMap::new(Tsn(0)),
+            tsn_map: TsnMap::new(Tsn(0), config.max_tsn_gap),
             reassembly: Reassembly::default(),
             interleaved: Interleaved::default(),
             streams_in: StreamsIn::new(0),
@@ -272,8 +272,8 @@ impl Endpoint {
         if self.ended || !self.state.takes_messages() || message.stream >= self.streams_out.count() {
             return self.event(Event::Abandoned { stream: message.stream });
         }
-        let most = self.largest_fragment();
-        self.streams_out.push(message, most, now);
+        let limit = Limit::new(message.reliability, now, self.clock);
+        self.streams_out.push(message, self.largest_fragment(), limit);
     }
 
     /// Ends the association at once and tells the peer. RFC 9260 section 9.1.

@@ -9,6 +9,7 @@ use crate::Endpoint;
 use crate::acknowledge::DataSeen;
 use crate::flight::{Fate, Limit, Sent};
 use crate::receive::take;
+use crate::tsn_map::Arrival;
 
 impl Endpoint {
     /// Gives the message of a lost chunk up if its limit is reached; true if it was given up.
@@ -21,15 +22,29 @@ impl Endpoint {
         useless
     }
 
-    /// Gives up every message in flight whose deadline has passed.
-    pub(crate) fn give_up_expired(&mut self, now: Time) {
-        if !self.partial_reliability || !self.flight.has_deadlines() {
+    /// Gives up every message that has reached its limit, whatever the SACK in hand acknowledges of it (Linux:
+    /// `net/sctp/outqueue.c` sctp_check_transmitted).
+    pub(crate) fn give_up_at_limits(&mut self, now: Time) {
+        if !self.partial_reliability || !self.flight.has_limits() {
             return;
         }
         for index in 0..self.flight.len() {
             let chunk = self.flight.get(index);
-            let alive = matches!(chunk.fate, Fate::InFlight | Fate::Lost);
-            if alive && matches!(chunk.limit, Limit::Deadline(at) if now > at) {
+            if chunk.fate != Fate::Abandoned && chunk.limit.is_reached(chunk.transmissions, now) {
+                self.give_up(now, index);
+            }
+        }
+    }
+
+    /// Gives up every message in flight whose deadline has passed and that is not acknowledged.
+    pub(crate) fn give_up_expired(&mut self, now: Time) {
+        if !self.partial_reliability || !self.flight.has_limits() {
+            return;
+        }
+        for index in 0..self.flight.len() {
+            let chunk = self.flight.get(index);
+            let is_open = matches!(chunk.fate, Fate::InFlight | Fate::Lost);
+            if is_open && matches!(chunk.limit, Limit::Deadline(at) if now >= at) {
                 self.give_up(now, index);
             }
         }
@@ -54,66 +69,78 @@ impl Endpoint {
     }
 
     /// Gives up the whole message that the chunk at `index` belongs to. RFC 3758 section 3.5 A3.
+    ///
+    /// The application is told unless all of it may still arrive: it has been sent, and none of it is believed lost.
     fn give_up(&mut self, now: Time, index: usize) {
-        if self.interleaving {
-            return self.give_up_interleaved(now, index);
-        }
-        let mut first = index;
-        while first > 0 && !self.flight.get(first).data.flags.contains(DataFlags::BEGIN) {
-            first -= 1;
-        }
-        let stream = self.flight.get(index).data.stream;
-        self.event(Event::Abandoned { stream });
-        for index in first..self.flight.len() {
-            self.abandon(index);
-            if self.flight.get(index).data.flags.contains(DataFlags::END) {
-                return;
-            }
-        }
-        self.abandon_rest(now, stream);
-    }
-
-    /// The same where the chunks of other messages may stand between.
-    fn give_up_interleaved(&mut self, now: Time, index: usize) {
+        let (first, beyond) = if self.interleaving {
+            // The chunks of other messages may stand between.
+            (0, self.flight.len())
+        } else {
+            self.stretch_of_message(index)
+        };
         let message =
             |sent: &Sent| (sent.data.stream, sent.data.flags.contains(DataFlags::UNORDERED), sent.place.mid);
-        let given_up = message(self.flight.get(index));
-        self.event(Event::Abandoned { stream: given_up.0 });
-        let mut is_sent_whole = false;
-        for index in 0..self.flight.len() {
-            if message(self.flight.get(index)) == given_up {
-                self.abandon(index);
-                is_sent_whole |= self.flight.get(index).data.flags.contains(DataFlags::END);
+        let (given_up, stream) = (message(self.flight.get(index)), self.flight.get(index).data.stream);
+        let (mut is_missing, mut is_sent_whole, mut last) = (false, false, index);
+        for index in first..beyond {
+            let chunk = self.flight.get(index);
+            if !self.interleaving || message(chunk) == given_up {
+                is_sent_whole |= chunk.data.flags.contains(DataFlags::END);
+                last = index;
+                is_missing |= self.abandon(index);
             }
         }
         if !is_sent_whole {
-            self.abandon_rest(now, given_up.0);
+            is_missing |= self.abandon_rest(now, stream, last);
+        }
+        if is_missing {
+            self.event(Event::Abandoned { stream });
         }
     }
 
-    /// The last fragment takes a TSN though it is never sent: a FORWARD TSN over what was sent alone could
-    /// find everything received, and say nothing.
-    fn abandon_rest(&mut self, now: Time, stream: u16) {
-        if let Some((unsent, ssn, place)) = self.streams_out.pop_last_of_message(stream) {
+    /// From the first chunk of a message that is not acknowledged cumulatively to behind the last that was sent.
+    fn stretch_of_message(&self, index: usize) -> (usize, usize) {
+        let flags = |index| self.flight.get(index).data.flags;
+        let first = (1..=index).rev().find(|index| flags(*index).contains(DataFlags::BEGIN)).unwrap_or(0);
+        let last = (index..self.flight.len()).find(|index| flags(*index).contains(DataFlags::END));
+        (first, last.map_or(self.flight.len(), |last| last + 1))
+    }
+
+    /// Gives up what was not sent of a message, of which the chunk at `last` was sent last; false if that is nothing.
+    fn abandon_rest(&mut self, now: Time, stream: u16, last: usize) -> bool {
+        let Some((unsent, ssn, place)) = self.streams_out.pop_last_of_message(stream) else { return false };
+        if self.config.sack_checks_limits_first {
+            // `net/sctp/outqueue.c` sctp_outq_flush_data frees it. The message ends with what was sent, and so does what it takes of
+            // the send buffer.
+            self.streams_out.buffer.release(stream, DataFlags::default(), unsent.payload.len());
+            let chunk = self.flight.get_mut(last);
+            chunk.data.flags = chunk.data.flags | DataFlags::END;
+        } else {
+            // The last fragment takes a TSN though it is never sent: a FORWARD TSN over what was sent alone could find everything
+            // received, and say nothing.
             let limit = unsent.limit;
             let data = unsent.into_chunk(self.flight.next_tsn(), ssn, now);
             self.flight.push(Sent::new(data, place, self.paths.active, false, limit));
             self.flight.set_fate(self.flight.len() - 1, Fate::Abandoned);
         }
+        true
     }
 
-    fn abandon(&mut self, index: usize) {
+    /// Gives up a chunk that was sent; true if it is believed not to arrive.
+    fn abandon(&mut self, index: usize) -> bool {
+        let limits_first = self.config.sack_checks_limits_first;
         let was = self.flight.get(index).fate;
         let size = self.flight.set_fate(index, Fate::Abandoned);
         let chunk = self.flight.get_mut(index);
         let path = &mut self.paths.list[chunk.path];
-        if std::mem::take(&mut chunk.measures_rtt) {
+        if std::mem::take(&mut chunk.measures_rtt) && !limits_first {
             path.rtt_pending = false;
         }
         if was == Fate::InFlight {
             path.land(size, std::mem::take(&mut chunk.inherited));
             self.peer_rwnd += size;
         }
+        was == Fate::Lost || (was == Fate::InFlight && !limits_first)
     }
 
     /// Tells the peer to move on over what was given up at the head of the flight. RFC 3758 section 3.5 C.
@@ -128,10 +155,9 @@ impl Endpoint {
         }
     }
 
-    /// What was given up at the head of the flight.
+    /// What was given up at the head of the flight. RFC 3758 section 3.5 C2: it ends where something is in flight or acknowledged.
     fn given_up(&self) -> impl Iterator<Item = &Sent> {
-        let is_behind = |chunk: &&Sent| matches!(chunk.fate, Fate::Abandoned | Fate::GapAcked);
-        self.flight.iter().take_while(is_behind).filter(|chunk| chunk.fate == Fate::Abandoned)
+        self.flight.iter().take_while(|chunk| chunk.fate == Fate::Abandoned)
     }
 
     /// Where the peer's cumulative TSN is to go, and the FORWARD TSN that says so. RFC 3758 section 3.5 C.
@@ -175,7 +201,7 @@ impl Endpoint {
 
     /// The peer has given something up. RFC 3758 section 3.6.
     pub(crate) fn on_forward_tsn(&mut self, now: Time, forward: &ForwardTsn, seen: &mut DataSeen) -> bool {
-        if !self.moves_on(forward.new_cumulative_tsn, seen) {
+        if !self.moves_on(now, forward.new_cumulative_tsn, seen) {
             return true;
         }
         let Self { reassembly, streams_in, reader, .. } = self;
@@ -190,7 +216,7 @@ impl Endpoint {
 
     /// The same where messages are interleaved. RFC 8260 section 2.3.1.
     pub(crate) fn on_i_forward_tsn(&mut self, now: Time, forward: &IForwardTsn, seen: &mut DataSeen) -> bool {
-        if !self.moves_on(forward.new_cumulative_tsn, seen) {
+        if !self.moves_on(now, forward.new_cumulative_tsn, seen) {
             return true;
         }
         let Self { interleaved, streams_in, reader, .. } = self;
@@ -200,17 +226,22 @@ impl Endpoint {
         true
     }
 
-    /// Whether a new cumulative TSN is one.
-    fn moves_on(&mut self, new_cumulative_tsn: Tsn, seen: &mut DataSeen) -> bool {
-        if !self.state.receives_data() {
+    /// Whether a new cumulative TSN is one; one that is out of date or too far ahead is not. It is acknowledged as DATA is.
+    fn moves_on(&mut self, now: Time, new_cumulative_tsn: Tsn, seen: &mut DataSeen) -> bool {
+        let is_known = new_cumulative_tsn.at_or_before(self.tsn_map.cumulative());
+        let is_too_far = self.tsn_map.classify(new_cumulative_tsn) == Arrival::TooFar;
+        if !self.state.receives_data() || is_too_far {
             return false;
         }
-        seen.any = true;
-        if new_cumulative_tsn.at_or_before(self.tsn_map.cumulative()) {
-            seen.at_once = true;
-            return false;
+        if !is_known {
+            self.tsn_map.advance_to(new_cumulative_tsn);
         }
-        self.tsn_map.advance_to(new_cumulative_tsn);
-        true
+        if self.config.forward_tsn_counts_apart {
+            // `net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn.
+            self.acknowledge_packet(now, DataSeen { any: true, ..DataSeen::default() });
+        } else {
+            seen.any = true;
+        }
+        !is_known
     }
 }
