@@ -356,6 +356,9 @@ impl hol_transport::Endpoint for Endpoint {
                 return Output::Wait(next);
             }
             self.on_timers(now);
+                if matches!(event, Event::Received(_)) {
+                    self.room_made(now);
+                }
         }
     }
 

@@ -20,7 +20,7 @@ pub struct Reader {
     part: usize,
     /// Whether the application reads when it is awake, or is busy.
     reads: bool,
-    /// It reads again, and the peer has not heard of the room that this makes.
+    /// It reads again or has read a part, and the peer has not heard of the room that this makes.
     resumed: bool,
     awake: bool,
     /// When the application will be awake.
@@ -77,7 +77,9 @@ impl Reader {
     /// Octets of a message that is not yet whole. It has its place in the order when it is: nothing else is received before, unless
     /// that is among parts.
     pub fn receive_part(&mut self, octets: usize) {
-        if !self.reads {
+        if self.reads {
+            self.resumed |= octets > 0;
+        } else {
             self.part += octets;
         }
     }
@@ -91,7 +93,7 @@ impl Reader {
         }
     }
 
-    /// True once after the application has begun to read again: there may be much more room.
+    /// True once after the application has begun to read again, or has read a part: there may be much more room.
     pub fn has_resumed(&mut self) -> bool {
         std::mem::take(&mut self.resumed)
     }
@@ -99,6 +101,11 @@ impl Reader {
     /// Octets that wait because the application does not read.
     pub fn held(&self) -> usize {
         if self.reads { 0 } else { self.octets + self.part }
+    }
+
+    /// Octets that the application has not read, be it busy or not yet awake.
+    pub const fn unread(&self) -> usize {
+        self.octets + self.part
     }
 
     /// When the application wakes up.
@@ -177,6 +184,7 @@ mod tests {
         reader.receive(later, octet(later));
         let awake = Time::from_millis(25);
         assert!(!reader.wake(later));
+        assert_eq!((reader.unread(), reader.held()), (2, 0), "it is not busy, it is asleep");
         assert_eq!(reader.deadline(), Some(awake));
         assert!(reader.wake(awake));
         let arrivals = [reader.next_event(), reader.next_event()].map(|event| match event {
@@ -216,7 +224,7 @@ mod tests {
         let later = Time::from_millis(5);
         reader.receive(later, octet(later));
         reader.tell(Event::PeerClosed);
-        assert_eq!((reader.held(), reader.next_event()), (2, None));
+        assert_eq!((reader.held(), reader.unread(), reader.next_event()), (2, 2, None));
         reader.set_reading(true);
         assert!(reader.has_resumed() && !reader.has_resumed());
         assert!((0..2).all(|_| matches!(reader.next_event(), Some(Event::Received(_)))));
