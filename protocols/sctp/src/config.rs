@@ -58,6 +58,9 @@ pub struct Config {
     /// Hold back a small packet while data is in flight. RFC 9260 section 6.1.
     pub nagle: bool,
     /// Packets leave in trains of up to half of cwnd. Nagle's rule and the one packet of a fast retransmit mean a train.
+    /// The first fragment of a message leaves room for the SACK that waits for its delay if nothing else is to be sent, and for a COOKIE
+    /// ECHO of 200 octets before there is one; a short message does not wait for others then. RFC 9260 section 6.10.
+    pub fragments_leave_room: bool,
     pub segmentation_offload: bool,
     /// Nagle's rule holds back small retransmissions too.
     pub nagle_delays_retransmissions: bool,

@@ -273,7 +273,21 @@ impl Endpoint {
             return self.event(Event::Abandoned { stream: message.stream });
         }
         let limit = Limit::new(message.reliability, now, self.clock);
-        self.streams_out.push(message, self.largest_fragment(), limit);
+        let (first, most) = (self.first_fragment(message.payload.len()), self.largest_fragment());
+        self.streams_out.push(message, first, most, limit);
+    }
+
+    /// Octets of the first fragment of a message, at most (`net/sctp/chunk.c` sctp_datamsg_from_user).
+    fn first_fragment(&self, length: usize) -> usize {
+        const COOKIE_ECHO: usize = 200;
+        let most = self.largest_fragment();
+        if !self.config.fragments_leave_room {
+            return most;
+        }
+        let is_idle = self.streams_out.is_empty() && self.flight.lost() == 0;
+        let sack = if self.timers.sack.is_some() && is_idle && length > most { Sack::FIXED } else { 0 };
+        let echo = if matches!(self.state, State::Closed | State::CookieWait) { COOKIE_ECHO } else { 0 };
+        most - sack - echo
     }
 
     /// Ends the association at once and tells the peer. RFC 9260 section 9.1.
