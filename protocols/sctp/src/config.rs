@@ -13,6 +13,14 @@ pub struct Config {
     pub streams: u16,
     /// Inbound streams served (MIS of INIT). RFC 9260 section 3.3.2.
     pub max_inbound_streams: u16,
+    /// INIT ACK offers no more streams than the peer serves, and serves no more than it offers; else it says what is wanted. RFC 9260
+    /// section 5.1.1 has both ends take the lesser numbers.
+    pub init_ack_reduces_streams: bool,
+    /// INIT names the kinds of addresses that are understood. RFC 9260 section 3.3.2.1.
+    pub names_address_types: bool,
+    /// Octets of an association in a state cookie, which has a copy of the peer's INIT and the host's addresses too, in multiples of 32
+    /// octets, and 36 octets with the signature; 0 for no more than is needed. RFC 9260 section 5.1.3 leaves it open.
+    pub cookie_state: ByteCount,
     /// Octets of the largest IP packet.
     pub mtu: ByteCount,
     /// Octets of user data that may wait for something sent earlier; the first a_rwnd. RFC 9260 section 6.
@@ -50,6 +58,9 @@ pub struct Config {
     pub sack_as_last_chunk_asks: bool,
     /// A packet with DATA takes along the SACK that waits for its delay. RFC 9260 section 6.1.
     pub bundle_sack_with_data: bool,
+    /// The first fragment of a message leaves room for the SACK that waits for its delay if nothing else is to be sent, and for a COOKIE
+    /// ECHO of 200 octets before there is one; a short message does not wait for others then. RFC 9260 section 6.10.
+    pub fragments_leave_room: bool,
     /// How far ahead of the cumulative TSN a TSN may be to be taken, in DATA or FORWARD TSN. RFC 9260 section 3.3.4 can name 65535.
     pub max_tsn_gap: u16,
     /// Gap ack blocks of a SACK at most. RFC 9260 section 3.3.4 bounds them by the MTU.
@@ -58,9 +69,6 @@ pub struct Config {
     /// Hold back a small packet while data is in flight. RFC 9260 section 6.1.
     pub nagle: bool,
     /// Packets leave in trains of up to half of cwnd. Nagle's rule and the one packet of a fast retransmit mean a train.
-    /// The first fragment of a message leaves room for the SACK that waits for its delay if nothing else is to be sent, and for a COOKIE
-    /// ECHO of 200 octets before there is one; a short message does not wait for others then. RFC 9260 section 6.10.
-    pub fragments_leave_room: bool,
     pub segmentation_offload: bool,
     /// Nagle's rule holds back small retransmissions too.
     pub nagle_delays_retransmissions: bool,

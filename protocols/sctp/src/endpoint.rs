@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hol_base::{Rng, Time};
 use hol_transport::{Command, Event, Input, Message, Output, PathState, Reader, Statistics};
-use hol_wire::sctp::{AsconfSerial, Cause, Chunk, Data, IData, Parameter, ReconfigSerial, Tsn};
+use hol_wire::sctp::{AsconfSerial, Cause, Chunk, Data, IData, Parameter, ReconfigSerial, Sack, Tsn};
 use hol_wire::{Address, Packet, ip_header};
 use smallvec::smallvec;
 
@@ -356,6 +356,9 @@ impl hol_transport::Endpoint for Endpoint {
                 return Output::Transmit(packet);
             }
             if let Some(event) = self.reader.next_event() {
+                if matches!(event, Event::Received(_)) {
+                    self.room_made(now);
+                }
                 return Output::Event(event);
             }
             if self.reader.wake(now) {
@@ -370,9 +373,6 @@ impl hol_transport::Endpoint for Endpoint {
                 return Output::Wait(next);
             }
             self.on_timers(now);
-                if matches!(event, Event::Received(_)) {
-                    self.room_made(now);
-                }
         }
     }
 
