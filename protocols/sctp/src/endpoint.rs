@@ -355,6 +355,10 @@ impl hol_transport::Endpoint for Endpoint {
             if let Some(packet) = self.packets.pop_front() {
                 return Output::Transmit(packet);
             }
+            if self.reader.read_piece() {
+                self.room_made(now);
+                continue;
+            }
             if let Some(event) = self.reader.next_event() {
                 if matches!(event, Event::Received(_)) {
                     self.room_made(now);
