@@ -374,11 +374,15 @@ impl Endpoint {
         self.paths.list.push(Path::new(&self.config, self.clock, address, source, ssthresh));
     }
 
-    /// The association is up; the peer has answered from the path `heard`. Section 5.4.
+    /// The association is up; the peer has answered from the path `heard`, and what we were told to open to needs no probe
+    /// (`net/sctp/associola.c` sctp_assoc_add_peer). Section 5.4.
     fn establish(&mut self, now: Time, heard: usize) {
         self.state = State::Established;
-        let path = &mut self.paths.list[heard];
-        (path.status, path.confirmed) = (PathStatus::Active, true);
+        for (index, path) in self.paths.list.iter_mut().enumerate() {
+            if path.told || index == heard {
+                (path.status, path.confirmed) = (PathStatus::Active, true);
+            }
+        }
         self.paths.select();
         for index in 0..self.paths.list.len() {
             self.paths.list[index].last_sent = now;
