@@ -90,8 +90,9 @@ pub struct Config {
 
     /// Offer FORWARD TSN. RFC 3758.
     pub partial_reliability: bool,
-    /// Each FORWARD TSN counts towards the delayed SACK beside the DATA in its packet. RFC 3758 section 3.6 counts it as DATA is counted.
-    pub forward_tsn_counts_apart: bool,
+    /// Each FORWARD TSN is acted upon though its TSN is known, and counts towards the delayed SACK beside the DATA in its packet. RFC 3758
+    /// section 3.6 has one that is out of date acknowledged alone, and counts it as DATA is counted.
+    pub forward_tsn_always_counts: bool,
     /// A SACK first makes the sender abandon each message that has reached its limit, and only then acknowledges the others: with
     /// `retransmissions=0` all that is in flight. What is abandoned so neither opens the window nor ends a measurement of the round trip,
     /// and its unsent fragments are dropped without a TSN. Else what the SACK acknowledges is not abandoned, and a limit of

@@ -65,6 +65,8 @@ pub(crate) struct Sent {
     /// Its acknowledgement gives a round trip. RFC 9260 section 6.3.1 C4 and C5.
     pub(crate) measures_rtt: bool,
     pub(crate) limit: Limit,
+    /// Its message was given up, and the chunk is to be.
+    pub(crate) is_useless: bool,
 }
 
 /// Chunks in TSN order, from just behind the cumulative TSN ack point to the last TSN sent.
@@ -125,6 +127,7 @@ impl Sent {
             recover: data.tsn,
             measures_rtt,
             limit,
+            is_useless: false,
             place,
             data,
         }

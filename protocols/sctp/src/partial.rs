@@ -15,6 +15,10 @@ impl Endpoint {
     /// Gives the message of a lost chunk up if its limit is reached; true if it was given up.
     pub(crate) fn give_up_if_useless(&mut self, now: Time, index: usize) -> bool {
         let chunk = self.flight.get(index);
+        if chunk.is_useless {
+            self.abandon(index);
+            return true;
+        }
         let useless = self.partial_reliability && chunk.limit.is_reached(chunk.transmissions, now);
         if useless {
             self.give_up(now, index);
@@ -22,17 +26,44 @@ impl Endpoint {
         useless
     }
 
-    /// Gives up every message that has reached its limit, whatever the SACK in hand acknowledges of it (Linux:
-    /// `net/sctp/outqueue.c` sctp_check_transmitted).
+    /// Gives up what has reached its limit, whatever the SACK in hand acknowledges of it. The lists are those of
+    /// `net/sctp/outqueue.c` sctp_check_transmitted, and what stands before the chunk that shows the limit follows at the next SACK.
     pub(crate) fn give_up_at_limits(&mut self, now: Time) {
         if !self.partial_reliability || !self.flight.has_limits() {
             return;
         }
-        for index in 0..self.flight.len() {
+        let place = |index: &usize| {
+            let chunk = self.flight.get(*index);
+            let path =
+                if chunk.fate == Fate::Lost { None } else { Some((chunk.path, chunk.data.stamp.sent)) };
+            (path, *index)
+        };
+        let mut order: SmallVec<[usize; 32]> = (0..self.flight.len()).collect();
+        order.sort_by_key(place);
+        for index in order {
             let chunk = self.flight.get(index);
-            if chunk.fate != Fate::Abandoned && chunk.limit.is_reached(chunk.transmissions, now) {
-                self.give_up(now, index);
+            let is_due = !chunk.is_useless && chunk.limit.is_reached(chunk.transmissions, now);
+            if chunk.fate == Fate::Abandoned {
+                continue;
             }
+            if is_due {
+                self.mark_useless(now, index);
+            }
+            if self.flight.get(index).is_useless {
+                self.abandon(index);
+            }
+        }
+    }
+
+    /// The message of a chunk is given up, and its chunks will be when their turn comes; what was not sent is dropped.
+    fn mark_useless(&mut self, now: Time, index: usize) {
+        let (stream, chunks) = (self.flight.get(index).data.stream, self.chunks_of_message(index));
+        let is_missing = chunks.iter().any(|index| self.flight.get(*index).fate == Fate::Lost);
+        for index in &chunks {
+            self.flight.get_mut(*index).is_useless = true;
+        }
+        if self.abandon_rest(now, stream, &chunks) || is_missing {
+            self.event(Event::Abandoned { stream });
         }
     }
 
@@ -72,42 +103,38 @@ impl Endpoint {
     ///
     /// The application is told unless all of it may still arrive: it has been sent, and none of it is believed lost.
     fn give_up(&mut self, now: Time, index: usize) {
-        let (first, beyond) = if self.interleaving {
-            // The chunks of other messages may stand between.
-            (0, self.flight.len())
-        } else {
-            self.stretch_of_message(index)
-        };
-        let message =
-            |sent: &Sent| (sent.data.stream, sent.data.flags.contains(DataFlags::UNORDERED), sent.place.mid);
-        let (given_up, stream) = (message(self.flight.get(index)), self.flight.get(index).data.stream);
-        let (mut is_missing, mut is_sent_whole, mut last) = (false, false, index);
-        for index in first..beyond {
-            let chunk = self.flight.get(index);
-            if !self.interleaving || message(chunk) == given_up {
-                is_sent_whole |= chunk.data.flags.contains(DataFlags::END);
-                last = index;
-                is_missing |= self.abandon(index);
-            }
+        let (stream, chunks) = (self.flight.get(index).data.stream, self.chunks_of_message(index));
+        let mut is_missing = false;
+        for index in &chunks {
+            is_missing |= self.abandon(*index);
         }
-        if !is_sent_whole {
-            is_missing |= self.abandon_rest(now, stream, last);
-        }
-        if is_missing {
+        if self.abandon_rest(now, stream, &chunks) || is_missing {
             self.event(Event::Abandoned { stream });
         }
     }
 
-    /// From the first chunk of a message that is not acknowledged cumulatively to behind the last that was sent.
-    fn stretch_of_message(&self, index: usize) -> (usize, usize) {
+    /// The chunks of the message of the one at `index` that are not acknowledged cumulatively.
+    fn chunks_of_message(&self, index: usize) -> SmallVec<[usize; 8]> {
         let flags = |index| self.flight.get(index).data.flags;
+        if self.interleaving {
+            // The chunks of other messages may stand between.
+            let message = |index| {
+                let chunk = self.flight.get(index);
+                (chunk.data.stream, flags(index).contains(DataFlags::UNORDERED), chunk.place.mid)
+            };
+            return (0..self.flight.len()).filter(|other| message(*other) == message(index)).collect();
+        }
         let first = (1..=index).rev().find(|index| flags(*index).contains(DataFlags::BEGIN)).unwrap_or(0);
         let last = (index..self.flight.len()).find(|index| flags(*index).contains(DataFlags::END));
-        (first, last.map_or(self.flight.len(), |last| last + 1))
+        (first..last.map_or(self.flight.len(), |last| last + 1)).collect()
     }
 
-    /// Gives up what was not sent of a message, of which the chunk at `last` was sent last; false if that is nothing.
-    fn abandon_rest(&mut self, now: Time, stream: u16, last: usize) -> bool {
+    /// Gives up what was not sent of a message of which these chunks were; false if that is nothing.
+    fn abandon_rest(&mut self, now: Time, stream: u16, sent: &[usize]) -> bool {
+        let Some(last) = sent.last().copied() else { return false };
+        if self.flight.get(last).data.flags.contains(DataFlags::END) {
+            return false;
+        }
         let Some((unsent, ssn, place)) = self.streams_out.pop_last_of_message(stream) else { return false };
         if self.config.sack_checks_limits_first {
             // `net/sctp/outqueue.c` sctp_outq_flush_data frees it. The message ends with what was sent, and so does what it takes of
@@ -200,48 +227,55 @@ impl Endpoint {
     }
 
     /// The peer has given something up. RFC 3758 section 3.6.
-    pub(crate) fn on_forward_tsn(&mut self, now: Time, forward: &ForwardTsn, seen: &mut DataSeen) -> bool {
-        if !self.moves_on(now, forward.new_cumulative_tsn, seen) {
-            return true;
+    pub(crate) fn on_forward_tsn(&mut self, now: Time, forward: &ForwardTsn, seen: &mut DataSeen) {
+        if self.is_too_far(forward.new_cumulative_tsn) {
+            return;
         }
-        let Self { reassembly, streams_in, reader, .. } = self;
-        reassembly.discard_through(forward.new_cumulative_tsn, |ssn, message| {
-            streams_in.push(ssn, message, |message| reader.receive(now, message));
-        });
-        for (stream, ssn) in &forward.skipped {
-            streams_in.skip(*stream, *ssn, |message| reader.receive(now, message));
+        if self.moves_on(forward.new_cumulative_tsn) {
+            let Self { reassembly, streams_in, reader, .. } = self;
+            reassembly.discard_through(forward.new_cumulative_tsn, |ssn, message| {
+                streams_in.push(ssn, message, |message| reader.receive(now, message));
+            });
+            for (stream, ssn) in &forward.skipped {
+                streams_in.skip(*stream, *ssn, |message| reader.receive(now, message));
+            }
         }
-        true
+        self.count_forward_tsn(now, seen);
     }
 
     /// The same where messages are interleaved. RFC 8260 section 2.3.1.
-    pub(crate) fn on_i_forward_tsn(&mut self, now: Time, forward: &IForwardTsn, seen: &mut DataSeen) -> bool {
-        if !self.moves_on(now, forward.new_cumulative_tsn, seen) {
-            return true;
+    pub(crate) fn on_i_forward_tsn(&mut self, now: Time, forward: &IForwardTsn, seen: &mut DataSeen) {
+        if self.is_too_far(forward.new_cumulative_tsn) {
+            return;
         }
-        let Self { interleaved, streams_in, reader, .. } = self;
-        for skipped in forward.skipped.iter().filter(|skipped| streams_in.serves(skipped.stream)) {
-            interleaved.skip(*skipped, &mut |delivery| take(reader, now, delivery));
+        if self.moves_on(forward.new_cumulative_tsn) {
+            let Self { interleaved, streams_in, reader, .. } = self;
+            for skipped in forward.skipped.iter().filter(|skipped| streams_in.serves(skipped.stream)) {
+                interleaved.skip(*skipped, &mut |delivery| take(reader, now, delivery));
+            }
         }
-        true
+        self.count_forward_tsn(now, seen);
     }
 
-    /// Whether a new cumulative TSN is one; one that is out of date or too far ahead is not. It is acknowledged as DATA is.
-    fn moves_on(&mut self, now: Time, new_cumulative_tsn: Tsn, seen: &mut DataSeen) -> bool {
-        let is_known = new_cumulative_tsn.at_or_before(self.tsn_map.cumulative());
-        let is_too_far = self.tsn_map.classify(new_cumulative_tsn) == Arrival::TooFar;
-        if !self.state.receives_data() || is_too_far {
-            return false;
-        }
-        if !is_known {
-            self.tsn_map.advance_to(new_cumulative_tsn);
-        }
-        if self.config.forward_tsn_counts_apart {
+    fn is_too_far(&self, new_cumulative_tsn: Tsn) -> bool {
+        !self.state.receives_data() || self.tsn_map.classify(new_cumulative_tsn) == Arrival::TooFar
+    }
+
+    /// Takes a new cumulative TSN if it is one; whether the rest of the FORWARD TSN is acted upon: what it gives up may be in part a
+    /// message of which all that was sent has come (`net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn).
+    fn moves_on(&mut self, new_cumulative_tsn: Tsn) -> bool {
+        let is_new = new_cumulative_tsn.after(self.tsn_map.cumulative());
+        self.tsn_map.advance_to(new_cumulative_tsn);
+        is_new || self.config.forward_tsn_always_counts
+    }
+
+    /// It is acknowledged as DATA is, be it out of date or not.
+    fn count_forward_tsn(&mut self, now: Time, seen: &mut DataSeen) {
+        if self.config.forward_tsn_always_counts {
             // `net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn.
             self.acknowledge_packet(now, DataSeen { any: true, ..DataSeen::default() });
         } else {
             seen.any = true;
         }
-        !is_known
     }
 }

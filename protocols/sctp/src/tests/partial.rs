@@ -1,12 +1,12 @@
 //! RFC 3758 and RFC 7496: messages that may be given up.
 
 use super::pair::{Network, Pair};
-use super::script::{PEER_TSN, Script, config, data, delivered, init_ack, message};
+use super::script::{PEER_TSN, Script, config, data, data_with, delivered, init_ack, message};
 use crate::{Config, fixtures};
 use bytes::Bytes;
 use hol_base::{ByteCount, Duration};
 use hol_transport::{Command, Event, Message, Reliability};
-use hol_wire::sctp::{Chunk, ForwardTsn, Ssn};
+use hol_wire::sctp::{Chunk, DataFlags, ForwardTsn, Ssn};
 use smallvec::smallvec;
 
 fn unreliable(length: usize, reliability: Reliability) -> Command {
@@ -149,6 +149,22 @@ fn linux_counts_a_forward_tsn_beside_the_data_of_its_packet() {
 }
 
 #[test]
+fn what_a_forward_tsn_discards_makes_room_before_it_is_acknowledged() {
+    // `net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn: SCTP_CMD_PROCESS_FWDTSN, then SCTP_CMD_GEN_SACK.
+    let window = |config: Config, through: u32| {
+        let held = config.receive_buffer.0 as u32;
+        let mut script = Script::established(config);
+        script.inject([data_with(1, 0, 0, DataFlags::BEGIN)]);
+        script.inject([data_with(2, 0, 0, DataFlags::default())]);
+        let forward = ForwardTsn { new_cumulative_tsn: PEER_TSN + through, skipped: smallvec![(0, Ssn(0))] };
+        script.inject([Chunk::ForwardTsn(Box::new(forward))]);
+        script.take_sacks().last().map_or(0, |sack| held - sack.a_rwnd)
+    };
+    assert_eq!([window(fixtures::linux(), 2), window(config(), 2)], [0; 2]);
+    assert_eq!([window(fixtures::linux(), 1), window(config(), 1)], [0, 20], "all of that has come");
+}
+
+#[test]
 fn a_forward_tsn_too_far_ahead_is_passed_over() {
     // `net/sctp/tsnmap.c` sctp_tsnmap_check: 4096 beyond the cumulative TSN.
     let mut script = Script::established(fixtures::linux());
@@ -187,6 +203,26 @@ fn linux_looks_at_limits_before_it_acknowledges() {
     let (told, forwards, in_flight) = give_up(config(), 10_000);
     assert_eq!((told, forwards), (0, 0));
     assert!(in_flight > 2904, "RFC 7496 section 3.2: nothing has to be sent again");
+}
+
+#[test]
+fn linux_gives_up_in_the_order_of_its_lists() {
+    // `net/sctp/outqueue.c` sctp_check_transmitted: a chunk that was sent again stands behind the others of its message, which follow at
+    // the next SACK.
+    let mut script = Script::established(fixtures::linux());
+    script.command(unreliable(4000, Reliability::Retransmissions(1)));
+    for last in 2..=3 {
+        script.sack(0, &[(2, last)]);
+    }
+    script.run_to(4000);
+    script.packets.clear();
+    script.sack(0, &[(2, 3)]);
+    script.sack(0, &[(2, 3)]);
+    let ends: Vec<u32> = forward_tsns(&mut script)
+        .iter()
+        .map(|forward| forward.new_cumulative_tsn.distance_from(script.first))
+        .collect();
+    assert_eq!(ends, [0, 2]);
 }
 
 #[test]
