@@ -68,7 +68,8 @@ pub struct Config {
 
     /// Hold back a small packet while data is in flight. RFC 9260 section 6.1.
     pub nagle: bool,
-    /// Packets leave in trains of up to half of cwnd. Nagle's rule and the one packet of a fast retransmit mean a train.
+    /// Packets leave in trains of up to half of cwnd. Nagle's rule and the one packet of a fast retransmit mean a train, and so does the
+    /// company of a COOKIE ECHO: DATA may stand in a packet behind it, which RFC 9260 section 5.1 forbids.
     pub segmentation_offload: bool,
     /// Nagle's rule holds back small retransmissions too.
     pub nagle_delays_retransmissions: bool,

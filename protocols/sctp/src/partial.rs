@@ -58,11 +58,10 @@ impl Endpoint {
     /// The message of a chunk is given up, and its chunks will be when their turn comes; what was not sent is dropped.
     fn mark_useless(&mut self, now: Time, index: usize) {
         let (stream, chunks) = (self.flight.get(index).data.stream, self.chunks_of_message(index));
-        let is_missing = chunks.iter().any(|index| self.flight.get(*index).fate == Fate::Lost);
         for index in &chunks {
             self.flight.get_mut(*index).is_useless = true;
         }
-        if self.abandon_rest(now, stream, &chunks) || is_missing {
+        if self.abandon_rest(now, stream, &chunks) {
             self.event(Event::Abandoned { stream });
         }
     }
@@ -101,7 +100,8 @@ impl Endpoint {
 
     /// Gives up the whole message that the chunk at `index` belongs to. RFC 3758 section 3.5 A3.
     ///
-    /// The application is told unless all of it may still arrive: it has been sent, and none of it is believed lost.
+    /// The application is told unless all of it was sent and may arrive: where limits come first, also what the next SACK would
+    /// acknowledge is given up.
     fn give_up(&mut self, now: Time, index: usize) {
         let (stream, chunks) = (self.flight.get(index).data.stream, self.chunks_of_message(index));
         let mut is_missing = false;
@@ -153,7 +153,7 @@ impl Endpoint {
         true
     }
 
-    /// Gives up a chunk that was sent; true if it is believed not to arrive.
+    /// Gives up a chunk that was sent; true if it is to count as lost.
     fn abandon(&mut self, index: usize) -> bool {
         let limits_first = self.config.sack_checks_limits_first;
         let was = self.flight.get(index).fate;
@@ -167,7 +167,7 @@ impl Endpoint {
             path.land(size, std::mem::take(&mut chunk.inherited));
             self.peer_rwnd += size;
         }
-        was == Fate::Lost || (was == Fate::InFlight && !limits_first)
+        matches!(was, Fate::Lost | Fate::InFlight) && !limits_first
     }
 
     /// Tells the peer to move on over what was given up at the head of the flight. RFC 3758 section 3.5 C.
