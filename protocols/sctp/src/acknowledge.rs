@@ -53,13 +53,13 @@ impl Acknowledgements {
 }
 
 impl Endpoint {
-    /// Octets of user data that there is room for.
+    /// Octets of user data that there is room for: what was not read takes its room (`net/sctp/associola.c` sctp_assoc_rwnd_decrease).
     pub(crate) fn receive_window(&self) -> usize {
         let held = self.reassembly.held()
             + self.interleaved.held()
             + self.streams_in.held()
             + self.peer_requests.held()
-            + self.reader.held();
+            + self.reader.unread();
         (self.config.receive_buffer.0 as usize).saturating_sub(held)
     }
 
@@ -75,7 +75,7 @@ impl Endpoint {
             self.error_count = 0;
             self.queue_sack();
             self.queue_shutdown(now);
-        } else if seen.at_once || gap || every_so_many || self.window_update_due() {
+        } else if seen.at_once || gap || every_so_many {
             self.queue_sack();
         } else {
             self.acknowledgements.packets += 1;
@@ -89,7 +89,7 @@ impl Endpoint {
         opened as u64 >= (self.config.receive_buffer.0 / 8).max(self.config.mtu.0)
     }
 
-    /// The application has read again what it had let wait: tells the peer if that made much room. Section 6.2.
+    /// The application has read: tells the peer if that made much room (`net/sctp/associola.c` sctp_assoc_rwnd_increase). Section 6.2.
     pub(crate) fn room_made(&mut self, now: Time) {
         if self.state.receives_data() && self.window_update_due() {
             self.queue_sack();

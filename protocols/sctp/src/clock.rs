@@ -35,6 +35,12 @@ impl Clock {
         self.span(self.tick_of(later).saturating_sub(self.tick_of(earlier)))
     }
 
+    /// The first time whose tick is more than `span` behind that of `now`.
+    pub(crate) fn first_after(self, now: Time, span: Duration) -> Time {
+        let last = self.tick_of(now).saturating_add(self.ticks(span));
+        Time::from_nanos(last.saturating_add(1).saturating_mul(self.tick))
+    }
+
     /// When a timer fires that is set at `now` for `delay`; later than `now`.
     pub(crate) fn expiry(self, now: Time, delay: Duration) -> Time {
         let ticks = self.ticks(delay).max(1);

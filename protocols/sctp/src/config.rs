@@ -13,6 +13,14 @@ pub struct Config {
     pub streams: u16,
     /// Inbound streams served (MIS of INIT). RFC 9260 section 3.3.2.
     pub max_inbound_streams: u16,
+    /// INIT ACK offers no more streams than the peer serves, and serves no more than it offers; else it says what is wanted. RFC 9260
+    /// section 5.1.1 has both ends take the lesser numbers.
+    pub init_ack_reduces_streams: bool,
+    /// INIT names the kinds of addresses that are understood. RFC 9260 section 3.3.2.1.
+    pub names_address_types: bool,
+    /// Octets of an association in a state cookie, which has a copy of the peer's INIT and the host's addresses too, in multiples of 32
+    /// octets, and 36 octets with the signature; 0 for no more than is needed. RFC 9260 section 5.1.3 leaves it open.
+    pub cookie_state: ByteCount,
     /// Octets of the largest IP packet.
     pub mtu: ByteCount,
     /// Octets of user data that may wait for something sent earlier; the first a_rwnd. RFC 9260 section 6.
@@ -50,12 +58,18 @@ pub struct Config {
     pub sack_as_last_chunk_asks: bool,
     /// A packet with DATA takes along the SACK that waits for its delay. RFC 9260 section 6.1.
     pub bundle_sack_with_data: bool,
+    /// The first fragment of a message leaves room for the SACK that waits for its delay if nothing else is to be sent, and for a COOKIE
+    /// ECHO of 200 octets before there is one; a short message does not wait for others then. RFC 9260 section 6.10.
+    pub fragments_leave_room: bool,
+    /// How far ahead of the cumulative TSN a TSN may be to be taken, in DATA or FORWARD TSN. RFC 9260 section 3.3.4 can name 65535.
+    pub max_tsn_gap: u16,
     /// Gap ack blocks of a SACK at most. RFC 9260 section 3.3.4 bounds them by the MTU.
     pub max_gap_blocks: u16,
 
     /// Hold back a small packet while data is in flight. RFC 9260 section 6.1.
     pub nagle: bool,
-    /// Packets leave in trains of up to half of cwnd. Nagle's rule and the one packet of a fast retransmit mean a train.
+    /// Packets leave in trains of up to half of cwnd. Nagle's rule and the one packet of a fast retransmit mean a train, and so does the
+    /// company of a COOKIE ECHO: DATA may stand in a packet behind it, which RFC 9260 section 5.1 forbids.
     pub segmentation_offload: bool,
     /// Nagle's rule holds back small retransmissions too.
     pub nagle_delays_retransmissions: bool,
@@ -77,6 +91,14 @@ pub struct Config {
 
     /// Offer FORWARD TSN. RFC 3758.
     pub partial_reliability: bool,
+    /// Each FORWARD TSN is acted upon though its TSN is known, and counts towards the delayed SACK beside the DATA in its packet. RFC 3758
+    /// section 3.6 has one that is out of date acknowledged alone, and counts it as DATA is counted.
+    pub forward_tsn_always_counts: bool,
+    /// A SACK first makes the sender abandon each message that has reached its limit, and only then acknowledges the others: with
+    /// `retransmissions=0` all that is in flight. What is abandoned so neither opens the window nor ends a measurement of the round trip,
+    /// and its unsent fragments are dropped without a TSN. Else what the SACK acknowledges is not abandoned, and a limit of
+    /// retransmissions is reached when one more is due. RFC 3758 section 3.5, RFC 7496 section 3.
+    pub sack_checks_limits_first: bool,
     /// Offer I-DATA: messages of several streams may be interleaved. RFC 8260 section 2.
     pub interleaving: bool,
     /// Which stream's data goes next. RFC 8260 section 3.
@@ -167,6 +189,7 @@ impl Config {
             (!self.rto_initial.is_zero(), "rto_initial", "has to be longer than 0s"),
             (self.rto_initial <= self.rto_max, "rto_initial", "exceeds rto_max"),
             (self.sack_frequency > 0, "sack_frequency", "has to be 1 at least"),
+            (self.max_tsn_gap > 0, "max_tsn_gap", "has to be 1 at least"),
             (self.max_gap_blocks > 0, "max_gap_blocks", "has to be 1 at least"),
             (self.missing_reports > 0, "missing_reports", "has to be 1 at least"),
             (self.initial_window.0 > 0, "initial_window", "has to be 1B at least"),

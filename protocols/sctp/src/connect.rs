@@ -42,6 +42,9 @@ impl Endpoint {
 
     fn queue_init(&mut self, preservative: Option<Parameter>) {
         let mut init = self.own_init(self.local_tag, self.initial_tsn);
+        if self.config.names_address_types {
+            init.parameters.push(Parameter::address_types(self.local[0].is_ipv6()));
+        }
         init.parameters.extend(preservative);
         // Another address each time: the first may be down.
         let path = self.timers.t1_expiries as usize % self.paths.list.len();
@@ -171,16 +174,36 @@ impl Endpoint {
             _ => (self.secret.tag(self.rng.next_u64()), Tsn(self.secret.number(self.rng.next_u64()) as u32)),
         };
         let zero_checksum = self.config.zero_checksum && peer.zero_checksum;
+        let length = self.cookie_length(init);
+        let streams = (peer.inbound_streams, peer.outbound_streams);
         let cookie = Cookie { local_tag, initial_tsn, created: now, tie_tags, peer_port: origin.port, peer };
         let mut answer = self.own_init(local_tag, initial_tsn);
-        answer.parameters.push(Parameter::StateCookie(cookie.seal(&self.secret)));
+        if self.config.init_ack_reduces_streams {
+            answer.outbound_streams = answer.outbound_streams.min(streams.0);
+            answer.inbound_streams = answer.inbound_streams.min(streams.1);
+        }
+        answer.parameters.push(Parameter::StateCookie(cookie.seal(&self.secret, length)));
         self.report_unrecognized(&mut answer, &init.parameters);
         self.answer_with(origin, init.initiate_tag, zero_checksum, Chunk::InitAck(Box::new(answer)));
     }
 
+    /// Octets of a cookie for the peer of an INIT, at least (`net/sctp/sm_make_chunk.c` sctp_pack_cookie).
+    fn cookie_length(&self, init: &Init) -> usize {
+        const BEFORE_STATE: usize = 36;
+        let state = self.config.cookie_state.0 as usize;
+        if state == 0 {
+            return 0;
+        }
+        let addresses = if self.local.len() > 1 { &self.local[..] } else { &[] };
+        let addresses: usize = addresses.iter().map(|address| Parameter::of_address(*address).length()).sum();
+        let parameters: usize = init.parameters.iter().map(Parameter::length).sum();
+        let init = Chunk::HEADER + Init::FIXED + parameters;
+        BEFORE_STATE + (state + init + addresses).next_multiple_of(32)
+    }
+
     /// Gives unknown parameters back, as many as there is room for. Section 3.2.2.
     fn report_unrecognized(&self, answer: &mut Init, parameters: &[Parameter]) {
-        let fixed = self.largest_chunk() - Chunk::HEADER - 16;
+        let fixed = self.largest_chunk() - Chunk::HEADER - Init::FIXED;
         for parameter in unrecognized(parameters) {
             let report = Parameter::Unrecognized(Parameter::list(&[parameter]));
             let length: usize = answer.parameters.iter().map(Parameter::length).sum();
@@ -330,7 +353,7 @@ impl Endpoint {
         }
         self.offer_room();
         self.streams_in = StreamsIn::new(self.config.max_inbound_streams.min(peer.outbound_streams));
-        self.tsn_map = TsnMap::new(peer.initial_tsn);
+        self.tsn_map = TsnMap::new(peer.initial_tsn, self.config.max_tsn_gap);
         self.reassembly = Reassembly::default();
         self.interleaved = Interleaved::default();
         self.acknowledgements = Acknowledgements::new(&self.config);
@@ -351,11 +374,15 @@ impl Endpoint {
         self.paths.list.push(Path::new(&self.config, self.clock, address, source, ssthresh));
     }
 
-    /// The association is up; the peer has answered from the path `heard`. Section 5.4.
+    /// The association is up; the peer has answered from the path `heard`, and what we were told to open to needs no probe
+    /// (`net/sctp/associola.c` sctp_assoc_add_peer). Section 5.4.
     fn establish(&mut self, now: Time, heard: usize) {
         self.state = State::Established;
-        let path = &mut self.paths.list[heard];
-        (path.status, path.confirmed) = (PathStatus::Active, true);
+        for (index, path) in self.paths.list.iter_mut().enumerate() {
+            if path.told || index == heard {
+                (path.status, path.confirmed) = (PathStatus::Active, true);
+            }
+        }
         self.paths.select();
         for index in 0..self.paths.list.len() {
             self.paths.list[index].last_sent = now;

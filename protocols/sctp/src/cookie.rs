@@ -116,7 +116,8 @@ impl Cookie {
     /// Words before the peer's addresses.
     const FIXED: usize = 11;
 
-    pub(crate) fn seal(&self, secret: &Secret) -> Bytes {
+    /// The cookie as it goes on the wire, of `length` octets if it does not need more: none of its addresses is zero.
+    pub(crate) fn seal(&self, secret: &Secret, length: usize) -> Bytes {
         let Self { local_tag, initial_tsn, created, tie_tags, peer_port, peer } = self;
         let streams = u32::from(peer.outbound_streams) << 16 | u32::from(peer.inbound_streams);
         let mut words = vec![*local_tag, initial_tsn.0];
@@ -129,6 +130,7 @@ impl Cookie {
         words.extend(peer.offer.iter().flat_map(Offer::to_words));
         words.extend(peer.addresses.iter().flat_map(|address| words_of(*address)));
         let mut octets: Vec<u8> = words.into_iter().flat_map(u32::to_be_bytes).collect();
+        octets.resize(octets.len().max(length.saturating_sub(Secret::SIGNATURE)), 0);
         octets.extend(secret.sign(&octets));
         octets.into()
     }
@@ -178,13 +180,15 @@ fn words_of(address: Address) -> SmallVec<[u32; 4]> {
     }
 }
 
-/// The addresses, all of one family, that these words are.
+/// The addresses, all of one family, that these words are, as far as there are any.
 fn addresses_in(words: &[u32], are_ipv6: bool) -> SmallVec<[Address; 2]> {
     if !are_ipv6 {
-        return words.iter().map(|word| Ipv4Addr::from_bits(*word).into()).collect();
+        let addresses = words.iter().take_while(|word| **word != 0);
+        return addresses.map(|word| Ipv4Addr::from_bits(*word).into()).collect();
     }
     let whole = |words: &[u32; 4]| words.iter().fold(0, |bits, word| bits << 32 | u128::from(*word));
-    words.as_chunks().0.iter().map(|words| Ipv6Addr::from_bits(whole(words)).into()).collect()
+    let addresses = words.as_chunks().0.iter().map(whole).take_while(|bits| *bits != 0);
+    addresses.map(|bits| Ipv6Addr::from_bits(bits).into()).collect()
 }
 
 impl Offer {
@@ -250,9 +254,11 @@ mod tests {
         };
         for peer in [cookie.peer.clone(), offering] {
             let cookie = Cookie { peer, ..cookie.clone() };
-            assert_eq!(Cookie::open(&cookie.seal(&secret), &secret), Some(cookie));
+            assert_eq!(Cookie::open(&cookie.seal(&secret, 0), &secret), Some(cookie.clone()));
+            let long = cookie.seal(&secret, 228);
+            assert_eq!((long.len(), Cookie::open(&long, &secret)), (228, Some(cookie)));
         }
-        let sealed = cookie.seal(&secret);
+        let sealed = cookie.seal(&secret, 0);
         assert_eq!(Cookie::open(&sealed, &secret), Some(cookie));
         assert_eq!(Cookie::open(&sealed, &Secret::new(&mut rng)), None);
         for index in 0..sealed.len() {

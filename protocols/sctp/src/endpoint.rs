@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hol_base::{Rng, Time};
 use hol_transport::{Command, Event, Input, Message, Output, PathState, Reader, Statistics};
-use hol_wire::sctp::{AsconfSerial, Cause, Chunk, Data, IData, Parameter, ReconfigSerial, Tsn};
+use hol_wire::sctp::{AsconfSerial, Cause, Chunk, Data, IData, Parameter, ReconfigSerial, Sack, Tsn};
 use hol_wire::{Address, Packet, ip_header};
 use smallvec::smallvec;
 
@@ -15,7 +15,7 @@ use crate::acknowledge::Acknowledgements;
 use crate::authentication::{Authentication, own_parameters};
 use crate::clock::Clock;
 use crate::ecn::Marks;
-use crate::flight::Flight;
+use crate::flight::{Flight, Limit};
 use crate::interleaved::Interleaved;
 use crate::own_addresses::OwnAddresses;
 use crate::own_requests::OwnRequests;
@@ -183,7 +183,7 @@ impl Endpoint {
             reconfig: false,
             own_requests: OwnRequests::new(ReconfigSerial(0)),
             peer_requests: PeerRequests::new(ReconfigSerial(0)),
-            tsn_map: TsnMap::new(Tsn(0)),
+            tsn_map: TsnMap::new(Tsn(0), config.max_tsn_gap),
             reassembly: Reassembly::default(),
             interleaved: Interleaved::default(),
             streams_in: StreamsIn::new(0),
@@ -272,8 +272,22 @@ impl Endpoint {
         if self.ended || !self.state.takes_messages() || message.stream >= self.streams_out.count() {
             return self.event(Event::Abandoned { stream: message.stream });
         }
+        let limit = Limit::new(message.reliability, now, self.clock);
+        let (first, most) = (self.first_fragment(message.payload.len()), self.largest_fragment());
+        self.streams_out.push(message, first, most, limit);
+    }
+
+    /// Octets of the first fragment of a message, at most (`net/sctp/chunk.c` sctp_datamsg_from_user).
+    fn first_fragment(&self, length: usize) -> usize {
+        const COOKIE_ECHO: usize = 200;
         let most = self.largest_fragment();
-        self.streams_out.push(message, most, now);
+        if !self.config.fragments_leave_room {
+            return most;
+        }
+        let is_idle = self.streams_out.is_empty() && self.flight.lost() == 0;
+        let sack = if self.timers.sack.is_some() && is_idle && length > most { Sack::FIXED } else { 0 };
+        let echo = if matches!(self.state, State::Closed | State::CookieWait) { COOKIE_ECHO } else { 0 };
+        most - sack - echo
     }
 
     /// Ends the association at once and tells the peer. RFC 9260 section 9.1.
@@ -341,7 +355,14 @@ impl hol_transport::Endpoint for Endpoint {
             if let Some(packet) = self.packets.pop_front() {
                 return Output::Transmit(packet);
             }
+            if self.reader.read_piece() {
+                self.room_made(now);
+                continue;
+            }
             if let Some(event) = self.reader.next_event() {
+                if matches!(event, Event::Received(_)) {
+                    self.room_made(now);
+                }
                 return Output::Event(event);
             }
             if self.reader.wake(now) {

@@ -42,7 +42,7 @@ fn a_stack_names_every_setting_and_no_other() {
 #[test]
 fn a_setting_that_no_endpoint_could_work_with_is_named() {
     type Breaks = fn(&mut Config);
-    let broken: [(&str, Breaks); 17] = [
+    let broken: [(&str, Breaks); 18] = [
         ("streams", |c| c.streams = 0),
         ("max_inbound_streams", |c| c.max_inbound_streams = 0),
         ("mtu", |c| c.mtu.0 = 511),
@@ -53,6 +53,7 @@ fn a_setting_that_no_endpoint_could_work_with_is_named() {
         ("rto_initial", |c| c.rto_initial = hol_base::Duration::ZERO),
         ("rto_initial", |c| c.rto_initial = c.rto_max + hol_base::Duration::from_nanos(1)),
         ("sack_frequency", |c| c.sack_frequency = 0),
+        ("max_tsn_gap", |c| c.max_tsn_gap = 0),
         ("max_gap_blocks", |c| c.max_gap_blocks = 0),
         ("missing_reports", |c| c.missing_reports = 0),
         ("initial_window", |c| c.initial_window.0 = 0),

@@ -6,6 +6,7 @@ use hol_base::Time;
 use hol_transport::Reliability;
 use hol_wire::sctp::{Chunk, Data, IData, Tsn};
 
+use crate::clock::Clock;
 use crate::streams_out::Place;
 
 /// What has become of a chunk.
@@ -36,7 +37,7 @@ pub(crate) enum FastRetransmit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
     None,
-    /// Until this time.
+    /// It is reached at this time.
     Deadline(Time),
     /// No more than so many retransmissions.
     Retransmissions(u32),
@@ -64,6 +65,8 @@ pub(crate) struct Sent {
     /// Its acknowledgement gives a round trip. RFC 9260 section 6.3.1 C4 and C5.
     pub(crate) measures_rtt: bool,
     pub(crate) limit: Limit,
+    /// Its message was given up, and the chunk is to be.
+    pub(crate) is_useless: bool,
 }
 
 /// Chunks in TSN order, from just behind the cumulative TSN ack point to the last TSN sent.
@@ -77,15 +80,16 @@ pub(crate) struct Flight {
     lost: usize,
     gap_acked: usize,
     abandoned: usize,
-    /// Chunks with a deadline.
-    deadlines: usize,
+    /// Chunks of messages that may be given up.
+    limited: usize,
 }
 
 impl Limit {
-    pub(crate) fn new(reliability: Reliability, now: Time) -> Self {
+    /// A lifetime is over when the clock shows a later tick (`net/sctp/chunk.c` sctp_chunk_abandoned).
+    pub(crate) fn new(reliability: Reliability, now: Time, clock: Clock) -> Self {
         match reliability {
             Reliability::Full => Self::None,
-            Reliability::Lifetime(lifetime) => Self::Deadline(now + lifetime),
+            Reliability::Lifetime(lifetime) => Self::Deadline(clock.first_after(now, lifetime)),
             Reliability::Retransmissions(count) => Self::Retransmissions(count),
         }
     }
@@ -94,7 +98,7 @@ impl Limit {
     pub(crate) fn is_reached(self, transmissions: u32, now: Time) -> bool {
         match self {
             Self::None => false,
-            Self::Deadline(at) => now > at,
+            Self::Deadline(at) => now >= at,
             Self::Retransmissions(most) => transmissions > most,
         }
     }
@@ -123,6 +127,7 @@ impl Sent {
             recover: data.tsn,
             measures_rtt,
             limit,
+            is_useless: false,
             place,
             data,
         }
@@ -149,7 +154,7 @@ impl Flight {
             lost: 0,
             gap_acked: 0,
             abandoned: 0,
-            deadlines: 0,
+            limited: 0,
         }
     }
 
@@ -177,8 +182,8 @@ impl Flight {
         self.abandoned
     }
 
-    pub(crate) fn has_deadlines(&self) -> bool {
-        self.deadlines > 0
+    pub(crate) fn has_limits(&self) -> bool {
+        self.limited > 0
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -206,7 +211,7 @@ impl Flight {
     pub(crate) fn push(&mut self, sent: Sent) {
         debug_assert_eq!((sent.data.tsn, sent.fate), (self.next_tsn(), Fate::InFlight));
         self.outstanding += sent.size();
-        self.deadlines += usize::from(matches!(sent.limit, Limit::Deadline(_)));
+        self.limited += usize::from(sent.limit != Limit::None);
         self.chunks.push_back(sent);
     }
 
@@ -224,7 +229,7 @@ impl Flight {
         let sent = self.chunks.pop_front()?;
         self.cumulative = sent.data.tsn;
         self.count(sent.fate, sent.size(), false);
-        self.deadlines -= usize::from(matches!(sent.limit, Limit::Deadline(_)));
+        self.limited -= usize::from(sent.limit != Limit::None);
         Some(sent)
     }
 
@@ -272,13 +277,7 @@ mod tests {
             flight.push(Sent::new(chunk(tsn), place, 0, true, limit));
         }
         let counts = |flight: &Flight| {
-            (
-                flight.outstanding(),
-                flight.lost(),
-                flight.gap_acked(),
-                flight.abandoned(),
-                flight.has_deadlines(),
-            )
+            (flight.outstanding(), flight.lost(), flight.gap_acked(), flight.abandoned(), flight.has_limits())
         };
         assert_eq!(counts(&flight), (400, 0, 0, 0, true));
         assert_eq!(flight.set_fate(1, Fate::Lost), 100);
@@ -304,12 +303,15 @@ mod tests {
     #[test]
     fn a_limit_is_reached_when_it_is_passed() {
         let now = Time::from_millis(100);
-        let lifetime = Limit::new(Reliability::Lifetime(Duration::from_millis(20)), now);
-        assert!(
-            !lifetime.is_reached(9, Time::from_millis(120)) && lifetime.is_reached(1, Time::from_millis(121))
-        );
-        let retransmissions = Limit::new(Reliability::Retransmissions(2), now);
+        let exact = Clock::new(Duration::ZERO, false);
+        let lifetime = Reliability::Lifetime(Duration::from_millis(20));
+        let passes = |clock, at| Limit::new(lifetime, now, clock).is_reached(1, at);
+        assert!(!passes(exact, Time::from_millis(120)) && passes(exact, Time::from_nanos(120_000_001)));
+        // In jiffies of 4 ms, as `net/sctp/chunk.c` sctp_chunk_abandoned has it: 25 + 5, and 31 is later.
+        let jiffies = Clock::new(Duration::from_millis(4), true);
+        assert!(!passes(jiffies, Time::from_nanos(123_999_999)) && passes(jiffies, Time::from_millis(124)));
+        let retransmissions = Limit::new(Reliability::Retransmissions(2), now, exact);
         assert!(!retransmissions.is_reached(2, now) && retransmissions.is_reached(3, now));
-        assert!(!Limit::new(Reliability::Full, now).is_reached(99, Time::MAX));
+        assert!(!Limit::new(Reliability::Full, now, exact).is_reached(99, Time::MAX));
     }
 }

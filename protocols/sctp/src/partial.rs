@@ -9,11 +9,16 @@ use crate::Endpoint;
 use crate::acknowledge::DataSeen;
 use crate::flight::{Fate, Limit, Sent};
 use crate::receive::take;
+use crate::tsn_map::Arrival;
 
 impl Endpoint {
     /// Gives the message of a lost chunk up if its limit is reached; true if it was given up.
     pub(crate) fn give_up_if_useless(&mut self, now: Time, index: usize) -> bool {
         let chunk = self.flight.get(index);
+        if chunk.is_useless {
+            self.abandon(index);
+            return true;
+        }
         let useless = self.partial_reliability && chunk.limit.is_reached(chunk.transmissions, now);
         if useless {
             self.give_up(now, index);
@@ -21,15 +26,55 @@ impl Endpoint {
         useless
     }
 
-    /// Gives up every message in flight whose deadline has passed.
+    /// Gives up what has reached its limit, whatever the SACK in hand acknowledges of it. The lists are those of
+    /// `net/sctp/outqueue.c` sctp_check_transmitted, and what stands before the chunk that shows the limit follows at the next SACK.
+    pub(crate) fn give_up_at_limits(&mut self, now: Time) {
+        if !self.partial_reliability || !self.flight.has_limits() {
+            return;
+        }
+        let place = |index: &usize| {
+            let chunk = self.flight.get(*index);
+            let path =
+                if chunk.fate == Fate::Lost { None } else { Some((chunk.path, chunk.data.stamp.sent)) };
+            (path, *index)
+        };
+        let mut order: SmallVec<[usize; 32]> = (0..self.flight.len()).collect();
+        order.sort_by_key(place);
+        for index in order {
+            let chunk = self.flight.get(index);
+            let is_due = !chunk.is_useless && chunk.limit.is_reached(chunk.transmissions, now);
+            if chunk.fate == Fate::Abandoned {
+                continue;
+            }
+            if is_due {
+                self.mark_useless(now, index);
+            }
+            if self.flight.get(index).is_useless {
+                self.abandon(index);
+            }
+        }
+    }
+
+    /// The message of a chunk is given up, and its chunks will be when their turn comes; what was not sent is dropped.
+    fn mark_useless(&mut self, now: Time, index: usize) {
+        let (stream, chunks) = (self.flight.get(index).data.stream, self.chunks_of_message(index));
+        for index in &chunks {
+            self.flight.get_mut(*index).is_useless = true;
+        }
+        if self.abandon_rest(now, stream, &chunks) {
+            self.event(Event::Abandoned { stream });
+        }
+    }
+
+    /// Gives up every message in flight whose deadline has passed and that is not acknowledged.
     pub(crate) fn give_up_expired(&mut self, now: Time) {
-        if !self.partial_reliability || !self.flight.has_deadlines() {
+        if !self.partial_reliability || !self.flight.has_limits() {
             return;
         }
         for index in 0..self.flight.len() {
             let chunk = self.flight.get(index);
-            let alive = matches!(chunk.fate, Fate::InFlight | Fate::Lost);
-            if alive && matches!(chunk.limit, Limit::Deadline(at) if now > at) {
+            let is_open = matches!(chunk.fate, Fate::InFlight | Fate::Lost);
+            if is_open && matches!(chunk.limit, Limit::Deadline(at) if now >= at) {
                 self.give_up(now, index);
             }
         }
@@ -54,66 +99,75 @@ impl Endpoint {
     }
 
     /// Gives up the whole message that the chunk at `index` belongs to. RFC 3758 section 3.5 A3.
+    ///
+    /// The application is told unless all of it was sent and may arrive: where limits come first, also what the next SACK would
+    /// acknowledge is given up.
     fn give_up(&mut self, now: Time, index: usize) {
+        let (stream, chunks) = (self.flight.get(index).data.stream, self.chunks_of_message(index));
+        let mut is_missing = false;
+        for index in &chunks {
+            is_missing |= self.abandon(*index);
+        }
+        if self.abandon_rest(now, stream, &chunks) || is_missing {
+            self.event(Event::Abandoned { stream });
+        }
+    }
+
+    /// The chunks of the message of the one at `index` that are not acknowledged cumulatively.
+    fn chunks_of_message(&self, index: usize) -> SmallVec<[usize; 8]> {
+        let flags = |index| self.flight.get(index).data.flags;
         if self.interleaving {
-            return self.give_up_interleaved(now, index);
+            // The chunks of other messages may stand between.
+            let message = |index| {
+                let chunk = self.flight.get(index);
+                (chunk.data.stream, flags(index).contains(DataFlags::UNORDERED), chunk.place.mid)
+            };
+            return (0..self.flight.len()).filter(|other| message(*other) == message(index)).collect();
         }
-        let mut first = index;
-        while first > 0 && !self.flight.get(first).data.flags.contains(DataFlags::BEGIN) {
-            first -= 1;
-        }
-        let stream = self.flight.get(index).data.stream;
-        self.event(Event::Abandoned { stream });
-        for index in first..self.flight.len() {
-            self.abandon(index);
-            if self.flight.get(index).data.flags.contains(DataFlags::END) {
-                return;
-            }
-        }
-        self.abandon_rest(now, stream);
+        let first = (1..=index).rev().find(|index| flags(*index).contains(DataFlags::BEGIN)).unwrap_or(0);
+        let last = (index..self.flight.len()).find(|index| flags(*index).contains(DataFlags::END));
+        (first..last.map_or(self.flight.len(), |last| last + 1)).collect()
     }
 
-    /// The same where the chunks of other messages may stand between.
-    fn give_up_interleaved(&mut self, now: Time, index: usize) {
-        let message =
-            |sent: &Sent| (sent.data.stream, sent.data.flags.contains(DataFlags::UNORDERED), sent.place.mid);
-        let given_up = message(self.flight.get(index));
-        self.event(Event::Abandoned { stream: given_up.0 });
-        let mut is_sent_whole = false;
-        for index in 0..self.flight.len() {
-            if message(self.flight.get(index)) == given_up {
-                self.abandon(index);
-                is_sent_whole |= self.flight.get(index).data.flags.contains(DataFlags::END);
-            }
+    /// Gives up what was not sent of a message of which these chunks were; false if that is nothing.
+    fn abandon_rest(&mut self, now: Time, stream: u16, sent: &[usize]) -> bool {
+        let Some(last) = sent.last().copied() else { return false };
+        if self.flight.get(last).data.flags.contains(DataFlags::END) {
+            return false;
         }
-        if !is_sent_whole {
-            self.abandon_rest(now, given_up.0);
-        }
-    }
-
-    /// The last fragment takes a TSN though it is never sent: a FORWARD TSN over what was sent alone could
-    /// find everything received, and say nothing.
-    fn abandon_rest(&mut self, now: Time, stream: u16) {
-        if let Some((unsent, ssn, place)) = self.streams_out.pop_last_of_message(stream) {
+        let Some((unsent, ssn, place)) = self.streams_out.pop_last_of_message(stream) else { return false };
+        if self.config.sack_checks_limits_first {
+            // `net/sctp/outqueue.c` sctp_outq_flush_data frees it. The message ends with what was sent, and so does what it takes of
+            // the send buffer.
+            self.streams_out.buffer.release(stream, DataFlags::default(), unsent.payload.len());
+            let chunk = self.flight.get_mut(last);
+            chunk.data.flags = chunk.data.flags | DataFlags::END;
+        } else {
+            // The last fragment takes a TSN though it is never sent: a FORWARD TSN over what was sent alone could find everything
+            // received, and say nothing.
             let limit = unsent.limit;
             let data = unsent.into_chunk(self.flight.next_tsn(), ssn, now);
             self.flight.push(Sent::new(data, place, self.paths.active, false, limit));
             self.flight.set_fate(self.flight.len() - 1, Fate::Abandoned);
         }
+        true
     }
 
-    fn abandon(&mut self, index: usize) {
+    /// Gives up a chunk that was sent; true if it is to count as lost.
+    fn abandon(&mut self, index: usize) -> bool {
+        let limits_first = self.config.sack_checks_limits_first;
         let was = self.flight.get(index).fate;
         let size = self.flight.set_fate(index, Fate::Abandoned);
         let chunk = self.flight.get_mut(index);
         let path = &mut self.paths.list[chunk.path];
-        if std::mem::take(&mut chunk.measures_rtt) {
+        if std::mem::take(&mut chunk.measures_rtt) && !limits_first {
             path.rtt_pending = false;
         }
         if was == Fate::InFlight {
             path.land(size, std::mem::take(&mut chunk.inherited));
             self.peer_rwnd += size;
         }
+        matches!(was, Fate::Lost | Fate::InFlight) && !limits_first
     }
 
     /// Tells the peer to move on over what was given up at the head of the flight. RFC 3758 section 3.5 C.
@@ -128,10 +182,9 @@ impl Endpoint {
         }
     }
 
-    /// What was given up at the head of the flight.
+    /// What was given up at the head of the flight. RFC 3758 section 3.5 C2: it ends where something is in flight or acknowledged.
     fn given_up(&self) -> impl Iterator<Item = &Sent> {
-        let is_behind = |chunk: &&Sent| matches!(chunk.fate, Fate::Abandoned | Fate::GapAcked);
-        self.flight.iter().take_while(is_behind).filter(|chunk| chunk.fate == Fate::Abandoned)
+        self.flight.iter().take_while(|chunk| chunk.fate == Fate::Abandoned)
     }
 
     /// Where the peer's cumulative TSN is to go, and the FORWARD TSN that says so. RFC 3758 section 3.5 C.
@@ -174,43 +227,55 @@ impl Endpoint {
     }
 
     /// The peer has given something up. RFC 3758 section 3.6.
-    pub(crate) fn on_forward_tsn(&mut self, now: Time, forward: &ForwardTsn, seen: &mut DataSeen) -> bool {
-        if !self.moves_on(forward.new_cumulative_tsn, seen) {
-            return true;
+    pub(crate) fn on_forward_tsn(&mut self, now: Time, forward: &ForwardTsn, seen: &mut DataSeen) {
+        if self.is_too_far(forward.new_cumulative_tsn) {
+            return;
         }
-        let Self { reassembly, streams_in, reader, .. } = self;
-        reassembly.discard_through(forward.new_cumulative_tsn, |ssn, message| {
-            streams_in.push(ssn, message, |message| reader.receive(now, message));
-        });
-        for (stream, ssn) in &forward.skipped {
-            streams_in.skip(*stream, *ssn, |message| reader.receive(now, message));
+        if self.moves_on(forward.new_cumulative_tsn) {
+            let Self { reassembly, streams_in, reader, .. } = self;
+            reassembly.discard_through(forward.new_cumulative_tsn, |ssn, message| {
+                streams_in.push(ssn, message, |message| reader.receive(now, message));
+            });
+            for (stream, ssn) in &forward.skipped {
+                streams_in.skip(*stream, *ssn, |message| reader.receive(now, message));
+            }
         }
-        true
+        self.count_forward_tsn(now, seen);
     }
 
     /// The same where messages are interleaved. RFC 8260 section 2.3.1.
-    pub(crate) fn on_i_forward_tsn(&mut self, now: Time, forward: &IForwardTsn, seen: &mut DataSeen) -> bool {
-        if !self.moves_on(forward.new_cumulative_tsn, seen) {
-            return true;
+    pub(crate) fn on_i_forward_tsn(&mut self, now: Time, forward: &IForwardTsn, seen: &mut DataSeen) {
+        if self.is_too_far(forward.new_cumulative_tsn) {
+            return;
         }
-        let Self { interleaved, streams_in, reader, .. } = self;
-        for skipped in forward.skipped.iter().filter(|skipped| streams_in.serves(skipped.stream)) {
-            interleaved.skip(*skipped, &mut |delivery| take(reader, now, delivery));
+        if self.moves_on(forward.new_cumulative_tsn) {
+            let Self { interleaved, streams_in, reader, .. } = self;
+            for skipped in forward.skipped.iter().filter(|skipped| streams_in.serves(skipped.stream)) {
+                interleaved.skip(*skipped, &mut |delivery| take(reader, now, delivery));
+            }
         }
-        true
+        self.count_forward_tsn(now, seen);
     }
 
-    /// Whether a new cumulative TSN is one.
-    fn moves_on(&mut self, new_cumulative_tsn: Tsn, seen: &mut DataSeen) -> bool {
-        if !self.state.receives_data() {
-            return false;
-        }
-        seen.any = true;
-        if new_cumulative_tsn.at_or_before(self.tsn_map.cumulative()) {
-            seen.at_once = true;
-            return false;
-        }
+    fn is_too_far(&self, new_cumulative_tsn: Tsn) -> bool {
+        !self.state.receives_data() || self.tsn_map.classify(new_cumulative_tsn) == Arrival::TooFar
+    }
+
+    /// Takes a new cumulative TSN if it is one; whether the rest of the FORWARD TSN is acted upon: what it gives up may be in part a
+    /// message of which all that was sent has come (`net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn).
+    fn moves_on(&mut self, new_cumulative_tsn: Tsn) -> bool {
+        let is_new = new_cumulative_tsn.after(self.tsn_map.cumulative());
         self.tsn_map.advance_to(new_cumulative_tsn);
-        true
+        is_new || self.config.forward_tsn_always_counts
+    }
+
+    /// It is acknowledged as DATA is, be it out of date or not.
+    fn count_forward_tsn(&mut self, now: Time, seen: &mut DataSeen) {
+        if self.config.forward_tsn_always_counts {
+            // `net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn.
+            self.acknowledge_packet(now, DataSeen { any: true, ..DataSeen::default() });
+        } else {
+            seen.any = true;
+        }
     }
 }

@@ -135,8 +135,14 @@ impl Endpoint {
                 Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) if !self.takes_forward_tsn => {
                     self.on_foreign_chunk(&chunk)
                 }
-                Chunk::ForwardTsn(forward) => self.on_forward_tsn(now, &forward, &mut seen),
-                Chunk::IForwardTsn(forward) => self.on_i_forward_tsn(now, &forward, &mut seen),
+                Chunk::ForwardTsn(forward) => {
+                    self.on_forward_tsn(now, &forward, &mut seen);
+                    true
+                }
+                Chunk::IForwardTsn(forward) => {
+                    self.on_i_forward_tsn(now, &forward, &mut seen);
+                    true
+                }
                 Chunk::Unknown { kind, flags, value } => self.on_unknown_chunk(kind, flags, &value),
                 Chunk::Auth(_) => {
                     vouched = true;

@@ -19,13 +19,18 @@ impl Endpoint {
                 Cause::ProtocolViolation(bytes::Bytes::from_static(b"cumulative TSN not yet sent"));
             return self.abort(violation, "the peer acknowledged what was not sent");
         }
-        self.give_up_expired(now);
+        if self.config.sack_checks_limits_first {
+            self.give_up_at_limits(now);
+        }
         if self.config.cmt {
             self.paths.list.iter_mut().for_each(|path| path.newest_acked = None);
         }
         let advanced = sack.cumulative_tsn != self.flight.cumulative();
         self.acknowledge_through(now, sack.cumulative_tsn);
         let newest = self.acknowledge_gaps(now, sack);
+        if !self.config.sack_checks_limits_first {
+            self.give_up_expired(now);
+        }
         self.settle_paths(now, from);
         if let Some(last) = sack.gaps.last() {
             let highest = sack.cumulative_tsn + u32::from(last.end);

@@ -15,8 +15,11 @@ impl Secret {
         Self(Hmac::new_from_slice(&key).expect("HMAC takes keys of every length"))
     }
 
+    /// Octets of a signature.
+    pub(crate) const SIGNATURE: usize = 16;
+
     /// HMAC-SHA-256, its first half. RFC 2104 section 5.
-    pub(crate) fn sign(&self, octets: &[u8]) -> [u8; 16] {
+    pub(crate) fn sign(&self, octets: &[u8]) -> [u8; Self::SIGNATURE] {
         let mac = self.0.clone().chain_update(octets).finalize().into_bytes();
         std::array::from_fn(|index| mac[index])
     }

@@ -125,14 +125,15 @@ impl StreamsOut {
             .collect()
     }
 
-    /// Takes a message in fragments of at most `most` octets. Section 6.9.
-    pub(crate) fn push(&mut self, message: Message, most: usize, now: Time) {
-        let Message { stream, unordered, reliability, ppid, payload: mut rest } = message;
-        let (limit, can_delay) = (Limit::new(reliability, now), rest.len() < most);
+    /// Takes a message in fragments of at most `most` octets, and no more than `first` in the first one. Section 6.9.
+    pub(crate) fn push(&mut self, message: Message, first: usize, most: usize, limit: Limit) {
+        let Message { stream, unordered, ppid, payload: mut rest, .. } = message;
+        let can_delay = rest.len() < first;
         let mut flags =
             if unordered { DataFlags::UNORDERED } else { DataFlags::default() } | DataFlags::BEGIN;
         while !rest.is_empty() {
-            let fragment = rest.split_to(rest.len().min(most));
+            let room = if flags.contains(DataFlags::BEGIN) { first } else { most };
+            let fragment = rest.split_to(rest.len().min(room));
             let end = if rest.is_empty() { DataFlags::END } else { DataFlags::default() };
             self.buffer.charge(fragment.len());
             let unsent = Unsent { flags: flags | end, stream, ppid, payload: fragment, limit, can_delay };
@@ -327,8 +328,8 @@ mod tests {
     fn fragments_share_a_stream_sequence_number() {
         // RFC 9260 section 6.9.
         let mut streams = StreamsOut::new(&Config { streams: 1, ..crate::fixtures::rfc() });
-        streams.push(message(25), 10, Time::ZERO);
-        streams.push(message(5), 10, Time::ZERO);
+        streams.push(message(25), 10, 10, Limit::None);
+        streams.push(message(5), 10, 10, Limit::None);
         let sent: Vec<(u8, u16)> =
             std::iter::from_fn(|| streams.pop()).map(|(unsent, ssn, _)| (unsent.flags.0, ssn.0)).collect();
         assert_eq!(sent, [(0b10, 0), (0b00, 0), (0b01, 0), (0b11, 1)]);
@@ -338,7 +339,7 @@ mod tests {
     fn a_partly_sent_message_uses_up_its_sequence_number_and_an_unsent_one_does_not() {
         let mut streams = StreamsOut::new(&Config { streams: 1, ..crate::fixtures::rfc() });
         for length in [25, 25, 5] {
-            streams.push(message(length), 10, Time::ZERO);
+            streams.push(message(length), 10, 10, Limit::None);
         }
         streams.pop();
         let (last, ssn, _) = streams.pop_last_of_message(0).unwrap();

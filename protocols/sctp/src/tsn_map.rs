@@ -22,6 +22,8 @@ pub(crate) struct TsnMap {
     /// Ascending, with at least one missing TSN before each.
     runs: VecDeque<Stretch>,
     duplicates: SmallVec<[Tsn; 2]>,
+    /// How far ahead of the cumulative TSN one may be.
+    most_ahead: u32,
 }
 
 /// What a TSN is to the map.
@@ -29,14 +31,15 @@ pub(crate) struct TsnMap {
 pub(crate) enum Arrival {
     New,
     Duplicate,
-    /// A gap ack block could not name it.
+    /// It is further ahead than the map reaches.
     TooFar,
 }
 
 impl TsnMap {
     /// Nothing has arrived; `initial` is expected.
-    pub(crate) fn new(initial: Tsn) -> Self {
-        Self { cumulative: initial - 1, runs: VecDeque::new(), duplicates: SmallVec::new() }
+    pub(crate) fn new(initial: Tsn, most_ahead: u16) -> Self {
+        let most_ahead = u32::from(most_ahead);
+        Self { cumulative: initial - 1, runs: VecDeque::new(), duplicates: SmallVec::new(), most_ahead }
     }
 
     pub(crate) fn cumulative(&self) -> Tsn {
@@ -51,7 +54,7 @@ impl TsnMap {
         if tsn.at_or_before(self.cumulative) {
             return Arrival::Duplicate;
         }
-        if tsn.distance_from(self.cumulative) > u32::from(u16::MAX) {
+        if tsn.distance_from(self.cumulative) > self.most_ahead {
             return Arrival::TooFar;
         }
         // New data mostly belongs to the last run or behind it.
@@ -125,7 +128,7 @@ mod tests {
     #[test]
     fn gaps_open_join_and_close_across_the_wrap() {
         // RFC 9260 sections 3.3.4 and 1.6.
-        let mut map = TsnMap::new(Tsn(u32::MAX - 1));
+        let mut map = TsnMap::new(Tsn(u32::MAX - 1), u16::MAX);
         let base = Tsn(u32::MAX - 2);
         for offset in [3, 5, 2] {
             map.insert(base + offset);
@@ -139,7 +142,7 @@ mod tests {
 
     #[test]
     fn what_arrived_is_a_duplicate_and_what_no_block_can_name_is_too_far() {
-        let mut map = TsnMap::new(Tsn(10));
+        let mut map = TsnMap::new(Tsn(10), u16::MAX);
         map.insert(Tsn(12));
         let classes = [9, 10, 11, 12, 13, 9 + 65535, 9 + 65536].map(|tsn| map.classify(Tsn(tsn)));
         use Arrival::{Duplicate, New, TooFar};
@@ -149,7 +152,7 @@ mod tests {
     #[test]
     fn forward_tsn_closes_gaps() {
         // RFC 3758 section 3.6.
-        let mut map = TsnMap::new(Tsn(1));
+        let mut map = TsnMap::new(Tsn(1), u16::MAX);
         map.insert(Tsn(4));
         map.insert(Tsn(7));
         map.advance_to(Tsn(3));

@@ -7,6 +7,9 @@ use hol_base::{Duration, Time};
 
 use crate::{Event, Received};
 
+/// Octets that an application takes at a time: the size of its buffer.
+const PIECE: usize = 65_536;
+
 /// What waits for the application, and whether it is awake to take it.
 #[derive(Debug)]
 pub struct Reader {
@@ -14,13 +17,15 @@ pub struct Reader {
     events: VecDeque<Event>,
     /// Of those events, the ones that deliver data.
     unread: usize,
-    /// And the octets in them.
+    /// And the octets in them that were not read.
     octets: usize,
+    /// Octets of the first of those events that were read.
+    begun: usize,
     /// Octets of a message that is delivered in part, which the busy application has not read.
     part: usize,
     /// Whether the application reads when it is awake, or is busy.
     reads: bool,
-    /// It reads again, and the peer has not heard of the room that this makes.
+    /// It reads again or has read a part, and the peer has not heard of the room that this makes.
     resumed: bool,
     awake: bool,
     /// When the application will be awake.
@@ -35,6 +40,7 @@ impl Reader {
             events: VecDeque::new(),
             unread: 0,
             octets: 0,
+            begun: 0,
             part: 0,
             reads: true,
             resumed: false,
@@ -77,7 +83,9 @@ impl Reader {
     /// Octets of a message that is not yet whole. It has its place in the order when it is: nothing else is received before, unless
     /// that is among parts.
     pub fn receive_part(&mut self, octets: usize) {
-        if !self.reads {
+        if self.reads {
+            self.resumed |= octets > 0;
+        } else {
             self.part += octets;
         }
     }
@@ -91,7 +99,7 @@ impl Reader {
         }
     }
 
-    /// True once after the application has begun to read again: there may be much more room.
+    /// True once after the application has begun to read again, or has read a part: there may be much more room.
     pub fn has_resumed(&mut self) -> bool {
         std::mem::take(&mut self.resumed)
     }
@@ -99,6 +107,11 @@ impl Reader {
     /// Octets that wait because the application does not read.
     pub fn held(&self) -> usize {
         if self.reads { 0 } else { self.octets + self.part }
+    }
+
+    /// Octets that the application has not read, be it busy or not yet awake.
+    pub const fn unread(&self) -> usize {
+        self.octets + self.part
     }
 
     /// When the application wakes up.
@@ -122,13 +135,25 @@ impl Reader {
         wakes && self.reads
     }
 
+    /// Lets the application read a piece of a message that is longer than its buffer; false if it may have all that is left of it.
+    pub fn read_piece(&mut self) -> bool {
+        let next = self.events.front().filter(|_| self.awake && self.reads);
+        let Some(Event::Received(Received { payload, .. })) = next else { return false };
+        let is_long = payload.len() - self.begun > PIECE;
+        if is_long {
+            self.begun += PIECE;
+            self.octets -= PIECE;
+        }
+        is_long
+    }
+
     /// The next event that the application is awake for.
     pub fn next_event(&mut self) -> Option<Event> {
         if let Event::Received(received) = self.events.front()? {
             if !self.awake || !self.reads {
                 return None;
             }
-            self.octets -= received.payload.len();
+            self.octets -= received.payload.len() - std::mem::take(&mut self.begun);
             self.unread -= 1;
             self.awake = self.unread > 0;
         }
@@ -177,6 +202,7 @@ mod tests {
         reader.receive(later, octet(later));
         let awake = Time::from_millis(25);
         assert!(!reader.wake(later));
+        assert_eq!((reader.unread(), reader.held()), (2, 0), "it is not busy, it is asleep");
         assert_eq!(reader.deadline(), Some(awake));
         assert!(reader.wake(awake));
         let arrivals = [reader.next_event(), reader.next_event()].map(|event| match event {
@@ -187,6 +213,19 @@ mod tests {
         assert!(reader.is_empty());
         reader.receive(awake, octet(awake));
         assert_eq!(reader.next_event(), None, "it sleeps again");
+    }
+
+    #[test]
+    fn a_long_message_is_read_in_pieces() {
+        let mut reader = Reader::new(Duration::ZERO);
+        let payload = vec![0; 2 * PIECE + 1].into();
+        reader.receive(Time::ZERO, Received { payload, ..octet(Time::ZERO) });
+        assert!(!reader.read_piece(), "it sleeps");
+        reader.wake(Time::ZERO);
+        let mut unread = || reader.read_piece().then(|| reader.unread());
+        assert_eq!([unread(), unread(), unread()], [Some(PIECE + 1), Some(1), None]);
+        assert!(matches!(reader.next_event(), Some(Event::Received(_))));
+        assert_eq!(reader.unread(), 0);
     }
 
     #[test]
@@ -216,7 +255,7 @@ mod tests {
         let later = Time::from_millis(5);
         reader.receive(later, octet(later));
         reader.tell(Event::PeerClosed);
-        assert_eq!((reader.held(), reader.next_event()), (2, None));
+        assert_eq!((reader.held(), reader.unread(), reader.next_event()), (2, 2, None));
         reader.set_reading(true);
         assert!(reader.has_resumed() && !reader.has_resumed());
         assert!((0..2).all(|_| matches!(reader.next_event(), Some(Event::Received(_)))));

@@ -1,7 +1,7 @@
 //! RFC 9260 sections 6.2, 6.5 and 6.7: what a receiver answers, and when.
 
 use super::script::{PEER_TAG, PEER_TSN, Script, config, data, data_with, delivered, ms};
-use crate::Config;
+use crate::{Config, fixtures};
 use hol_base::ByteCount;
 use hol_transport::{Command, Endpoint as _, Event};
 use hol_wire::sctp::{Cause, Chunk, DataFlags, GapAckBlock};
@@ -260,4 +260,28 @@ fn messages_are_acknowledged_before_the_application_is_awake_to_read_them() {
     assert!(delivered(&script.events).is_empty());
     script.run_to(1);
     assert_eq!(delivered(&script.events), [1, 2]);
+}
+
+#[test]
+fn what_is_read_is_announced_when_it_is_an_eighth_of_the_buffer() {
+    // `net/sctp/associola.c` sctp_assoc_rwnd_decrease and sctp_assoc_rwnd_increase: the SACK of a packet is sent before the application
+    // reads, and a window update follows once sk_rcvbuf >> rwnd_upd_shift was read, which is 13,312 octets of 106,496.
+    let mut script = receiving(fixtures::linux());
+    script.run_to(1);
+    let fragments = |first: u32, last: u32| {
+        (first..=last).map(move |number| {
+            let begin = if number == first { DataFlags::BEGIN } else { DataFlags::default() };
+            let end = if number == last { DataFlags::END } else { DataFlags::default() };
+            let Chunk::Data(chunk) = data_with(number, 0, 1, begin | end) else { unreachable!() };
+            Chunk::Data(hol_wire::sctp::Data { payload: vec![0; 1452].into(), ..chunk })
+        })
+    };
+    let mut windows = |first, last| {
+        fragments(first, last).for_each(|chunk| script.inject([chunk]));
+        script.run_to(u64::from(last));
+        script.take_sacks().into_iter().map(|sack| sack.a_rwnd).collect::<Vec<u32>>()
+    };
+    // Ten fragments are 14,520 octets; those of nine are too few to speak of, and the SACK that waits for its delay says nothing yet.
+    let every_second: Vec<u32> = (1..=5).map(|pairs| 106_496 - 2 * pairs * 1452).collect();
+    assert_eq!(windows(2, 11), [&every_second[..], &[106_496]].concat());
 }

@@ -36,10 +36,33 @@ pub(super) fn data_went_to(script: &mut Script) -> Vec<usize> {
     with_data.map(|(_, to, _)| REMOTE.iter().position(|address| address == to).unwrap()).collect()
 }
 
+/// Two paths, of which the second became known by the peer alone.
+fn one_path_of_two_verified(config: Config) -> Script {
+    let mut script = Script::closed(config, 1);
+    script.command(Command::Connect);
+    script.inject([super::script::init_ack(8, &REMOTE)]);
+    script.inject([Chunk::CookieAck]);
+    script.packets.clear();
+    script.events.clear();
+    script
+}
+
+#[test]
+fn an_address_that_we_were_told_of_needs_no_probe() {
+    // Section 5.4 rule 1; `net/sctp/associola.c` sctp_assoc_add_peer: SCTP_UNKNOWN becomes SCTP_ACTIVE.
+    for config in [config(), crate::fixtures::linux()] {
+        let mut script = Script::established_over(config, 2);
+        assert_eq!(script.endpoint.paths()[1].status(), PathStatus::Active);
+        script.packets.clear();
+        script.run_to(29_000);
+        assert!(script.packets.is_empty(), "{:?}", script.packets);
+    }
+}
+
 #[test]
 fn an_address_is_used_only_when_it_has_answered() {
     // Section 5.4.
-    let mut script = Script::established_over(config(), 2);
+    let mut script = one_path_of_two_verified(config());
     assert_eq!(script.endpoint.paths()[1].status(), PathStatus::Inactive);
     script.run_to(2000);
     answer_heartbeats(&mut script);
@@ -68,11 +91,11 @@ fn an_association_opens_over_the_address_that_answers() {
     script.inject([super::script::init_ack(8, &REMOTE)]);
     script.inject([Chunk::CookieAck]);
     let statuses = script.endpoint.paths().iter().map(crate::Path::status).collect::<Vec<_>>();
-    assert_eq!(statuses, [PathStatus::Inactive, PathStatus::Active]);
+    assert_eq!(statuses, [PathStatus::Active; 2]);
     script.packets.clear();
     script.send(0, 100);
-    assert_eq!(data_went_to(&mut script), [1]);
-    assert_eq!(script.endpoint.primary(), Some(REMOTE[0]), "which is used once it answers");
+    assert_eq!(data_went_to(&mut script), [0]);
+    assert_eq!(script.endpoint.primary(), Some(REMOTE[0]));
 }
 
 #[test]
@@ -191,7 +214,7 @@ fn a_heartbeat_is_answered_to_where_it_came_from() {
 #[test]
 fn a_heartbeat_ack_from_the_future_is_no_answer() {
     // Section 8.3: the round trip is from the time in the HEARTBEAT to now; section 5.4: only an answer verifies the address.
-    let mut script = Script::established_over(config(), 2);
+    let mut script = one_path_of_two_verified(config());
     script.run_to(2000);
     let mut chunks = script.packets.drain(..).flat_map(|(_, _, packet)| packet.chunks);
     let info = chunks.find_map(|chunk| if let Chunk::Heartbeat(info) = chunk { Some(info) } else { None });
@@ -325,10 +348,8 @@ fn an_idle_path_that_is_gone_takes_no_association_with_it() {
 fn a_path_that_was_never_verified_takes_no_association_with_it() {
     // Section 5.4: probing counts for the path only.
     for config in [config(), crate::fixtures::linux()] {
-        let mut script = Script::established_over(
-            Config { association_max_retrans: 3, hb_interval: ms(1_000_000), ..config },
-            2,
-        );
+        let config = Config { association_max_retrans: 3, hb_interval: ms(1_000_000), ..config };
+        let mut script = one_path_of_two_verified(config);
         script.run_to(120_000);
         assert_eq!(script.endpoint.state_name(), "ESTABLISHED");
         assert!(script.endpoint.paths()[1].error_count() > 3);
@@ -339,11 +360,7 @@ fn a_path_that_was_never_verified_takes_no_association_with_it() {
 #[test]
 fn an_address_that_is_not_verified_gets_no_sack() {
     // Section 5.4.
-    let mut script = Script::closed(config(), 1);
-    script.command(Command::Connect);
-    script.inject([super::script::init_ack(8, &REMOTE)]);
-    script.inject([Chunk::CookieAck]);
-    script.packets.clear();
+    let mut script = one_path_of_two_verified(config());
     script.from = 1;
     script.inject([super::script::data(1)]);
     assert_eq!(script.packets[0].1, REMOTE[0]);

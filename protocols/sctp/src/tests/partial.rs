@@ -1,12 +1,12 @@
 //! RFC 3758 and RFC 7496: messages that may be given up.
 
 use super::pair::{Network, Pair};
-use super::script::{PEER_TSN, Script, config, data, delivered, init_ack, message};
-use crate::Config;
+use super::script::{PEER_TSN, Script, config, data, data_with, delivered, init_ack, message};
+use crate::{Config, fixtures};
 use bytes::Bytes;
 use hol_base::{ByteCount, Duration};
 use hol_transport::{Command, Event, Message, Reliability};
-use hol_wire::sctp::{Chunk, ForwardTsn, Ssn};
+use hol_wire::sctp::{Chunk, DataFlags, ForwardTsn, Ssn};
 use smallvec::smallvec;
 
 fn unreliable(length: usize, reliability: Reliability) -> Command {
@@ -120,14 +120,122 @@ fn a_receiver_moves_on_over_what_was_given_up() {
 }
 
 #[test]
-fn an_old_forward_tsn_is_answered_at_once() {
-    // RFC 3758 section 3.6.
+fn an_old_forward_tsn_is_acknowledged_as_data_is() {
+    // RFC 3758 section 3.6: every second one, else a FORWARD TSN a SACK and a SACK a FORWARD TSN never end.
+    for config in [config(), fixtures::linux()] {
+        let mut script = Script::established(config);
+        script.inject([data(1)]);
+        script.packets.clear();
+        let forward = ForwardTsn { new_cumulative_tsn: PEER_TSN - 1, skipped: smallvec![] };
+        let mut sacks = || {
+            script.inject([Chunk::ForwardTsn(Box::new(forward.clone()))]);
+            script.take_sacks().len()
+        };
+        assert_eq!([sacks(), sacks(), sacks(), sacks()], [0, 1, 0, 1]);
+    }
+}
+
+#[test]
+fn linux_counts_a_forward_tsn_beside_the_data_of_its_packet() {
+    // `net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn; RFC 3758 section 3.6 counts packets.
+    for (config, sacks) in [(fixtures::linux(), 1), (config(), 0)] {
+        let mut script = Script::established(config);
+        script.inject([data(1)]);
+        script.packets.clear();
+        let forward = ForwardTsn { new_cumulative_tsn: PEER_TSN + 1, skipped: smallvec![(0, Ssn(1))] };
+        script.inject([Chunk::ForwardTsn(Box::new(forward)), data(3)]);
+        assert_eq!(script.take_sacks().len(), sacks);
+    }
+}
+
+#[test]
+fn what_a_forward_tsn_discards_makes_room_before_it_is_acknowledged() {
+    // `net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn: SCTP_CMD_PROCESS_FWDTSN, then SCTP_CMD_GEN_SACK.
+    let window = |config: Config, through: u32| {
+        let held = config.receive_buffer.0 as u32;
+        let mut script = Script::established(config);
+        script.inject([data_with(1, 0, 0, DataFlags::BEGIN)]);
+        script.inject([data_with(2, 0, 0, DataFlags::default())]);
+        let forward = ForwardTsn { new_cumulative_tsn: PEER_TSN + through, skipped: smallvec![(0, Ssn(0))] };
+        script.inject([Chunk::ForwardTsn(Box::new(forward))]);
+        script.take_sacks().last().map_or(0, |sack| held - sack.a_rwnd)
+    };
+    assert_eq!([window(fixtures::linux(), 2), window(config(), 2)], [0; 2]);
+    assert_eq!([window(fixtures::linux(), 1), window(config(), 1)], [0, 20], "all of that has come");
+}
+
+#[test]
+fn a_forward_tsn_too_far_ahead_is_passed_over() {
+    // `net/sctp/tsnmap.c` sctp_tsnmap_check: 4096 beyond the cumulative TSN.
+    let mut script = Script::established(fixtures::linux());
+    let mut forward_by = |step: u32| {
+        let cumulative = script.endpoint.tsn_map.cumulative();
+        let forward = ForwardTsn { new_cumulative_tsn: cumulative + step, skipped: smallvec![] };
+        script.inject([Chunk::ForwardTsn(Box::new(forward))]);
+        script.endpoint.tsn_map.cumulative() != cumulative
+    };
+    assert_eq!([forward_by(4097), forward_by(4096)], [false, true]);
+}
+
+#[test]
+fn what_a_sack_acknowledges_is_not_given_up() {
+    // RFC 3758 section 3.5: it has arrived, whatever its lifetime.
     let mut script = Script::established(config());
-    script.inject([data(1)]);
+    script.command(unreliable(100, Reliability::Lifetime(Duration::from_millis(50))));
+    script.run_to(51);
+    script.sack(1, &[]);
+    assert_eq!(script.events, []);
+}
+
+#[test]
+fn linux_looks_at_limits_before_it_acknowledges() {
+    // `net/sctp/outqueue.c` sctp_check_transmitted: what was sent once, and may not be sent again, is given up at the next SACK.
+    let give_up = |config: Config, length| {
+        let mut script = Script::established(config);
+        script.command(unreliable(length, Reliability::Retransmissions(0)));
+        script.packets.clear();
+        script.sack(1, &[]);
+        let told = script.events.len();
+        (told, forward_tsns(&mut script).len(), script.flight_size())
+    };
+    assert_eq!(give_up(fixtures::linux(), 100), (0, 0, 0), "all of it has arrived");
+    assert_eq!(give_up(fixtures::linux(), 10_000), (1, 1, 0), "the rest is not sent");
+    let (told, forwards, in_flight) = give_up(config(), 10_000);
+    assert_eq!((told, forwards), (0, 0));
+    assert!(in_flight > 2904, "RFC 7496 section 3.2: nothing has to be sent again");
+}
+
+#[test]
+fn linux_gives_up_in_the_order_of_its_lists() {
+    // `net/sctp/outqueue.c` sctp_check_transmitted: a chunk that was sent again stands behind the others of its message, which follow at
+    // the next SACK.
+    let mut script = Script::established(fixtures::linux());
+    script.command(unreliable(4000, Reliability::Retransmissions(1)));
+    for last in 2..=3 {
+        script.sack(0, &[(2, last)]);
+    }
+    script.run_to(4000);
     script.packets.clear();
-    let forward = ForwardTsn { new_cumulative_tsn: PEER_TSN - 1, skipped: smallvec![] };
-    script.inject([Chunk::ForwardTsn(Box::new(forward))]);
-    assert_eq!(script.take_sacks().len(), 1);
+    script.sack(0, &[(2, 3)]);
+    script.sack(0, &[(2, 3)]);
+    let ends: Vec<u32> = forward_tsns(&mut script)
+        .iter()
+        .map(|forward| forward.new_cumulative_tsn.distance_from(script.first))
+        .collect();
+    assert_eq!(ends, [0, 2]);
+}
+
+#[test]
+fn a_forward_tsn_ends_where_something_is_acknowledged() {
+    // RFC 3758 section 3.5 C2.
+    let mut script = Script::established(config());
+    for _ in 0..3 {
+        script.command(unreliable(100, Reliability::Lifetime(Duration::from_millis(50))));
+    }
+    script.packets.clear();
+    script.run_to(51);
+    script.sack(0, &[(2, 2)]);
+    assert_eq!(forward_tsns(&mut script)[0].new_cumulative_tsn, script.first);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! RFC 9260 sections 6.1, 6.9 and 6.10: what may leave, and in which packet.
 
 use super::pair::{Network, Pair};
-use super::script::{Script, config, message};
-use crate::Config;
+use super::script::{Script, config, data, message};
+use crate::{Config, fixtures};
 use hol_base::{Duration, Time};
 use hol_transport::{Command, Endpoint as _, Event, Reliability};
-use hol_wire::sctp::Chunk;
+use hol_wire::sctp::{Chunk, Packet, Parameter};
 
 #[test]
 fn a_message_leaves_at_once() {
@@ -161,6 +161,45 @@ fn a_long_message_is_cut_into_chunks_and_made_whole_again() {
     let received = pair.received(1);
     assert_eq!(received.len(), 1);
     assert_eq!((received[0].stream, received[0].payload.len()), (2, 100_000));
+}
+
+#[test]
+fn a_first_fragment_leaves_room_for_the_sack_that_rides_with_it() {
+    // `net/sctp/chunk.c` sctp_datamsg_from_user: 16 octets of 1452, unless something else is to be sent first.
+    type Packets = Vec<(usize, Vec<usize>)>;
+    let lengths = |config: Config, length: usize| -> Packets {
+        let mut script = Script::established(config);
+        script.inject([data(1)]);
+        script.inject([data(2)]);
+        script.run_to(1);
+        script.packets.clear();
+        script.send(0, length);
+        let sizes = |chunk: &Chunk| chunk.user_data().map(|data| data.payload.len());
+        let sizes = |packet: &Packet| packet.chunks.iter().filter_map(sizes).collect::<Vec<usize>>();
+        script.packets.iter().map(|(.., packet)| (packet.chunks.len(), sizes(packet))).collect()
+    };
+    assert_eq!(lengths(fixtures::linux(), 2000), [(2, vec![1436]), (1, vec![564])]);
+    assert_eq!(lengths(fixtures::linux(), 1452), [(1, vec![]), (1, vec![1452])], "it is in one piece");
+    assert_eq!(lengths(config(), 2000), [(1, vec![]), (1, vec![1452]), (1, vec![548])]);
+}
+
+#[test]
+fn data_ahead_of_the_cookie_ack_shares_the_packet_of_the_cookie_echo() {
+    // RFC 9260 section 5.1 C: it must not leave without. Linux cuts its train in two (`net/sctp/output.c` sctp_packet_pack); what was
+    // handed over so early is 200 octets shorter to begin with, for a cookie that is longer.
+    let chunks = |config: Config, length: usize| -> Vec<usize> {
+        let mut script = Script::closed(config, 1);
+        script.command(Command::Connect);
+        script.send(0, length);
+        let Chunk::InitAck(mut answer) = super::script::init_ack(8, &[]) else { unreachable!() };
+        answer.parameters.pop();
+        answer.parameters.push(Parameter::StateCookie(vec![7; 228].into()));
+        script.packets.clear();
+        script.inject([Chunk::InitAck(answer)]);
+        script.packets.iter().map(|(.., packet)| packet.chunks.len()).collect()
+    };
+    assert_eq!([chunks(config(), 1000), chunks(config(), 1452)], [vec![2], vec![1]]);
+    assert_eq!([chunks(fixtures::linux(), 1000), chunks(fixtures::linux(), 1452)], [vec![2], vec![1, 1]]);
 }
 
 #[test]

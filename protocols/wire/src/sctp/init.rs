@@ -39,8 +39,11 @@ pub struct Init {
 }
 
 impl Init {
+    /// Octets behind the header of the chunk and before the parameters.
+    pub const FIXED: usize = 16;
+
     pub(super) fn value_length(&self) -> usize {
-        16 + self.parameters.iter().map(Parameter::length).sum::<usize>()
+        Self::FIXED + self.parameters.iter().map(Parameter::length).sum::<usize>()
     }
 
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {

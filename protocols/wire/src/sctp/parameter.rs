@@ -87,6 +87,12 @@ impl Parameter {
         }
     }
 
+    /// What a host understands: with IPv6 both families, else IPv4 alone.
+    pub fn address_types(ipv6: bool) -> Self {
+        let kinds = [kind::IPV6_ADDRESS, kind::IPV4_ADDRESS];
+        Self::SupportedAddressTypes(kinds[usize::from(!ipv6)..].to_vec())
+    }
+
     /// The address that it is, if it is one.
     pub fn address(&self) -> Option<Address> {
         match *self {

@@ -45,9 +45,12 @@ pub struct GapAckBlock {
 }
 
 impl Sack {
+    /// Octets without gap ack blocks and duplicates.
+    pub const FIXED: usize = 16;
+
     /// Octets on the wire.
     pub fn length(&self) -> usize {
-        16 + 4 * (self.gaps.len() + self.duplicates.len())
+        Self::FIXED + 4 * (self.gaps.len() + self.duplicates.len())
     }
 
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {
