@@ -231,12 +231,14 @@ fn beside(point: &Point, other: &WorldName) -> Result<(), Failure> {
         "  {here:>12} {there:>12}  ms; = the same, ~ another time, ! another window, - + in one world alone\n"
     ));
     for line in hol_differential::beside(first, second) {
-        let text = match &line {
-            Line::Both(..) if line.is_equal() => line.to_string(),
-            Line::Both(..) => colour(&line.to_string(), 1),
-            Line::First(_) => colour(&line.to_string(), 5),
-            Line::Second(_) => colour(&line.to_string(), 3),
+        let colour_of = match &line {
+            Line::Same(..) => None,
+            Line::AnotherTime(..) | Line::AnotherWindow(..) => Some(1),
+            Line::First(_) => Some(5),
+            Line::Second(_) => Some(3),
         };
+        let text = line.to_string();
+        let text = colour_of.map_or(text.clone(), |index| colour(&text, index));
         say(&(text + "\n"));
     }
     match first.first_difference(second) {

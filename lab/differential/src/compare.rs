@@ -1,6 +1,6 @@
 //! One scenario in two worlds.
 
-use hol_lab::Point;
+use hol_lab::{InputError, Point};
 use hol_measure::{RankSum, quantile};
 use hol_scenario::{Run, RunError, World};
 
@@ -74,20 +74,21 @@ pub fn compare(drawn: &Drawn, first: &dyn World, second: &dyn World) -> Comparis
 }
 
 fn judge(drawn: &Drawn, first: &dyn World, second: &dyn World) -> Result<(Verdict, [Values; 2]), RunError> {
-    let point = drawn.point().map_err(|problem| RunError::Refused(problem.to_string()))?;
+    let refused = |problem: InputError| RunError::Refused(problem.to_string());
+    let (first_point, point) = (drawn.first_point().map_err(refused)?, drawn.point().map_err(refused)?);
     let scenario = point.scenario(0);
     first.check(&scenario)?;
     second.check(&scenario)?;
-    let (run, mut trace) = traced(&point, first, 0)?;
-    // The same packets with another seed: chance has no part in it.
-    if trace.first_difference(&traced(&point, first, 1)?.1).is_some() {
-        return by_ranks(&point, first, second);
+    let (run, mut trace) = traced(&first_point, first, 0)?;
+    if drawn.names_chance() || run.digest() != traced(&first_point, first, 1)?.0.digest() {
+        return by_ranks([(&first_point, first), (&point, second)]);
     }
     let (other_run, mut other) = traced(&point, second, 0)?;
     let end = run.ended.min(other_run.ended);
     trace.end(end);
     other.end(end);
-    let values = [Values::of(&run), Values::of(&other_run)];
+    let kind = scenario.workload.record_kind();
+    let values = [Values::of(&run, kind), Values::of(&other_run, kind)];
     let agree = values[0].agree(&values[1]);
     let verdict = match trace.first_difference(&other).map(Box::new) {
         None if agree => Verdict::SamePackets,
@@ -111,14 +112,11 @@ fn traced(point: &Point, world: &dyn World, repetition: u32) -> Result<(Run, Tra
     Ok((run, trace))
 }
 
-fn by_ranks(
-    point: &Point,
-    first: &dyn World,
-    second: &dyn World,
-) -> Result<(Verdict, [Values; 2]), RunError> {
-    let runs = |world: &dyn World, count: u32| -> Result<Vec<Values>, RunError> {
+fn by_ranks([first, second]: [(&Point, &dyn World); 2]) -> Result<(Verdict, [Values; 2]), RunError> {
+    let runs = |(point, world): (&Point, &dyn World), count: u32| -> Result<Vec<Values>, RunError> {
         let run = |repetition| world.run(&point.scenario(repetition), point.seed_of(repetition));
-        (0..count).map(|repetition| run(repetition).map(|run| Values::of(&run))).collect()
+        let kind = point.workload.record_kind();
+        (0..count).map(|repetition| run(repetition).map(|run| Values::of(&run, kind))).collect()
     };
     let values = [runs(first, RUNS[0])?, runs(second, RUNS[1])?];
     let metrics: [fn(&Values) -> f64; 4] = [

@@ -1,6 +1,7 @@
 //! Scenarios at random: a transport, a workload, a path and what happens on it, and some more keys.
 
 use hol_base::{Rng, Seed};
+use hol_scenario::World;
 
 use crate::drawn::Drawn;
 use crate::space::{Space, pick, spread};
@@ -14,36 +15,46 @@ const SECONDS: f64 = 30.0;
 
 /// Draws scenarios: number `n` of a seed is always the same, whichever were drawn before.
 #[derive(Debug)]
-pub struct Draw {
+pub struct Draw<'w> {
     space: Space,
     seed: u64,
     only: Option<String>,
+    worlds: Vec<&'w dyn World>,
 }
 
-impl Draw {
-    /// From everything, or `only` of one transport or workload.
-    pub fn new(seed: u64, only: Option<String>) -> Self {
-        Self { space: Space::new(), seed, only }
+impl<'w> Draw<'w> {
+    /// From everything that all these worlds can do, or `only` of one transport or workload.
+    pub fn new(seed: u64, only: Option<String>, worlds: Vec<&'w dyn World>) -> Self {
+        Self { space: Space::new(), seed, only, worlds }
     }
 
-    /// Scenario `number`, which the experiment file can express. Keys that are refused beside the others are left out, and named with
-    /// the reason.
+    /// Why a scenario cannot be run, if it cannot.
+    fn refusal(&self, drawn: &Drawn) -> Option<String> {
+        let point = match drawn.point() {
+            Ok(point) => point,
+            Err(problem) => return Some(problem.to_string()),
+        };
+        let scenario = point.scenario(0);
+        self.worlds.iter().find_map(|world| world.check(&scenario).err()).map(|problem| problem.to_string())
+    }
+
+    /// Scenario `number`. Keys that are refused beside the others are left out, and named with the reason.
     pub fn scenario(&self, number: u64) -> (Drawn, Vec<(String, String)>) {
         let mut rng = Seed(self.seed).derive("scenario").derive_index(number).rng();
         loop {
             let (mut drawn, more) = self.base(number, &mut rng);
             let is_wanted =
                 self.only.as_ref().is_none_or(|only| drawn.family().split(' ').any(|word| word == only));
-            if !is_wanted || drawn.point().is_err() {
+            if !is_wanted || self.refusal(&drawn).is_some() {
                 continue;
             }
             let mut refused = Vec::new();
             for extra in more {
                 let mut with = drawn.clone();
                 let name = extra.add_to(&mut with);
-                match with.point() {
-                    Ok(_) => drawn = with,
-                    Err(problem) => refused.push((name, problem.to_string())),
+                match self.refusal(&with) {
+                    None => drawn = with,
+                    Some(problem) => refused.push((name, problem)),
                 }
             }
             return (drawn, refused);
@@ -58,6 +69,7 @@ impl Draw {
             name: format!("random-{}-{number}", self.seed),
             protocol: protocol.to_owned(),
             options: Vec::new(),
+            assumed: self.wakeup(protocol),
             settings: Vec::new(),
         };
         let mut set = |key: &str, value: String| drawn.settings.push((key.to_owned(), value));
@@ -87,6 +99,13 @@ impl Draw {
             extras.extend(self.extra(protocol, &kind, rng));
         }
         (drawn, extras)
+    }
+
+    /// Waking a program takes no time in User-Mode Linux, as computing does not, so the model has it take none.
+    fn wakeup(&self, protocol: &str) -> Vec<(String, String)> {
+        let is_free = self.worlds.iter().any(|world| world.name().ends_with("-uml"));
+        let wakes = ["tcp", "sctp"].contains(&protocol) && is_free;
+        wakes.then(|| ("wakeup".to_owned(), "0s".to_owned())).into_iter().collect()
     }
 
     /// What happens on the path: nothing, packets that are lost by number, or chance.
@@ -170,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_number_is_always_the_same_scenario_and_every_scenario_can_be_written_to_a_file() {
-        let draw = Draw::new(7, None);
+        let draw = Draw::new(7, None, Vec::new());
         for number in 0..60 {
             let (drawn, _) = draw.scenario(number);
             assert_eq!(drawn, draw.scenario(number).0);
@@ -180,7 +199,7 @@ mod tests {
 
     #[test]
     fn only_what_was_asked_for_is_drawn() {
-        let draw = Draw::new(7, Some("bulk".to_owned()));
+        let draw = Draw::new(7, Some("bulk".to_owned()), Vec::new());
         assert!((0..20).all(|number| draw.scenario(number).0.family().ends_with(" bulk")));
     }
 }

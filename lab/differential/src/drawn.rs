@@ -11,6 +11,8 @@ pub struct Drawn {
     pub protocol: String,
     /// Options of the transport, in the words of a specification.
     pub options: Vec<(String, String)>,
+    /// Options that the first world has beside these: what the other does anyhow.
+    pub assumed: Vec<(String, String)>,
     /// Keys of the experiment file, dotted, and their values as TOML.
     pub settings: Vec<(String, String)>,
 }
@@ -18,7 +20,11 @@ pub struct Drawn {
 impl Drawn {
     /// The transport as a specification: `sctp:streams=8`.
     pub fn transport(&self) -> String {
-        let options: Vec<String> = self.options.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        self.specification(self.options.iter())
+    }
+
+    fn specification<'o>(&self, options: impl Iterator<Item = &'o (String, String)>) -> String {
+        let options: Vec<String> = options.map(|(key, value)| format!("{key}={value}")).collect();
         if options.is_empty() {
             self.protocol.clone()
         } else {
@@ -37,16 +43,30 @@ impl Drawn {
         format!("{} {kind}", self.protocol)
     }
 
-    fn source(&self) -> Result<Source, InputError> {
+    /// Whether it names a probability: chance has a part in it, even if nothing happens in one run.
+    pub fn names_chance(&self) -> bool {
+        self.settings.iter().any(|(_, value)| value.contains('%') || value.contains("poisson"))
+    }
+
+    fn source(&self, transport: &str) -> Result<Source, InputError> {
         let mut source = Source::new(format!("{}.toml", self.name), "repetitions = 1\n");
-        source.set("transports", "transports", &format!("[{:?}]", self.transport()))?;
+        source.set("transports", "transports", &format!("[{transport:?}]"))?;
         self.settings.iter().try_for_each(|(key, value)| source.set(key, key, value))?;
         Ok(source)
     }
 
     /// The one point of the experiment; refused where settings contradict each other.
     pub fn point(&self) -> Result<Point, InputError> {
-        let source = self.source()?;
+        self.point_over(&self.transport())
+    }
+
+    /// The same in the first world, with what is assumed there.
+    pub fn first_point(&self) -> Result<Point, InputError> {
+        self.point_over(&self.specification(self.options.iter().chain(&self.assumed)))
+    }
+
+    fn point_over(&self, transport: &str) -> Result<Point, InputError> {
+        let source = self.source(transport)?;
         let mut points = Experiment::parse(&self.name, &source)?.points;
         points.truncate(1);
         points.pop().ok_or_else(|| InputError { place: self.name.clone(), problem: "no point".to_owned() })
@@ -54,7 +74,7 @@ impl Drawn {
 
     /// The experiment file.
     pub fn file(&self) -> Result<String, InputError> {
-        self.source()?.merged().map(|table| table.to_string())
+        self.source(&self.transport())?.merged().map(|table| table.to_string())
     }
 
     /// The command that runs it.

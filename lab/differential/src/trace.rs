@@ -6,12 +6,16 @@ use std::fmt;
 use hol_base::{Duration, Time};
 use hol_network::Fate;
 use hol_scenario::{Packet, Sighting, Witness};
+use hol_wire::ParseError;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use crate::relative::Relative;
 
-/// Two packets within this time are sent at the same time.
+/// Two packets are sent at the same time if they are no further apart than the ones before them, by more than this. What a packet
+/// takes to pass an interface adds up over thousands of them, and is no rule of a stack.
 const SAME_TIME: Duration = Duration::from_micros(100);
+/// So near the end of a run a packet may be beyond it in the other world.
+const NEAR_END: Duration = Duration::from_millis(1);
 
 /// A packet that a host sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +32,7 @@ pub struct Sent {
 #[derive(Debug, Default)]
 pub struct Trace {
     sent: Vec<Sent>,
+    end: Option<Time>,
     numbers: Relative,
 }
 
@@ -40,6 +45,8 @@ impl Witness for Trace {
             Packet::Value(packet) => self.numbers.describe(packet),
             Packet::Octets(octets) => match hol_wire::Packet::parse(octets.to_vec().into()) {
                 Ok(packet) => self.numbers.describe(&packet),
+                // Of ICMPv6, by which neighbours find each other, behind a hop-by-hop header or alone: the model has none.
+                Err(ParseError::Protocol(0 | 58)) => return,
                 Err(problem) => format!("{} octets: {problem}", octets.len()),
             },
         };
@@ -70,6 +77,13 @@ impl Trace {
     /// Forgets what was sent from `end` on: how connections are closed is not compared, for a world may cut them off.
     pub fn end(&mut self, end: Time) {
         self.sent.retain(|sent| sent.time < end);
+        self.end = Some(end);
+    }
+
+    /// Whether one run ends where the other sends its last packets.
+    fn is_over(&self, difference: &Difference) -> bool {
+        let alone = difference.first.is_none() || difference.second.is_none();
+        alone && self.end.is_some_and(|end| difference.time() + NEAR_END >= end)
     }
 
     fn of<'t>(&'t self, interface: &'t str) -> impl Iterator<Item = &'t Sent> {
@@ -83,12 +97,17 @@ impl Trace {
         let interfaces: BTreeSet<&str> = all.map(|sent| sent.interface.as_str()).collect();
         let differences = interfaces.into_iter().filter_map(|interface| {
             let (mut first, mut second) = (self.of(interface), other.of(interface));
+            let mut apart = 0;
             loop {
-                match (first.next(), second.next()) {
+                let difference = match (first.next(), second.next()) {
                     (None, None) => return None,
-                    (Some(a), Some(b)) if a.is_like(b) => {}
-                    (a, b) => return Some(Difference { first: a.cloned(), second: b.cloned() }),
-                }
+                    (Some(a), Some(b)) if a.packet == b.packet && a.is_in_time(b, apart) => {
+                        apart = a.ahead_of(b);
+                        continue;
+                    }
+                    (a, b) => Difference { first: a.cloned(), second: b.cloned() },
+                };
+                return Some(difference).filter(|difference| !self.is_over(difference));
             }
         });
         differences.min_by_key(Difference::time)
@@ -96,12 +115,14 @@ impl Trace {
 }
 
 impl Sent {
-    fn is_like(&self, other: &Self) -> bool {
-        self.packet == other.packet && self.is_as_late_as(other)
+    /// By how many ns it is sent later than another.
+    fn ahead_of(&self, other: &Self) -> i128 {
+        i128::from(self.time.as_nanos()) - i128::from(other.time.as_nanos())
     }
 
-    fn is_as_late_as(&self, other: &Self) -> bool {
-        self.time.max(other.time).since(self.time.min(other.time)) <= SAME_TIME
+    /// Whether the two are about as far apart as the ones before them.
+    fn is_in_time(&self, other: &Self, before: i128) -> bool {
+        (self.ahead_of(other) - before).unsigned_abs() <= u128::from(SAME_TIME.as_nanos())
     }
 }
 
@@ -155,8 +176,12 @@ fn differing_word(first: &str, second: &str) -> String {
 /// A line of two traces beside each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line<'t> {
-    /// Both sent it; its window may differ.
-    Both(&'t Sent, &'t Sent),
+    /// Both sent it at the same time.
+    Same(&'t Sent, &'t Sent),
+    /// Both sent it, at another time.
+    AnotherTime(&'t Sent, &'t Sent),
+    /// Both sent it, with another window.
+    AnotherWindow(&'t Sent, &'t Sent),
     /// The first alone did.
     First(&'t Sent),
     /// The second alone did.
@@ -168,15 +193,22 @@ pub fn beside<'t>(first: &'t Trace, second: &'t Trace) -> Vec<Line<'t>> {
     let words = |trace: &'t Trace| -> Vec<(&'t str, String)> {
         trace.sent.iter().map(|sent| (sent.interface.as_str(), without_window(&sent.packet))).collect()
     };
-    let mut lines = Vec::new();
+    let (mut lines, mut apart) = (Vec::new(), 0);
     for operation in capture_diff_slices(Algorithm::Myers, &words(first), &words(second)) {
         let (tag, left, right) = operation.as_tag_tuple();
         let (left, right) = (&first.sent[left], &second.sent[right]);
-        if tag == DiffTag::Equal {
-            lines.extend(left.iter().zip(right).map(|(a, b)| Line::Both(a, b)));
-        } else {
+        if tag != DiffTag::Equal {
             lines.extend(left.iter().map(Line::First));
             lines.extend(right.iter().map(Line::Second));
+            continue;
+        }
+        for (a, b) in left.iter().zip(right) {
+            lines.push(match (a.packet == b.packet, a.is_in_time(b, apart)) {
+                (true, true) => Line::Same(a, b),
+                (true, false) => Line::AnotherTime(a, b),
+                (false, _) => Line::AnotherWindow(a, b),
+            });
+            apart = a.ahead_of(b);
         }
     }
     lines
@@ -193,26 +225,20 @@ fn without_window(packet: &str) -> String {
     words.join(" ")
 }
 
-impl Line<'_> {
-    /// Whether both sent it at the same time.
-    pub fn is_equal(&self) -> bool {
-        matches!(self, Self::Both(a, b) if a.is_like(b))
-    }
-}
-
 /// The times of both in ms, who sent it, and the packet: `=` where both agree, `~` where the times differ, `!` where the windows do.
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |sent: &Sent| format!("{:.3}", sent.time.as_secs_f64() * 1e3);
         let (mark, first, second, sent) = match self {
-            Self::Both(a, b) if a.packet != b.packet => ('!', ms(a), ms(b), a),
-            Self::Both(a, b) => (if self.is_equal() { '=' } else { '~' }, ms(a), ms(b), a),
+            Self::Same(a, b) => ('=', ms(a), ms(b), a),
+            Self::AnotherTime(a, b) => ('~', ms(a), ms(b), a),
+            Self::AnotherWindow(a, b) => ('!', ms(a), ms(b), a),
             Self::First(a) => ('-', ms(a), String::new(), a),
             Self::Second(b) => ('+', String::new(), ms(b), b),
         };
         write!(f, "{mark} {first:>12} {second:>12}  {:<9} {}", sent.interface, sent.packet)?;
         match self {
-            Self::Both(a, b) if a.packet != b.packet => write!(f, "\n{:40}{}", "", b.packet),
+            Self::AnotherWindow(_, b) => write!(f, "\n{:40}{}", "", b.packet),
             _ => Ok(()),
         }
     }

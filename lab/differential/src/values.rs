@@ -1,7 +1,7 @@
 //! What a run says to the user, and when two runs say the same.
 
 use hol_base::Duration;
-use hol_measure::summarize;
+use hol_measure::{Record, RecordKind, summarize};
 use hol_scenario::Run;
 
 /// The figures of one run.
@@ -18,9 +18,10 @@ pub struct Values {
 }
 
 impl Values {
-    /// Those of a run.
-    pub fn of(run: &Run) -> Self {
-        let summary = summarize(&run.records);
+    /// Those of a run, by its records of a kind.
+    pub fn of(run: &Run, kind: RecordKind) -> Self {
+        let records: Vec<Record> = run.records.iter().filter(|record| record.kind == kind).copied().collect();
+        let summary = summarize(&records);
         let ms = |p| summary.latency.quantile(p).map(Duration::as_millis_f64);
         let seconds = run.ended.as_secs_f64();
         let throughput_kbps = if seconds > 0.0 { summary.bytes as f64 * 8.0 / 1e3 / seconds } else { 0.0 };

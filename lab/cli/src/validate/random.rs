@@ -117,7 +117,7 @@ impl Outcome {
 
 /// The comparison that goes on.
 struct Session<'s> {
-    draw: Draw,
+    draw: Draw<'s>,
     worlds: [&'s dyn World; 2],
     out: &'s Path,
     options: &'s Random,
@@ -150,7 +150,7 @@ impl Random {
         let out = out.unwrap_or(&default);
         fs::create_dir_all(out).map_err(|e| cannot_write(out, &e))?;
         let session = Session {
-            draw: Draw::new(self.seed, self.only.clone()),
+            draw: Draw::new(self.seed, self.only.clone(), vec![model.as_ref(), other.as_ref()]),
             worlds: [model.as_ref(), other.as_ref()],
             out,
             options: self,
@@ -244,8 +244,9 @@ impl Session<'_> {
         if comparison.verdict.difference().is_none() {
             return Ok(());
         }
-        let point = drawn.point()?;
-        let [first, second] = self.worlds.map(|world| trace(&point, world));
+        let points = [drawn.first_point()?, drawn.point()?];
+        let traces = points.iter().zip(self.worlds).map(|(point, world)| trace(point, world));
+        let [first, second] = <[_; 2]>::try_from(traces.collect::<Vec<_>>()).expect("two worlds");
         let (Ok(first), Ok(second)) = (first, second) else { return Ok(()) };
         let path = self.out.join(format!("{}.txt", drawn.name));
         let mut text = File::create(&path).map_err(|e| cannot_write(&path, &e))?;
@@ -258,18 +259,27 @@ impl Session<'_> {
     fn summary(&self, outcomes: &[Outcome]) -> String {
         let mut coverage = Coverage::default();
         for outcome in outcomes {
-            let drawn = self.draw.scenario(outcome.number).0;
-            coverage.add(&drawn, outcome.verdict.is_judged(), outcome.verdict == Word::Refused);
+            let (drawn, refused) = self.draw.scenario(outcome.number);
+            if outcome.verdict.is_judged() {
+                coverage.add(&drawn);
+            }
+            refused.into_iter().for_each(|(key, problem)| coverage.refuse(key, problem));
         }
+        let refusals: String =
+            coverage.refused().map(|(key, problem)| format!("{key}: {problem}\n")).collect();
+        let path = self.out.join("refused.txt");
+        // It repeats what is said, for those who want the reasons.
+        let _ = fs::write(&path, refusals);
         let mut text = table(&rows(outcomes));
         text += &causes(outcomes);
         text += &disagreements(outcomes, self.out, self.options.seed);
-        let refused: Vec<&str> = coverage.refused().collect();
+        let refused: Vec<&str> = coverage.refused().map(|(key, _)| key).collect();
         text += &format!(
-            "\n{} keys and options ran in both worlds, in {} pairs of family and condition; {} were refused whenever they were drawn{}{}\n",
+            "\n{} keys and options ran in both worlds, in {} pairs of family and condition; {} were refused whenever they were drawn ({}){}{}\n",
             coverage.ran().count(),
             coverage.pairs(),
             refused.len(),
+            path.display(),
             if refused.is_empty() { "" } else { ": " },
             refused.join(", "),
         );

@@ -60,7 +60,7 @@ impl Capture {
 /// More packets than an end has to do with: those of the messages, as many again for replies, acknowledgments to each,
 /// and as many again for losses.
 fn frames(job: &Job) -> usize {
-    const OPENING: u64 = 1000;
+    const OPENING: u64 = 10_000;
     const LEAST_MSS: u64 = 500;
     let Scenario { workload, messages, .. } = &job.scenario;
     if !job.scenario.programs.is_empty() {
