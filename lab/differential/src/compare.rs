@@ -1,5 +1,7 @@
 //! One scenario in two worlds.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use hol_lab::{InputError, Point};
 use hol_measure::{RankSum, quantile};
 use hol_scenario::{Run, RunError, World};
@@ -65,10 +67,13 @@ pub struct Comparison {
 
 /// Runs a scenario in both worlds and compares them: by its packets where chance has no part in it, else by the ranks of several runs.
 pub fn compare(drawn: &Drawn, first: &dyn World, second: &dyn World) -> Comparison {
-    let (verdict, values) = match judge(drawn, first, second) {
-        Ok((verdict, values)) => (verdict, Some(values)),
-        Err(RunError::Refused(problem)) => (Verdict::Refused(problem), None),
-        Err(problem) => (Verdict::Failed(problem.to_string()), None),
+    // An assertion that fails is a finding like any other, and the comparison goes on.
+    let judged = catch_unwind(AssertUnwindSafe(|| judge(drawn, first, second)));
+    let (verdict, values) = match judged {
+        Ok(Ok((verdict, values))) => (verdict, Some(values)),
+        Ok(Err(RunError::Refused(problem))) => (Verdict::Refused(problem), None),
+        Ok(Err(problem)) => (Verdict::Failed(problem.to_string()), None),
+        Err(_) => (Verdict::Failed("an assertion failed, see above".to_owned()), None),
     };
     Comparison { drawn: drawn.clone(), verdict, values }
 }
