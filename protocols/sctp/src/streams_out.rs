@@ -309,7 +309,15 @@ impl Unsent {
     /// The chunk as it goes on the wire.
     pub(crate) fn into_chunk(self, tsn: Tsn, ssn: Ssn, now: Time) -> Data {
         let Self { flags, stream, ppid, payload, .. } = self;
-        Data { flags, tsn, stream, ssn, ppid, payload, stamp: Stamp { first_sent: now, sent: now, cut: false } }
+        Data {
+            flags,
+            tsn,
+            stream,
+            ssn,
+            ppid,
+            payload,
+            stamp: Stamp { first_sent: now, sent: now, cut: false },
+        }
     }
 }
 

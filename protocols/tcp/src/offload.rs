@@ -171,7 +171,10 @@ impl Endpoint {
             // A block of several has PSH whatever was written, so that the receiver hands it on. Linux: __tcp_transmit_skb.
             let cut = segments > 1;
             let ends_block = cut && is_last;
-            self.send_segment(now, Next { size: length, fin, pushed: pushed && is_last, cut, ends_block, overhead });
+            self.send_segment(
+                now,
+                Next { size: length, fin, pushed: pushed && is_last, cut, ends_block, overhead },
+            );
         }
         self.check_space();
         segments as u32

@@ -65,7 +65,8 @@ impl Endpoint {
         if !has(Flags::ACK) {
             return;
         }
-        if self.machine.state() == State::SynReceived {
+        let opening = self.machine.state() == State::SynReceived;
+        if opening {
             let expected = segment.ack.after(self.snd.una()) && segment.ack.at_or_before(self.snd.nxt());
             if !expected {
                 return self.reject(source, segment);
@@ -73,6 +74,9 @@ impl Endpoint {
         }
         if !self.acknowledgment_arrives(now, segment) {
             return;
+        }
+        if !opening {
+            self.measure_round_trip(now, segment);
         }
         if has(Flags::SYN) {
             self.acks.owe();
@@ -176,7 +180,6 @@ impl Endpoint {
         if segment.sequence_length() == 0 {
             return;
         }
-        self.measure_round_trip(now, segment);
         let text = Text::of(segment);
         let piece = Piece {
             seq: segment.seq,

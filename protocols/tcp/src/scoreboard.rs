@@ -266,7 +266,8 @@ impl Scoreboard {
         let segment = &self.segments[index];
         let before = index.checked_sub(1).map(|before| &self.segments[before]);
         segment.overhead > 0
-            && before.is_some_and(|before| before.overhead == 0 && before.resent && before.sent == segment.sent)
+            && before
+                .is_some_and(|before| before.overhead == 0 && before.resent && before.sent == segment.sent)
     }
 
     /// Forgets that anything is lost.

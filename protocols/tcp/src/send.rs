@@ -203,7 +203,10 @@ impl Endpoint {
         let size = first.min(self.payload_limit()).min(open);
         if size > 0 {
             let overhead = self.memory.without_data();
-            self.send_segment(now, Next { size, fin: false, pushed: true, cut: false, ends_block: false, overhead });
+            self.send_segment(
+                now,
+                Next { size, fin: false, pushed: true, cut: false, ends_block: false, overhead },
+            );
         }
     }
 
