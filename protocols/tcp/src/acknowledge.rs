@@ -322,6 +322,7 @@ impl Endpoint {
     /// The application reads everything. Linux then acknowledges pushed data, unless a reply is likely, and tells of a window that
     /// has doubled: tcp_cleanup_rbuf.
     pub(crate) fn data_read(&mut self, now: Time) {
+        self.look();
         self.size_buffer(now);
         let acks = &self.acks;
         let pushed = acks.pushed_twice || (acks.pushed && !acks.interactive());
