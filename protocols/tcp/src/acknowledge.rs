@@ -17,6 +17,8 @@ const LEAST_SEGMENT: u32 = 88;
 pub(crate) struct Acknowledging {
     min: Duration,
     max: Duration,
+    /// All times count whole ticks of the clock. Linux: jiffies.
+    tick: Duration,
     quick_segments: u32,
     interactive_after: u32,
     /// An acknowledgment is owed.
@@ -77,6 +79,7 @@ impl Acknowledging {
         Self {
             min: config.delayed_ack_min,
             max: config.delayed_ack_max,
+            tick: config.clock_granularity,
             quick_segments: config.quickack_segments,
             interactive_after: config.interactive_after,
             scheduled: false,
@@ -164,10 +167,23 @@ impl Acknowledging {
         self.delay = Some(self.min);
     }
 
+    /// Whole ticks of a time.
+    fn whole(&self, time: Duration) -> Duration {
+        let tick = self.tick.as_nanos().max(1);
+        Duration::from_nanos(time.as_nanos() / tick * tick)
+    }
+
+    /// The ticks since data came last.
+    fn since_received(&self, now: Time) -> Duration {
+        let tick = self.tick.as_nanos().max(1);
+        self.tick.max(Duration::from_nanos(1))
+            * (now.as_nanos() / tick - self.last_received.as_nanos() / tick)
+    }
+
     /// Data arrived in order: the delay follows the gaps between segments.
     fn on_data(&mut self, now: Time, rto: Duration, window: u32) {
         self.scheduled = true;
-        let gap = now.saturating_since(self.last_received);
+        let gap = self.since_received(now);
         self.last_received = now;
         let Some(delay) = self.delay else {
             self.go_quick(window, self.quick_segments);
@@ -175,9 +191,9 @@ impl Acknowledging {
             return;
         };
         if gap <= self.min / 2 {
-            self.delay = Some(delay / 2 + self.min / 2);
+            self.delay = Some(self.whole(delay / 2) + self.min / 2);
         } else if gap < delay {
-            self.delay = Some((delay / 2 + gap).min(rto).min(self.max));
+            self.delay = Some((self.whole(delay / 2) + gap).min(rto).min(self.max));
         } else if gap > rto {
             // The peer should have restarted its window: let it grow quickly.
             self.go_quick(window, self.quick_segments);
@@ -219,7 +235,7 @@ impl Acknowledging {
 
     /// Data left: if it answers what came shortly before, the connection is interactive.
     pub(crate) fn on_data_sent(&mut self, now: Time) {
-        if now.saturating_since(self.last_received) < self.delay.unwrap_or_default() {
+        if self.since_received(now) < self.delay.unwrap_or_default() {
             self.replies = self.replies.saturating_add(1);
         }
     }
@@ -246,7 +262,7 @@ impl Acknowledging {
             self.delay = Some(self.min);
         } else {
             let delay = self.delay.unwrap_or(self.min);
-            self.delay = Some((delay * 2).min(rto).min(self.max));
+            self.delay = Some((delay * 2).min(rto));
         }
     }
 }
@@ -306,6 +322,7 @@ impl Endpoint {
     /// The application reads everything. Linux then acknowledges pushed data, unless a reply is likely, and tells of a window that
     /// has doubled: tcp_cleanup_rbuf.
     pub(crate) fn data_read(&mut self, now: Time) {
+        self.look();
         self.size_buffer(now);
         let acks = &self.acks;
         let pushed = acks.pushed_twice || (acks.pushed && !acks.interactive());

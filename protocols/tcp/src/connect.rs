@@ -27,16 +27,20 @@ const LEAST_MSS: u16 = 48;
 pub(crate) const TIMESTAMPS_LENGTH: u32 = 12;
 
 /// What the SYNs have settled for the connection.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Agreed {
     mss: u32,
     sack: bool,
+    /// When our first SYN left.
+    first_syn: Time,
+    /// How often the peer's SYN came again, and was answered again.
+    answers_again: u32,
 }
 
 impl Agreed {
     /// Nothing yet.
     pub(crate) fn new(config: &Config) -> Self {
-        Self { mss: config.mss.into(), sack: false }
+        Self { mss: config.mss.into(), sack: false, first_syn: Time::ZERO, answers_again: 0 }
     }
 
     /// Octets of payload in a full-sized segment. RFC 9293 section 3.7.1.
@@ -69,6 +73,7 @@ impl Endpoint {
     /// Sends the SYN, which takes its place in the retransmission queue.
     fn send_syn(&mut self, now: Time, flags: Flags) {
         let seq = self.snd.una();
+        self.agreed.first_syn = now;
         self.snd.on_syn_sent();
         self.board = Scoreboard::default();
         self.board.push(SentSegment::new(now, seq, flags, Bytes::new()));
@@ -97,7 +102,7 @@ impl Endpoint {
         let scale = window_scale.filter(|_| self.config.window_scale > 0);
         let agreed = u32::from(mss.unwrap_or(DEFAULT_MSS).max(LEAST_MSS).min(self.config.mss));
         let mss = agreed - if self.timestamps.are_on() { TIMESTAMPS_LENGTH } else { 0 };
-        self.agreed = Agreed { mss, sack: self.config.sack && *sack_permitted };
+        self.agreed = Agreed { mss, sack: self.config.sack && *sack_permitted, ..self.agreed };
         self.marks.negotiate(syn.flags);
         self.snd.on_syn(syn, scale);
         self.rcv.on_syn(syn.seq, scale.map(|_| self.config.window_scale));
@@ -154,7 +159,10 @@ impl Endpoint {
     pub(crate) fn answer_syn_again(&mut self, now: Time) {
         let Some(syn) = self.board.front() else { return };
         let (seq, flags) = (syn.seq, syn.flags);
+        self.agreed.answers_again += 1;
         self.transmit(now, seq, flags, Bytes::new(), (now, false));
+        // That counts as a retransmission: the next is not due before it could be answered. Linux: tcp_check_req.
+        self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
     }
 
     /// The peer has begun the handshake, and it is not complete.
@@ -166,6 +174,7 @@ impl Endpoint {
     pub(crate) fn listen_again(&mut self) {
         self.machine.listen_again();
         self.remote = None;
+        self.agreed = Agreed::new(&self.config);
         self.timers.stop();
         (self.snd, self.rcv) = (SendSequence::default(), ReceiveSequence::default());
         self.board = Scoreboard::default();
@@ -177,7 +186,7 @@ impl Endpoint {
     /// The handshake is complete.
     pub(crate) fn establish(&mut self, now: Time) {
         self.machine.establish();
-        let retransmissions = self.episode.timeouts.in_a_row();
+        let congested = self.syn_was_lost();
         self.episode = Episode::new(&self.config);
         // Without marks DCTCP is blind. RFC 8257 section 3.1.
         let algorithm = match self.config.congestion {
@@ -185,8 +194,7 @@ impl Endpoint {
             algorithm => algorithm,
         };
         self.cwnd = initial_window(&self.config, algorithm, self.agreed.mss());
-        if retransmissions > 1 {
-            // RFC 5681 section 3.1: a lost SYN tells of congestion; one loss is pardoned (RFC 6928 section 2).
+        if congested {
             self.cwnd.set_cwnd(self.cwnd.quantum());
         }
         self.grow_send_buffer();
@@ -199,6 +207,14 @@ impl Endpoint {
         self.usage = Usage::begin(self.snd.una(), now);
         self.small = SmallSegments::begin(self.snd.una());
         self.reader.tell(Event::Connected);
+    }
+
+    /// A SYN that was sent more than twice tells of congestion, as one loss is pardoned (RFC 5681 section 3.1, RFC 6928 section 2),
+    /// unless the peer echoes the first of them. Linux: tcp_init_transfer, tcp_try_undo_spurious_syn.
+    fn syn_was_lost(&self) -> bool {
+        let timeouts = self.episode.timeouts.of_syn();
+        let again = timeouts + self.agreed.answers_again;
+        timeouts > 0 && again > 1 && !self.timestamps.echo_is_of(self.agreed.first_syn)
     }
 
     /// Resets a segment that belongs to no connection.

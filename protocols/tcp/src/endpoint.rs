@@ -72,6 +72,8 @@ pub struct Endpoint {
     pub(crate) reader: Reader,
     /// `can_send` has said no since the last `Writable`.
     blocked: Cell<bool>,
+    /// It has less than a third of its space, and the application has looked. Linux: SOCK_NOSPACE.
+    is_short: bool,
     /// `accepts` has taken a part.
     partial: Cell<bool>,
     /// The next write is a part of the same.
@@ -132,6 +134,7 @@ impl Endpoint {
             packets: VecDeque::new(),
             reader: Reader::new(config.wakeup),
             blocked: Cell::new(false),
+            is_short: false,
             partial: Cell::new(false),
             goes_on: false,
             statistics: Statistics::default(),
@@ -254,16 +257,28 @@ impl Endpoint {
     /// Tells a blocked application that a third of the buffer is free again. A buffer that was too small for the congestion
     /// window has grown before. Linux: tcp_check_space.
     pub(crate) fn check_space(&mut self) {
-        if !self.blocked.get() {
+        if !(self.blocked.get() || self.is_short) {
             return;
         }
         if self.in_flight() < self.cwnd.cwnd() {
             self.grow_send_buffer();
         }
-        if 3 * self.send_space() >= self.send_buffer as usize {
-            self.blocked.set(false);
-            self.reader.tell(Event::Writable);
+        if self.is_writable() {
+            self.is_short = false;
+            if self.blocked.take() {
+                self.reader.tell(Event::Writable);
+            }
         }
+    }
+
+    /// A third of the send buffer is free. Linux: sk_stream_is_writeable.
+    fn is_writable(&self) -> bool {
+        3 * self.send_space() >= self.send_buffer as usize
+    }
+
+    /// The application looks what there is, which shows whether the send buffer is short. Linux: tcp_poll.
+    pub(crate) fn look(&mut self) {
+        self.is_short |= self.offloads() && !self.is_writable();
     }
 
     /// The connection ends here and now.

@@ -182,7 +182,7 @@ impl Endpoint {
 
     /// What the send buffer may hold for this congestion window: twice that. Linux: tcp_sndbuf_expand.
     pub(crate) fn send_buffer_for_window(&self) -> u64 {
-        let frame = self.memory.with_data(self.config.mss.into());
+        let frame = self.memory.with_data(self.config.mss.into(), true);
         let cwnd = self.cwnd.cwnd() / self.cwnd.quantum();
         let segments = cwnd.max(INITIAL_WINDOW).max(self.episode.reordering.dupthresh() + 1);
         let times = if self.config.congestion == Algorithm::Bbr { 3 } else { 2 };

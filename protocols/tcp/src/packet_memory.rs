@@ -4,6 +4,8 @@
 const DESCRIPTOR: u32 = 256;
 /// A cache line.
 const LINE: u32 = 64;
+/// Room that is added when data are gathered behind the headers. Linux: __pskb_pull_tail.
+const SPARE: u32 = 128;
 
 /// The memory of packets whose buffers begin with room for headers.
 #[derive(Debug, Clone, Copy)]
@@ -32,9 +34,25 @@ impl PacketMemory {
         }
     }
 
-    /// Of a packet with its data in one buffer: a power of two, as allocators have it. Linux: kmalloc_size_roundup.
-    pub(crate) fn with_data(self, octets: u32) -> u32 {
-        if self.head == 0 { octets } else { (self.head + octets).next_power_of_two() + DESCRIPTOR }
+    /// Of a packet with its data in one buffer. A lone one has it from its sender, who has gathered it from pages; one that was `cut`
+    /// from a block was made so.
+    pub(crate) fn with_data(self, octets: u32, cut: bool) -> u32 {
+        if self.head == 0 { octets } else { self.buffer(octets, cut) + DESCRIPTOR }
+    }
+
+    /// Octets that find room behind the data.
+    pub(crate) fn room(self, octets: u32, cut: bool) -> u32 {
+        if self.head == 0 { 0 } else { self.buffer(octets, cut) - self.head - octets }
+    }
+
+    /// A buffer: a power of two, as allocators have it (Linux: kmalloc_size_roundup), unless it is one of the smallest.
+    fn buffer(self, octets: u32, cut: bool) -> u32 {
+        let smallest = self.without_data() - DESCRIPTOR;
+        match self.head + octets {
+            length if length <= smallest => smallest,
+            length if cut => length.next_power_of_two(),
+            length => (length + SPARE).next_power_of_two(),
+        }
     }
 }
 
@@ -46,10 +64,19 @@ mod tests {
     fn a_full_sized_frame_takes_a_buffer_of_2_kib() {
         // SKB_TRUESIZE of 1448 octets behind MAX_TCP_HEADER = 192, which is what drivers have that split a page in two.
         let memory = PacketMemory::new(hol_base::ByteCount(512));
-        assert_eq!((memory.without_data(), memory.with_data(1448)), (832, 2304));
+        assert_eq!((memory.without_data(), memory.with_data(1448, true)), (832, 2304));
         let wider = PacketMemory::new(hol_base::ByteCount(640));
-        assert_eq!((wider.without_data(), wider.with_data(1448)), (896, 4352));
+        assert_eq!((wider.without_data(), wider.with_data(1448, true)), (896, 4352));
         let none = PacketMemory::new(hol_base::ByteCount(0));
-        assert_eq!((none.without_data(), none.with_data(1448)), (0, 1448));
+        assert_eq!((none.without_data(), none.with_data(1448, true), none.room(9, false)), (0, 1448, 0));
+    }
+
+    #[test]
+    fn a_lone_packet_has_room_for_more() {
+        // __pskb_pull_tail of 10, 500 and 1448 octets in pages: buffers of 576, 2048 and 4096.
+        let memory = PacketMemory::new(hol_base::ByteCount(512));
+        assert_eq!([10, 500, 1448].map(|octets| memory.with_data(octets, false)), [832, 2304, 4352]);
+        assert_eq!([10, 500, 1448].map(|octets| memory.room(octets, false)), [54, 1036, 2136]);
+        assert_eq!(memory.room(1448, true), 88);
     }
 }

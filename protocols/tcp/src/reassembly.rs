@@ -18,6 +18,8 @@ pub(crate) struct Piece {
     pub(crate) passage: Passage,
     /// What it takes of the receive buffer.
     pub(crate) memory: u32,
+    /// Octets that find room behind it.
+    pub(crate) room: u32,
 }
 
 /// Pieces in order of sequence, without overlap, all beyond RCV.NXT.
@@ -49,6 +51,7 @@ impl Piece {
             fin: self.fin && right == self.end(),
             passage: self.passage,
             memory: self.memory,
+            room: self.room,
         }
     }
 }
@@ -134,7 +137,14 @@ impl Reassembly {
         self.blocks.clear();
     }
 
-    fn keep(&mut self, index: usize, piece: Piece) {
+    /// A piece that finds room behind the one before it takes no memory of its own. Linux: tcp_ooo_try_coalesce.
+    fn keep(&mut self, index: usize, mut piece: Piece) {
+        let length = piece.payload.len() as u32;
+        let before = index.checked_sub(1).and_then(|before| self.pieces.get_mut(before));
+        if let Some(before) = before.filter(|before| before.end() == piece.seq && length <= before.room) {
+            (piece.memory, piece.room) = (0, before.room - length);
+            before.room = 0;
+        }
         self.octets += piece.payload.len();
         self.memory += piece.memory;
         self.pieces.insert(index, piece);
@@ -203,7 +213,8 @@ mod tests {
             payload: payload.into(),
             fin: false,
             passage: Passage::default(),
-            memory: 0,
+            memory: 100,
+            room: 0,
         }
     }
 
@@ -257,6 +268,17 @@ mod tests {
         }
         assert_eq!(stream, (5..55).collect::<Vec<u8>>());
         assert!(queue.is_empty() && queue.octets() == 0 && queue.blocks().is_empty());
+    }
+
+    #[test]
+    fn a_piece_that_fits_behind_another_shares_its_memory() {
+        // net/ipv4/tcp_input.c tcp_ooo_try_coalesce: it is copied where there is room.
+        let mut queue = Reassembly::default();
+        queue.insert(&Piece { room: 25, ..piece(10, 10) });
+        for (seq, memory) in [(20, 100), (30, 100), (40, 200), (60, 300)] {
+            queue.insert(&piece(seq, 10));
+            assert_eq!(queue.memory(), memory, "at {seq}");
+        }
     }
 
     #[test]

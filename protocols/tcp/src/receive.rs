@@ -65,7 +65,8 @@ impl Endpoint {
         if !has(Flags::ACK) {
             return;
         }
-        if self.machine.state() == State::SynReceived {
+        let opening = self.machine.state() == State::SynReceived;
+        if opening {
             let expected = segment.ack.after(self.snd.una()) && segment.ack.at_or_before(self.snd.nxt());
             if !expected {
                 return self.reject(source, segment);
@@ -73,6 +74,9 @@ impl Endpoint {
         }
         if !self.acknowledgment_arrives(now, segment) {
             return;
+        }
+        if !opening {
+            self.measure_round_trip(now, segment);
         }
         if has(Flags::SYN) {
             self.acks.owe();
@@ -176,7 +180,6 @@ impl Endpoint {
         if segment.sequence_length() == 0 {
             return;
         }
-        self.measure_round_trip(now, segment);
         let text = Text::of(segment);
         let piece = Piece {
             seq: segment.seq,
@@ -184,8 +187,9 @@ impl Endpoint {
             fin: segment.flags.contains(Flags::FIN),
             passage: Passage::new(segment.stamp, now),
             memory: self.buffer.memory_of(text.octets(), segment.stamp.cut),
+            room: self.buffer.room_behind(text.octets(), segment.stamp.cut),
         };
-        let memory = piece.memory;
+        let (memory, cut) = (piece.memory, segment.stamp.cut);
         let (start, end, nxt) = (piece.seq, piece.end(), self.rcv.nxt());
         self.reassembly.forget_duplicate();
         if end.at_or_before(nxt) {
@@ -208,7 +212,7 @@ impl Endpoint {
         if start.after(nxt) {
             self.tell_of_marks_before(now, ecn);
             self.data_marked(ecn);
-            return self.hold(text, &piece);
+            return self.hold(text, piece, cut);
         }
         let waiting = !self.reassembly.is_empty();
         if !text.is_empty() {
@@ -234,22 +238,21 @@ impl Endpoint {
     }
 
     /// Keeps what came too early.
-    fn hold(&mut self, text: Text, piece: &Piece) {
+    fn hold(&mut self, text: Text, mut piece: Piece, cut: bool) {
         self.make_room();
         if !text.is_empty() {
             self.measure_segment(text, piece.memory);
         }
         self.acks.owe();
-        let held = self.reassembly.octets();
         // Not without SACK, where an acknowledgment with another window is no duplicate. Linux: tcp_data_queue_ofo.
         if self.agreed.sack() {
             self.earn_window(text.octets(), piece.memory);
         }
-        if let Some(duplicate) = self.reassembly.insert(piece) {
+        piece.memory = self.buffer.memory_kept(text.octets(), cut);
+        if let Some(duplicate) = self.reassembly.insert(&piece) {
             self.statistics.duplicates_received += 1;
             self.note_duplicate(duplicate);
         }
-        debug_assert!(self.reassembly.octets() >= held);
     }
 
     /// More is in the receive buffer than there is memory for.
@@ -263,7 +266,7 @@ impl Endpoint {
     fn deliver(&mut self, now: Time, piece: Piece) {
         self.rcv.advance(piece.end());
         if !piece.payload.is_empty() {
-            self.buffer.queue(piece.memory);
+            self.buffer.queue(piece.payload.len() as u32, piece.memory, piece.room);
             self.first_unread.get_or_insert(self.rcv.nxt());
             let Piece { payload, passage, .. } = piece;
             let received = Received { stream: 0, unordered: false, ppid: 0, payload, passage };

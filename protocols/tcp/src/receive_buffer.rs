@@ -27,6 +27,8 @@ pub(crate) struct ReceiveBuffer {
     earned: u32,
     /// Of packets that wait for the application.
     unread: u32,
+    /// Behind the last of them.
+    room: u32,
 }
 
 /// A window to offer.
@@ -50,6 +52,7 @@ impl ReceiveBuffer {
             clamp: u32::MAX,
             earned: u32::MAX,
             unread: 0,
+            room: 0,
         }
     }
 
@@ -107,16 +110,32 @@ impl ReceiveBuffer {
     /// as the first.
     pub(crate) fn memory_of(&self, octets: u32, cut: bool) -> u32 {
         if !self.is_counted() || cut {
-            self.memory.with_data(octets)
+            self.memory.with_data(octets, cut)
         } else {
             self.memory.without_data() + octets
         }
     }
 
-    /// A packet waits for the application.
-    pub(crate) fn queue(&mut self, memory: u32) {
-        if self.is_counted() {
+    /// The same when it waits for what precedes it, and its account is settled. Linux: skb_condense.
+    pub(crate) fn memory_kept(&self, octets: u32, cut: bool) -> u32 {
+        self.memory.with_data(octets, cut)
+    }
+
+    /// Octets of a later segment that find room behind it.
+    pub(crate) fn room_behind(&self, octets: u32, cut: bool) -> u32 {
+        self.memory.room(octets, cut)
+    }
+
+    /// A packet of `octets` waits for the application; one that finds room behind the last takes no more. Linux: tcp_queue_rcv.
+    pub(crate) fn queue(&mut self, octets: u32, memory: u32, room: u32) {
+        if !self.is_counted() {
+            return;
+        }
+        if self.unread > 0 && octets <= self.room {
+            self.room -= octets;
+        } else {
             self.unread = self.unread.saturating_add(memory);
+            self.room = room;
         }
     }
 
@@ -259,7 +278,7 @@ mod tests {
         let mut buffer = open();
         let memory = buffer.memory_of(MSS, true);
         assert_eq!(memory, 2304);
-        buffer.queue(memory);
+        buffer.queue(MSS, memory, 0);
         buffer.measure(MSS, memory);
         let windows: Vec<_> =
             (0..8).map(|_| (buffer.earn((MSS, memory), 0, MSS, MSS), window(&buffer))).collect();
@@ -281,9 +300,9 @@ mod tests {
     fn a_buffer_that_is_nearly_full_closes_the_window_in_time() {
         // __tcp_select_window: less than a sixteenth is free.
         let mut buffer = open();
-        buffer.queue(126_000);
+        buffer.queue(1, 126_000, 0);
         assert_eq!(buffer.offer(0, MSS, 7, 0), Offer { window: 0, is_pressed: true });
-        buffer.queue(6000);
+        buffer.queue(1, 6000, 0);
         assert!(buffer.relieve(0, MSS), "and it grows if more comes, tcp_clamp_window");
         assert_eq!((buffer.limit(), buffer.relieve(0, MSS)), (132_000, false));
     }
@@ -291,7 +310,7 @@ mod tests {
     #[test]
     fn octets_alone_are_counted_without_bookkeeping() {
         let mut buffer = ReceiveBuffer::new(&rfc());
-        buffer.queue(1000);
+        buffer.queue(1000, 1000, 0);
         buffer.measure(1448, buffer.memory_of(1448, true));
         assert_eq!((buffer.whole(), buffer.is_read()), (buffer.limit(), true));
         assert!(!buffer.earn((1448, 1448), 0, 1448, 1448));

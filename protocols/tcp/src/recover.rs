@@ -19,7 +19,9 @@ impl Endpoint {
         if news.echoes {
             self.episode.undo.forget_window();
         }
-        self.leave_if_complete();
+        if self.leave_if_complete() {
+            return Resend::Nothing;
+        }
         match self.episode.phase() {
             Phase::Recovery => {
                 if !self.continue_recovery(now, news) {
@@ -62,10 +64,11 @@ impl Endpoint {
         self.episode.phase() == Phase::Recovery || self.enter_recovery_if_due(news.echoes)
     }
 
-    /// Everything that was out when the phase began is acknowledged.
-    fn leave_if_complete(&mut self) {
+    /// Everything that was out when the phase began is acknowledged. `true` if recovery waits for more than that all the same, and
+    /// does nothing.
+    fn leave_if_complete(&mut self) -> bool {
         if self.snd.una().before(self.episode.recover()) {
-            return;
+            return false;
         }
         match self.episode.phase() {
             Phase::Reduced if self.snd.una() != self.episode.recover() => {
@@ -76,15 +79,18 @@ impl Endpoint {
                 if !self.agreed.sack() {
                     self.board.set_duplicates(0, self.agreed.mss());
                 }
-                // Without SACK a duplicate of the last ACK must not start it all again. RFC 6582 section 4.
-                if self.agreed.sack() || self.snd.una().after(self.episode.recover()) {
-                    self.undo_if_needless();
-                    self.finish_reduction();
-                    self.episode.turn(Phase::Open);
+                self.undo_if_needless();
+                // Without SACK a duplicate of the last ACK must not start it all again. RFC 6582 section 4; Linux:
+                // tcp_is_non_sack_preventing_reopen.
+                if !self.agreed.sack() && self.snd.una() == self.episode.recover() {
+                    return true;
                 }
+                self.finish_reduction();
+                self.episode.turn(Phase::Open);
             }
             _ => {}
         }
+        false
     }
 
     /// Disorder as long as something is left out or resent, otherwise Open.

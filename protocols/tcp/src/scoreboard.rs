@@ -10,6 +10,9 @@ use hol_wire::tcp::{Flags, SeqNum};
 
 use crate::CongestionUnit;
 
+/// A block of 64 KiB has fewer segments of 1448 octets.
+const LONGEST_BLOCK: usize = 64;
+
 /// A segment that was sent and is not acknowledged cumulatively.
 #[derive(Debug, Clone)]
 pub(crate) struct SentSegment {
@@ -216,11 +219,44 @@ impl Scoreboard {
             self.lost.remove(segment);
         }
         segment.sacked = true;
+        self.merge_reported(index);
+        let segment = &self.segments[index];
         if self.sacked.segments == 0 {
             self.highest_sacked = segment.end();
         }
         self.sacked.add(segment);
         self.highest_sacked = self.highest_sacked.latest(segment.end());
+    }
+
+    /// Blocks that the peer has reported are merged, and those that were merged with others have no overhead any more. Linux:
+    /// tcp_shift_skb_data.
+    fn merge_reported(&mut self, index: usize) {
+        if self.overhead == 0 {
+            return;
+        }
+        let end_of_block = |from: usize| {
+            let most = self.segments.len().min(from + LONGEST_BLOCK);
+            (from..most).find(|at| self.segments[*at].overhead > 0)
+        };
+        let this = end_of_block(index);
+        let next = this.and_then(|last| end_of_block(last + 1));
+        for last in [this, next].into_iter().flatten() {
+            self.merge_with_previous(last);
+        }
+    }
+
+    /// Merges the block that ends with segment `last` with the one before it if both are reported, and have segments of one size.
+    fn merge_with_previous(&mut self, last: usize) {
+        let (mut first, least) = (last, last.saturating_sub(LONGEST_BLOCK));
+        while first > least && self.segments[first].sacked && self.segments[first - 1].overhead == 0 {
+            first -= 1;
+        }
+        let block = self.segments.range(first..=last);
+        let Some(before) = first.checked_sub(1).map(|before| &self.segments[before]) else { return };
+        let is_alike = before.sacked && before.length() == self.segments[first].length();
+        if is_alike && block.clone().all(|segment| segment.sacked) {
+            self.overhead -= std::mem::take(&mut self.segments[last].overhead);
+        }
     }
 
     /// The retransmission of the segment is no longer in flight.
@@ -465,6 +501,21 @@ mod tests {
             (board.out, board.lost),
             (Tally { segments: 2, octets: 101 }, Tally { segments: 2, octets: 101 })
         );
+    }
+
+    #[test]
+    fn blocks_that_are_reported_side_by_side_are_one() {
+        // net/ipv4/tcp_input.c tcp_shift_skb_data: and the send buffer has room for another.
+        let mut board = Scoreboard::default();
+        for i in 0..6u32 {
+            board.push(SentSegment { overhead: 10 * (i % 2), ..segment(100 * i, 100) });
+        }
+        assert_eq!(board.memory(), 630);
+        let memory = [2, 3, 1, 5, 4, 0].map(|index| {
+            board.sack(index);
+            board.memory() - 600
+        });
+        assert_eq!(memory, [30, 30, 20, 20, 10, 10], "a block that is not whole is not moved");
     }
 
     #[test]

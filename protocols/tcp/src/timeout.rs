@@ -14,6 +14,8 @@ use crate::{Endpoint, Recovery, State};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Timeouts {
     in_a_row: u32,
+    /// Of the SYN.
+    of_syn: u32,
     /// The last one may have been spurious: RFC 5682 is at work.
     frto: bool,
 }
@@ -24,9 +26,9 @@ impl Timeouts {
         self.in_a_row = 0;
     }
 
-    /// How many there were.
-    pub(crate) fn in_a_row(&self) -> u32 {
-        self.in_a_row
+    /// How many there were of the SYN.
+    pub(crate) fn of_syn(&self) -> u32 {
+        self.of_syn
     }
 
     /// What was to show that the timeout was spurious could not be sent, or showed the reverse.
@@ -50,6 +52,7 @@ impl Endpoint {
         self.statistics.timeouts += 1;
         self.enter_loss(now);
         self.episode.timeouts.in_a_row += 1;
+        self.episode.timeouts.of_syn += u32::from(opening);
         self.retransmit(now, 0);
         if self.episode.timeouts.in_a_row > linear {
             self.rtt.back_off();

@@ -55,53 +55,90 @@ pub(crate) struct Clock {
 pub(crate) struct Timers {
     clock: Clock,
     sender: Option<Armed>,
-    delayed_ack: Option<Time>,
+    /// Where the sender's timer is, or was when nobody wanted it any more.
+    sender_slot: Option<Slot>,
+    delayed_ack: Option<Slot>,
+    ack_slot: Option<Slot>,
     /// Exact, unlike the others.
     compressed_ack: Option<Time>,
     last: Option<(Time, Last)>,
 }
 
-impl Clock {
-    /// When a timer set now expires: at a tick, never early.
-    ///
-    /// A wheel's first level takes 63 ticks; each further level is eight times longer and coarser, and every
-    /// level rounds up, so that a timer is late by up to one slot.
-    fn deadline(self, now: Time, delay: Duration) -> Time {
-        let tick = self.tick.as_nanos();
-        if tick == 0 {
-            return now + delay;
-        }
-        let ticks = delay.as_nanos().div_ceil(tick);
-        let mut due = now.as_nanos() / tick + ticks;
-        if self.wheel {
-            let mut shift = 0;
-            while ticks >= 63 << shift && shift < 21 {
-                shift += 3;
-            }
-            due = ((due >> shift) + 1) << shift;
-        }
-        // A delay of no tick at all still ends at the next one.
-        let due = due.max(now.as_nanos() / tick + 1);
-        Time::from_nanos(due * tick)
-    }
+/// Where a timer waits: until when it was set, and the end of its slot of the wheel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Slot {
+    due: Time,
+    at: Time,
+}
 
+impl Clock {
     fn round_down(self, delay: Duration) -> Duration {
         match self.tick.as_nanos() {
             0 => delay,
             tick => Duration::from_nanos(delay.as_nanos() / tick * tick),
         }
     }
+
+    /// The tick that `now` is in.
+    fn tick(self, now: Time) -> Time {
+        match self.tick.as_nanos() {
+            0 => now,
+            tick => Time::from_nanos(now.as_nanos() / tick * tick),
+        }
+    }
+
+    /// When a timer set now expires: at a tick, never early.
+    ///
+    /// A wheel's first level takes 63 ticks; each further level is eight times longer and coarser, and every
+    /// level rounds up, so that a timer is late by up to one slot.
+    fn deadline(self, now: Time, delay: Duration) -> Slot {
+        let tick = self.tick.as_nanos();
+        if tick == 0 {
+            return Slot { due: now + delay, at: now + delay };
+        }
+        let ticks = delay.as_nanos().div_ceil(tick);
+        let due = now.as_nanos() / tick + ticks;
+        let mut at = due;
+        if self.wheel {
+            let mut shift = 0;
+            while ticks >= 63 << shift && shift < 21 {
+                shift += 3;
+            }
+            at = ((due >> shift) + 1) << shift;
+        }
+        // A delay of no tick at all still ends at the next one.
+        let at = at.max(now.as_nanos() / tick + 1);
+        Slot { due: Time::from_nanos(due * tick), at: Time::from_nanos(at * tick) }
+    }
+
+    /// The same for a timer that waits already, or did until nobody wanted it: until the same tick it stays where it is. Linux:
+    /// kernel/time/timer.c __mod_timer.
+    fn again(self, now: Time, delay: Duration, last: &mut Option<Slot>) -> Time {
+        let slot = self.deadline(now, delay);
+        let stays = last.filter(|last| self.wheel && last.due == slot.due && last.at > now);
+        *last = Some(stays.unwrap_or(slot));
+        stays.unwrap_or(slot).at
+    }
 }
 
 impl Timers {
     /// No timer runs.
     pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, sender: None, delayed_ack: None, compressed_ack: None, last: None }
+        Self {
+            clock,
+            sender: None,
+            sender_slot: None,
+            delayed_ack: None,
+            ack_slot: None,
+            compressed_ack: None,
+            last: None,
+        }
     }
 
     /// Starts the sender's timer over.
     pub(crate) fn arm(&mut self, now: Time, purpose: Purpose, delay: Duration) {
-        self.sender = Some(Armed { purpose, at: self.clock.deadline(now, delay) });
+        let at = self.clock.again(now, delay, &mut self.sender_slot);
+        self.sender = Some(Armed { purpose, at });
     }
 
     /// The sender waits for nothing.
@@ -120,16 +157,16 @@ impl Timers {
     }
 
     /// Delays the acknowledgment, never beyond an earlier deadline; `true` if that one is so near that it may
-    /// as well leave now.
+    /// as well leave now. Linux: tcp_send_delayed_ack.
     pub(crate) fn delay_ack(&mut self, now: Time, delay: Duration) -> bool {
-        let mut at = self.clock.deadline(now, delay);
         if let Some(earlier) = self.delayed_ack {
-            if earlier <= self.clock.deadline(now, self.clock.round_down(delay / 4)) {
-                return true;
+            let is_near = earlier.due <= self.clock.tick(now) + self.clock.round_down(delay / 4);
+            if is_near || self.clock.deadline(now, delay).due >= earlier.due {
+                return is_near;
             }
-            at = at.min(earlier);
         }
-        self.delayed_ack = Some(at);
+        self.clock.again(now, delay, &mut self.ack_slot);
+        self.delayed_ack = self.ack_slot;
         false
     }
 
@@ -157,20 +194,21 @@ impl Timers {
     /// Both directions are closed: only TIME-WAIT runs for the sender. RFC 9293 section 3.6.1.
     pub(crate) fn start_time_wait(&mut self, now: Time, delay: Duration) {
         self.sender = None;
-        self.last = Some((self.clock.deadline(now, delay), Last::TimeWait));
+        self.last = Some((self.clock.deadline(now, delay).at, Last::TimeWait));
     }
 
     /// The earliest deadline.
     pub(crate) fn next(&self) -> Option<Time> {
         let sender = self.sender.map(|armed| armed.at);
         let last = self.last.map(|(at, _)| at);
-        Time::earliest([self.delayed_ack, self.compressed_ack, last, sender])
+        let delayed_ack = self.delayed_ack.map(|slot| slot.at);
+        Time::earliest([delayed_ack, self.compressed_ack, last, sender])
     }
 
     /// Takes a timer that has expired, if there is one.
     pub(crate) fn expire(&mut self, now: Time) -> Option<Expired> {
         let due = |at: &Time| *at <= now;
-        if self.delayed_ack.take_if(|at| due(at)).is_some() {
+        if self.delayed_ack.take_if(|slot| due(&slot.at)).is_some() {
             return Some(Expired::DelayedAck);
         }
         if self.compressed_ack.take_if(|at| due(at)).is_some() {
@@ -199,7 +237,7 @@ mod tests {
 
     fn after(tick_ms: u64, wheel: bool, now_ms: u64, delay_ms: u64) -> u64 {
         let clock = Clock { tick: MS(tick_ms), wheel };
-        clock.deadline(Time::from_millis(now_ms), MS(delay_ms)).as_millis()
+        clock.deadline(Time::from_millis(now_ms), MS(delay_ms)).at.as_millis()
     }
 
     #[test]
@@ -219,6 +257,29 @@ mod tests {
         assert_eq!(after(4, true, 3, 440), 448, "110 ticks, slots of 8 ticks: 14 slots of 32 ms");
         assert_eq!(after(4, true, 3, 416), 448, "a whole slot late at worst");
         assert_eq!(after(4, true, 3, 2016), 2048, "504 ticks, slots of 64");
+    }
+
+    #[test]
+    fn a_timer_that_is_set_again_until_the_same_tick_keeps_its_slot() {
+        // kernel/time/timer.c __mod_timer; a timer that nobody wants waits on (INET_CSK_CLEAR_TIMERS is not defined).
+        let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
+        timers.arm(Time::from_millis(3), Purpose::Retransmission, MS(416));
+        assert_eq!(timers.next(), Some(Time::from_millis(448)));
+        timers.disarm();
+        timers.arm(Time::from_millis(203), Purpose::LossProbe, MS(216));
+        assert_eq!(timers.next(), Some(Time::from_millis(448)), "alone it would be 420");
+        timers.arm(Time::from_millis(207), Purpose::LossProbe, MS(216));
+        assert_eq!(timers.next(), Some(Time::from_millis(424)), "another tick");
+    }
+
+    #[test]
+    fn a_delayed_acknowledgment_counts_ticks() {
+        // net/ipv4/tcp_output.c tcp_send_delayed_ack: 40 ms, and one that is 8 ms away leaves at once.
+        let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
+        assert!(!timers.delay_ack(Time::from_millis(3), MS(40)));
+        assert_eq!(timers.next(), Some(Time::from_millis(44)));
+        assert!(!timers.delay_ack(Time::from_millis(31), MS(40)));
+        assert!(timers.delay_ack(Time::from_millis(32), MS(40)));
     }
 
     #[test]

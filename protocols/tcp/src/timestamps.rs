@@ -70,6 +70,11 @@ impl Timestamps {
         self.echo.is_some_and(|echo| before(echo, self.value(time)))
     }
 
+    /// The segment echoes the clock reading of `time`.
+    pub(crate) fn echo_is_of(&self, time: Time) -> bool {
+        self.on && self.echo == Some(self.value(time))
+    }
+
     /// The round trip that TSecr tells, one step of the clock at least. RFC 7323 section 4.1.
     pub(crate) fn round_trip(&self, now: Time) -> Option<Duration> {
         let steps = self.value(now).wrapping_sub(self.echo?);
