@@ -356,6 +356,9 @@ fn a_cookie_that_comes_while_we_shut_down_is_refused() {
     let answers = server.ask(ack.initiate_tag, vec![Chunk::CookieEcho(cookie)]);
     let error = Chunk::Error(vec![Cause::CookieWhileShuttingDown]);
     assert_eq!(answers[0].chunks.as_slice(), [Chunk::ShutdownAck, error]);
+        let (ack, cookie) = server.init_ack(init(vec![]));
+        assert_eq!(server.ask_from(source, ack.initiate_tag, vec![Chunk::CookieEcho(cookie)]), []);
+        assert_eq!(server.endpoint.state_name(), "CLOSED");
     assert_eq!(answers[0].verification_tag, PEER_TAG);
 }
 
@@ -368,6 +371,8 @@ fn a_cookie_echo_from_another_address_does_not_confirm_it() {
     let answers = server.ask_from(LOCAL[1], ack.initiate_tag, vec![Chunk::CookieEcho(cookie)]);
     assert_eq!(answers[0].0, LOCAL[1]);
     assert!(matches!(answers[0].1.chunks.as_slice(), [Chunk::CookieAck, Chunk::Heartbeat(_)]), "{answers:?}");
+    let foreign = server.ask_from(hol_wire::ipv4(10, 9, 0, 1), 0, vec![init_with(0x1234, vec![])]);
+    assert_eq!(foreign[0].1.chunks.as_slice(), [abort(false)], "of no address of the peer's");
     assert_eq!(server.endpoint.paths().iter().map(|path| path.confirmed).collect::<Vec<_>>(), [true, false]);
     let sent = server.command(Command::Send(message(0, 100)));
     assert_eq!(sent[0].0, LOCAL[0]);
