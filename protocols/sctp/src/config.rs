@@ -160,6 +160,9 @@ pub struct Config {
 }
 
 /// When the window of an idle path is halved.
+    /// An INIT ACK or SHUTDOWN COMPLETE that is awaited and comes with other chunks ends the association; else it is passed over. RFC 9260
+    /// section 6.10.
+    pub bundled_handshake_aborts: bool,
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleDecay {
