@@ -104,6 +104,8 @@ pub struct Config {
     /// Which stream's data goes next. RFC 8260 section 3.
     pub scheduler: Scheduler,
     /// Priorities or weights of the outgoing streams for the scheduler, as in `"7/0"`; `""` for none. RFC 8260 section 4.3.3.
+    /// The second fragment of a message in I-DATA has the FSN 0 at both ends, as in Linux; in RFC 8260 section 2.1 it is 1.
+    pub second_fsn_is_zero: bool,
     pub stream_values: StreamValues,
     /// Of a message that is not interleaved, fair schedulers count the last fragment alone. RFC 8260 sections 3.5 and 3.6 speak of lengths
     /// of messages.

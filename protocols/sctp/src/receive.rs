@@ -312,7 +312,10 @@ impl Endpoint {
     }
 
     /// RFC 8260 section 2.2.3; false if the packet is not to be read on.
-    fn on_i_data(&mut self, now: Time, path: usize, data: IData, seen: &mut DataSeen) -> bool {
+    fn on_i_data(&mut self, now: Time, path: usize, mut data: IData, seen: &mut DataSeen) -> bool {
+        if self.config.second_fsn_is_zero && !data.flags.contains(DataFlags::BEGIN) {
+            data.fsn = data.fsn.next();
+        }
         if !self.interleaving && self.state.receives_data() {
             self.abort_for_kind();
             return false;
