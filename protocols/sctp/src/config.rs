@@ -33,6 +33,9 @@ pub struct Config {
     /// is any room, a message of any length is taken.
     pub send_buffer_blocks: bool,
 
+    /// A message longer than the send buffer is refused for good.
+    pub send_buffer_bounds_messages: bool,
+
     /// RTO.Initial. RFC 9260 section 16.
     pub rto_initial: Duration,
     /// RTO.Min. RFC 9260 section 16.
@@ -101,11 +104,11 @@ pub struct Config {
     pub sack_checks_limits_first: bool,
     /// Offer I-DATA: messages of several streams may be interleaved. RFC 8260 section 2.
     pub interleaving: bool,
+    /// The second fragment of a message in I-DATA has the FSN 0 at both ends, as in Linux; in RFC 8260 section 2.1 it is 1.
+    pub second_fsn_is_zero: bool,
     /// Which stream's data goes next. RFC 8260 section 3.
     pub scheduler: Scheduler,
     /// Priorities or weights of the outgoing streams for the scheduler, as in `"7/0"`; `""` for none. RFC 8260 section 4.3.3.
-    /// The second fragment of a message in I-DATA has the FSN 0 at both ends, as in Linux; in RFC 8260 section 2.1 it is 1.
-    pub second_fsn_is_zero: bool,
     pub stream_values: StreamValues,
     /// Of a message that is not interleaved, fair schedulers count the last fragment alone. RFC 8260 sections 3.5 and 3.6 speak of lengths
     /// of messages.
@@ -157,14 +160,14 @@ pub struct Config {
     pub max_init_retransmits: u32,
     /// A COOKIE ECHO that was lost goes to the peer's next address, as an INIT does. RFC 9260 section 5.1 says it should.
     pub cookie_echo_tries_all_paths: bool,
+    /// An INIT ACK or SHUTDOWN COMPLETE that is awaited and comes with other chunks ends the association; else it is passed over. RFC 9260
+    /// section 6.10.
+    pub bundled_handshake_aborts: bool,
     /// Valid.Cookie.Life. RFC 9260 section 5.1.3.
     pub valid_cookie_life: Duration,
 }
 
 /// When the window of an idle path is halved.
-    /// An INIT ACK or SHUTDOWN COMPLETE that is awaited and comes with other chunks ends the association; else it is passed over. RFC 9260
-    /// section 6.10.
-    pub bundled_handshake_aborts: bool,
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleDecay {

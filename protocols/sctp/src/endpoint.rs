@@ -272,6 +272,11 @@ impl Endpoint {
         if self.ended || !self.state.takes_messages() || message.stream >= self.streams_out.count() {
             return self.event(Event::Abandoned { stream: message.stream });
         }
+        let length = message.payload.len() as u64;
+        if self.config.send_buffer_bounds_messages && length > self.config.send_buffer.0 {
+            // `net/sctp/socket.c` sctp_sendmsg_parse: EMSGSIZE.
+            return self.end(Event::Failed { reason: "a message is longer than the send buffer" });
+        }
         let limit = Limit::new(message.reliability, now, self.clock);
         let (first, most) = (self.first_fragment(message.payload.len()), self.largest_fragment());
         self.streams_out.push(message, first, most, limit);
