@@ -21,7 +21,7 @@ pub struct Config {
     /// Octets of an association in a state cookie, which has a copy of the peer's INIT and the host's addresses too, in multiples of 32
     /// octets, and 36 octets with the signature; 0 for no more than is needed. RFC 9260 section 5.1.3 leaves it open.
     pub cookie_state: ByteCount,
-    /// Octets of the largest IP packet.
+    /// Octets of the largest IP packet, as far as the network has them; 0 for as many as it has.
     pub mtu: ByteCount,
     /// Octets of user data that may wait for something sent earlier; the first a_rwnd. RFC 9260 section 6.
     pub receive_buffer: ByteCount,
@@ -179,14 +179,24 @@ pub enum IdleDecay {
     Heartbeat,
 }
 
+/// The MTU of Ethernet, where no other is known.
+pub(crate) const ETHERNET: u64 = 1500;
+
 impl Config {
+    /// The same on a network whose largest IP packet has so many octets.
+    #[must_use]
+    pub fn within(&self, network: u64) -> Self {
+        let mtu = if self.mtu.0 == 0 { network } else { self.mtu.0.min(network) };
+        Self { mtu: ByteCount(mtu), ..self.clone() }
+    }
+
     /// Finds a value that no endpoint could work with: the field, and what it has to be.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
         let rules = [
             (self.streams > 0, "streams", "lies between 1 and 65535"),
             (self.max_inbound_streams > 0, "max_inbound_streams", "lies between 1 and 65535"),
             (
-                self.mtu.0 >= 512,
+                self.mtu.0 == 0 || self.mtu.0 >= 512,
                 "mtu",
                 "has to be 512B at least: an INIT ACK with its cookie is not fragmented",
             ),

@@ -14,6 +14,7 @@ use crate::Config;
 use crate::acknowledge::Acknowledgements;
 use crate::authentication::{Authentication, own_parameters};
 use crate::clock::Clock;
+use crate::config::ETHERNET;
 use crate::ecn::Marks;
 use crate::flight::{Flight, Limit};
 use crate::interleaved::Interleaved;
@@ -140,7 +141,10 @@ impl Endpoint {
         local_port: u16,
         mut rng: Rng,
     ) -> Self {
-        let config = config.into();
+        let mut config: Arc<Config> = config.into();
+        if config.mtu.0 == 0 {
+            config = Arc::new(config.within(ETHERNET));
+        }
         assert!(!local.is_empty(), "an endpoint needs an address");
         let secret = Secret::new(&mut rng);
         let (initial_tsn, local_tag) = (Tsn(secret.number(0) as u32), secret.tag(1));
