@@ -507,9 +507,9 @@ impl File {
             ScenarioError::Onward { index, .. } => self.onward[*index].span(),
             ScenarioError::NoMessages | ScenarioError::TooManyMessages(_) => span(self.messages.as_ref()),
             ScenarioError::Program { index, .. } => self.programs[*index].span(),
-            ScenarioError::WaitsForTheLost(_) | ScenarioError::TooManyConnections(..) => {
-                self.transports.span()
-            }
+            ScenarioError::WaitsForTheLost(_)
+            | ScenarioError::LongerThanSendBuffer(..)
+            | ScenarioError::TooManyConnections(..) => self.transports.span(),
         };
         source.error(&span, error.to_string())
     }

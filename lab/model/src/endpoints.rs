@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hol_base::{ByteCount, Rng, Seed};
+use hol_base::{Rng, Seed};
 use hol_network::{NodeId, Topology};
 use hol_quic::Carriage;
 use hol_stack::{Protocol, TransportSpec};
@@ -62,8 +62,7 @@ impl Endpoints {
                 if *single_homed {
                     most = 1;
                 }
-                let mtu = ByteCount(config.mtu.0.min(mtu));
-                let config = Arc::new(hol_sctp::Config { mtu, ..config.clone() });
+                let config = Arc::new(config.within(mtu));
                 Kind::Sctp { config, unordered: *unordered, reliability: *reliability }
             }
             Protocol::Udp { config } => Kind::Udp(config.clone()),

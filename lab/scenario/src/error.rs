@@ -120,6 +120,12 @@ pub enum ScenarioError {
          take TCP or SCTP without lifetime and retransmissions, or another workload such as echo"
     )]
     WaitsForTheLost(&'static str),
+    /// The socket refuses it: EMSGSIZE.
+    #[error(
+        "a message of {0} octets is longer than SCTP's send buffer of {1}, and Linux refuses it; lower `size`, or raise the transport's \
+         send_buffer"
+    )]
+    LongerThanSendBuffer(u64, u64),
     /// There is nothing to send.
     #[error("`messages` is 0; a run needs at least one")]
     NoMessages,

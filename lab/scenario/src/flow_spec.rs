@@ -2,7 +2,7 @@
 
 use hol_base::Seed;
 use hol_network::Topology;
-use hol_stack::{Kind, TransportSpec};
+use hol_stack::{Kind, Protocol, TransportSpec};
 use hol_workloads::WorkloadSpec;
 
 use crate::background::BackgroundFlow;
@@ -88,7 +88,14 @@ impl<'s> FlowSpec<'s> {
         if workload.waits_for_replies() && transport.gives_up() {
             return Err(ScenarioError::WaitsForTheLost(workload.kind.workload().name()));
         }
-        Ok(())
+        match (transport.protocol(), workload.longest()) {
+            (Protocol::Sctp { config, .. }, Some(longest))
+                if config.send_buffer_bounds_messages && longest > config.send_buffer.0 =>
+            {
+                Err(ScenarioError::LongerThanSendBuffer(longest, config.send_buffer.0))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -151,5 +158,28 @@ fn check_messages(messages: u64) -> Result<(), ScenarioError> {
         0 => Err(ScenarioError::NoMessages),
         more if more > u32::MAX.into() => Err(ScenarioError::TooManyMessages(more)),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `net/sctp/socket.c` sctp_sendmsg_parse: EMSGSIZE. It is said before the run.
+    #[test]
+    fn a_message_fits_into_the_send_buffer_of_sctp() {
+        let check = |transport: &str, size: u64| {
+            let workload = toml::from_str(&format!("kind = 'echo'\nsize = '{size}B'")).unwrap();
+            let transport = transport.parse().unwrap();
+            let topology = Topology::new(&toml::from_str("").unwrap()).unwrap();
+            let place = FlowPlace::Measured;
+            let spec =
+                FlowSpec { place, transport: &transport, workload: &workload, messages: Some(1), count: 1 };
+            spec.check(&topology)
+        };
+        assert_eq!(check("sctp", 212_992), Ok(()));
+        assert_eq!(check("sctp", 212_993), Err(ScenarioError::LongerThanSendBuffer(212_993, 212_992)));
+        assert_eq!(check("sctp:send_buffer=1MB", 256_000), Ok(()));
+        assert_eq!(check("tcp", 256_000), Ok(()));
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hol_base::{ByteCount, Duration, Rng, Seed, Time};
+use hol_base::{Duration, Rng, Seed, Time};
 use hol_quic::{Next, Sending as Datagram};
 use hol_scenario::Side;
 use hol_sctp::{Config, Endpoint};
@@ -38,9 +38,10 @@ impl OwnSctp {
     const ENCAPSULATION: u64 = 8;
 
     pub(crate) fn new(config: &Config, unordered: bool, reliability: Reliability, gathers: bool) -> Self {
-        let mtu = ByteCount(config.mtu.0.saturating_sub(Self::ENCAPSULATION));
+        const ETHERNET: u64 = 1500;
+        let room = if config.mtu.0 == 0 { ETHERNET } else { config.mtu.0 } - Self::ENCAPSULATION;
         // The kernel wakes the program when it does.
-        let config = Config { mtu, wakeup: Duration::ZERO, ..config.clone() };
+        let config = Config { wakeup: Duration::ZERO, ..config.within(room) };
         Self { config: Arc::new(config), unordered, reliability, gathers }
     }
 }

@@ -116,7 +116,16 @@ impl Association {
     /// Has the kernel prefer the peer's first address.
     pub(crate) fn set_primary(&self, port: u16) -> io::Result<()> {
         let primary = structures::primary(self.number, SocketAddr::new(self.primary, port));
-        system::set_option(&self.socket, SOL_SCTP, structures::PRIMARY_ADDR, &primary)
+        let set = || system::set_option(&self.socket, SOL_SCTP, structures::PRIMARY_ADDR, &primary);
+        if !self.config.interleaving {
+            return set();
+        }
+        // The notification that this makes would be the last to wake anybody before the next chunk has been read: with I-DATA,
+        // Linux marks the socket as signalled though its owner has it (`net/sctp/stream_interleave.c` sctp_enqueue_event, unlike
+        // `ulpqueue.c` sctp_ulpq_tail_event).
+        structures::set_path_notifications(&self.socket, self.number, false)?;
+        set()?;
+        structures::set_path_notifications(&self.socket, self.number, true)
     }
 
     /// Gives the streams their priorities or weights.

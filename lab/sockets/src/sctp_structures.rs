@@ -1,6 +1,7 @@
 //! The structures of SCTP's socket interface, octet by octet: RFC 6458 names them, `linux/sctp.h` lays them
 //! out. Lengths of time are in ms.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use hol_base::Duration;
@@ -223,6 +224,12 @@ pub(crate) fn stream_values(config: &Config, association: u32) -> Vec<Vec<u8>> {
 /// RFC 6458 section 6.2.2.
 fn event(kind: u16) -> Setting {
     setting(127, "subscribe to notifications (SCTP_EVENT)", Octets::of_socket().u16(kind).u8(1).u8(0))
+}
+
+/// Whether an association tells of changed paths.
+pub(crate) fn set_path_notifications(socket: &Socket, association: u32, tells: bool) -> io::Result<()> {
+    let value = Octets::default().u32(association).u16(PEER_ADDR_CHANGE).u8(tells.into()).u8(0).0;
+    system::set_option(socket, SOL_SCTP, event(PEER_ADDR_CHANGE).name, &value)
 }
 
 /// One-to-many sockets are not at their end when an association is: who wants to know subscribes to it. RFC 6458 section 6.1.5.

@@ -329,8 +329,18 @@ pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
             let option = format!("size={size}");
             Err(Unsupported { option, why: "a datagram takes 65507 octets at most" })
         }
+        Some(size) if is_longer_than_buffer(&assignment.transport, size) => {
+            let option = format!("size={size}");
+            Err(Unsupported { option, why: "Linux refuses a message that is longer than send_buffer" })
+        }
         _ => Ok(()),
     }
+}
+
+/// Whatever the stack says, the socket is Linux' own.
+fn is_longer_than_buffer(transport: &TransportSpec, size: u64) -> bool {
+    let Protocol::Sctp { socket, config, .. } = transport.protocol() else { return false };
+    *socket != SocketStyle::Own && size > config.send_buffer.0
 }
 
 /// What no behaviour of an endpoint tells.

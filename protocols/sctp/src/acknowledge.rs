@@ -4,6 +4,7 @@ use hol_base::Time;
 use hol_wire::sctp::{Chunk, Sack};
 
 use crate::state::State;
+use crate::tsn_map::MAX_DUPLICATES;
 use crate::{Config, Endpoint};
 
 /// What is known about the next SACK.
@@ -97,6 +98,16 @@ impl Endpoint {
         }
     }
 
+    /// Over several paths at once each chunk that is on its way on a slower one leaves a gap: as many blocks as a packet has room for,
+    /// beside 16 duplicates. RFC 9260 section 3.3.4.
+    fn most_gap_blocks(&self) -> u16 {
+        if !self.config.cmt {
+            return self.config.max_gap_blocks;
+        }
+        let room = (self.largest_chunk() - Sack::FIXED) / 4 - MAX_DUPLICATES;
+        u16::try_from(room).unwrap_or(u16::MAX)
+    }
+
     pub(crate) fn queue_sack(&mut self) {
         let sack = self.make_sack();
         self.control.push_back((Some(self.acknowledgements.reply_path), Chunk::Sack(sack)));
@@ -111,7 +122,7 @@ impl Endpoint {
         Sack {
             cumulative_tsn: self.tsn_map.cumulative(),
             a_rwnd: a_rwnd as u32,
-            gaps: self.tsn_map.gaps(self.config.max_gap_blocks),
+            gaps: self.tsn_map.gaps(self.most_gap_blocks()),
             duplicates: self.tsn_map.take_duplicates(),
         }
     }

@@ -21,7 +21,7 @@ pub struct Config {
     /// Octets of an association in a state cookie, which has a copy of the peer's INIT and the host's addresses too, in multiples of 32
     /// octets, and 36 octets with the signature; 0 for no more than is needed. RFC 9260 section 5.1.3 leaves it open.
     pub cookie_state: ByteCount,
-    /// Octets of the largest IP packet.
+    /// Octets of the largest IP packet, as far as the network has them; 0 for as many as it has.
     pub mtu: ByteCount,
     /// Octets of user data that may wait for something sent earlier; the first a_rwnd. RFC 9260 section 6.
     pub receive_buffer: ByteCount,
@@ -32,6 +32,9 @@ pub struct Config {
     /// The user data itself is counted as the block of memory that Linux keeps it in, until all of its message is acknowledged; while there
     /// is any room, a message of any length is taken.
     pub send_buffer_blocks: bool,
+
+    /// A message longer than the send buffer is refused for good.
+    pub send_buffer_bounds_messages: bool,
 
     /// RTO.Initial. RFC 9260 section 16.
     pub rto_initial: Duration,
@@ -101,6 +104,8 @@ pub struct Config {
     pub sack_checks_limits_first: bool,
     /// Offer I-DATA: messages of several streams may be interleaved. RFC 8260 section 2.
     pub interleaving: bool,
+    /// The second fragment of a message in I-DATA has the FSN 0 at both ends, as in Linux; in RFC 8260 section 2.1 it is 1.
+    pub second_fsn_is_zero: bool,
     /// Which stream's data goes next. RFC 8260 section 3.
     pub scheduler: Scheduler,
     /// Priorities or weights of the outgoing streams for the scheduler, as in `"7/0"`; `""` for none. RFC 8260 section 4.3.3.
@@ -155,6 +160,9 @@ pub struct Config {
     pub max_init_retransmits: u32,
     /// A COOKIE ECHO that was lost goes to the peer's next address, as an INIT does. RFC 9260 section 5.1 says it should.
     pub cookie_echo_tries_all_paths: bool,
+    /// An INIT ACK or SHUTDOWN COMPLETE that is awaited and comes with other chunks ends the association; else it is passed over. RFC 9260
+    /// section 6.10.
+    pub bundled_handshake_aborts: bool,
     /// Valid.Cookie.Life. RFC 9260 section 5.1.3.
     pub valid_cookie_life: Duration,
 }
@@ -171,14 +179,24 @@ pub enum IdleDecay {
     Heartbeat,
 }
 
+/// The MTU of Ethernet, where no other is known.
+pub(crate) const ETHERNET: u64 = 1500;
+
 impl Config {
+    /// The same on a network whose largest IP packet has so many octets.
+    #[must_use]
+    pub fn within(&self, network: u64) -> Self {
+        let mtu = if self.mtu.0 == 0 { network } else { self.mtu.0.min(network) };
+        Self { mtu: ByteCount(mtu), ..self.clone() }
+    }
+
     /// Finds a value that no endpoint could work with: the field, and what it has to be.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
         let rules = [
             (self.streams > 0, "streams", "lies between 1 and 65535"),
             (self.max_inbound_streams > 0, "max_inbound_streams", "lies between 1 and 65535"),
             (
-                self.mtu.0 >= 512,
+                self.mtu.0 == 0 || self.mtu.0 >= 512,
                 "mtu",
                 "has to be 512B at least: an INIT ACK with its cookie is not fragmented",
             ),

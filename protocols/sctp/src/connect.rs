@@ -125,7 +125,7 @@ impl Endpoint {
             // Sections 3.3.2 and 8.4.
             return;
         }
-        if self.state == State::ShutdownAckSent {
+        if self.state == State::ShutdownAckSent && self.is_of_peer(origin, init) {
             // Section 9.2: the peer missed the SHUTDOWN ACK.
             return self.control.push_back((None, Chunk::ShutdownAck));
         }
@@ -136,6 +136,12 @@ impl Endpoint {
                 self.answer(origin, init.initiate_tag, Chunk::Abort { reflected: false, causes });
             }
         }
+    }
+
+    /// An INIT comes from an address of the peer's, or lists one. Section 9.2.
+    fn is_of_peer(&self, origin: Origin, init: &Init) -> bool {
+        let listed = init.parameters.iter().filter_map(Parameter::address);
+        std::iter::once(origin.source).chain(listed).any(|address| self.paths.index_of(address).is_some())
     }
 
     /// The peer behind an INIT and where the answer goes; or why the INIT is refused.
@@ -254,7 +260,9 @@ impl Endpoint {
     /// True if the chunks behind it are to be read. Sections 5.1 D and 5.2.4.
     pub(crate) fn on_cookie_echo(&mut self, now: Time, origin: Origin, octets: &Bytes) -> bool {
         let Some(cookie) = Cookie::open(octets, &self.secret) else { return false };
-        if self.ended || origin.verification_tag != cookie.local_tag || cookie.peer_port != origin.port {
+        let fits = origin.verification_tag == cookie.local_tag && cookie.peer_port == origin.port;
+        if self.ended || !fits || !origin.is_unicast() {
+            // Section 8.4 rule 1, as for an INIT.
             return false;
         }
         let known = self.state != State::Closed;

@@ -14,6 +14,7 @@ use crate::Config;
 use crate::acknowledge::Acknowledgements;
 use crate::authentication::{Authentication, own_parameters};
 use crate::clock::Clock;
+use crate::config::ETHERNET;
 use crate::ecn::Marks;
 use crate::flight::{Flight, Limit};
 use crate::interleaved::Interleaved;
@@ -140,7 +141,10 @@ impl Endpoint {
         local_port: u16,
         mut rng: Rng,
     ) -> Self {
-        let config = config.into();
+        let mut config: Arc<Config> = config.into();
+        if config.mtu.0 == 0 {
+            config = Arc::new(config.within(ETHERNET));
+        }
         assert!(!local.is_empty(), "an endpoint needs an address");
         let secret = Secret::new(&mut rng);
         let (initial_tsn, local_tag) = (Tsn(secret.number(0) as u32), secret.tag(1));
@@ -271,6 +275,11 @@ impl Endpoint {
         assert!(!message.payload.is_empty(), "a message without user data");
         if self.ended || !self.state.takes_messages() || message.stream >= self.streams_out.count() {
             return self.event(Event::Abandoned { stream: message.stream });
+        }
+        let length = message.payload.len() as u64;
+        if self.config.send_buffer_bounds_messages && length > self.config.send_buffer.0 {
+            // `net/sctp/socket.c` sctp_sendmsg_parse: EMSGSIZE.
+            return self.end(Event::Failed { reason: "a message is longer than the send buffer" });
         }
         let limit = Limit::new(message.reliability, now, self.clock);
         let (first, most) = (self.first_fragment(message.payload.len()), self.largest_fragment());

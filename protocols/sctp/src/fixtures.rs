@@ -23,7 +23,7 @@ pub(crate) fn rfc() -> Config {
 
 /// What Linux 6.12 does.
 pub(crate) fn linux() -> Config {
-    read(include_str!("../../../stacks/linux-6.12.toml"))
+    read(include_str!("../../../stacks/linux-6.12.toml")).within(1500)
 }
 
 /// What Linux 2.6.16 did, as far as is known.
@@ -76,4 +76,15 @@ fn a_setting_that_no_endpoint_could_work_with_is_named() {
     (least.mtu.0, least.receive_buffer.0, least.send_buffer.0) = (512, 1500, 1);
     (least.rto_min, least.rto_initial) = (least.rto_max, least.rto_max);
     assert_eq!(least.check(), Ok(()));
+}
+
+#[test]
+fn an_mtu_of_0_is_that_of_the_network() {
+    // `net/sctp/transport.c` sctp_transport_pmtu.
+    let mtu = |own: u64, network: u64| {
+        let mut config = rfc();
+        config.mtu.0 = own;
+        config.within(network).mtu.0
+    };
+    assert_eq!([mtu(0, 9000), mtu(1500, 9000), mtu(1500, 584), mtu(0, 584)], [9000, 1500, 584, 584]);
 }

@@ -203,7 +203,7 @@ impl Endpoint {
         match chunk {
             Chunk::Sack(sack) => self.on_sack(now, &sack, path),
             // Section 6.10: they are nothing in company.
-            Chunk::InitAck(_) | Chunk::ShutdownComplete { .. } if !alone => {}
+            Chunk::InitAck(_) | Chunk::ShutdownComplete { .. } if !alone => self.on_bundled(&chunk),
             Chunk::InitAck(init) => self.on_init_ack(now, origin, &init),
             Chunk::CookieAck => self.on_cookie_ack(now, path),
             Chunk::Heartbeat(info) => self.on_heartbeat(path, info),
@@ -232,6 +232,20 @@ impl Endpoint {
             | Chunk::Unknown { .. } => {
                 unreachable!("{chunk:?} has a handler of its own")
             }
+        }
+    }
+
+    /// A chunk that has to be alone, and that would mean something if it were (`net/sctp/sm_statefuns.c` sctp_sf_do_5_1C_ack,
+    /// sctp_sf_do_4_C).
+    fn on_bundled(&mut self, chunk: &Chunk) {
+        let awaited = match chunk {
+            Chunk::InitAck(_) => State::CookieWait,
+            _ => State::ShutdownAckSent,
+        };
+        if self.config.bundled_handshake_aborts && self.state == awaited {
+            let violation =
+                Cause::ProtocolViolation(Bytes::from_static(b"a chunk that has to be alone is not"));
+            self.abort(violation, "the peer bundled INIT ACK or SHUTDOWN COMPLETE");
         }
     }
 
@@ -298,7 +312,10 @@ impl Endpoint {
     }
 
     /// RFC 8260 section 2.2.3; false if the packet is not to be read on.
-    fn on_i_data(&mut self, now: Time, path: usize, data: IData, seen: &mut DataSeen) -> bool {
+    fn on_i_data(&mut self, now: Time, path: usize, mut data: IData, seen: &mut DataSeen) -> bool {
+        if self.config.second_fsn_is_zero && !data.flags.contains(DataFlags::BEGIN) {
+            data.fsn = data.fsn.next();
+        }
         if !self.interleaving && self.state.receives_data() {
             self.abort_for_kind();
             return false;

@@ -63,8 +63,10 @@ impl Endpoint {
     /// Notes what the gap ack blocks name; the highest TSN that is acknowledged for the first time.
     fn acknowledge_gaps(&mut self, now: Time, sack: &Sack) -> Tsn {
         let mut newest = sack.cumulative_tsn;
-        let mut covered = 0;
+        let (mut covered, mut ascends, mut reached) = (0, true, 0);
         for block in &sack.gaps {
+            ascends &= block.start > reached;
+            reached = block.end;
             let end = usize::from(block.end).min(self.flight.len());
             for index in usize::from(block.start).saturating_sub(1)..end {
                 match self.flight.get(index).fate {
@@ -82,7 +84,8 @@ impl Endpoint {
                 covered += 1;
             }
         }
-        if covered < self.flight.gap_acked() {
+        // Of blocks that overlap, chunks are counted twice.
+        if covered < self.flight.gap_acked() || !ascends {
             self.take_back_reneged(sack);
         }
         newest

@@ -61,6 +61,8 @@ pub(crate) struct StreamsOut {
     holds: VecDeque<Hold>,
     /// Octets of a chunk before its user data.
     header: usize,
+    /// The second fragment has the FSN of the first.
+    second_fsn_is_zero: bool,
     /// Octets of the chunks that wait, headers included.
     queued: usize,
     pub(crate) buffer: SendBuffer,
@@ -75,6 +77,7 @@ impl StreamsOut {
             holds: VecDeque::new(),
             numbers: vec![Numbers::default(); streams],
             header: Data::HEADER,
+            second_fsn_is_zero: config.second_fsn_is_zero,
             queued: 0,
             buffer: SendBuffer::new(config),
         }
@@ -244,7 +247,9 @@ impl StreamsOut {
         let ssn = Ssn(*ordered as u16);
         let next = if unsent.flags.contains(DataFlags::UNORDERED) { unordered } else { ordered };
         let place = Place { mid: Mid(*next), fsn: Fsn(*fsn) };
-        *fsn = fsn.wrapping_add(1);
+        if !(self.second_fsn_is_zero && unsent.begins()) {
+            *fsn = fsn.wrapping_add(1);
+        }
         if unsent.flags.contains(DataFlags::END) {
             *next = next.wrapping_add(1);
             *fsn = 0;

@@ -6,7 +6,7 @@ use hol_wire::sctp::{GapAckBlock, Tsn};
 use smallvec::SmallVec;
 
 /// Duplicate TSNs that are kept for the next SACK at most.
-const MAX_DUPLICATES: usize = 16;
+pub(crate) const MAX_DUPLICATES: usize = 16;
 
 /// A run of TSNs beyond a gap; both ends belong to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

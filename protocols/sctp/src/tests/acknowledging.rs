@@ -285,3 +285,14 @@ fn what_is_read_is_announced_when_it_is_an_eighth_of_the_buffer() {
     let every_second: Vec<u32> = (1..=5).map(|pairs| 106_496 - 2 * pairs * 1452).collect();
     assert_eq!(windows(2, 11), [&every_second[..], &[106_496]].concat());
 }
+
+#[test]
+fn over_several_paths_a_sack_names_all_the_gaps_that_fit() {
+    // RFC 9260 section 3.3.4: Linux names 16, and has no concurrent multipath transfer.
+    let blocks = |cmt: bool| {
+        let mut script = receiving(Config { cmt, ..fixtures::linux() });
+        (1..400).for_each(|step| script.inject([data(1 + 2 * step)]));
+        script.take_sacks().last().map(|sack| sack.gaps.len())
+    };
+    assert_eq!([blocks(false), blocks(true)], [Some(16), Some(347)]);
+}

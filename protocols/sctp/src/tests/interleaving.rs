@@ -51,6 +51,19 @@ fn aborts(script: &Script) -> bool {
 }
 
 #[test]
+fn the_second_fragment_is_number_1_or_in_linux_0() {
+    // RFC 8260 section 2.1; `net/sctp/stream_interleave.c` sctp_chunk_assign_mid, sctp_intl_retrieve_reassembled.
+    for (second_fsn_is_zero, second) in [(false, 1), (true, 0)] {
+        let mut script = Script::established(Config { second_fsn_is_zero, ..interleaving(Scheduler::Fcfs) });
+        script.send(0, 4000);
+        let places: Vec<u32> = take_places(&mut script).concat().into_iter().map(|(.., fsn)| fsn).collect();
+        assert_eq!(places, [0, second, second + 1]);
+        script.inject([i_data(1, DataFlags::BEGIN, (0, 0, 0)), i_data(2, DataFlags::END, (0, 0, second))]);
+        assert_eq!(delivered(&script.events), [1]);
+    }
+}
+
+#[test]
 fn i_data_is_used_when_both_list_it() {
     // RFC 8260 section 2.2.1; RFC 5061 section 4.2.7.
     let offered = |config| {

@@ -230,6 +230,16 @@ fn a_receiver_that_reneges_gets_the_chunk_again() {
 }
 
 #[test]
+fn gap_blocks_that_overlap_hide_no_reneging() {
+    // Section 6.2.1 D iv: chunks 3 and 4 are named twice, and chunk 5 no longer.
+    let mut script = in_flight(config(), 5);
+    script.sack(1, &[(3, 5)]);
+    assert_eq!(script.flight_size(), 100);
+    script.sack(1, &[(3, 4), (3, 4)]);
+    assert_eq!(script.flight_size(), 200, "chunk 5 is outstanding again");
+}
+
+#[test]
 fn an_old_sack_changes_nothing() {
     // Section 6.2.1 D i.
     let mut script = in_flight(config(), 3);

@@ -184,6 +184,18 @@ fn a_first_fragment_leaves_room_for_the_sack_that_rides_with_it() {
 }
 
 #[test]
+fn linux_refuses_a_message_longer_than_the_send_buffer() {
+    // `net/sctp/socket.c` sctp_sendmsg_parse: EMSGSIZE.
+    let fails = |config: Config, length: usize| {
+        let mut script = Script::established(config);
+        script.send(0, length);
+        matches!(script.events[..], [Event::Failed { .. }])
+    };
+    assert_eq!([fails(fixtures::linux(), 212_992), fails(fixtures::linux(), 212_993)], [false, true]);
+    assert!(!fails(config(), 300_000));
+}
+
+#[test]
 fn data_ahead_of_the_cookie_ack_shares_the_packet_of_the_cookie_echo() {
     // RFC 9260 section 5.1 C: it must not leave without. Linux cuts its train in two (`net/sctp/output.c` sctp_packet_pack); what was
     // handed over so early is 200 octets shorter to begin with, for a cookie that is longer.

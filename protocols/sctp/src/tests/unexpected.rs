@@ -296,6 +296,21 @@ fn what_has_to_travel_alone_is_nothing_in_company() {
 }
 
 #[test]
+fn linux_ends_an_association_whose_peer_bundles_what_has_to_travel_alone() {
+    // `net/sctp/sm_statefuns.c` sctp_sf_do_5_1C_ack and sctp_sf_do_4_C.
+    let linux = crate::fixtures::linux;
+    let mut script = Script::closed(linux(), 1);
+    script.command(Command::Connect);
+    script.inject([init_ack(8, &[]), data(1)]);
+    assert!(matches!(script.events[..], [Event::Failed { .. }]));
+    let mut script = Script::established(linux());
+    let cumulative_tsn = script.first - 1;
+    script.inject([Chunk::Shutdown { cumulative_tsn }]);
+    script.inject([data(1), Chunk::ShutdownComplete { reflected: false }]);
+    assert!(matches!(script.packets.last().unwrap().2.chunks[0], Chunk::Abort { .. }));
+}
+
+#[test]
 fn an_unexpected_init_ack_or_cookie_ack_is_discarded() {
     // RFC 9260 sections 5.2.3 and 5.2.5.
     for mut script in [in_cookie_echoed(), Script::established(config())] {
@@ -341,6 +356,9 @@ fn packets_from_or_to_many_are_dropped() {
         let mut server = Server::new(config());
         assert_eq!(server.ask_from(source, 99, vec![data(1)]), []);
         assert_eq!(server.ask_from(source, 0, vec![init(vec![])]), []);
+        let (ack, cookie) = server.init_ack(init(vec![]));
+        assert_eq!(server.ask_from(source, ack.initiate_tag, vec![Chunk::CookieEcho(cookie)]), []);
+        assert_eq!(server.endpoint.state_name(), "CLOSED");
     }
 }
 
@@ -353,6 +371,8 @@ fn a_cookie_that_comes_while_we_shut_down_is_refused() {
     server.ask(server.endpoint.local_tag, vec![Chunk::Shutdown { cumulative_tsn }]);
     assert_eq!(server.endpoint.state_name(), "SHUTDOWN-ACK-SENT");
     assert_eq!(server.ask(0, vec![init_with(0x1234, vec![])])[0].chunks.as_slice(), [Chunk::ShutdownAck]);
+    let foreign = server.ask_from(hol_wire::ipv4(10, 9, 0, 1), 0, vec![init_with(0x1234, vec![])]);
+    assert_eq!(foreign[0].1.chunks.as_slice(), [abort(false)], "of no address of the peer's");
     let answers = server.ask(ack.initiate_tag, vec![Chunk::CookieEcho(cookie)]);
     let error = Chunk::Error(vec![Cause::CookieWhileShuttingDown]);
     assert_eq!(answers[0].chunks.as_slice(), [Chunk::ShutdownAck, error]);

@@ -165,7 +165,8 @@ impl Talk {
     }
 }
 
-/// Our end: the endpoint of the model world, as Linux behaves but for timers that no test waits for long.
+/// Our end: the endpoint of the model world, as Linux behaves but for timers that no test waits for long, and for what others do not
+/// understand: fragments are numbered by RFC 8260, and what is given up leaves no hole.
 pub fn own(side: Side, talk: &Talk, terms: Terms, seed: Seed) -> Endpoint {
     #[derive(Deserialize)]
     struct Stack {
@@ -183,6 +184,8 @@ pub fn own(side: Side, talk: &Talk, terms: Terms, seed: Seed) -> Endpoint {
         wakeup: Duration::ZERO,
         interleaving: terms.interleaving,
         zero_checksum: terms.zero_checksum,
+        second_fsn_is_zero: false,
+        sack_checks_limits_first: false,
         reconfig: talk.resets.is_some(),
         ..stack.sctp
     };
