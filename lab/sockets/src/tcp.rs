@@ -47,7 +47,7 @@ impl Tcp {
         socket
             .set_tcp_congestion(congestion.as_bytes())
             .map_err(refused(format!("set TCP_CONGESTION to {congestion}")))?;
-        if self.config.mss != crate::tuning::ETHERNET_MSS {
+        if self.config.mss != hol_tcp::ETHERNET_MSS {
             socket.set_tcp_mss(self.config.mss.into()).map_err(refused("set TCP_MAXSEG"))?;
         }
         if self.stamps {

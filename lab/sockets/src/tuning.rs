@@ -25,8 +25,6 @@ pub struct Sysctl {
     pub value: String,
 }
 
-/// TCP's `mss` that needs no saying.
-pub(crate) const ETHERNET_MSS: u16 = 1460;
 /// SCTP's `send_buffer` that needs no saying: `net.core.wmem_default`.
 pub(crate) const SCTP_SEND_BUFFER: u64 = 212_992;
 /// SCTP's `receive_buffer` that needs no saying: half of `net.core.rmem_default`.
@@ -87,6 +85,7 @@ const TCP: &[(&str, Means)] = &[
     ("congestion", Setting("net/ipv4/tcp_congestion_control", text)),
     // What Linux does by itself agrees to it, and does not ask for it.
     ("ecn", Setting("net/ipv4/tcp_ecn", |value| choice(value, ["2", "1"]))),
+    ("ecn_after_plain_syn", Fixed(BUILT_IN)),
     ("congestion_unit", Fixed(BUILT_IN)),
     ("initial_window", Fixed(ROUTE)),
     ("one_segment_per_ack", Fixed(BUILT_IN)),

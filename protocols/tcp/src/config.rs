@@ -68,6 +68,8 @@ pub struct Config {
     pub one_segment_per_ack: bool,
     /// Offer ECN: data may be marked instead of dropped. RFC 3168. `congestion = "dctcp"` offers it by itself.
     pub ecn: bool,
+    /// Keep to ECN although one of the SYNs did not offer it, as one that is sent again does not; RFC 3168 section 6.1.1 forbids it.
+    pub ecn_after_plain_syn: bool,
     /// Leave the first slow start when the delay grows or the ACK train is as long as the path. CUBIC only.
     pub hystart: bool,
     /// Let a window that is not used neither grow nor stay. RFC 2861, RFC 7661.
@@ -167,6 +169,9 @@ pub enum RttEstimator {
     /// Linux: the variance is the greatest deviation of a window and decays slowly.
     Linux,
 }
+
+/// `mss` as the MTU of Ethernet leads to it over IPv4.
+pub const ETHERNET_MSS: u16 = 1460;
 
 /// The least segment that leaves room for data beside all options.
 const LEAST_MSS: u16 = 88;

@@ -156,9 +156,10 @@ impl Endpoint {
     }
 
     /// The peer sends its SYN again: our SYN-ACK was lost.
-    pub(crate) fn answer_syn_again(&mut self, now: Time) {
+    pub(crate) fn answer_syn_again(&mut self, now: Time, again: Flags) {
         let Some(syn) = self.board.front() else { return };
-        let (seq, flags) = (syn.seq, syn.flags);
+        self.marks.on_syn_again(again);
+        let (seq, flags) = (syn.seq, self.marks.in_syn_again(syn.flags));
         self.agreed.answers_again += 1;
         self.transmit(now, seq, flags, Bytes::new(), (now, false));
         // That counts as a retransmission: the next is not due before it could be answered. Linux: tcp_check_req.

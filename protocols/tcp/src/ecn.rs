@@ -22,6 +22,10 @@ pub(crate) struct Marks {
     precise: bool,
     /// Both sides speak it.
     agreed: bool,
+    /// A SYN without the offer ends it.
+    minds_plain_syn: bool,
+    /// One was sent, or came.
+    plain_syn: bool,
     /// A packet that could be marked has come.
     seen: bool,
     /// The peer is to hear of a mark.
@@ -35,7 +39,16 @@ impl Marks {
     pub(crate) fn new(config: &Config) -> Self {
         let precise = config.congestion == Algorithm::Dctcp;
         let offered = config.ecn || precise;
-        Self { offered, precise, agreed: false, seen: false, echoing: false, reduced: false }
+        Self {
+            offered,
+            precise,
+            agreed: false,
+            minds_plain_syn: !config.ecn_after_plain_syn,
+            plain_syn: false,
+            seen: false,
+            echoing: false,
+            reduced: false,
+        }
     }
 
     /// Both sides speak it.
@@ -52,16 +65,25 @@ impl Marks {
         }
     }
 
-    /// The flags of a SYN that is sent again: one that offers ECN may have been lost for that. RFC 3168 section 6.1.1.1.
-    pub(crate) fn in_syn_again(flags: Flags) -> Flags {
-        if flags.contains(SETUP) { flags.without(SETUP) } else { flags }
+    /// The flags of a segment that is sent again: a SYN that offers ECN may have been lost for that. RFC 3168 section 6.1.1.1.
+    pub(crate) fn in_syn_again(&mut self, flags: Flags) -> Flags {
+        let offers = flags.contains(SETUP) && flags.contains(Flags::SYN);
+        self.plain_syn |= offers;
+        let refuses = self.plain_syn && self.minds_plain_syn && flags.contains(Flags::SYN | Flags::ACK);
+        if offers || refuses { flags.without(SETUP) } else { flags }
+    }
+
+    /// The peer's SYN comes again, and may not offer ECN any more.
+    pub(crate) fn on_syn_again(&mut self, syn: Flags) {
+        self.plain_syn |= !syn.contains(SETUP);
+        self.agreed &= !(self.plain_syn && self.minds_plain_syn);
     }
 
     /// The peer's SYN or SYN-ACK settles it. RFC 3168 section 6.1.1.
     pub(crate) fn negotiate(&mut self, syn: Flags) {
         let answers = syn.contains(Flags::ACK);
         let speaks = syn.contains(Flags::ECE) && syn.contains(Flags::CWR) != answers;
-        self.agreed = self.offered && speaks;
+        self.agreed = self.offered && speaks && !(self.plain_syn && self.minds_plain_syn);
     }
 
     /// The window has been reduced: the next new data say so. RFC 3168 section 6.1.2.

@@ -49,7 +49,7 @@ mod tlp;
 mod undo;
 mod validation;
 
-pub use config::{Config, CongestionUnit, Nagle, Recovery, RttEstimator};
+pub use config::{Config, CongestionUnit, ETHERNET_MSS, Nagle, Recovery, RttEstimator};
 pub use connect::reset_for;
 pub use endpoint::Endpoint;
 pub use hol_congestion::Algorithm;

@@ -60,7 +60,7 @@ impl Endpoint {
         let known_syn = self.machine.state() == State::SynReceived && segment.seq.next() == self.rcv.nxt();
         // In a simultaneous open the peer's SYN comes again, with the ACK of ours. RFC 9293 section 3.5, figure 7.
         if has(Flags::SYN) && !(known_syn && has(Flags::ACK)) {
-            return self.syn_arrives(now, known_syn);
+            return self.syn_arrives(now, known_syn, flags);
         }
         if !has(Flags::ACK) {
             return;
@@ -90,9 +90,9 @@ impl Endpoint {
     }
 
     /// A SYN where the connection has one already. RFC 9293 section 3.10.7.4, fourth.
-    fn syn_arrives(&mut self, now: Time, known: bool) {
+    fn syn_arrives(&mut self, now: Time, known: bool, flags: Flags) {
         if known {
-            self.answer_syn_again(now);
+            self.answer_syn_again(now, flags);
         } else if self.is_embryonic() {
             self.listen_again();
         } else {

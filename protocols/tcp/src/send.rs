@@ -5,7 +5,6 @@ use hol_base::Time;
 use hol_wire::tcp::{Flags, Options, Segment, SeqNum};
 use hol_wire::{Ecn, Packet, Stamp};
 
-use crate::ecn::Marks;
 use crate::scoreboard::SentSegment;
 use crate::timers::Purpose;
 use crate::{CongestionUnit, Endpoint};
@@ -264,7 +263,8 @@ impl Endpoint {
         }
         self.board.resend(index, now, probe, self.cwnd.depart(now, true));
         let segment = self.board.get(index);
-        let (seq, flags, first_sent) = (segment.seq, Marks::in_syn_again(segment.flags), segment.first_sent);
+        let (seq, flags, first_sent) =
+            (segment.seq, self.marks.in_syn_again(segment.flags), segment.first_sent);
         let flags = if self.board.ends_block_resent(index) { flags | Flags::PSH } else { flags };
         let payload = segment.payload.clone();
         self.transmit(now, seq, flags, payload, (first_sent, false));

@@ -544,3 +544,101 @@ fn blocks_end_with_psh_and_small_writes_share_one() {
     let pushed: Vec<_> = sent.iter().map(|segment| segment.flags.contains(Flags::PSH)).collect();
     assert_eq!(pushed, [false, true, false, true, true]);
 }
+
+/// An endpoint that listens, the segments that it sends at `ms` in answer to `segments`, and when it wants to act next.
+fn listener_hears(endpoint: &mut Endpoint, ms: u64, segments: &[Segment]) -> (Vec<Segment>, Option<Time>) {
+    let now = Time::from_millis(ms);
+    for segment in segments {
+        endpoint.handle(now, Input::Packet(Packet::new(PEER.0, LOCAL.0, segment.clone())));
+    }
+    let mut sent = Vec::new();
+    loop {
+        match endpoint.poll(now) {
+            Output::Transmit(Packet { transport: Transport::Tcp(segment), .. }) => sent.push(*segment),
+            Output::Transmit(packet) => panic!("not TCP: {packet:?}"),
+            Output::Event(_) => {}
+            Output::Wait(deadline) => return (sent, deadline),
+        }
+    }
+}
+
+fn syn(flags: Flags) -> Segment {
+    let options = Options { mss: Some(1460), sack_permitted: true, ..Options::default() };
+    Segment {
+        source_port: PEER.1,
+        destination_port: LOCAL.1,
+        seq: PEER_START - 1,
+        ack: SeqNum(0),
+        flags,
+        window: 65535,
+        options,
+        payload: Bytes::new(),
+        stamp: hol_wire::Stamp::default(),
+    }
+}
+
+/// Linux: tcp_check_req starts the SYN-ACK's timer over with an answer to a SYN that came again.
+#[test]
+fn a_syn_that_comes_again_puts_the_syn_ack_off() {
+    let mut endpoint = Endpoint::listen(linux(), LOCAL, Seed(1).rng());
+    let (first, timer) = listener_hears(&mut endpoint, 0, &[syn(Flags::SYN)]);
+    assert_eq!((first.len(), timer), (1, Some(Time::from_millis(1000))));
+    let (again, timer) = listener_hears(&mut endpoint, 990, &[syn(Flags::SYN)]);
+    assert_eq!((again.len(), timer), (1, Some(Time::from_millis(1990))));
+}
+
+/// RFC 3168 section 6.1.1: not after a SYN without the offer, whoever sent it. Linux keeps to what it has agreed to.
+#[test]
+fn a_syn_that_does_not_offer_ecn_ends_it_by_the_rfc() {
+    let offer = Flags(Flags::SYN.0 | Flags::ECE.0 | Flags::CWR.0);
+    for (name, agrees) in [("rfc", false), ("linux-6.12", true)] {
+        let config = Config { ecn: true, ..stack(name) };
+        let mut endpoint = Endpoint::listen(config, LOCAL, Seed(1).rng());
+        let (first, _) = listener_hears(&mut endpoint, 0, &[syn(offer)]);
+        assert!(first[0].flags.contains(Flags::ECE), "{name}");
+        let (again, _) = listener_hears(&mut endpoint, 10, &[syn(Flags::SYN)]);
+        assert_eq!(again[0].flags.contains(Flags::ECE), agrees, "{name}");
+    }
+}
+
+/// Linux: tcp_init_transfer. One loss of the SYN is pardoned, RFC 6928 section 2.
+#[test]
+fn two_retransmissions_of_the_syn_begin_with_a_window_of_one_segment() {
+    for (lost, window) in [(1, 10), (2, 1)] {
+        let config = Config { timestamps: false, ..linux() };
+        let mut script = Script {
+            now: Time::ZERO,
+            endpoint: Endpoint::connect(config, LOCAL, PEER, Seed(1).rng()),
+            start: SeqNum::default(),
+            events: Vec::new(),
+            deadline: None,
+        };
+        script.endpoint.handle(Time::ZERO, Input::Command(Command::Connect));
+        script.start = script.sent()[0].seq.next();
+        for _ in 0..lost {
+            assert_eq!(script.next_timer().1.len(), 1, "the SYN again");
+        }
+        let answer = Segment { ack: script.start, ..syn(Flags::SYN | Flags::ACK) };
+        script.arrives(answer);
+        assert_eq!(script.endpoint.cwnd(), window, "{lost} lost");
+    }
+}
+
+/// RFC 6582 section 4; Linux: tcp_is_non_sack_preventing_reopen. The acknowledgment of the recovery point itself lets out new data,
+/// and resends nothing.
+#[test]
+fn without_sack_recovery_waits_for_more_than_its_end() {
+    let config = Config { sack: false, segmentation_offload: false, ..linux() };
+    let mut script = Script::connected(config, 20);
+    let mut sent = script.writes(30 * 1460);
+    script.at(40);
+    sent.extend(script.acked(1460, &[]));
+    sent.extend([0; 2].into_iter().flat_map(|_| script.acked(1460, &[])).collect::<Vec<_>>());
+    let end = script.offsets(&sent).into_iter().max().unwrap() + 1460;
+    let recovery: Vec<_> = [0; 8].into_iter().flat_map(|_| script.acked(1460, &[])).collect();
+    assert_eq!(script.offsets(&recovery)[0], 1460, "the hole is filled");
+    assert!(script.offsets(&recovery).contains(&end), "and new data follows");
+    script.at(60);
+    let more = script.acked(end, &[]);
+    assert!(!script.offsets(&more).contains(&end), "which is not sent again");
+}
