@@ -86,7 +86,12 @@ impl<'w> Draw<'w> {
             set("workload.rate", format!("\"{rate:.1}/s\""));
             most = most.min(rate * SECONDS);
         }
-        if matches!(kind.as_str(), "page" | "files" | "media") {
+        if kind == "files" {
+            // Each of a batch is put and fetched.
+            let files = (OCTETS / (4.0 * size.max(128.0))).clamp(1.0, 100.0);
+            set("workload.files", format!("{:.0}", spread(rng, 1.0, files.max(2.0))));
+            most = 3.0;
+        } else if matches!(kind.as_str(), "page" | "media") {
             most = 20.0;
         }
         set("messages", format!("{:.0}", spread(rng, 2.0, most.max(3.0))));

@@ -81,9 +81,10 @@ impl Trace {
     }
 
     /// Whether one run ends where the other sends its last packets.
-    fn is_over(&self, difference: &Difference) -> bool {
+    fn is_over(&self, difference: &Difference, apart: i128) -> bool {
         let alone = difference.first.is_none() || difference.second.is_none();
-        alone && self.end.is_some_and(|end| difference.time() + NEAR_END >= end)
+        let near = NEAR_END + Duration::from_nanos(apart.unsigned_abs() as u64);
+        alone && self.end.is_some_and(|end| difference.time() + near >= end)
     }
 
     fn of<'t>(&'t self, interface: &'t str) -> impl Iterator<Item = &'t Sent> {
@@ -107,7 +108,7 @@ impl Trace {
                     }
                     (a, b) => Difference { first: a.cloned(), second: b.cloned() },
                 };
-                return Some(difference).filter(|difference| !self.is_over(difference));
+                return Some(difference).filter(|difference| !self.is_over(difference, apart));
             }
         });
         differences.min_by_key(Difference::time)
@@ -120,9 +121,10 @@ impl Sent {
         i128::from(self.time.as_nanos()) - i128::from(other.time.as_nanos())
     }
 
-    /// Whether the two are about as far apart as the ones before them.
+    /// Whether the two are near each other, or about as far apart as the ones before them: a timer ends what has added up.
     fn is_in_time(&self, other: &Self, before: i128) -> bool {
-        (self.ahead_of(other) - before).unsigned_abs() <= u128::from(SAME_TIME.as_nanos())
+        let apart = self.ahead_of(other);
+        apart.unsigned_abs().min((apart - before).unsigned_abs()) <= u128::from(SAME_TIME.as_nanos())
     }
 }
 

@@ -243,9 +243,12 @@ impl Passage {
         Self { first_sent: stamp.first_sent, sent: stamp.sent, arrived }
     }
 
-    /// The passage of data that is complete only when this and `other` are: the later arrival decides.
+    /// The passage of data that is complete only when this and `other` are: the copy that arrives last completes it, be it of an
+    /// octet that left before the last of them.
     pub fn join(self, other: Self) -> Self {
-        if other.arrived >= self.arrived { other } else { self }
+        let last = if other.arrived >= self.arrived { other } else { self };
+        let first_sent = self.first_sent.max(other.first_sent);
+        Self { first_sent, sent: last.sent.max(first_sent), ..last }
     }
 }
 
@@ -269,4 +272,22 @@ pub fn drain<E: Endpoint + ?Sized>(
         }
     }
     panic!("an endpoint gave {LIMIT} outputs at {now}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_under_way_from_its_last_octet_to_the_copy_that_completes_it() {
+        let passage = |first_sent, sent, arrived| {
+            let [first_sent, sent, arrived] = [first_sent, sent, arrived].map(Time::from_millis);
+            Passage { first_sent, sent, arrived }
+        };
+        // The first packet was lost, and sent again before the last was written.
+        let (first, last) = (passage(0, 40, 60), passage(50, 50, 55));
+        assert_eq!(first.join(last), passage(50, 50, 60));
+        assert_eq!(last.join(first), passage(50, 50, 60));
+        assert_eq!(passage(0, 0, 5).join(passage(1, 30, 35)), passage(1, 30, 35));
+    }
 }

@@ -227,9 +227,11 @@ impl Session<'_> {
         let drawn = self.draw.scenario(number).0;
         let comparison = compare(&drawn, model, other);
         let outcome = Outcome::of(number, &comparison);
+        let failed = outcome.verdict == Word::Failed;
         let differs = outcome.verdict.is_judged() && !outcome.verdict.agrees();
-        if differs || (self.options.traces && outcome.verdict == Word::SameValues) {
-            let smallest = if self.options.shrink { shrink(comparison, model, other) } else { comparison };
+        if failed || differs || (self.options.traces && outcome.verdict == Word::SameValues) {
+            let smallest =
+                if self.options.shrink && !failed { shrink(comparison, model, other) } else { comparison };
             self.write(&smallest)?;
         }
         Ok(outcome)
