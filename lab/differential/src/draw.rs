@@ -10,6 +10,8 @@ use crate::space::{Space, pick, spread};
 const TRANSPORTS: [(&str, u64); 4] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("quic", 4)];
 /// Octets that a run sends at most, so that one takes a second and not a minute.
 const OCTETS: f64 = 1.5e6;
+/// Values of a key that are tried before it is given up.
+const TRIES: usize = 12;
 /// Seconds that a schedule lasts at most.
 const SECONDS: f64 = 30.0;
 
@@ -49,13 +51,26 @@ impl<'w> Draw<'w> {
                 continue;
             }
             let mut refused = Vec::new();
-            for extra in more {
-                let mut with = drawn.clone();
-                let name = extra.add_to(&mut with);
-                match self.refusal(&with) {
-                    None => drawn = with,
-                    Some(problem) => refused.push((name, problem)),
+            for mut extra in more {
+                let mut problem = None;
+                // Another value may do, or one beside which it has a meaning.
+                for attempt in 0..TRIES {
+                    let mut with = drawn.clone();
+                    let name = extra.add_to(&mut with);
+                    if attempt >= TRIES / 2 {
+                        let partner = self.neighbour(&extra, &drawn, &mut rng);
+                        partner.into_iter().for_each(|partner| drop(partner.add_to(&mut with)));
+                    }
+                    match self.refusal(&with) {
+                        None => {
+                            (drawn, problem) = (with, None);
+                            break;
+                        }
+                        Some(reason) => problem = Some((name, reason)),
+                    }
+                    extra = self.again(extra, &drawn, &mut rng);
                 }
+                refused.extend(problem);
             }
             return (drawn, refused);
         }
@@ -138,6 +153,37 @@ impl<'w> Draw<'w> {
         }
     }
 
+    /// The same key with another value.
+    fn again(&self, extra: Extra, drawn: &Drawn, rng: &mut Rng) -> Extra {
+        match extra {
+            Extra::Option(key, value) => {
+                let mut options = self.space.options(&drawn.protocol, rng);
+                options.retain(|(known, _)| *known == key);
+                let value = pick(rng, &options).map_or(value, |(_, value)| value.clone());
+                Extra::Option(key, value)
+            }
+            Extra::Key(path, value) => {
+                let keys = self.space.keys(drawn.kind());
+                let key = keys.iter().find(|key| key.path == path);
+                let value = key.and_then(|key| self.space.value(key, rng)).unwrap_or(value);
+                Extra::Key(path, value)
+            }
+        }
+    }
+
+    /// Another key of the same table.
+    fn neighbour(&self, extra: &Extra, drawn: &Drawn, rng: &mut Rng) -> Option<Extra> {
+        let Extra::Key(path, _) = extra else { return None };
+        let table = path.rsplit_once('.')?.0;
+        let keys = self.space.keys(drawn.kind());
+        let neighbours: Vec<_> = keys
+            .iter()
+            .filter(|key| key.path != *path && key.path.rsplit_once('.').is_some_and(|(of, _)| of == table))
+            .collect();
+        let key = pick(rng, &neighbours)?;
+        Some(Extra::Key(key.path.clone(), self.space.value(key, rng)?))
+    }
+
     fn extra(&self, protocol: &str, kind: &str, rng: &mut Rng) -> Option<Extra> {
         if rng.chance(0.5) {
             let options = self.space.options(protocol, rng);
@@ -158,16 +204,13 @@ enum Extra {
 
 impl Extra {
     /// Adds it in place of one of the same name; returns its name.
-    fn add_to(self, drawn: &mut Drawn) -> String {
+    fn add_to(&self, drawn: &mut Drawn) -> String {
         let (list, key, value, name) = match self {
-            Self::Option(key, value) => {
-                let name = format!("{}:{key}", drawn.protocol);
-                (&mut drawn.options, key, value, name)
-            }
-            Self::Key(key, value) => (&mut drawn.settings, key.clone(), value, key),
+            Self::Option(key, value) => (&mut drawn.options, key, value, format!("{}:{key}", drawn.protocol)),
+            Self::Key(key, value) => (&mut drawn.settings, key, value, key.clone()),
         };
-        list.retain(|(known, _)| *known != key);
-        list.push((key, value));
+        list.retain(|(known, _)| known != key);
+        list.push((key.clone(), value.clone()));
         name
     }
 }

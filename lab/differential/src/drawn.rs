@@ -39,13 +39,19 @@ impl Drawn {
 
     /// What is compared with what: the transport's protocol and the workload.
     pub fn family(&self) -> String {
-        let kind = self.value("workload.kind").unwrap_or("'simco'").trim_matches(['\'', '"']);
-        format!("{} {kind}", self.protocol)
+        format!("{} {}", self.protocol, self.kind())
     }
 
-    /// Whether it names a probability: chance has a part in it, even if nothing happens in one run.
+    /// The kind of its workload.
+    pub(crate) fn kind(&self) -> &str {
+        self.value("workload.kind").unwrap_or("simco").trim_matches('"')
+    }
+
+    /// Whether it names a probability: chance has a part in it, even if nothing happens in one run. What QUIC sends is encrypted, so
+    /// its packets are not compared either.
     pub fn names_chance(&self) -> bool {
-        self.settings.iter().any(|(_, value)| value.contains('%') || value.contains("poisson"))
+        self.protocol == "quic"
+            || self.settings.iter().any(|(_, value)| value.contains('%') || value.contains("poisson"))
     }
 
     fn source(&self, transport: &str) -> Result<Source, InputError> {

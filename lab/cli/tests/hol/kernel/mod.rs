@@ -22,6 +22,7 @@ macro_rules! tests_in {
 mod beside;
 mod beside_model;
 mod conformance;
+mod differential;
 mod ecn;
 mod engine;
 mod faults;

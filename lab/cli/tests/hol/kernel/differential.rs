@@ -1,0 +1,63 @@
+//! Scenarios in which the model once differed from Linux, packet by packet: they stay equal.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::program::{failure, ok};
+
+/// Each is an experiment file; what it is named after was the fault.
+fn agreed() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hol/kernel/agreed");
+    let mut files: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
+fn scenarios_that_once_differed_have_the_packets_of_linux() {
+    let files = agreed();
+    assert!(files.len() > 10, "{files:?}");
+    let differ: Vec<String> = files
+        .iter()
+        .filter_map(|file| {
+            let text = ok(Path::new("."), &["trace", file.to_str().unwrap(), "--beside", "kernel:uml"]);
+            let last = text.lines().next_back().unwrap_or_default().to_owned();
+            (last.trim() != "the same packets at the same times")
+                .then(|| format!("{}: {last}", file.display()))
+        })
+        .collect();
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
+}
+
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
+fn a_random_comparison_goes_on_where_it_stopped_and_says_what_it_covered() {
+    let directory = tempfile::tempdir().unwrap();
+    let compare = |count| {
+        ok(
+            directory.path(),
+            &["validate", "--random", count, "--seed", "3", "--out", "out", "--require", "0%"],
+        )
+    };
+    let few = compare("4");
+    let journal = || {
+        let file = fs::read_dir(directory.path().join("out")).unwrap().flatten().map(|entry| entry.path());
+        let file = file.into_iter().find(|path| path.extension().is_some_and(|end| end == "jsonl")).unwrap();
+        fs::read_to_string(file).unwrap()
+    };
+    let first = journal();
+    assert!(few.contains("keys and options ran in both worlds") && first.lines().count() == 4, "{few}");
+    compare("6");
+    assert!(journal().starts_with(&first) && journal().lines().count() == 6, "{}", journal());
+}
+
+#[test]
+fn a_random_comparison_needs_a_world_that_repeats_itself() {
+    let refused = failure(Path::new("."), &["validate", "--random", "2", "--world", "live"]).1;
+    assert!(refused.contains("never the same") && refused.contains("kernel:uml"), "{refused}");
+    let refused = failure(Path::new("."), &["validate", "--random", "2", "--world", "matrix"]).1;
+    assert!(refused.contains("unknown world"), "{refused}");
+    let refused = failure(Path::new("."), &["validate"]).1;
+    assert!(refused.contains("STUDY|FILE"), "{refused}");
+}
