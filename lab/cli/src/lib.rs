@@ -117,7 +117,7 @@ enum Command {
     Report(report::Report),
     /// Repeat runs of a result directory and compare their digests
     Verify(verify::Verify),
-    /// Hold the model to the kernel, point by point
+    /// Compare the model with the kernel, by points or at random
     Validate(validate::Validate),
     /// Show or capture the packets of one run
     Trace(trace::Trace),

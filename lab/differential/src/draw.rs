@@ -30,6 +30,16 @@ impl<'w> Draw<'w> {
         Self { space: Space::new(), seed, only, worlds }
     }
 
+    /// What may be drawn `only`: transports and workloads.
+    pub fn names() -> Vec<String> {
+        let space = Space::new();
+        let transports = TRANSPORTS.iter().map(|(name, _)| *name);
+        transports
+            .chain(space.workloads().into_iter().filter(|kind| *kind != "programs"))
+            .map(str::to_owned)
+            .collect()
+    }
+
     /// Why a scenario cannot be run, if it cannot.
     fn refusal(&self, drawn: &Drawn) -> Option<String> {
         let point = match drawn.point() {

@@ -1,4 +1,4 @@
-//! `hol validate`: the model held to the kernel, point by point.
+//! `hol validate`: the model compared with the kernel, point by point or at random.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -27,11 +27,11 @@ use random::Random;
 /// Points that the text shows; the files have all.
 const SHOWN: usize = 25;
 
-/// Hold the model to the kernel: the same points in both worlds, side by side, and whether they agree.
+/// Compare the model with the kernel: the points of a study or an experiment, or scenarios drawn at random
 ///
-/// Each world is told by its median run, which no rare collapse moves; ranks say whether its runs are higher.
+/// Each world is summarised by its median run, which no rare collapse moves; ranks say whether its runs are higher.
 ///
-/// Takes the points whose stack is the kernel's. Finished runs are kept as they come, and the same command goes on:
+/// Points with another stack than the kernel's are left out. Finished runs are kept, and the same command goes on where it stopped:
 /// the kernel's runs stay, the model's are done again when this program has changed.
 #[derive(Debug, Args)]
 pub struct Validate {
@@ -64,7 +64,7 @@ pub struct Validate {
     /// The share of points that have to agree
     #[arg(long, value_name = "SHARE", default_value = "90%")]
     require: Ratio,
-    /// One JSON object a line for each point, the worst first
+    /// One JSON object a line for each point, the worst first, or for each random scenario
     #[arg(long)]
     json: bool,
 }
@@ -82,7 +82,7 @@ impl Validate {
     /// Runs what is missing in both worlds, then says where they differ.
     pub fn run(&self) -> Result<(), Failure> {
         if let Some(count) = self.random.count() {
-            return self.random.run(count, self.out.as_deref(), self.jobs, self.require.value());
+            return self.random.run(count, self);
         }
         let what = self.what.as_deref().expect("clap asks for it");
         let Asked { name, title, study, experiments } = self.asked(what)?;

@@ -18,6 +18,8 @@ use crate::fill::{stop_on_interrupt, threads};
 use crate::row::json;
 use crate::terminal::{note, say, table};
 
+use super::Validate;
+
 /// Differences that the text names one by one.
 const SHOWN: usize = 12;
 
@@ -130,13 +132,14 @@ impl Random {
     }
 
     /// Compares what is not compared yet, until all is or until Ctrl-C; then says how it came out.
-    pub fn run(
-        &self,
-        count: u64,
-        out: Option<&Path>,
-        jobs: Option<usize>,
-        require: f64,
-    ) -> Result<(), Failure> {
+    pub fn run(&self, count: u64, flags: &Validate) -> Result<(), Failure> {
+        if let Some(only) = self.only.as_ref().filter(|only| !Draw::names().contains(only)) {
+            let problem = format!(
+                "--only {only}: there is no such transport or workload; there are {}",
+                Draw::names().join(", ")
+            );
+            return Err(Failure::Usage(problem));
+        }
         let open = |world: &WorldName| world.open().map_err(|e| Failure::from(LabError::from(e)));
         let (model, other) = (open(&WorldName::default())?, open(&self.world)?);
         if !other.is_repeatable() {
@@ -147,7 +150,7 @@ impl Random {
             return Err(Failure::Usage(problem));
         }
         let default = PathBuf::from(format!("results/random-{}", self.seed));
-        let out = out.unwrap_or(&default);
+        let out = flags.out.as_deref().unwrap_or(&default);
         fs::create_dir_all(out).map_err(|e| cannot_write(out, &e))?;
         let session = Session {
             draw: Draw::new(self.seed, self.only.clone(), vec![model.as_ref(), other.as_ref()]),
@@ -155,14 +158,18 @@ impl Random {
             out,
             options: self,
         };
-        let outcomes = session.fill(count, threads(jobs))?;
-        say(&session.summary(&outcomes));
+        let outcomes = session.fill(count, threads(flags.jobs))?;
+        if flags.json {
+            outcomes.iter().for_each(|outcome| say(&json(outcome)));
+        } else {
+            say(&session.summary(&outcomes));
+        }
         if (outcomes.len() as u64) < count {
             return Err(Failure::Failed("interrupted; run the same command again to go on".to_owned()));
         }
         let judged = outcomes.iter().filter(|outcome| outcome.verdict.is_judged()).count();
         let agree = outcomes.iter().filter(|outcome| outcome.verdict.agrees()).count();
-        if judged > 0 && agree as f64 >= require * judged as f64 {
+        if judged > 0 && agree as f64 >= flags.require.value() * judged as f64 {
             return Ok(());
         }
         Err(Failure::Failed(format!("{agree} of {judged} scenarios agree, --require asks for more")))

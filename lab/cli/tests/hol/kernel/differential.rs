@@ -58,6 +58,8 @@ fn a_random_comparison_needs_a_world_that_repeats_itself() {
     assert!(refused.contains("never the same") && refused.contains("kernel:uml"), "{refused}");
     let refused = failure(Path::new("."), &["validate", "--random", "2", "--world", "matrix"]).1;
     assert!(refused.contains("unknown world"), "{refused}");
+    let refused = failure(Path::new("."), &["validate", "--random", "2", "--only", "carrier-pigeon"]).1;
+    assert!(refused.contains("--only carrier-pigeon") && refused.contains("pingpong"), "{refused}");
     let refused = failure(Path::new("."), &["validate"]).1;
     assert!(refused.contains("STUDY|FILE"), "{refused}");
 }
