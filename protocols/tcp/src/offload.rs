@@ -35,16 +35,22 @@ impl Endpoint {
         (most / segment * segment).max(segment)
     }
 
-    /// What leaves in 1/1024 s. Linux: tcp_update_pacing_rate; a controller that goes by rates has its own.
+    /// What leaves in 1/1024 s. A controller that goes by rates has its own.
     fn octets_of_a_burst(&self) -> u64 {
-        if let Some(pacing) = self.cwnd.pacing() {
-            return pacing.rate >> PACE_SHIFT;
+        self.cwnd.pacing().map_or(self.usage.rate(), |pacing| pacing.rate) >> PACE_SHIFT
+    }
+
+    /// Notes the rate that the window allows, in octets a second, for what is sent until the next acknowledgment. Linux:
+    /// tcp_update_pacing_rate.
+    pub(crate) fn update_rate(&mut self) {
+        if !self.offloads() {
+            return;
         }
-        let Some(srtt) = self.rtt.srtt() else { return u64::MAX };
+        let Some(srtt) = self.rtt.srtt() else { return };
         let (cwnd, out) = (self.cwnd.cwnd(), self.board.out().segments);
         let percent = if cwnd < self.cwnd.ssthresh() / 2 { 200 } else { 120 };
         let octets = u64::from(self.agreed.mss()) * u64::from(cwnd.max(out)) * percent;
-        (octets * 10_000_000 / srtt.as_nanos().max(1)) >> PACE_SHIFT
+        self.usage.set_rate(octets * 10_000_000 / srtt.as_nanos().max(1));
     }
 
     /// A block that leaves has so many segments at most. Linux: tcp_tso_autosize.
