@@ -1,6 +1,6 @@
 //! Packets with relative numbers: two runs that do the same send the same, whatever their initial sequence numbers are.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use hol_wire::sctp::{Chunk, Tsn};
 use hol_wire::tcp::{Flags, SeqNum};
@@ -13,9 +13,9 @@ type Direction = (Address, u16, Address, u16);
 #[derive(Debug, Default)]
 pub(crate) struct Relative {
     /// TCP: the sequence number of the SYN.
-    sequence: HashMap<Direction, SeqNum>,
+    sequence: BTreeMap<Direction, SeqNum>,
     /// SCTP: the initial TSN of the association whose packets in this direction have these ports; an association has several addresses.
-    tsn: HashMap<(u16, u16), Tsn>,
+    tsn: BTreeMap<(u16, u16), Tsn>,
 }
 
 impl Relative {

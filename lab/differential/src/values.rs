@@ -3,9 +3,10 @@
 use hol_base::Duration;
 use hol_measure::{Record, RecordKind, summarize};
 use hol_scenario::Run;
+use serde::{Deserialize, Serialize};
 
 /// The figures of one run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Values {
     /// Median latency, in ms; `None` if nothing was delivered.
     pub median_ms: Option<f64>,

@@ -54,8 +54,8 @@ struct Outcome {
     verdict: Word,
     /// What differs first.
     difference: Option<String>,
-    /// Median and 99th percentile in ms, throughput in kbit/s, and failures, in both worlds.
-    values: Option<[(Option<f64>, Option<f64>, f64, u64); 2]>,
+    /// What the model says, and the other world.
+    values: Option<[Values; 2]>,
     /// Why a world did not run it.
     problem: Option<String>,
 }
@@ -101,7 +101,6 @@ impl Word {
 
 impl Outcome {
     fn of(number: u64, comparison: &Comparison) -> Self {
-        let figures = |v: Values| (v.median_ms, v.p99_ms, v.throughput_kbps, v.failed);
         let problem = match &comparison.verdict {
             Verdict::Refused(problem) | Verdict::Failed(problem) => Some(problem.clone()),
             _ => None,
@@ -111,7 +110,7 @@ impl Outcome {
             family: comparison.drawn.family(),
             verdict: Word::of(&comparison.verdict),
             difference: comparison.verdict.difference().map(|difference| difference.family()),
-            values: comparison.values.map(|values| values.map(figures)),
+            values: comparison.values,
             problem,
         }
     }
@@ -359,16 +358,18 @@ fn disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
     for outcome in outcomes.iter().filter(differ).take(SHOWN) {
         let path = out.join(format!("random-{seed}-{}.toml", outcome.number));
         text += &format!("\n{} ({}): ", path.display(), outcome.family);
-        if let Some([(median, p99, rate, failed), (other_median, other_p99, other_rate, other_failed)]) =
-            outcome.values
-        {
+        if let Some([model, other]) = outcome.values {
             let ms = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
             text += &format!(
-                "median {} | {} ms, p99 {} | {} ms, {rate:.0} | {other_rate:.0} kbit/s, {failed} | {other_failed} failed",
-                ms(median),
-                ms(other_median),
-                ms(p99),
-                ms(other_p99),
+                "median {} | {} ms, p99 {} | {} ms, {:.0} | {:.0} kbit/s, {} | {} failed",
+                ms(model.median_ms),
+                ms(other.median_ms),
+                ms(model.p99_ms),
+                ms(other.p99_ms),
+                model.throughput_kbps,
+                other.throughput_kbps,
+                model.failed,
+                other.failed,
             );
         }
     }
