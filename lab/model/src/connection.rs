@@ -5,7 +5,6 @@ use hol_transport::{Endpoint, Input, Output, PathState, Statistics};
 
 /// A closed set, so that the inner loop needs no virtual calls.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all connections of a run are of one protocol")]
 pub(crate) enum Connection {
     Tcp(hol_tcp::Endpoint),
     Sctp(hol_sctp::Endpoint),
