@@ -137,7 +137,7 @@ fn partial_reliability_repairs_what_the_buffer_has_time_for() {
 /// The medium goes on, whatever the transport takes: a frame is due when it has been spoken.
 #[test]
 fn frames_come_due_by_the_clock_of_the_medium() {
-    let run = media("tcp:send_buffer=10kB", "rate = '100kbit'", "", 200, 1);
+    let run = media("tcp:send_buffer=10kB,send_buffer_max=0B", "rate = '100kbit'", "", 200, 1);
     let since = |at: usize| run.records[at].scheduled.since(run.records[0].scheduled);
     assert_eq!(since(49), Duration::from_millis(1280));
     assert!(run.records[199].request.unwrap().written > run.records[199].scheduled);

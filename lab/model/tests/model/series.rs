@@ -74,8 +74,9 @@ fn the_window_doubles_each_round_trip_in_slow_start() {
     const INITIAL: u64 = 10;
     let doubled: Vec<u64> = (0..5).map(|flight| INITIAL << flight).collect();
     for (transport, windows) in [
-        ("tcp:cc=reno", &doubled[..]),
-        ("tcp", &doubled),
+        // One that reads late is granted less window.
+        ("tcp:cc=reno,wakeup=0s", &doubled[..]),
+        ("tcp:wakeup=0s", &doubled),
         ("tcp:cc=reno,stack=rfc", &[INITIAL, INITIAL + INITIAL / 2]),
     ] {
         let network = "delay = '50ms'\nrate = '10Gbit'\nqueue = '100000p'";

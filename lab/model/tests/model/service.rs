@@ -75,7 +75,7 @@ fn flow_control_holds_a_greedy_sender_to_what_the_server_does() {
         assert!((span / 20.0 - 1.0).abs() < 0.01, "{transport}: {span} s for 20,000 ms");
         assert_eq!(run.drops, Some(Drops::default()));
         let buffers = match asked.transport.protocol() {
-            Protocol::Tcp { config, .. } => config.send_buffer.0 + config.receive_buffer_max.0,
+            Protocol::Tcp { config, .. } => config.send_buffer_max.0 + config.receive_buffer_max.0,
             Protocol::Sctp { config, .. } => config.send_buffer.0 + config.receive_buffer.0,
             _ => unreachable!("one of the two"),
         };
