@@ -78,6 +78,7 @@ const TCP: &[(&str, Means)] = &[
     ("quickack_segments", Fixed(BUILT_IN)),
     ("interactive_after", Fixed(BUILT_IN)),
     ("acknowledge_on_read", Fixed(BUILT_IN)),
+    ("answer_unsent_ack", Fixed(BUILT_IN)),
     ("sack_compression", Setting("net/ipv4/tcp_comp_sack_nr", text)),
     ("sack_compression_max", Setting("net/ipv4/tcp_comp_sack_delay_ns", nanoseconds)),
     ("sack_compression_slack", Setting("net/ipv4/tcp_comp_sack_slack_ns", nanoseconds)),
@@ -85,6 +86,7 @@ const TCP: &[(&str, Means)] = &[
     ("congestion", Setting("net/ipv4/tcp_congestion_control", text)),
     // What Linux does by itself agrees to it, and does not ask for it.
     ("ecn", Setting("net/ipv4/tcp_ecn", |value| choice(value, ["2", "1"]))),
+    ("ecn_if_offered", Fixed(BUILT_IN)),
     ("ecn_after_plain_syn", Fixed(BUILT_IN)),
     ("congestion_unit", Fixed(BUILT_IN)),
     ("initial_window", Fixed(ROUTE)),

@@ -86,6 +86,7 @@ impl Endpoint {
         }
         news.newly_lost = self.board.losses() - lost;
         self.control_window(now, news);
+        self.update_rate();
         self.resend_by(now, resend);
     }
 

@@ -49,6 +49,8 @@ pub struct Config {
     pub interactive_after: u32,
     /// Acknowledge pushed data when the application has read it, unless interactive.
     pub acknowledge_on_read: bool,
+    /// Answer an acknowledgment of what was not sent yet, as RFC 9293 section 3.10.7.4 has it; else it is dropped.
+    pub answer_unsent_ack: bool,
     /// Out-of-order segments that may share one acknowledgment; 0 acknowledges each (RFC 5681 section 4.2).
     pub sack_compression: u32,
     /// How long such an acknowledgment waits: 1/20 of the round trip, but no longer than this.
@@ -68,6 +70,8 @@ pub struct Config {
     pub one_segment_per_ack: bool,
     /// Offer ECN: data may be marked instead of dropped. RFC 3168. `congestion = "dctcp"` offers it by itself.
     pub ecn: bool,
+    /// Agree to ECN if the peer offers it.
+    pub ecn_if_offered: bool,
     /// Keep to ECN although one of the SYNs did not offer it, as one that is sent again does not; RFC 3168 section 6.1.1 forbids it.
     pub ecn_after_plain_syn: bool,
     /// Leave the first slow start when the delay grows or the ACK train is as long as the path. CUBIC only.

@@ -161,6 +161,8 @@ impl Endpoint {
         self.marks.on_syn_again(again);
         let (seq, flags) = (syn.seq, self.marks.in_syn_again(syn.flags));
         self.agreed.answers_again += 1;
+        // What it takes to be answered is no round trip any more (Karn).
+        self.board.resend(0, now, true, None);
         self.transmit(now, seq, flags, Bytes::new(), (now, false));
         // That counts as a retransmission: the next is not due before it could be answered. Linux: tcp_check_req.
         self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
@@ -206,6 +208,7 @@ impl Endpoint {
         self.buffer.established(mss, self.rcv.is_scaled());
         self.sizing.established(now, self.rcv.nxt(), self.buffer.first_round(self.rcv.offered(), mss));
         self.usage = Usage::begin(self.snd.una(), now);
+        self.update_rate();
         self.small = SmallSegments::begin(self.snd.una());
         self.reader.tell(Event::Connected);
     }

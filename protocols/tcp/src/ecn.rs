@@ -18,6 +18,8 @@ const SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
 pub(crate) struct Marks {
     /// We would speak ECN.
     offered: bool,
+    /// We do if the peer asks for it.
+    if_offered: bool,
     /// Every packet may be marked, and echoes tell of each: DCTCP.
     precise: bool,
     /// Both sides speak it.
@@ -41,6 +43,7 @@ impl Marks {
         let offered = config.ecn || precise;
         Self {
             offered,
+            if_offered: offered || config.ecn_if_offered,
             precise,
             agreed: false,
             minds_plain_syn: !config.ecn_after_plain_syn,
@@ -83,7 +86,8 @@ impl Marks {
     pub(crate) fn negotiate(&mut self, syn: Flags) {
         let answers = syn.contains(Flags::ACK);
         let speaks = syn.contains(Flags::ECE) && syn.contains(Flags::CWR) != answers;
-        self.agreed = self.offered && speaks && !(self.plain_syn && self.minds_plain_syn);
+        let accepts = if answers { self.offered } else { self.if_offered };
+        self.agreed = accepts && speaks && !(self.plain_syn && self.minds_plain_syn);
     }
 
     /// The window has been reduced: the next new data say so. RFC 3168 section 6.1.2.

@@ -353,7 +353,12 @@ impl hol_transport::Endpoint for Endpoint {
         if !self.offloads() {
             return if self.can_send(length) { length } else { 0 };
         }
-        let accepted = if self.may_write() { self.writable().min(length) } else { 0 };
+        let is_easy = self.queue.blocks() == 0 && length <= self.always_fits() && self.send_space() > 0;
+        let accepted = match self.may_write() {
+            true if is_easy => length,
+            true => self.writable().min(length),
+            false => 0,
+        };
         self.partial.set(accepted > 0 && accepted < length);
         if accepted == 0 {
             self.blocked.set(true);

@@ -28,6 +28,12 @@ impl Endpoint {
         self.config.segmentation_offload && self.config.congestion_unit == CongestionUnit::Packets
     }
 
+    /// So many octets are no more than a block, however many SACK blocks its segments may have to carry.
+    pub(crate) fn always_fits(&self) -> usize {
+        const SACK_BLOCKS: u32 = 4 + 4 * 8;
+        self.snd.bound_to_half_window(self.agreed.mss()).saturating_sub(SACK_BLOCKS) as usize
+    }
+
     /// A block that the application fills has so many octets. Linux: tcp_xmit_size_goal.
     pub(crate) fn block_size(&self) -> usize {
         let segment = self.payload_limit().max(1);
@@ -35,16 +41,22 @@ impl Endpoint {
         (most / segment * segment).max(segment)
     }
 
-    /// What leaves in 1/1024 s. Linux: tcp_update_pacing_rate; a controller that goes by rates has its own.
+    /// What leaves in 1/1024 s. A controller that goes by rates has its own.
     fn octets_of_a_burst(&self) -> u64 {
-        if let Some(pacing) = self.cwnd.pacing() {
-            return pacing.rate >> PACE_SHIFT;
+        self.cwnd.pacing().map_or(self.usage.rate(), |pacing| pacing.rate) >> PACE_SHIFT
+    }
+
+    /// Notes the rate that the window allows, in octets a second, for what is sent until the next acknowledgment. Linux:
+    /// tcp_update_pacing_rate.
+    pub(crate) fn update_rate(&mut self) {
+        if !self.offloads() {
+            return;
         }
-        let Some(srtt) = self.rtt.srtt() else { return u64::MAX };
+        let Some(srtt) = self.rtt.srtt() else { return };
         let (cwnd, out) = (self.cwnd.cwnd(), self.board.out().segments);
         let percent = if cwnd < self.cwnd.ssthresh() / 2 { 200 } else { 120 };
         let octets = u64::from(self.agreed.mss()) * u64::from(cwnd.max(out)) * percent;
-        (octets * 10_000_000 / srtt.as_nanos().max(1)) >> PACE_SHIFT
+        self.usage.set_rate(octets * 10_000_000 / srtt.as_nanos().max(1));
     }
 
     /// A block that leaves has so many segments at most. Linux: tcp_tso_autosize.
@@ -68,7 +80,7 @@ impl Endpoint {
     pub(crate) fn send_blocks(&mut self, now: Time, push: Push) -> (u32, bool) {
         let (mut sent, mut is_limited) = (0, false);
         let segment = self.payload_limit();
-        let most = self.most_segments(segment);
+        let most = if self.queue.length() > segment { self.most_segments(segment) } else { FEWEST };
         while self.queue.has_unsent() && self.train(now, push) > 0 {
             let quota = match self.quota() {
                 0 if push == Push::Probe => 1,
@@ -171,10 +183,8 @@ impl Endpoint {
             // A block of several has PSH whatever was written, so that the receiver hands it on. Linux: __tcp_transmit_skb.
             let cut = segments > 1;
             let ends_block = cut && is_last;
-            self.send_segment(
-                now,
-                Next { size: length, fin, pushed: pushed && is_last, cut, ends_block, overhead },
-            );
+            let (is_small, pushed) = (length < segment, pushed && is_last);
+            self.send_segment(now, Next { size: length, fin, is_small, pushed, cut, ends_block, overhead });
         }
         self.check_space();
         segments as u32

@@ -104,7 +104,9 @@ impl Endpoint {
     /// The ACK field; `false` if the rest of the segment is not to be looked at.
     fn acknowledgment_arrives(&mut self, now: Time, segment: &Segment) -> bool {
         if !self.is_acknowledgment_acceptable(segment) {
-            self.send_ack(now);
+            if self.config.answer_unsent_ack || segment.ack.at_or_before(self.snd.nxt()) {
+                self.send_ack(now);
+            }
             return false;
         }
         let echoes = segment.options.timestamps.filter(|_| segment.seq.at_or_before(self.rcv.acknowledged()));

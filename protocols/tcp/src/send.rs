@@ -27,6 +27,8 @@ pub(crate) enum Push {
 pub(crate) struct Next {
     pub(crate) size: usize,
     pub(crate) fin: bool,
+    /// It is not full.
+    pub(crate) is_small: bool,
     /// PSH is set.
     pub(crate) pushed: bool,
     /// It is cut from a block of several; PSH is set at the end of that.
@@ -60,7 +62,8 @@ impl Endpoint {
             return self.push_pending(now);
         }
         // What goes on behind an earlier write takes its PSH along.
-        if !std::mem::take(&mut self.goes_on) && self.queue.room(self.block_size()) > 0 {
+        let goes_on = std::mem::take(&mut self.goes_on);
+        if !goes_on && self.queue.blocks() > 0 && self.queue.room(self.block_size()) > 0 {
             self.queue.set_pushed(false);
         }
         let is_partial = self.take_partial();
@@ -77,6 +80,10 @@ impl Endpoint {
     /// Appends to the last block and to new ones; a block that is full may leave before the write ends, which goes on if this is a part of it. Linux:
     /// tcp_sendmsg_locked.
     fn fill_blocks(&mut self, now: Time, mut octets: Bytes, is_partial: bool) {
+        if self.queue.blocks() == 0 && octets.len() <= self.always_fits() && !is_partial {
+            self.snd.on_written(octets.len() as u32);
+            return self.queue.append(octets, true);
+        }
         let size = self.block_size();
         while !octets.is_empty() {
             let room = self.queue.room(size);
@@ -167,13 +174,14 @@ impl Endpoint {
             return None;
         }
         let pushed = size > 0 && (size < self.agreed.mss() as usize || size == self.queue.length());
-        let next = Next { size, fin, pushed, cut: false, ends_block: false, overhead: 0 };
+        let is_small = size < self.payload_limit();
+        let next = Next { size, fin, is_small, pushed, cut: false, ends_block: false, overhead: 0 };
         let in_flight = self.in_flight();
         let fits = in_flight + next.weight(self.config.congestion_unit) <= self.cwnd.cwnd();
         if !fits && in_flight > 0 && push != Push::Probe {
             return None;
         }
-        let small = size < self.payload_limit() && !fin;
+        let small = is_small && !fin;
         (push != Push::Normal
             || !small
             || !self.small.hold(self.config.nagle, self.board.len() > 0, &self.snd))
@@ -199,20 +207,20 @@ impl Endpoint {
     pub(crate) fn send_partial(&mut self, now: Time) {
         let open = self.snd.usable_window() as usize;
         let first = self.queue.first_block().map_or(self.queue.length(), |block| block.length);
-        let size = first.min(self.payload_limit()).min(open);
+        let full = self.payload_limit();
+        let size = first.min(full).min(open);
         if size > 0 {
             let overhead = self.memory.without_data();
-            self.send_segment(
-                now,
-                Next { size, fin: false, pushed: true, cut: false, ends_block: false, overhead },
-            );
+            let is_small = size < full;
+            let next =
+                Next { size, fin: false, is_small, pushed: true, cut: false, ends_block: false, overhead };
+            self.send_segment(now, next);
         }
     }
 
     /// Sends the next segment.
     pub(crate) fn send_segment(&mut self, now: Time, next: Next) {
-        let Next { size, fin, pushed, cut, ends_block, overhead } = next;
-        let is_small = size < self.payload_limit();
+        let Next { size, fin, is_small, pushed, cut, ends_block, overhead } = next;
         let payload = self.queue.take(size, fin);
         let mut flags = Flags::ACK;
         if pushed {

@@ -93,9 +93,8 @@ impl SendQueue {
 
     /// Fills the first block up to `length` from the one behind it. Linux: tcp_grow_skb.
     pub(crate) fn grow_first_block(&mut self, length: usize) {
-        let (Some(first), Some(second)) = (self.blocks.front().copied(), self.blocks.get(1).copied()) else {
-            return;
-        };
+        let Some(second) = self.blocks.get(1).copied() else { return };
+        let first = self.blocks[0];
         let moved = length.saturating_sub(first.length).min(second.length);
         if moved == second.length {
             self.blocks.remove(1);

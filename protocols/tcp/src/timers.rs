@@ -97,7 +97,8 @@ impl Clock {
             return Slot { due: now + delay, at: now + delay };
         }
         let ticks = delay.as_nanos().div_ceil(tick);
-        let due = now.as_nanos() / tick + ticks;
+        let present = now.as_nanos() / tick;
+        let due = present + ticks;
         let mut at = due;
         if self.wheel {
             let mut shift = 0;
@@ -107,7 +108,7 @@ impl Clock {
             at = ((due >> shift) + 1) << shift;
         }
         // A delay of no tick at all still ends at the next one.
-        let at = at.max(now.as_nanos() / tick + 1);
+        let at = at.max(present + 1);
         Slot { due: Time::from_nanos(due * tick), at: Time::from_nanos(at * tick) }
     }
 

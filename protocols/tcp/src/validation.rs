@@ -23,6 +23,8 @@ pub(crate) struct Usage {
     last_sent: Time,
     /// When anything was sent last.
     last_departure: Time,
+    /// Octets a second that the window allows, as the last acknowledgment left it; 0 before the first.
+    rate: u64,
 }
 
 impl Usage {
@@ -39,6 +41,16 @@ impl Usage {
     /// A segment leaves, with or without data.
     pub(crate) fn on_departure(&mut self, now: Time) {
         self.last_departure = now;
+    }
+
+    /// Octets a second that the window allows, without a bound before that is known.
+    pub(crate) fn rate(&self) -> u64 {
+        if self.rate == 0 { u64::MAX } else { self.rate }
+    }
+
+    /// The window allows so many octets a second.
+    pub(crate) fn set_rate(&mut self, rate: u64) {
+        self.rate = rate;
     }
 
     /// When a segment left last.

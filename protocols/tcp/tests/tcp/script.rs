@@ -642,3 +642,24 @@ fn without_sack_recovery_waits_for_more_than_its_end() {
     let more = script.acked(end, &[]);
     assert!(!script.offsets(&more).contains(&end), "which is not sent again");
 }
+
+/// RFC 9293 section 3.10.7.4, fifth, and Linux' tcp_ack, which says nothing.
+#[test]
+fn an_acknowledgment_of_what_was_not_sent_is_answered_by_the_rfc() {
+    for (name, answers) in [("rfc", 1), ("linux-6.12", 0)] {
+        let mut script = Script::connected(stack(name), 20);
+        assert_eq!(script.acked(1, &[]).len(), answers, "{name}");
+    }
+}
+
+/// Linux: tcp_synack_rtt_meas takes no round trip of a SYN-ACK that went again.
+#[test]
+fn a_syn_ack_that_went_again_gives_no_round_trip() {
+    let config = Config { timestamps: false, ..linux() };
+    let mut endpoint = Endpoint::listen(config, LOCAL, Seed(1).rng());
+    let (first, _) = listener_hears(&mut endpoint, 0, &[syn(Flags::SYN)]);
+    listener_hears(&mut endpoint, 900, &[syn(Flags::SYN)]);
+    let ack = Segment { seq: PEER_START, ack: first[0].seq.next(), ..syn(Flags::ACK) };
+    listener_hears(&mut endpoint, 1000, &[ack]);
+    assert_eq!((endpoint.state(), endpoint.srtt()), (State::Established, None));
+}
