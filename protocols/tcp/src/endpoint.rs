@@ -238,7 +238,7 @@ impl Endpoint {
     }
 
     /// What the send buffer holds. Linux: sk_wmem_queued.
-    fn send_memory(&self) -> usize {
+    pub(crate) fn send_memory(&self) -> usize {
         let blocks = self.queue.blocks() * self.memory.without_data() as usize;
         self.queue.length() + blocks + self.board.memory()
     }

@@ -21,6 +21,7 @@ mod pacing;
 mod packet_memory;
 mod persist;
 mod phase;
+mod prediction;
 mod prr;
 mod rack;
 mod reassembly;

@@ -65,6 +65,7 @@ impl Endpoint {
         if !has(Flags::ACK) {
             return;
         }
+        let is_mere_data = self.is_mere_data(segment);
         let opening = self.machine.state() == State::SynReceived;
         if opening {
             let expected = segment.ack.after(self.snd.una()) && segment.ack.at_or_before(self.snd.nxt());
@@ -84,8 +85,10 @@ impl Endpoint {
         } else {
             self.text_arrives(now, ecn, segment);
         }
-        self.push_pending(now);
-        self.check_space();
+        if !is_mere_data {
+            self.push_pending(now);
+            self.check_space();
+        }
         self.acknowledge(now);
     }
 

@@ -144,6 +144,11 @@ impl ReceiveBuffer {
         self.unread = 0;
     }
 
+    /// The memory of what waits for the application.
+    pub(crate) fn unread(&self) -> u32 {
+        self.unread
+    }
+
     /// Nothing waits for the application.
     pub(crate) fn is_read(&self) -> bool {
         self.unread == 0

@@ -59,6 +59,11 @@ impl SendSequence {
         self.wnd
     }
 
+    /// A segment with this window field offers the same.
+    pub(crate) fn is_window(&self, field: u16) -> bool {
+        u32::from(field) == self.wnd >> self.scale
+    }
+
     /// `octets`, or half of the peer's greatest window if that is less: a packet that fills a window is acknowledged late. Linux:
     /// tcp_bound_to_half_wnd.
     pub(crate) fn bound_to_half_window(&self, octets: u32) -> u32 {

@@ -4,6 +4,8 @@
 use std::fs;
 use std::time::Duration;
 
+use nix::sys::prctl::set_timerslack;
+
 use super::Trouble;
 use super::clock::wait;
 
@@ -50,7 +52,12 @@ pub(super) fn wait_for_slots() -> Result<(), Trouble> {
     let text = fs::read_to_string(path).map_err(|e| format!("cannot read {path}: {e}"))?;
     // Every kernel of ours counts 250 ticks a second, as those of distributions do.
     let ticks = Ticks::read(&text, 250).ok_or_else(|| format!("{path} does not say when ticks are"))?;
+    // Else the kernel may let it sleep 50 µs longer (PR_SET_TIMERSLACK), and the milliseconds of TCP's timestamps begin that much
+    // earlier than the run.
+    set_timerslack(1)?;
     wait(ticks.until_slots_begin());
+    // 0: as before.
+    set_timerslack(0)?;
     Ok(())
 }
 

@@ -536,6 +536,32 @@ fn the_send_buffer_takes_whole_blocks_and_grows_with_the_congestion_window() {
     );
 }
 
+/// Linux: tcp_rcv_established, whose fast path looks for room (tcp_data_snd_check) only if a segment acknowledges something. It is
+/// not taken by a segment for which another page is to be charged: of 12 pages, 21 segments in flight leave 1020 octets.
+#[test]
+fn data_that_acknowledge_nothing_do_not_have_the_send_buffer_grow() {
+    let mut script = Script::connected(Config { wakeup: Duration::ZERO, ..stack("linux-6.12") }, 20);
+    let mut written = 0;
+    for (ms, segments) in [(40, 10), (60, 20)] {
+        script.writes(segments * 1460);
+        written += segments as u32 * 1460;
+        script.at(ms);
+        script.acked(written, &[]);
+    }
+    let writes = std::iter::from_fn(|| {
+        let accepted = script.endpoint.accepts(1460);
+        (accepted > 0).then(|| script.writes(accepted).len())
+    });
+    assert_eq!(writes.sum::<usize>(), 21);
+    let mut hears = |offset, length| {
+        script.events.clear();
+        let data = script.peer_segment(Flags::ACK | Flags::PSH, PEER_START + offset, written, length);
+        script.arrives(data);
+        script.events.contains(&Event::Writable)
+    };
+    assert_eq!([hears(0, 100), hears(100, 188), hears(288, 189)], [false, false, true]);
+}
+
 /// Linux: tcp_tso_autosize (two segments at 20 ms), and __tcp_transmit_skb, which sets PSH on a block of several segments.
 #[test]
 fn blocks_end_with_psh_and_small_writes_share_one() {

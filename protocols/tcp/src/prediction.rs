@@ -1,0 +1,32 @@
+//! Header prediction: a segment with nothing but the next data. Linux: net/ipv4/tcp_input.c tcp_rcv_established.
+
+use hol_wire::tcp::{Flags, Segment};
+
+use crate::{Endpoint, State};
+
+/// Memory is charged to a socket by the page. Linux: sk_mem_pages.
+const PAGE: usize = 4096;
+
+impl Endpoint {
+    /// The segment has the next data and changes nothing else, so that Linux does not look for what it may send: as it would if it
+    /// had to charge another page for it.
+    pub(crate) fn is_mere_data(&self, segment: &Segment) -> bool {
+        !segment.payload.is_empty()
+            && segment.ack == self.snd.una()
+            && segment.seq == self.rcv.nxt()
+            && (segment.flags == Flags::ACK || segment.flags == Flags::ACK | Flags::PSH)
+            && segment.options.sack.is_empty()
+            && self.buffer.is_counted()
+            && self.machine.state() == State::Established
+            && self.reassembly.is_empty()
+            && self.snd.is_window(segment.window)
+            && self.buffer.memory_of(segment.payload.len() as u32, segment.stamp.cut) as usize
+                <= self.charged_ahead()
+    }
+
+    /// What the pages charged have left. Linux: sk_forward_alloc, of which sk_mem_reclaim gives whole pages back.
+    fn charged_ahead(&self) -> usize {
+        let used = self.send_memory() + self.buffer.unread() as usize;
+        used.next_multiple_of(PAGE) - used
+    }
+}
