@@ -164,6 +164,10 @@ impl Endpoint {
         while let Some(index) = self.flight.next_lost(from) {
             from = index + 1;
             if self.give_up_if_useless(now, index) {
+                // The peer is told at the next SACK or timeout, one of which has to come. RFC 3758 section 3.5 C5.
+                if self.paths.list.iter().all(|path| path.t3_rtx.is_none()) {
+                    self.start_t3(now, bundle.path);
+                }
                 continue;
             }
             let chunk = self.flight.get(index);

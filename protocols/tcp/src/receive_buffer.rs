@@ -27,6 +27,8 @@ pub(crate) struct ReceiveBuffer {
     earned: u32,
     /// Of packets that wait for the application.
     unread: u32,
+    /// Octets of payload in them.
+    waiting: u32,
     /// Behind the last of them.
     room: u32,
 }
@@ -52,6 +54,7 @@ impl ReceiveBuffer {
             clamp: u32::MAX,
             earned: u32::MAX,
             unread: 0,
+            waiting: 0,
             room: 0,
         }
     }
@@ -131,6 +134,7 @@ impl ReceiveBuffer {
         if !self.is_counted() {
             return;
         }
+        self.waiting += octets;
         if self.unread > 0 && octets <= self.room {
             self.room -= octets;
         } else {
@@ -139,9 +143,11 @@ impl ReceiveBuffer {
         }
     }
 
-    /// The application has read what waited for it.
-    pub(crate) fn read(&mut self) {
-        self.unread = 0;
+    /// The application has read all but the last `held` octets that waited for it, which keep their part of the memory.
+    pub(crate) fn read(&mut self, held: u32) {
+        let held = held.min(self.waiting);
+        let kept = u64::from(self.unread) * u64::from(held) / u64::from(self.waiting.max(1));
+        (self.unread, self.waiting) = (kept as u32, held);
     }
 
     /// The memory of what waits for the application.

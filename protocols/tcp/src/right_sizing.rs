@@ -140,7 +140,7 @@ impl Endpoint {
         if let Some(window) = self.sizing.read(now, first, waiting, self.advertised_mss()) {
             self.buffer.want(window);
         }
-        self.buffer.read();
+        self.buffer.read(self.reader.held() as u32);
     }
 
     /// Octets that we let the peer put into a segment, without options. Linux: advmss.

@@ -200,7 +200,10 @@ impl Endpoint {
     pub(crate) fn payload_limit(&self) -> usize {
         let blocks = self.sack_blocks_due();
         let options = if blocks == 0 { 0 } else { 4 + 8 * blocks };
-        self.snd.bound_to_half_window(self.agreed.mss()) as usize - options
+        // Linux: tcp_bound_to_half_wnd. RFC 9293 section 3.8.6.2.1 lets the whole of the window go.
+        let mss = self.agreed.mss();
+        let most = if self.offloads() { self.snd.bound_to_half_window(mss) } else { mss };
+        most as usize - options
     }
 
     /// Sends as much as the peer's window takes, however little. RFC 9293 section 3.8.6.2.1.

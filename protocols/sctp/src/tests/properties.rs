@@ -357,3 +357,53 @@ fn the_same_seed_gives_the_same_packets() {
     assert_eq!(digest(1), digest(1));
     assert_ne!(digest(1), digest(2));
 }
+
+/// A chunk that is given up when it is to be sent again, with all else of its message acknowledged: no timer ran for it.
+#[test]
+fn what_is_given_up_instead_of_sent_again_is_told() {
+    let config = Config { cmt: true, scheduler: Scheduler::Rr, interleaving: true, ..fixtures::linux() };
+    let config = Config { association_max_retrans: 1000, max_init_retransmits: 1000, ..config };
+    let (delay, jitter) = (Duration::from_millis(2), Duration::from_millis(63));
+    let network =
+        Network { loss: 0.18401708782989812, duplication: 0.11808308387580266, delay, jitter, paths: 1 };
+    let small = |side, pause| (side, 0, Reliability::Full, 4, pause);
+    let sendings = [
+        small(1, 0),
+        small(1, 23),
+        small(0, 0),
+        small(0, 21),
+        small(0, 19),
+        small(0, 2),
+        small(0, 12),
+        small(0, 10),
+        (1, 0, Reliability::Full, 861, 18),
+        (1, 0, Reliability::Full, 109, 11),
+        (1, 0, Reliability::Full, 106, 12),
+        (1, 0, Reliability::Full, 83, 21),
+        (1, 0, Reliability::Full, 186, 1),
+        small(0, 6),
+        (1, 0, Reliability::Full, 1425, 12),
+        small(0, 22),
+        small(0, 11),
+        small(0, 14),
+        small(1, 17),
+        small(1, 29),
+        small(1, 23),
+        (0, 0, Reliability::Full, 108, 8),
+        (0, 0, Reliability::Full, 182, 9),
+        small(0, 0),
+        (0, 1, Reliability::Full, 1761, 3),
+        (0, 0, Reliability::Retransmissions(1), 10_137, 0),
+        (0, 1, Reliability::Full, 4, 0),
+    ]
+    .map(|(side, stream, reliability, length, pause)| Sending {
+        side,
+        stream,
+        unordered: false,
+        reliability,
+        length,
+        pause,
+    });
+    let pair = run(&config, network, &sendings, 4_375_596_072_904_103_050);
+    assert!(pair.sides.iter().all(Endpoint::is_closed));
+}
