@@ -8,13 +8,13 @@ use serde_json::Value;
 
 /// SCTP sends a lost message's successors on; with one stream they wait, and its timer is slower than TCP's.
 const EXPERIMENT: &str = r#"
-messages = 2000
+messages = 8000
 repetitions = 8
 transports = ["tcp", "sctp"]
 [workload]
 kind = "echo"
 [sweep]
-"network.loss" = ["0%", "5%"]
+"network.loss" = ["0%", "3%"]
 "network.delay" = ["10ms", "12ms"]
 "#;
 
