@@ -40,6 +40,10 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     let chains = topology.take_chains();
     let flows = flow::all(&topology, &plan.network, scenario, seed);
     let programs = Programs::begin(&topology, &plan, scenario)?;
+    // Before packets are captured: IPv6 says something now and then.
+    if !is_here() && !scenario.runs_programs() {
+        wheel::wait_for_slots()?;
+    }
     let capture = (job.capture || scenario.runs_programs())
         .then(|| Capture::start(&topology, plan.mtu, job))
         .transpose()?;
@@ -50,9 +54,6 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         let (programs, capture) = programs.zip(capture).ok_or("a shell is for programs")?;
         Shell::begin(programs, schedule, capture).serve()?;
         return Ok(Mail { text: Answer::Left.to_octets(), ..Mail::default() });
-    }
-    if !is_here() && !scenario.runs_programs() {
-        wheel::wait_for_slots()?;
     }
     schedule.follow()?;
     let interval = job.series_ns.map(Duration::from_nanos);
