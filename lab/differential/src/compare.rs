@@ -3,52 +3,51 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hol_lab::{InputError, Point};
-use hol_measure::{RankSum, quantile};
+use hol_measure::{RankSum, RecordKind, quantile};
 use hol_scenario::{Run, RunError, World};
 
-use crate::drawn::Drawn;
+use crate::random_scenario::RandomScenario;
 use crate::trace::{Difference, Trace};
 use crate::values::Values;
 
-/// Runs of a scenario that chance has a part in, in the first and in the second world.
+/// Runs of a scenario that chance has a part in: of the first world, and of the second, with other seeds.
 const RUNS: [u32; 2] = [20, 6];
-/// Ranks as uneven as this by chance alone, once in so many scenarios …
-const SURE: f64 = 0.005;
-/// … and medians that are further apart than this share, or by so many ms: a difference.
+/// A value differs if its ranks are as uneven as chance makes them once in 200 scenarios …
+const RARE: f64 = 0.005;
+/// … and if its medians are further apart than this share and than so much in its unit: ms, kbit/s, messages.
 const FAR: (f64, f64) = (0.05, 0.5);
 
 /// How two worlds compare.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// They send the same packets at the same times.
-    SamePackets,
-    /// They send other packets, or at other times, and say the same.
-    SameValues(Box<Difference>),
-    /// Chance has a part in it, and neither is faster.
-    SameRanks,
-    /// They say otherwise; where chance has no part in it, with the first packet in which they differ.
-    Differ(Option<Box<Difference>>),
+    /// Chance has no part in it, so packets were compared.
+    Packets {
+        /// The first packet that the second world sends otherwise, or at another time.
+        difference: Option<Box<Difference>>,
+        /// Whether both worlds say the same to the user.
+        values_agree: bool,
+    },
+    /// Chance has a part in it, so several runs of both worlds were ranked.
+    Ranks {
+        /// Whether no value is higher in one of them.
+        values_agree: bool,
+    },
     /// One of them cannot do it: why.
     Refused(String),
-    /// A run failed: why.
+    /// A run failed, or broke an assertion: why.
     Failed(String),
 }
 
 impl Verdict {
-    /// Whether the worlds agree in what they say.
+    /// Whether the worlds say the same; a run that failed says nothing.
     pub fn agrees(&self) -> bool {
-        matches!(self, Self::SamePackets | Self::SameValues(_) | Self::SameRanks)
-    }
-
-    /// Whether both worlds ran it.
-    pub fn is_judged(&self) -> bool {
-        !matches!(self, Self::Refused(_) | Self::Failed(_))
+        matches!(self, Self::Packets { values_agree: true, .. } | Self::Ranks { values_agree: true })
     }
 
     /// The first packet that differs.
     pub fn difference(&self) -> Option<&Difference> {
         match self {
-            Self::SameValues(difference) | Self::Differ(Some(difference)) => Some(difference),
+            Self::Packets { difference, .. } => difference.as_deref(),
             _ => None,
         }
     }
@@ -58,7 +57,7 @@ impl Verdict {
 #[derive(Debug, Clone)]
 pub struct Comparison {
     /// The scenario.
-    pub drawn: Drawn,
+    pub scenario: RandomScenario,
     /// How the worlds compare.
     pub verdict: Verdict,
     /// What they say, where they ran it: of one run each, or the medians of several.
@@ -66,41 +65,39 @@ pub struct Comparison {
 }
 
 /// Runs a scenario in both worlds and compares them: by its packets where chance has no part in it, else by the ranks of several runs.
-pub fn compare(drawn: &Drawn, first: &dyn World, second: &dyn World) -> Comparison {
+pub fn compare(scenario: &RandomScenario, first: &dyn World, second: &dyn World) -> Comparison {
     // An assertion that fails is a finding like any other, and the comparison goes on.
-    let judged = catch_unwind(AssertUnwindSafe(|| judge(drawn, first, second)));
+    let judged = catch_unwind(AssertUnwindSafe(|| judge(scenario, first, second)));
     let (verdict, values) = match judged {
         Ok(Ok((verdict, values))) => (verdict, Some(values)),
         Ok(Err(RunError::Refused(problem))) => (Verdict::Refused(problem), None),
         Ok(Err(problem)) => (Verdict::Failed(problem.to_string()), None),
-        Err(_) => (Verdict::Failed("an assertion failed, see above".to_owned()), None),
+        Err(_) => (Verdict::Failed("an assertion failed; its words are above".to_owned()), None),
     };
-    Comparison { drawn: drawn.clone(), verdict, values }
+    Comparison { scenario: scenario.clone(), verdict, values }
 }
 
-fn judge(drawn: &Drawn, first: &dyn World, second: &dyn World) -> Result<(Verdict, [Values; 2]), RunError> {
+fn judge(
+    scenario: &RandomScenario,
+    first: &dyn World,
+    second: &dyn World,
+) -> Result<(Verdict, [Values; 2]), RunError> {
     let refused = |problem: InputError| RunError::Refused(problem.to_string());
-    let (first_point, point) = (drawn.first_point().map_err(refused)?, drawn.point().map_err(refused)?);
-    let scenario = point.scenario(0);
-    first.check(&scenario)?;
-    second.check(&scenario)?;
+    let (first_point, point) = (scenario.first_point().map_err(refused)?, scenario.point().map_err(refused)?);
+    first.check(&first_point.scenario(0))?;
+    second.check(&point.scenario(0))?;
     let (run, mut trace) = traced(&first_point, first, 0)?;
-    if drawn.names_chance() || run.digest() != traced(&first_point, first, 1)?.0.digest() {
+    if scenario.names_chance() || run.digest() != traced(&first_point, first, 1)?.0.digest() {
         return by_ranks([(&first_point, first), (&point, second)]);
     }
     let (other_run, mut other) = traced(&point, second, 0)?;
     let end = run.ended.min(other_run.ended);
     trace.end(end);
     other.end(end);
-    let kind = scenario.workload.record_kind();
+    let kind = point.workload.record_kind();
     let values = [Values::of(&run, kind), Values::of(&other_run, kind)];
-    let agree = values[0].agree(&values[1]);
-    let verdict = match trace.first_difference(&other).map(Box::new) {
-        None if agree => Verdict::SamePackets,
-        Some(difference) if agree => Verdict::SameValues(difference),
-        difference => Verdict::Differ(difference),
-    };
-    Ok((verdict, values))
+    let difference = trace.first_difference(&other).map(Box::new);
+    Ok((Verdict::Packets { difference, values_agree: values[0].agree(&values[1]) }, values))
 }
 
 /// What the hosts of a point's first repetition send until its last message is settled.
@@ -118,42 +115,130 @@ fn traced(point: &Point, world: &dyn World, repetition: u32) -> Result<(Run, Tra
 }
 
 fn by_ranks([first, second]: [(&Point, &dyn World); 2]) -> Result<(Verdict, [Values; 2]), RunError> {
-    let runs = |(point, world): (&Point, &dyn World), count: u32| -> Result<Vec<Values>, RunError> {
+    let kind: RecordKind = first.0.workload.record_kind();
+    let runs = |(point, world): (&Point, &dyn World), repetitions: std::ops::Range<u32>| {
         let run = |repetition| world.run(&point.scenario(repetition), point.seed_of(repetition));
-        let kind = point.workload.record_kind();
-        (0..count).map(|repetition| run(repetition).map(|run| Values::of(&run, kind))).collect()
+        repetitions
+            .map(|repetition| run(repetition).map(|run| Values::of(&run, kind)))
+            .collect::<Result<Vec<Values>, RunError>>()
     };
-    let values = [runs(first, RUNS[0])?, runs(second, RUNS[1])?];
-    let metrics: [fn(&Values) -> f64; 4] = [
-        |values| values.median_ms.unwrap_or(f64::INFINITY),
-        |values| values.p99_ms.unwrap_or(f64::INFINITY),
-        |values| values.throughput_kbps,
-        |values| values.failed as f64,
-    ];
-    let differs = metrics.iter().any(|metric| {
+    // Of other seeds, so that two worlds of one kind are independent too.
+    let values = [runs(first, 0..RUNS[0])?, runs(second, RUNS[0]..RUNS[0] + RUNS[1])?];
+    let differs = METRICS.iter().any(|metric| {
         let [a, b] = values.each_ref().map(|values| values.iter().map(metric).collect::<Vec<f64>>());
         let [low, high] = [median(&a), median(&b)];
-        let is_far = (low - high).abs() > (FAR.0 * low.max(high)).max(FAR.1);
-        is_far && RankSum::of(&a, &b).p < SURE
+        let is_far =
+            low.is_finite() != high.is_finite() || (low - high).abs() > (FAR.0 * low.max(high)).max(FAR.1);
+        is_far && RankSum::of(&a, &b).p < RARE
     });
-    let verdict = if differs { Verdict::Differ(None) } else { Verdict::SameRanks };
-    Ok((verdict, values.map(|values| middle(&values))))
+    Ok((Verdict::Ranks { values_agree: !differs }, values.map(|values| middle(&values))))
 }
+
+/// What is ranked; a run that delivers nothing has an infinite latency.
+const METRICS: [fn(&Values) -> f64; 4] = [
+    |values| values.median_ms.unwrap_or(f64::INFINITY),
+    |values| values.p99_ms.unwrap_or(f64::INFINITY),
+    |values| values.throughput_kbps,
+    |values| values.failed as f64,
+];
 
 /// The median of each value.
 fn middle(runs: &[Values]) -> Values {
-    let of = |metric: fn(&Values) -> f64| median(&runs.iter().map(metric).collect::<Vec<f64>>());
+    let [latency, p99, throughput_kbps, failed] =
+        METRICS.map(|metric| median(&runs.iter().map(metric).collect::<Vec<f64>>()));
     let finite = |value: f64| value.is_finite().then_some(value);
-    Values {
-        median_ms: finite(of(|values| values.median_ms.unwrap_or(f64::INFINITY))),
-        p99_ms: finite(of(|values| values.p99_ms.unwrap_or(f64::INFINITY))),
-        throughput_kbps: of(|values| values.throughput_kbps),
-        failed: of(|values| values.failed as f64) as u64,
-    }
+    Values { median_ms: finite(latency), p99_ms: finite(p99), throughput_kbps, failed: failed as u64 }
 }
 
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     quantile(&sorted, 0.5).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_model::Model;
+
+    use super::*;
+    use crate::generator::Generator;
+    use crate::shrink::shrink;
+
+    /// A scenario whose first world has `assumed` beside what both have.
+    fn scenario(protocol: &str, assumed: &[(&str, &str)], settings: &[(&str, &str)]) -> RandomScenario {
+        let owned = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        };
+        RandomScenario {
+            name: "known".to_owned(),
+            protocol: protocol.to_owned(),
+            options: Vec::new(),
+            assumed: owned(assumed),
+            settings: owned(settings),
+        }
+    }
+
+    const ONEWAY: [(&str, &str); 4] = [
+        ("workload.kind", "\"oneway\""),
+        ("workload.rate", "\"20/s\""),
+        ("messages", "40"),
+        ("network.up.loss", "{ drop = [9] }"),
+    ];
+    const LOSSY: [(&str, &str); 3] =
+        [("workload.kind", "\"echo\""), ("messages", "200"), ("network.loss", "\"3%\"")];
+
+    fn verdict(scenario: &RandomScenario) -> Verdict {
+        compare(scenario, &Model, &Model).verdict
+    }
+
+    #[test]
+    fn a_world_is_like_itself() {
+        let same = Verdict::Packets { difference: None, values_agree: true };
+        for protocol in ["tcp", "sctp"] {
+            assert_eq!(verdict(&scenario(protocol, &[], &ONEWAY)), same);
+            assert_eq!(verdict(&scenario(protocol, &[], &LOSSY)), Verdict::Ranks { values_agree: true });
+        }
+    }
+
+    #[test]
+    fn a_rule_that_one_world_lacks_is_found_and_named() {
+        for (protocol, option, family) in [
+            ("tcp", ("sack", "false"), "sackOK of [S]"),
+            ("tcp", ("receive_buffer", "65536B"), "win of [S]"),
+            ("sctp", ("sack_delay", "20ms"), "ack of SACK"),
+            ("sctp", ("receive_buffer", "50000B"), "rwnd of INIT"),
+        ] {
+            let verdict = verdict(&scenario(protocol, &[option], &ONEWAY));
+            assert_eq!(verdict.difference().map(Difference::family).as_deref(), Some(family), "{option:?}");
+        }
+        // Without fast retransmit each loss waits for T3-rtx.
+        let slower = scenario("sctp", &[("missing_reports", "100")], &LOSSY);
+        assert_eq!(verdict(&slower), Verdict::Ranks { values_agree: false });
+    }
+
+    #[test]
+    fn chance_alone_is_no_difference() {
+        let generator = Generator::new(1, None, vec![&Model]);
+        let all = (0..200).map(|number| generator.scenario(number).0);
+        let by_chance: Vec<RandomScenario> = all.filter(RandomScenario::names_chance).take(40).collect();
+        let alarms = by_chance.iter().filter(|scenario| !verdict(scenario).agrees()).count();
+        // Four values, each by chance once in 200 scenarios if they were independent: 0.8 of 40.
+        assert!(by_chance.len() == 40 && alarms <= 1, "{alarms} of {}", by_chance.len());
+    }
+
+    #[test]
+    fn a_difference_is_shrunk_to_what_it_needs() {
+        let more = [&ONEWAY[..], &[("network.delay", "\"30ms\""), ("network.mtu", "\"1400B\"")]].concat();
+        let found = compare(&scenario("tcp", &[("receive_buffer", "65536B")], &more), &Model, &Model);
+        let smallest = shrink(found, &Model, &Model);
+        assert_eq!(smallest.verdict.difference().unwrap().family(), "win of [S]");
+        assert_eq!(smallest.scenario.settings, [("messages".to_owned(), "1".to_owned())]);
+    }
+
+    #[test]
+    fn what_a_world_cannot_do_is_refused_and_a_contradiction_too() {
+        let contradiction = scenario("tcp", &[], &[("network.jitter_correlation", "\"5%\"")]);
+        assert!(matches!(verdict(&contradiction), Verdict::Refused(_)));
+        assert!(matches!(verdict(&scenario("mptcp", &[], &ONEWAY)), Verdict::Refused(_)));
+    }
 }

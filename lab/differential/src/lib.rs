@@ -1,25 +1,24 @@
-//! Two worlds, one scenario: where do they differ?
+//! One scenario in two worlds: where do they differ?
 //!
-//! [`Space`] lists everything that an experiment may say, as the JSON Schema and the stacks describe it, so that a new key is drawn
-//! from the day on which it is written. [`Draw`] takes scenarios from it at random, [`compare()`] runs one in two worlds, and
-//! [`shrink()`] finds the smallest scenario in which they still differ. [`Trace`] is what hosts sent in one run, with relative numbers,
-//! and [`Trace::first_difference`] the first packet that another run does not have.
+//! [`Generator`] draws scenarios at random over everything that an experiment file may say, as the JSON Schema and the stacks describe
+//! it, so a new key is drawn from the day on which it is written. [`compare()`] runs one in two worlds, and [`shrink()`] finds the
+//! smallest scenario in which they still differ. A [`Trace`] is what the hosts of a run sent, with relative numbers, and
+//! [`Trace::first_difference`] the first packet that another run does not have.
 
 mod compare;
 mod coverage;
-mod draw;
-mod drawn;
+mod generator;
+mod key_space;
+mod random_scenario;
 mod relative;
 mod shrink;
-mod space;
 mod trace;
 mod values;
 
 pub use compare::{Comparison, Verdict, compare, trace};
 pub use coverage::Coverage;
-pub use draw::Draw;
-pub use drawn::Drawn;
+pub use generator::Generator;
+pub use random_scenario::RandomScenario;
 pub use shrink::shrink;
-pub use space::Space;
-pub use trace::{Difference, Line, Sent, Trace, beside};
+pub use trace::{Difference, Line, SentPacket, Trace, beside};
 pub use values::Values;

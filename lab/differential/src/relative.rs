@@ -19,8 +19,8 @@ pub(crate) struct Relative {
 }
 
 impl Relative {
-    /// The packet as text, with numbers that count from the first of its direction. Tags, cookies and timestamps are left out: they
-    /// are random.
+    /// Returns the packet as text, with numbers that count from the first of its direction. The values of tags, cookies and
+    /// timestamps are left out, because they are random.
     pub(crate) fn describe(&mut self, packet: &Packet) -> String {
         let (from, to) = packet.ports();
         let (source, destination) = (packet.source, packet.destination);
@@ -53,7 +53,8 @@ impl Relative {
             }
             Transport::Udp(_) | Transport::Quic(_) => {}
         }
-        packet.to_string()
+        // Timestamps of nothing say only that the option is there.
+        packet.to_string().replace("TS val 0 ecr 0", "TS")
     }
 
     fn relate(&mut self, chunk: &mut Chunk, (from, to): (u16, u16)) {

@@ -3,7 +3,7 @@
 use hol_scenario::World;
 
 use crate::compare::{Comparison, Verdict, compare};
-use crate::drawn::Drawn;
+use crate::random_scenario::RandomScenario;
 
 /// Scenarios that are tried at most.
 const TRIES: usize = 40;
@@ -14,7 +14,7 @@ pub fn shrink(found: Comparison, first: &dyn World, second: &dyn World) -> Compa
     let mut smallest = found;
     let mut tries = 0;
     loop {
-        let before = smallest.drawn.clone();
+        let before = smallest.scenario.clone();
         for smaller in smaller(&before) {
             if tries == TRIES {
                 return smallest;
@@ -26,37 +26,37 @@ pub fn shrink(found: Comparison, first: &dyn World, second: &dyn World) -> Compa
                 break;
             }
         }
-        if smallest.drawn == before {
+        if smallest.scenario == before {
             return smallest;
         }
     }
 }
 
-/// What has to stay: agreement in values, and whether packets differ.
-fn kind(verdict: &Verdict) -> (bool, bool, bool) {
-    (verdict.is_judged(), verdict.agrees(), verdict.difference().is_some())
+/// What has to stay: how it was judged, whether values agree, and whether packets differ.
+fn kind(verdict: &Verdict) -> (std::mem::Discriminant<Verdict>, bool, bool) {
+    (std::mem::discriminant(verdict), verdict.agrees(), verdict.difference().is_some())
 }
 
 /// Scenarios that say one thing less, the greatest steps first.
-fn smaller(drawn: &Drawn) -> Vec<Drawn> {
+fn smaller(scenario: &RandomScenario) -> Vec<RandomScenario> {
     let mut all = Vec::new();
-    if let Some(messages) = drawn.value("messages").and_then(|text| text.parse::<u64>().ok()) {
+    if let Some(messages) = scenario.value("messages").and_then(|text| text.parse::<u64>().ok()) {
         let counts = [messages / 4, messages / 2, messages * 3 / 4, messages - 1];
         all.extend(counts.into_iter().filter(|count| *count > 0 && *count < messages).map(|count| {
-            let mut fewer = drawn.clone();
+            let mut fewer = scenario.clone();
             let setting = fewer.settings.iter_mut().find(|(key, _)| key == "messages");
             setting.into_iter().for_each(|(_, value)| *value = count.to_string());
             fewer
         }));
     }
-    all.extend((0..drawn.options.len()).map(|index| {
-        let mut without = drawn.clone();
+    all.extend((0..scenario.options.len()).map(|index| {
+        let mut without = scenario.clone();
         without.options.remove(index);
         without
     }));
-    all.extend((0..drawn.settings.len()).filter(|index| drawn.settings[*index].0 != "messages").map(
+    all.extend((0..scenario.settings.len()).filter(|index| scenario.settings[*index].0 != "messages").map(
         |index| {
-            let mut without = drawn.clone();
+            let mut without = scenario.clone();
             without.settings.remove(index);
             without
         },

@@ -11,15 +11,15 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use crate::relative::Relative;
 
-/// Two packets are sent at the same time if they are no further apart than the ones before them, by more than this. What a packet
-/// takes to pass an interface adds up over thousands of them, and is no rule of a stack.
+/// Two packets are sent at the same time if they are within this of each other, or of the distance of the two before them: what a
+/// packet takes to pass an interface adds up over thousands of packets, and is no rule of a stack.
 const SAME_TIME: Duration = Duration::from_micros(100);
 /// So near the end of a run a packet may be beyond it in the other world.
 const NEAR_END: Duration = Duration::from_millis(1);
 
 /// A packet that a host sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentPacket {
     /// When, since the start of the run.
     pub time: Time,
     /// From which interface, as in `client:1`.
@@ -31,7 +31,7 @@ pub struct Sent {
 /// The packets of a run, in the order in which they were sent.
 #[derive(Debug, Default)]
 pub struct Trace {
-    sent: Vec<Sent>,
+    sent: Vec<SentPacket>,
     end: Option<Time>,
     numbers: Relative,
 }
@@ -45,17 +45,17 @@ impl Witness for Trace {
             Packet::Value(packet) => self.numbers.describe(packet),
             Packet::Octets(octets) => match hol_wire::Packet::parse(octets.to_vec().into()) {
                 Ok(packet) => self.numbers.describe(&packet),
-                // Of ICMPv6, by which neighbours find each other, behind a hop-by-hop header or alone: the model has none.
+                // Hop-by-hop options and ICMPv6: neighbour discovery and MLD, which the model does not have.
                 Err(ParseError::Protocol(0 | 58)) => return,
                 Err(problem) => format!("{} octets: {problem}", octets.len()),
             },
         };
-        // Who sends to whom the interface tells.
+        // The interface says who sends to whom.
         let packet = match packet.split_once(": ") {
             Some((_, rest)) => rest.to_owned(),
             None => packet,
         };
-        self.sent.push(Sent { time: sighting.time, interface: sighting.point.name.to_owned(), packet });
+        self.sent.push(SentPacket { time: sighting.time, interface: sighting.point.name.to_owned(), packet });
     }
 }
 
@@ -63,17 +63,12 @@ impl Witness for Trace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// What the first run sends there; `None` if it sends nothing more.
-    pub first: Option<Sent>,
+    pub first: Option<SentPacket>,
     /// What the second run sends there.
-    pub second: Option<Sent>,
+    pub second: Option<SentPacket>,
 }
 
 impl Trace {
-    /// The packets.
-    pub fn packets(&self) -> &[Sent] {
-        &self.sent
-    }
-
     /// Forgets what was sent from `end` on: how connections are closed is not compared, for a world may cut them off.
     pub fn end(&mut self, end: Time) {
         self.sent.retain(|sent| sent.time < end);
@@ -87,7 +82,7 @@ impl Trace {
         alone && self.end.is_some_and(|end| difference.time() + near >= end)
     }
 
-    fn of<'t>(&'t self, interface: &'t str) -> impl Iterator<Item = &'t Sent> {
+    fn of<'t>(&'t self, interface: &'t str) -> impl Iterator<Item = &'t SentPacket> {
         self.sent.iter().filter(move |sent| sent.interface == interface)
     }
 
@@ -115,7 +110,7 @@ impl Trace {
     }
 }
 
-impl Sent {
+impl SentPacket {
     /// By how many ns it is sent later than another.
     fn ahead_of(&self, other: &Self) -> i128 {
         i128::from(self.time.as_nanos()) - i128::from(other.time.as_nanos())
@@ -154,40 +149,47 @@ fn kind(packet: &str) -> String {
         let data = if packet.ends_with("length 0") { "" } else { " with data" };
         return format!("[{flags}]{data}");
     }
-    let mut chunks: Vec<&str> = packet.split(" (").filter_map(|chunk| chunk.split('[').nth(1)).collect();
-    chunks.iter_mut().for_each(|chunk| *chunk = chunk.split(']').next().unwrap_or_default());
-    if chunks.is_empty() {
-        packet.split_whitespace().take(2).collect::<Vec<_>>().join(" ")
-    } else {
-        chunks.join(" + ")
-    }
+    let chunks = chunk_names(packet);
+    if chunks.is_empty() { packet.split(' ').take(1).collect() } else { chunks.join(" + ") }
 }
 
-/// The word before the first that differs: what the value is of.
+/// The names of chunks, which are numbered: `sctp (1) [SACK] … (2) [DATA] (B) …`.
+fn chunk_names(packet: &str) -> Vec<&str> {
+    let numbered = (1..).map(|number| format!(" ({number}) ["));
+    let names = numbered.map_while(|head| {
+        let (_, rest) = packet.split_once(&head)?;
+        rest.split(']').next()
+    });
+    names.collect()
+}
+
+/// The name of the first value that differs, or of the field that one of them has alone.
 fn differing_word(first: &str, second: &str) -> String {
-    let mut before = "";
-    for (a, b) in first.split_whitespace().zip(second.split_whitespace()) {
-        if a != b {
-            break;
-        }
-        before = a;
-    }
-    before.trim_matches(['[', ']', ':', '(', ')', ',']).to_owned()
+    let words = |packet: &'_ str| -> Vec<String> {
+        let words = packet.split([' ', ',']).map(|word| word.trim_matches(['[', ']', ':', '(', ')']));
+        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let is_name = |word: &&String| word.chars().any(char::is_alphabetic);
+    let (first, second) = (words(first), words(second));
+    let longer = if first.len() > second.len() { &first } else { &second };
+    let same = first.iter().zip(&second).take_while(|(a, b)| a == b).count();
+    let field = longer.get(same).filter(is_name).filter(|_| first.len() != second.len());
+    field.or(longer[..same].iter().rev().find(is_name)).cloned().unwrap_or_default()
 }
 
 /// A line of two traces beside each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line<'t> {
     /// Both sent it at the same time.
-    Same(&'t Sent, &'t Sent),
+    Same(&'t SentPacket, &'t SentPacket),
     /// Both sent it, at another time.
-    AnotherTime(&'t Sent, &'t Sent),
+    AnotherTime(&'t SentPacket, &'t SentPacket),
     /// Both sent it, with another window.
-    AnotherWindow(&'t Sent, &'t Sent),
+    AnotherWindow(&'t SentPacket, &'t SentPacket),
     /// The first alone did.
-    First(&'t Sent),
+    First(&'t SentPacket),
     /// The second alone did.
-    Second(&'t Sent),
+    Second(&'t SentPacket),
 }
 
 /// Two traces beside each other; packets in the order of the first.
@@ -230,7 +232,7 @@ fn without_window(packet: &str) -> String {
 /// The times of both in ms, who sent it, and the packet: `=` where both agree, `~` where the times differ, `!` where the windows do.
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ms = |sent: &Sent| format!("{:.3}", sent.time.as_secs_f64() * 1e3);
+        let ms = |sent: &SentPacket| format!("{:.3}", sent.time.as_secs_f64() * 1e3);
         let (mark, first, second, sent) = match self {
             Self::Same(a, b) => ('=', ms(a), ms(b), a),
             Self::AnotherTime(a, b) => ('~', ms(a), ms(b), a),
@@ -251,7 +253,7 @@ mod tests {
     use super::*;
 
     fn trace(packets: &[(u64, &str, &str)]) -> Trace {
-        let sent = |(micros, interface, packet): &(u64, &str, &str)| Sent {
+        let sent = |(micros, interface, packet): &(u64, &str, &str)| SentPacket {
             time: Time::from_nanos(*micros * 1000),
             interface: (*interface).to_owned(),
             packet: (*packet).to_owned(),

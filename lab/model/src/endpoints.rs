@@ -55,7 +55,7 @@ impl Endpoints {
             Protocol::Tcp { config, .. } => {
                 let headers = (ip_header + tcp::Segment::HEADER) as u64;
                 let largest = u16::try_from(mtu - headers).unwrap_or(u16::MAX);
-                // What Ethernet's MTU leads to follows another; one that was asked for is kept.
+                // The default of Ethernet gives way to what the MTU allows; any other value was set by somebody.
                 let follows = config.mss == hol_tcp::ETHERNET_MSS;
                 let mss = if follows { largest } else { config.mss.min(largest) };
                 Kind::Tcp(Arc::new(hol_tcp::Config { mss, ..config.clone() }))

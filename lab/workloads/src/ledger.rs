@@ -313,11 +313,7 @@ impl EntryId {
 impl Arrived {
     pub(crate) fn leg(self, written: Time) -> Leg {
         let Self { passage: Passage { first_sent, sent, arrived }, delivered } = self;
-        // A message that is written in parts may begin to leave before it is written whole: that is no time of the sender's. Where
-        // nobody sees when packets leave, that is zero.
-        let least = if first_sent == Time::ZERO { first_sent } else { written };
-        let (first_sent, last_sent) = (first_sent.max(least), sent.max(least));
-        Leg { written, first_sent, last_sent, arrived, delivered }
+        Leg { written, first_sent, last_sent: sent, arrived, delivered }
     }
 
     /// The same of a frame, which was `written` then, and is whole with whichever packet came last: what was under way before is

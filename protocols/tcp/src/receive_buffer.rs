@@ -108,9 +108,9 @@ impl ReceiveBuffer {
         self.earned.min(window).min(FIRST * mss)
     }
 
-    /// What a segment takes of it, in a buffer of its own if it was `cut` from a block; one that went alone comes with its sender's
-    /// account, in pages. So it is between network namespaces; drivers that receive into halves of pages (ixgbe, igb, ice) have all
-    /// as the first.
+    /// The memory of a segment. One that was `cut` from a block has a buffer of its own; one that was sent alone keeps the memory that
+    /// its sender allocated for it. This is what veth does between network namespaces. ixgbe accounts every segment as the first
+    /// kind: half a page, 2304 octets (ixgbe_build_skb, __finalize_skb_around).
     pub(crate) fn memory_of(&self, octets: u32, cut: bool) -> u32 {
         if !self.is_counted() || cut {
             self.memory.with_data(octets, cut)

@@ -215,17 +215,7 @@ fn text(validation: &Validation) -> String {
         text += &format!("… and {more} more that are nearer\n");
     }
     let tally = validation.tally();
-    text += &format!(
-        "\n{} of {} points agree ({:.1} %); {} say little, for their repetitions leave more open than the tolerance, \
-         and {} of these agree; of the others, {} of {} do\n",
-        tally.agree,
-        tally.points,
-        100.0 * tally.share(),
-        tally.say_little,
-        tally.say_little_and_agree,
-        tally.agree - tally.say_little_and_agree,
-        tally.points - tally.say_little,
-    );
+    text += &format!("\n{}; {}\n", tally.agreement(), tally.certainty());
     let rank = validation.rank_in_words();
     if !rank.is_empty() {
         text += &format!("{rank}\n");

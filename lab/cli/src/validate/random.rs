@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
-use hol_differential::{Comparison, Coverage, Draw, Values, Verdict, beside, compare, shrink, trace};
+use hol_differential::{Comparison, Coverage, Generator, Values, Verdict, beside, compare, shrink, trace};
 use hol_lab::{LabError, WorldName};
 use hol_scenario::World;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ const SHOWN: usize = 12;
 /// Which scenarios are drawn.
 #[derive(Debug, Args)]
 pub struct Random {
-    /// Compare N scenarios that are drawn at random over all keys, options and workloads, packet by packet
+    /// Compare N scenarios, drawn at random from the keys, options and workloads of both worlds, packet by packet
     #[arg(long, value_name = "N", conflicts_with_all = ["what", "quick", "repetitions", "wheres", "throughput"])]
     random: Option<u64>,
     /// Which scenarios are drawn
@@ -51,8 +51,10 @@ pub struct Random {
 struct Outcome {
     number: u64,
     family: String,
-    verdict: Word,
-    /// What differs first.
+    judged: Judged,
+    /// Whether both worlds say the same.
+    agrees: bool,
+    /// What differs first in the packets.
     difference: Option<String>,
     /// What the model says, and the other world.
     values: Option<[Values; 2]>,
@@ -60,65 +62,48 @@ struct Outcome {
     problem: Option<String>,
 }
 
+/// By what a scenario was judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Word {
-    SamePackets,
-    SameValues,
-    SameRanks,
-    OtherValues,
-    OtherRanks,
+#[serde(rename_all = "lowercase")]
+enum Judged {
+    Packets,
+    Ranks,
     Refused,
     Failed,
 }
 
-impl Word {
-    fn of(verdict: &Verdict) -> Self {
-        match verdict {
-            Verdict::SamePackets => Self::SamePackets,
-            Verdict::SameValues(_) => Self::SameValues,
-            Verdict::SameRanks => Self::SameRanks,
-            Verdict::Differ(None) => Self::OtherRanks,
-            Verdict::Differ(Some(_)) => Self::OtherValues,
-            Verdict::Refused(_) => Self::Refused,
-            Verdict::Failed(_) => Self::Failed,
-        }
-    }
-
-    fn is_judged(self) -> bool {
-        !matches!(self, Self::Refused | Self::Failed)
-    }
-
-    fn agrees(self) -> bool {
-        matches!(self, Self::SamePackets | Self::SameValues | Self::SameRanks)
-    }
-
-    /// Whether chance has no part in it, so that packets were compared.
-    fn has_packets(self) -> bool {
-        matches!(self, Self::SamePackets | Self::SameValues | Self::OtherValues)
-    }
-}
-
 impl Outcome {
     fn of(number: u64, comparison: &Comparison) -> Self {
-        let problem = match &comparison.verdict {
-            Verdict::Refused(problem) | Verdict::Failed(problem) => Some(problem.clone()),
-            _ => None,
+        let (judged, problem) = match &comparison.verdict {
+            Verdict::Packets { .. } => (Judged::Packets, None),
+            Verdict::Ranks { .. } => (Judged::Ranks, None),
+            Verdict::Refused(problem) => (Judged::Refused, Some(problem.clone())),
+            Verdict::Failed(problem) => (Judged::Failed, Some(problem.clone())),
         };
         Self {
             number,
-            family: comparison.drawn.family(),
-            verdict: Word::of(&comparison.verdict),
+            family: comparison.scenario.family(),
+            judged,
+            agrees: comparison.verdict.agrees(),
             difference: comparison.verdict.difference().map(|difference| difference.family()),
             values: comparison.values,
             problem,
         }
     }
+
+    /// A run that failed counts, as one that does not agree.
+    fn counts(&self) -> bool {
+        self.judged != Judged::Refused
+    }
+
+    fn has_same_packets(&self) -> bool {
+        self.judged == Judged::Packets && self.difference.is_none()
+    }
 }
 
 /// The comparison that goes on.
 struct Session<'s> {
-    draw: Draw<'s>,
+    generator: Generator<'s>,
     worlds: [&'s dyn World; 2],
     out: &'s Path,
     options: &'s Random,
@@ -132,10 +117,10 @@ impl Random {
 
     /// Compares what is not compared yet, until all is or until Ctrl-C; then says how it came out.
     pub fn run(&self, count: u64, flags: &Validate) -> Result<(), Failure> {
-        if let Some(only) = self.only.as_ref().filter(|only| !Draw::names().contains(only)) {
+        if let Some(only) = self.only.as_ref().filter(|only| !Generator::names().contains(only)) {
             let problem = format!(
                 "--only {only}: there is no such transport or workload; there are {}",
-                Draw::names().join(", ")
+                Generator::names().join(", ")
             );
             return Err(Failure::Usage(problem));
         }
@@ -152,7 +137,7 @@ impl Random {
         let out = flags.out.as_deref().unwrap_or(&default);
         fs::create_dir_all(out).map_err(|e| cannot_write(out, &e))?;
         let session = Session {
-            draw: Draw::new(self.seed, self.only.clone(), vec![model.as_ref(), other.as_ref()]),
+            generator: Generator::new(self.seed, self.only.clone(), vec![model.as_ref(), other.as_ref()]),
             worlds: [model.as_ref(), other.as_ref()],
             out,
             options: self,
@@ -161,17 +146,20 @@ impl Random {
         if flags.json {
             outcomes.iter().for_each(|outcome| say(&json(outcome)));
         } else {
-            say(&session.summary(&outcomes));
+            say(&session.summary(&outcomes)?);
         }
         if (outcomes.len() as u64) < count {
             return Err(Failure::Failed("interrupted; run the same command again to go on".to_owned()));
         }
-        let judged = outcomes.iter().filter(|outcome| outcome.verdict.is_judged()).count();
-        let agree = outcomes.iter().filter(|outcome| outcome.verdict.agrees()).count();
-        if judged > 0 && agree as f64 >= flags.require.value() * judged as f64 {
+        let all = outcomes.iter().filter(|outcome| outcome.counts()).count();
+        let agree = outcomes.iter().filter(|outcome| outcome.agrees).count();
+        if all > 0 && agree as f64 >= flags.require.value() * all as f64 {
             return Ok(());
         }
-        Err(Failure::Failed(format!("{agree} of {judged} scenarios agree, --require asks for more")))
+        Err(Failure::Failed(format!(
+            "{agree} of {all} scenarios agree; --require {} asks for more",
+            flags.require
+        )))
     }
 }
 
@@ -230,33 +218,30 @@ impl Session<'_> {
 
     fn compare(&self, number: u64) -> Result<Outcome, Failure> {
         let [model, other] = self.worlds;
-        let drawn = self.draw.scenario(number).0;
-        let comparison = compare(&drawn, model, other);
+        let comparison = compare(&self.generator.scenario(number).0, model, other);
         let outcome = Outcome::of(number, &comparison);
-        let failed = outcome.verdict == Word::Failed;
-        let differs = outcome.verdict.is_judged() && !outcome.verdict.agrees();
-        if failed || differs || (self.options.traces && outcome.verdict == Word::SameValues) {
-            let smallest =
-                if self.options.shrink && !failed { shrink(comparison, model, other) } else { comparison };
-            self.write(&smallest)?;
+        let differs = outcome.counts() && !outcome.agrees;
+        if differs || (self.options.traces && outcome.difference.is_some()) {
+            let shrinks = self.options.shrink && outcome.judged != Judged::Failed;
+            self.write(&if shrinks { shrink(comparison, model, other) } else { comparison })?;
         }
         Ok(outcome)
     }
 
-    /// The experiment file of a difference, and both traces beside each other.
+    /// Writes the experiment file of a difference, and both traces beside each other where packets were compared.
     fn write(&self, comparison: &Comparison) -> Result<(), Failure> {
-        let drawn = &comparison.drawn;
-        let file = self.out.join(format!("{}.toml", drawn.name));
-        let head = format!("# {}\n# {}\n", drawn.family(), drawn.command());
-        fs::write(&file, head + &drawn.file()?).map_err(|e| cannot_write(&file, &e))?;
+        let scenario = &comparison.scenario;
+        let file = self.out.join(format!("{}.toml", scenario.name));
+        let head = format!("# {}\n# {}\n", scenario.family(), scenario.command());
+        fs::write(&file, head + &scenario.file()?).map_err(|e| cannot_write(&file, &e))?;
         if comparison.verdict.difference().is_none() {
             return Ok(());
         }
-        let points = [drawn.first_point()?, drawn.point()?];
+        let points = [scenario.first_point()?, scenario.point()?];
         let traces = points.iter().zip(self.worlds).map(|(point, world)| trace(point, world));
         let [first, second] = <[_; 2]>::try_from(traces.collect::<Vec<_>>()).expect("two worlds");
         let (Ok(first), Ok(second)) = (first, second) else { return Ok(()) };
-        let path = self.out.join(format!("{}.txt", drawn.name));
+        let path = self.out.join(format!("{}.txt", scenario.name));
         let mut text = File::create(&path).map_err(|e| cannot_write(&path, &e))?;
         for line in beside(&first, &second) {
             writeln!(text, "{line}").map_err(|e| cannot_write(&path, &e))?;
@@ -264,34 +249,31 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn summary(&self, outcomes: &[Outcome]) -> String {
+    /// Says how it came out, and writes why keys were refused.
+    fn summary(&self, outcomes: &[Outcome]) -> Result<String, Failure> {
         let mut coverage = Coverage::default();
         for outcome in outcomes {
-            let (drawn, refused) = self.draw.scenario(outcome.number);
-            if outcome.verdict.is_judged() {
-                coverage.add(&drawn);
+            let (scenario, refused) = self.generator.scenario(outcome.number);
+            if outcome.counts() {
+                coverage.add(&scenario);
             }
             refused.into_iter().for_each(|(key, problem)| coverage.refuse(key, problem));
         }
-        let refusals: String =
+        let refused: String =
             coverage.refused().map(|(key, problem)| format!("{key}: {problem}\n")).collect();
         let path = self.out.join("refused.txt");
-        // It repeats what is said, for those who want the reasons.
-        let _ = fs::write(&path, refusals);
-        let mut text = table(&rows(outcomes));
-        text += &causes(outcomes);
+        fs::write(&path, &refused).map_err(|e| cannot_write(&path, &e))?;
+        let mut text = table(&rows(outcomes)) + &causes(outcomes);
         text += &disagreements(outcomes, self.out, self.options.seed);
-        let refused: Vec<&str> = coverage.refused().map(|(key, _)| key).collect();
         text += &format!(
-            "\n{} keys and options ran in both worlds, in {} pairs of family and condition; {} were refused whenever they were drawn ({}){}{}\n",
-            coverage.ran().count(),
+            "\n{} keys and options ran in both worlds, in {} pairs of family and condition\n{} were refused whenever they were \
+             drawn; {} says why\n",
+            coverage.keys(),
             coverage.pairs(),
-            refused.len(),
+            refused.lines().count(),
             path.display(),
-            if refused.is_empty() { "" } else { ": " },
-            refused.join(", "),
         );
-        text
+        Ok(text)
     }
 }
 
@@ -299,23 +281,23 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
     Failure::failed(format!("{}: cannot write: {error}", path.display()))
 }
 
-/// By family: how many were judged, agree in values, and have the same packets.
+/// By family: how many were compared, agree in values, and have the same packets.
 fn rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
-    let heads = ["family", "judged", "values agree", "", "packets compared", "the same", ""];
+    let heads = ["family", "scenarios", "values agree", "", "packets compared", "the same", ""];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     let mut families: BTreeMap<&str, Vec<&Outcome>> = BTreeMap::new();
-    for outcome in outcomes.iter().filter(|outcome| outcome.verdict.is_judged()) {
+    for outcome in outcomes.iter().filter(|outcome| outcome.counts()) {
         families.entry(&outcome.family).or_default().push(outcome);
     }
     let all: Vec<&Outcome> = families.values().flatten().copied().collect();
     let row = |name: &str, outcomes: &[&Outcome]| {
-        let count = |is: fn(Word) -> bool| outcomes.iter().filter(|outcome| is(outcome.verdict)).count();
+        let count = |is: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
         let percent = |part: usize, whole: usize| match whole {
             0 => String::new(),
             _ => format!("{:.0} %", 100.0 * part as f64 / whole as f64),
         };
-        let (agree, compared, same) =
-            (count(Word::agrees), count(Word::has_packets), count(|w| w == Word::SamePackets));
+        let (agree, same) = (count(|outcome| outcome.agrees), count(Outcome::has_same_packets));
+        let compared = count(|outcome| outcome.judged == Judged::Packets);
         vec![
             name.to_owned(),
             outcomes.len().to_string(),
@@ -353,7 +335,7 @@ fn causes(outcomes: &[Outcome]) -> String {
 
 /// Scenarios whose values differ, and those that failed.
 fn disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
-    let differ = |outcome: &&Outcome| outcome.verdict.is_judged() && !outcome.verdict.agrees();
+    let differ = |outcome: &&Outcome| outcome.values.is_some() && !outcome.agrees;
     let mut text = String::new();
     for outcome in outcomes.iter().filter(differ).take(SHOWN) {
         let path = out.join(format!("random-{seed}-{}.toml", outcome.number));
@@ -377,7 +359,7 @@ fn disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
     if more > 0 {
         text += &format!("\nand {more} more whose values differ");
     }
-    for outcome in outcomes.iter().filter(|outcome| outcome.verdict == Word::Failed).take(SHOWN) {
+    for outcome in outcomes.iter().filter(|outcome| outcome.judged == Judged::Failed).take(SHOWN) {
         let problem =
             outcome.problem.as_deref().and_then(|problem| problem.lines().next()).unwrap_or_default();
         text += &format!("\nnumber {} ({}) failed: {problem}", outcome.number, outcome.family);

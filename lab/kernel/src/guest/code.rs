@@ -16,6 +16,8 @@ pub(super) const COPY_REGISTER: u8 = 0xbf;
 pub(super) const CONSTANT: u8 = 0x18;
 pub(super) const LOAD_WORD: u8 = 0x61;
 pub(super) const LOAD: u8 = 0x79;
+/// Into register 0, of the packet in register 6; registers 1 to 5 are lost. linux/filter.h, BPF_LD_ABS.
+pub(super) const LOAD_PACKET_OCTET: u8 = 0x30;
 pub(super) const STORE_WORD: u8 = 0x63;
 pub(super) const STORE: u8 = 0x7b;
 pub(super) const STORE_CONSTANT_WORD: u8 = 0x62;

@@ -13,7 +13,13 @@ const SHOT: i32 = 2;
 /// linux/bpf.h, `struct __sk_buff`.
 const LENGTH: i16 = 0;
 const MARK: i16 = 8;
+const PROTOCOL: i16 = 16;
 const INTERFACE: i16 = 40;
+/// linux/if_ether.h, in the order of the network.
+const IPV6: i32 = 0xdd86;
+/// RFC 8200 section 3, behind SKF_NET_OFF of linux/filter.h; 0 is hop-by-hop options.
+const NEXT_HEADER: i32 = -0x10_0000 + 6;
+const ICMPV6: i32 = 58;
 /// linux/bpf.h: functions that a program may call.
 const NOW: i32 = 5;
 const CLONE_REDIRECT: i32 = 13;
@@ -39,10 +45,13 @@ pub(super) fn room(limit: u64) -> Result<[Program; 2], Trouble> {
     Ok([admit.load()?, release.load()?])
 }
 
-/// Drops the packets of these numbers, the first being 1.
+/// Drops the packets of these numbers, the first being 1. Neighbour discovery and MLD are not counted: the model has none.
 pub(super) fn drops(numbers: &[u64]) -> Result<Program, Trouble> {
     let (count, wanted) = (Map::number(0)?, Map::set(numbers)?);
-    let code = code().number(&count).op(LOAD, 1, 0, 0, 0).op(ADD, 1, 0, 0, 1).op(STORE, 0, 1, 0, 0);
+    let code = code().op(LOAD_WORD, 1, 6, PROTOCOL, 0).op(IF_UNEQUAL, 1, 0, 4, IPV6);
+    let code = code.op(LOAD_PACKET_OCTET, 0, 0, 0, NEXT_HEADER).pass_if(IF_EQUAL, 0, 0);
+    let code = code.op(ADD, 0, 0, 0, -ICMPV6).pass_if(IF_EQUAL, 0, 0);
+    let code = code.number(&count).op(LOAD, 1, 0, 0, 0).op(ADD, 1, 0, 0, 1).op(STORE, 0, 1, 0, 0);
     let code = code.op(STORE, 10, 1, -8, 0).look_up(&wanted, -8);
     code.shoot().load()
 }

@@ -1,5 +1,5 @@
-//! The phase of the kernel's timer wheel. A timer of TCP or SCTP expires at a slot of the wheel (kernel/time/timer.c), so a run that
-//! begins at another phase is another run. Every run begins where the slots of all levels that it can meet begin, as the model's do.
+//! The phase of the kernel's timer wheel. A timer of TCP or SCTP expires at a slot of the wheel (kernel/time/timer.c), so the phase at
+//! which a run begins decides when its timers expire. Every run begins where the slots of all levels begin, as runs of the model do.
 
 use std::fs;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::clock::wait;
 
 /// Jiffies after which the slots of levels 0 to 3 begin at once: timers of up to 131 s at 250 Hz.
 const SLOTS: u64 = 4096;
-/// By so much later than the tick, which has been counted then.
+/// The run begins this much later, in ns, so that the kernel has counted the tick.
 const BEHIND: u64 = 1_000;
 
 /// When the kernel counts its ticks.
@@ -21,7 +21,7 @@ struct Ticks {
     now: u64,
     /// Ticks counted.
     jiffies: u64,
-    /// When one of them was, in ns.
+    /// When the last one was, in ns.
     tick: u64,
     /// Between two of them, in ns.
     period: u64,
@@ -38,7 +38,7 @@ impl Ticks {
         Some(Self { now, jiffies, tick, period: 1_000_000_000 / hz })
     }
 
-    /// How long it is until all slots begin.
+    /// The time until the slots of all levels begin.
     fn until_slots_begin(self) -> Duration {
         let since_tick = (self.now + self.period - self.tick % self.period) % self.period;
         let ticks = SLOTS - self.jiffies % SLOTS;
@@ -50,10 +50,10 @@ impl Ticks {
 pub(super) fn wait_for_slots() -> Result<(), Trouble> {
     let path = "/proc/timer_list";
     let text = fs::read_to_string(path).map_err(|e| format!("cannot read {path}: {e}"))?;
-    // Every kernel of ours counts 250 ticks a second, as those of distributions do.
+    // CONFIG_HZ of User-Mode Linux here and of Debian's kernels. With another the phase is still the same in every run.
     let ticks = Ticks::read(&text, 250).ok_or_else(|| format!("{path} does not say when ticks are"))?;
-    // Else the kernel may let it sleep 50 µs longer (PR_SET_TIMERSLACK), and the milliseconds of TCP's timestamps begin that much
-    // earlier than the run.
+    // By default the kernel may let it sleep 50 µs longer (PR_SET_TIMERSLACK), and TCP's timestamps would count their milliseconds
+    // from that much earlier than the run.
     set_timerslack(1)?;
     wait(ticks.until_slots_begin());
     // 0: as before.

@@ -63,16 +63,9 @@ impl Validation {
 fn summary(validation: &Validation) -> String {
     let tally = validation.tally();
     let mut text = format!(
-        "<p class=\"question\">Does the model tell what Linux does?</p><p class=\"lead\"><b>{} of {} points agree \
-         ({:.1} %).</b> {} of all points say little, for their repetitions leave more open than what the two may \
-         differ, and {} of these agree; of the others, {} of {} do.</p>",
-        tally.agree,
-        tally.points,
-        100.0 * tally.share(),
-        tally.say_little,
-        tally.say_little_and_agree,
-        tally.agree - tally.say_little_and_agree,
-        tally.points - tally.say_little,
+        "<p class=\"question\">Does the model tell what Linux does?</p><p class=\"lead\"><b>{}.</b> {}.</p>",
+        tally.agreement(),
+        tally.certainty(),
     );
     let rank = validation.rank_in_words();
     if !rank.is_empty() {

@@ -20,6 +20,22 @@ impl Tally {
     pub fn share(&self) -> f64 {
         self.agree as f64 / self.points.max(1) as f64
     }
+
+    /// How many agree, as a clause.
+    pub fn agreement(&self) -> String {
+        format!("{} of {} points agree ({:.1} %)", self.agree, self.points, 100.0 * self.share())
+    }
+
+    /// What the points that say little do to it, as a clause.
+    pub fn certainty(&self) -> String {
+        let Self { points, agree, say_little, say_little_and_agree } = self;
+        format!(
+            "{say_little} say little, because their repetitions leave more open than the tolerance, and {say_little_and_agree} of \
+             these agree; of the others, {} of {} do",
+            agree - say_little_and_agree,
+            points - say_little,
+        )
+    }
 }
 
 impl<'c> FromIterator<&'c Compared> for Tally {

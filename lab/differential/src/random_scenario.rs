@@ -4,7 +4,7 @@ use hol_lab::{Experiment, InputError, Point, Source};
 
 /// One scenario, as the keys that it sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Drawn {
+pub struct RandomScenario {
     /// The name of the file that it would be.
     pub name: String,
     /// `tcp`, `sctp`.
@@ -17,7 +17,7 @@ pub struct Drawn {
     pub settings: Vec<(String, String)>,
 }
 
-impl Drawn {
+impl RandomScenario {
     /// The transport as a specification: `sctp:streams=8`.
     pub fn transport(&self) -> String {
         self.specification(self.options.iter())

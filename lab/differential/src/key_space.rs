@@ -9,7 +9,7 @@ const DEEPEST: usize = 3;
 
 /// The keys of experiment files and the options of transports.
 #[derive(Debug)]
-pub struct Space {
+pub struct KeySpace {
     schema: Value,
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct Key<'s> {
     schema: &'s Value,
 }
 
-impl Space {
+impl KeySpace {
     /// What this program's schema describes.
     pub fn new() -> Self {
         Self { schema: hol_lab::schema() }
@@ -117,6 +117,7 @@ impl Space {
         let extra: &[(&str, &str)] = match protocol {
             "tcp" => &[("connections", "3"), ("cc", "reno"), ("cc", "dctcp")],
             "sctp" => &[
+                ("streams", "8"),
                 ("associations", "2"),
                 ("unordered", "true"),
                 ("lifetime", "150ms"),
@@ -131,7 +132,7 @@ impl Space {
     }
 }
 
-impl Default for Space {
+impl Default for KeySpace {
     fn default() -> Self {
         Self::new()
     }
@@ -199,7 +200,7 @@ mod tests {
 
     #[test]
     fn every_key_with_a_unit_has_values() {
-        let space = Space::new();
+        let space = KeySpace::new();
         let mut rng = Seed(1).rng();
         let keys = space.keys("echo");
         for path in ["workload.size", "workload.rate", "network.delay", "network.up.loss", "network.ip"] {
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn options_are_varied_and_words_are_left_alone() {
-        let options = Space::new().options("sctp", &mut Seed(1).rng());
+        let options = KeySpace::new().options("sctp", &mut Seed(1).rng());
         let value =
             |key: &str| options.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str());
         assert_eq!(value("partial_reliability"), Some("false"));

@@ -3,10 +3,10 @@
 use hol_base::{Rng, Seed};
 use hol_scenario::World;
 
-use crate::drawn::Drawn;
-use crate::space::{Space, pick, spread};
+use crate::key_space::{KeySpace, pick, spread};
+use crate::random_scenario::RandomScenario;
 
-/// Transports, as often as they are drawn.
+/// Transports, with their weights.
 const TRANSPORTS: [(&str, u64); 4] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("quic", 4)];
 /// Octets that a run sends at most, so that one takes a second and not a minute.
 const OCTETS: f64 = 1.5e6;
@@ -17,22 +17,22 @@ const SECONDS: f64 = 30.0;
 
 /// Draws scenarios: number `n` of a seed is always the same, whichever were drawn before.
 #[derive(Debug)]
-pub struct Draw<'w> {
-    space: Space,
+pub struct Generator<'w> {
+    space: KeySpace,
     seed: u64,
     only: Option<String>,
     worlds: Vec<&'w dyn World>,
 }
 
-impl<'w> Draw<'w> {
+impl<'w> Generator<'w> {
     /// From everything that all these worlds can do, or `only` of one transport or workload.
     pub fn new(seed: u64, only: Option<String>, worlds: Vec<&'w dyn World>) -> Self {
-        Self { space: Space::new(), seed, only, worlds }
+        Self { space: KeySpace::new(), seed, only, worlds }
     }
 
     /// What may be drawn `only`: transports and workloads.
     pub fn names() -> Vec<String> {
-        let space = Space::new();
+        let space = KeySpace::new();
         let transports = TRANSPORTS.iter().map(|(name, _)| *name);
         transports
             .chain(space.workloads().into_iter().filter(|kind| *kind != "programs"))
@@ -41,8 +41,8 @@ impl<'w> Draw<'w> {
     }
 
     /// Why a scenario cannot be run, if it cannot.
-    fn refusal(&self, drawn: &Drawn) -> Option<String> {
-        let point = match drawn.point() {
+    fn refusal(&self, scenario: &RandomScenario) -> Option<String> {
+        let point = match scenario.point() {
             Ok(point) => point,
             Err(problem) => return Some(problem.to_string()),
         };
@@ -51,13 +51,13 @@ impl<'w> Draw<'w> {
     }
 
     /// Scenario `number`. Keys that are refused beside the others are left out, and named with the reason.
-    pub fn scenario(&self, number: u64) -> (Drawn, Vec<(String, String)>) {
+    pub fn scenario(&self, number: u64) -> (RandomScenario, Vec<(String, String)>) {
         let mut rng = Seed(self.seed).derive("scenario").derive_index(number).rng();
         loop {
-            let (mut drawn, more) = self.base(number, &mut rng);
+            let (mut scenario, more) = self.base(number, &mut rng);
             let is_wanted =
-                self.only.as_ref().is_none_or(|only| drawn.family().split(' ').any(|word| word == only));
-            if !is_wanted || self.refusal(&drawn).is_some() {
+                self.only.as_ref().is_none_or(|only| scenario.family().split(' ').any(|word| word == only));
+            if !is_wanted || self.refusal(&scenario).is_some() {
                 continue;
             }
             let mut refused = Vec::new();
@@ -65,39 +65,39 @@ impl<'w> Draw<'w> {
                 let mut problem = None;
                 // Another value may do, or one beside which it has a meaning.
                 for attempt in 0..TRIES {
-                    let mut with = drawn.clone();
+                    let mut with = scenario.clone();
                     let name = extra.add_to(&mut with);
                     if attempt >= TRIES / 2 {
-                        let partner = self.neighbour(&extra, &drawn, &mut rng);
+                        let partner = self.neighbour(&extra, &scenario, &mut rng);
                         partner.into_iter().for_each(|partner| drop(partner.add_to(&mut with)));
                     }
                     match self.refusal(&with) {
                         None => {
-                            (drawn, problem) = (with, None);
+                            (scenario, problem) = (with, None);
                             break;
                         }
                         Some(reason) => problem = Some((name, reason)),
                     }
-                    extra = self.again(extra, &drawn, &mut rng);
+                    extra = self.again(extra, &scenario, &mut rng);
                 }
                 refused.extend(problem);
             }
-            return (drawn, refused);
+            return (scenario, refused);
         }
     }
 
     /// What every scenario has, and what it may have beside it.
-    fn base(&self, number: u64, rng: &mut Rng) -> (Drawn, Vec<Extra>) {
+    fn base(&self, number: u64, rng: &mut Rng) -> (RandomScenario, Vec<Extra>) {
         let protocol = weighted(rng, &TRANSPORTS);
         let kind = pick(rng, &self.space.workloads()).copied().unwrap_or("echo").to_owned();
-        let mut drawn = Drawn {
+        let mut scenario = RandomScenario {
             name: format!("random-{}-{number}", self.seed),
             protocol: protocol.to_owned(),
             options: Vec::new(),
             assumed: self.wakeup(protocol),
             settings: Vec::new(),
         };
-        let mut set = |key: &str, value: String| drawn.settings.push((key.to_owned(), value));
+        let mut set = |key: &str, value: String| scenario.settings.push((key.to_owned(), value));
         set("workload.kind", format!("{kind:?}"));
         let keys = self.space.keys(&kind);
         let has = |name: &str| keys.iter().any(|key| key.path == format!("workload.{name}"));
@@ -123,12 +123,12 @@ impl<'w> Draw<'w> {
         set("network.delay", format!("\"{:.1}ms\"", spread(rng, 0.2, 150.0)));
         // Never so slow that a run lasts for minutes.
         set("network.rate", format!("\"{:.0}kbit\"", spread(rng, 1_000.0, 1_000_000.0)));
-        self.condition(&mut drawn, rng);
+        self.condition(&mut scenario, rng);
         let mut extras = Vec::new();
         while rng.chance(0.5) && extras.len() < 4 {
             extras.extend(self.extra(protocol, &kind, rng));
         }
-        (drawn, extras)
+        (scenario, extras)
     }
 
     /// Waking a program takes no time in User-Mode Linux, as computing does not, so the model has it take none.
@@ -139,8 +139,8 @@ impl<'w> Draw<'w> {
     }
 
     /// What happens on the path: nothing, packets that are lost by number, or chance.
-    fn condition(&self, drawn: &mut Drawn, rng: &mut Rng) {
-        let mut set = |key: &str, value: String| drawn.settings.push((key.to_owned(), value));
+    fn condition(&self, scenario: &mut RandomScenario, rng: &mut Rng) {
+        let mut set = |key: &str, value: String| scenario.settings.push((key.to_owned(), value));
         match rng.below(20) {
             0..8 => {}
             8..14 => {
@@ -164,16 +164,16 @@ impl<'w> Draw<'w> {
     }
 
     /// The same key with another value.
-    fn again(&self, extra: Extra, drawn: &Drawn, rng: &mut Rng) -> Extra {
+    fn again(&self, extra: Extra, scenario: &RandomScenario, rng: &mut Rng) -> Extra {
         match extra {
             Extra::Option(key, value) => {
-                let mut options = self.space.options(&drawn.protocol, rng);
+                let mut options = self.space.options(&scenario.protocol, rng);
                 options.retain(|(known, _)| *known == key);
                 let value = pick(rng, &options).map_or(value, |(_, value)| value.clone());
                 Extra::Option(key, value)
             }
             Extra::Key(path, value) => {
-                let keys = self.space.keys(drawn.kind());
+                let keys = self.space.keys(scenario.kind());
                 let key = keys.iter().find(|key| key.path == path);
                 let value = key.and_then(|key| self.space.value(key, rng)).unwrap_or(value);
                 Extra::Key(path, value)
@@ -182,10 +182,10 @@ impl<'w> Draw<'w> {
     }
 
     /// Another key of the same table.
-    fn neighbour(&self, extra: &Extra, drawn: &Drawn, rng: &mut Rng) -> Option<Extra> {
+    fn neighbour(&self, extra: &Extra, scenario: &RandomScenario, rng: &mut Rng) -> Option<Extra> {
         let Extra::Key(path, _) = extra else { return None };
         let table = path.rsplit_once('.')?.0;
-        let keys = self.space.keys(drawn.kind());
+        let keys = self.space.keys(scenario.kind());
         let neighbours: Vec<_> = keys
             .iter()
             .filter(|key| key.path != *path && key.path.rsplit_once('.').is_some_and(|(of, _)| of == table))
@@ -214,10 +214,12 @@ enum Extra {
 
 impl Extra {
     /// Adds it in place of one of the same name; returns its name.
-    fn add_to(&self, drawn: &mut Drawn) -> String {
+    fn add_to(&self, scenario: &mut RandomScenario) -> String {
         let (list, key, value, name) = match self {
-            Self::Option(key, value) => (&mut drawn.options, key, value, format!("{}:{key}", drawn.protocol)),
-            Self::Key(key, value) => (&mut drawn.settings, key, value, key.clone()),
+            Self::Option(key, value) => {
+                (&mut scenario.options, key, value, format!("{}:{key}", scenario.protocol))
+            }
+            Self::Key(key, value) => (&mut scenario.settings, key, value, key.clone()),
         };
         list.retain(|(known, _)| known != key);
         list.push((key.clone(), value.clone()));
@@ -247,17 +249,17 @@ mod tests {
 
     #[test]
     fn a_number_is_always_the_same_scenario_and_every_scenario_can_be_written_to_a_file() {
-        let draw = Draw::new(7, None, Vec::new());
+        let draw = Generator::new(7, None, Vec::new());
         for number in 0..60 {
-            let (drawn, _) = draw.scenario(number);
-            assert_eq!(drawn, draw.scenario(number).0);
-            assert!(drawn.point().is_ok() && drawn.file().is_ok(), "{drawn:?}");
+            let (scenario, _) = draw.scenario(number);
+            assert_eq!(scenario, draw.scenario(number).0);
+            assert!(scenario.point().is_ok() && scenario.file().is_ok(), "{scenario:?}");
         }
     }
 
     #[test]
     fn only_what_was_asked_for_is_drawn() {
-        let draw = Draw::new(7, Some("bulk".to_owned()), Vec::new());
+        let draw = Generator::new(7, Some("bulk".to_owned()), Vec::new());
         assert!((0..20).all(|number| draw.scenario(number).0.family().ends_with(" bulk")));
     }
 }
