@@ -220,11 +220,14 @@ impl Trace {
 /// Shows what the hosts of a run send in two worlds, until its last message is settled.
 fn beside(point: &Point, other: &WorldName) -> Result<(), Failure> {
     let mut traces = Vec::new();
-    for world in [&point.world, other] {
-        let world = world.open().map_err(LabError::from)?;
+    for name in [&point.world, other] {
+        let world = name.open().map_err(LabError::from)?;
         let scenario = point.scenario(0);
         world.check(&scenario).map_err(LabError::from)?;
-        traces.push((world.name(), hol_differential::trace(point, world.as_ref()).map_err(LabError::from)?));
+        traces.push((
+            name.to_string(),
+            hol_differential::trace(point, world.as_ref()).map_err(LabError::from)?,
+        ));
     }
     let [(here, first), (there, second)] = &traces[..] else { unreachable!("two worlds") };
     say(&format!(
