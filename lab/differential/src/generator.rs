@@ -1,6 +1,7 @@
 //! Scenarios at random: a transport, a workload, a path and what happens on it, and some more keys.
 
 use hol_base::{Rng, Seed};
+use hol_lab::fidelity::COMPARED;
 use hol_scenario::World;
 
 use crate::key_space::{KeySpace, pick, spread};
@@ -107,7 +108,7 @@ impl<'w> Generator<'w> {
         }
         let mut most = (OCTETS / size.max(128.0)).min(300.0);
         if has("rate") {
-            let rate = spread(rng, 1.0, 1000.0);
+            let rate = within(rng, COMPARED.rate);
             set("workload.rate", format!("\"{rate:.1}/s\""));
             most = most.min(rate * SECONDS);
         }
@@ -120,9 +121,9 @@ impl<'w> Generator<'w> {
             most = 20.0;
         }
         set("messages", format!("{:.0}", spread(rng, 2.0, most.max(3.0))));
-        set("network.delay", format!("\"{:.1}ms\"", spread(rng, 0.2, 150.0)));
+        set("network.delay", format!("\"{:.1}ms\"", within(rng, COMPARED.delay_ms)));
         // Never so slow that a run lasts for minutes.
-        set("network.rate", format!("\"{:.0}kbit\"", spread(rng, 1_000.0, 1_000_000.0)));
+        set("network.rate", format!("\"{:.0}kbit\"", within(rng, COMPARED.bandwidth_kbps)));
         self.condition(&mut scenario, rng);
         let mut extras = Vec::new();
         while rng.chance(0.5) && extras.len() < 4 {
@@ -150,7 +151,7 @@ impl<'w> Generator<'w> {
                 numbers.dedup();
                 set(&format!("network.{direction}.loss"), format!("{{ drop = {numbers:?} }}"));
             }
-            14..17 => set("network.loss", format!("\"{:.1}%\"", spread(rng, 0.3, 8.0))),
+            14..17 => set("network.loss", format!("\"{:.1}%\"", within(rng, COMPARED.loss_percent))),
             17 => {
                 let good_to_bad = spread(rng, 0.3, 5.0);
                 set(
@@ -158,8 +159,8 @@ impl<'w> Generator<'w> {
                     format!("{{ good_to_bad = \"{good_to_bad:.1}%\", bad_to_good = \"30%\" }}"),
                 );
             }
-            18 => set("network.queue", format!("\"{:.0}p\"", spread(rng, 4.0, 60.0))),
-            _ => set("network.down.loss", format!("\"{:.1}%\"", spread(rng, 0.3, 8.0))),
+            18 => set("network.queue", format!("\"{:.0}p\"", within(rng, COMPARED.short_queue))),
+            _ => set("network.down.loss", format!("\"{:.1}%\"", within(rng, COMPARED.loss_percent))),
         }
     }
 
@@ -240,7 +241,12 @@ fn weighted(rng: &mut Rng, choices: &[(&'static str, u64)]) -> &'static str {
 
 /// Half of the sizes fit into a packet.
 fn small_or_large(rng: &mut Rng) -> f64 {
-    if rng.chance(0.5) { spread(rng, 1.0, 1400.0) } else { spread(rng, 1400.0, 256_000.0) }
+    let [least, most] = COMPARED.size;
+    if rng.chance(0.5) { spread(rng, least, 1400.0) } else { spread(rng, 1400.0, most) }
+}
+
+fn within(rng: &mut Rng, [least, most]: [f64; 2]) -> f64 {
+    spread(rng, least, most)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod error;
 mod estimate;
 mod experiment;
 mod failed;
+pub mod fidelity;
 mod figure;
 mod finished;
 mod flags;

@@ -1,5 +1,6 @@
 //! Where the numbers come from, and how to get them again.
 
+use hol_lab::fidelity::Fidelity;
 use hol_lab::{Host, Results};
 
 /// What a reader needs to trust and to repeat the numbers.
@@ -31,6 +32,8 @@ pub struct Provenance {
     pub packets: u64,
     /// Time inside the simulation in seconds, all cores together.
     pub wall_s: f64,
+    /// How sure the numbers of the model world are; `None` if it is not the model's.
+    pub fidelity: Option<Fidelity>,
 }
 
 impl Provenance {
@@ -60,6 +63,7 @@ impl Provenance {
             transactions: results.points.iter().flat_map(|p| &p.runs).map(|run| run.summary.offered).sum(),
             packets: results.points.iter().map(|point| point.packets()).sum(),
             wall_s: results.points.iter().map(|point| point.wall_s()).sum(),
+            fidelity: Fidelity::of(results.points.iter().map(|result| &result.point)),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use hol_base::{Digest, Duration};
 use hol_lab::Metric;
+use hol_lab::fidelity::Fidelity;
 use hol_measure::{Distribution, Halves, RecordKind, Recorder, SplitMean, SplitTotal, Summary};
 
 use crate::claims::View;
@@ -120,6 +121,7 @@ pub fn provenance() -> Provenance {
         transactions: 12,
         packets: 48,
         wall_s: 0.1,
+        fidelity: Some(Fidelity::default()),
     }
 }
 

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hol_lab::fidelity::KNOWN;
+
 use crate::program::{failure, ok};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -34,6 +36,26 @@ fn the_documentation_says_what_the_code_says() {
         let is_same = fs::read_to_string(&path).is_ok_and(|there| there == text);
         assert!(is_same, "docs/{file} is old; HOL_BLESS=1 cargo test -p headofline --test hol reference");
     }
+}
+
+/// The table of known differences in the page about truth, as reports name them.
+#[test]
+fn the_page_about_truth_lists_every_known_difference() {
+    const BEGIN: &str = "## What is known to differ\n";
+    const END: &str = "\n**The engines differ**";
+    let rows = KNOWN.iter().map(|known| format!("| {} | {} | {} |\n", known.what, known.size, known.matters));
+    let table =
+        format!("| what | how far | where it matters |\n| --- | --- | --- |\n{}", rows.collect::<String>());
+    let path = Path::new(ROOT).join("docs/fidelity.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once(BEGIN).expect("a heading");
+    let (_, after) = rest.split_once(END).expect("what follows the table");
+    let right = format!("{before}{BEGIN}{table}{END}{after}");
+    if std::env::var_os("HOL_BLESS").is_some() {
+        fs::write(&path, &right).unwrap();
+    }
+    let is_same = fs::read_to_string(&path).is_ok_and(|there| there == right);
+    assert!(is_same, "docs/fidelity.md is old; HOL_BLESS=1 cargo test -p headofline --test hol reference");
 }
 
 #[test]

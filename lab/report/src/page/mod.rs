@@ -1,6 +1,7 @@
 //! `report.html`: one file, no network, readable in a minute.
 
 mod claims;
+mod fidelity;
 mod figures;
 mod flows;
 mod over_time;
@@ -54,6 +55,7 @@ pub fn html(report: &Report) -> String {
         ("split", "Where the time goes", split::html(report)),
         ("sensitivity", "Sensitivity", tables::html(report)),
         ("sequence", "One lost message", figures::diagrams(report)),
+        ("fidelity", "How true this is", fidelity::html(report)),
         ("provenance", "Provenance", provenance::html(report)),
     ]
     .into_iter()
@@ -116,7 +118,7 @@ fn navigation(report: &Report, sections: &[Section]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use crate::claims::{StudyClaims, judge};
     use crate::figures::{StackView, StudyFigures};
     use crate::report::Report;
@@ -150,7 +152,7 @@ mod tests {
         is = 5
     "#;
 
-    fn report() -> Report {
+    pub(crate) fn report() -> Report {
         let data = dataset(vec![
             cell("TCP", 1.0, 100.0, &[23.0, 23.2, 23.1]),
             cell("TCP", 5.0, 100.0, &[33.0, 33.2, 33.1]),
@@ -192,12 +194,17 @@ mod tests {
     #[test]
     fn nothing_is_said_of_a_real_path_that_holds_in_virtual_time_only() {
         let mut report = report();
-        let of_virtual_time =
-            ["on the same losses", "same digest on any machine", "hol verify", "Limits of the model"];
+        let of_virtual_time = [
+            "on the same losses",
+            "same digest on any machine",
+            "hol verify",
+            "Endpoints and links are simulated",
+        ];
         let html = report.html();
         assert!(of_virtual_time.iter().all(|said| html.contains(said)));
         report.provenance.repeatable = false;
         report.provenance.world = "live".into();
+        report.provenance.fidelity = None;
         let html = report.html();
         assert!(!of_virtual_time.iter().any(|said| html.contains(said)));
         assert!(html.contains("transports took turns"));

@@ -13,8 +13,6 @@ hol report DIR</pre>";
 const REAL: &str = "<p>Time is real in this world: the same command measures anew, and no two runs are alike. Redraw this page:</p>
 <pre>hol report DIR</pre>";
 
-const LIMITS: &str = " Limits of the model world: processors take no time for packets, hosts have no interrupts, and nobody else is on the network.";
-
 pub fn html(report: &Report) -> String {
     let Provenance {
         version,
@@ -52,13 +50,12 @@ pub fn html(report: &Report) -> String {
     let counted = counted(report.data.cells.iter());
     let each = wall_s * 1e6 / (*transactions).max(1) as f64;
     let (inside, again) = if *repeatable { ("inside the simulation", SAME) } else { ("of runs", REAL) };
-    let limits = if world.split(", ").any(|world| world == "model") { LIMITS } else { "" };
     format!(
         "<dl><dt>program</dt><dd>headofline {}, {} world</dd><dt>command</dt><dd><code>{}</code></dd><dt>seed</dt><dd>{seeds}</dd>
 <dt>digest of all runs</dt><dd><code>{digest}</code></dd><dt>machine</dt><dd>{}</dd>
 <dt>cost</dt><dd>{} {counted}, {} packets, {wall_s:.1} s {inside} ({each:.2} µs each)</dd></dl>
 {again}
-<p class=\"soft\">Every setting of every point, defaults and stacks included, is in <a href=\"manifest.json\">manifest.json</a>; the points are in <a href=\"points.csv\">points.csv</a>.{limits}</p>
+<p class=\"soft\">Every setting of every point, defaults and stacks included, is in <a href=\"manifest.json\">manifest.json</a>; the points are in <a href=\"points.csv\">points.csv</a>.</p>
 <details><summary>experiments</summary><table><tr><th>name</th><th class=\"text\">title</th><th>points</th><th>{counted}</th></tr>{experiments}</table></details>
 <details><summary>transports</summary><table><tr><th>label</th><th class=\"text\">specification</th></tr>{transports}</table></details>",
         escape(version),

@@ -1,0 +1,287 @@
+//! How far the model world is known to be from Linux 6.12, and how much of a question was compared with it.
+//!
+//! `hol validate --random` draws scenarios from these ranges; a report of the model world names the differences that touch its own
+//! points, and what lies outside of the ranges. `docs/fidelity.md` has all differences.
+
+use hol_base::QueueLimit;
+use hol_network::LossSpec;
+use hol_stack::Kind;
+use hol_workloads::Kind as Workload;
+
+use crate::point::Point;
+
+/// The ranges from which the random comparison draws.
+#[derive(Debug, Clone, Copy)]
+pub struct Ranges {
+    /// Octets of a message.
+    pub size: [f64; 2],
+    /// Messages a second.
+    pub rate: [f64; 2],
+    /// One-way delay in milliseconds.
+    pub delay_ms: [f64; 2],
+    /// Bit rate of the link in kbit/s.
+    pub bandwidth_kbps: [f64; 2],
+    /// Random loss in per cent.
+    pub loss_percent: [f64; 2],
+    /// Packets that a short queue holds.
+    pub short_queue: [f64; 2],
+}
+
+/// What was compared with Linux 6.12.
+pub const COMPARED: Ranges = Ranges {
+    size: [1.0, 256_000.0],
+    rate: [1.0, 1000.0],
+    delay_ms: [0.2, 150.0],
+    bandwidth_kbps: [1_000.0, 1_000_000.0],
+    loss_percent: [0.3, 8.0],
+    short_queue: [4.0, 60.0],
+};
+
+/// The stack whose endpoints were compared.
+const STACK: &str = "linux-6.12";
+
+/// A difference between the model and Linux 6.12 that is known.
+#[derive(Debug)]
+pub struct KnownDifference {
+    /// What differs, a sentence without its full stop.
+    pub what: &'static str,
+    /// By how much.
+    pub size: &'static str,
+    /// Where it matters.
+    pub matters: &'static str,
+    /// Which points it touches; none if it changes packets and no value of a report.
+    touches: Option<fn(&Point) -> bool>,
+}
+
+/// All known differences, those that change results most first.
+pub const KNOWN: &[KnownDifference] = &[
+    KnownDifference {
+        what: "SCTP over the loopback interface, whose MTU is 64 KiB, stalls in Linux and not in the model",
+        size: "throughput by a factor of 60",
+        matters: "an MTU above 9000",
+        touches: Some(|point| is_sctp(point) && point.network.mtu.0 > LARGE_MTU),
+    },
+    KnownDifference {
+        what: "SCTP messages longer than the receive buffer: Linux delivers them in parts of 64 KiB, with a window update for each",
+        size: "the window of one round trip",
+        matters: "messages above 100 kB",
+        touches: Some(|point| {
+            is_sctp(point) && point.workload.longest().is_some_and(|octets| octets > LONG_MESSAGE)
+        }),
+    },
+    KnownDifference {
+        what: "SCTP: when a sender whose buffer was full writes on",
+        size: "medians of bulk by up to 5 %, with the same packets",
+        matters: "bulk",
+        touches: Some(|point| is_sctp(point) && point.workload.is_greedy()),
+    },
+    KnownDifference {
+        what: "TCP: the receive window after losses (`tcp_rcv_space_adjust`, `tcp_try_coalesce`)",
+        size: "hundreds of octets to a few kB",
+        matters: "bulk over queues of 5 to 50 packets",
+        touches: Some(|point| is_tcp(point) && point.workload.is_greedy()),
+    },
+    KnownDifference {
+        what: "TCP: a server whose send buffer was full resumes a page one request earlier or later than in Linux, where `epoll` polls \
+               the socket again after each turn (`tcp_poll`)",
+        size: "packets shift by one request; medians of pages stay within 3 %",
+        matters: "traces of pages",
+        touches: Some(|point| is_tcp(point) && matches!(point.workload.kind, Workload::Page(_))),
+    },
+    KnownDifference {
+        what: "TCP: in Linux a block ends after 17 small writes (`MAX_SKB_FRAGS`), and the FIN behind a window probe carries PSH \
+               (`tcp_fragment`)",
+        size: "where PSH stands",
+        matters: "traces",
+        touches: None,
+    },
+    KnownDifference {
+        what: "SCTP: the model's application reads all messages that have arrived and then answers; in Linux it reads one, answers, and \
+               reads the next",
+        size: "order of SACK and DATA within one turn",
+        matters: "echo after losses",
+        touches: Some(|point| is_sctp(point) && point.workload.has_replies()),
+    },
+    KnownDifference {
+        what: "SCTP: HEARTBEATs are sent with random jitter",
+        size: "their times",
+        matters: "idle paths",
+        touches: None,
+    },
+    KnownDifference {
+        what: "A packet that arrives exactly when a queue of a few packets drains may be dropped in one world only",
+        size: "single packets, and the timeout that one of them may cost",
+        matters: "queues of about 5 packets",
+        touches: Some(
+            |point| matches!(point.network.queue, QueueLimit::Packets(packets) if packets <= SHORT_QUEUE),
+        ),
+    },
+];
+
+/// Octets of an MTU that only loopback has.
+const LARGE_MTU: u64 = 9_000;
+/// Octets of a message that the usual receive buffer of SCTP does not hold.
+const LONG_MESSAGE: u64 = 100_000;
+/// Packets of a queue at which ties decide.
+const SHORT_QUEUE: u64 = 10;
+
+/// How sure the numbers of some points are.
+#[derive(Debug, Clone, Default)]
+pub struct Fidelity {
+    /// The differences that touch one of them.
+    pub known: Vec<&'static KnownDifference>,
+    /// What lies outside of what was compared, each thing once.
+    pub outside: Vec<String>,
+}
+
+impl Fidelity {
+    /// Of those of the points that ran in the model world; `None` if none did.
+    pub fn of<'p>(points: impl IntoIterator<Item = &'p Point>) -> Option<Self> {
+        let points: Vec<_> = points.into_iter().filter(|point| point.world.is_default()).collect();
+        let is_touched = |known: &&KnownDifference| {
+            known.touches.is_some_and(|touches| points.iter().any(|point| touches(point)))
+        };
+        let known = KNOWN.iter().filter(is_touched).collect();
+        (!points.is_empty()).then(|| Self { known, outside: outside(&points) })
+    }
+}
+
+/// A quantity of a point that the random comparison draws from a range.
+struct Quantity {
+    name: &'static str,
+    unit: &'static str,
+    of: fn(&Point) -> Option<f64>,
+    compared: [f64; 2],
+}
+
+const QUANTITIES: [Quantity; 5] = [
+    Quantity {
+        name: "messages",
+        unit: " octets",
+        of: |point| point.workload.longest().map(|octets| octets as f64),
+        compared: COMPARED.size,
+    },
+    Quantity {
+        name: "rates",
+        unit: "/s",
+        of: |point| {
+            let of_each = point.workload.rate()?.per_second();
+            Some(of_each * f64::from(point.workload.sources()))
+        },
+        compared: COMPARED.rate,
+    },
+    Quantity {
+        name: "one-way delays",
+        unit: " ms",
+        of: |point| Some(point.network.delay.as_millis_f64()),
+        compared: COMPARED.delay_ms,
+    },
+    Quantity {
+        name: "bit rates",
+        unit: " kbit/s",
+        of: |point| Some(point.network.rate.bits_per_second() as f64 / 1e3),
+        compared: COMPARED.bandwidth_kbps,
+    },
+    Quantity {
+        name: "losses",
+        unit: " %",
+        of: |point| match &point.network.loss {
+            // A percentage comes back from its fraction with a few bits of noise.
+            LossSpec::Independent(ratio) => Some((ratio.value() * 1e8).round() / 1e6),
+            LossSpec::Bursts(_) | LossSpec::Packets(_) => None,
+        },
+        compared: COMPARED.loss_percent,
+    },
+];
+
+impl Quantity {
+    /// The values that were not compared, if there are some. None at all is easier than the least of anything.
+    fn outside(&self, points: &[&Point]) -> Option<String> {
+        let Self { name, unit, of, compared: [least, most] } = self;
+        let is_outside = |value: &f64| value > most || (value < least && *value != 0.0);
+        let values: Vec<f64> = points.iter().filter_map(|point| of(point)).filter(is_outside).collect();
+        let low = values.iter().copied().reduce(f64::min)?;
+        let high = values.iter().copied().reduce(f64::max)?;
+        let values = if low < high { format!("{low} to {high}") } else { low.to_string() };
+        Some(format!("{name} of {values}{unit} ({least} to {most}{unit} were compared)"))
+    }
+}
+
+/// What of these points the random comparison does not draw.
+fn outside(points: &[&Point]) -> Vec<String> {
+    let mut stacks: Vec<&str> =
+        points.iter().filter(|point| is_ours(point)).map(|p| p.transport.stack()).collect();
+    stacks.sort_unstable();
+    stacks.dedup();
+    let stacks = stacks.into_iter().filter(|stack| *stack != STACK);
+    let stacks = stacks.map(|stack| format!("the stack {stack}: only {STACK} was compared"));
+    let any = |is_there: fn(&Point) -> bool| points.iter().any(|point| is_there(point));
+    let kinds = [
+        (any(|point| !point.background.is_empty()), "traffic of others"),
+        (any(|point| !point.onward.is_empty()), "servers that ask others"),
+        (any(has_graph), "routers and shared segments"),
+        (any(|point| point.network.trace.is_some()), "a trace of rates and delays"),
+    ];
+    let kinds = kinds.into_iter().filter(|(is_there, _)| *is_there).map(|(_, name)| name.to_owned());
+    stacks.chain(QUANTITIES.iter().filter_map(|quantity| quantity.outside(points))).chain(kinds).collect()
+}
+
+fn has_graph(point: &Point) -> bool {
+    let network = &point.network;
+    !(network.nodes.is_empty() && network.links.is_empty() && network.lans.is_empty())
+}
+
+/// Whether it runs endpoints of our own, which follow a stack.
+fn is_ours(point: &Point) -> bool {
+    is_tcp(point) || is_sctp(point)
+}
+
+fn is_tcp(point: &Point) -> bool {
+    point.transport.kind() == Kind::Tcp
+}
+
+fn is_sctp(point: &Point) -> bool {
+    point.transport.kind() == Kind::Sctp
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Experiment, Source};
+
+    /// How sure the points of this experiment are.
+    fn fidelity(text: &str) -> Fidelity {
+        let experiment = Experiment::parse("mine", &Source::new("mine.toml", text)).unwrap();
+        Fidelity::of(&experiment.points).unwrap()
+    }
+
+    #[test]
+    fn what_was_compared_has_nothing_outside() {
+        let Fidelity { known, outside } =
+            fidelity("transports = [\"tcp\", \"sctp:streams=8\"]\nnetwork.loss = \"1%\"\n");
+        assert!(known.iter().all(|known| known.matters == "echo after losses"), "{known:?}");
+        assert!(outside.is_empty(), "{outside:?}");
+    }
+
+    #[test]
+    fn each_thing_outside_is_named_once_with_what_was_compared() {
+        let Fidelity { outside, .. } = fidelity(
+            "transports = [\"tcp:stack=linux-2.6\", \"sctp:stack=linux-2.6\"]\nnetwork.delay = \"300ms\"\nnetwork.loss = \"20%\"\n",
+        );
+        let expected = [
+            "the stack linux-2.6: only linux-6.12 was compared",
+            "one-way delays of 300 ms (0.2 to 150 ms were compared)",
+            "losses of 20 % (0.3 to 8 % were compared)",
+        ];
+        assert_eq!(outside, expected);
+    }
+
+    #[test]
+    fn a_difference_is_named_only_where_it_can_be() {
+        let bulk = "workload.kind = \"bulk\"\nworkload.size = \"16kB\"\n";
+        let sctp = fidelity(&format!("transports = [\"sctp\"]\n{bulk}"));
+        let tcp = fidelity(&format!("transports = [\"tcp\"]\n{bulk}"));
+        assert!(sctp.known.iter().any(|known| known.matters == "bulk"));
+        assert!(tcp.known.iter().all(|known| known.matters != "bulk"));
+    }
+}

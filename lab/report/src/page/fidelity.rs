@@ -1,0 +1,54 @@
+//! How true the numbers of the model world are: the known differences that touch these points, and what was never compared.
+
+use hol_lab::fidelity::KnownDifference;
+
+use crate::plot::escape;
+use crate::report::Report;
+
+pub fn html(report: &Report) -> String {
+    let Some(fidelity) = &report.provenance.fidelity else { return String::new() };
+    let known = fidelity.known.iter().map(|KnownDifference { what, size, matters, .. }| {
+        format!("<li>{}: {} ({}).</li>", escape(what), escape(size), escape(matters))
+    });
+    let known = match known.collect::<String>() {
+        none if none.is_empty() => {
+            "<p>No known difference between the model and Linux 6.12 touches these points.</p>".to_owned()
+        }
+        some => format!(
+            "<p>Known differences between the model and Linux 6.12 that touch these points:</p><ul>{some}</ul>"
+        ),
+    };
+    let outside = fidelity.outside.iter().map(|thing| format!("<li>{}</li>", escape(thing)));
+    let outside = match outside.collect::<String>() {
+        none if none.is_empty() => String::new(),
+        some => format!("<p>Not compared with Linux 6.12:</p><ul>{some}</ul>"),
+    };
+    format!(
+        "<p class=\"soft\">Endpoints and links are simulated, and processors take no time for packets. The endpoints were compared with \
+         Linux 6.12 over scenarios drawn at random, packet by packet (<code>hol validate --random 200</code>).</p>{known}{outside}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_lab::fidelity::{Fidelity, KNOWN};
+
+    use crate::page::tests::report;
+
+    #[test]
+    fn only_differences_of_these_points_are_named() {
+        let mut report = report();
+        report.provenance.fidelity =
+            Some(Fidelity { known: vec![&KNOWN[0]], outside: vec!["loss of 20 %".to_owned()] });
+        let html = super::html(&report);
+        assert!(html.contains(KNOWN[0].what) && !html.contains(KNOWN[1].what), "{html}");
+        assert!(html.contains("<li>loss of 20 %</li>"), "{html}");
+    }
+
+    #[test]
+    fn a_report_of_linux_itself_says_nothing_of_the_model() {
+        let mut report = report();
+        report.provenance.fidelity = None;
+        assert_eq!(super::html(&report), "");
+    }
+}
