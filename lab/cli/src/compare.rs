@@ -21,12 +21,19 @@ use crate::{ccdf, report, row};
 
 const TEACH: &str = "compare what? Name two or more transports, as in\n  \
     hol compare tcp sctp:streams=1 sctp:streams=8 --loss 1%\n\
-    `hol list` shows all transports with their options";
+    `hol list` shows all transports, `hol list tcp` the options of one";
+
+const EXAMPLES: &str = "\
+Examples:
+  hol compare tcp quic sctp:streams=8 --loss 1%
+  hol compare tcp tcp:cc=bbr --workload page --delay 40ms --loss 0.5%
+  hol compare tcp sctp --count 20000 --world kernel    on Linux itself, after hol kernel fetch";
 
 /// Compare transports under one set of conditions.
 ///
 /// Every transport meets the same losses in the same repetition, so that differences are paired.
 #[derive(Debug, Args)]
+#[command(before_help = EXAMPLES)]
 pub struct Compare {
     /// tcp, sctp, quic, udp or mptcp, with options as in sctp:streams=8,rto_min=200ms; the first is the yardstick
     #[arg(value_name = "TRANSPORT")]

@@ -24,12 +24,19 @@ const TEACH: &str = "run what? Name transports, then a program behind --, as in\
 /// So many lines of what a program printed are shown.
 const LINES: usize = 12;
 
+const EXAMPLES: &str = "\
+Examples:
+  hol exec tcp mptcp --loss 1% --server nginx --listens 80 -- curl -so page.html http://server/
+  hol exec tcp sctp --server 'iperf3 -s' --listens 5201 -- iperf3 -c server
+  hol exec tcp --delay 100ms -- ping -c 3 server";
+
 /// Run unmodified programs of this machine between two hosts of a simulated network, over each transport.
 ///
 /// The command behind -- runs on the host `client`, that of --server on the host `server`; each sees the other by its name.
 /// Both run on a stock Linux kernel in virtual time: same seed, same result. Their TCP sockets become SCTP's or MPTCP's where
 /// such a transport is named, without a change to the programs.
 #[derive(Debug, Args)]
+#[command(before_help = EXAMPLES)]
 pub struct Exec {
     /// tcp, sctp or mptcp, with options as in tcp:cc=reno; the first is the yardstick
     #[arg(value_name = "TRANSPORT")]

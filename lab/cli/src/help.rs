@@ -1,17 +1,27 @@
-//! `hol help`: of a command, of a table of experiment files, or all that such a file may say.
+//! `hol help`: of a command, of a table of experiment files, of any option or key by its name.
 
-use clap::{Args, CommandFactory};
+use clap::{Arg, Args, Command, CommandFactory};
 use hol_lab::{Section, reference, schema};
+use hol_stack::Kind;
 
 use crate::Cli;
 use crate::failure::Failure;
+use crate::overview::OVERVIEW;
 use crate::terminal::say;
+use crate::{list, transport_option};
 
-/// Explain a command, or the keys of experiment files: hol help run, hol help network, hol help page
+const EXAMPLES: &str = "\
+Examples:
+  hol help run         a command
+  hol help network     a table of experiment files: keys, units, defaults
+  hol help lifetime    whatever has that name: option of a transport, flag or key
+  hol help schema      a JSON Schema, by which editors complete and check experiment files";
+
+/// Explain a command, a table of experiment files, or an option or key by its name
 #[derive(Debug, Args)]
+#[command(before_help = EXAMPLES)]
 pub struct Help {
-    /// A command; a table of experiment files or a kind of workload, as network, loss, program or page; `reference` for all of
-    /// them; or `schema` for a JSON Schema, by which editors complete and check
+    /// A command, transport, option, flag, key, table or kind of workload; `reference` for all of experiment files, or `schema`
     topic: Vec<String>,
 }
 
@@ -20,39 +30,83 @@ impl Help {
     pub fn run(&self) -> Result<(), Failure> {
         let mut command = Cli::command();
         command.build();
-        let mut of = &mut command;
         let words: Vec<&str> = self.topic.iter().map(String::as_str).collect();
-        for (place, word) in words.iter().enumerate() {
-            if of.find_subcommand(word).is_none() {
-                return if place == 0 && words.len() == 1 { explain(word) } else { Err(unknown(&words)) };
+        let text = match words[..] {
+            [] => OVERVIEW.to_owned(),
+            ["schema"] => serde_json::to_string_pretty(&schema()).map_err(Failure::failed)? + "\n",
+            ["reference"] => reference().iter().map(written).collect::<Vec<_>>().join("\n"),
+            _ => {
+                let mut found: Vec<String> = Vec::new();
+                found.extend(command_help(&mut command, &words));
+                if let [word] = words[..] {
+                    found.extend(named(&command, word));
+                }
+                found.join("\n")
             }
-            of = of.find_subcommand_mut(word).expect("it is there");
+        };
+        if text.is_empty() {
+            return Err(unknown(&words));
         }
-        say(&of.render_long_help().to_string());
-        // A word may be a command and a table.
-        let also = reference();
-        let also: Vec<&Section> =
-            also.iter().filter(|section| matches!(words[..], [topic] if is_about(section, topic))).collect();
-        say(&also.into_iter().map(|section| format!("\n{}", written(section))).collect::<String>());
+        say(&text);
         Ok(())
     }
 }
 
-fn explain(topic: &str) -> Result<(), Failure> {
-    let all = reference();
-    let sections: Vec<&Section> = match topic {
-        "schema" => {
-            say(&(serde_json::to_string_pretty(&schema()).map_err(Failure::failed)? + "\n"));
-            return Ok(());
-        }
-        "reference" => all.iter().collect(),
-        topic => all.iter().filter(|section| is_about(section, topic)).collect(),
-    };
-    if sections.is_empty() {
-        return Err(unknown(&[topic]));
+/// The help of the command that these words name, if they do.
+fn command_help(mut command: &mut Command, words: &[&str]) -> Option<String> {
+    for word in words {
+        command = command.find_subcommand_mut(word)?;
     }
-    say(&sections.into_iter().map(written).collect::<Vec<_>>().join("\n"));
-    Ok(())
+    Some(command.render_long_help().to_string())
+}
+
+/// Everything of this name beside commands: a transport, tables, options, keys and flags.
+fn named(command: &Command, word: &str) -> Vec<String> {
+    let word = word.trim_start_matches('-');
+    let transport = Kind::ALL.into_iter().find(|kind| kind.name() == word).map(list::options);
+    let all = reference();
+    let tables = all.iter().filter(|section| is_about(section, word)).map(written);
+    let found: Vec<String> = transport.into_iter().chain(tables).collect();
+    // Whoever asks for a table does not ask for the keys that lead to it.
+    if found.is_empty() {
+        [options(word), keys(&all, word), flags(command, word)].into_iter().flatten().collect()
+    } else {
+        found
+    }
+}
+
+/// The options of this name, of all transports.
+fn options(word: &str) -> Option<String> {
+    let of_kind = |kind: Kind| {
+        let options = transport_option::of(kind).into_iter().filter(|option| option.name == word);
+        options.map(move |option| format!("  {:<6}{}", kind.name(), option.line()))
+    };
+    let lines: String = Kind::ALL.into_iter().flat_map(of_kind).collect();
+    (!lines.is_empty()).then(|| format!("Option of a transport, as in sctp:KEY=VALUE:\n{lines}"))
+}
+
+/// The keys of this name, of all tables.
+fn keys(all: &[Section], word: &str) -> Option<String> {
+    let of_table = |section: &Section| {
+        let keys = section.keys.iter().filter(|key| key.name == word);
+        keys.map(|key| format!("  {}: {}. {}\n", section.table, key.value, sentence(&key.about)))
+            .collect::<String>()
+    };
+    let lines: String = all.iter().map(of_table).collect();
+    (!lines.is_empty()).then(|| format!("Key of an experiment file, by its table:\n{lines}"))
+}
+
+/// The flags of this name, of all commands.
+fn flags(command: &Command, word: &str) -> Option<String> {
+    let of_command = |command: &Command| {
+        let about = |flag: &Arg| flag.get_help().map(ToString::to_string).unwrap_or_default();
+        let flags = command.get_arguments().filter(|flag| flag.get_long() == Some(word));
+        flags
+            .map(|flag| format!("  hol {} --{word}: {}\n", command.get_name(), about(flag)))
+            .collect::<String>()
+    };
+    let lines: String = command.get_subcommands().map(of_command).collect();
+    (!lines.is_empty()).then(|| format!("Flag:\n{lines}"))
 }
 
 /// `path` is as good as `paths`.
@@ -82,7 +136,7 @@ fn sentence(text: &str) -> String {
 
 fn unknown(words: &[&str]) -> Failure {
     Failure::Usage(format!(
-        "{:?} is neither a command nor a table of experiment files; `hol --help` lists the commands, `hol help experiment` the tables",
+        "nothing is called {:?}; `hol` shows the commands, `hol list` the transports, `hol help experiment` the keys of experiment files",
         words.join(" ")
     ))
 }

@@ -31,7 +31,7 @@ type Note = (&'static str, &'static str, &'static str);
 /// The keys of an experiment that are not in a table, in their order in the file.
 const TOP: [Note; 11] = [
     ("title", "", "\"What is compared\""),
-    ("transports", "What is compared, in order; `hol list` shows all options.", "[]"),
+    ("transports", "What is compared, in order; `hol list tcp` shows the options of one.", "[]"),
     ("messages", "Messages over all repetitions together.", "10000"),
     ("repetitions", "Independent runs, each with its own losses; all transports meet the same ones.", "10"),
     ("precision", "Repeat until the mean is known this well; takes repetitions = \"5..40\".", "\"1%\""),

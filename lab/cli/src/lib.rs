@@ -22,6 +22,7 @@ mod manual;
 mod merge;
 mod ns2;
 mod number;
+mod overview;
 mod path;
 mod peer;
 mod plan;
@@ -38,6 +39,7 @@ mod shell;
 mod submit;
 mod topology;
 mod trace;
+mod transport_option;
 mod validate;
 mod verify;
 mod waterfall;
@@ -50,38 +52,9 @@ use failure::Failure;
 use hol_lab::{Experiment, Finished, Plan};
 use hol_terminal as terminal;
 
-const EXAMPLES: &str = "\
-Examples:
-  hol compare tcp sctp:streams=8 --loss 1%        which is faster, by how much, and why
-  hol compare tcp tcp:cc=reno --delay 40ms --rate 1000/s
-  hol exec tcp sctp mptcp --loss 1% --server nginx --listens 80 -- curl -so /dev/null http://server/
-                                                  programs of your own, unmodified
-  hol shell tcp --loss 1%                         a terminal on its network, whose time stands while you think
-  hol init mine.toml tcp sctp:streams=8 --loss 1%  the same as a file with comments, for hol run
-  hol run experiments/hello.toml                  a sweep from a file, with tables and a report
-  hol run experiments/hello.toml --set network.delay=50ms --out results/slow
-  hol advise experiments/hello.toml               from where on which transport is better
-  hol reproduce ikr53 --quick                     a published evaluation, every claim judged
-  hol trace sctp:streams=8 --count 50 --repetitions 1 --loss 5% --pcap run.pcapng
-  hol path learn capture.pcapng                   the [network] of an experiment from packets of a real one
-  hol replay capture.pcapng mine.toml             the sizes and times of its messages, for hol run over any transport
-  hol list                                        transports, stacks, workloads, studies
-  hol help network                                every key of a table of experiment files, its unit and default
-  hol serve                                       the lab in the browser: a queue, results as they come
-  hol submit experiments/hello.toml --to slurm    a sweep in parts on a cluster
-  hol live serve                                  on another host: hol compare tcp udp --world live --peer HOST
-  simcod serve --filter nftables               a middlebox, and `simcod enable` is its agent
-";
-
-const TEMPLATE: &str = "{about}\n\n{before-help}\n{usage-heading} {usage}\n\n{all-args}{after-help}";
-
-const AFTER: &str = "\
-A TRANSPORT is tcp, sctp, quic, udp or mptcp, with options as in sctp:streams=8,rto_min=200ms or tcp:cc=reno,stack=linux-2.6.
-Exit codes: 0 done, 1 failed, 2 usage. `hol COMMAND --help` says more.";
-
-/// What does a transport do to your application? Messages over simulated networks and Linux' own, measured and explained.
+/// Shows what a transport protocol does to your application.
 #[derive(Debug, Parser)]
-#[command(name = "hol", version, before_help = EXAMPLES, help_template = TEMPLATE, after_help = AFTER)]
+#[command(name = "hol", version, override_help = overview::OVERVIEW)]
 #[command(
     subcommand_required = true,
     arg_required_else_help = true,

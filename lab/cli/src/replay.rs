@@ -15,11 +15,17 @@ use crate::captured::{self, Captured};
 use crate::failure::Failure;
 use crate::terminal::{note, say};
 
+const EXAMPLES: &str = "\
+Examples:
+  hol replay capture.pcapng mine.toml      the sizes and times of its messages
+  hol run mine.toml                        the same messages over other transports";
+
 /// Make an experiment of a capture: the sizes and times of its messages, and the network that it shows.
 ///
 /// The messages of all connections become those of one workload, due at the times at which they were sent, over whichever transports
 /// the experiment names. SCTP and UDP mark messages; of TCP a segment with PSH ends one.
 #[derive(Debug, Args)]
+#[command(before_help = EXAMPLES)]
 pub struct Replay {
     /// A capture (pcap or pcapng) of TCP, SCTP or UDP; - is standard input
     #[arg(value_name = "CAPTURE")]

@@ -16,8 +16,15 @@ use crate::row::{SweepRow, json};
 use crate::run::cost;
 use crate::terminal::{grouped, note, say};
 
+const EXAMPLES: &str = "\
+Examples:
+  hol reproduce ikr53 --quick          a twentieth of the messages, in seconds
+  hol reproduce ikr53                  all of them
+  hol list                             the studies there are";
+
 /// Run a study: all its experiments, its figures by their numbers, and a verdict on each of its claims.
 #[derive(Debug, Args)]
+#[command(before_help = EXAMPLES)]
 pub struct Reproduce {
     /// The study, such as ikr53
     study: String,

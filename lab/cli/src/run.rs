@@ -18,10 +18,17 @@ use crate::report;
 use crate::row::{self, SweepRow, json, warnings};
 use crate::terminal::{grouped, note, say};
 
+const EXAMPLES: &str = "\
+Examples:
+  hol run experiments/hello.toml                       a sweep, with tables and a report
+  hol run mine.toml --set network.delay=50ms --out results/slow
+  hol run mine.toml --plan                             what it would run, and how long that takes";
+
 /// Run an experiment file: every point of its sweep, repeated, on all cores.
 ///
 /// Finished runs are kept as they come. After Ctrl-C, or worse, the same command goes on where it stopped.
 #[derive(Debug, Args)]
+#[command(before_help = EXAMPLES)]
 pub struct Run {
     #[command(flatten)]
     asked: Asked,

@@ -21,10 +21,17 @@ use crate::question::Question;
 use crate::terminal::{colour, note, say};
 use crate::waterfall;
 
+const EXAMPLES: &str = "\
+Examples:
+  hol trace tcp --count 50 --repetitions 1 --loss 5%                      packets on the terminal
+  hol trace sctp:streams=8 --count 50 --repetitions 1 --loss 5% --pcap run.pcapng
+  hol trace tcp --count 20 --repetitions 1 --beside kernel:uml            model and Linux side by side";
+
 /// Show the packets of one run, or write them to a capture file.
 ///
 /// The run is one of those that `hol compare` with the same flags measures, or one of an experiment file.
 #[derive(Debug, Args)]
+#[command(before_help = EXAMPLES)]
 pub struct Trace {
     /// tcp, sctp, quic or udp, with options as in sctp:streams=8, or an experiment file
     #[arg(

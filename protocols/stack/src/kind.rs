@@ -67,6 +67,20 @@ impl Kind {
         }
     }
 
+    /// What it is, for a list.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Tcp => "a byte stream (RFC 9293)",
+            Self::Sctp => "messages in several streams (RFC 9260)",
+            Self::Quic => "streams over UDP, encrypted (RFC 9000)",
+            Self::Mptcp => {
+                "TCP over several paths (RFC 8684), with the options of tcp; kernel and live worlds only"
+            }
+            Self::Udp => "datagrams: what is lost stays lost (RFC 768)",
+            Self::Unix => "UNIX sockets between programs of one host; kernel and live worlds only",
+        }
+    }
+
     /// What the endpoints of a stack do; `None` if it has no such endpoints.
     pub(crate) fn behaviour(self, stack: &Stack) -> Option<toml::Table> {
         match self {

@@ -20,12 +20,18 @@ use crate::row::json;
 use crate::terminal::say;
 use sampler::Sampler;
 
+const EXAMPLES: &str = "\
+Examples:
+  hol advise experiments/hello.toml          from which loss on is which transport better?
+  hol advise mine.toml --set network.delay=50ms";
+
 /// Search where along an axis of a sweep the better transport changes: more samples where it matters.
 ///
 /// The axis is the first numeric one, its ends are the least and the greatest value of the file. Each place is repeated
 /// until it is decided (99.95 %), and the border is closed in on until it is as precise as asked for; its ends are confirmed with all
 /// repetitions.
 #[derive(Debug, Args)]
+#[command(before_help = EXAMPLES)]
 pub struct Advise {
     /// The experiment, with an axis of numbers under [sweep]
     file: PathBuf,

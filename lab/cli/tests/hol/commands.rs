@@ -259,11 +259,17 @@ fn a_comparison_keeps_its_time_series_in_a_directory_and_without_one_says_so() {
 #[test]
 fn help_teaches_by_example_and_lists_name_what_there_is() {
     let help = ok(here().path(), &["--help"]);
-    assert!(help.find("hol compare tcp").unwrap() < help.find("Commands:").unwrap());
+    assert!(help.find("hol compare tcp").unwrap() < help.find("Usage:").unwrap());
     let list = ok(here().path(), &["list"]);
-    for word in ["ikr53", "simco", "pingpong", "linux-6.12", "streams=", "connections", "lifetime"] {
+    for word in ["ikr53", "simco", "pingpong", "linux-6.12", "sctp"] {
         assert!(list.contains(word), "{word}: {list}");
     }
+    let options = ok(here().path(), &["list", "sctp"]);
+    for word in ["streams=", "associations", "lifetime", "rto_min=1s"] {
+        assert!(options.contains(word), "{word}: {options}");
+    }
+    let (code, message) = failure(here().path(), &["list", "stcp"]);
+    assert!(code == 2 && message.contains("there are tcp, sctp"), "{message}");
     let found = ok(here().path(), &["doctor"]);
     for word in ["results here", "kernels", "live:namespaces"] {
         assert!(found.contains(word), "{word}: {found}");

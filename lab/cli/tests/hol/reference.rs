@@ -70,7 +70,12 @@ fn help_explains_commands_tables_and_kinds_of_workload() {
         (&["ready"], "`listens`: a whole number"),
         (&["experiment"], "`transports`, required"),
         (&["run"], "--shard"),
-        (&[], "Explain a command"),
+        (&["lifetime"], "give a message up after this time"),
+        (&["rto_min"], "tcp     rto_min=200ms"),
+        (&["sweep"], "An experiment file"),
+        (&["seed"], "hol compare --seed"),
+        (&["quic"], "per_message"),
+        (&[], "hol compare tcp"),
     ] {
         let said = ok(here, &[&["help"], topic].concat());
         assert!(said.contains(expected), "{topic:?}: {said}");

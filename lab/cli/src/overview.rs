@@ -1,0 +1,46 @@
+//! What `hol` and `hol --help` say: what it does, three examples, and the commands in groups.
+
+/// At most 25 lines of 100 columns.
+pub const OVERVIEW: &str = "\
+hol shows what a transport protocol does to your application, in a simulator and on Linux itself.
+
+  hol compare tcp quic sctp:streams=8 --loss 1%       which is faster, by how much, and why
+  hol exec tcp mptcp --loss 1% --server nginx --listens 80 -- curl -so page.html http://server/
+  hol run experiments/hello.toml                      a sweep from a file, with a report
+
+Usage: hol COMMAND ...      hol help COMMAND, OPTION or KEY explains it; hol list names transports
+
+ask     compare    transports on one path           advise       find where the winner changes
+        exec       programs of your own             shell        a shell on a node
+        init       write an experiment file         reproduce    a published evaluation
+run     run        an experiment file               plan         what a file asks for, and its cost
+        merge      parts of several machines        verify       repeat runs, compare digests
+        submit     to a server or a cluster         watch, get   follow it, fetch its results
+look    report     draw a report again              trace        packets of one run
+        topology   draw a network                   path         a capture as a network
+        replay     a capture as a workload          list         transports, options, workloads
+worlds  kernel     fetch or build a Linux kernel    live         be the other host
+        validate   compare the model with Linux     doctor       what works on this machine
+        bench      the speed of hol itself
+share   serve      the lab in a browser             simco        a firewall that takes requests
+        help       explain a word                   completions, manual
+
+Exit codes: 0 done, 1 failed, 2 usage.
+";
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::OVERVIEW;
+    use crate::Cli;
+
+    #[test]
+    fn a_newcomer_sees_every_command_on_one_screen() {
+        assert!(OVERVIEW.lines().count() <= 25 && OVERVIEW.lines().all(|line| line.len() <= 100));
+        let is_named = |name: &str| OVERVIEW.split(|c: char| !c.is_alphanumeric()).any(|word| word == name);
+        for command in Cli::command().get_subcommands() {
+            assert!(is_named(command.get_name()), "{}", command.get_name());
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The options of transports, with their values when none is given, from the tables that give them their meaning.
+
+use hol_stack::{Kind, TransportSpec, stack};
+
+/// What may stand behind the name of a transport, as in `sctp:streams=8`.
+#[derive(Debug)]
+pub struct TransportOption {
+    /// Its name.
+    pub name: String,
+    /// What it is when nobody says anything; `None` for those that are off then.
+    pub default: Option<String>,
+    /// What it does.
+    pub about: &'static str,
+}
+
+/// All of a transport. Those of `mptcp` are those of `tcp`.
+pub fn of(kind: Kind) -> Vec<TransportOption> {
+    let uses = kind.uses().iter();
+    let uses = uses.map(|&(name, about)| TransportOption { name: name.to_owned(), default: None, about });
+    let spec: TransportSpec = kind.name().parse().expect("a protocol alone is a transport");
+    let file = stack(spec.stack()).map_or("", |stack| stack.text);
+    let section = if kind == Kind::Mptcp { Kind::Tcp } else { kind };
+    let behaviour = spec.behaviour().iter().map(|(name, value)| TransportOption {
+        name: name.clone(),
+        default: Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned)),
+        about: meaning(file, section, name),
+    });
+    uses.chain(behaviour).collect()
+}
+
+impl TransportOption {
+    /// A line for people.
+    pub fn line(&self) -> String {
+        let Self { name, default, about } = self;
+        let set = default.as_ref().map_or_else(|| name.clone(), |value| format!("{name}={value}"));
+        format!("  {set:<36} {about}\n")
+    }
+}
+
+/// The comment that explains a behaviour: behind it, or on the line before.
+fn meaning(text: &'static str, kind: Kind, name: &str) -> &'static str {
+    let head = format!("[{}]", kind.name());
+    let mut before = "";
+    for line in
+        text.lines().skip_while(|line| line.trim() != head).skip(1).take_while(|line| !line.starts_with('['))
+    {
+        let is_it = line.split_once('=').is_some_and(|(key, _)| key.trim() == name);
+        if is_it {
+            return line.split_once('#').map_or(before, |(_, comment)| comment.trim());
+        }
+        before = line.strip_prefix('#').map_or("", str::trim);
+    }
+    ""
+}
