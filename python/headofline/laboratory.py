@@ -76,7 +76,7 @@ def compare(
 ) -> Result:
     """Compares transports under one set of conditions, or over several: `loss=["0%", "1%"]` sweeps.
 
-    Transports are those of `hol list`, such as "tcp" or "sctp:streams=8"; the first is the yardstick. Conditions are those of
+    Transports are those of `hol list`, such as "tcp" or "sctp:streams=8"; the others are compared with the first. Conditions are those of
     `hol compare`: `loss`, `delay`, `bandwidth`, `queue`, `workload`, `rate`, `arrivals`, `size`, `count`. `set` has any other
     dotted key of an experiment, as {"network.jitter": "2ms"}, where a list sweeps as well.
     """

@@ -9,7 +9,7 @@ use crate::progress::Telling;
 /// For programs.
 #[derive(Debug, Args)]
 pub struct Attended {
-    /// Tell on standard error how far it is and what points say so far, a JSON object a line
+    /// Report progress and intermediate results on standard error, one JSON object per line
     #[arg(long, value_name = "FORMAT")]
     progress: Option<Format>,
     #[command(flatten)]
@@ -19,7 +19,7 @@ pub struct Attended {
 /// Who started this process.
 #[derive(Debug, Args)]
 pub struct Parent {
-    /// End at once when process PID does, which has started this one
+    /// Stop when the parent process PID stops
     #[arg(long, value_name = "PID")]
     with_parent: Option<i32>,
 }

@@ -20,12 +20,12 @@ const QUESTION: &str = "
     loss = '1%'
 ";
 
-/// Measure this program's own speed: 80,000 SIMCO transactions at 1 % loss on one core.
+/// Measure the speed of hol itself: 80,000 SIMCO transactions at 1 % loss on one core.
 ///
 /// Endpoints, network and records are included. `scripts/bench-against-ns2` measures ns-2 beside it, where that is installed.
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// How often each is measured
+    /// Number of measurements of each
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     times: u32,
     /// One JSON object a line

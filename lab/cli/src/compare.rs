@@ -35,21 +35,21 @@ Examples:
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Compare {
-    /// tcp, sctp, quic, udp or mptcp, with options as in sctp:streams=8,rto_min=200ms; the first is the yardstick
+    /// tcp, sctp, quic, udp or mptcp, with options as in sctp:streams=8,rto_min=200ms; the others are compared with the first
     #[arg(value_name = "TRANSPORT")]
     transports: Vec<String>,
     #[command(flatten)]
     question: Question,
-    /// Keep the results in this directory too, with a report
+    /// Also write results and a report to this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Keep how each run stands at all multiples of this time: windows, round trips, queues. Takes --out
+    /// Record a time series with this interval: windows, round-trip times, queues; needs --out
     #[arg(long, value_name = "10ms", requires = "out", allow_hyphen_values = true)]
     series: Option<String>,
-    /// One JSON object a line for each transport
+    /// Print one JSON object per line and transport
     #[arg(long)]
     json: bool,
-    /// Runs at the same time [default: all cores]
+    /// Number of runs in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
 }

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::row::json;
 use crate::terminal::say;
 
-/// Say what works on this machine.
+/// Check what works on this machine.
 #[derive(Debug, Args)]
 pub struct Doctor {
     /// One JSON object a line

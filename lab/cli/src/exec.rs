@@ -38,29 +38,30 @@ Examples:
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Exec {
-    /// tcp, sctp or mptcp, with options as in tcp:cc=reno; the first is the yardstick
+    /// tcp, sctp or mptcp, with options as in tcp:cc=reno; the others are compared with the first
     #[arg(value_name = "TRANSPORT")]
     transports: Vec<String>,
     #[command(flatten)]
     service: Service,
-    /// A number in what the program on the client prints, as in page[ms]='load took ([0-9.]+)' or rate=json:$.end.bits_per_second
+    /// Read a number from the output of the client's program, as in page[ms]='load took ([0-9.]+)' or
+    /// rate=json:$.end.bits_per_second
     #[arg(long = "metric", value_name = "NAME[UNIT]=REGEX")]
     metrics: Vec<String>,
-    /// Where to put what programs have written to /out of their host
+    /// Directory for the files that programs wrote to /out
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// What is measured: the time of the program, of each connection, or of each request of HTTP/1 [default: program]
+    /// Measure the time of the program, of each connection, or of each HTTP/1 request [default: program]
     #[arg(long, value_parser = ["program", "connection", "transaction"])]
     measure: Option<String>,
     #[command(flatten)]
     conditions: Conditions,
-    /// One JSON object a line for each transport
+    /// Print one JSON object per line and transport
     #[arg(long)]
     json: bool,
-    /// Runs at the same time [default: all cores]
+    /// Number of runs in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
-    /// What runs on the client, with its arguments
+    /// Program on the client, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }

@@ -37,7 +37,7 @@ pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
 /// How a directory is filled.
 #[derive(Debug, Clone, Copy)]
 pub struct Filling {
-    /// Runs at the same time.
+    /// Number of runs in parallel.
     pub jobs: Option<usize>,
     /// Who is told how far it is.
     pub telling: Telling,

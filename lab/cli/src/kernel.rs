@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::row::json;
 use crate::terminal::{note, say};
 
-/// Get, choose and list the kernels of the kernel world.
+/// Fetch, build, choose and list kernels for the kernel world.
 #[derive(Debug, Args)]
 pub struct Kernel {
     #[command(subcommand)]
@@ -18,7 +18,7 @@ pub struct Kernel {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Get a kernel package of the distribution; nothing is installed
+    /// Download a kernel package of the distribution without installing it
     Fetch {
         /// How its version begins, as in 6.12 or 6.1
         #[arg(default_value = DEFAULT_SERIES)]
@@ -30,7 +30,7 @@ enum What {
         #[arg(default_value = DEFAULT_SERIES)]
         series: String,
     },
-    /// Take a kernel that is there, and use it from now on
+    /// Use an existing kernel from now on
     Use {
         /// A bzImage such as /boot/vmlinuz-6.12.0-amd64, or the release of a kernel of the list
         image: PathBuf,
@@ -38,7 +38,7 @@ enum What {
         #[arg(long, value_name = "DIR")]
         modules: Option<PathBuf>,
     },
-    /// List the kernels that are there
+    /// List the available kernels
     List {
         /// One JSON object a line
         #[arg(long)]

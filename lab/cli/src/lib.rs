@@ -70,9 +70,9 @@ struct Cli {
 enum Command {
     /// Compare transports under one set of conditions
     Compare(compare::Compare),
-    /// Run programs of your own over each transport, unmodified
+    /// Run your own programs over each transport, unmodified
     Exec(exec::Exec),
-    /// Type on a node of a simulated network, whose time stands while you think
+    /// Open a shell on a node; virtual time stops while you type
     Shell(shell::Shell),
     /// Write an experiment file from a question
     Init(init::Init),
@@ -80,17 +80,17 @@ enum Command {
     Run(run::Run),
     /// Show what an experiment file asks for, and how long it takes
     Plan(plan::Plan),
-    /// Join the parts of an experiment that several machines have done
+    /// Join the parts of an experiment from several machines
     Merge(merge::Merge),
-    /// Search where the better transport changes
+    /// Find the point at which the better transport changes
     Advise(advise::Advise),
     /// Run a study: a published evaluation with its figures and claims
     Reproduce(reproduce::Reproduce),
-    /// Draw the report of a result directory again
+    /// Write the report of a result directory again
     Report(report::Report),
     /// Repeat runs of a result directory and compare their digests
     Verify(verify::Verify),
-    /// Compare the model with the kernel, by points or at random
+    /// Compare the model with the Linux kernel, at chosen points or at random
     Validate(validate::Validate),
     /// Show or capture the packets of one run
     Trace(trace::Trace),
@@ -98,15 +98,15 @@ enum Command {
     Topology(topology::Topology),
     /// Learn the network of an experiment from a capture
     Path(path::Path),
-    /// Make an experiment of a capture: the sizes and times of its messages
+    /// Make a workload of a capture: the sizes and times of its messages
     Replay(replay::Replay),
-    /// Measure this program's own speed
+    /// Measure the speed of hol itself
     Bench(bench::Bench),
     /// List studies, stacks, transports with their options, and workloads
     List(list::List),
-    /// Get, choose and list the kernels of the kernel world
+    /// Fetch, build, choose and list kernels for the kernel world
     Kernel(kernel::Kernel),
-    /// Be the other host of a live world, or the router between both
+    /// Serve another host's live experiments, or route between two hosts
     Live(live::Live),
     /// Ask a middlebox to let flows pass, or be one: RFC 4540 (starts `simcod`)
     Simco(external::External),
@@ -118,7 +118,7 @@ enum Command {
     Watch(client::Watch),
     /// Fetch the results of an experiment from a server
     Get(client::Get),
-    /// Say what works on this machine
+    /// Check what works on this machine
     Doctor(doctor::Doctor),
     /// Explain a command, or the keys of experiment files: `hol help run`, `hol help network`
     Help(help::Help),

@@ -19,7 +19,7 @@ pub struct Live {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Have the ends here of experiments that another host runs with --world live --peer
+    /// Run this host's endpoints of experiments that another host starts with --world live --peer
     ///
     /// Whoever knows the secret may have this host send and receive messages of any workload, on ports that the kernel chooses or
     /// --ports names; nobody else is heard. One client is served at a time.
@@ -31,7 +31,7 @@ enum What {
         #[arg(long, value_name = "FIRST-LAST")]
         ports: Option<Ports>,
     },
-    /// Have the path between two other hosts, which leads over this one, be what their experiments say (--router)
+    /// Emulate the path between two other hosts, whose packets pass through this one (--router)
     ///
     /// While a run is under way, packets between them are delayed, lost and queued here by netem, on the interfaces towards them; what was
     /// there before is put back after each run, and when this ends, however it does. Needs CAP_NET_ADMIN and sch_netem.

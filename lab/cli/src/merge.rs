@@ -21,13 +21,13 @@ the parts. A run that is in two of them has to be the same in both.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER)]
 pub struct Merge {
-    /// The result directories of the parts; a whole one may be among them
+    /// Result directories of the parts; a complete one may be among them
     #[arg(required = true, value_name = "DIR")]
     parts: Vec<PathBuf>,
-    /// Where the whole goes; what is there already is kept, so that parts may come later
+    /// Directory for the joined results; runs that it already has are kept, so parts may be added later
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// One JSON object a line for each point, in the order of the plan
+    /// Print one JSON object per line and point, in the order of the plan
     #[arg(long)]
     json: bool,
 }

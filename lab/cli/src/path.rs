@@ -30,7 +30,7 @@ struct Learn {
     /// A capture (pcap or pcapng) of TCP or SCTP; - is standard input
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
-    /// As seen at this of its interfaces [default: the one with the most packets]
+    /// Use the packets of this interface [default: the one with the most packets]
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
     /// The path to or from this host [default: between the two that exchanged the most packets]

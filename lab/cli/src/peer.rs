@@ -11,13 +11,13 @@ use crate::failure::Failure;
 /// Where the other hosts are.
 #[derive(Debug, Args)]
 pub struct Peer {
-    /// Run between this host and that one, where `hol live serve` runs: --world live over a real network; of several hosts say which node each is
+    /// Run over the network to this host, on which `hol live serve` runs; with several hosts, name the node of each
     #[arg(long, value_name = "[NODE=]HOST[:PORT]")]
     peer: Vec<String>,
-    /// Have the host between both be the path that the experiment says, where `hol live route` runs: --delay, --loss and others work
+    /// Let this host, on which `hol live route` runs, emulate the path: --delay, --loss and others
     #[arg(long, value_name = "HOST[:PORT]", requires = "peer")]
     router: Option<String>,
-    /// The secret that both hosts know, in a file [default: $HOL_LIVE_SECRET]
+    /// File with the secret that both hosts share [default: $HOL_LIVE_SECRET]
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
 }

@@ -15,13 +15,13 @@ use crate::terminal::{note, say};
 pub struct Plan {
     #[command(flatten)]
     asked: Asked,
-    /// Runs at the same time [default: all cores]
+    /// Number of runs in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
-    /// Show what each of N parts for `hol run --shard` would take, too
+    /// Also show the cost of each of N parts for `hol run --shard`
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     shards: Option<usize>,
-    /// One JSON object a line for each point, in the order of the plan
+    /// Print one JSON object per line and point, in the order of the plan
     #[arg(long)]
     json: bool,
 }

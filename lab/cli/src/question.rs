@@ -18,19 +18,19 @@ pub struct Question {
     /// Messages a second [default: 100/s]
     #[arg(long, value_name = "100/s", allow_hyphen_values = true)]
     rate: Option<String>,
-    /// How messages are spaced [default: periodic]
+    /// Spacing of messages [default: periodic]
     #[arg(long, value_parser = ["periodic", "poisson"])]
     arrivals: Option<String>,
-    /// Octets of a message, not for simco [default: 128B]
+    /// Message size in octets; not for simco [default: 128B]
     #[arg(long, value_name = "128B", allow_hyphen_values = true)]
     size: Option<String>,
-    /// What simco asks for, as weights [default: enable=1]
+    /// Weights of simco's requests [default: enable=1]
     #[arg(long, value_name = "enable=2,lifetime=1,delete=1")]
     mix: Option<String>,
-    /// What puts simco's rules in force; nftables in the kernel world only [default: none]
+    /// Packet filter of simco's server; nftables in the kernel world only [default: none]
     #[arg(long, value_parser = ["none", "nftables"])]
     filter: Option<String>,
-    /// Messages over all repetitions together [default: 10000]
+    /// Messages of all repetitions together [default: 10000]
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     count: Option<u64>,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub struct Question {
 /// The network, and how often what is tried on it.
 #[derive(Debug, Args)]
 pub struct Conditions {
-    /// One-way delay, in both directions [default: 10ms]
+    /// One-way delay, the same in both directions [default: 10ms]
     #[arg(long, value_name = "10ms", allow_hyphen_values = true)]
     delay: Option<String>,
     /// Packet loss in each direction [default: 0%]
@@ -49,22 +49,22 @@ pub struct Conditions {
     /// Bit rate in each direction [default: 100Mbit]
     #[arg(long, value_name = "100Mbit", allow_hyphen_values = true)]
     bandwidth: Option<String>,
-    /// What the queue before the link holds [default: 1000p]
+    /// Queue length in front of the link [default: 1000p]
     #[arg(long, value_name = "1000p", allow_hyphen_values = true)]
     queue: Option<String>,
-    /// Independent repetitions, each with its own losses; all transports meet the same ones [default: 10]
+    /// Independent repetitions; each has its own losses, the same for all transports [default: 10]
     #[arg(long, value_name = "R", value_parser = positive, allow_negative_numbers = true)]
     repetitions: Option<usize>,
-    /// Where all randomness comes from [default: 1]
+    /// Seed of all random numbers [default: 1]
     #[arg(long, value_name = "S", value_parser = whole, allow_negative_numbers = true)]
     seed: Option<u64>,
-    /// Where it runs: model (our endpoints, simulated links), kernel (Linux in a virtual machine), kernel:6.1, kernel:uml, or live (this machine, over loopback; live:namespaces: over a path within it; with --peer between two hosts, with --router over a third)
-    /// [default: model; of programs kernel]
+    /// World: model (simulated endpoints and links), kernel (Linux in a virtual machine; kernel:6.1, kernel:uml), or live
+    /// (sockets of this machine; live:namespaces; other hosts with --peer and --router) [default: model; of programs kernel]
     #[arg(long)]
     world: Option<String>,
     #[command(flatten)]
     peer: Peer,
-    /// Any other key of an experiment file, as in network.jitter=2ms
+    /// Set any key of an experiment file, as in network.jitter=2ms
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
 }

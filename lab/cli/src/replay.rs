@@ -20,7 +20,7 @@ Examples:
   hol replay capture.pcapng mine.toml      the sizes and times of its messages
   hol run mine.toml                        the same messages over other transports";
 
-/// Make an experiment of a capture: the sizes and times of its messages, and the network that it shows.
+/// Make a workload of a capture: the sizes and times of its messages, and the network that it shows.
 ///
 /// The messages of all connections become those of one workload, due at the times at which they were sent, over whichever transports
 /// the experiment names. SCTP and UDP mark messages; of TCP a segment with PSH ends one.
@@ -33,13 +33,13 @@ pub struct Replay {
     /// The experiment to write, NAME.toml [default: standard output]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// As seen at this of its interfaces [default: the one with the most packets]
+    /// Use the packets of this interface [default: the one with the most packets]
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
-    /// Only what this host says and is told
+    /// Use only packets from and to this host
     #[arg(long, value_name = "ADDRESS")]
     host: Option<IpAddr>,
-    /// How many messages are taken at most, from the first on
+    /// Take at most this many messages, from the first one on
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     most: usize,
 }

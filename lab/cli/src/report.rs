@@ -15,9 +15,9 @@ use crate::terminal::{note, say};
 /// world says of each claim and whether their points agree. It is both-worlds.html beside the model's report.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// A directory that `hol run` or `hol reproduce` filled, wholly or in part
+    /// Result directory of `hol run` or `hol reproduce`, complete or not
     dir: PathBuf,
-    /// One of the same in the other world
+    /// Result directory of the same experiment in another world
     other: Option<PathBuf>,
 }
 

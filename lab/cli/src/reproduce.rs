@@ -31,25 +31,25 @@ pub struct Reproduce {
     /// A twentieth of the messages: a first look in seconds
     #[arg(long)]
     quick: bool,
-    /// Repetitions, each of the length of the study's: few, and the kernel world takes minutes [default: the study's]
+    /// Number of repetitions, each as long as the study's; choose few in the kernel world [default: the study's]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     repetitions: Option<Repetitions>,
     /// The result directory [default: results/STUDY, with what is asked for behind it]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Runs at the same time [default: all cores]
+    /// Number of runs in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
-    /// Show the points and what they cost, and run nothing
+    /// Show the points and their cost without running them
     #[arg(long)]
     plan: bool,
-    /// Where it runs: model, kernel (Linux in a virtual machine), kernel:6.1, kernel:uml, or live (this machine, over loopback)
+    /// World: model, kernel (Linux in a virtual machine; kernel:6.1, kernel:uml), or live (sockets of this machine)
     #[arg(long, default_value = "model")]
     world: WorldName,
-    /// Only this experiment of the study, as in exp1; may be repeated
+    /// Run only this experiment of the study, such as exp1; may be repeated
     #[arg(long, value_name = "EXPERIMENT")]
     only: Vec<String>,
-    /// One JSON object a line for each point, in the order of the plan
+    /// Print one JSON object per line and point, in the order of the plan
     #[arg(long)]
     json: bool,
     #[command(flatten)]

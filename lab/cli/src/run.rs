@@ -35,19 +35,19 @@ pub struct Run {
     /// The result directory [default: results/NAME of the file]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Runs at the same time [default: all cores]
+    /// Number of runs in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
-    /// Go on in a directory that was asked something else: runs that it has count where they are asked again
+    /// Continue in a directory with results of a different experiment, and reuse the runs that match
     #[arg(long)]
     extend: bool,
-    /// Do one part of all runs, as 2/4 for the second of four; `hol merge` joins what several machines did
+    /// Do one part of all runs, such as 2/4 for the second of four; `hol merge` joins the parts
     #[arg(long, value_name = "I/N", conflicts_with = "extend")]
     shard: Option<Shard>,
-    /// Show the points and what they cost, and run nothing
+    /// Show the points and their cost without running them
     #[arg(long)]
     plan: bool,
-    /// One JSON object a line for each point, in the order of the plan
+    /// Print one JSON object per line and point, in the order of the plan
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -57,21 +57,21 @@ pub struct Run {
 /// An experiment file, and what the command line has otherwise.
 #[derive(Debug, Args)]
 pub struct Asked {
-    /// The experiment; experiments/hello.toml explains what it may say, `hol init` writes one, and - is standard input
+    /// Experiment file; - is standard input. experiments/hello.toml is a commented example, `hol init` writes one
     file: PathBuf,
-    /// Override a key, as in network.loss=1%; a key that is swept gets this one value
+    /// Set a key, as in network.loss=1%; a swept key gets this one value
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// Where it runs: model, kernel (Linux in a virtual machine), kernel:6.1, kernel:uml, or live (this machine, over loopback; live:namespaces: over a path within it; with --peer between two hosts, with --router over a third)
+    /// World: model, kernel (Linux in a virtual machine; kernel:6.1, kernel:uml), or live (sockets of this machine;
+    /// live:namespaces; other hosts with --peer and --router)
     #[arg(long)]
     world: Option<String>,
     #[command(flatten)]
     peer: Peer,
-    /// Keep the records of all messages of all flows too, as Parquet files: flow 0 is measured, the others are the background
+    /// Also write a record of every message as Parquet files; flow 0 is the workload, the others are background
     #[arg(long)]
     records: bool,
-    /// Keep how each run stands at all multiples of this time too, as Parquet files and in the report: windows, round trips,
-    /// queues
+    /// Record a time series with this interval, as Parquet files and in the report: windows, round-trip times, queues
     #[arg(long, value_name = "10ms", allow_hyphen_values = true)]
     series: Option<String>,
 }

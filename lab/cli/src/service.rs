@@ -9,19 +9,19 @@ use crate::failure::Failure;
 /// What runs on the server, and what both hosts have.
 #[derive(Debug, Args)]
 pub struct Service {
-    /// What runs on the server, as a line for the shell
+    /// Command line of the server
     #[arg(long, value_name = "COMMAND")]
     server: Option<String>,
-    /// The port at which the server listens when it is ready
+    /// Wait until the server listens on this port
     #[arg(long, value_name = "PORT", requires = "server", conflicts_with = "prints")]
     listens: Option<u16>,
-    /// What the server prints when it is ready
+    /// Wait until the server prints this text
     #[arg(long, value_name = "TEXT", requires = "server")]
     prints: Option<String>,
-    /// A file that both hosts have, as in /srv/page=page.html or /srv/page=100kB, which is so many octets
+    /// Put a file on both hosts, as in /srv/page=page.html, or one of a given size, as in /srv/page=100kB
     #[arg(long = "file", value_name = "PATH=FILE")]
     files: Vec<String>,
-    /// Where programs come from: host, a directory, or a tar archive of one or of a container [default: host]
+    /// Root file system of the programs: host, a directory, or a tar archive of a directory or container [default: host]
     #[arg(long, value_name = "ROOT")]
     root: Option<String>,
 }

@@ -19,10 +19,10 @@ pub struct Topology {
     /// An ns script, or an experiment file (*.toml)
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Draw it as a picture ("-": on standard output, and nothing else)
+    /// Write an SVG drawing; - is standard output
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Write it as an ns script ("-": to standard output, and nothing else)
+    /// Write an ns script; - is standard output
     #[arg(long, value_name = "FILE")]
     ns: Option<PathBuf>,
 }

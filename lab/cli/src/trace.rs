@@ -60,16 +60,16 @@ pub struct Trace {
     /// Write a capture (pcapng) for Wireshark and tshark instead of text; - is standard output, as in --pcap - | tshark -r -
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Only the packets at this node's interfaces, in a capture or as text; may be said again for another
+    /// Show only packets at this node's interfaces; may be repeated
     #[arg(long, value_name = "NODE", conflicts_with_all = ["waterfall", "svg", "ns2"])]
     at: Vec<String>,
-    /// Show a page of a run of pages file by file instead: its number from 1, or nothing for the one of the median time
+    /// Show one page of a run object by object: its number from 1 [default: the page with the median time]
     #[arg(long, value_name = "PAGE", conflicts_with_all = ["pcap", "ns2"])]
     waterfall: Option<Option<u64>>,
     /// Draw the packets between client and server as a sequence diagram instead; - is standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["pcap", "waterfall", "ns2"])]
     svg: Option<PathBuf>,
-    /// Run it in this world too, and show both runs' packets beside each other, as in --beside kernel:uml
+    /// Also run it in this world and show the packets of both side by side, as in --beside kernel:uml
     #[arg(long, value_name = "WORLD", conflicts_with_all = ["pcap", "waterfall", "svg", "ns2", "at"])]
     beside: Option<WorldName>,
     /// Write the classic trace format of ns-2 instead, for awk; - is standard output

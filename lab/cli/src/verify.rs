@@ -15,12 +15,12 @@ use crate::terminal::{grouped, say};
 /// Repeat runs of a result directory and compare their digests and totals.
 #[derive(Debug, Args)]
 pub struct Verify {
-    /// A directory that `hol run` or `hol reproduce` filled
+    /// Result directory of `hol run` or `hol reproduce`
     dir: PathBuf,
     /// Repeat only this many runs, spread over the directory [default: all]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     sample: Option<usize>,
-    /// Runs at the same time [default: all cores]
+    /// Number of runs in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
     /// One JSON object

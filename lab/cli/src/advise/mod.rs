@@ -35,22 +35,22 @@ Examples:
 pub struct Advise {
     /// The experiment, with an axis of numbers under [sweep]
     file: PathBuf,
-    /// The key to search along [default: the first that is swept over numbers]
+    /// Key to search along [default: the first that is swept over numbers]
     #[arg(long, value_name = "KEY")]
     over: Option<String>,
-    /// How near each other the ends of a border are to be: of its place on a logarithmic axis, else of the axis
+    /// Precision of the crossover: relative to its value on a logarithmic axis, else to the length of the axis
     #[arg(long, value_name = "5%", default_value = "5%")]
     precision: Ratio,
-    /// Repetitions of one place at most [default: 400, or 16 times those of the file]
+    /// Maximum number of repetitions of one point [default: 400, or 16 times those of the file]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     most: Option<usize>,
-    /// Override a key, as in network.loss=1%
+    /// Set a key, as in network.loss=1%
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
-    /// Runs at the same time [default: all cores]
+    /// Number of runs in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
-    /// One JSON object a line for each two transports and each combination of the other axes
+    /// Print one JSON object per line, for each pair of transports and each combination of the other axes
     #[arg(long)]
     json: bool,
 }

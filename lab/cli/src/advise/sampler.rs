@@ -28,7 +28,7 @@ pub(super) struct Sampler<'a> {
     pub axis: &'a Axis,
     /// How near each other the ends of a border are to be.
     pub precision: f64,
-    /// Repetitions of one place at most.
+    /// Maximum number of repetitions of one point.
     pub most: Option<usize>,
     pub threads: usize,
     pub stop: &'a AtomicBool,

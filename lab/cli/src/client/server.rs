@@ -24,10 +24,10 @@ pub struct At {
 /// Who asks a server, and how it is known to be the right one.
 #[derive(Debug, Args, Default, PartialEq, Eq)]
 pub struct Credentials {
-    /// A file with a token of yours; for servers where people log in
+    /// File with your token, for servers that require a login
     #[arg(long, value_name = "FILE")]
     token: Option<PathBuf>,
-    /// The certificate of a server that no authority knows, in PEM
+    /// Certificate (PEM) of a server whose certificate no authority has signed
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
 }

@@ -36,7 +36,7 @@ use voice::{Prompt, Voice};
 /// The exit code of what wrote more than it may: 128 and the number of SIGXFSZ. signal(7)
 const WROTE_TOO_MUCH: i32 = 128 + 25;
 
-/// Type on a node of a simulated network, whose time stands while you think.
+/// Open a shell on a node; virtual time stops while you type.
 ///
 /// Each line runs in the shell of a node, with programs as they are installed here, on a Linux kernel in virtual time: same
 /// lines, same packets, however long you take. `:help` says what else can be done: change links, look at packets, go back.
@@ -45,7 +45,7 @@ pub struct Shell {
     /// tcp, sctp or mptcp, with options as in tcp:cc=reno; or an experiment file, for its network and its programs [default: tcp]
     #[arg(value_name = "TRANSPORT|FILE")]
     what: Option<String>,
-    /// Where to begin [default: the client]
+    /// Node on which the shell starts [default: the client]
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
     /// Which of the experiment's points, as `hol run --plan` numbers them
@@ -55,10 +55,10 @@ pub struct Shell {
     service: Service,
     #[command(flatten)]
     conditions: Conditions,
-    /// Write what was done to this experiment file, for hol run
+    /// Record your commands as an experiment file for hol run
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// For programs: say all on standard output, a JSON object a line; a mistake does not end it, and captures go to this directory
+    /// For programs: print one JSON object per line; errors do not end the session, and captures go to this directory
     #[arg(long, value_name = "FORMAT")]
     dialogue: Option<Format>,
     #[command(flatten)]

@@ -37,10 +37,10 @@ pub struct Submit {
     /// slurm, hyperqueue, kubernetes, or the address of a `hol serve`
     #[arg(long, value_name = "EXECUTOR", default_value = "http://127.0.0.1:4540")]
     to: Executor,
-    /// What it is called there [default: the file's name without the ending]
+    /// Name of the experiment there [default: the file's name without the ending]
     #[arg(long)]
     name: Option<String>,
-    /// Stay until it has ended
+    /// Wait until the experiment has ended
     #[arg(long)]
     wait: bool,
     #[command(flatten, next_help_heading = "A cluster")]

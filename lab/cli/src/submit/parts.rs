@@ -34,10 +34,10 @@ pub struct Parts {
     /// Kubernetes: an image with `hol` and a shell
     #[arg(long)]
     image: Option<String>,
-    /// Kubernetes: the claim on a volume that all pods may write, for the results
+    /// Kubernetes: the claim of a volume for the results, writable by all pods
     #[arg(long, value_name = "CLAIM")]
     volume: Option<String>,
-    /// Write the scripts, and hand nothing over
+    /// Write the job scripts without submitting them
     #[arg(long)]
     dry_run: bool,
     /// For sbatch, hq or kubectl, as in `-- --partition=long`

@@ -21,16 +21,16 @@ pub struct Queued {
     /// Cores that it asks for [default: all that the server has]
     #[arg(long, value_name = "N")]
     cores: Option<u32>,
-    /// Swap it out when nothing was heard of it for so long
+    /// Swap the experiment out after this time without activity
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     idle_swap: u32,
-    /// Swap it out after so long whatever it does
+    /// Swap the experiment out after this time in any case
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     auto_swap: u32,
-    /// Start it now or not at all
+    /// Start it now or refuse it
     #[arg(long)]
     now: bool,
-    /// Keep it from starting until somebody starts it
+    /// Do not start it until somebody does
     #[arg(long)]
     hold: bool,
     /// The answer as JSON
@@ -40,7 +40,7 @@ pub struct Queued {
 
 /// An experiment as a server takes it.
 pub struct Sent<'s> {
-    /// What it is called there.
+    /// Name of the experiment there.
     pub name: &'s str,
     /// An experiment file's text, or an ns script's.
     pub text: &'s str,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// What a cluster is to do, whichever it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
-    /// What it is called there.
+    /// Name of the experiment there.
     pub name: String,
     /// This program, where the nodes have it.
     pub program: String,

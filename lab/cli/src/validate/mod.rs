@@ -55,7 +55,7 @@ pub struct Validate {
     /// The directory of both worlds' results [default: results/validate-NAME, with -quick; results/random-SEED]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Runs at the same time [default: all cores]
+    /// Number of runs in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
     /// Judge by the throughput, within 3 %, or 10 % where it is shared, and not by the response times
@@ -64,7 +64,7 @@ pub struct Validate {
     /// The share of points that have to agree
     #[arg(long, value_name = "SHARE", default_value = "90%")]
     require: Ratio,
-    /// One JSON object a line for each point, the worst first, or for each random scenario
+    /// Print one JSON object per line, for each point (the worst first) or each random scenario
     #[arg(long)]
     json: bool,
 }
