@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use hol_base::Time;
 use hol_lab::{InputError, Point};
 use hol_measure::{RankSum, RecordKind, quantile};
 use hol_scenario::{Run, RunError, World};
@@ -12,6 +13,8 @@ use crate::values::Values;
 
 /// Runs of a scenario that chance has a part in: of the first world, and of the second, with other seeds.
 const RUNS: [u32; 2] = [20, 6];
+/// Repetitions that show where chance has a part in a run, which is the one before them.
+const OTHERS: std::ops::Range<u32> = 1..6;
 /// A value differs if its ranks are as uneven as chance makes them once in 200 scenarios …
 const RARE: f64 = 0.005;
 /// … and if its medians are further apart than this share and than so much in its unit: ms, kbit/s, messages.
@@ -20,9 +23,10 @@ const FAR: (f64, f64) = (0.05, 0.5);
 /// How two worlds compare.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// Chance has no part in it, so packets were compared.
+    /// Packets were compared, as far as chance has no part in them.
     Packets {
-        /// The first packet that the second world sends otherwise, or at another time.
+        /// The first packet that the second world sends otherwise, or at another time, though each world sends the same up to there
+        /// whatever its seed.
         difference: Option<Box<Difference>>,
         /// Whether both worlds say the same to the user.
         values_agree: bool,
@@ -86,9 +90,10 @@ fn judge(
     let (first_point, point) = (scenario.first_point().map_err(refused)?, scenario.point().map_err(refused)?);
     first.check(&first_point.scenario(0))?;
     second.check(&point.scenario(0))?;
+    let both = [(&first_point, first), (&point, second)];
     let (run, mut trace) = traced(&first_point, first, 0)?;
     if scenario.names_chance() || run.digest() != traced(&first_point, first, 1)?.0.digest() {
-        return by_ranks([(&first_point, first), (&point, second)]);
+        return by_ranks(both);
     }
     let (other_run, mut other) = traced(&point, second, 0)?;
     let end = run.ended.min(other_run.ended);
@@ -96,8 +101,49 @@ fn judge(
     other.end(end);
     let kind = point.workload.record_kind();
     let values = [Values::of(&run, kind), Values::of(&other_run, kind)];
-    let difference = trace.first_difference(&other).map(Box::new);
-    Ok((Verdict::Packets { difference, values_agree: values[0].agree(&values[1]) }, values))
+    let values_agree = values[0].agree(&values[1]);
+    let mut difference = trace.first_difference(&other);
+    if difference.is_none() && values_agree {
+        return Ok((Verdict::Packets { difference: None, values_agree }, values));
+    }
+    let mut begins = Time::MAX;
+    for (of, own, values) in [(both[0], &trace, &values[0]), (both[1], &other, &values[1])] {
+        let chance = Chance::of(of, own, end, values)?;
+        if !values_agree && chance.has_part_in_values {
+            return by_ranks(both);
+        }
+        begins = begins.min(chance.begins);
+    }
+    difference.take_if(|difference| difference.time() >= begins);
+    Ok((Verdict::Packets { difference: difference.map(Box::new), values_agree }, values))
+}
+
+/// What runs of one world with other seeds show: SCTP's HEARTBEATs, for one, are sent at random times.
+struct Chance {
+    /// The first packet that differs.
+    begins: Time,
+    /// They do not say the same.
+    has_part_in_values: bool,
+}
+
+impl Chance {
+    /// What has a part in a run that sent this until its `end` and has these values.
+    fn of(
+        (point, world): (&Point, &dyn World),
+        own: &Trace,
+        end: Time,
+        values: &Values,
+    ) -> Result<Self, RunError> {
+        let mut chance = Self { begins: Time::MAX, has_part_in_values: false };
+        for repetition in OTHERS {
+            let (run, mut trace) = traced(point, world, repetition)?;
+            trace.end(end);
+            let begins = own.first_difference(&trace).map_or(Time::MAX, |difference| difference.time());
+            chance.begins = chance.begins.min(begins);
+            chance.has_part_in_values |= !Values::of(&run, point.workload.record_kind()).agree(values);
+        }
+        Ok(chance)
+    }
 }
 
 /// What the hosts of a point's first repetition send until its last message is settled.
@@ -158,11 +204,53 @@ fn median(values: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use hol_base::Seed;
     use hol_model::Model;
+    use hol_scenario::{Cost, Course, Observer, Scenario, Witness};
+    use serde_json::Value;
 
     use super::*;
     use crate::generator::Generator;
     use crate::shrink::shrink;
+
+    /// The model with other seeds: the same rules, another chance.
+    #[derive(Debug)]
+    struct Reseeded;
+
+    impl World for Reseeded {
+        fn name(&self) -> String {
+            Model.name()
+        }
+
+        fn provenance(&self) -> Result<String, RunError> {
+            Model.provenance()
+        }
+
+        fn decides(&self, scenario: &Scenario) -> Value {
+            Model.decides(scenario)
+        }
+
+        fn check(&self, scenario: &Scenario) -> Result<(), RunError> {
+            Model.check(scenario)
+        }
+
+        fn cost(&self) -> Cost {
+            Model.cost()
+        }
+
+        fn follow(
+            &self,
+            scenario: &Scenario,
+            seed: Seed,
+            observer: &mut dyn Observer,
+        ) -> Result<Course, RunError> {
+            Model.follow(scenario, seed.derive("other"), observer)
+        }
+
+        fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError> {
+            Model.trace(scenario, seed.derive("other"), witness)
+        }
+    }
 
     /// A scenario whose first world has `assumed` beside what both have.
     fn scenario(protocol: &str, assumed: &[(&str, &str)], settings: &[(&str, &str)]) -> RandomScenario {
@@ -214,6 +302,27 @@ mod tests {
         // Without fast retransmit each loss waits for T3-rtx.
         let slower = scenario("sctp", &[("missing_reports", "100")], &LOSSY);
         assert_eq!(verdict(&slower), Verdict::Ranks { values_agree: false });
+    }
+
+    #[test]
+    fn heartbeats_at_random_times_are_no_difference_and_a_rule_is_one_up_to_them() {
+        // RFC 9260 section 8.3: after a timeout the path is asked within an RTO, at random.
+        let settings = [
+            ("workload.kind", "\"pingpong\""),
+            ("messages", "43"),
+            ("network.delay", "\"5ms\""),
+            ("network.down.loss", "{ drop = [25, 35] }"),
+        ];
+        let (same, other) =
+            (scenario("sctp", &[], &settings), scenario("sctp", &[("receive_buffer", "50000B")], &settings));
+        let point = same.point().unwrap();
+        let traces = [&Model as &dyn World, &Reseeded].map(|world| traced(&point, world, 0).unwrap().1);
+        let by_chance = traces[0].first_difference(&traces[1]).unwrap();
+        assert!(by_chance.family().contains("HB REQ"), "{by_chance:?}");
+        let agreed = Verdict::Packets { difference: None, values_agree: true };
+        assert_eq!(compare(&same, &Model, &Reseeded).verdict, agreed);
+        let found = compare(&other, &Model, &Reseeded).verdict;
+        assert!(found.difference().is_some_and(|found| found.time() < by_chance.time()), "{found:?}");
     }
 
     #[test]

@@ -124,7 +124,8 @@ impl SentPacket {
 }
 
 impl Difference {
-    fn time(&self) -> Time {
+    /// When the earlier of the two was sent.
+    pub(crate) fn time(&self) -> Time {
         self.first.iter().chain(&self.second).map(|sent| sent.time).min().unwrap_or_default()
     }
 

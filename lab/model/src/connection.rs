@@ -52,6 +52,15 @@ impl Endpoint for Connection {
         }
     }
 
+    fn has_unread(&self) -> bool {
+        match self {
+            Self::Tcp(endpoint) => endpoint.has_unread(),
+            Self::Sctp(endpoint) => endpoint.has_unread(),
+            Self::Udp(endpoint) => endpoint.has_unread(),
+            Self::Quic(endpoint) => endpoint.has_unread(),
+        }
+    }
+
     fn statistics(&self) -> &Statistics {
         match self {
             Self::Tcp(endpoint) => endpoint.statistics(),

@@ -57,10 +57,12 @@ impl Party {
         self.sockets[number as usize]
     }
 
-    /// Whether an endpoint has to begin to keep what comes.
+    /// Whether an endpoint has to begin to keep what comes: the application is busy, or it has got a message and there is `more`. A
+    /// program that waits for its sockets reads one message, acts, and waits again; of a stream of octets it reads all that is there.
     #[inline]
-    pub(crate) fn holds_back(&mut self, socket: usize) -> bool {
-        let holds = !self.application.is_reading() && !self.held.contains(&socket);
+    pub(crate) fn holds_back(&mut self, socket: usize, more: bool) -> bool {
+        let acts_first = more && matches!(self.framing, Framing::Messages { .. });
+        let holds = (acts_first || !self.application.is_reading()) && !self.held.contains(&socket);
         if holds {
             self.held.push_back(socket);
         }

@@ -3,7 +3,7 @@
 use hol_base::{Duration, Time};
 use hol_network::{AddressChange, Agenda, Arrival, Drops, Network, NodeId};
 use hol_scenario::{Observer, RunError, Side};
-use hol_transport::{Command, Endpoint, Input, Output, Statistics, drain};
+use hol_transport::{Command, Endpoint, Event, Input, Output, Statistics, drain};
 use hol_wire::Address;
 use hol_workloads::{ConnectionId, Outgoing, Output as Answer};
 
@@ -357,8 +357,9 @@ impl<'t> Simulation<'t> {
             Output::Transmit(packet) => network.send(*now, *node, packet),
             Output::Event(event) => {
                 told = true;
+                let is_data = matches!(event, Event::Received(_));
                 dialogue.take(*now, *role, *id, event);
-                if dialogue.party(*role).holds_back(index) {
+                if dialogue.party(*role).holds_back(index, is_data && connection.has_unread()) {
                     connection.handle(*now, Input::Command(Command::Read(false)));
                 }
             }

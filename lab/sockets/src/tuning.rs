@@ -129,6 +129,7 @@ const SCTP: &[(&str, Means)] = &[
     ("send_buffer", Socket),
     ("send_buffer_overhead", Fixed(BUILT_IN)),
     ("send_buffer_blocks", Fixed(BUILT_IN)),
+    ("send_buffer_small_block", Fixed(BUILT_IN)),
     ("rto_initial", Milliseconds),
     ("rto_min", Milliseconds),
     ("rto_max", Milliseconds),

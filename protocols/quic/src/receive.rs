@@ -120,7 +120,6 @@ impl<S: Sight> Endpoint<S> {
                 .reader
                 .receive(now, Received { stream, unordered: false, ppid: 0, payload, passage });
         }
-        self.reader.receive_part(payload.len());
         let (part, joined) = self.incoming.parts.entry(id.into()).or_default();
         *joined = if part.is_empty() { passage } else { joined.join(passage) };
         part.extend_from_slice(&payload);

@@ -32,6 +32,8 @@ pub struct Config {
     /// The user data itself is counted as the block of memory that Linux keeps it in, until all of its message is acknowledged; while there
     /// is any room, a message of any length is taken.
     pub send_buffer_blocks: bool,
+    /// Octets of the smallest of these blocks; the others are powers of two.
+    pub send_buffer_small_block: ByteCount,
 
     /// A message longer than the send buffer is refused for good.
     pub send_buffer_bounds_messages: bool,

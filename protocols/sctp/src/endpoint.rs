@@ -350,13 +350,17 @@ impl Endpoint {
 
 impl hol_transport::Endpoint for Endpoint {
     fn handle(&mut self, now: Time, input: Input) {
+        // What the application reads makes room for the peer; a flush would begin another burst of its own data.
+        let is_about_reading = matches!(input, Input::Command(Command::Read(_)));
         match input {
             Input::Packet(packet) => self.on_packet(now, packet),
             Input::Command(command) => self.on_command(now, command),
             Input::AddressAdded(address) => self.on_address_added(now, address),
             Input::AddressRemoved(address) => self.on_address_removed(now, address),
         }
-        self.flush(now, false);
+        if !is_about_reading {
+            self.flush(now, false);
+        }
     }
 
     fn poll(&mut self, now: Time) -> Output {
@@ -391,6 +395,10 @@ impl hol_transport::Endpoint for Endpoint {
 
     fn can_send(&self, length: usize) -> bool {
         !self.ended && self.state.takes_messages() && self.streams_out.buffer.has_room(length)
+    }
+
+    fn has_unread(&self) -> bool {
+        self.reader.unread() > 0
     }
 
     fn statistics(&self) -> &Statistics {

@@ -16,15 +16,13 @@ pub(crate) struct Interleaved {
     held: usize,
 }
 
-/// What a chunk or an I-FORWARD-TSN does to the application.
+/// What comes of a chunk or an I-FORWARD-TSN.
 #[derive(Debug)]
 pub(crate) enum Delivery {
     /// A message; so many octets of it have been delivered already.
     Whole(Received, usize),
     /// So many octets of a message that is not whole.
     Part(usize),
-    /// The message that so many octets were delivered of will not come. RFC 6458 section 6.1.7.
-    Aborted(usize),
 }
 
 /// The messages of a stream that have one order, or none.
@@ -253,8 +251,6 @@ impl Incoming {
     fn pass_over(self, stream: u16, unordered: bool, deliver: &mut impl FnMut(Delivery)) {
         if self.is_complete() {
             deliver(self.whole(stream, unordered));
-        } else if let Some(part) = self.part {
-            deliver(Delivery::Aborted(part.len()));
         }
     }
 
@@ -297,7 +293,6 @@ mod tests {
                         format!("{u}{}:{text}/{part}", message.stream)
                     }
                     Delivery::Part(octets) => format!("+{octets}"),
-                    Delivery::Aborted(octets) => format!("-{octets}"),
                 });
             }
         }
@@ -389,9 +384,9 @@ mod tests {
         receiver.start();
         receiver.expect(&["+1", "+1"], 10);
         receiver.skip(0, false, 2);
-        receiver.expect(&["-1", "0:whole/0", "0:next/0"], 0);
+        receiver.expect(&["0:whole/0", "0:next/0"], 0);
         receiver.skip(0, true, 0);
-        receiver.expect(&["-1"], 0);
+        receiver.expect(&[], 0);
         // What comes of it afterwards is nothing.
         receiver.push((0, END), (2, 1), "late");
         receiver.push((0, DataFlags::UNORDERED | END), (0, 1), "late");

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use crate::Endpoint;
 use crate::acknowledge::DataSeen;
 use crate::flight::{Fate, Limit, Sent};
-use crate::receive::take;
+use crate::receive::{take, take_in_order};
 use crate::tsn_map::Arrival;
 
 impl Endpoint {
@@ -85,6 +85,7 @@ impl Endpoint {
         if let Some(stream) = self.streams_out.front().map(|unsent| unsent.stream) {
             self.streams_out.drop_message();
             self.event(Event::Abandoned { stream });
+            self.offer_room();
         }
     }
 
@@ -233,8 +234,8 @@ impl Endpoint {
         }
         if self.moves_on(forward.new_cumulative_tsn) {
             let Self { reassembly, streams_in, reader, .. } = self;
-            reassembly.discard_through(forward.new_cumulative_tsn, |ssn, message| {
-                streams_in.push(ssn, message, |message| reader.receive(now, message));
+            reassembly.discard_through(forward.new_cumulative_tsn, |delivery| {
+                take_in_order(streams_in, reader, now, delivery);
             });
             for (stream, ssn) in &forward.skipped {
                 streams_in.skip(*stream, *ssn, |message| reader.receive(now, message));

@@ -33,6 +33,15 @@ struct Assembly {
     next: Tsn,
 }
 
+/// What comes of fragments.
+#[derive(Debug)]
+pub(crate) enum Delivery {
+    /// A message; so many octets of it have been delivered already.
+    Whole(Ssn, Received, usize),
+    /// So many octets of a message that is not whole.
+    Part(usize),
+}
+
 impl Assembly {
     /// Takes the fragment that comes next; gives the message that it completes.
     fn append(&mut self, Fragment { data, arrived }: Fragment) -> Option<(Ssn, Received)> {
@@ -56,64 +65,60 @@ impl Reassembly {
         self.held
     }
 
-    /// Takes a chunk with a new TSN; gives the messages that it completes to `deliver`, and says how many octets of an incomplete one
-    /// the application gets.
-    pub(crate) fn push(&mut self, now: Time, data: Data, mut deliver: impl FnMut(Ssn, Received)) -> usize {
+    /// Takes a chunk with a new TSN; gives what comes of it to `deliver`.
+    pub(crate) fn push(&mut self, now: Time, data: Data, mut deliver: impl FnMut(Delivery)) {
         let whole = data.flags.contains(DataFlags::BEGIN | DataFlags::END);
         if whole && self.partial.is_none() {
             let Data { flags, stream, ssn, ppid, payload, stamp, .. } = data;
             let (unordered, passage) = (flags.contains(DataFlags::UNORDERED), Passage::new(stamp, now));
-            deliver(ssn, Received { stream, unordered, ppid, payload, passage });
-            return 0;
+            return deliver(Delivery::Whole(ssn, Received { stream, unordered, ppid, payload, passage }, 0));
         }
         let at = self.insert(Fragment { data, arrived: now });
         if self.partial.is_some() {
             return self.deliver_parts(deliver);
         }
         if let Some((ssn, message)) = self.take_message_at(at) {
-            deliver(ssn, message);
+            deliver(Delivery::Whole(ssn, message, 0));
         }
-        0
     }
 
-    /// There is no room for more: the application is to get what there is of the first message, if everything before that has come. It
-    /// says how many octets those are.
-    ///
-    /// They leave the receive buffer. The application puts the message together and looks at it when it is whole.
-    pub(crate) fn start_partial_delivery(&mut self, cumulative: Tsn) -> usize {
+    /// There is no room for more: the application is to get what there is of the first message, if everything before that has come
+    /// (`net/sctp/ulpqueue.c` sctp_ulpq_partial_delivery). It puts the message together and looks at it when it is whole.
+    pub(crate) fn start_partial_delivery(&mut self, cumulative: Tsn, deliver: impl FnMut(Delivery)) {
         let first = self.fragments.front().map(|fragment| &fragment.data);
         let begins =
             |data: &&Data| data.flags.contains(DataFlags::BEGIN) && data.tsn.at_or_before(cumulative);
         if self.partial.is_some() || first.filter(begins).is_none() {
-            return 0;
+            return;
         }
         self.partial = first.map(|data| Assembly { next: data.tsn, ..Assembly::default() });
-        self.deliver_parts(|_, _| unreachable!("a whole message does not wait"))
+        self.deliver_parts(deliver);
     }
 
     /// The application gets what follows on what it has. Other messages wait for the end of this one: without I-DATA nothing says
     /// where a part belongs. RFC 6458 section 8.1.20, level 0.
-    fn deliver_parts(&mut self, mut deliver: impl FnMut(Ssn, Received)) -> usize {
-        let Some(mut partial) = self.partial.take() else { return 0 };
+    fn deliver_parts(&mut self, mut deliver: impl FnMut(Delivery)) {
+        let Some(mut partial) = self.partial.take() else { return };
         let before = partial.octets.len();
         while let Some(fragment) = self.pop_first_if(|tsn| tsn == partial.next) {
             if let Some((ssn, message)) = partial.append(fragment) {
-                deliver(ssn, message);
-                self.deliver_whole(deliver);
-                return 0;
+                deliver(Delivery::Whole(ssn, message, before));
+                return self.deliver_whole(deliver);
             }
         }
         let octets = partial.octets.len() - before;
         self.partial = Some(partial);
-        octets
+        if octets > 0 {
+            deliver(Delivery::Part(octets));
+        }
     }
 
     /// Gives all whole messages to `deliver`.
-    fn deliver_whole(&mut self, mut deliver: impl FnMut(Ssn, Received)) {
+    fn deliver_whole(&mut self, mut deliver: impl FnMut(Delivery)) {
         let mut at = 0;
         while at < self.fragments.len() {
             match self.take_message_at(at) {
-                Some((ssn, message)) => deliver(ssn, message),
+                Some((ssn, message)) => deliver(Delivery::Whole(ssn, message, 0)),
                 None => at += 1,
             }
         }
@@ -166,7 +171,7 @@ impl Reassembly {
     }
 
     /// The rest of what began up to `tsn` will not come, be it delivered in part or not. RFC 3758 section 3.6.
-    pub(crate) fn discard_through(&mut self, tsn: Tsn, deliver: impl FnMut(Ssn, Received)) {
+    pub(crate) fn discard_through(&mut self, tsn: Tsn, deliver: impl FnMut(Delivery)) {
         if self.partial.take_if(|partial| partial.next.at_or_before(tsn)).is_some() {
             self.deliver_whole(deliver);
         }
@@ -186,11 +191,12 @@ mod tests {
     use hol_wire::Stamp;
     use hol_wire::sctp::Ssn;
 
-    /// The fragments that a test gives, and what comes of them.
+    /// The fragments that a test gives, and what comes of them: messages, and octets of incomplete ones.
     #[derive(Default)]
     struct Receiver {
         reassembly: Reassembly,
         messages: Vec<Vec<u8>>,
+        parts: Vec<usize>,
     }
 
     const BEGIN: DataFlags = DataFlags::BEGIN;
@@ -198,17 +204,36 @@ mod tests {
     const END: DataFlags = DataFlags::END;
 
     impl Receiver {
-        /// Of one octet, which is its TSN. Says how many octets are delivered in part.
-        fn push(&mut self, tsn: u32, flags: DataFlags) -> usize {
+        fn take<'t>(
+            messages: &'t mut Vec<Vec<u8>>,
+            parts: &'t mut Vec<usize>,
+        ) -> impl FnMut(Delivery) + use<'t> {
+            |delivery| match delivery {
+                Delivery::Whole(_, message, in_part) => {
+                    assert_eq!(in_part, parts.drain(..).sum::<usize>());
+                    messages.push(message.payload.to_vec());
+                }
+                Delivery::Part(octets) => parts.push(octets),
+            }
+        }
+
+        /// Of one octet, which is its TSN.
+        fn push(&mut self, tsn: u32, flags: DataFlags) {
             let payload = vec![tsn as u8].into();
             let (tsn, stamp) = (Tsn(tsn), Stamp::default());
             let data = Data { flags, tsn, stream: 0, ssn: Ssn(0), ppid: 0, payload, stamp };
-            self.reassembly.push(Time::ZERO, data, |_, message| self.messages.push(message.payload.to_vec()))
+            self.reassembly.push(Time::ZERO, data, Self::take(&mut self.messages, &mut self.parts));
+        }
+
+        fn start(&mut self, cumulative: u32) {
+            let take = Self::take(&mut self.messages, &mut self.parts);
+            self.reassembly.start_partial_delivery(Tsn(cumulative), take);
         }
 
         fn discard_through(&mut self, tsn: u32) {
-            let deliver = |_, message: Received| self.messages.push(message.payload.to_vec());
-            self.reassembly.discard_through(Tsn(tsn), deliver);
+            // RFC 6458 section 6.1.7: the application forgets the parts.
+            self.parts.clear();
+            self.reassembly.discard_through(Tsn(tsn), Self::take(&mut self.messages, &mut self.parts));
         }
     }
 
@@ -217,7 +242,8 @@ mod tests {
         // RFC 9260 section 6.9; the second message begins right behind the first.
         let mut receiver = Receiver::default();
         for (tsn, flags) in [(3, END), (4, BEGIN), (1, BEGIN)] {
-            assert_eq!((receiver.push(tsn, flags), receiver.messages.len()), (0, 0));
+            receiver.push(tsn, flags);
+            assert_eq!((receiver.parts.len(), receiver.messages.len()), (0, 0));
         }
         receiver.push(2, MIDDLE);
         assert_eq!(receiver.messages, [[1, 2, 3]]);
@@ -232,8 +258,10 @@ mod tests {
         for (tsn, flags, ms) in [(1, BEGIN, 10), (3, END, 20), (2, MIDDLE, 30)] {
             let (tsn, stamp, payload) = (Tsn(tsn), Stamp::default(), vec![0].into());
             let data = Data { flags, tsn, stream: 0, ssn: Ssn(0), ppid: 0, payload, stamp };
-            reassembly
-                .push(Time::from_millis(ms), data, |_, message| arrived = Some(message.passage.arrived));
+            reassembly.push(Time::from_millis(ms), data, |delivery| {
+                let Delivery::Whole(_, message, 0) = delivery else { panic!("{delivery:?} is a part") };
+                arrived = Some(message.passage.arrived);
+            });
         }
         assert_eq!(arrived, Some(Time::from_millis(30)));
     }
@@ -245,11 +273,13 @@ mod tests {
         for (tsn, flags) in [(1, BEGIN), (2, MIDDLE), (4, MIDDLE)] {
             receiver.push(tsn, flags);
         }
-        assert_eq!(receiver.reassembly.start_partial_delivery(Tsn(2)), 2);
+        receiver.start(2);
+        assert_eq!(receiver.parts, [2]);
         assert_eq!(receiver.reassembly.held(), 1, "fragment 4 has a gap before it");
-        assert_eq!(receiver.push(3, MIDDLE), 2);
+        receiver.push(3, MIDDLE);
+        assert_eq!(receiver.parts, [2, 2]);
         assert_eq!((receiver.reassembly.held(), receiver.messages.len()), (0, 0));
-        assert_eq!(receiver.push(5, END), 0);
+        receiver.push(5, END);
         assert_eq!(receiver.messages, [[1, 2, 3, 4, 5]]);
     }
 
@@ -258,10 +288,12 @@ mod tests {
         // RFC 9260 section 6.9: the messages of a stream have an order.
         let mut receiver = Receiver::default();
         receiver.push(2, BEGIN);
-        assert_eq!(receiver.reassembly.start_partial_delivery(Tsn(0)), 0);
+        receiver.start(0);
+        assert!(receiver.parts.is_empty());
         let mut receiver = Receiver::default();
         receiver.push(1, MIDDLE);
-        assert_eq!(receiver.reassembly.start_partial_delivery(Tsn(1)), 0);
+        receiver.start(1);
+        assert!(receiver.parts.is_empty());
     }
 
     #[test]
@@ -269,9 +301,10 @@ mod tests {
         // RFC 6458 section 8.1.20, level 0.
         let mut receiver = Receiver::default();
         receiver.push(1, BEGIN);
-        receiver.reassembly.start_partial_delivery(Tsn(1));
+        receiver.start(1);
         for (tsn, flags) in [(6, END), (3, BEGIN | END), (5, BEGIN), (7, BEGIN)] {
-            assert_eq!((receiver.push(tsn, flags), receiver.messages.len()), (0, 0));
+            receiver.push(tsn, flags);
+            assert_eq!((receiver.parts.len(), receiver.messages.len()), (1, 0));
         }
         receiver.push(2, END);
         assert_eq!(receiver.messages, [vec![1, 2], vec![3], vec![5, 6]]);
@@ -297,7 +330,7 @@ mod tests {
         // RFC 3758 section 3.6; RFC 6458 section 6.1.7.
         let mut receiver = Receiver::default();
         receiver.push(1, BEGIN);
-        receiver.reassembly.start_partial_delivery(Tsn(1));
+        receiver.start(1);
         receiver.push(3, BEGIN | END);
         receiver.push(4, BEGIN);
         receiver.discard_through(2);

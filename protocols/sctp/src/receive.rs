@@ -6,12 +6,12 @@ use hol_transport::{Event, Reader};
 use hol_wire::sctp::{self, Cause, Chunk, Data, DataFlags, IData, Tsn};
 use hol_wire::{Address, Ecn, Packet, Transport};
 
-use crate::Endpoint;
 use crate::acknowledge::DataSeen;
 use crate::cookie::is_unicast;
-use crate::interleaved::Delivery;
 use crate::state::State;
+use crate::streams_in::StreamsIn;
 use crate::tsn_map::Arrival;
+use crate::{Endpoint, interleaved, reassembly};
 
 /// Where a packet came from.
 #[derive(Debug, Clone, Copy)]
@@ -364,8 +364,9 @@ impl Endpoint {
             self.start_partial_delivery(now);
         }
         let is_next = tsn == self.tsn_map.cumulative().next();
-        // What the others wait for makes room, unless it is the application that lets them wait.
-        let makes_room = is_next && self.reader.held() == 0;
+        // What the others wait for makes room, unless it is the application that lets them wait (`net/sctp/ulpqueue.c`
+        // sctp_ulpq_renege).
+        let makes_room = is_next && self.tsn_map.has_gap() && self.reader.unread() == 0;
         if !makes_room && !self.has_room_for(length) {
             seen.at_once = true;
             return Admission::PassOver;
@@ -387,10 +388,11 @@ impl Endpoint {
     }
 
     fn start_partial_delivery(&mut self, now: Time) {
-        let Self { interleaved, reassembly, reader, .. } = self;
+        let Self { interleaved, reassembly, streams_in, reader, .. } = self;
         interleaved.start_partial_delivery(&mut |delivery| take(reader, now, delivery));
-        let part = reassembly.start_partial_delivery(self.tsn_map.cumulative());
-        reader.receive_part(part);
+        reassembly.start_partial_delivery(self.tsn_map.cumulative(), |delivery| {
+            take_in_order(streams_in, reader, now, delivery);
+        });
     }
 
     /// A little more than was advertised is taken, for the peer may be a chunk ahead. Section 6.2.
@@ -406,18 +408,29 @@ impl Endpoint {
 
     pub(crate) fn deliver(&mut self, now: Time, data: Data) {
         let Self { reassembly, streams_in, reader, .. } = self;
-        let part = reassembly.push(now, data, |ssn, message| {
-            streams_in.push(ssn, message, |message| reader.receive(now, message));
-        });
-        reader.receive_part(part);
+        reassembly.push(now, data, |delivery| take_in_order(streams_in, reader, now, delivery));
     }
 }
 
 /// What comes of interleaved messages goes to the application.
-pub(crate) fn take(reader: &mut Reader, now: Time, delivery: Delivery) {
+pub(crate) fn take(reader: &mut Reader, now: Time, delivery: interleaved::Delivery) {
     match delivery {
-        Delivery::Whole(message, in_part) => reader.receive_among_parts(now, message, in_part),
-        Delivery::Part(octets) => reader.receive_part(octets),
-        Delivery::Aborted(octets) => reader.forget_part(octets),
+        interleaved::Delivery::Whole(message, in_part) => reader.receive_rest(now, message, in_part),
+        interleaved::Delivery::Part(octets) => reader.receive_part(now, octets),
+    }
+}
+
+/// The others go by the order of their stream. One that was delivered in part has nothing before it.
+pub(crate) fn take_in_order(
+    streams_in: &mut StreamsIn,
+    reader: &mut Reader,
+    now: Time,
+    delivery: reassembly::Delivery,
+) {
+    match delivery {
+        reassembly::Delivery::Whole(ssn, message, mut in_part) => streams_in.push(ssn, message, |message| {
+            reader.receive_rest(now, message, std::mem::take(&mut in_part));
+        }),
+        reassembly::Delivery::Part(octets) => reader.receive_part(now, octets),
     }
 }

@@ -22,6 +22,11 @@ pub trait Endpoint {
         if self.can_send(length) { length } else { 0 }
     }
 
+    /// Whether more data waits for the application to read it; one that hands over what has come at once never has any.
+    fn has_unread(&self) -> bool {
+        false
+    }
+
     /// What has been counted so far.
     fn statistics(&self) -> &Statistics;
 

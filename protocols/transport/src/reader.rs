@@ -10,22 +10,29 @@ use crate::{Event, Received};
 /// Octets that an application takes at a time: the size of its buffer.
 const PIECE: usize = 65_536;
 
+/// What waits for the application.
+#[derive(Debug)]
+enum Item {
+    /// It is told at once, in its place among the others.
+    News(Event),
+    /// A message, and how many of its octets were not read.
+    Message(Received, usize),
+    /// Octets of a message that is not whole yet.
+    Part(usize),
+}
+
 /// What waits for the application, and whether it is awake to take it.
 #[derive(Debug)]
 pub struct Reader {
     wakeup: Duration,
-    events: VecDeque<Event>,
-    /// Of those events, the ones that deliver data.
-    unread: usize,
+    items: VecDeque<Item>,
+    /// Of those items, the ones that deliver data.
+    waiting: usize,
     /// And the octets in them that were not read.
     octets: usize,
-    /// Octets of the first of those events that were read.
-    begun: usize,
-    /// Octets of a message that is delivered in part, which the busy application has not read.
-    part: usize,
     /// Whether the application reads when it is awake, or is busy.
     reads: bool,
-    /// It reads again or has read a part, and the peer has not heard of the room that this makes.
+    /// It reads again, and the peer has not heard of the room that this makes.
     resumed: bool,
     awake: bool,
     /// When the application will be awake.
@@ -37,11 +44,9 @@ impl Reader {
     pub fn new(wakeup: Duration) -> Self {
         Self {
             wakeup,
-            events: VecDeque::new(),
-            unread: 0,
+            items: VecDeque::new(),
+            waiting: 0,
             octets: 0,
-            begun: 0,
-            part: 0,
             reads: true,
             resumed: false,
             awake: false,
@@ -49,44 +54,36 @@ impl Reader {
         }
     }
 
-    /// An event other than data, behind those that wait.
+    /// An event other than data, behind what waits.
     pub fn tell(&mut self, event: Event) {
-        self.events.push_back(event);
+        self.items.push_back(Item::News(event));
     }
 
-    /// Data, behind the events that wait; it wakes the application up.
+    /// A message, behind what waits; it wakes the application up.
     pub fn receive(&mut self, now: Time, received: Received) {
-        self.part = 0;
-        self.queue(now, received);
+        self.receive_rest(now, received, 0);
     }
 
-    /// The same where several messages may be delivered in part at a time: so many octets of this one have been.
-    pub fn receive_among_parts(&mut self, now: Time, received: Received, octets: usize) {
-        self.forget_part(octets);
-        self.queue(now, received);
+    /// The same of a message of which so many octets were delivered in part: they have been read by then.
+    pub fn receive_rest(&mut self, now: Time, received: Received, in_part: usize) {
+        let rest = received.payload.len() - in_part;
+        self.queue(now, Item::Message(received, rest), rest);
     }
 
-    /// So many octets of a message that is delivered in part are read, or will not be followed by more.
-    pub fn forget_part(&mut self, octets: usize) {
-        self.part = self.part.saturating_sub(octets);
-    }
-
-    fn queue(&mut self, now: Time, received: Received) {
-        self.octets += received.payload.len();
-        self.events.push_back(Event::Received(received));
-        self.unread += 1;
-        if !self.awake && self.alarm.is_none() {
-            self.alarm = Some(now + self.wakeup);
+    /// Octets of a message that is not whole yet. The application reads them each by themselves, and looks at the message when it is
+    /// whole.
+    pub fn receive_part(&mut self, now: Time, octets: usize) {
+        if octets > 0 {
+            self.queue(now, Item::Part(octets), octets);
         }
     }
 
-    /// Octets of a message that is not yet whole. It has its place in the order when it is: nothing else is received before, unless
-    /// that is among parts.
-    pub fn receive_part(&mut self, octets: usize) {
-        if self.reads {
-            self.resumed |= octets > 0;
-        } else {
-            self.part += octets;
+    fn queue(&mut self, now: Time, item: Item, octets: usize) {
+        self.octets += octets;
+        self.waiting += 1;
+        self.items.push_back(item);
+        if !self.awake && self.alarm.is_none() {
+            self.alarm = Some(now + self.wakeup);
         }
     }
 
@@ -94,24 +91,21 @@ impl Reader {
     pub fn set_reading(&mut self, reads: bool) {
         self.resumed |= reads && !self.reads;
         self.reads = reads;
-        if reads {
-            self.part = 0;
-        }
     }
 
-    /// True once after the application has begun to read again, or has read a part: there may be much more room.
+    /// True once after the application has begun to read again: there may be much more room.
     pub fn has_resumed(&mut self) -> bool {
         std::mem::take(&mut self.resumed)
     }
 
     /// Octets that wait because the application does not read.
     pub fn held(&self) -> usize {
-        if self.reads { 0 } else { self.octets + self.part }
+        if self.reads { 0 } else { self.octets }
     }
 
     /// Octets that the application has not read, be it busy or not yet awake.
     pub const fn unread(&self) -> usize {
-        self.octets + self.part
+        self.octets
     }
 
     /// When the application wakes up.
@@ -119,15 +113,15 @@ impl Reader {
         self.alarm
     }
 
-    /// Wakes the application up if it is time; it then reads all that there is, at once, unless it is busy: then it is false.
+    /// Wakes the application up if it is time; it then reads all that there is, unless it is busy: then it is false.
     ///
     /// Data counts as arrived when it has woken the application up: that takes time whatever was sent before.
     pub fn wake(&mut self, now: Time) -> bool {
         let wakes = self.alarm.take_if(|at| *at <= now).is_some();
         if wakes {
             self.awake = true;
-            for event in &mut self.events {
-                if let Event::Received(Received { passage, .. }) = event {
+            for item in &mut self.items {
+                if let Item::Message(Received { passage, .. }, _) = item {
                     passage.arrived = (passage.arrived + self.wakeup).min(now);
                 }
             }
@@ -135,34 +129,57 @@ impl Reader {
         wakes && self.reads
     }
 
-    /// Lets the application read a piece of a message that is longer than its buffer; false if it may have all that is left of it.
+    /// Lets the application read a part of a message, or a piece of one that is longer than its buffer; false if neither is next.
     pub fn read_piece(&mut self) -> bool {
-        let next = self.events.front().filter(|_| self.awake && self.reads);
-        let Some(Event::Received(Received { payload, .. })) = next else { return false };
-        let is_long = payload.len() - self.begun > PIECE;
-        if is_long {
-            self.begun += PIECE;
-            self.octets -= PIECE;
+        if !self.awake || !self.reads {
+            return false;
         }
-        is_long
+        let is_over = match self.items.front_mut() {
+            Some(Item::Message(_, rest)) if *rest > PIECE => {
+                *rest -= PIECE;
+                self.octets -= PIECE;
+                false
+            }
+            Some(Item::Part(rest)) => {
+                let read = PIECE.min(*rest);
+                *rest -= read;
+                self.octets -= read;
+                *rest == 0
+            }
+            _ => return false,
+        };
+        if is_over {
+            self.items.pop_front();
+            self.note_read();
+        }
+        true
     }
 
     /// The next event that the application is awake for.
     pub fn next_event(&mut self) -> Option<Event> {
-        if let Event::Received(received) = self.events.front()? {
-            if !self.awake || !self.reads {
-                return None;
-            }
-            self.octets -= received.payload.len() - std::mem::take(&mut self.begun);
-            self.unread -= 1;
-            self.awake = self.unread > 0;
+        if !matches!(self.items.front()?, Item::News(_)) && (!self.awake || !self.reads) {
+            return None;
         }
-        self.events.pop_front()
+        match self.items.pop_front()? {
+            Item::News(event) => Some(event),
+            Item::Message(received, rest) => {
+                self.octets -= rest;
+                self.note_read();
+                Some(Event::Received(received))
+            }
+            Item::Part(_) => unreachable!("parts are read piece by piece"),
+        }
+    }
+
+    /// It goes to sleep when nothing is left.
+    fn note_read(&mut self) {
+        self.waiting -= 1;
+        self.awake = self.waiting > 0;
     }
 
     /// Nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
+        self.items.is_empty()
     }
 }
 
@@ -176,19 +193,6 @@ mod tests {
     fn octet(now: Time) -> Received {
         let passage = Passage::new(Stamp::default(), now);
         Received { stream: 0, unordered: false, ppid: 0, payload: b"x".as_slice().into(), passage }
-    }
-
-    #[test]
-    fn parts_of_several_messages_are_counted_until_theirs_is_whole() {
-        // RFC 6458 section 8.1.20, level 2.
-        let mut reader = Reader::new(Duration::ZERO);
-        reader.set_reading(false);
-        reader.receive_part(100);
-        reader.receive_part(50);
-        reader.receive_among_parts(Time::ZERO, octet(Time::ZERO), 50);
-        assert_eq!(reader.held(), 101);
-        reader.forget_part(100);
-        assert_eq!(reader.held(), 1);
     }
 
     #[test]
@@ -229,20 +233,26 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_held_until_it_is_read_or_belongs_to_a_message() {
+    fn each_part_is_read_by_itself_and_the_message_when_it_is_whole() {
+        // net/sctp/socket.c sctp_recvmsg: a read takes what one `sctp_ulpq_tail_event` has queued, as far as its buffer goes.
         let mut reader = Reader::new(Duration::ZERO);
-        reader.receive_part(5);
-        assert_eq!(reader.held(), 0, "read at once");
+        reader.receive_part(Time::ZERO, PIECE + 5);
+        reader.receive_part(Time::ZERO, 7);
+        reader.receive_part(Time::ZERO, 0);
+        let payload = vec![0; PIECE + 20].into();
+        reader.receive_rest(Time::ZERO, Received { payload, ..octet(Time::ZERO) }, PIECE + 12);
+        assert_eq!((reader.unread(), reader.held()), (PIECE + 20, 0));
+        assert!(!reader.read_piece(), "it sleeps");
+        assert!(reader.wake(Time::ZERO));
         reader.set_reading(false);
-        reader.receive_part(5);
-        reader.receive_part(2);
-        assert_eq!(reader.held(), 7);
+        assert_eq!((reader.read_piece(), reader.held()), (false, PIECE + 20));
         reader.set_reading(true);
-        reader.set_reading(false);
-        assert_eq!(reader.held(), 0);
-        reader.receive_part(5);
-        reader.receive(Time::ZERO, octet(Time::ZERO));
-        assert_eq!(reader.held(), 1);
+        let mut unread = || reader.read_piece().then(|| reader.unread());
+        assert_eq!([unread(), unread(), unread(), unread()], [Some(20), Some(15), Some(8), None]);
+        assert!(matches!(reader.next_event(), Some(Event::Received(_))));
+        assert!(reader.unread() == 0 && reader.is_empty());
+        reader.receive_part(Time::ZERO, 1);
+        assert!(!reader.read_piece(), "it sleeps again");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod ipv6;
 mod media;
 mod onward;
 mod page;
+mod reading;
 mod runs;
 mod series;
 mod service;

@@ -5,7 +5,7 @@ use super::script::{PEER_TSN, Script, config, data, data_with, delivered, init_a
 use crate::{Config, fixtures};
 use bytes::Bytes;
 use hol_base::{ByteCount, Duration};
-use hol_transport::{Command, Event, Message, Reliability};
+use hol_transport::{Command, Endpoint as _, Event, Message, Reliability};
 use hol_wire::sctp::{Chunk, DataFlags, ForwardTsn, Ssn};
 use smallvec::smallvec;
 
@@ -64,6 +64,21 @@ fn a_message_that_waited_too_long_is_never_sent() {
     script.run_to(100);
     assert_eq!(script.take_data(), [(60, vec![5])]);
     assert!(script.events.contains(&Event::Abandoned { stream: 3 }));
+}
+
+#[test]
+fn what_is_given_up_unsent_makes_room_for_the_application() {
+    // `net/sctp/outqueue.c` sctp_outq_flush_data frees it, and `socket.c` sctp_wfree wakes who waits for room.
+    let mut script = Script::established(Config { send_buffer: ByteCount(10_000), ..config() });
+    for _ in 0..4 {
+        script.send(0, 1400);
+    }
+    script.command(unreliable(4000, Reliability::Lifetime(Duration::from_millis(50))));
+    assert!(!script.endpoint.can_send(5000));
+    script.run_to(60);
+    script.events.clear();
+    script.sack(1, &[]);
+    assert_eq!(script.events, [Event::Abandoned { stream: 3 }, Event::Writable]);
 }
 
 #[test]

@@ -1,0 +1,44 @@
+//! A program that waits for its sockets reads one message, acts on it, and waits again.
+
+use hol_base::{Seed, Time};
+use hol_model::run;
+use hol_network::{Crossing, Fate, Tap, TapPoint};
+use hol_scenario::Scenario;
+use hol_wire::Transport;
+use hol_wire::sctp::Chunk;
+
+const LENGTH: u64 = 447;
+
+/// The windows that the server's SACKs say, of those that take DATA along.
+#[derive(Default)]
+struct Windows(Vec<u32>);
+
+impl Tap for Windows {
+    fn packet(&mut self, _: Time, point: TapPoint<'_>, crossing: &Crossing, fate: Fate) {
+        let Transport::Sctp(packet) = &crossing.packet.transport else { return };
+        if fate == Fate::Sent
+            && point.name.starts_with("server")
+            && let [Chunk::Sack(sack), Chunk::Data(_), ..] = &packet.chunks[..]
+        {
+            self.0.push(sack.a_rwnd);
+        }
+    }
+}
+
+/// `net/sctp/socket.c` sctp_recvmsg: a read gives one message, and only that makes room (`net/sctp/associola.c`
+/// sctp_assoc_rwnd_increase). The answer to the first of a packet takes the SACK along while the second is not read.
+#[test]
+fn the_first_of_two_messages_is_answered_before_the_second_is_read() {
+    let scenario = Scenario::alone(
+        toml::from_str("delay = '50ms'\nrate = '100Mbit'").unwrap(),
+        "sctp:wakeup=0s,receive_buffer=106496B".parse().unwrap(),
+        toml::from_str(&format!("kind = 'echo'\nrate = '1000/s'\nsize = '{LENGTH}B'")).unwrap(),
+        40,
+    );
+    let mut windows = Windows::default();
+    run(&scenario, Seed(1), Some(&mut windows)).unwrap();
+    let Windows(windows) = windows;
+    let unread = |messages: u64| (106_496 - messages * LENGTH) as u32;
+    assert!(windows.contains(&unread(1)), "{windows:?}");
+    assert!(windows.iter().all(|window| (0..4).map(unread).any(|one| one == *window)), "{windows:?}");
+}
