@@ -7,7 +7,6 @@ use std::sync::Arc;
 use hol_base::{Duration, Rng, Time};
 use hol_congestion::{Algorithm, CongestionWindow};
 use hol_transport::{Command, Event, Input, Output, PathState, Reader, Statistics};
-use hol_wire::tcp::SeqNum;
 use hol_wire::{Address, Packet, Transport};
 
 use crate::acknowledge::Acknowledging;
@@ -54,8 +53,6 @@ pub struct Endpoint {
     pub(crate) reassembly: Reassembly,
     pub(crate) buffer: ReceiveBuffer,
     pub(crate) sizing: RightSizing,
-    /// Where the first packet ends that waits for the application.
-    pub(crate) first_unread: Option<SeqNum>,
     pub(crate) challenges: Challenges,
     pub(crate) acks: Acknowledging,
     pub(crate) board: Scoreboard,
@@ -120,7 +117,6 @@ impl Endpoint {
             reassembly: Reassembly::default(),
             buffer: ReceiveBuffer::new(&config),
             sizing: RightSizing::default(),
-            first_unread: None,
             challenges: Challenges::default(),
             acks: Acknowledging::new(&config),
             board: Scoreboard::default(),

@@ -191,6 +191,7 @@ impl Endpoint {
             payload: std::mem::take(&mut segment.payload),
             fin: segment.flags.contains(Flags::FIN),
             passage: Passage::new(segment.stamp, now),
+            packet: text.octets(),
             memory: self.buffer.memory_of(text.octets(), segment.stamp.cut),
             room: self.buffer.room_behind(text.octets(), segment.stamp.cut),
         };
@@ -271,8 +272,7 @@ impl Endpoint {
     fn deliver(&mut self, now: Time, piece: Piece) {
         self.rcv.advance(piece.end());
         if !piece.payload.is_empty() {
-            self.buffer.queue(piece.payload.len() as u32, piece.memory, piece.room);
-            self.first_unread.get_or_insert(self.rcv.nxt());
+            self.buffer.queue(&piece);
             let Piece { payload, passage, .. } = piece;
             let received = Received { stream: 0, unordered: false, ppid: 0, payload, passage };
             self.reader.receive(now, received);

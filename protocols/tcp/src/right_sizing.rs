@@ -134,10 +134,8 @@ impl Endpoint {
     /// decides.
     pub(crate) fn size_buffer(&mut self, now: Time) {
         let nxt = self.rcv.nxt() - self.reader.held() as u32;
-        let first = std::mem::take(&mut self.first_unread).unwrap_or(nxt);
-        let first = if first.before(nxt) && self.buffer.is_counted() { first } else { nxt };
-        let waiting = nxt.distance_from(first);
-        if let Some(window) = self.sizing.read(now, first, waiting, self.advertised_mss()) {
+        let waiting = self.buffer.behind_first();
+        if let Some(window) = self.sizing.read(now, nxt - waiting, waiting, self.advertised_mss()) {
             self.buffer.want(window);
         }
         self.buffer.read(self.reader.held() as u32);
