@@ -6,7 +6,6 @@ use hol_wire::tcp::{Segment, SeqNum};
 
 use crate::Endpoint;
 use crate::acknowledge::Text;
-use crate::connect::TIMESTAMPS_LENGTH;
 
 /// A segment that is shorter earns no window. Linux: tcp_event_data_recv.
 const LEAST: u32 = 128;
@@ -127,7 +126,7 @@ impl Endpoint {
             self.buffer.measure(text.octets(), memory);
             self.sizing.bound(self.buffer.clamp());
         }
-        self.acks.measure(text, self.config.mss.into());
+        self.acks.measure(text, self.config.mss.into(), self.timestamps.length());
     }
 
     /// The application has read all: the buffer may grow. What came at once is read a packet at a time, and the first read
@@ -143,7 +142,7 @@ impl Endpoint {
 
     /// Octets that we let the peer put into a segment, without options. Linux: advmss.
     pub(crate) fn advertised_mss(&self) -> u32 {
-        u32::from(self.config.mss) - if self.timestamps.are_on() { TIMESTAMPS_LENGTH } else { 0 }
+        u32::from(self.config.mss) - self.timestamps.length()
     }
 }
 
