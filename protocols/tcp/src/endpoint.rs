@@ -71,6 +71,8 @@ pub struct Endpoint {
     blocked: Cell<bool>,
     /// It has less than a third of its space, and the application has looked. Linux: SOCK_NOSPACE.
     is_short: bool,
+    /// When the application was last given something, if it has not looked at the socket again since.
+    turn: Option<Time>,
     /// `accepts` has taken a part.
     partial: Cell<bool>,
     /// The next write is a part of the same.
@@ -131,6 +133,7 @@ impl Endpoint {
             reader: Reader::new(config.wakeup),
             blocked: Cell::new(false),
             is_short: false,
+            turn: None,
             partial: Cell::new(false),
             goes_on: false,
             statistics: Statistics::default(),
@@ -191,6 +194,7 @@ impl Endpoint {
     }
 
     fn expired(&mut self, now: Time, timer: Expired) {
+        self.end_turn();
         match timer {
             Expired::DelayedAck => self.delayed_ack_expired(now),
             Expired::CompressedAck => self.send_ack(now),
@@ -277,6 +281,21 @@ impl Endpoint {
         self.is_short |= self.offloads() && !self.is_writable();
     }
 
+    /// The application has done what followed from what it was given, and looks again before it sleeps. Linux: fs/eventpoll.c
+    /// ep_send_events puts a socket that was ready back on the list, and polls it once more.
+    pub(crate) fn end_turn(&mut self) {
+        if self.turn.take().is_some() {
+            self.look();
+        }
+    }
+
+    /// The same, unless it writes within that turn.
+    pub(crate) fn end_earlier_turn(&mut self, now: Time) {
+        if self.turn.is_some_and(|began| began < now) {
+            self.end_turn();
+        }
+    }
+
     /// The connection ends here and now.
     pub(crate) fn end(&mut self, event: Event) {
         self.machine.end();
@@ -316,6 +335,7 @@ impl hol_transport::Endpoint for Endpoint {
                 return Output::Transmit(packet);
             }
             if let Some(event) = self.reader.next_event() {
+                self.turn = Some(now);
                 return Output::Event(event);
             }
             if self.reader.wake(now) {

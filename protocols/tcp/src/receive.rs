@@ -34,6 +34,7 @@ impl Endpoint {
     /// Takes a segment addressed to this endpoint.
     pub(crate) fn segment_arrives(&mut self, now: Time, source: Address, ecn: Ecn, segment: &mut Segment) {
         self.statistics.packets_received += 1;
+        self.end_turn();
         match self.machine.state() {
             State::Closed => self.reject(source, segment),
             State::Listen => self.listen_arrives(now, source, segment),

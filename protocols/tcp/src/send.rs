@@ -53,6 +53,7 @@ impl Endpoint {
         if octets.is_empty() || !self.machine.state().may_send() || !self.queue.is_open() {
             return;
         }
+        self.end_earlier_turn(now);
         if self.cwnd.is_rate_based() {
             self.look_for_application_limit();
         }

@@ -562,6 +562,36 @@ fn data_that_acknowledge_nothing_do_not_have_the_send_buffer_grow() {
     assert_eq!([hears(0, 100), hears(100, 188), hears(288, 189)], [false, false, true]);
 }
 
+/// Linux: ep_send_events (fs/eventpoll.c) polls a socket once more after the application has had its turn, and tcp_poll sets
+/// SOCK_NOSPACE, without which tcp_check_space does not let the buffer grow. No poll follows a write at another time.
+#[test]
+fn a_send_buffer_that_a_turn_leaves_short_grows_with_the_next_acknowledgment() {
+    let room_after_write = |ms| {
+        let mut script = Script::connected(Config { wakeup: Duration::ZERO, ..stack("linux-6.12") }, 20);
+        let mut written = 0;
+        for (ms, segments) in [(40, 10), (60, 20)] {
+            script.writes(segments * 1460);
+            written += segments as u32 * 1460;
+            script.at(ms);
+            script.acked(written, &[]);
+        }
+        script.data(0, 100);
+        script.at(ms);
+        script.writes(21 * 1460);
+        script.at(80);
+        let ack = script.peer_segment(Flags::ACK, PEER_START + 100, written + 1460, 0);
+        script.arrives(ack);
+        let parts = std::iter::from_fn(|| {
+            let accepted = script.endpoint.accepts(1460);
+            (accepted > 0).then(|| script.writes(accepted))
+        });
+        parts.count()
+    };
+    // 2 × 41 frames of 2304 octets, and 2 × 10 of them.
+    let [in_turn, by_itself] = [60, 61].map(room_after_write);
+    assert!(in_turn > 2 * by_itself, "{in_turn} and {by_itself} segments");
+}
+
 /// Linux: tcp_tso_autosize (two segments at 20 ms), and __tcp_transmit_skb, which sets PSH on a block of several segments.
 #[test]
 fn blocks_end_with_psh_and_small_writes_share_one() {
