@@ -62,6 +62,8 @@ pub struct Endpoint {
     pub(crate) episode: Episode,
     pub(crate) rtt: Rtt,
     pub(crate) timestamps: Timestamps,
+    /// When the clock was read last, as timestamps show it. Linux: tcp_mstamp.
+    pub(crate) clock_read: Time,
     pub(crate) timers: Timers,
     /// Packets built and not taken, in order.
     pub(crate) packets: VecDeque<Packet>,
@@ -128,6 +130,7 @@ impl Endpoint {
             episode: Episode::new(&config),
             rtt: Rtt::new(&config),
             timestamps: Timestamps::new(config.timestamp_clock, rng.next_u32()),
+            clock_read: Time::ZERO,
             timers: Timers::new(clock),
             packets: VecDeque::new(),
             reader: Reader::new(config.wakeup),
@@ -195,9 +198,13 @@ impl Endpoint {
 
     fn expired(&mut self, now: Time, timer: Expired) {
         self.end_turn();
+        // tcp_compressed_ack_kick does not read the clock: such an acknowledgment bears the time of what it acknowledges.
+        if timer != Expired::CompressedAck {
+            self.clock_read = now;
+        }
         match timer {
             Expired::DelayedAck => self.delayed_ack_expired(now),
-            Expired::CompressedAck => self.send_ack(now),
+            Expired::CompressedAck | Expired::HastenedAck => self.send_ack(now),
             Expired::Departure => self.departure_due(now),
             Expired::TimeWait => self.machine.end(),
             Expired::Sender(Purpose::Retransmission) => self.retransmission_timeout(now),
@@ -316,6 +323,7 @@ pub(crate) fn initial_window(config: &Config, algorithm: Algorithm, mss: u32) ->
 
 impl hol_transport::Endpoint for Endpoint {
     fn handle(&mut self, now: Time, input: Input) {
+        self.clock_read = now;
         match input {
             Input::Command(command) => self.command(now, command),
             Input::AddressAdded(_) => {}
@@ -339,6 +347,7 @@ impl hol_transport::Endpoint for Endpoint {
                 return Output::Event(event);
             }
             if self.reader.wake(now) {
+                self.clock_read = now;
                 self.data_read(now);
                 continue;
             }

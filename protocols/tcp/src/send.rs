@@ -298,7 +298,7 @@ impl Endpoint {
         (first_sent, cut): (Time, bool),
     ) {
         let syn = flags.contains(Flags::SYN);
-        let options = if syn { self.syn_options(now, flags) } else { self.options(now) };
+        let options = if syn { self.syn_options(now, flags) } else { self.options() };
         let window = self.advertise_window(syn);
         let (flags, ecn) = self.marks.on_send(flags, !payload.is_empty() && seq.at_or_after(self.snd.nxt()));
         if flags.contains(Flags::ACK) {
@@ -336,9 +336,9 @@ impl Endpoint {
     }
 
     /// The options of a segment without SYN.
-    fn options(&mut self, now: Time) -> Options {
+    fn options(&mut self) -> Options {
         Options {
-            timestamps: self.timestamps.are_on().then(|| self.timestamps.option(now)),
+            timestamps: self.timestamps.are_on().then(|| self.timestamps.option(self.clock_read)),
             sack: self.reassembly.take_reports(self.sack_blocks_due()),
             ..Options::default()
         }

@@ -28,6 +28,8 @@ pub(crate) enum Expired {
     Sender(Purpose),
     DelayedAck,
     CompressedAck,
+    /// A compressed one, with the timer of a delayed one that left otherwise.
+    HastenedAck,
     Departure,
     TimeWait,
 }
@@ -61,6 +63,8 @@ pub(crate) struct Timers {
     ack_slot: Option<Slot>,
     /// Exact, unlike the others.
     compressed_ack: Option<Time>,
+    /// When it leaves before that.
+    hastened_ack: Option<Time>,
     last: Option<(Time, Last)>,
 }
 
@@ -132,6 +136,7 @@ impl Timers {
             delayed_ack: None,
             ack_slot: None,
             compressed_ack: None,
+            hastened_ack: None,
             last: None,
         }
     }
@@ -176,9 +181,15 @@ impl Timers {
         self.delayed_ack.is_some()
     }
 
-    /// Lets what came out of order wait for a common acknowledgment, from the first of it on.
+    /// Lets what came out of order wait for a common acknowledgment, from the first of it on. Linux does not stop the timer of a
+    /// delayed acknowledgment when that leaves otherwise, and what waits then leaves with it: tcp_delack_timer_handler.
     pub(crate) fn compress_ack(&mut self, now: Time, delay: Duration) {
-        self.compressed_ack.get_or_insert(now + delay);
+        if self.compressed_ack.is_none() {
+            let deadline = now + delay;
+            let left_over = self.ack_slot.map(|slot| slot.at).filter(|_| self.clock.wheel);
+            self.compressed_ack = Some(deadline);
+            self.hastened_ack = left_over.filter(|at| *at > now && *at < deadline);
+        }
     }
 
     /// The pace lets the next segment leave at `departure`.
@@ -189,7 +200,7 @@ impl Timers {
     /// An acknowledgment left: none waits any more.
     pub(crate) fn on_ack_sent(&mut self) {
         self.delayed_ack = None;
-        self.compressed_ack = None;
+        (self.compressed_ack, self.hastened_ack) = (None, None);
     }
 
     /// Both directions are closed: only TIME-WAIT runs for the sender. RFC 9293 section 3.6.1.
@@ -203,7 +214,7 @@ impl Timers {
         let sender = self.sender.map(|armed| armed.at);
         let last = self.last.map(|(at, _)| at);
         let delayed_ack = self.delayed_ack.map(|slot| slot.at);
-        Time::earliest([delayed_ack, self.compressed_ack, last, sender])
+        Time::earliest([delayed_ack, self.hastened_ack.or(self.compressed_ack), last, sender])
     }
 
     /// Takes a timer that has expired, if there is one.
@@ -211,6 +222,9 @@ impl Timers {
         let due = |at: &Time| *at <= now;
         if self.delayed_ack.take_if(|slot| due(&slot.at)).is_some() {
             return Some(Expired::DelayedAck);
+        }
+        if self.hastened_ack.take_if(|at| due(at)).is_some() {
+            return Some(Expired::HastenedAck);
         }
         if self.compressed_ack.take_if(|at| due(at)).is_some() {
             return Some(Expired::CompressedAck);
@@ -281,6 +295,22 @@ mod tests {
         assert_eq!(timers.next(), Some(Time::from_millis(44)));
         assert!(!timers.delay_ack(Time::from_millis(31), MS(40)));
         assert!(timers.delay_ack(Time::from_millis(32), MS(40)));
+    }
+
+    #[test]
+    fn the_timer_of_a_delayed_acknowledgment_that_has_left_hastens_a_compressed_one() {
+        // net/ipv4/tcp_timer.c tcp_delack_timer_handler, of which tcp_event_ack_sent does not stop the timer.
+        let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
+        timers.delay_ack(Time::from_millis(3), MS(40));
+        timers.on_ack_sent();
+        timers.compress_ack(Time::from_millis(42), MS(1));
+        assert_eq!(timers.next(), Some(Time::from_millis(43)), "that is sooner");
+        timers.on_ack_sent();
+        timers.compress_ack(Time::from_millis(43), MS(2));
+        assert_eq!(timers.expire(Time::from_millis(44)), Some(Expired::HastenedAck));
+        timers.on_ack_sent();
+        timers.compress_ack(Time::from_millis(45), MS(2));
+        assert_eq!(timers.next(), Some(Time::from_millis(47)), "it has run out");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use hol_base::{ByteCount, Duration, Seed, Time};
 use hol_tcp::{Config, Endpoint, State};
 use hol_transport::{Command, Endpoint as _, Event, Input, Output};
-use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum};
+use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::{Address, Packet, Transport};
 
 const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
@@ -27,6 +27,11 @@ impl Script {
     /// A client that has sent its SYN and had it answered `rtt_ms` later, without timestamps.
     fn connected(mut config: Config, rtt_ms: u64) -> Self {
         config.timestamps = false;
+        Self::opened(config, rtt_ms)
+    }
+
+    /// The same, with timestamps in the SYNs if the client offers them.
+    fn opened(mut config: Config, rtt_ms: u64) -> Self {
         config.nagle = hol_tcp::Nagle::Off;
         let endpoint = Endpoint::connect(config, LOCAL, PEER, Seed(1).rng());
         let (now, start) = (Time::ZERO, SeqNum::default());
@@ -36,7 +41,8 @@ impl Script {
         assert_eq!(syn.flags, Flags::SYN);
         script.start = syn.seq.next();
         script.at(rtt_ms);
-        let options = Options { mss: Some(1460), sack_permitted: true, ..Options::default() };
+        let timestamps = syn.options.timestamps.map(|own| Timestamps { value: 1, echo: own.value });
+        let options = Options { mss: Some(1460), sack_permitted: true, timestamps, ..Options::default() };
         let answer = script.peer_segment(Flags::SYN | Flags::ACK, PEER_START - 1, 0, 0);
         let acks = script.arrives(Segment { options, ..answer });
         assert_eq!(acks.len(), 1, "the handshake's last ACK");
@@ -590,6 +596,18 @@ fn a_send_buffer_that_a_turn_leaves_short_grows_with_the_next_acknowledgment() {
     // 2 × 41 frames of 2304 octets, and 2 × 10 of them.
     let [in_turn, by_itself] = [60, 61].map(room_after_write);
     assert!(in_turn > 2 * by_itself, "{in_turn} and {by_itself} segments");
+}
+
+/// Linux: tcp_compressed_ack_kick does not read the clock (tcp_mstamp_refresh).
+#[test]
+fn a_compressed_acknowledgment_bears_the_time_of_what_it_acknowledges() {
+    let slow = Config { sack_compression_slack: Duration::from_millis(5), ..linux() };
+    let mut script = Script::opened(slow, 20);
+    let value = |acks: &[Segment]| acks[0].options.timestamps.map(|own| own.value);
+    let first = [100, 200, 300].map(|offset| value(&script.data(offset, 100)))[0];
+    assert!(first.is_some() && script.data(400, 100).is_empty());
+    let (ms, acks) = script.next_timer();
+    assert_eq!((ms, value(&acks)), (25, first));
 }
 
 /// Linux: tcp_tso_autosize (two segments at 20 ms), and __tcp_transmit_skb, which sets PSH on a block of several segments.
