@@ -331,6 +331,7 @@ impl Endpoint {
     pub(crate) fn data_read(&mut self, now: Time) {
         self.look();
         self.size_buffer(now);
+        self.reader.read_together();
         let acks = &self.acks;
         let pushed = acks.pushed_twice || (acks.pushed && !acks.interactive());
         let pushed = pushed && (self.reassembly.is_empty() || !self.buffer.is_counted());

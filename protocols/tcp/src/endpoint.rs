@@ -342,6 +342,11 @@ impl hol_transport::Endpoint for Endpoint {
             if let Some(packet) = self.packets.pop_front() {
                 return Output::Transmit(packet);
             }
+            if self.reader.has_resumed() {
+                self.clock_read = now;
+                self.room_made(now);
+                continue;
+            }
             if let Some(event) = self.reader.next_event() {
                 self.turn = Some(now);
                 return Output::Event(event);
@@ -349,10 +354,6 @@ impl hol_transport::Endpoint for Endpoint {
             if self.reader.wake(now) {
                 self.clock_read = now;
                 self.data_read(now);
-                continue;
-            }
-            if self.reader.has_resumed() {
-                self.room_made(now);
                 continue;
             }
             let next = Time::earliest([self.timers.next(), self.reader.deadline()]);

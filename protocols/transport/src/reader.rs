@@ -19,6 +19,8 @@ pub struct Reader {
     unread: usize,
     /// And the octets in them that were not read.
     octets: usize,
+    /// Of those events, the ones that a read has taken together, though the application may be busy with the first.
+    taken: usize,
     /// Octets of the first of those events that were read.
     begun: usize,
     /// Octets of a message that is delivered in part, which the busy application has not read.
@@ -39,6 +41,7 @@ impl Reader {
             wakeup,
             events: VecDeque::new(),
             unread: 0,
+            taken: 0,
             octets: 0,
             begun: 0,
             part: 0,
@@ -104,6 +107,17 @@ impl Reader {
         std::mem::take(&mut self.resumed)
     }
 
+    /// The application reads as much as its buffer holds at once, before it is busy with any of it: a stream has no borders.
+    pub fn read_together(&mut self) {
+        let mut left = PIECE;
+        let received = self.events.iter().filter_map(|event| match event {
+            Event::Received(received) => Some(received.payload.len()),
+            _ => None,
+        });
+        self.taken =
+            received.take_while(|octets| left.checked_sub(*octets).map(|less| left = less).is_some()).count();
+    }
+
     /// Octets that wait because the application does not read.
     pub fn held(&self) -> usize {
         if self.reads { 0 } else { self.octets + self.part }
@@ -150,9 +164,10 @@ impl Reader {
     /// The next event that the application is awake for.
     pub fn next_event(&mut self) -> Option<Event> {
         if let Event::Received(received) = self.events.front()? {
-            if !self.awake || !self.reads {
+            if !self.awake || !(self.reads || self.taken > 0) {
                 return None;
             }
+            self.taken = self.taken.saturating_sub(1);
             self.octets -= received.payload.len() - std::mem::take(&mut self.begun);
             self.unread -= 1;
             self.awake = self.unread > 0;
@@ -213,6 +228,19 @@ mod tests {
         assert!(reader.is_empty());
         reader.receive(awake, octet(awake));
         assert_eq!(reader.next_event(), None, "it sleeps again");
+    }
+
+    #[test]
+    fn what_is_read_together_is_told_though_the_application_is_busy_with_the_first() {
+        let mut reader = Reader::new(Duration::ZERO);
+        (0..3).for_each(|_| reader.receive(Time::ZERO, octet(Time::ZERO)));
+        assert!(reader.wake(Time::ZERO));
+        reader.read_together();
+        assert!(reader.next_event().is_some());
+        reader.set_reading(false);
+        reader.receive(Time::ZERO, octet(Time::ZERO));
+        assert!((0..2).all(|_| reader.next_event().is_some()));
+        assert_eq!((reader.next_event(), reader.unread()), (None, 1));
     }
 
     #[test]

@@ -610,6 +610,27 @@ fn a_compressed_acknowledgment_bears_the_time_of_what_it_acknowledges() {
     assert_eq!((ms, value(&acks)), (25, first));
 }
 
+/// Linux: recv() takes all that there is, up to the size of its buffer, and its memory is free then.
+#[test]
+fn what_an_application_reads_before_it_is_busy_takes_no_room() {
+    let mut script = Script::connected(Config { wakeup: Duration::ZERO, ..linux() }, 20);
+    let reads = |script: &mut Script, reads| {
+        script.endpoint.handle(script.now, Input::Command(Command::Read(reads)));
+    };
+    reads(&mut script, false);
+    (0..3).for_each(|number| drop(script.data(1000 * number, 1000)));
+    assert_eq!(script.events, [Event::Connected]);
+    reads(&mut script, true);
+    while !matches!(script.endpoint.poll(script.now), Output::Event(Event::Received(_))) {}
+    reads(&mut script, false);
+    script.sent();
+    let received = script.events.iter().filter(|event| matches!(event, Event::Received(_)));
+    assert_eq!(received.count(), 2, "the others have been read with the first");
+    script.data(3000, 1000);
+    assert!(matches!(script.events.last(), Some(Event::Received(last)) if last.payload.len() == 1000));
+    assert_eq!(script.events.len(), 3, "what comes later has not");
+}
+
 /// Linux: tcp_tso_autosize (two segments at 20 ms), and __tcp_transmit_skb, which sets PSH on a block of several segments.
 #[test]
 fn blocks_end_with_psh_and_small_writes_share_one() {
