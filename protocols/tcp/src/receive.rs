@@ -66,7 +66,7 @@ impl Endpoint {
         if !has(Flags::ACK) {
             return;
         }
-        let is_mere_data = self.is_mere_data(segment);
+        let (is_mere_data, is_mere_ack) = (self.is_mere_data(segment), self.is_mere_ack(segment));
         let opening = self.machine.state() == State::SynReceived;
         if opening {
             let expected = segment.ack.after(self.snd.una()) && segment.ack.at_or_before(self.snd.nxt());
@@ -90,7 +90,9 @@ impl Endpoint {
             self.push_pending(now);
             self.check_space();
         }
-        self.acknowledge(now);
+        if !is_mere_ack {
+            self.acknowledge(now);
+        }
     }
 
     /// A SYN where the connection has one already. RFC 9293 section 3.10.7.4, fourth.

@@ -598,6 +598,24 @@ fn a_send_buffer_that_a_turn_leaves_short_grows_with_the_next_acknowledgment() {
     assert!(in_turn > 2 * by_itself, "{in_turn} and {by_itself} segments");
 }
 
+/// Linux: tcp_rcv_established, whose fast path for an acknowledgment does not call tcp_ack_snd_check, which takes 40 ms anew and finds
+/// that the timer is near. Another window leads to the slow path.
+#[test]
+fn a_mere_acknowledgment_does_not_hasten_a_delayed_one() {
+    let quiet =
+        Config { quickack_segments: 0, acknowledge_on_read: false, wakeup: Duration::ZERO, ..linux() };
+    let answers = [65_535, 60_000].map(|window| {
+        let mut script = Script::connected(quiet.clone(), 20);
+        script.writes(100);
+        script.at(30);
+        assert!(script.data(0, 100).is_empty());
+        script.at(66);
+        let ack = script.peer_segment(Flags::ACK, PEER_START + 100, 100, 0);
+        script.arrives(Segment { window, ..ack }).len()
+    });
+    assert_eq!(answers, [0, 1]);
+}
+
 /// Linux: tcp_compressed_ack_kick does not read the clock (tcp_mstamp_refresh).
 #[test]
 fn a_compressed_acknowledgment_bears_the_time_of_what_it_acknowledges() {
