@@ -60,7 +60,7 @@ impl Endpoint {
     }
 
     /// A block that leaves has so many segments at most. Linux: tcp_tso_autosize.
-    fn most_segments(&self, segment: usize) -> u32 {
+    pub(crate) fn most_segments(&self, segment: usize) -> u32 {
         let round_trip = self.rtt.min().map_or(u64::MAX, |least| least.as_nanos() / 1000) >> RTT_LOG;
         let more = if round_trip < u64::from(u32::BITS) { u64::from(LARGEST) >> round_trip } else { 0 };
         let octets = self.octets_of_a_burst().saturating_add(more).min(LARGEST.into());

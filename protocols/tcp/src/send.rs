@@ -268,7 +268,10 @@ impl Endpoint {
         let limit = self.payload_limit().min(open);
         let length = self.board.get(index).payload.len();
         if length > limit {
-            self.board.split(index, limit);
+            self.board.split(index, limit, self.memory.without_data());
+            if self.offloads() {
+                self.board.divide(index + 1, self.payload_limit());
+            }
         } else if self.config.collapse_on_retransmit && length < limit {
             let edge = if self.snd.window_is_closed() { self.snd.nxt() } else { self.snd.window_end() };
             self.board.collapse(index, limit, edge);
