@@ -175,7 +175,10 @@ impl Endpoint {
         let segments = size.div_ceil(segment).max(1);
         let pushed = block.is_some_and(|block| block.length == size && block.pushed);
         let mut left = size;
+        let duplicate = self.reassembly.duplicate();
         for number in 1..=segments {
+            // The segments of a block have the same options. Linux: tcp_gso_segment.
+            duplicate.into_iter().for_each(|block| self.reassembly.note_duplicate(block));
             let (length, is_last) = (left.min(segment), number == segments);
             left -= length;
             let fin = is_last && self.queue.fin_follows(length);

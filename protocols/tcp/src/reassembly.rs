@@ -100,6 +100,11 @@ impl Reassembly {
         self.duplicate = Some(block);
     }
 
+    /// What arrived twice, and no acknowledgment has told yet.
+    pub(crate) fn duplicate(&self) -> Option<SackBlock> {
+        self.duplicate
+    }
+
     /// The next acknowledgment is for another segment.
     pub(crate) fn forget_duplicate(&mut self) {
         self.duplicate = None;

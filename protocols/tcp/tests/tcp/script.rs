@@ -628,6 +628,18 @@ fn a_compressed_acknowledgment_bears_the_time_of_what_it_acknowledges() {
     assert_eq!((ms, value(&acks)), (25, first));
 }
 
+/// Linux: tcp_gso_segment copies the header. RFC 2883 section 4 has a duplicate reported once.
+#[test]
+fn all_segments_of_a_block_report_a_duplicate() {
+    let quiet = Config { quickack_segments: 0, acknowledge_on_read: false, ..stack("linux-6.12") };
+    let mut script = Script::connected(quiet, 20);
+    script.data(0, 100);
+    assert!(script.data(50, 100).is_empty());
+    let sent = script.writes(4 * 1448);
+    let reports: Vec<_> = sent.iter().map(|segment| segment.options.sack.len()).collect();
+    assert_eq!(reports, [1, 1, 0, 0]);
+}
+
 /// Linux: recv() takes all that there is, up to the size of its buffer, and its memory is free then.
 #[test]
 fn what_an_application_reads_before_it_is_busy_takes_no_room() {
