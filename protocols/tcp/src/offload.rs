@@ -173,7 +173,7 @@ impl Endpoint {
     fn send_block(&mut self, now: Time, size: usize, segment: usize) -> u32 {
         let block = self.queue.first_block();
         let segments = size.div_ceil(segment).max(1);
-        let pushed = block.is_some_and(|block| block.length == size && block.pushed);
+        let pushed = block.map_or(self.queue.fin_is_pushed(), |block| block.length == size && block.pushed);
         let mut left = size;
         let duplicate = self.reassembly.duplicate();
         for number in 1..=segments {

@@ -218,7 +218,11 @@ impl Endpoint {
             let is_small = size < full;
             let next =
                 Next { size, fin: false, is_small, pushed: true, cut: false, ends_block: false, overhead };
+            let leaves_rest = self.offloads() && (size < first || self.queue.fin_follows(size));
             self.send_segment(now, next);
+            if leaves_rest {
+                self.queue.push_rest();
+            }
         }
     }
 
