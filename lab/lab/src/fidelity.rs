@@ -214,11 +214,7 @@ fn has_graph(point: &Point) -> bool {
 
 /// Whether it runs endpoints of our own, which follow a stack.
 fn is_ours(point: &Point) -> bool {
-    is_tcp(point) || is_sctp(point)
-}
-
-fn is_tcp(point: &Point) -> bool {
-    point.transport.kind() == Kind::Tcp
+    point.transport.kind() == Kind::Tcp || is_sctp(point)
 }
 
 fn is_sctp(point: &Point) -> bool {

@@ -47,14 +47,20 @@ pub(crate) struct Acknowledging {
 pub(crate) struct Text {
     /// Octets.
     length: u32,
+    /// Octets of options before them.
+    options: u32,
     /// PSH is set.
     pushed: bool,
+    /// Or FIN.
+    ends: bool,
 }
 
 impl Text {
     /// The data of a segment.
     pub(crate) fn of(segment: &Segment) -> Self {
-        Self { length: segment.payload.len() as u32, pushed: segment.flags.contains(Flags::PSH) }
+        let (length, options) = (segment.payload.len() as u32, segment.options.length() as u32);
+        let (pushed, fin) = (segment.flags.contains(Flags::PSH), segment.flags.contains(Flags::FIN));
+        Self { length, options, pushed, ends: pushed || fin }
     }
 
     /// There are none.
@@ -200,19 +206,20 @@ impl Acknowledging {
         }
     }
 
-    /// Learns how large the peer's full-sized segments are, which decides what every second one is.
-    pub(crate) fn measure(&mut self, Text { length, pushed }: Text, mss: u32) {
+    /// Learns how large the peer's full-sized segments are, which decides what every second one is. Beside SACK blocks they are
+    /// shorter: what all segments have of options, `always`, tells them from others. Linux: tcp_measure_rcv_mss.
+    pub(crate) fn measure(&mut self, Text { length, options, pushed, ends }: Text, mss: u32, always: u32) {
         let previous = std::mem::take(&mut self.last_size);
         if length >= self.segment_size {
             self.segment_size = length.min(mss);
             self.pushed |= pushed;
             return;
         }
-        let looks_full = length + Segment::HEADER as u32 >= DEFAULT_SEGMENT;
-        if looks_full || (length >= LEAST_SEGMENT && !pushed) {
-            self.last_size = length;
-            if length == previous {
-                self.segment_size = length;
+        let with_options = length + options;
+        if with_options >= DEFAULT_SEGMENT || (with_options >= LEAST_SEGMENT && !ends) {
+            self.last_size = with_options.saturating_sub(always);
+            if self.last_size == previous {
+                self.segment_size = previous;
                 return;
             }
         }
@@ -324,6 +331,7 @@ impl Endpoint {
     pub(crate) fn data_read(&mut self, now: Time) {
         self.look();
         self.size_buffer(now);
+        self.reader.read_together();
         let acks = &self.acks;
         let pushed = acks.pushed_twice || (acks.pushed && !acks.interactive());
         let pushed = pushed && (self.reassembly.is_empty() || !self.buffer.is_counted());
@@ -361,6 +369,25 @@ impl Endpoint {
         if self.acks.scheduled {
             self.acks.on_delay_expired(self.rtt.rto());
             self.send_ack(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::linux_6_12;
+
+    #[test]
+    fn segments_that_are_shorter_beside_sack_blocks_are_full() {
+        // net/ipv4/tcp_input.c tcp_measure_rcv_mss: "len" is free of the jitter of SACK.
+        let mut acks = Acknowledging::new(&linux_6_12());
+        let text = |length, options| Text { length, options, pushed: false, ends: false };
+        for (length, options, size) in
+            [(1448, 12, 1448), (1436, 24, 1448), (1436, 24, 1448), (1400, 12, 1448), (1400, 12, 1400)]
+        {
+            acks.measure(text(length, options), 1448, 12);
+            assert_eq!(acks.segment_size(), size, "{length} octets behind {options}");
         }
     }
 }

@@ -23,8 +23,6 @@ use crate::{Config, Endpoint, State};
 const DEFAULT_MSS: u16 = 536;
 /// The least that a peer's segment size counts for: options and a few octets of data. Linux: TCP_MIN_SND_MSS.
 const LEAST_MSS: u16 = 48;
-/// Octets that timestamps take from every segment.
-pub(crate) const TIMESTAMPS_LENGTH: u32 = 12;
 
 /// What the SYNs have settled for the connection.
 #[derive(Debug, Clone, Copy)]
@@ -101,7 +99,7 @@ impl Endpoint {
         self.timestamps.negotiate(self.config.timestamps, *timestamps);
         let scale = window_scale.filter(|_| self.config.window_scale > 0);
         let agreed = u32::from(mss.unwrap_or(DEFAULT_MSS).max(LEAST_MSS).min(self.config.mss));
-        let mss = agreed - if self.timestamps.are_on() { TIMESTAMPS_LENGTH } else { 0 };
+        let mss = agreed - self.timestamps.length();
         self.agreed = Agreed { mss, sack: self.config.sack && *sack_permitted, ..self.agreed };
         self.marks.negotiate(syn.flags);
         self.snd.on_syn(syn, scale);

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use hol_base::{Duration, Rng, Time};
 use hol_congestion::{Algorithm, CongestionWindow};
 use hol_transport::{Command, Event, Input, Output, PathState, Reader, Statistics};
-use hol_wire::tcp::SeqNum;
 use hol_wire::{Address, Packet, Transport};
 
 use crate::acknowledge::Acknowledging;
@@ -54,8 +53,6 @@ pub struct Endpoint {
     pub(crate) reassembly: Reassembly,
     pub(crate) buffer: ReceiveBuffer,
     pub(crate) sizing: RightSizing,
-    /// Where the first packet ends that waits for the application.
-    pub(crate) first_unread: Option<SeqNum>,
     pub(crate) challenges: Challenges,
     pub(crate) acks: Acknowledging,
     pub(crate) board: Scoreboard,
@@ -65,6 +62,8 @@ pub struct Endpoint {
     pub(crate) episode: Episode,
     pub(crate) rtt: Rtt,
     pub(crate) timestamps: Timestamps,
+    /// When the clock was read last, as timestamps show it. Linux: tcp_mstamp.
+    pub(crate) clock_read: Time,
     pub(crate) timers: Timers,
     /// Packets built and not taken, in order.
     pub(crate) packets: VecDeque<Packet>,
@@ -74,6 +73,8 @@ pub struct Endpoint {
     blocked: Cell<bool>,
     /// It has less than a third of its space, and the application has looked. Linux: SOCK_NOSPACE.
     is_short: bool,
+    /// When the application was last given something, if it has not looked at the socket again since.
+    turn: Option<Time>,
     /// `accepts` has taken a part.
     partial: Cell<bool>,
     /// The next write is a part of the same.
@@ -120,7 +121,6 @@ impl Endpoint {
             reassembly: Reassembly::default(),
             buffer: ReceiveBuffer::new(&config),
             sizing: RightSizing::default(),
-            first_unread: None,
             challenges: Challenges::default(),
             acks: Acknowledging::new(&config),
             board: Scoreboard::default(),
@@ -130,11 +130,13 @@ impl Endpoint {
             episode: Episode::new(&config),
             rtt: Rtt::new(&config),
             timestamps: Timestamps::new(config.timestamp_clock, rng.next_u32()),
+            clock_read: Time::ZERO,
             timers: Timers::new(clock),
             packets: VecDeque::new(),
             reader: Reader::new(config.wakeup),
             blocked: Cell::new(false),
             is_short: false,
+            turn: None,
             partial: Cell::new(false),
             goes_on: false,
             statistics: Statistics::default(),
@@ -195,9 +197,14 @@ impl Endpoint {
     }
 
     fn expired(&mut self, now: Time, timer: Expired) {
+        self.end_turn();
+        // tcp_compressed_ack_kick does not read the clock: such an acknowledgment bears the time of what it acknowledges.
+        if timer != Expired::CompressedAck {
+            self.clock_read = now;
+        }
         match timer {
             Expired::DelayedAck => self.delayed_ack_expired(now),
-            Expired::CompressedAck => self.send_ack(now),
+            Expired::CompressedAck | Expired::HastenedAck => self.send_ack(now),
             Expired::Departure => self.departure_due(now),
             Expired::TimeWait => self.machine.end(),
             Expired::Sender(Purpose::Retransmission) => self.retransmission_timeout(now),
@@ -281,6 +288,21 @@ impl Endpoint {
         self.is_short |= self.offloads() && !self.is_writable();
     }
 
+    /// The application has done what followed from what it was given, and looks again before it sleeps. Linux: fs/eventpoll.c
+    /// ep_send_events puts a socket that was ready back on the list, and polls it once more.
+    pub(crate) fn end_turn(&mut self) {
+        if self.turn.take().is_some() {
+            self.look();
+        }
+    }
+
+    /// The same, unless it writes within that turn.
+    pub(crate) fn end_earlier_turn(&mut self, now: Time) {
+        if self.turn.is_some_and(|began| began < now) {
+            self.end_turn();
+        }
+    }
+
     /// The connection ends here and now.
     pub(crate) fn end(&mut self, event: Event) {
         self.machine.end();
@@ -301,6 +323,7 @@ pub(crate) fn initial_window(config: &Config, algorithm: Algorithm, mss: u32) ->
 
 impl hol_transport::Endpoint for Endpoint {
     fn handle(&mut self, now: Time, input: Input) {
+        self.clock_read = now;
         match input {
             Input::Command(command) => self.command(now, command),
             Input::AddressAdded(_) => {}
@@ -319,15 +342,18 @@ impl hol_transport::Endpoint for Endpoint {
             if let Some(packet) = self.packets.pop_front() {
                 return Output::Transmit(packet);
             }
+            if self.reader.has_resumed() {
+                self.clock_read = now;
+                self.room_made(now);
+                continue;
+            }
             if let Some(event) = self.reader.next_event() {
+                self.turn = Some(now);
                 return Output::Event(event);
             }
             if self.reader.wake(now) {
+                self.clock_read = now;
                 self.data_read(now);
-                continue;
-            }
-            if self.reader.has_resumed() {
-                self.room_made(now);
                 continue;
             }
             let next = Time::earliest([self.timers.next(), self.reader.deadline()]);

@@ -60,7 +60,7 @@ impl Endpoint {
     }
 
     /// A block that leaves has so many segments at most. Linux: tcp_tso_autosize.
-    fn most_segments(&self, segment: usize) -> u32 {
+    pub(crate) fn most_segments(&self, segment: usize) -> u32 {
         let round_trip = self.rtt.min().map_or(u64::MAX, |least| least.as_nanos() / 1000) >> RTT_LOG;
         let more = if round_trip < u64::from(u32::BITS) { u64::from(LARGEST) >> round_trip } else { 0 };
         let octets = self.octets_of_a_burst().saturating_add(more).min(LARGEST.into());
@@ -173,9 +173,12 @@ impl Endpoint {
     fn send_block(&mut self, now: Time, size: usize, segment: usize) -> u32 {
         let block = self.queue.first_block();
         let segments = size.div_ceil(segment).max(1);
-        let pushed = block.is_some_and(|block| block.length == size && block.pushed);
+        let pushed = block.map_or(self.queue.fin_is_pushed(), |block| block.length == size && block.pushed);
         let mut left = size;
+        let duplicate = self.reassembly.duplicate();
         for number in 1..=segments {
+            // The segments of a block have the same options. Linux: tcp_gso_segment.
+            duplicate.into_iter().for_each(|block| self.reassembly.note_duplicate(block));
             let (length, is_last) = (left.min(segment), number == segments);
             left -= length;
             let fin = is_last && self.queue.fin_follows(length);

@@ -1,4 +1,5 @@
-//! Header prediction: a segment with nothing but the next data. Linux: net/ipv4/tcp_input.c tcp_rcv_established.
+//! Header prediction: a segment with nothing but the next data, or nothing but an acknowledgment. Linux: net/ipv4/tcp_input.c
+//! tcp_rcv_established.
 
 use hol_wire::tcp::{Flags, Segment};
 
@@ -13,15 +14,28 @@ impl Endpoint {
     pub(crate) fn is_mere_data(&self, segment: &Segment) -> bool {
         !segment.payload.is_empty()
             && segment.ack == self.snd.una()
-            && segment.seq == self.rcv.nxt()
+            && self.is_predicted(segment)
+            && self.buffer.memory_of(segment.payload.len() as u32, segment.stamp.cut) as usize
+                <= self.charged_ahead()
+    }
+
+    /// The segment acknowledges and changes nothing else, so that Linux does not look whether it owes an acknowledgment itself.
+    pub(crate) fn is_mere_ack(&self, segment: &Segment) -> bool {
+        segment.payload.is_empty()
+            && segment.ack.at_or_after(self.snd.una())
+            && segment.ack.at_or_before(self.snd.nxt())
+            && self.is_predicted(segment)
+    }
+
+    /// Linux: pred_flags.
+    fn is_predicted(&self, segment: &Segment) -> bool {
+        segment.seq == self.rcv.nxt()
             && (segment.flags == Flags::ACK || segment.flags == Flags::ACK | Flags::PSH)
             && segment.options.sack.is_empty()
             && self.buffer.is_counted()
             && self.machine.state() == State::Established
             && self.reassembly.is_empty()
             && self.snd.is_window(segment.window)
-            && self.buffer.memory_of(segment.payload.len() as u32, segment.stamp.cut) as usize
-                <= self.charged_ahead()
     }
 
     /// What the pages charged have left. Linux: sk_forward_alloc, of which sk_mem_reclaim gives whole pages back.

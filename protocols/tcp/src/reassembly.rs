@@ -16,9 +16,11 @@ pub(crate) struct Piece {
     pub(crate) payload: Bytes,
     pub(crate) fin: bool,
     pub(crate) passage: Passage,
-    /// What it takes of the receive buffer.
+    /// Octets of the packet in memory that begins with it; 0: it lies in the packet of the piece before it.
+    pub(crate) packet: u32,
+    /// What that packet takes of the receive buffer.
     pub(crate) memory: u32,
-    /// Octets that find room behind it.
+    /// Octets that find room behind that packet.
     pub(crate) room: u32,
 }
 
@@ -45,9 +47,11 @@ impl Piece {
         let from = left.distance_from(self.seq) as usize;
         let to = right.distance_from(self.seq) as usize;
         let length = self.payload.len();
+        let payload = self.payload.slice(from.min(length)..to.min(length));
         Self {
             seq: left,
-            payload: self.payload.slice(from.min(length)..to.min(length)),
+            packet: self.packet.saturating_sub((length - payload.len()) as u32),
+            payload,
             fin: self.fin && right == self.end(),
             passage: self.passage,
             memory: self.memory,
@@ -96,6 +100,11 @@ impl Reassembly {
         self.duplicate = Some(block);
     }
 
+    /// What arrived twice, and no acknowledgment has told yet.
+    pub(crate) fn duplicate(&self) -> Option<SackBlock> {
+        self.duplicate
+    }
+
     /// The next acknowledgment is for another segment.
     pub(crate) fn forget_duplicate(&mut self) {
         self.duplicate = None;
@@ -137,13 +146,17 @@ impl Reassembly {
         self.blocks.clear();
     }
 
-    /// A piece that finds room behind the one before it takes no memory of its own. Linux: tcp_ooo_try_coalesce.
+    /// A piece that finds room behind the packet before it becomes part of that. Linux: tcp_ooo_try_coalesce.
     fn keep(&mut self, index: usize, mut piece: Piece) {
         let length = piece.payload.len() as u32;
-        let before = index.checked_sub(1).and_then(|before| self.pieces.get_mut(before));
-        if let Some(before) = before.filter(|before| before.end() == piece.seq && length <= before.room) {
-            (piece.memory, piece.room) = (0, before.room - length);
-            before.room = 0;
+        if self.pieces.get(index.wrapping_sub(1)).is_some_and(|before| before.end() == piece.seq) {
+            let mut earlier = self.pieces.range_mut(..index).rev();
+            let packet = earlier.find(|earlier| earlier.packet > 0).filter(|packet| length <= packet.room);
+            if let Some(packet) = packet {
+                packet.packet += length;
+                packet.room -= length;
+                (piece.packet, piece.memory, piece.room) = (0, 0, 0);
+            }
         }
         self.octets += piece.payload.len();
         self.memory += piece.memory;
@@ -213,6 +226,7 @@ mod tests {
             payload: payload.into(),
             fin: false,
             passage: Passage::default(),
+            packet: length as u32,
             memory: 100,
             room: 0,
         }
@@ -279,6 +293,10 @@ mod tests {
             queue.insert(&piece(seq, 10));
             assert_eq!(queue.memory(), memory, "at {seq}");
         }
+        // tcp_ofo_queue: and they go on together, as one packet.
+        let packets = std::iter::successors(queue.pop(SeqNum(10)), |last| queue.pop(last.end()));
+        let packets: Vec<_> = packets.map(|piece| (piece.packet, piece.memory, piece.room)).collect();
+        assert_eq!(packets, [(30, 100, 5), (0, 0, 0), (0, 0, 0), (10, 100, 0)]);
     }
 
     #[test]

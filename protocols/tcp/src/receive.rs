@@ -34,6 +34,7 @@ impl Endpoint {
     /// Takes a segment addressed to this endpoint.
     pub(crate) fn segment_arrives(&mut self, now: Time, source: Address, ecn: Ecn, segment: &mut Segment) {
         self.statistics.packets_received += 1;
+        self.end_turn();
         match self.machine.state() {
             State::Closed => self.reject(source, segment),
             State::Listen => self.listen_arrives(now, source, segment),
@@ -65,7 +66,7 @@ impl Endpoint {
         if !has(Flags::ACK) {
             return;
         }
-        let is_mere_data = self.is_mere_data(segment);
+        let (is_mere_data, is_mere_ack) = (self.is_mere_data(segment), self.is_mere_ack(segment));
         let opening = self.machine.state() == State::SynReceived;
         if opening {
             let expected = segment.ack.after(self.snd.una()) && segment.ack.at_or_before(self.snd.nxt());
@@ -89,7 +90,9 @@ impl Endpoint {
             self.push_pending(now);
             self.check_space();
         }
-        self.acknowledge(now);
+        if !is_mere_ack {
+            self.acknowledge(now);
+        }
     }
 
     /// A SYN where the connection has one already. RFC 9293 section 3.10.7.4, fourth.
@@ -191,6 +194,7 @@ impl Endpoint {
             payload: std::mem::take(&mut segment.payload),
             fin: segment.flags.contains(Flags::FIN),
             passage: Passage::new(segment.stamp, now),
+            packet: text.octets(),
             memory: self.buffer.memory_of(text.octets(), segment.stamp.cut),
             room: self.buffer.room_behind(text.octets(), segment.stamp.cut),
         };
@@ -271,8 +275,7 @@ impl Endpoint {
     fn deliver(&mut self, now: Time, piece: Piece) {
         self.rcv.advance(piece.end());
         if !piece.payload.is_empty() {
-            self.buffer.queue(piece.payload.len() as u32, piece.memory, piece.room);
-            self.first_unread.get_or_insert(self.rcv.nxt());
+            self.buffer.queue(&piece);
             let Piece { payload, passage, .. } = piece;
             let received = Received { stream: 0, unordered: false, ppid: 0, payload, passage };
             self.reader.receive(now, received);

@@ -3,6 +3,7 @@
 
 use crate::Config;
 use crate::packet_memory::PacketMemory;
+use crate::reassembly::Piece;
 
 /// The whole of a buffer in the parts that [`ReceiveBuffer`] reckons with. Linux: TCP_RMEM_TO_WIN_SCALE.
 const WHOLE: u32 = 256;
@@ -27,8 +28,12 @@ pub(crate) struct ReceiveBuffer {
     earned: u32,
     /// Of packets that wait for the application.
     unread: u32,
-    /// Octets of payload in them.
+    /// How many they are.
+    packets: u32,
+    /// Octets of payload in them …
     waiting: u32,
+    /// … and in the first of them.
+    first: u32,
     /// Behind the last of them.
     room: u32,
 }
@@ -54,7 +59,9 @@ impl ReceiveBuffer {
             clamp: u32::MAX,
             earned: u32::MAX,
             unread: 0,
+            packets: 0,
             waiting: 0,
+            first: 0,
             room: 0,
         }
     }
@@ -129,17 +136,25 @@ impl ReceiveBuffer {
         self.memory.room(octets, cut)
     }
 
-    /// A packet of `octets` waits for the application; one that finds room behind the last takes no more. Linux: tcp_queue_rcv.
-    pub(crate) fn queue(&mut self, octets: u32, memory: u32, room: u32) {
+    /// A piece waits for the application; one whose packet finds room behind the last takes no more. Linux: tcp_queue_rcv and
+    /// tcp_ofo_queue.
+    pub(crate) fn queue(&mut self, piece: &Piece) {
         if !self.is_counted() {
             return;
         }
+        let octets = piece.payload.len() as u32;
         self.waiting += octets;
-        if self.unread > 0 && octets <= self.room {
-            self.room -= octets;
-        } else {
-            self.unread = self.unread.saturating_add(memory);
-            self.room = room;
+        if piece.packet > 0 {
+            if self.packets > 0 && piece.packet <= self.room {
+                self.room -= piece.packet;
+            } else {
+                self.packets += 1;
+                self.unread = self.unread.saturating_add(piece.memory);
+                self.room = piece.room;
+            }
+        }
+        if self.packets <= 1 {
+            self.first += octets;
         }
     }
 
@@ -148,6 +163,12 @@ impl ReceiveBuffer {
         let held = held.min(self.waiting);
         let kept = u64::from(self.unread) * u64::from(held) / u64::from(self.waiting.max(1));
         (self.unread, self.waiting) = (kept as u32, held);
+        (self.packets, self.first) = (held.min(1), held);
+    }
+
+    /// Octets that wait behind the first packet. Linux: tcp_inq, when that has been read.
+    pub(crate) fn behind_first(&self) -> u32 {
+        self.waiting - self.first
     }
 
     /// The memory of what waits for the application.
@@ -261,6 +282,9 @@ impl ReceiveBuffer {
 
 #[cfg(test)]
 mod tests {
+    use hol_transport::Passage;
+    use hol_wire::tcp::SeqNum;
+
     use super::*;
     use crate::settings::{linux_6_12, rfc};
 
@@ -271,6 +295,12 @@ mod tests {
         assert_eq!(buffer.window_in_syn(1460), 64_240);
         buffer.established(MSS, true);
         buffer
+    }
+
+    fn packet(octets: u32, memory: u32, room: u32) -> Piece {
+        let payload = vec![0; octets as usize].into();
+        let (seq, passage) = (SeqNum(0), Passage::default());
+        Piece { seq, payload, fin: false, passage, packet: octets, memory, room }
     }
 
     fn window(buffer: &ReceiveBuffer) -> u32 {
@@ -289,7 +319,7 @@ mod tests {
         let mut buffer = open();
         let memory = buffer.memory_of(MSS, true);
         assert_eq!(memory, 2304);
-        buffer.queue(MSS, memory, 0);
+        buffer.queue(&packet(MSS, memory, 0));
         buffer.measure(MSS, memory);
         let windows: Vec<_> =
             (0..8).map(|_| (buffer.earn((MSS, memory), 0, MSS, MSS), window(&buffer))).collect();
@@ -311,17 +341,34 @@ mod tests {
     fn a_buffer_that_is_nearly_full_closes_the_window_in_time() {
         // __tcp_select_window: less than a sixteenth is free.
         let mut buffer = open();
-        buffer.queue(1, 126_000, 0);
+        buffer.queue(&packet(1, 126_000, 0));
         assert_eq!(buffer.offer(0, MSS, 7, 0), Offer { window: 0, is_pressed: true });
-        buffer.queue(1, 6000, 0);
+        buffer.queue(&packet(1, 6000, 0));
         assert!(buffer.relieve(0, MSS), "and it grows if more comes, tcp_clamp_window");
         assert_eq!((buffer.limit(), buffer.relieve(0, MSS)), (132_000, false));
     }
 
     #[test]
+    fn a_packet_is_copied_behind_the_last_if_all_of_it_finds_room() {
+        // skb_try_coalesce: two segments that came early are one packet of 2896 octets, which has no room behind a lone one.
+        let mut buffer = open();
+        let lone = packet(MSS, 2280, 2136);
+        buffer.queue(&lone);
+        buffer.queue(&Piece { packet: 2 * MSS, memory: 4352, room: 688, ..lone.clone() });
+        buffer.queue(&Piece { packet: 0, memory: 0, room: 0, ..lone.clone() });
+        assert_eq!((buffer.unread(), buffer.behind_first()), (2280 + 4352, 2 * MSS));
+        buffer.queue(&packet(688, 2304, 1000));
+        assert_eq!((buffer.unread(), buffer.behind_first()), (2280 + 4352, 2 * MSS + 688));
+        buffer.read(0);
+        buffer.queue(&lone);
+        buffer.queue(&lone);
+        assert_eq!((buffer.unread(), buffer.behind_first()), (2280, 0), "both are the first packet");
+    }
+
+    #[test]
     fn octets_alone_are_counted_without_bookkeeping() {
         let mut buffer = ReceiveBuffer::new(&rfc());
-        buffer.queue(1000, 1000, 0);
+        buffer.queue(&packet(1000, 1000, 0));
         buffer.measure(1448, buffer.memory_of(1448, true));
         assert_eq!((buffer.whole(), buffer.is_read()), (buffer.limit(), true));
         assert!(!buffer.earn((1448, 1448), 0, 1448, 1448));

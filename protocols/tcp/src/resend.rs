@@ -43,6 +43,7 @@ impl Endpoint {
                 if self.in_flight() >= self.cwnd.cwnd() {
                     break;
                 }
+                self.begin_block(now, index);
                 if self.train(now, Push::Normal) == 0 || !self.retransmit(now, index) {
                     break;
                 }
@@ -52,6 +53,16 @@ impl Endpoint {
         }
         if restart {
             self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
+        }
+    }
+
+    /// What leaves together from segment `index` on is a block of its own from now on: as much of its block as the window and the rate
+    /// allow. Linux: tcp_xmit_retransmit_queue.
+    fn begin_block(&mut self, now: Time, index: usize) {
+        if self.offloads() && !self.board.goes_on_with(index, now) {
+            let room = self.cwnd.cwnd() - self.in_flight();
+            let segments = room.min(self.most_segments(self.payload_limit())) as usize;
+            self.board.end_block(index, segments, self.memory.without_data());
         }
     }
 

@@ -6,7 +6,6 @@ use hol_wire::tcp::{Segment, SeqNum};
 
 use crate::Endpoint;
 use crate::acknowledge::Text;
-use crate::connect::TIMESTAMPS_LENGTH;
 
 /// A segment that is shorter earns no window. Linux: tcp_event_data_recv.
 const LEAST: u32 = 128;
@@ -16,8 +15,8 @@ const CUSHION: u64 = 16;
 /// What the buffer's size depends on.
 #[derive(Debug, Default)]
 pub(crate) struct RightSizing {
-    /// The receiver's own measure of the round trip.
-    round_trip: Option<Duration>,
+    /// The receiver's own measure of the round trip, in eighths of a microsecond. Linux: rcv_rtt_est.rtt_us.
+    round_trip: Option<u64>,
     /// The timestamp that was measured with last.
     echo: Option<u32>,
     /// Where a window of data ends, which takes a round trip to fill, and when it began.
@@ -37,7 +36,7 @@ impl RightSizing {
 
     /// The round trip, as far as the receiver has found out.
     pub(crate) fn round_trip(&self) -> Option<Duration> {
-        self.round_trip
+        self.round_trip.map(|eighths| Duration::from_nanos(eighths * 1000 / 8))
     }
 
     /// No more than this fits into the buffer. Linux: tcp_measure_rcv_mss.
@@ -45,17 +44,26 @@ impl RightSizing {
         self.most_read = self.most_read.min(clamp);
     }
 
-    /// A sample by timestamps; those that grow count for an eighth, lest a pause of the sender be taken for one.
+    /// A sample by timestamps; those that grow count for an eighth, lest a pause of the sender be taken for one. Linux:
+    /// tcp_rcv_rtt_update.
     fn sample(&mut self, round_trip: Duration) {
-        let smoothed = self.round_trip.filter(|old| round_trip >= *old);
-        self.round_trip = Some(smoothed.map_or(round_trip, |old| old - old / 8 + round_trip / 8));
+        let micros = round_trip.as_nanos() / 1000;
+        let smoothed = self.round_trip.filter(|old| 8 * micros >= *old);
+        self.round_trip = Some(smoothed.map_or(8 * micros, |old| old - old / 8 + micros));
+    }
+
+    /// A sample by a window of data, which may have taken the sender longer, but not less.
+    fn sample_window(&mut self, round_trip: Duration) {
+        let eighths = 8 * (round_trip.as_nanos() / 1000).max(1);
+        self.round_trip = Some(self.round_trip.map_or(eighths, |old| old.min(eighths)));
     }
 
     /// The application has read all that came before `nxt`, and `waiting` octets wait behind; the window that it wants then.
     /// Linux: tcp_rcv_space_adjust.
     fn read(&mut self, now: Time, nxt: SeqNum, waiting: u32, mss: u32) -> Option<u64> {
         let (start, began) = self.since;
-        let is_over = self.round_trip.is_some_and(|round_trip| now.saturating_since(began) >= round_trip);
+        let micros = now.as_nanos() / 1000 - began.as_nanos() / 1000;
+        let is_over = self.round_trip.is_some_and(|eighths| micros >= eighths / 8);
         // One that is woken by data and then busy was taken to have read it.
         if !is_over || nxt.before(start) {
             return None;
@@ -91,16 +99,14 @@ impl Endpoint {
         }
     }
 
-    /// The same without timestamps: a window of data, which may have taken the sender longer, but not less. Linux:
-    /// tcp_rcv_rtt_measure.
+    /// The same without timestamps, by a window of data. Linux: tcp_rcv_rtt_measure.
     fn measure_window(&mut self, now: Time) {
         let nxt = self.rcv.nxt();
         let beyond = nxt + self.rcv.offered();
         let sizing = &mut self.sizing;
         let (end, began) = *sizing.window.get_or_insert((beyond, now));
         if nxt.at_or_after(end) {
-            let round_trip = now.saturating_since(began).max(Duration::from_micros(1));
-            sizing.round_trip = Some(sizing.round_trip.map_or(round_trip, |old| old.min(round_trip)));
+            sizing.sample_window(now.saturating_since(began));
             sizing.window = Some((beyond, now));
         }
     }
@@ -127,17 +133,15 @@ impl Endpoint {
             self.buffer.measure(text.octets(), memory);
             self.sizing.bound(self.buffer.clamp());
         }
-        self.acks.measure(text, self.config.mss.into());
+        self.acks.measure(text, self.config.mss.into(), self.timestamps.length());
     }
 
     /// The application has read all: the buffer may grow. What came at once is read a packet at a time, and the first read
     /// decides.
     pub(crate) fn size_buffer(&mut self, now: Time) {
         let nxt = self.rcv.nxt() - self.reader.held() as u32;
-        let first = std::mem::take(&mut self.first_unread).unwrap_or(nxt);
-        let first = if first.before(nxt) && self.buffer.is_counted() { first } else { nxt };
-        let waiting = nxt.distance_from(first);
-        if let Some(window) = self.sizing.read(now, first, waiting, self.advertised_mss()) {
+        let waiting = self.buffer.behind_first();
+        if let Some(window) = self.sizing.read(now, nxt - waiting, waiting, self.advertised_mss()) {
             self.buffer.want(window);
         }
         self.buffer.read(self.reader.held() as u32);
@@ -145,7 +149,7 @@ impl Endpoint {
 
     /// Octets that we let the peer put into a segment, without options. Linux: advmss.
     pub(crate) fn advertised_mss(&self) -> u32 {
-        u32::from(self.config.mss) - if self.timestamps.are_on() { TIMESTAMPS_LENGTH } else { 0 }
+        u32::from(self.config.mss) - self.timestamps.length()
     }
 }
 
@@ -191,7 +195,7 @@ mod tests {
         let mut sizing = open();
         for (sample, round_trip) in [(80, 80), (160, 90), (40, 40)] {
             sizing.sample(Duration::from_millis(sample));
-            assert_eq!(sizing.round_trip, Some(Duration::from_millis(round_trip)));
+            assert_eq!(sizing.round_trip(), Some(Duration::from_millis(round_trip)));
         }
     }
 }

@@ -297,6 +297,28 @@ impl Scoreboard {
         }
     }
 
+    /// Segment `index` leaves again in one block with the one before it.
+    pub(crate) fn goes_on_with(&self, index: usize, now: Time) -> bool {
+        let before = index.checked_sub(1).map(|before| &self.segments[before]);
+        before.is_some_and(|before| before.overhead == 0 && before.resent && before.sent == now)
+    }
+
+    /// Ends the block of segment `index` behind its first `segments` from there that have the same marks, where it has an `overhead`.
+    /// Linux: tcp_fragment, also by tcp_match_skb_to_sack.
+    pub(crate) fn end_block(&mut self, index: usize, segments: usize, overhead: u32) {
+        let marks = |at: usize| {
+            let segment = &self.segments[at];
+            (segment.sacked, segment.lost, segment.resent)
+        };
+        let most = self.segments.len().min(index + segments.max(1));
+        let goes_on = |at: &usize| self.segments[*at].overhead == 0 && marks(*at + 1) == marks(index);
+        let last = (index..most - 1).find(|at| !goes_on(at)).unwrap_or(most - 1);
+        if self.segments[last].overhead == 0 {
+            self.segments[last].overhead = overhead;
+            self.overhead += overhead;
+        }
+    }
+
     /// The segment is the last of a block of which the one before was sent again with it. Only the last has an overhead.
     pub(crate) fn ends_block_resent(&self, index: usize) -> bool {
         let segment = &self.segments[index];
@@ -360,14 +382,16 @@ impl Scoreboard {
         }
     }
 
-    /// Cuts segment `index` behind its first `octets`; both parts keep its marks, and a FIN stays behind.
-    pub(crate) fn split(&mut self, index: usize, octets: usize) {
+    /// Cuts segment `index` behind its first `octets`; both parts keep its marks, and a FIN stays behind. The first is a block from
+    /// now on, with an `overhead`. Linux: tcp_fragment.
+    pub(crate) fn split(&mut self, index: usize, octets: usize, overhead: u32) {
         let first = &mut self.segments[index];
         let mut rest = first.clone();
         rest.payload = first.payload.split_off(octets);
         rest.seq = first.seq + octets as u32;
         first.flags = Flags(first.flags.0 & !Flags::FIN.0);
-        first.overhead = 0;
+        first.overhead = overhead;
+        self.overhead += overhead;
         for (marked, tally) in [
             (true, &mut self.out),
             (rest.sacked, &mut self.sacked),
@@ -377,6 +401,46 @@ impl Scoreboard {
             tally.segments += u32::from(marked);
         }
         self.segments.insert(index + 1, rest);
+    }
+
+    /// Divides a block anew from segment `index` on, into segments of `octets`, as far as they have the same marks. Linux:
+    /// tcp_set_skb_tso_segs of what tcp_fragment has left.
+    pub(crate) fn divide(&mut self, mut index: usize, octets: usize) {
+        while let (Some(this), Some(next)) = (self.segments.get(index), self.segments.get(index + 1))
+            && this.overhead == 0
+            && (this.sacked, this.lost, this.resent) == (next.sacked, next.lost, next.resent)
+        {
+            let missing = octets.saturating_sub(this.payload.len());
+            if missing == 0 {
+                index += 1;
+            } else if missing >= next.payload.len() {
+                self.join_next(index);
+            } else {
+                let next = &mut self.segments[index + 1];
+                let moved = next.payload.split_to(missing);
+                next.seq += missing as u32;
+                let this = &mut self.segments[index];
+                this.payload = [&this.payload[..], &moved].concat().into();
+            }
+        }
+    }
+
+    /// Appends to segment `index` the one behind it, which has the same marks.
+    fn join_next(&mut self, index: usize) {
+        let Some(next) = self.segments.remove(index + 1) else { return };
+        let this = &mut self.segments[index];
+        this.payload = [&this.payload[..], &next.payload].concat().into();
+        this.flags = this.flags | next.flags;
+        this.ever_resent |= next.ever_resent;
+        this.overhead = next.overhead;
+        for (marked, tally) in [
+            (true, &mut self.out),
+            (this.sacked, &mut self.sacked),
+            (this.lost, &mut self.lost),
+            (this.resent, &mut self.resent),
+        ] {
+            tally.segments -= u32::from(marked);
+        }
     }
 
     /// Appends to segment `index` the ones behind it while the whole stays within `space` octets and `limit`.
@@ -494,13 +558,51 @@ mod tests {
         let mut board = Scoreboard::default();
         board.push(SentSegment { flags: Flags::ACK | Flags::FIN, ..segment(0, 100) });
         board.mark_lost(0);
-        board.split(0, 60);
+        board.split(0, 60, 0);
         let parts: Vec<_> = board.iter().map(|part| (part.seq.0, part.length(), part.lost)).collect();
         assert_eq!(parts, [(0, 60, true), (60, 41, true)]);
         assert_eq!(
             (board.out, board.lost),
             (Tally { segments: 2, octets: 101 }, Tally { segments: 2, octets: 101 })
         );
+    }
+
+    #[test]
+    fn what_is_left_of_a_block_is_divided_anew() {
+        // net/ipv4/tcp_output.c tcp_retransmit_skb: segments of 90 of a block that was sent in segments of 100.
+        let mut board = Scoreboard::default();
+        for i in 0..4u32 {
+            board.push(SentSegment { overhead: 10 * (i % 3 / 2), ..segment(100 * i, 100) });
+            board.mark_lost(i as usize);
+        }
+        board.split(0, 90, 10);
+        board.divide(1, 90);
+        let parts: Vec<_> = board.iter().map(|part| (part.seq.0, part.length(), part.overhead)).collect();
+        assert_eq!(parts, [(0, 90, 10), (90, 90, 0), (180, 90, 0), (270, 30, 10), (300, 100, 0)]);
+        let all = Tally { segments: 5, octets: 400 };
+        assert_eq!((board.out, board.lost, board.memory()), (all, all, 420));
+    }
+
+    #[test]
+    fn what_leaves_again_together_is_a_block() {
+        // net/ipv4/tcp_output.c tcp_xmit_retransmit_queue: two segments of a block of four.
+        let mut board = Scoreboard::default();
+        for i in 0..4u32 {
+            board.push(SentSegment { overhead: 10 * (i / 3), ..segment(100 * i, 100) });
+            board.mark_lost(i as usize);
+        }
+        let now = Time::from_millis(1);
+        board.end_block(0, 2, 10);
+        let ends: Vec<_> = (0..3)
+            .map(|index| {
+                let goes_on = board.goes_on_with(index, now);
+                board.resend(index, now, false, None);
+                (goes_on, board.ends_block_resent(index))
+            })
+            .collect();
+        assert_eq!(ends, [(false, false), (true, true), (false, false)]);
+        board.end_block(2, 9, 10);
+        assert_eq!(board.memory(), 430, "segment 3 is not resent, so segment 2 is one block");
     }
 
     #[test]

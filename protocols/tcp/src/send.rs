@@ -53,6 +53,7 @@ impl Endpoint {
         if octets.is_empty() || !self.machine.state().may_send() || !self.queue.is_open() {
             return;
         }
+        self.end_earlier_turn(now);
         if self.cwnd.is_rate_based() {
             self.look_for_application_limit();
         }
@@ -217,7 +218,11 @@ impl Endpoint {
             let is_small = size < full;
             let next =
                 Next { size, fin: false, is_small, pushed: true, cut: false, ends_block: false, overhead };
+            let leaves_rest = self.offloads() && (size < first || self.queue.fin_follows(size));
             self.send_segment(now, next);
+            if leaves_rest {
+                self.queue.push_rest();
+            }
         }
     }
 
@@ -267,7 +272,10 @@ impl Endpoint {
         let limit = self.payload_limit().min(open);
         let length = self.board.get(index).payload.len();
         if length > limit {
-            self.board.split(index, limit);
+            self.board.split(index, limit, self.memory.without_data());
+            if self.offloads() {
+                self.board.divide(index + 1, self.payload_limit());
+            }
         } else if self.config.collapse_on_retransmit && length < limit {
             let edge = if self.snd.window_is_closed() { self.snd.nxt() } else { self.snd.window_end() };
             self.board.collapse(index, limit, edge);
@@ -297,7 +305,7 @@ impl Endpoint {
         (first_sent, cut): (Time, bool),
     ) {
         let syn = flags.contains(Flags::SYN);
-        let options = if syn { self.syn_options(now, flags) } else { self.options(now) };
+        let options = if syn { self.syn_options(now, flags) } else { self.options() };
         let window = self.advertise_window(syn);
         let (flags, ecn) = self.marks.on_send(flags, !payload.is_empty() && seq.at_or_after(self.snd.nxt()));
         if flags.contains(Flags::ACK) {
@@ -335,9 +343,9 @@ impl Endpoint {
     }
 
     /// The options of a segment without SYN.
-    fn options(&mut self, now: Time) -> Options {
+    fn options(&mut self) -> Options {
         Options {
-            timestamps: self.timestamps.are_on().then(|| self.timestamps.option(now)),
+            timestamps: self.timestamps.are_on().then(|| self.timestamps.option(self.clock_read)),
             sack: self.reassembly.take_reports(self.sack_blocks_due()),
             ..Options::default()
         }

@@ -13,6 +13,8 @@ pub(crate) struct SendQueue {
     /// How the octets are divided, where that matters.
     blocks: VecDeque<Block>,
     fin: Fin,
+    /// PSH is set beside a FIN that leaves alone.
+    fin_pushed: bool,
 }
 
 /// Octets that are handed to the network layer together and cut into segments there. Linux: an sk_buff of sk_write_queue.
@@ -91,6 +93,20 @@ impl SendQueue {
         }
     }
 
+    /// The first block leaves in part, and PSH is set at the end of what is left of it, be that a FIN alone. Linux: tcp_write_wakeup
+    /// sets it before tcp_fragment.
+    pub(crate) fn push_rest(&mut self) {
+        match self.blocks.front_mut() {
+            Some(rest) => rest.pushed = true,
+            None => self.fin_pushed = self.fin == Fin::Queued,
+        }
+    }
+
+    /// PSH is set beside a FIN that leaves alone.
+    pub(crate) fn fin_is_pushed(&self) -> bool {
+        self.fin_pushed
+    }
+
     /// Fills the first block up to `length` from the one behind it. Linux: tcp_grow_skb.
     pub(crate) fn grow_first_block(&mut self, length: usize) {
         let Some(second) = self.blocks.get(1).copied() else { return };
@@ -157,6 +173,21 @@ mod tests {
             queue.set_pushed(true);
         }
         queue
+    }
+
+    #[test]
+    fn what_a_window_probe_leaves_of_a_block_is_pushed() {
+        // net/ipv4/tcp_output.c tcp_write_wakeup: the octets behind the window, or the FIN.
+        let mut queue = SendQueue::default();
+        queue.append(vec![0; 30].into(), true);
+        queue.take(10, false);
+        queue.push_rest();
+        assert_eq!(queue.first_block(), Some(Block { length: 20, pushed: true }));
+        queue.close();
+        queue.take(20, false);
+        assert!(!queue.fin_is_pushed());
+        queue.push_rest();
+        assert!(queue.fin_is_pushed());
     }
 
     #[test]

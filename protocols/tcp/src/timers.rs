@@ -19,7 +19,7 @@ pub(crate) enum Purpose {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Armed {
     purpose: Purpose,
-    at: Time,
+    slot: Slot,
 }
 
 /// A timer that has expired.
@@ -28,6 +28,8 @@ pub(crate) enum Expired {
     Sender(Purpose),
     DelayedAck,
     CompressedAck,
+    /// A compressed one, with the timer of a delayed one that left otherwise.
+    HastenedAck,
     Departure,
     TimeWait,
 }
@@ -61,6 +63,8 @@ pub(crate) struct Timers {
     ack_slot: Option<Slot>,
     /// Exact, unlike the others.
     compressed_ack: Option<Time>,
+    /// When it leaves before that.
+    hastened_ack: Option<Time>,
     last: Option<(Time, Last)>,
 }
 
@@ -69,6 +73,10 @@ pub(crate) struct Timers {
 struct Slot {
     due: Time,
     at: Time,
+    /// The level of the wheel; at one tick the highest is served first.
+    level: u32,
+    /// When it was put there; of one slot what came last is served first.
+    since: u64,
 }
 
 impl Clock {
@@ -94,14 +102,14 @@ impl Clock {
     fn deadline(self, now: Time, delay: Duration) -> Slot {
         let tick = self.tick.as_nanos();
         if tick == 0 {
-            return Slot { due: now + delay, at: now + delay };
+            return Slot { due: now + delay, at: now + delay, level: 0, since: now.as_nanos() };
         }
         let ticks = delay.as_nanos().div_ceil(tick);
         let present = now.as_nanos() / tick;
         let due = present + ticks;
         let mut at = due;
+        let mut shift = 0;
         if self.wheel {
-            let mut shift = 0;
             while ticks >= 63 << shift && shift < 21 {
                 shift += 3;
             }
@@ -109,16 +117,16 @@ impl Clock {
         }
         // A delay of no tick at all still ends at the next one.
         let at = at.max(present + 1);
-        Slot { due: Time::from_nanos(due * tick), at: Time::from_nanos(at * tick) }
+        let (due, at) = (Time::from_nanos(due * tick), Time::from_nanos(at * tick));
+        Slot { due, at, level: shift, since: now.as_nanos() }
     }
 
     /// The same for a timer that waits already, or did until nobody wanted it: until the same tick it stays where it is. Linux:
     /// kernel/time/timer.c __mod_timer.
-    fn again(self, now: Time, delay: Duration, last: &mut Option<Slot>) -> Time {
+    fn again(self, now: Time, delay: Duration, last: &mut Option<Slot>) -> Slot {
         let slot = self.deadline(now, delay);
         let stays = last.filter(|last| self.wheel && last.due == slot.due && last.at > now);
-        *last = Some(stays.unwrap_or(slot));
-        stays.unwrap_or(slot).at
+        *last.insert(stays.unwrap_or(slot))
     }
 }
 
@@ -132,14 +140,15 @@ impl Timers {
             delayed_ack: None,
             ack_slot: None,
             compressed_ack: None,
+            hastened_ack: None,
             last: None,
         }
     }
 
     /// Starts the sender's timer over.
     pub(crate) fn arm(&mut self, now: Time, purpose: Purpose, delay: Duration) {
-        let at = self.clock.again(now, delay, &mut self.sender_slot);
-        self.sender = Some(Armed { purpose, at });
+        let slot = self.clock.again(now, delay, &mut self.sender_slot);
+        self.sender = Some(Armed { purpose, slot });
     }
 
     /// The sender waits for nothing.
@@ -166,8 +175,7 @@ impl Timers {
                 return is_near;
             }
         }
-        self.clock.again(now, delay, &mut self.ack_slot);
-        self.delayed_ack = self.ack_slot;
+        self.delayed_ack = Some(self.clock.again(now, delay, &mut self.ack_slot));
         false
     }
 
@@ -176,9 +184,15 @@ impl Timers {
         self.delayed_ack.is_some()
     }
 
-    /// Lets what came out of order wait for a common acknowledgment, from the first of it on.
+    /// Lets what came out of order wait for a common acknowledgment, from the first of it on. Linux does not stop the timer of a
+    /// delayed acknowledgment when that leaves otherwise, and what waits then leaves with it: tcp_delack_timer_handler.
     pub(crate) fn compress_ack(&mut self, now: Time, delay: Duration) {
-        self.compressed_ack.get_or_insert(now + delay);
+        if self.compressed_ack.is_none() {
+            let deadline = now + delay;
+            let left_over = self.ack_slot.map(|slot| slot.at).filter(|_| self.clock.wheel);
+            self.compressed_ack = Some(deadline);
+            self.hastened_ack = left_over.filter(|at| *at > now && *at < deadline);
+        }
     }
 
     /// The pace lets the next segment leave at `departure`.
@@ -189,7 +203,7 @@ impl Timers {
     /// An acknowledgment left: none waits any more.
     pub(crate) fn on_ack_sent(&mut self) {
         self.delayed_ack = None;
-        self.compressed_ack = None;
+        (self.compressed_ack, self.hastened_ack) = (None, None);
     }
 
     /// Both directions are closed: only TIME-WAIT runs for the sender. RFC 9293 section 3.6.1.
@@ -200,28 +214,43 @@ impl Timers {
 
     /// The earliest deadline.
     pub(crate) fn next(&self) -> Option<Time> {
-        let sender = self.sender.map(|armed| armed.at);
+        let sender = self.sender.map(|armed| armed.slot.at);
         let last = self.last.map(|(at, _)| at);
         let delayed_ack = self.delayed_ack.map(|slot| slot.at);
-        Time::earliest([delayed_ack, self.compressed_ack, last, sender])
+        Time::earliest([delayed_ack, self.hastened_ack.or(self.compressed_ack), last, sender])
     }
 
     /// Takes a timer that has expired, if there is one.
     pub(crate) fn expire(&mut self, now: Time) -> Option<Expired> {
         let due = |at: &Time| *at <= now;
+        if self.sender.is_some_and(|armed| due(&armed.slot.at) && self.is_served_first(armed.slot)) {
+            return self.sender.take().map(|armed| Expired::Sender(armed.purpose));
+        }
         if self.delayed_ack.take_if(|slot| due(&slot.at)).is_some() {
             return Some(Expired::DelayedAck);
+        }
+        if self.hastened_ack.take_if(|at| due(at)).is_some() {
+            return Some(Expired::HastenedAck);
         }
         if self.compressed_ack.take_if(|at| due(at)).is_some() {
             return Some(Expired::CompressedAck);
         }
-        if let Some(armed) = self.sender.take_if(|armed| due(&armed.at)) {
+        if let Some(armed) = self.sender.take_if(|armed| due(&armed.slot.at)) {
             return Some(Expired::Sender(armed.purpose));
         }
         self.last.take_if(|(at, _)| due(at)).map(|(_, last)| match last {
             Last::Departure => Expired::Departure,
             Last::TimeWait => Expired::TimeWait,
         })
+    }
+
+    /// The sender's timer comes before that of the delayed acknowledgment at the same tick. Linux: kernel/time/timer.c
+    /// __run_timers.
+    fn is_served_first(&self, sender: Slot) -> bool {
+        self.clock.wheel
+            && self.delayed_ack.is_some_and(|ack| {
+                ack.at == sender.at && (sender.level, sender.since) > (ack.level, ack.since)
+            })
     }
 
     /// Stops everything.
@@ -281,6 +310,39 @@ mod tests {
         assert_eq!(timers.next(), Some(Time::from_millis(44)));
         assert!(!timers.delay_ack(Time::from_millis(31), MS(40)));
         assert!(timers.delay_ack(Time::from_millis(32), MS(40)));
+    }
+
+    #[test]
+    fn the_timer_of_a_delayed_acknowledgment_that_has_left_hastens_a_compressed_one() {
+        // net/ipv4/tcp_timer.c tcp_delack_timer_handler, of which tcp_event_ack_sent does not stop the timer.
+        let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
+        timers.delay_ack(Time::from_millis(3), MS(40));
+        timers.on_ack_sent();
+        timers.compress_ack(Time::from_millis(42), MS(1));
+        assert_eq!(timers.next(), Some(Time::from_millis(43)), "that is sooner");
+        timers.on_ack_sent();
+        timers.compress_ack(Time::from_millis(43), MS(2));
+        assert_eq!(timers.expire(Time::from_millis(44)), Some(Expired::HastenedAck));
+        timers.on_ack_sent();
+        timers.compress_ack(Time::from_millis(45), MS(2));
+        assert_eq!(timers.next(), Some(Time::from_millis(47)), "it has run out");
+    }
+
+    #[test]
+    fn of_the_timers_of_a_tick_the_last_one_is_served_first() {
+        // kernel/time/timer.c: enqueue_timer puts a timer at the head of its slot, and __run_timers begins with the highest level.
+        let mut timers = Timers::new(Clock { tick: MS(4), wheel: true });
+        timers.delay_ack(Time::from_millis(4), MS(40));
+        timers.arm(Time::from_millis(8), Purpose::LossProbe, MS(36));
+        assert_eq!(timers.expire(Time::from_millis(48)), Some(Expired::Sender(Purpose::LossProbe)));
+        assert_eq!(timers.expire(Time::from_millis(48)), Some(Expired::DelayedAck));
+        timers.arm(Time::from_millis(52), Purpose::LossProbe, MS(40));
+        timers.delay_ack(Time::from_millis(56), MS(36));
+        assert_eq!(timers.expire(Time::from_millis(96)), Some(Expired::DelayedAck));
+        assert_eq!(timers.expire(Time::from_millis(96)), Some(Expired::Sender(Purpose::LossProbe)));
+        timers.arm(Time::from_millis(100), Purpose::Retransmission, MS(300));
+        timers.delay_ack(Time::from_millis(376), MS(36));
+        assert_eq!(timers.expire(Time::from_millis(416)), Some(Expired::Sender(Purpose::Retransmission)));
     }
 
     #[test]

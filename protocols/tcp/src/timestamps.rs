@@ -3,6 +3,9 @@
 use hol_base::{Duration, Time};
 use hol_wire::tcp;
 
+/// Octets that timestamps take from every segment.
+const LENGTH: u32 = 12;
+
 /// The state of the timestamps option.
 #[derive(Debug, Clone)]
 pub(crate) struct Timestamps {
@@ -34,6 +37,11 @@ impl Timestamps {
     /// Both sides send the option.
     pub(crate) fn are_on(&self) -> bool {
         self.on
+    }
+
+    /// Octets that the option takes of every segment, padding included.
+    pub(crate) fn length(&self) -> u32 {
+        if self.on { LENGTH } else { 0 }
     }
 
     /// A segment of the connection is looked at.

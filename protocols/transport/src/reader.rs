@@ -30,6 +30,8 @@ pub struct Reader {
     waiting: usize,
     /// And the octets in them that were not read.
     octets: usize,
+    /// Of those items, the ones that a read has taken together, though the application may be busy with the first.
+    taken: usize,
     /// Whether the application reads when it is awake, or is busy.
     reads: bool,
     /// It reads again, and the peer has not heard of the room that this makes.
@@ -46,6 +48,7 @@ impl Reader {
             wakeup,
             items: VecDeque::new(),
             waiting: 0,
+            taken: 0,
             octets: 0,
             reads: true,
             resumed: false,
@@ -96,6 +99,17 @@ impl Reader {
     /// True once after the application has begun to read again: there may be much more room.
     pub fn has_resumed(&mut self) -> bool {
         std::mem::take(&mut self.resumed)
+    }
+
+    /// The application reads as much as its buffer holds at once, before it is busy with any of it: a stream has no borders.
+    pub fn read_together(&mut self) {
+        let mut left = PIECE;
+        let received = self.items.iter().filter_map(|item| match item {
+            Item::Message(_, rest) => Some(*rest),
+            Item::News(_) | Item::Part(_) => None,
+        });
+        self.taken =
+            received.take_while(|octets| left.checked_sub(*octets).map(|less| left = less).is_some()).count();
     }
 
     /// Octets that wait because the application does not read.
@@ -157,13 +171,14 @@ impl Reader {
 
     /// The next event that the application is awake for.
     pub fn next_event(&mut self) -> Option<Event> {
-        if !matches!(self.items.front()?, Item::News(_)) && (!self.awake || !self.reads) {
+        if !matches!(self.items.front()?, Item::News(_)) && !(self.awake && (self.reads || self.taken > 0)) {
             return None;
         }
         match self.items.pop_front()? {
             Item::News(event) => Some(event),
             Item::Message(received, rest) => {
                 self.octets -= rest;
+                self.taken = self.taken.saturating_sub(1);
                 self.note_read();
                 Some(Event::Received(received))
             }
@@ -217,6 +232,19 @@ mod tests {
         assert!(reader.is_empty());
         reader.receive(awake, octet(awake));
         assert_eq!(reader.next_event(), None, "it sleeps again");
+    }
+
+    #[test]
+    fn what_is_read_together_is_told_though_the_application_is_busy_with_the_first() {
+        let mut reader = Reader::new(Duration::ZERO);
+        (0..3).for_each(|_| reader.receive(Time::ZERO, octet(Time::ZERO)));
+        assert!(reader.wake(Time::ZERO));
+        reader.read_together();
+        assert!(reader.next_event().is_some());
+        reader.set_reading(false);
+        reader.receive(Time::ZERO, octet(Time::ZERO));
+        assert!((0..2).all(|_| reader.next_event().is_some()));
+        assert_eq!((reader.next_event(), reader.unread()), (None, 1));
     }
 
     #[test]

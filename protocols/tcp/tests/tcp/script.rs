@@ -5,7 +5,7 @@ use bytes::Bytes;
 use hol_base::{ByteCount, Duration, Seed, Time};
 use hol_tcp::{Config, Endpoint, State};
 use hol_transport::{Command, Endpoint as _, Event, Input, Output};
-use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum};
+use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::{Address, Packet, Transport};
 
 const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
@@ -27,6 +27,11 @@ impl Script {
     /// A client that has sent its SYN and had it answered `rtt_ms` later, without timestamps.
     fn connected(mut config: Config, rtt_ms: u64) -> Self {
         config.timestamps = false;
+        Self::opened(config, rtt_ms)
+    }
+
+    /// The same, with timestamps in the SYNs if the client offers them.
+    fn opened(mut config: Config, rtt_ms: u64) -> Self {
         config.nagle = hol_tcp::Nagle::Off;
         let endpoint = Endpoint::connect(config, LOCAL, PEER, Seed(1).rng());
         let (now, start) = (Time::ZERO, SeqNum::default());
@@ -36,7 +41,8 @@ impl Script {
         assert_eq!(syn.flags, Flags::SYN);
         script.start = syn.seq.next();
         script.at(rtt_ms);
-        let options = Options { mss: Some(1460), sack_permitted: true, ..Options::default() };
+        let timestamps = syn.options.timestamps.map(|own| Timestamps { value: 1, echo: own.value });
+        let options = Options { mss: Some(1460), sack_permitted: true, timestamps, ..Options::default() };
         let answer = script.peer_segment(Flags::SYN | Flags::ACK, PEER_START - 1, 0, 0);
         let acks = script.arrives(Segment { options, ..answer });
         assert_eq!(acks.len(), 1, "the handshake's last ACK");
@@ -560,6 +566,99 @@ fn data_that_acknowledge_nothing_do_not_have_the_send_buffer_grow() {
         script.events.contains(&Event::Writable)
     };
     assert_eq!([hears(0, 100), hears(100, 188), hears(288, 189)], [false, false, true]);
+}
+
+/// Linux: ep_send_events (fs/eventpoll.c) polls a socket once more after the application has had its turn, and tcp_poll sets
+/// SOCK_NOSPACE, without which tcp_check_space does not let the buffer grow. No poll follows a write at another time.
+#[test]
+fn a_send_buffer_that_a_turn_leaves_short_grows_with_the_next_acknowledgment() {
+    let room_after_write = |ms| {
+        let mut script = Script::connected(Config { wakeup: Duration::ZERO, ..stack("linux-6.12") }, 20);
+        let mut written = 0;
+        for (ms, segments) in [(40, 10), (60, 20)] {
+            script.writes(segments * 1460);
+            written += segments as u32 * 1460;
+            script.at(ms);
+            script.acked(written, &[]);
+        }
+        script.data(0, 100);
+        script.at(ms);
+        script.writes(21 * 1460);
+        script.at(80);
+        let ack = script.peer_segment(Flags::ACK, PEER_START + 100, written + 1460, 0);
+        script.arrives(ack);
+        let parts = std::iter::from_fn(|| {
+            let accepted = script.endpoint.accepts(1460);
+            (accepted > 0).then(|| script.writes(accepted))
+        });
+        parts.count()
+    };
+    // 2 × 41 frames of 2304 octets, and 2 × 10 of them.
+    let [in_turn, by_itself] = [60, 61].map(room_after_write);
+    assert!(in_turn > 2 * by_itself, "{in_turn} and {by_itself} segments");
+}
+
+/// Linux: tcp_rcv_established, whose fast path for an acknowledgment does not call tcp_ack_snd_check, which takes 40 ms anew and finds
+/// that the timer is near. Another window leads to the slow path.
+#[test]
+fn a_mere_acknowledgment_does_not_hasten_a_delayed_one() {
+    let quiet =
+        Config { quickack_segments: 0, acknowledge_on_read: false, wakeup: Duration::ZERO, ..linux() };
+    let answers = [65_535, 60_000].map(|window| {
+        let mut script = Script::connected(quiet.clone(), 20);
+        script.writes(100);
+        script.at(30);
+        assert!(script.data(0, 100).is_empty());
+        script.at(66);
+        let ack = script.peer_segment(Flags::ACK, PEER_START + 100, 100, 0);
+        script.arrives(Segment { window, ..ack }).len()
+    });
+    assert_eq!(answers, [0, 1]);
+}
+
+/// Linux: tcp_compressed_ack_kick does not read the clock (tcp_mstamp_refresh).
+#[test]
+fn a_compressed_acknowledgment_bears_the_time_of_what_it_acknowledges() {
+    let slow = Config { sack_compression_slack: Duration::from_millis(5), ..linux() };
+    let mut script = Script::opened(slow, 20);
+    let value = |acks: &[Segment]| acks[0].options.timestamps.map(|own| own.value);
+    let first = [100, 200, 300].map(|offset| value(&script.data(offset, 100)))[0];
+    assert!(first.is_some() && script.data(400, 100).is_empty());
+    let (ms, acks) = script.next_timer();
+    assert_eq!((ms, value(&acks)), (25, first));
+}
+
+/// Linux: tcp_gso_segment copies the header. RFC 2883 section 4 has a duplicate reported once.
+#[test]
+fn all_segments_of_a_block_report_a_duplicate() {
+    let quiet = Config { quickack_segments: 0, acknowledge_on_read: false, ..stack("linux-6.12") };
+    let mut script = Script::connected(quiet, 20);
+    script.data(0, 100);
+    assert!(script.data(50, 100).is_empty());
+    let sent = script.writes(4 * 1448);
+    let reports: Vec<_> = sent.iter().map(|segment| segment.options.sack.len()).collect();
+    assert_eq!(reports, [1, 1, 0, 0]);
+}
+
+/// Linux: recv() takes all that there is, up to the size of its buffer, and its memory is free then.
+#[test]
+fn what_an_application_reads_before_it_is_busy_takes_no_room() {
+    let mut script = Script::connected(Config { wakeup: Duration::ZERO, ..linux() }, 20);
+    let reads = |script: &mut Script, reads| {
+        script.endpoint.handle(script.now, Input::Command(Command::Read(reads)));
+    };
+    reads(&mut script, false);
+    (0..3).for_each(|number| drop(script.data(1000 * number, 1000)));
+    assert_eq!(script.events, [Event::Connected]);
+    reads(&mut script, true);
+    while !matches!(script.endpoint.poll(script.now), Output::Event(Event::Received(_))) {}
+    reads(&mut script, false);
+    script.sent();
+    let received = script.events.iter().filter(|event| matches!(event, Event::Received(_)));
+    assert_eq!(received.count(), 2, "the others have been read with the first");
+    script.data(3000, 1000);
+    assert!(matches!(script.events.last(), Some(Event::Received(last)) if last.payload.len() == 1000));
+    assert_eq!(script.events.len(), 3, "what comes later has not");
 }
 
 /// Linux: tcp_tso_autosize (two segments at 20 ms), and __tcp_transmit_skb, which sets PSH on a block of several segments.
