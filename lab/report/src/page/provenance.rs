@@ -13,7 +13,7 @@ hol report DIR</pre>";
 const REAL: &str = "<p>Time is real in this world: the same command measures anew, and no two runs are alike. Redraw this page:</p>
 <pre>hol report DIR</pre>";
 
-const LIMITS: &str = " Limits of the model world: processors take no time for packets, hosts have no interrupts, and nobody else is on the network.";
+const LIMITS: &str = " Limits of the model world: processors take no time for packets, hosts have no interrupts, and the network carries no traffic but that of the experiment.";
 
 pub fn html(report: &Report) -> String {
     let Provenance {
