@@ -24,13 +24,13 @@ impl PointResult {
         let counts: Vec<&Counts> = self.runs.iter().map(|run| run.counts.as_ref()).collect::<Option<_>>()?;
         let lost: u64 = self.runs.iter().map(|run| run.packets_lost).sum::<Option<_>>()?;
         let point = &self.point;
-        if point.transport.kind() == Kind::Udp || (lost == 0 && point.never_loses()) {
+        if point.transport.kind() == Kind::Udp || (lost == 0 && !point.names_loss()) {
             return None;
         }
         let arrives = 1.0 - lost as f64 / self.packets().max(1) as f64;
         Some(Stalls {
             timeouts: counts.iter().map(|counts| counts.timeouts).sum(),
-            backoffs: counts.iter().map(|counts| counts.backoffs).sum(),
+            backoffs: counts.iter().map(|counts| counts.backoffs).sum::<Option<_>>()?,
             lost_again: 1.0 - arrives * arrives,
             stall_s: stall(point).as_secs_f64(),
             rate: point.offered_rate() / f64::from(point.transport.streams().max(1)),
@@ -40,18 +40,26 @@ impl PointResult {
 
     /// Timeouts and backoffs of all runs, where they are counted.
     pub fn timeouts(&self) -> Option<[u64; 2]> {
-        let of = |run: &RunResult| run.counts.as_ref().map(|counts| [counts.timeouts, counts.backoffs]);
+        let of = |run: &RunResult| {
+            let counts = run.counts.as_ref()?;
+            Some([counts.timeouts, counts.backoffs?])
+        };
         let add = |[a, b]: [u64; 2], [c, d]: [u64; 2]| [a + c, b + d];
         self.runs.iter().map(|run| of(run)).try_fold([0, 0], |sum, counts| Some(add(sum, counts?)))
     }
 }
 
 impl Point {
-    /// Whether its path loses nothing unless a queue is full.
+    /// Whether its path loses nothing unless a queue is full, as far as it is one path.
     pub fn never_loses(&self) -> bool {
+        self.network.nodes.is_empty() && !self.names_loss()
+    }
+
+    /// Whether packets of its path are lost by chance.
+    fn names_loss(&self) -> bool {
         let network = &self.network;
-        let is_even = network.up.is_none() && network.down.is_none() && network.nodes.is_empty();
-        is_even && matches!(&network.loss, LossSpec::Independent(ratio) if ratio.is_zero())
+        let is_none = matches!(&network.loss, LossSpec::Independent(ratio) if ratio.is_zero());
+        !is_none || network.up.is_some() || network.down.is_some()
     }
 }
 

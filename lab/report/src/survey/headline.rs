@@ -224,12 +224,12 @@ impl Line<'_, '_> {
         match (self.axis(), &self.contests[..]) {
             (None, [(_, contest)]) => {
                 let lead = if contest.difference() > 0.0 { "more" } else { "less" };
-                format!("no clear difference between {name} and {other}: {lead} {}", contest.by())
+                format!("No clear difference between {name} and {other}: {lead} {}", contest.by())
             }
             _ if self.contests.iter().all(|(_, contest)| contest.repetitions() < 2) => {
                 format!("{name} and {other} met in one repetition a point; more tell how they differ")
             }
-            _ => format!("no clear difference between {name} and {other} anywhere"),
+            _ => format!("No clear difference between {name} and {other} anywhere"),
         }
     }
 
@@ -309,7 +309,7 @@ mod tests {
         let headline = over_loss(&[(0.5, 21.0, 25.0), (1.0, 22.0, 30.0), (5.0, 30.0, 60.0)]);
         assert_eq!(headline.lines, Vec::<String>::new());
         let [text] = &headline.lead[..] else { panic!("{headline:?}") };
-        assert!(text.starts_with("SCTP-8 is faster than TCP at every loss (by 16.0 % (95 % CI "), "{text}");
+        assert!(text.starts_with("SCTP-8 is faster than TCP at every loss (by 16 % (95 % CI "), "{text}");
         assert!(text.contains(") at loss 0.5%, by 50.0 % (") && text.ends_with(") at loss 5%)."), "{text}");
     }
 
@@ -328,7 +328,7 @@ mod tests {
     fn what_nobody_notices_is_no_difference() {
         let same = over_loss(&[(0.5, 25.00, 25.0), (1.0, 25.0, 25.0)]);
         assert!(
-            same.lead[0].contains("no clear difference") || same.lead[0].contains("as fast as"),
+            same.lead[0].contains("No clear difference") || same.lead[0].contains("as fast as"),
             "{same:?}"
         );
         let data =
