@@ -289,10 +289,10 @@ pub fn warnings(results: &[PointResult]) -> String {
         let mean = |halves: &[f64]| short(halves.iter().sum::<f64>() / halves.len() as f64);
         // How long messages that nothing makes due wait to be taken is no answer to anything.
         let is_told = !result.is_steady() && !result.point.workload.is_greedy();
-        let cause = if result.point.path_changes() { "the path changes, so" } else { "so" };
+        let cause = if result.point.path_changes() { "the path changes, so the mean" } else { "the mean" };
         is_told.then(|| {
             format!(
-                "warning: {}: no steady state: {} ms in the first half of the runs, {} ms in the second; {cause} the mean \
+                "warning: {}: no steady state: {} ms in the first half of the runs, {} ms in the second; {cause} \
                  depends on their length\n",
                 result.point,
                 mean(&earlier),
