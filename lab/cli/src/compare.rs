@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use clap::Args;
-use hol_lab::{Archive, Experiment, Finished, Manifest, Plan, PointResult, Results, execute};
+use hol_base::Duration;
+use hol_lab::{Archive, Experiment, Finished, Manifest, Plan, PointResult, Results, Store, execute};
 use hol_measure::Distribution;
 use hol_network::NetworkSpec;
 use hol_report::data::Cell;
@@ -12,12 +13,16 @@ use hol_report::survey::{lead, verdict};
 
 use crate::failure::Failure;
 use crate::fill::{self, Filling, fill, stop_on_interrupt, threads, warn_of_engine};
+use crate::growth::Growth;
 use crate::number::positive;
 use crate::progress::{Progress, Telling};
 use crate::question::Question;
 use crate::row::{Row, split};
 use crate::terminal::{grouped, say};
 use crate::{ccdf, report, row};
+
+/// Processor time of a comparison that nobody limits.
+const BUDGET: &str = "5s";
 
 const TEACH: &str = "compare what? Name two or more transports, as in\n  \
     hol compare tcp sctp:streams=1 sctp:streams=8 --loss 1%\n\
@@ -46,6 +51,10 @@ pub struct Compare {
     /// Record a time series with this interval: windows, round-trip times, queues; needs --out
     #[arg(long, value_name = "10ms", requires = "out", allow_hyphen_values = true)]
     series: Option<String>,
+    /// Processor time until which the comparison goes on while a sentence is not safe, unless --count or --repetitions are given.
+    /// Counted in packets, so every machine does the same [default: 5s]
+    #[arg(long, value_name = "5s", allow_hyphen_values = true)]
+    budget: Option<String>,
     /// Print one JSON object per line and transport
     #[arg(long)]
     json: bool,
@@ -58,18 +67,7 @@ impl Compare {
     /// Runs all transports, then says what came out.
     pub fn run(&self) -> Result<(), Failure> {
         self.question.give_secret()?;
-        let experiment = self.experiment()?;
-        let (results, outcome) = match &self.out {
-            Some(out) => {
-                let results = self.kept(&experiment, out)?;
-                let outcome = fill::complete(&results, out);
-                (results.points, outcome)
-            }
-            None => {
-                let (results, finished) = measured(&experiment, &Archive::default(), self.jobs, self.json)?;
-                (results, complete(&finished))
-            }
-        };
+        let (results, outcome) = self.measure()?;
         if self.json {
             results.iter().for_each(|result| say(&row::json(&Row::of(result))));
         } else {
@@ -85,6 +83,49 @@ impl Compare {
         outcome
     }
 
+    /// Runs what was asked; where nobody says how much that is, until every sentence is safe or the budget is used up.
+    fn measure(&self) -> Result<(Vec<PointResult>, Result<(), Failure>), Failure> {
+        let mut experiment = self.experiment()?;
+        let growth = self.growth(&experiment)?;
+        let mut finished = Finished::default();
+        let mut run = |experiment: &Experiment, is_quiet| {
+            measured_beyond(&mut finished, experiment, &Archive::default(), self.jobs, is_quiet || self.json)
+        };
+        if growth.is_some() {
+            experiment = Growth::first(&experiment, &run(&Growth::pilot(&experiment), true)?);
+        }
+        if let (Some(out), Some(_)) = (&self.out, growth) {
+            experiment = gone_on(experiment, out)?;
+        }
+        loop {
+            let (results, outcome) = match &self.out {
+                Some(out) => {
+                    let results = self.kept(&experiment, out)?;
+                    let outcome = fill::complete(&results, out);
+                    (results.points, outcome)
+                }
+                None => (run(&experiment, false)?, Ok(())),
+            };
+            match growth.filter(|_| outcome.is_ok()).and_then(|growth| growth.next(&experiment, &results)) {
+                Some(next) => experiment = next,
+                None => break Ok((results, outcome.and_then(|()| complete(&finished)))),
+            }
+        }
+    }
+
+    /// How the comparison grows; `None` where somebody says how much it takes, or packets are not simulated here.
+    fn growth(&self, experiment: &Experiment) -> Result<Option<Growth>, Failure> {
+        let budget = self.budget.as_deref().unwrap_or(BUDGET);
+        let wrong = |problem: String| Failure::Usage(format!("--budget {budget}: {problem}"));
+        let time: Duration = budget.parse().map_err(|e| wrong(format!("{e}")))?;
+        let is_simulated = experiment.points.iter().all(|point| point.world.is_default());
+        if self.budget.is_some() && !(is_simulated && self.question.is_open()) {
+            let problem = "the model world alone has a budget, and only without --count and --repetitions";
+            return Err(wrong(problem.to_owned()));
+        }
+        Ok((is_simulated && self.question.is_open()).then(|| Growth::within(time)))
+    }
+
     /// Runs an experiment, and keeps the results in a directory, with their report.
     fn kept(&self, experiment: &Experiment, out: &Path) -> Result<Results, Failure> {
         let manifest = Manifest::new(
@@ -94,7 +135,8 @@ impl Compare {
             std::env::args().collect(),
         );
         let telling = if self.json { Telling::Quiet } else { Telling::People };
-        let results = fill(out, manifest, Filling { jobs: self.jobs, telling, extends: false })?;
+        let extends = Store::asked(out)?.is_some_and(|asked| measures_the_same(&asked, experiment));
+        let results = fill(out, manifest, Filling { jobs: self.jobs, telling, extends })?;
         report::draw(&results, out)?;
         Ok(results)
     }
@@ -120,6 +162,18 @@ impl Compare {
     }
 }
 
+/// The step at which a directory stands that has these points already.
+fn gone_on(first: Experiment, out: &Path) -> Result<Experiment, Failure> {
+    let asked = Store::asked(out)?.filter(|asked| measures_the_same(asked, &first));
+    let points = asked.map(|asked| asked.points);
+    Ok(points.map_or(first.clone(), |points| Experiment { points, ..first }))
+}
+
+/// The same points, however often they are repeated.
+fn measures_the_same(asked: &Manifest, experiment: &Experiment) -> bool {
+    asked.points.iter().map(|point| point.id).eq(experiment.points.iter().map(|point| point.id))
+}
+
 /// Runs an experiment, and keeps the results in memory.
 pub fn measured(
     experiment: &Experiment,
@@ -127,20 +181,32 @@ pub fn measured(
     jobs: Option<usize>,
     is_quiet: bool,
 ) -> Result<(Vec<PointResult>, Finished), Failure> {
-    let plan = Plan::new([experiment]);
     let mut finished = Finished::default();
+    let results = measured_beyond(&mut finished, experiment, archive, jobs, is_quiet)?;
+    Ok((results, finished))
+}
+
+/// The same where some runs are finished.
+fn measured_beyond(
+    finished: &mut Finished,
+    experiment: &Experiment,
+    archive: &Archive,
+    jobs: Option<usize>,
+    is_quiet: bool,
+) -> Result<Vec<PointResult>, Failure> {
+    let plan = Plan::new([experiment]);
     let mut progress = Progress::new(if is_quiet { Telling::Quiet } else { Telling::People });
     let stop = stop_on_interrupt()?;
-    execute(&plan, &mut finished, threads(jobs), stop, archive, |_, now, _| {
+    execute(&plan, finished, threads(jobs), stop, archive, |_, now, _| {
         progress.show(now);
         Ok(())
     })?;
     progress.finish();
-    if stop.load(Ordering::Relaxed) && !plan.wanted(&finished).is_empty() {
+    if stop.load(Ordering::Relaxed) && !plan.wanted(finished).is_empty() {
         return Err(Failure::Failed("interrupted".to_owned()));
     }
-    warn_of_engine(&finished);
-    Ok((plan.results(&finished), finished))
+    warn_of_engine(finished);
+    Ok(plan.results(finished))
 }
 
 /// Fails if runs did.

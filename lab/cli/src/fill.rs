@@ -30,8 +30,11 @@ pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
         }
         note!("\nstopping; runs that have begun are dropped");
     };
-    ctrlc::set_handler(handler).map_err(Failure::failed)?;
-    Ok(&STOP)
+    match ctrlc::set_handler(handler) {
+        // A comparison that grows asks again at each step.
+        Ok(()) | Err(ctrlc::Error::MultipleHandlers) => Ok(&STOP),
+        Err(problem) => Err(Failure::failed(problem)),
+    }
 }
 
 /// How a directory is filled.

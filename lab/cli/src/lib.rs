@@ -13,6 +13,7 @@ mod exec;
 mod external;
 mod failure;
 mod fill;
+mod growth;
 mod help;
 mod init;
 mod kernel;
@@ -36,6 +37,7 @@ mod row;
 mod run;
 mod service;
 mod shell;
+mod statistics;
 mod submit;
 mod topology;
 mod trace;
@@ -102,6 +104,9 @@ enum Command {
     Replay(replay::Replay),
     /// Measure the speed of hol itself
     Bench(bench::Bench),
+    /// Count how often the sentences of `hol compare` are right where the truth is known
+    #[command(hide = true)]
+    Statistics(statistics::Statistics),
     /// List studies, stacks, transports with their options, and workloads
     List(list::List),
     /// Fetch, build, choose and list kernels for the kernel world
@@ -154,6 +159,7 @@ pub fn main() -> ExitCode {
         Command::Path(command) => command.run(),
         Command::Replay(command) => command.run(),
         Command::Bench(command) => command.run(),
+        Command::Statistics(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Kernel(command) => command.run(),
         Command::Live(command) => command.run(),

@@ -102,6 +102,14 @@ impl Question {
         self.conditions.give_secret()
     }
 
+    /// Whether nobody says how much to run.
+    pub fn is_open(&self) -> bool {
+        let sets = |key: &str| self.conditions.sets(key);
+        self.count.is_none()
+            && !self.conditions.repeats()
+            && !["messages", "repetitions", "precision"].into_iter().any(sets)
+    }
+
     /// What was set beside the flags.
     pub fn overrides(&self) -> String {
         self.conditions.overrides()
@@ -149,6 +157,11 @@ impl Conditions {
     /// Has runs use the secret that was named.
     pub fn give_secret(&self) -> Result<(), Failure> {
         self.peer.give_secret()
+    }
+
+    /// Whether a setting is of this key.
+    fn sets(&self, key: &str) -> bool {
+        self.settings.iter().any(|setting| setting.split('=').next().is_some_and(|set| set.trim() == key))
     }
 
     /// Whether it was said how often.

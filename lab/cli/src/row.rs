@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hol_lab::metric::TABLE;
 use hol_lab::{Metric, PointResult};
-use hol_measure::{Interval, SplitMean};
+use hol_measure::{Bounds, CONFIDENCE, Interval, SplitMean};
 use hol_scenario::Reading;
 use serde::{Serialize, Serializer};
 
@@ -37,6 +37,10 @@ pub struct Row<'r> {
     /// Repetitions that ended early or fell more than a second behind their schedule.
     runs_collapsed: usize,
     repetitions: usize,
+    /// Expiries of the retransmission timer, and those that followed another: means hang on them where they are few. Null where
+    /// nobody counts.
+    timeouts: Option<u64>,
+    backoffs: Option<u64>,
     p50_ms: Option<f64>,
     p90_ms: Option<f64>,
     p99_ms: Option<f64>,
@@ -78,6 +82,8 @@ impl<'r> Row<'r> {
             run_median_ms: result.median_run_ms().map(|median| median.value).filter(|ms| ms.is_finite()),
             runs_collapsed: result.collapsed(),
             repetitions: result.runs.len(),
+            timeouts: result.timeouts().map(|[timeouts, _]| timeouts),
+            backoffs: result.timeouts().map(|[_, backoffs]| backoffs),
             p50_ms: quantile(0.5),
             p90_ms: quantile(0.9),
             p99_ms: quantile(0.99),
@@ -192,9 +198,10 @@ fn cells(result: &PointResult) -> Vec<String> {
 
 /// Whether rare runs decide the mean: then the runs are worth a look of their own.
 fn is_skewed(result: &PointResult) -> bool {
-    let lopsided =
-        result.shaped_mean_ms().is_some_and(|bounds| bounds.low.is_finite() && bounds.is_lopsided());
-    lopsided || result.collapsed() > 0
+    let means: Vec<f64> = result.means_ms().into_iter().flatten().collect();
+    let shape = Bounds::of_mean(&means, CONFIDENCE);
+    let is_lopsided = shape.is_some_and(|bounds| bounds.low.is_finite() && bounds.is_lopsided());
+    is_lopsided || result.collapsed() > 0
 }
 
 /// A table of what programs tell, a column for each metric.
@@ -246,8 +253,9 @@ fn flow_cells(result: &PointResult) -> Vec<String> {
 
 fn mean(result: &PointResult) -> String {
     match result.shaped_mean_ms() {
-        _ if !result.is_steady() => "no steady state".to_owned(),
-        mean => mean.map_or("-".to_owned(), |mean| mean.to_string()),
+        None => "-".to_owned(),
+        Some(mean) if !result.is_steady() => format!("{} (not steady)", short(mean.value)),
+        Some(mean) => mean.to_string(),
     }
 }
 
@@ -281,10 +289,11 @@ pub fn warnings(results: &[PointResult]) -> String {
         let mean = |halves: &[f64]| short(halves.iter().sum::<f64>() / halves.len() as f64);
         // How long messages that nothing makes due wait to be taken is no answer to anything.
         let is_told = !result.is_steady() && !result.point.workload.is_greedy();
+        let cause = if result.point.path_changes() { "the path changes, so the mean" } else { "the mean" };
         is_told.then(|| {
             format!(
-                "warning: {}: no steady state: {} ms in the first half of the runs, {} ms in the second; the mean depends on \
-                 their length\n",
+                "warning: {}: no steady state: {} ms in the first half of the runs, {} ms in the second; {cause} \
+                 depends on their length\n",
                 result.point,
                 mean(&earlier),
                 mean(&later)

@@ -41,6 +41,7 @@ mod series;
 mod settled;
 mod shard;
 mod source;
+mod stalls;
 mod stopwatch;
 mod store;
 mod study;

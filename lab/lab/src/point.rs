@@ -8,7 +8,7 @@ use hol_measure::{RecordKind, nanoseconds};
 use hol_network::NetworkSpec;
 use hol_scenario::{Program, Reading, Root, RunError, Scenario};
 use hol_stack::TransportSpec;
-use hol_workloads::{HostSpec, WorkloadSpec};
+use hol_workloads::{HostSpec, Pace, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::background::Background;
@@ -173,6 +173,20 @@ impl Point {
     /// The seed of a repetition. It depends on nothing else: transports and points meet common random numbers.
     pub fn seed_of(&self, repetition: u32) -> Seed {
         Seed(self.seed).derive("repetition").derive_index(repetition.into())
+    }
+
+    /// Messages a second where time makes them due, be it by a rate or by a list; 0 where nothing does.
+    pub fn offered_rate(&self) -> f64 {
+        let by_pace = match self.workload.kind.workload().pace() {
+            Pace::Every(interval) => 1.0 / interval.as_secs_f64(),
+            Pace::Taken | Pace::Replied => 0.0,
+        };
+        self.workload.rate().map_or(by_pace, |rate| rate.per_second())
+    }
+
+    /// Whether the path itself changes during a run, by events or a trace.
+    pub fn path_changes(&self) -> bool {
+        !self.network.events.is_empty() || self.network.trace.is_some()
     }
 
     /// How many flows of the background last as long as the workload; those of so many messages do not.

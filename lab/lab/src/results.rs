@@ -88,9 +88,11 @@ impl PointResult {
         Interval::of(&means, CONFIDENCE)
     }
 
-    /// The mean latency in ms over the repetitions, with an interval that follows their shape; `None` if nothing completed.
+    /// The mean latency in ms over the repetitions, with an interval that follows their shape and has room for timeouts that they
+    /// did not meet; `None` if nothing completed.
     pub fn shaped_mean_ms(&self) -> Option<Bounds> {
-        Bounds::of_mean(&self.means_ms().into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
+        let means: Vec<f64> = self.means_ms().into_iter().flatten().collect();
+        Some(Bounds::of_mean(&means, CONFIDENCE)?.allowing(self.unseen()))
     }
 
     /// The mean latencies of the repetitions in ms, ascending; infinite where nothing completed, or a run ended early: what is
@@ -109,7 +111,8 @@ impl PointResult {
 
     /// How many runs did not carry their load.
     pub fn collapsed(&self) -> usize {
-        self.runs.iter().filter(|run| run.collapsed()).count()
+        let is_due = self.point.offered_rate() > 0.0 && !self.point.path_changes();
+        self.runs.iter().filter(|run| run.collapsed() || (is_due && run.summary.backlog_grew())).count()
     }
 
     /// Whether the mean latency would be the same if the runs were longer, as far as they show it. What programs ask for has a

@@ -81,6 +81,9 @@ pub struct Counts {
     pub timeout_retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Those of them that follow another without an acknowledgement between, of TCP and SCTP. Older results do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backoffs: Option<u64>,
     /// Tail loss probes.
     pub tail_loss_probes: u64,
     /// Reductions of ssthresh.
@@ -139,6 +142,7 @@ impl Counts {
             fast_retransmissions: both(|s| s.fast_retransmissions),
             timeout_retransmissions: both(|s| s.timeout_retransmissions),
             timeouts: both(|s| s.timeouts),
+            backoffs: Some(both(|s| s.backoffs)),
             tail_loss_probes: both(|s| s.tail_loss_probes),
             congestion_events: both(|s| s.congestion_events),
             duplicates: both(|s| s.duplicates_received),

@@ -41,6 +41,11 @@ impl Store {
         }
     }
 
+    /// What a directory was asked; `None` where it was asked nothing yet.
+    pub fn asked(dir: &Path) -> Result<Option<Manifest>, LabError> {
+        begun(dir)
+    }
+
     /// Goes on with a directory whatever it was asked before: a run counts as long as a point has its settings.
     pub fn extend(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
         begun(dir)?;

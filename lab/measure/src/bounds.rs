@@ -4,6 +4,7 @@ use std::fmt;
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
+use crate::Unseen;
 use crate::bootstrap::bca_of_mean;
 use crate::interval::Interval;
 use crate::quantile::wilson;
@@ -34,6 +35,12 @@ impl Bounds {
         let ends = if samples.len() < SHAPELESS { None } else { bca_of_mean(samples, confidence) };
         let skewed = ends.map(|(low, high)| Self { low, high, ..symmetric });
         Some(skewed.filter(Self::is_lopsided).unwrap_or(symmetric))
+    }
+
+    /// The same where the mean may rise by what the samples have not met.
+    pub fn allowing(self, unseen: Unseen) -> Self {
+        let above = (self.high - self.value).hypot(unseen.half_width);
+        Self { high: self.value + unseen.expected + above, ..self }
     }
 
     /// The median of independent repetitions, between two of them by the binomial law; `None` without any.

@@ -1,10 +1,10 @@
 //! Is one transport faster than another? Differences of means with interval, p value and verdict.
 
 use serde::{Deserialize, Serialize};
-use statrs::distribution::ContinuousCDF;
+use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::SignedRanks;
-use crate::interval::{Interval, moments, student_t, students_t};
+use crate::interval::{CONFIDENCE, Interval, moments, student_t, students_t};
+use crate::{SignedRanks, Unseen};
 
 /// What a comparison of latencies says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,8 +23,12 @@ pub enum Verdict {
 /// The first mean minus the second, and what follows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// First minus second, in the samples' unit.
+    /// First minus second, in the samples' unit, by what was seen alone.
     pub difference: Interval,
+    /// The lower end of its interval, with what the second may not have met yet.
+    pub low: f64,
+    /// The upper end of its interval, with what the first may not have met yet.
+    pub high: f64,
     /// Probability of a difference this large or larger if there were none (two-sided t test).
     pub p: f64,
     /// Probability of such a small difference if it were as large as the margin (two one-sided tests).
@@ -43,6 +47,8 @@ struct Estimate {
     error: f64,
     freedom: f64,
     n: u64,
+    /// What the mean of the first and that of the second may rise by.
+    unseen: [Unseen; 2],
 }
 
 /// Compares repetitions that met the same seeds, pair by pair: same seed, same losses.
@@ -52,6 +58,18 @@ struct Estimate {
 /// # Panics
 /// If the two have different numbers of samples: then nothing is paired.
 pub fn compare_paired(first: &[f64], second: &[f64], margin: f64, confidence: f64) -> Comparison {
+    compare_with_unseen(first, second, [Unseen::default(); 2], margin, confidence)
+}
+
+/// The same where the mean of the first and that of the second may rise by what their runs have not met: neither is called
+/// the lower one because it was lucky.
+pub fn compare_with_unseen(
+    first: &[f64],
+    second: &[f64],
+    unseen: [Unseen; 2],
+    margin: f64,
+    confidence: f64,
+) -> Comparison {
     assert_eq!(first.len(), second.len(), "paired samples come in pairs");
     let differences: Vec<f64> = first.iter().zip(second).map(|(a, b)| a - b).collect();
     let n = differences.len();
@@ -62,8 +80,38 @@ pub fn compare_paired(first: &[f64], second: &[f64], margin: f64, confidence: f6
     }
     let (mean, variance) = moments(&differences);
     let error = (variance / n as f64).sqrt();
-    let estimate = Estimate { mean, error, freedom: n as f64 - 1.0, n: n as u64 };
+    let estimate = Estimate { mean, error, freedom: n as f64 - 1.0, n: n as u64, unseen };
     Comparison { ranks, ..estimate.judge(margin, confidence) }
+}
+
+/// Compares the ratios of times that met the same seeds, pair by pair: the difference is that of their natural logarithms.
+///
+/// Times are skewed and their spread grows with them, so that a test of ratios claims what a test of differences misses. A rare
+/// long run weighs less in a ratio than in the mean that is spoken of: where the means go the other way, nothing is decided.
+/// `None` if a time is not positive. `unseen` is in the unit of the samples, `margin` a share of the second.
+///
+/// # Panics
+/// If the two have different numbers of samples: then nothing is paired.
+pub fn compare_ratios(
+    first: &[f64],
+    second: &[f64],
+    unseen: [Unseen; 2],
+    margin: f64,
+    confidence: f64,
+) -> Option<Comparison> {
+    if first.is_empty() || first.iter().chain(second).any(|time| *time <= 0.0) {
+        return None;
+    }
+    let logs = |times: &[f64]| times.iter().map(|time| time.ln()).collect::<Vec<f64>>();
+    let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
+    let [a, b] = [mean(first), mean(second)];
+    let share = |unseen: Unseen, mean: f64| Unseen {
+        expected: (1.0 + unseen.expected / mean).ln(),
+        half_width: unseen.half_width / mean,
+    };
+    let unseen = [share(unseen[0], a), share(unseen[1], b)];
+    let ratios = compare_with_unseen(&logs(first), &logs(second), unseen, margin.ln_1p(), confidence);
+    Some(if ratios.difference.mean * (a - b) < 0.0 { ratios.withdrawn() } else { ratios })
 }
 
 /// Compares independent samples that may vary differently (Welch 1947).
@@ -80,14 +128,22 @@ pub fn compare_unpaired(first: &[f64], second: &[f64], margin: f64, confidence: 
     // Welch–Satterthwaite; without any variance every freedom gives the same answer.
     let spread = a_part * a_part / (n_a - 1.0) + b_part * b_part / (n_b - 1.0);
     let freedom = if spread > 0.0 { (a_part + b_part) * (a_part + b_part) / spread } else { n_a + n_b - 2.0 };
-    Estimate { mean: a - b, error, freedom, n: n as u64 }.judge(margin, confidence)
+    let unseen = [Unseen::default(); 2];
+    Estimate { mean: a - b, error, freedom, n: n as u64, unseen }.judge(margin, confidence)
 }
 
 impl Comparison {
     fn undecided(mean: f64, n: usize) -> Self {
         let difference = Interval { mean, half_width: f64::INFINITY, n: n as u64 };
+        let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
         let verdict = Verdict::Undecided;
-        Self { difference, p: 1.0, p_equivalent: 1.0, p_beyond: 1.0, ranks: None, verdict }
+        Self { difference, low, high, p: 1.0, p_equivalent: 1.0, p_beyond: 1.0, ranks: None, verdict }
+    }
+
+    /// The same without a verdict.
+    fn withdrawn(self) -> Self {
+        let verdict = if self.verdict == Verdict::NoDifference { self.verdict } else { Verdict::Undecided };
+        Self { p: 1.0, p_beyond: 1.0, verdict, ..self }
     }
 
     /// The same where some pairs have no difference, because a run of them did not carry its load: `ranks` are those of all
@@ -104,10 +160,12 @@ impl Comparison {
 }
 
 impl Estimate {
-    /// The probability of a t value above that of `distance`.
-    fn beyond(&self, distance: f64) -> f64 {
-        match (self.error > 0.0, distance > 0.0) {
-            (true, _) => students_t(self.freedom).sf(distance / self.error),
+    /// The probability of a t value above that of `distance`, which what was not seen shortens and makes less certain.
+    fn beyond(&self, distance: f64, unseen: Unseen) -> f64 {
+        let distance = distance - unseen.expected;
+        let error = self.error.hypot(unseen.half_width / normal(CONFIDENCE));
+        match (error > 0.0, distance > 0.0) {
+            (true, _) => students_t(self.freedom).sf(distance / error),
             (false, true) => 0.0,
             (false, false) => 1.0,
         }
@@ -116,21 +174,49 @@ impl Estimate {
     fn judge(self, margin: f64, confidence: f64) -> Comparison {
         let half_width = student_t(confidence, self.freedom) * self.error;
         let difference = Interval { mean: self.mean, half_width, n: self.n };
+        let reach = |unseen: Unseen| unseen.expected + half_width.hypot(unseen.half_width);
+        let [first, second] = self.unseen;
+        let (low, high) = (self.mean - reach(second), self.mean + reach(first));
+        // Whoever is lower may have been lucky; that the other one was makes the difference no smaller.
+        let lucky = if self.mean < 0.0 { first } else { second };
+        let both = Unseen {
+            expected: first.expected.max(second.expected),
+            half_width: first.half_width.hypot(second.half_width),
+        };
         let identical = self.mean == 0.0 && self.error == 0.0;
-        let p = (2.0 * self.beyond(self.mean.abs())).min(1.0);
-        let p_equivalent = if identical { 0.0 } else { self.beyond(margin - self.mean.abs()) };
-        let p_beyond = if identical { 1.0 } else { self.beyond(self.mean.abs() - margin) };
+        let p = (2.0 * self.beyond(self.mean.abs(), lucky)).min(1.0);
+        let p_equivalent = if identical { 0.0 } else { self.beyond(margin - self.mean.abs(), both) };
+        let p_beyond = if identical { 1.0 } else { self.beyond(self.mean.abs() - margin, lucky) };
         let verdict = if p_equivalent < 1.0 - confidence {
             Verdict::NoDifference
-        } else if difference.high() < 0.0 {
+        } else if high < 0.0 {
             Verdict::Faster
-        } else if difference.low() > 0.0 {
+        } else if low > 0.0 {
             Verdict::Slower
         } else {
             Verdict::Undecided
         };
-        Comparison { difference, p, p_equivalent, p_beyond, ranks: None, verdict }
+        Comparison { difference, low, high, p, p_equivalent, p_beyond, ranks: None, verdict }
     }
+}
+
+/// Where the normal distribution leaves `1 - confidence` outside, both sides together.
+fn normal(confidence: f64) -> f64 {
+    Normal::standard().inverse_cdf(0.5 + confidence / 2.0)
+}
+
+/// Adjusts p values of a family of tests so that at most the level's share of what is rejected is so by chance (Benjamini and
+/// Hochberg 1995): of a map it says how many fields may be wrong, where [`holm`] asks that none is.
+pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|a, b| p[*b].total_cmp(&p[*a]));
+    let mut adjusted = vec![0.0; p.len()];
+    let mut least: f64 = 1.0;
+    for (above, test) in order.into_iter().enumerate() {
+        least = least.min(p[test] * p.len() as f64 / (p.len() - above) as f64);
+        adjusted[test] = least;
+    }
+    adjusted
 }
 
 /// Adjusts p values of a family of tests (Holm 1979): reject where the result is below the family's level.
@@ -286,5 +372,55 @@ mod tests {
         assert_eq!((with.verdict, with.p_equivalent), (Verdict::Faster, 1.0));
         assert!(close(with.p, 0.021484375) && close(with.p_beyond, 0.021484375), "{with:?}");
         assert_eq!(means.confirmed_by(ranks(5, 5), 0.95).verdict, Verdict::Undecided);
+    }
+
+    // python3 -c "from scipy.stats import false_discovery_control as f; print(f([.01,.04,.03,.005]))"
+    // [0.02 0.04 0.04 0.02]
+    #[test]
+    fn benjamini_hochberg_agrees_with_scipy() {
+        let adjusted = benjamini_hochberg(&[0.01, 0.04, 0.03, 0.005]);
+        for (got, expected) in adjusted.iter().zip([0.02, 0.04, 0.04, 0.02]) {
+            assert!(close(*got, expected), "{adjusted:?}");
+        }
+        assert!(benjamini_hochberg(&[]).is_empty());
+    }
+
+    #[test]
+    fn whoever_may_have_been_lucky_is_not_called_faster() {
+        let slower = [21.0, 21.2, 20.9, 21.1, 21.5];
+        let unseen = Unseen { expected: 0.5, half_width: 1.0 };
+        let none = Unseen::default();
+        let lucky = compare_with_unseen(&A, &slower, [unseen, none], 0.0, 0.95);
+        assert_eq!(lucky.verdict, Verdict::Undecided);
+        assert!(lucky.p > 0.05 && lucky.high > 0.0, "{lucky:?}");
+        // What the slower one has not met would only make it slower.
+        let sure = compare_with_unseen(&A, &slower, [none, unseen], 0.0, 0.95);
+        let plain = compare_paired(&A, &slower, 0.0, 0.95);
+        assert_eq!((sure.verdict, sure.p, sure.high), (Verdict::Faster, plain.p, plain.high));
+        assert!(sure.low < plain.low, "{sure:?}");
+        let (first, second) = ([1.01, 0.98, 1.03, 1.0, 0.99, 1.02], [1.0; 6]);
+        let same = |unseen| compare_with_unseen(&first, &second, [unseen, none], 0.05, 0.95).verdict;
+        assert_eq!((same(none), same(unseen)), (Verdict::NoDifference, Verdict::Undecided));
+    }
+
+    // By hand: the logarithms differ by -0.361 with a standard error of 0.042, the times by -13 with one of 5.1.
+    #[test]
+    fn ratios_tell_where_differences_do_not() {
+        let (first, second) = ([10.0, 22.0, 31.0, 48.0], [14.0, 33.0, 40.0, 75.0]);
+        let none = [Unseen::default(); 2];
+        let ratios = compare_ratios(&first, &second, none, 0.0, 0.95).unwrap();
+        assert_eq!(ratios.verdict, Verdict::Faster);
+        assert_eq!(compare_paired(&first, &second, 0.0, 0.95).verdict, Verdict::Undecided);
+        assert_eq!(compare_ratios(&[0.0], &[1.0], none, 0.0, 0.95), None);
+    }
+
+    #[test]
+    fn ratios_that_contradict_the_means_decide_nothing() {
+        // Nine runs of ten are faster by a tenth, the tenth takes two and a half times as long.
+        let mut first = [0.9; 60];
+        first.iter_mut().step_by(10).for_each(|time| *time = 2.5);
+        let ratios = compare_ratios(&first, &[1.0; 60], [Unseen::default(); 2], 0.0, 0.95).unwrap();
+        assert!(ratios.difference.mean < 0.0 && ratios.p == 1.0, "{ratios:?}");
+        assert_eq!(ratios.verdict, Verdict::Undecided);
     }
 }

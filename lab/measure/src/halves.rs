@@ -11,7 +11,7 @@ const PARTS: usize = 64;
 const STEADY: f64 = 0.1;
 /// A difference of the halves' means that is less likely by chance is none of chance. It is asked of every point of a study, so one
 /// in twenty would take many means away.
-const ALPHA: f64 = 0.001;
+pub const UNSTEADY: f64 = 0.001;
 /// The same for the ranks: of ten repetitions all, or all but the one that differs least, go the same way.
 const RANKS_ALPHA: f64 = 0.005;
 /// Fewer repetitions have no ranks so unlikely.
@@ -101,11 +101,11 @@ pub fn is_steady(halves: &[(f64, f64)]) -> bool {
     if halves.len() < 2 || !middle.is_finite() {
         return true;
     }
-    let test = compare_paired(&later, &earlier, 0.0, 1.0 - ALPHA);
+    let test = compare_paired(&later, &earlier, 0.0, 1.0 - UNSTEADY);
     let far = test.difference.mean.abs() > STEADY * middle;
     let ranked = halves.len() >= RANKED;
     let one_way = test.ranks.is_none_or(|ranks| !ranked || ranks.p < RANKS_ALPHA);
-    !(far && test.p < ALPHA && one_way)
+    !(far && test.p < UNSTEADY && one_way)
 }
 
 #[cfg(test)]

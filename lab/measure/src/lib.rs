@@ -26,6 +26,7 @@ mod rank_sum;
 mod record;
 mod recorder;
 mod signed_ranks;
+mod stalls;
 mod summary;
 mod timeline;
 mod transfer;
@@ -37,11 +38,14 @@ pub use batch::BatchMeans;
 pub use border::{Border, Probe, Search, Side, borders};
 pub use bounds::{Bounds, quantile};
 pub use cause::Cause;
-pub use compare::{Comparison, Verdict, compare_paired, compare_unpaired, holm};
+pub use compare::{
+    Comparison, Verdict, benjamini_hochberg, compare_paired, compare_ratios, compare_unpaired,
+    compare_with_unseen, holm,
+};
 pub use crossover::Crossover;
 pub use distribution::Distribution;
 pub use fisher::fisher_exact;
-pub use halves::{Halves, Total, is_steady};
+pub use halves::{Halves, Total, UNSTEADY, is_steady};
 pub use interval::{CONFIDENCE, Interval, student_t};
 pub use playback::Playback;
 pub use precision::Precision;
@@ -50,6 +54,7 @@ pub use rank_sum::RankSum;
 pub use record::{Leg, Outcome, Record, RecordKind, Split};
 pub use recorder::Recorder;
 pub use signed_ranks::SignedRanks;
+pub use stalls::{RARE, Stalls, Unseen};
 pub use summary::{SplitMean, SplitTotal, Summarizer, Summary, summarize};
 pub use timeline::{Delivered, Timeline, TimelineSoFar};
 pub use transfer::{Meanwhile, Transfer, TransferSoFar, jain};

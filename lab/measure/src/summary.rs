@@ -158,6 +158,13 @@ impl Summary {
         self.behind > COLLAPSED
     }
 
+    /// The messages of the later half took more than a second, and twice as long as those of the earlier one: what the transport
+    /// has taken waits in its buffers, longer and longer.
+    pub fn backlog_grew(&self) -> bool {
+        let limit = COLLAPSED.as_millis_f64();
+        self.halves.means_ms().is_some_and(|(earlier, later)| later > limit && later > 2.0 * earlier)
+    }
+
     /// Messages that were offered and not completed, for whatever reason.
     pub fn failed(&self) -> u64 {
         self.offered - self.completed
@@ -297,6 +304,19 @@ mod tests {
         assert_ne!(summary.digest, summarize(&records()[..3]).digest);
         let json = serde_json::to_string(&summary).unwrap();
         assert_eq!(serde_json::from_str::<Summary>(&json).unwrap(), summary);
+    }
+
+    /// A flow that gets 4.2 of 10 messages a second through, which its send buffer takes at once.
+    #[test]
+    fn a_starved_flow_has_a_backlog_that_grows() {
+        let starved = |interval: u64| {
+            let delivery = |n: u64| {
+                delivered(n, 100 * n, [100 * n, 100 * n, 100 * n, interval * n + 20, interval * n + 20])
+            };
+            summarize(&(0..400).map(delivery).collect::<Vec<_>>())
+        };
+        assert!(starved(238).backlog_grew() && !starved(238).fell_behind());
+        assert!(!starved(100).backlog_grew());
     }
 
     /// IKR report 53, section 5.1; the longest wait of the three is 1.5 s.

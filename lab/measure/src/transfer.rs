@@ -11,7 +11,7 @@ use crate::Record;
 pub struct Transfer {
     /// When the first message was handed to the transport.
     pub first: Time,
-    /// When the last was delivered (and answered).
+    /// When the last was delivered (and answered), or was due if it never was.
     pub last: Time,
 }
 
@@ -20,6 +20,8 @@ pub struct Transfer {
 pub struct TransferSoFar {
     first: Option<Time>,
     last: Option<Time>,
+    /// When the last message that never arrived was due.
+    missed: Option<Time>,
 }
 
 /// What another flow carries during a transfer, while that goes on.
@@ -33,7 +35,7 @@ pub struct Meanwhile {
 }
 
 impl Transfer {
-    /// From the first message to the last delivery; `None` if nothing was delivered.
+    /// From the first message to the last that was delivered or due; `None` if nothing was delivered.
     pub fn of(records: &[Record]) -> Option<Self> {
         let mut so_far = TransferSoFar::default();
         records.iter().for_each(|record| so_far.add(record));
@@ -54,11 +56,15 @@ impl TransferSoFar {
         self.first = Some(self.first.map_or(sent, |first| first.min(sent)));
         let delivered = record.latency().map(|latency| record.scheduled + latency);
         self.last = self.last.max(delivered);
+        if delivered.is_none() {
+            self.missed = self.missed.max(Some(record.scheduled));
+        }
     }
 
-    /// From the first message to the last delivery; `None` if nothing was delivered.
+    /// From the first message to the last that was delivered or due; `None` if nothing was delivered.
     pub fn transfer(&self) -> Option<Transfer> {
-        Some(Transfer { first: self.first?, last: self.last? })
+        let (first, last) = (self.first?, self.last?);
+        Some(Transfer { first, last: self.missed.map_or(last, |missed| last.max(missed)) })
     }
 }
 
@@ -125,6 +131,9 @@ mod tests {
         let transfer = Transfer::of(&records).unwrap();
         assert_eq!((transfer.first, transfer.last), (Time::from_millis(7), Time::from_millis(40)));
         assert_eq!(transfer.span(), Duration::from_millis(33));
+        // Of 400 messages in 20 s two arrive, both in the first 20 ms.
+        let starved = [record(0, 0, Some(20)), record(10, 10, Some(20)), record(20_000, 20_000, None)];
+        assert_eq!(Transfer::of(&starved).unwrap().span(), Duration::from_secs(20));
         assert_eq!(Transfer::of(&records[2..]), None);
     }
 

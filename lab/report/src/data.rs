@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hol_measure::{Distribution, Interval, RecordKind, SplitMean, Summary, Timeline, Waterfall};
+use hol_measure::{Distribution, Interval, RecordKind, SplitMean, Stalls, Summary, Timeline, Waterfall};
 
 use crate::validation::Compared;
 use hol_lab::Metric;
@@ -47,6 +47,8 @@ pub struct Cell {
     pub early: Vec<bool>,
     /// Whether longer runs would have the same mean response time, as far as these show it.
     pub steady: bool,
+    /// The retransmission timeouts of all runs; `None` where there can be none, or nobody counts.
+    pub stalls: Option<Stalls>,
     /// What its runs say beyond their summaries, by metric: those of the experiment's own, too.
     pub values: Vec<(Metric, Vec<Option<f64>>)>,
     /// Of pages: one of the first repetition, file by file.
@@ -83,6 +85,8 @@ pub struct Conditions {
     /// One line, the same in both directions, that loses packets independently of each other and does nothing else to them, and
     /// carries the load with ease.
     pub plain: bool,
+    /// The path itself changes during a run: by events or a trace.
+    pub changes: bool,
     /// The swept keys with their values as written, in the order of the file.
     pub axes: Vec<(String, String)>,
 }
@@ -163,16 +167,48 @@ impl Cell {
         self.runs.iter().map(|run| run.offered - run.completed).sum()
     }
 
-    /// How many runs did not carry their load: they ended early, or fell more than a second behind.
+    /// How many runs did not carry their load: they ended early, fell more than a second behind, or had a backlog that grew.
     pub fn collapsed(&self) -> usize {
         let early = |at: usize| self.early.get(at).is_some_and(|early| *early);
-        self.runs.iter().enumerate().filter(|(at, run)| early(*at) || run.fell_behind()).count()
+        let is_due = self.conditions.rate > 0.0 && !self.conditions.changes;
+        let collapsed = |run: &Summary| run.fell_behind() || (is_due && run.backlog_grew());
+        self.runs.iter().enumerate().filter(|(at, run)| early(*at) || collapsed(run)).count()
+    }
+
+    /// How many runs ended early.
+    pub fn ended_early(&self) -> usize {
+        self.early.iter().filter(|early| **early).count()
     }
 
     /// Whether at least half of the runs came to their end: else the others say nothing of the point.
     pub fn mostly_ended(&self) -> bool {
-        let early = self.early.iter().filter(|early| **early).count();
-        2 * early <= self.runs.len()
+        2 * self.ended_early() <= self.runs.len()
+    }
+
+    /// Whether most runs delivered what the load asked for, as fast as it asked.
+    pub fn carries(&self) -> bool {
+        self.latency.completed() > 0 && !self.mostly_collapsed() && !self.falls_behind()
+    }
+
+    /// Whether more than half of the runs did not carry their load.
+    pub fn mostly_collapsed(&self) -> bool {
+        2 * self.collapsed() > self.runs.len()
+    }
+
+    /// Messages that time makes due take longer and longer on a path that stays as it is: they are more than it delivers. A backlog
+    /// that grows evenly makes the later half three times as long as the earlier one.
+    fn falls_behind(&self) -> bool {
+        let halves = self.runs.iter().filter_map(|run| run.halves.means_ms());
+        let (earlier, later) = halves.fold((0.0, 0.0), |(a, b), (earlier, later)| (a + earlier, b + later));
+        !self.steady && !self.conditions.changes && self.conditions.rate > 0.0 && later > 2.0 * earlier
+    }
+
+    /// Why the mean depends on the length of the runs.
+    pub fn why_unsteady(&self) -> &'static str {
+        match self.conditions.changes {
+            true => "the path changes during a run, and the mean depends on the length of the runs",
+            false => "the mean depends on the length of the runs",
+        }
     }
 
     /// What `value` says of each run; `None` of those that ended early, for what is missing there is the slowest.
@@ -183,8 +219,8 @@ impl Cell {
 
     /// Why it has no mean response time, if it has none.
     pub fn why_no_mean(&self) -> Option<String> {
-        let unsteady = "no steady state: the mean depends on the length of the runs";
-        if self.steady { self.stopped.clone() } else { Some(unsteady.to_owned()) }
+        let unsteady = || format!("no steady state: {}", self.why_unsteady());
+        if self.steady { self.stopped.clone() } else { Some(unsteady()) }
     }
 
     /// The mean response time in ms of each repetition; `None` if one of them delivered nothing, or they show no steady state.

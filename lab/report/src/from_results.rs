@@ -5,7 +5,7 @@ use hol_lab::metric::{Extract, MetricInfo, TABLE};
 use hol_lab::{Metric, Point, PointResult, Results};
 use hol_measure::{Distribution, SplitMean};
 use hol_network::{Discipline, GilbertElliott, LossSpec, NetworkSpec, PoliceSpec, Settings};
-use hol_workloads::{Arrivals, Pace, WorkloadSpec};
+use hol_workloads::Arrivals;
 
 use crate::ceiling::ceiling_kbps;
 use crate::data::{Cell, Conditions, Dataset, Flows};
@@ -32,6 +32,7 @@ impl From<&PointResult> for Cell {
             stopped: result.stopped().map(str::to_owned),
             early: result.runs.iter().map(|run| run.stopped.is_some()).collect(),
             steady: result.is_steady(),
+            stalls: result.stalls(),
             values: values(result),
             waterfall: result.runs.iter().find_map(|run| run.waterfall.as_deref().cloned()),
             flows: flows(result),
@@ -57,6 +58,7 @@ impl From<&Point> for Cell {
             stopped: None,
             early: Vec::new(),
             steady: true,
+            stalls: None,
             values: Vec::new(),
             waterfall: None,
             flows: None,
@@ -92,15 +94,6 @@ fn split(result: &PointResult) -> Option<SplitMean> {
     result.runs.iter().all(|run| run.sees_passage).then(|| result.split_ms().unwrap_or_default())
 }
 
-/// Messages a second where time makes them due, be it by a rate or by a list.
-fn offered(workload: &WorkloadSpec) -> f64 {
-    let by_pace = match workload.kind.workload().pace() {
-        Pace::Every(interval) => 1.0 / interval.as_secs_f64(),
-        Pace::Taken | Pace::Replied => 0.0,
-    };
-    workload.rate().map_or(by_pace, |rate| rate.per_second())
-}
-
 fn conditions(point: &Point) -> Conditions {
     let workload = &point.workload;
     let loss = match &point.network.loss {
@@ -111,11 +104,12 @@ fn conditions(point: &Point) -> Conditions {
     Conditions {
         // Percentages come back from their fraction with a few bits of noise.
         loss: (loss * 1e8).round() / 1e6,
-        rate: offered(workload),
+        rate: point.offered_rate(),
         delay_ms: point.network.delay.as_millis_f64(),
         workload: workload.to_string(),
         poisson: workload.arrivals() == Arrivals::Poisson,
         plain: is_plain(point),
+        changes: point.path_changes(),
         axes: point.axes.clone(),
     }
 }

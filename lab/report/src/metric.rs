@@ -3,7 +3,7 @@
 use hol_base::Duration;
 use hol_lab::Metric;
 use hol_lab::metric::Extract;
-use hol_measure::{Bounds, CONFIDENCE, Distribution, Interval, Recorder, Timeline};
+use hol_measure::{Bounds, CONFIDENCE, Distribution, Interval, Recorder, Timeline, Unseen};
 
 use crate::closed_form;
 use crate::data::Cell;
@@ -32,9 +32,17 @@ impl Cell {
         Interval::of(&self.of_runs(metric).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
     }
 
-    /// The mean over the repetitions with an interval that follows their shape; `None` where none has a value.
+    /// The mean over the repetitions with an interval that follows their shape and has room for timeouts that they did not meet;
+    /// `None` where none has a value.
     pub fn shaped_mean(&self, metric: Metric) -> Option<Bounds> {
-        Bounds::of_mean(&self.of_runs(metric).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
+        let values: Vec<f64> = self.of_runs(metric).into_iter().flatten().collect();
+        Some(Bounds::of_mean(&values, CONFIDENCE)?.allowing(self.unseen(metric)))
+    }
+
+    /// What the mean may rise by when timeouts come that the repetitions did not meet.
+    pub fn unseen(&self, metric: Metric) -> Unseen {
+        let stalls = self.stalls.filter(|_| metric == Metric::ResponseTime);
+        stalls.map_or(Unseen::default(), |stalls| stalls.unseen())
     }
 
     /// The mean response time in ms over the repetitions; `None` where messages are missing.

@@ -76,6 +76,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
         stopped: None,
         early: Vec::new(),
         steady: true,
+        stalls: None,
         values: Vec::new(),
         waterfall: None,
         flows: None,

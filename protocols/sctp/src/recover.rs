@@ -266,6 +266,7 @@ impl Endpoint {
             return;
         }
         self.statistics.timeouts += 1;
+        self.statistics.backoffs += u64::from(self.paths.list[path].error_count > 0);
         if self.error_count >= self.config.association_max_retrans {
             return self.on_association_max_retrans();
         }

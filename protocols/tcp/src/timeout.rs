@@ -50,6 +50,7 @@ impl Endpoint {
             return self.end(Event::Failed { reason: "connection timed out" });
         }
         self.statistics.timeouts += 1;
+        self.statistics.backoffs += u64::from(self.episode.timeouts.in_a_row > 0);
         self.enter_loss(now);
         self.episode.timeouts.in_a_row += 1;
         self.episode.timeouts.of_syn += u32::from(opening);

@@ -227,6 +227,8 @@ pub struct Statistics {
     pub timeout_retransmissions: u64,
     /// Expiries of the retransmission timer (RTO, T3-rtx).
     pub timeouts: u64,
+    /// Those of them that follow another without an acknowledgement between: the timer had been doubled. TCP and SCTP only.
+    pub backoffs: u64,
     /// Tail loss probes. RFC 8985 section 7; TCP only.
     pub tail_loss_probes: u64,
     /// Congestion events: reductions of ssthresh.

@@ -166,7 +166,6 @@ impl Sampler<'_> {
 /// What a contest says for sure; the second is the challenger.
 fn side(contest: &Contest<'_>) -> Side {
     match contest.outcome() {
-        _ if !contest.is_enough() => Side::Unsure,
         Outcome::Better => Side::Second,
         Outcome::Worse => Side::First,
         Outcome::Same => Side::Tie,

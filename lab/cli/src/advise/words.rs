@@ -43,7 +43,7 @@ impl Said<'_> {
         let (Some(first), Some(last)) = (sure.first(), sure.last()) else {
             return if self.seen.iter().any(|seen| seen.is_known) {
                 format!(
-                    "{name} and {other} do not differ for sure anywhere; more repetitions (--most) may tell."
+                    "No clear difference between {name} and {other} anywhere; more repetitions (--most) may tell."
                 )
             } else {
                 format!(
@@ -162,7 +162,7 @@ impl Said<'_> {
     /// By how much at one place.
     fn at(&self, probe: &Probe) -> String {
         let by = self.seen.iter().find(|seen| seen.x == probe.x).map_or("", |seen| seen.by.as_str());
-        format!("by {by} at {}", self.place(probe.x))
+        format!("{by} at {}", self.place(probe.x))
     }
 }
 

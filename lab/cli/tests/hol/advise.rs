@@ -48,7 +48,7 @@ fn the_ends_of_a_border_say_different_things() {
     let (below, above) = (compare(dir.path(), of("low")), compare(dir.path(), of("high")));
     assert!(above.contains(" slower than tcp"), "{above}");
     // Half a percent of 20 ms, and what its own interval leaves open.
-    assert!(!below.contains(" ms (2") && !below.contains(" ms (3"), "{below}");
+    assert!(!below.contains("sctp is 2") && !below.contains("sctp is 3"), "{below}");
 }
 
 #[test]

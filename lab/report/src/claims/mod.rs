@@ -40,7 +40,7 @@ pub use finding::Finding;
 pub use kind::Kind;
 pub use left_out::LeftOut;
 pub use verdict::Verdict;
-pub use view::{Other, View, compare};
+pub use view::{Other, View, compare, compare_times};
 
 /// The file.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -1,6 +1,6 @@
 //! Who is best where: a map over two numeric axes.
 
-use hol_measure::{CONFIDENCE, holm};
+use hol_measure::{CONFIDENCE, benjamini_hochberg};
 
 use super::contest::{Contest, NO_MATTER, Outcome};
 use super::{Axis, Survey};
@@ -74,7 +74,7 @@ pub fn maps(survey: &Survey<'_>) -> Vec<Map> {
         .flat_map(|(_, rows)| rows.iter().flatten())
         .filter_map(|field| field.as_ref().map(|f| f.p))
         .collect();
-    let mut adjusted = holm(&tests).into_iter();
+    let mut adjusted = benjamini_hochberg(&tests).into_iter();
     let mut judge = |field: Field| {
         field.map(|Lead { transport, is_tie, ahead, .. }| {
             let sure = adjusted.next().is_some_and(|p| p < 1.0 - CONFIDENCE);
@@ -113,8 +113,8 @@ fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
     let lost =
         if lost { ". It counts messages that arrived; how many did has a figure of its own" } else { "" };
     format!(
-        "Which transport is best ({best}) over {} and {}. Full colour: better than every other for sure (95 %, Holm \
-         over all fields); pale: the best, but not for sure; grey: as good as the next (within {} %). Numbers: how far ahead of the next, in percent{lost}",
+        "Which transport is best ({best}) over {} and {}. Full colour: better than every other (at most one such \
+         field in twenty by chance); pale: the best, but not for sure; grey: as good as the next (within {} %). Numbers: how far ahead of the next, in percent{lost}",
         across.name(),
         up.name(),
         number(100.0 * NO_MATTER)
@@ -143,12 +143,13 @@ fn field(survey: &Survey<'_>, steps: &[usize]) -> Field {
     means.sort_by(|a, b| metric.gain(b.1).total_cmp(&metric.gain(a.1)));
     let &(transport, mean) = means.first()?;
     let best = survey.at(transport, steps)?;
-    // Better than every other: the weakest of these tests decides.
-    let p = means[1..]
-        .iter()
-        .filter_map(|(other, _)| Contest::that_matters(metric, best, survey.at(*other, steps)?).p());
-    // Who alone carried the load was compared with nobody.
-    let p = if means.len() > 1 { p.fold(0.0, f64::max) } else { 1.0 };
+    // Better than every other, those that do not carry the load among them: the weakest of these tests decides.
+    let others = (0..survey.transports.len()).filter(|other| *other != transport);
+    let others = others.filter_map(|other| survey.at(other, steps));
+    let tests: Vec<f64> =
+        others.map(|other| Contest::that_matters(metric, best, other).p().unwrap_or(1.0)).collect();
+    let p = tests.iter().copied().fold(0.0, f64::max);
+    let p = if tests.is_empty() { 1.0 } else { p };
     let next = means.get(1).and_then(|(next, _)| survey.at(*next, steps));
     let is_tie =
         next.is_some_and(|next| Contest::that_matters(metric, best, next).outcome() == Outcome::Same);

@@ -1,0 +1,247 @@
+//! `hol statistics`: how often the sentences of `hol compare` are right, where the truth is known.
+//!
+//! The truth is a pool of many runs. A trial draws repetitions from it, as a seed would, and asks what `hol compare` would say of
+//! them; its interval has to cover the pool's mean, its winner has to be the pool's.
+
+use clap::Args;
+use hol_base::Seed;
+use hol_lab::{Archive, Experiment, PointResult, Source};
+use hol_report::data::Cell;
+use hol_report::survey::{Contest, Outcome, lead};
+
+use crate::compare::measured;
+use crate::failure::Failure;
+use crate::growth::with;
+use crate::number::positive;
+use crate::terminal::say;
+
+/// Repetitions of the first step of a comparison, and of its last one.
+const STEPS: [usize; 4] = [10, 20, 40, 80];
+
+/// So many sentences may name the wrong winner.
+const WRONG_WINNERS: f64 = 0.01;
+/// So many may find a difference where there is none: one in twenty, and what looking again adds.
+const FALSE_DIFFERENCES: f64 = 0.06;
+
+/// A pair of transports, and what they meet.
+struct Truth {
+    name: &'static str,
+    /// Keys of an experiment: the yardstick and the challenger among them.
+    keys: &'static str,
+    /// Messages of a run.
+    each: u64,
+    /// Whether the runs of one are held against others of itself.
+    is_equal: bool,
+    /// Repetitions at which the sentence is asked for, one after the other while it is not safe.
+    steps: &'static [usize],
+}
+
+const WEB: &str = "network = { rate = '20Mbit', queue = '60p', loss = '3%', delay = '50ms' }
+    workload = { kind = 'echo', rate = '80/s', arrivals = 'poisson', size = '8kB' }";
+
+const TRUTHS: [Truth; 7] = [
+    Truth { name: "equal", keys: "transports = ['tcp']", each: 20_000, is_equal: true, steps: &STEPS },
+    Truth {
+        name: "small",
+        keys: "transports = ['tcp', 'sctp:streams=8,rto_min=200ms']",
+        each: 20_000,
+        is_equal: false,
+        steps: &STEPS,
+    },
+    Truth {
+        name: "tails cross",
+        keys: "transports = ['tcp', 'sctp:streams=8']",
+        each: 20_000,
+        is_equal: false,
+        steps: &STEPS,
+    },
+    Truth {
+        name: "tails cross, 1,000 messages",
+        keys: "transports = ['tcp', 'sctp:streams=8']",
+        each: 100,
+        is_equal: false,
+        steps: &STEPS,
+    },
+    Truth {
+        name: "large",
+        keys: "transports = ['tcp', 'sctp']",
+        each: 20_000,
+        is_equal: false,
+        steps: &STEPS,
+    },
+    Truth {
+        name: "crossover",
+        keys: "transports = ['tcp', 'sctp:streams=8,rto_min=200ms']\nworkload = { kind = 'simco', rate = '42/s' }",
+        each: 20_000,
+        is_equal: false,
+        steps: &STEPS,
+    },
+    Truth {
+        name: "collapse",
+        keys: "transports = ['tcp', 'tcp:cc=bbr']",
+        each: 1_250,
+        is_equal: false,
+        steps: &[8],
+    },
+];
+
+/// Count how often the sentences of `hol compare` are right where the truth is known.
+///
+/// Takes minutes; docs/statistics.md has the tables.
+#[derive(Debug, Args)]
+pub struct Statistics {
+    /// Sentences of each truth
+    #[arg(long, value_name = "N", value_parser = positive, default_value = "1000")]
+    trials: usize,
+    /// Runs that a truth is made of
+    #[arg(long, value_name = "N", value_parser = positive, default_value = "400")]
+    pool: usize,
+    /// Only the truths whose name has this in it
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// Fail if more than one sentence in a hundred names the wrong winner, or more than six find a difference between equals
+    #[arg(long)]
+    require: bool,
+}
+
+/// What the trials of a truth came to.
+#[derive(Debug, Default)]
+struct Tally {
+    trials: usize,
+    right: usize,
+    wrong: usize,
+    /// Trials whose interval is so narrow that the true difference is twice its half, and those of them with a verdict.
+    clear: usize,
+    clear_claimed: usize,
+    /// Intervals of means that cover the truth, after the first step and in the end, of the yardstick and of the challenger.
+    covered: [[usize; 2]; 2],
+    repetitions: usize,
+}
+
+impl Statistics {
+    /// Runs the pools, draws from them, and prints the table.
+    pub fn run(&self) -> Result<(), Failure> {
+        let heads = [
+            "truth",
+            "means ms",
+            "right",
+            "wrong",
+            "clear claimed",
+            "coverage first",
+            "coverage end",
+            "repetitions",
+        ];
+        say(&format!("| {} |\n|{}\n", heads.join(" | "), "---|".repeat(heads.len())));
+        let mut is_right = true;
+        let wanted =
+            |truth: &&Truth| self.only.as_ref().is_none_or(|only| truth.name.contains(only.as_str()));
+        for truth in TRUTHS.iter().filter(wanted) {
+            let pool = self.pool_of(truth)?;
+            let tally = self.tally(truth, &pool);
+            let wrong = tally.wrong as f64 / tally.trials as f64;
+            is_right &= wrong <= if truth.is_equal { FALSE_DIFFERENCES } else { WRONG_WINNERS };
+            say(&format!("| {} |\n", tally.row(truth, &pool).join(" | ")));
+        }
+        match is_right || !self.require {
+            true => Ok(()),
+            false => Err(Failure::Failed("more sentences are wrong than may be".to_owned())),
+        }
+    }
+
+    /// Many runs of both transports; of one alone, others of it stand for the second.
+    fn pool_of(&self, truth: &Truth) -> Result<[PointResult; 2], Failure> {
+        let network = if truth.name == "collapse" { WEB } else { "network.loss = '1%'" };
+        let source = Source::new(truth.name, format!("{}\n{network}", truth.keys));
+        let runs = u32::try_from(self.pool).unwrap_or(u32::MAX);
+        let experiment = with(&Experiment::parse("statistics", &source)?, truth.each, runs);
+        let (mut points, _) = measured(&experiment, &Archive::default(), None, true)?;
+        let first = points.remove(0);
+        let second = points.pop().unwrap_or_else(|| first.clone());
+        Ok([first, second])
+    }
+
+    fn tally(&self, truth: &Truth, pool: &[PointResult; 2]) -> Tally {
+        let mut rng = Seed(1).derive(truth.name).rng();
+        let means = [0, 1].map(|of| mean(&pool[of]));
+        let mut tally = Tally { trials: self.trials, ..Tally::default() };
+        for _ in 0..self.trials {
+            let most = truth.steps[truth.steps.len() - 1];
+            let mut draw = || (0..most).map(|_| rng.below(self.pool as u64) as usize).collect::<Vec<_>>();
+            let first = draw();
+            let second = if truth.is_equal { draw() } else { first.clone() };
+            for (at, repetitions) in truth.steps.iter().enumerate() {
+                let drawn = [&first, &second].map(|drawn| &drawn[..*repetitions]);
+                let results = [0, 1].map(|of| draw_of(&pool[of], drawn[of]));
+                let mut cells = [0, 1].map(|of| Cell::from(&results[of]));
+                cells[1].transport += " ";
+                let contest = Contest::new(lead(cells.iter()), &cells[1], &cells[0]);
+                let covers = |of: usize| {
+                    let bounds = results[of].shaped_mean_ms();
+                    bounds.is_some_and(|bounds| (bounds.low..=bounds.high).contains(&means[of]))
+                };
+                let add = |into: &mut [usize; 2]| {
+                    (0..2).for_each(|of| into[of] += usize::from(covers(of)));
+                };
+                if at == 0 {
+                    add(&mut tally.covered[0]);
+                }
+                if contest.is_safe() || at + 1 == truth.steps.len() {
+                    add(&mut tally.covered[1]);
+                    tally.repetitions += repetitions;
+                    tally.judge(truth, &contest, means);
+                    break;
+                }
+            }
+        }
+        tally
+    }
+}
+
+impl Tally {
+    fn judge(&mut self, truth: &Truth, contest: &Contest<'_>, [yardstick, challenger]: [f64; 2]) {
+        let is_better = challenger < yardstick;
+        let claimed = match contest.outcome() {
+            Outcome::Better => Some(true),
+            Outcome::Worse => Some(false),
+            Outcome::Same | Outcome::Undecided | Outcome::Unknown => None,
+        };
+        let is_right = claimed == Some(is_better) && !truth.is_equal;
+        self.right += usize::from(is_right);
+        self.wrong += usize::from(claimed.is_some() && !is_right);
+        let half_width = contest.half_width();
+        if !truth.is_equal && half_width.is_none_or(|half| (challenger / yardstick).ln().abs() > 2.0 * half) {
+            self.clear += 1;
+            self.clear_claimed += usize::from(is_right);
+        }
+    }
+
+    fn row(&self, truth: &Truth, pool: &[PointResult; 2]) -> Vec<String> {
+        let percent = |count: usize, of: usize| match of {
+            0 => "-".to_owned(),
+            of => format!("{:.1} %", 100.0 * count as f64 / of as f64),
+        };
+        let of = |count| percent(count, self.trials);
+        let both = |[a, b]: [usize; 2]| format!("{}, {}", of(a), of(b));
+        vec![
+            truth.name.to_owned(),
+            format!("{:.2}, {:.2}", mean(&pool[0]), mean(&pool[1])),
+            of(self.right),
+            of(self.wrong),
+            percent(self.clear_claimed, self.clear),
+            both(self.covered[0]),
+            both(self.covered[1]),
+            format!("{:.0}", self.repetitions as f64 / self.trials as f64),
+        ]
+    }
+}
+
+/// The point as if it had been repeated with these runs of the pool.
+fn draw_of(pool: &PointResult, drawn: &[usize]) -> PointResult {
+    let runs = drawn.iter().filter_map(|at| pool.runs.get(*at).cloned()).collect();
+    PointResult { runs, ..pool.clone() }
+}
+
+fn mean(pool: &PointResult) -> f64 {
+    let means: Vec<f64> = pool.means_ms().into_iter().flatten().collect();
+    means.iter().sum::<f64>() / means.len() as f64
+}

@@ -1,0 +1,96 @@
+//! How often a point's runs met a retransmission timeout, and what its mean lacks if that was rarely.
+
+use hol_base::Duration;
+use hol_measure::{Stalls, Unseen};
+use hol_network::LossSpec;
+use hol_stack::Kind;
+
+use crate::point::Point;
+use crate::results::PointResult;
+use crate::run_result::{Counts, RunResult};
+
+/// Where a stack has no least RTO, as QUIC: the probe timeout's allowance for delayed acknowledgements (RFC 9002 section 6.2).
+const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
+
+impl PointResult {
+    /// What the mean response time may rise by when timeouts come that its runs did not meet. Nothing where no packet can be
+    /// lost, where nobody sends again, and where a world does not count.
+    pub fn unseen(&self) -> Unseen {
+        self.stalls().map_or(Unseen::default(), |stalls| stalls.unseen())
+    }
+
+    /// The timeouts of all runs; `None` where there can be none, or nobody counts.
+    pub fn stalls(&self) -> Option<Stalls> {
+        let counts: Vec<&Counts> = self.runs.iter().map(|run| run.counts.as_ref()).collect::<Option<_>>()?;
+        let lost: u64 = self.runs.iter().map(|run| run.packets_lost).sum::<Option<_>>()?;
+        let point = &self.point;
+        if point.transport.kind() == Kind::Udp || (lost == 0 && !point.names_loss()) {
+            return None;
+        }
+        let arrives = 1.0 - lost as f64 / self.packets().max(1) as f64;
+        Some(Stalls {
+            timeouts: counts.iter().map(|counts| counts.timeouts).sum(),
+            backoffs: counts.iter().map(|counts| counts.backoffs).sum::<Option<_>>()?,
+            lost_again: 1.0 - arrives * arrives,
+            stall_s: stall(point).as_secs_f64(),
+            rate: point.offered_rate() / f64::from(point.transport.streams().max(1)),
+            messages: self.completed(),
+        })
+    }
+
+    /// Timeouts and backoffs of all runs, where they are counted.
+    pub fn timeouts(&self) -> Option<[u64; 2]> {
+        let of = |run: &RunResult| {
+            let counts = run.counts.as_ref()?;
+            Some([counts.timeouts, counts.backoffs?])
+        };
+        let add = |[a, b]: [u64; 2], [c, d]: [u64; 2]| [a + c, b + d];
+        self.runs.iter().map(|run| of(run)).try_fold([0, 0], |sum, counts| Some(add(sum, counts?)))
+    }
+}
+
+impl Point {
+    /// Whether its path loses nothing unless a queue is full, as far as it is one path.
+    pub fn never_loses(&self) -> bool {
+        self.network.nodes.is_empty() && !self.names_loss()
+    }
+
+    /// Whether packets of its path are lost by chance.
+    fn names_loss(&self) -> bool {
+        let network = &self.network;
+        let is_none = matches!(&network.loss, LossSpec::Independent(ratio) if ratio.is_zero());
+        !is_none || network.up.is_some() || network.down.is_some()
+    }
+}
+
+/// How long a first timeout stalls a stream: the least RTO and a round trip, until its retransmission is acknowledged.
+fn stall(point: &Point) -> Duration {
+    let round_trip = point.network.delay + point.network.delay;
+    let least = point.transport.behaviour().get("rto_min").and_then(|value| value.as_str()?.parse().ok());
+    least.unwrap_or(round_trip + round_trip + MAX_ACK_DELAY) + round_trip
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+    use crate::source::Source;
+
+    fn points(text: &str) -> Vec<Point> {
+        let text = format!("transports = ['tcp', 'sctp:streams=8', 'quic']\n{text}");
+        Experiment::parse("a", &Source::new("a", &text)).unwrap().points
+    }
+
+    #[test]
+    fn a_timeout_stalls_for_the_least_rto_of_the_stack() {
+        let stalls: Vec<Duration> = points("").iter().map(stall).collect();
+        assert_eq!(stalls, [220, 1020, 85].map(Duration::from_millis));
+    }
+
+    #[test]
+    fn only_a_path_that_loses_something_has_timeouts() {
+        assert!(points("").iter().all(Point::never_loses));
+        assert!(!points("network.loss = '1%'").iter().any(Point::never_loses));
+        assert!(!points("network.up.loss = '1%'").iter().any(Point::never_loses));
+    }
+}

@@ -1,0 +1,118 @@
+//! What a mean has not seen: timeouts so rare that a sample of runs has few of them, and each stalls many messages.
+
+use statrs::distribution::{ContinuousCDF, Gamma};
+
+use crate::CONFIDENCE;
+
+/// Events of a kind that were seen as often say themselves what they cost.
+pub const RARE: u64 = 10;
+
+/// The retransmission timeouts of a point's runs, and what the next of them costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stalls {
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Those of them that followed another: the timer had been doubled.
+    pub backoffs: u64,
+    /// The probability that what a timeout sends again, or its acknowledgement, is lost.
+    pub lost_again: f64,
+    /// Seconds that a first timeout stalls a stream.
+    pub stall_s: f64,
+    /// Messages a second that wait for it; 0 where each message waits for the one before.
+    pub rate: f64,
+    /// Messages over which the mean was taken.
+    pub messages: u64,
+}
+
+/// How much a mean may rise when what was not seen comes.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Unseen {
+    /// What was due by the rates and did not come, in ms of the mean.
+    pub expected: f64,
+    /// The error of that at the confidence of intervals, in the same unit.
+    pub half_width: f64,
+}
+
+impl Stalls {
+    /// Whether there were too few for the sample to say what they do to the mean.
+    ///
+    /// Timeouts are too few where there are fewer than [`RARE`], backoffs where some were due and fewer were seen.
+    pub fn are_rare(&self) -> bool {
+        self.timeouts < RARE || (self.backoffs < RARE && self.due() >= 0.05)
+    }
+
+    /// What the sample lacks; nothing where every kind of event was seen often.
+    ///
+    /// The number of timeouts is Poisson, each is followed by a backoff with the probability that its retransmission is lost, and a
+    /// stall of `t` seconds delays the messages of that time by half of it. A doubled timer stalls three times as long.
+    pub fn unseen(&self) -> Unseen {
+        if self.messages == 0 {
+            return Unseen::default();
+        }
+        let ms = |stall_s: f64| 1e3 * (stall_s + self.rate * stall_s * stall_s / 2.0) / self.messages as f64;
+        let (one, two) = (ms(self.stall_s), ms(3.0 * self.stall_s));
+        let mut unseen = Unseen::default();
+        let mut variance = 0.0;
+        if self.timeouts < RARE {
+            variance += ((most(self.timeouts) - self.timeouts as f64) * one).powi(2);
+        }
+        if self.backoffs < RARE {
+            let due = self.due();
+            unseen.expected = (due - self.backoffs as f64).max(0.0) * two;
+            variance += due * two * two;
+        }
+        Unseen { half_width: variance.sqrt(), ..unseen }
+    }
+
+    /// Backoffs that the timeouts make due.
+    fn due(&self) -> f64 {
+        self.lost_again * self.timeouts as f64
+    }
+}
+
+/// The upper end of the interval of a Poisson mean of which `seen` events were seen (Garwood 1936).
+fn most(seen: u64) -> f64 {
+    let law = Gamma::new(seen as f64 + 1.0, 1.0).expect("a positive shape");
+    law.inverse_cdf(0.5 + CONFIDENCE / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SCTP over eight streams at 100/s with 1 % loss, 200,000 messages.
+    const SCTP: Stalls =
+        Stalls { timeouts: 41, backoffs: 0, lost_again: 0.02, stall_s: 1.04, rate: 12.5, messages: 200_000 };
+
+    // python3 -c "from scipy.stats import chi2; print(chi2.ppf(.975, 2)/2, chi2.ppf(.975, 12)/2)"
+    // 3.6888794541139363 11.668332079322669
+    #[test]
+    fn the_most_that_may_be_agrees_with_scipy() {
+        assert!((most(0) - 3.6888794541139363).abs() < 1e-6, "{}", most(0));
+        assert!((most(5) - 11.668332079322669).abs() < 1e-6, "{}", most(5));
+    }
+
+    // By hand: a stall of 3.12 s costs 3.12 + 12.5 * 3.12² / 2 = 63.96 s, of which 0.82 are due in 200,000 messages.
+    #[test]
+    fn backoffs_that_did_not_come_are_due() {
+        let unseen = SCTP.unseen();
+        assert!((unseen.expected - 0.82 * 63.96 / 200.0).abs() < 1e-9, "{unseen:?}");
+        assert!((unseen.half_width - 0.82f64.sqrt() * 63.96 / 200.0).abs() < 1e-9, "{unseen:?}");
+        assert!(SCTP.are_rare());
+        let one = Stalls { backoffs: 1, ..SCTP }.unseen();
+        assert_eq!((one.expected, one.half_width), (0.0, unseen.half_width));
+    }
+
+    #[test]
+    fn what_was_seen_often_needs_no_allowance() {
+        let often = Stalls { timeouts: 1000, backoffs: 20, ..SCTP };
+        assert_eq!((often.unseen(), often.are_rare()), (Unseen::default(), false));
+    }
+
+    #[test]
+    fn a_short_sample_without_a_timeout_says_little() {
+        let short = Stalls { timeouts: 0, messages: 1000, ..SCTP }.unseen();
+        assert!(short.expected == 0.0 && short.half_width > 25.0, "{short:?}");
+        assert_eq!(Stalls { messages: 0, ..SCTP }.unseen(), Unseen::default());
+    }
+}
