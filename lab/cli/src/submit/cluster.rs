@@ -1,4 +1,4 @@
-//! For a cluster: how the experiment is divided, what of it is done, and the scripts that hand over the rest.
+//! Submits an experiment to a cluster: divides it into parts, and writes scripts for those without results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use std::process::Command;
 use clap::Args;
 use hol_lab::{Experiment, Plan, Results, Shard};
 
+use super::cluster_job::{ClusterJob, SUBMIT, Script, parts_of, quote_path};
 use super::executor::Executor;
-use super::work::{SUBMIT, Script, Work, parts_of, quote_path};
 use super::{hyperqueue, kubernetes, slurm};
 use crate::failure::Failure;
 use crate::number::positive;
@@ -21,7 +21,7 @@ const PART: f64 = 600.0;
 const MOST: usize = 1000;
 
 #[derive(Debug, Args, Default, PartialEq, Eq)]
-pub struct Parts {
+pub struct ClusterOptions {
     /// Parts [default: of about ten minutes each]
     #[arg(long, value_name = "N", value_parser = positive)]
     shards: Option<usize>,
@@ -45,8 +45,8 @@ pub struct Parts {
     options: Vec<String>,
 }
 
-impl Parts {
-    /// Hands over what is not done.
+impl ClusterOptions {
+    /// Submits the parts that have no results.
     pub fn submit(
         &self,
         to: &Executor,
@@ -57,45 +57,48 @@ impl Parts {
         let words = asked.words()?;
         let experiment = asked.experiment()?;
         let name = name.unwrap_or(&experiment.name).to_owned();
-        let here = std::env::current_dir().map_err(Failure::failed)?;
-        let out = here.join(self.out.clone().unwrap_or_else(|| Path::new("results").join(&name)));
+        let working_directory = std::env::current_dir().map_err(Failure::failed)?;
+        let out =
+            working_directory.join(self.out.clone().unwrap_or_else(|| Path::new("results").join(&name)));
         let jobs = self.jobs.unwrap_or(1);
-        let of = self.divide(&out, &experiment, jobs)?;
+        let part_count = self.divide(&out, &experiment, jobs)?;
         let program = std::env::current_exe().map_err(Failure::failed)?;
-        let work = Work {
+        let job = ClusterJob {
             name,
             program: program.to_string_lossy().into_owned(),
-            asked: words,
-            of,
-            left: left(&out, of),
+            arguments: words,
+            part_count,
+            missing_parts: missing_parts(&out, part_count),
             jobs,
-            here,
+            working_directory,
             out,
             waits,
         };
-        let scripts = self.scripts(to, &work, asked)?;
-        let submit = write(&work, &scripts)?;
+        let scripts = self.scripts(to, &job, asked)?;
+        let submit = write(&job, &scripts)?;
         if self.dry_run {
-            say(&format!("sh {} hands {} parts over\n", quote_path(&submit), work.left.len()));
+            say(&format!("sh {} hands {} parts over\n", quote_path(&submit), job.missing_parts.len()));
             return Ok(());
         }
         say(&format!(
-            "{} of {of} parts are to be done; scripts and logs are in {}\n",
-            work.left.len(),
-            work.scripts().display()
+            "{} of {part_count} parts are to be done; scripts and logs are in {}\n",
+            job.missing_parts.len(),
+            job.scripts().display()
         ));
         self.hand_over(to, &submit)
     }
 
-    /// How many parts there are: what has begun cannot be divided otherwise.
+    /// Returns the number of parts; an experiment that has begun keeps its number.
     fn divide(&self, out: &Path, experiment: &Experiment, jobs: usize) -> Result<usize, Failure> {
-        let begun = begun(out);
-        match (begun, self.shards) {
-            (Some(begun), Some(of)) if begun != of => Err(Failure::Usage(format!(
-                "--shards {of}: {} has parts of {begun} already; leave it out, or take another --out",
-                parts_of(out).display()
-            ))),
-            (Some(of), _) | (None, Some(of)) => Ok(of),
+        let existing_part_count = existing_part_count(out);
+        match (existing_part_count, self.shards) {
+            (Some(existing_part_count), Some(part_count)) if existing_part_count != part_count => {
+                Err(Failure::Usage(format!(
+                    "--shards {part_count}: {} has parts of {existing_part_count} already; leave it out, or take another --out",
+                    parts_of(out).display()
+                )))
+            }
+            (Some(part_count), _) | (None, Some(part_count)) => Ok(part_count),
             (None, None) => {
                 let seconds = Plan::new([experiment]).estimate(1).least / jobs as f64;
                 Ok(((seconds / PART).ceil() as usize).clamp(1, MOST))
@@ -103,12 +106,12 @@ impl Parts {
         }
     }
 
-    fn scripts(&self, to: &Executor, work: &Work, asked: &Asked) -> Result<Vec<Script>, Failure> {
+    fn scripts(&self, to: &Executor, job: &ClusterJob, asked: &Asked) -> Result<Vec<Script>, Failure> {
         match (to, &self.image, &self.volume) {
-            (Executor::Slurm, None, None) => Ok(slurm::scripts(work)),
-            (Executor::HyperQueue, None, None) => Ok(hyperqueue::scripts(work)),
+            (Executor::Slurm, None, None) => Ok(slurm::scripts(job)),
+            (Executor::HyperQueue, None, None) => Ok(hyperqueue::scripts(job)),
             (Executor::Kubernetes, Some(image), Some(volume)) => {
-                Ok(kubernetes::scripts(work, kubernetes::Pods { image, volume, text: &asked.alone()? }))
+                Ok(kubernetes::scripts(job, kubernetes::PodTemplate { image, volume, text: &asked.alone()? }))
             }
             (Executor::Kubernetes, ..) => Err(Failure::Usage(
                 "--to kubernetes: say --image IMAGE, which has `hol` and a shell, and --volume CLAIM, which all pods may write".into(),
@@ -140,23 +143,23 @@ impl Parts {
     }
 }
 
-/// Into how many parts a directory was divided before.
-fn begun(out: &Path) -> Option<usize> {
+/// Returns the number of parts of an experiment that has begun.
+fn existing_part_count(out: &Path) -> Option<usize> {
     let parts = fs::read_dir(parts_of(out)).ok()?.flatten();
     parts.filter_map(|part| Results::load(&part.path()).ok()?.manifest.shard).map(Shard::of).next()
 }
 
-/// The parts that are not done.
-fn left(out: &Path, of: usize) -> Vec<usize> {
+/// Returns the numbers of the parts without results.
+fn missing_parts(out: &Path, part_count: usize) -> Vec<usize> {
     let is_done = |number: &usize| {
         Results::load(&parts_of(out).join(number.to_string())).is_ok_and(|results| results.complete())
     };
-    (1..=of).filter(|number| !is_done(number)).collect()
+    (1..=part_count).filter(|number| !is_done(number)).collect()
 }
 
-/// Writes them whole, and tells which hands over the others.
-fn write(work: &Work, scripts: &[Script]) -> Result<PathBuf, Failure> {
-    let dir = work.scripts();
+/// Writes the scripts; returns the path of the one that submits the others.
+fn write(job: &ClusterJob, scripts: &[Script]) -> Result<PathBuf, Failure> {
+    let dir = job.scripts();
     let failed = |path: &Path, e| Failure::Failed(format!("{}: {e}", path.display()));
     fs::create_dir_all(&dir).map_err(|e| failed(&dir, e))?;
     for (name, text) in scripts {
