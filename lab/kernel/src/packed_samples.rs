@@ -1,4 +1,4 @@
-//! Samples as octets, for the way out of the guest: numbers of 64 bits, little-endian, as many for each.
+//! The binary format of samples between guest and host: 12 little-endian numbers of 64 bits each.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -6,21 +6,21 @@ use hol_base::{Duration, Time};
 use hol_scenario::{Queue, Sample, Sampled, Sender, Side};
 use hol_transport::PathState;
 
-/// Numbers of a sample: its time, whose it is (four of a sender, one of a queue), and what it says.
+/// Numbers of a sample: its kind, its time, what identifies its source (four numbers of a sender, one of a queue), its values.
 const NUMBERS: usize = 12;
-/// What is not told.
+/// A value that is not known.
 const NONE: u64 = u64::MAX;
-/// Whose it is.
+/// Kinds of samples.
 const CLIENT: u64 = 0;
 const SERVER: u64 = 1;
 const QUEUE: u64 = 2;
 
-/// All samples, one after the other.
+/// Packs samples, one after the other.
 pub(crate) fn pack(samples: &[Sample]) -> Vec<u8> {
     samples.iter().flat_map(numbers).flat_map(u64::to_le_bytes).collect()
 }
 
-/// The samples in `octets`; `None` if that is not what they are.
+/// Reads packed samples; `None` if `octets` is malformed.
 pub(crate) fn unpack(octets: &[u8]) -> Option<Vec<Sample>> {
     octets.chunks(8 * NUMBERS).map(sample).collect()
 }

@@ -11,8 +11,8 @@ use hol_traffic::{Filter, Line, Stage, apply, discipline, emulator, queue};
 use super::bpf::Program;
 use super::namespace::Namespace;
 use super::netlink::Routing;
-use super::waiting::WaitingRoom;
-use super::{Trouble, filter, handle};
+use super::queue_sampler::LineQueues;
+use super::{GuestError, filter, handle};
 
 /// linux/rtnetlink.h
 const RTM_NEWTFILTER: u16 = 44;
@@ -30,7 +30,7 @@ pub(super) struct Port {
 
 impl Port {
     /// The interface of this number there.
-    pub(super) fn new(there: &Namespace, interface: u32) -> Result<Self, Trouble> {
+    pub(super) fn new(there: &Namespace, interface: u32) -> Result<Self, GuestError> {
         there.enter()?;
         Ok(Self { routing: Routing::here()?, interface })
     }
@@ -70,7 +70,7 @@ impl Chain {
         start: Port,
         end: Port,
         detour: Option<Detour>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, GuestError> {
         let (settings, floor) = (line.settings.clone(), line.floor());
         let (stages, counting) = (Vec::new(), BTreeMap::new());
         let mut chain = Self { line, seed, start, end, detour, stages, settings, changes: 0, counting };
@@ -79,22 +79,22 @@ impl Chain {
     }
 
     /// Where its packets wait, told by a way of its own to the router's routing.
-    pub(super) fn waiting_room(&self, router: &Namespace) -> Result<WaitingRoom, Trouble> {
+    pub(super) fn waiting_room(&self, router: &Namespace) -> Result<LineQueues, GuestError> {
         router.enter()?;
         let queue = self.detour.as_ref().map(|detour| detour.queue.interface);
         let overhead = self.settings.overhead.0;
-        Ok(WaitingRoom::new(Routing::here()?, &self.stages, (queue, self.start.interface), overhead))
+        Ok(LineQueues::new(Routing::here()?, &self.stages, (queue, self.start.interface), overhead))
     }
 
     /// Makes it what the run starts with.
-    pub(super) fn begin(&mut self) -> Result<(), Trouble> {
+    pub(super) fn begin(&mut self) -> Result<(), GuestError> {
         self.copy()?;
         self.divert()?;
         self.install(&self.line.stages(&self.settings))
     }
 
     /// Something about the line changes.
-    pub(super) fn change(&mut self, change: &Change) -> Result<(), Trouble> {
+    pub(super) fn change(&mut self, change: &Change) -> Result<(), GuestError> {
         apply(&mut self.settings, change);
         let stages = self.line.stages(&self.settings);
         match change {
@@ -106,7 +106,7 @@ impl Chain {
     }
 
     /// Puts a new chain in the place of the old one, whose packets are lost.
-    fn install(&mut self, stages: &[Stage]) -> Result<(), Trouble> {
+    fn install(&mut self, stages: &[Stage]) -> Result<(), GuestError> {
         self.changes += 1;
         let mut release = None;
         self.stages = stages.to_vec();
@@ -130,14 +130,14 @@ impl Chain {
     }
 
     /// Tells those stages whose settings differ. What they hold stays.
-    fn adjust(&mut self, stages: Vec<Stage>) -> Result<(), Trouble> {
+    fn adjust(&mut self, stages: Vec<Stage>) -> Result<(), GuestError> {
         let old = std::mem::replace(&mut self.stages, stages);
         let differs = |place: &usize| old.get(*place) != self.stages.get(*place);
         (0..self.stages.len()).filter(differs).try_for_each(|place| self.tell(place))
     }
 
     /// Loses all that is under way, and all that comes.
-    fn cut(&mut self) -> Result<(), Trouble> {
+    fn cut(&mut self) -> Result<(), GuestError> {
         self.changes += 1;
         self.stages.clear();
         let queue = self.detour.as_ref().map(|detour| &detour.queue);
@@ -168,7 +168,7 @@ impl Chain {
     }
 
     /// Tells the kernel of the stage at `place`, unless it is a filter.
-    fn tell(&self, place: usize) -> Result<(), Trouble> {
+    fn tell(&self, place: usize) -> Result<(), GuestError> {
         let seat = |kind| self.seat(place, kind);
         let name = &self.line.name;
         match &self.stages[place] {
@@ -194,7 +194,7 @@ impl Chain {
     }
 
     /// A discipline that does nothing but ask a program.
-    fn filter(&self, place: usize, program: &Program) -> Result<(), Trouble> {
+    fn filter(&self, place: usize, program: &Program) -> Result<(), GuestError> {
         // linux/pkt_sched.h, `struct tc_prio_qopt`: two bands, and all packets into the first.
         let bands = [&2_u32.to_ne_bytes()[..], &[0; 16]].concat();
         let (port, message) = self.seat(place, "prio");
@@ -206,8 +206,8 @@ impl Chain {
     fn count(
         &mut self,
         place: usize,
-        program: impl FnOnce() -> Result<Program, Trouble>,
-    ) -> Result<(), Trouble> {
+        program: impl FnOnce() -> Result<Program, GuestError>,
+    ) -> Result<(), GuestError> {
         let program = self.counting.remove(&place).map_or_else(program, Ok)?;
         self.filter(place, &program)?;
         self.counting.insert(place, program);
@@ -215,14 +215,14 @@ impl Chain {
     }
 
     /// Has all packets take the way around, if there is one.
-    fn divert(&self) -> Result<(), Trouble> {
+    fn divert(&self) -> Result<(), GuestError> {
         let Some(Detour { queue, back }) = &self.detour else { return Ok(()) };
         self.watch(&self.start, EGRESS, &filter::away(queue.interface)?)?;
         self.watch(back, INGRESS, &filter::back(self.start.interface)?)
     }
 
     /// Has a share of the packets arrive twice.
-    fn copy(&self) -> Result<(), Trouble> {
+    fn copy(&self) -> Result<(), GuestError> {
         let share = self.settings.duplicate;
         if share.is_zero() {
             return Ok(());
@@ -232,13 +232,13 @@ impl Chain {
     }
 
     /// A program sees all packets that come to an interface or are about to leave it.
-    fn watch(&self, port: &Port, side: u32, program: &Program) -> Result<(), Trouble> {
+    fn watch(&self, port: &Port, side: u32, program: &Program) -> Result<(), GuestError> {
         let message = discipline::set(port.interface, 0xffff_0000, CLSACT, "clsact");
         port.routing.tell(message, &self.needs("a filter", "sch_ingress"))?;
         self.attach(port, side, program)
     }
 
-    fn attach(&self, port: &Port, parent: u32, program: &Program) -> Result<(), Trouble> {
+    fn attach(&self, port: &Port, parent: u32, program: &Program) -> Result<(), GuestError> {
         const FD: u16 = 6;
         const FLAGS: u16 = 8;
         /// What the program returns is what is done.

@@ -7,7 +7,7 @@ use hol_netlink::{CREATE, Message, REPLACE, parts};
 use hol_network::Ip;
 use nix::libc;
 
-use super::Trouble;
+use super::GuestError;
 use super::namespace::Namespace;
 use super::netlink::Routing;
 
@@ -48,7 +48,7 @@ pub(super) fn cable(
     there: &Namespace,
     peer: &Interface,
     mtu: u32,
-) -> Result<(), Trouble> {
+) -> Result<(), GuestError> {
     const ADDRESS: u16 = 1;
     const IFNAME: u16 = 3;
     const MTU: u16 = 4;
@@ -74,7 +74,7 @@ pub(super) fn cable(
 
 /// Switches an interface on. One of IPv6 has no multicast and asks for nobody: what it would send by itself (RFC 3810, RFC 4861) would draw
 /// from the random streams of the lines.
-pub(super) fn up(here: &Routing, ip: Ip, index: u32) -> Result<(), Trouble> {
+pub(super) fn up(here: &Routing, ip: Ip, index: u32) -> Result<(), GuestError> {
     const UP: u32 = 1;
     const NO_ARP: u32 = 0x80;
     const MULTICAST: u32 = 0x1000;
@@ -86,12 +86,12 @@ pub(super) fn up(here: &Routing, ip: Ip, index: u32) -> Result<(), Trouble> {
 }
 
 /// Gives an interface an address, without a subnet.
-pub(super) fn address(here: &Routing, index: u32, address: IpAddr) -> Result<(), Trouble> {
+pub(super) fn address(here: &Routing, index: u32, address: IpAddr) -> Result<(), GuestError> {
     here.tell(about_address(RTM_NEWADDR, CREATE, index, address), &format!("add the address {address}"))
 }
 
 /// Takes an address from an interface. With its last one the interface loses all its routes and neighbours.
-pub(super) fn forget(here: &Routing, index: u32, address: IpAddr) -> Result<(), Trouble> {
+pub(super) fn forget(here: &Routing, index: u32, address: IpAddr) -> Result<(), GuestError> {
     here.tell(about_address(RTM_DELADDR, 0, index, address), &format!("remove the address {address}"))
 }
 
@@ -115,13 +115,18 @@ pub(super) fn host(
     index: u32,
     address: IpAddr,
     next: [u8; 6],
-) -> Result<(), Trouble> {
+) -> Result<(), GuestError> {
     here.tell(way(CREATE, table, metric, index, address), &format!("add the route to {address}"))?;
     neighbour(here, index, address, next)
 }
 
 /// What goes to `address` is for `next`, if a way leads through this interface.
-pub(super) fn neighbour(here: &Routing, index: u32, address: IpAddr, next: [u8; 6]) -> Result<(), Trouble> {
+pub(super) fn neighbour(
+    here: &Routing,
+    index: u32,
+    address: IpAddr,
+    next: [u8; 6],
+) -> Result<(), GuestError> {
     const NDA_DST: u16 = 1;
     const NDA_LLADDR: u16 = 2;
     const PERMANENT: u8 = 0x80;
@@ -134,7 +139,7 @@ pub(super) fn neighbour(here: &Routing, index: u32, address: IpAddr, next: [u8; 
 
 /// `address` is reached through another interface, where it has its neighbour already; what is sent there is from `source`, whatever
 /// the addresses of that interface.
-pub(super) fn change(here: &Routing, index: u32, address: IpAddr, source: IpAddr) -> Result<(), Trouble> {
+pub(super) fn change(here: &Routing, index: u32, address: IpAddr, source: IpAddr) -> Result<(), GuestError> {
     const RTA_PREFSRC: u16 = 7;
     let (_, _, octets) = parts(source);
     let message = way(CREATE | REPLACE, MAIN, 0, index, address).with(RTA_PREFSRC, &octets);
@@ -155,14 +160,14 @@ fn way(flags: u16, table: u8, metric: u32, index: u32, address: IpAddr) -> Messa
 }
 
 /// Packets of a version of IP that arrive at `interface` look for their way in the table [`BEYOND`].
-pub(super) fn beyond(here: &Routing, ip: Ip, interface: &Interface) -> Result<(), Trouble> {
+pub(super) fn beyond(here: &Routing, ip: Ip, interface: &Interface) -> Result<(), GuestError> {
     const FRA_IIFNAME: u16 = 3;
     let family = if ip == Ip::V4 { libc::AF_INET } else { libc::AF_INET6 };
     here.tell(rule(family as u8, 0, BEYOND).with_name(FRA_IIFNAME, &interface.name), "add a routing rule")
 }
 
 /// Packets from `address` look for their way in `table`.
-pub(super) fn from(here: &Routing, address: IpAddr, table: u8) -> Result<(), Trouble> {
+pub(super) fn from(here: &Routing, address: IpAddr, table: u8) -> Result<(), GuestError> {
     const FRA_SRC: u16 = 2;
     let (family, bits, octets) = parts(address);
     here.tell(rule(family, bits, table).with(FRA_SRC, &octets), &format!("add a routing rule for {address}"))

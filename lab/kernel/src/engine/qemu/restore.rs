@@ -9,7 +9,7 @@ use super::lockstep;
 use super::machine::Machine;
 use super::pace::Pace;
 use super::probe::Probe;
-use super::states::quoted;
+use super::snapshot_path::quoted;
 use crate::KernelError;
 use crate::engine::contract::Task;
 use crate::engine::self_test::Host;
@@ -58,7 +58,7 @@ pub(super) fn machine(
 
 /// Has a snapshot leave out what is a file anyway, the root and the exchange, and QEMU tell how far it is.
 pub(super) fn prepare(machine: &mut Machine, task: &Task<'_>) -> Result<(), KernelError> {
-    let wanted = [("events", true), ("x-ignore-shared", task.root.is_some() || task.stays)];
+    let wanted = [("events", true), ("x-ignore-shared", task.root.is_some() || task.is_interactive)];
     let wanted = wanted.map(|(capability, state)| json!({ "capability": capability, "state": state }));
     machine.execute("migrate-set-capabilities", &json!({ "capabilities": wanted })).map(drop)
 }
