@@ -2,7 +2,7 @@
 
 use hol_base::Time;
 use hol_network::{Fate, TapPoint};
-use hol_scenario::{Packet, Sighting, Witness};
+use hol_scenario::{Packet, PacketEvent, PacketObserver};
 
 /// A packet captured at an interface of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,12 +43,12 @@ pub(crate) fn pack(out: &mut Vec<u8>, time: Time, interface: u16, received: bool
 pub(crate) fn show_to(
     PacketCapture { packets, secrets }: PacketCapture,
     names: &[String],
-    witness: &mut dyn Witness,
+    witness: &mut dyn PacketObserver,
 ) {
-    witness.learn(&secrets);
+    witness.add_secrets(&secrets);
     for CapturedPacket { time, interface, fate, octets } in packets {
         let point = TapPoint { interface, name: &names[interface] };
-        witness.see(&Sighting { time, point, fate, packet: Packet::Octets(&octets) });
+        witness.observe(&PacketEvent { time, point, fate, packet: Packet::Octets(&octets) });
     }
 }
 

@@ -1,6 +1,6 @@
 //! The job that the host gives to a guest, and the guest's report.
 
-use hol_scenario::{Facts, Scenario, Stopped};
+use hol_scenario::{Facts, RunEnd, Scenario};
 use serde::{Deserialize, Serialize};
 
 use crate::mailbox::Mail;
@@ -63,7 +63,7 @@ pub(crate) struct FlowReport {
     /// When it ended, in ns from the beginning of the run.
     pub(crate) ended: u64,
     /// Why it ended.
-    pub(crate) stopped: Stopped,
+    pub(crate) stopped: RunEnd,
     /// Whether it is a background flow that was stopped because the measured flow had ended.
     pub(crate) was_stopped: bool,
 }

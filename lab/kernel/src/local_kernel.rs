@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hol_base::Seed;
 use hol_network::Ip;
-use hol_scenario::{Observer, Run, Scenario, Witness};
+use hol_scenario::{Observer, PacketObserver, Run, Scenario};
 use hol_sockets::{Sysctl, setting, sysctls};
 use nix::sched::{CloneFlags, unshare};
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ pub fn trace(
     program: &Path,
     scenario: &Scenario,
     seed: Seed,
-    witness: &mut dyn Witness,
+    witness: &mut dyn PacketObserver,
 ) -> Result<Run, KernelError> {
     let names = scenario.interfaces().map_err(|problem| KernelError::Unsupported {
         what: "network".to_owned(),

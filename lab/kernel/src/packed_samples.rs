@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use hol_base::{Duration, Time};
-use hol_scenario::{Queue, Sample, Sampled, Sender, Side};
+use hol_scenario::{QueueSample, Sample, SampleValue, SenderSample, Side};
 use hol_transport::PathState;
 
 /// Numbers of a sample: its kind, its time, what identifies its source (four numbers of a sender, one of a queue), its values.
@@ -28,7 +28,7 @@ pub(crate) fn unpack(octets: &[u8]) -> Option<Vec<Sample>> {
 fn numbers(Sample { at, of }: &Sample) -> [u64; NUMBERS] {
     let at = at.as_nanos();
     match *of {
-        Sampled::Sender(Sender { flow, connection, side, path, sent_again }) => {
+        SampleValue::Sender(SenderSample { flow, connection, side, path, sent_again }) => {
             let side = if side == Side::Client { CLIENT } else { SERVER };
             let PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight } = path;
             let told = [cwnd, ssthresh, srtt.map(Duration::as_nanos), pacing_rate, in_flight, sent_again];
@@ -36,7 +36,7 @@ fn numbers(Sample { at, of }: &Sample) -> [u64; NUMBERS] {
             let (flow, connection, [high, low]) = (flow.into(), connection.into(), words(peer));
             [side, at, flow, connection, high, low, cwnd, ssthresh, srtt, rate, in_flight, again]
         }
-        Sampled::Queue(Queue { line, packets, octets, dropped, lost }) => {
+        SampleValue::Queue(QueueSample { line, packets, octets, dropped, lost }) => {
             let (line, lost) = (line.into(), lost.unwrap_or(NONE));
             [QUEUE, at, line, packets, octets, dropped, lost, 0, 0, 0, 0, 0]
         }
@@ -62,7 +62,7 @@ fn sample(octets: &[u8]) -> Option<Sample> {
     let [whose, at, ..] = numbers[..] else { return None };
     let told = |number: u64| Some(number).filter(|number| *number != NONE);
     let of = match (whose, &numbers[2..]) {
-        (QUEUE, [line, packets, octets, dropped, lost, ..]) => Sampled::Queue(Queue {
+        (QUEUE, [line, packets, octets, dropped, lost, ..]) => SampleValue::Queue(QueueSample {
             line: u32::try_from(*line).ok()?,
             packets: *packets,
             octets: *octets,
@@ -80,7 +80,7 @@ fn sample(octets: &[u8]) -> Option<Sample> {
             };
             let side = if whose == CLIENT { Side::Client } else { Side::Server };
             let (flow, connection) = (u32::try_from(*flow).ok()?, u32::try_from(*connection).ok()?);
-            Sampled::Sender(Sender { flow, connection, side, path, sent_again: told(*again) })
+            SampleValue::Sender(SenderSample { flow, connection, side, path, sent_again: told(*again) })
         }
         _ => return None,
     };
@@ -109,9 +109,10 @@ mod tests {
             ..path
         };
         let sender = |side, path, sent_again| {
-            Sampled::Sender(Sender { flow: 3, connection: 70_000, side, path, sent_again })
+            SampleValue::Sender(SenderSample { flow: 3, connection: 70_000, side, path, sent_again })
         };
-        let queue = |lost| Sampled::Queue(Queue { line: 5, packets: 6, octets: 9000, dropped: 2, lost });
+        let queue =
+            |lost| SampleValue::Queue(QueueSample { line: 5, packets: 6, octets: 9000, dropped: 2, lost });
         let of = [
             sender(Side::Client, path, Some(4)),
             sender(Side::Server, nothing, None),

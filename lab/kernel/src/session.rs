@@ -1,7 +1,7 @@
 //! An interactive session with a guest, whose virtual time stands still between steps.
 
 use hol_base::{Digest, Seed};
-use hol_scenario::{Scenario, Witness};
+use hol_scenario::{PacketObserver, Scenario};
 
 use crate::captured_packet::PacketCapture;
 use crate::engine::{InteractiveGuest, Task};
@@ -61,7 +61,7 @@ impl Session {
     }
 
     /// Passes the packets of [`GuestMessage::Packets`](crate::GuestMessage::Packets) to the `witness`.
-    pub fn packets(&self, octets: &[u8], witness: &mut dyn Witness) -> Result<(), KernelError> {
+    pub fn packets(&self, octets: &[u8], witness: &mut dyn PacketObserver) -> Result<(), KernelError> {
         let malformed = || KernelError::from(MachineFault::Guest("its packets make no sense".to_owned()));
         let packets = packet_match::assign_fates(captured_packet::unpack(octets).ok_or_else(malformed)?);
         captured_packet::show_to(

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use hol_base::{ParseUnitError, Seed, Time};
 use hol_measure::{Record, RecordKind, Transfer};
-use hol_scenario::{BackgroundRun, Cost, Course, Observer, Run, RunError, Scenario, Witness, World};
+use hol_scenario::{
+    BackgroundRun, Cost, Observer, PacketObserver, Run, RunError, RunSummary, Scenario, World,
+};
 use hol_stack::TransportSpec;
 use serde_json::{Value, json};
 
@@ -146,13 +148,18 @@ impl World for Kernel {
         scenario: &Scenario,
         seed: Seed,
         observer: &mut dyn Observer,
-    ) -> Result<Course, RunError> {
+    ) -> Result<RunSummary, RunError> {
         let (run, _) =
             self.perform(scenario, seed, false, observer.interval(), &mut || observer.goes_on())?;
         Ok(run.show(observer))
     }
 
-    fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError> {
+    fn trace(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+        witness: &mut dyn PacketObserver,
+    ) -> Result<Run, RunError> {
         let names = scenario.interfaces().map_err(|problem| RunError::Refused(problem.to_string()))?;
         let (run, packets_seen) = self.perform(scenario, seed, true, None, &mut || true)?;
         captured_packet::show_to(packets_seen, &names, witness);
@@ -199,7 +206,7 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
     let beside = flows.map(|(flow, own)| (flow.beside(transfer, &own), own));
     let (mut background, background_records): (Vec<_>, _) = beside.unzip();
     let onward = background.split_off(background.len() - scenario.onward.len());
-    let course = Course {
+    let course = RunSummary {
         // Sockets tell when a message was written and when it was delivered; the packets of programs tell more.
         sees_passage: scenario.runs_programs() && scenario.workload.record_kind() == RecordKind::Transaction,
         packets,
@@ -209,7 +216,7 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
         connect_time: measured.connect_time(),
         ended: Time::from_nanos(measured.ended),
         closed: None,
-        stopped: scenario.cause(measured.stopped, onward.into_iter().map(|flow| flow.stopped)),
+        stopped: scenario.end_of_measured(measured.stopped, onward.into_iter().map(|flow| flow.stopped)),
         background,
         facts: Some(Box::new(facts)),
         files: mail.files.clone(),

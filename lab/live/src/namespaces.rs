@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use hol_base::Seed;
 use hol_kernel::local_kernel;
-use hol_scenario::{Cost, Course, Observer, Run, RunError, Scenario, Witness, World};
+use hol_scenario::{Cost, Observer, PacketObserver, Run, RunError, RunSummary, Scenario, World};
 use serde_json::Value;
 
 use crate::cautions::{busy, waiting};
@@ -114,12 +114,17 @@ impl World for Namespaces {
         scenario: &Scenario,
         seed: Seed,
         observer: &mut dyn Observer,
-    ) -> Result<Course, RunError> {
+    ) -> Result<RunSummary, RunError> {
         let run = self.perform(scenario, || local_kernel::run(&self.program, scenario, seed, observer))?;
         Ok(run.show(observer))
     }
 
-    fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError> {
+    fn trace(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+        witness: &mut dyn PacketObserver,
+    ) -> Result<Run, RunError> {
         self.perform(scenario, || local_kernel::trace(&self.program, scenario, seed, witness))
     }
 }

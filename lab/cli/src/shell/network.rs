@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hol_base::{Digest, Duration, Seed};
 use hol_kernel::{Action, Kernel, KernelError, Session, ShellState, Step, StepResult, names_of_this_machine};
 use hol_network::Topology;
-use hol_scenario::{Command, Program, Scenario, Witness};
+use hol_scenario::{Command, PacketObserver, Program, Scenario};
 
 use super::output::OutputFormat;
 use super::step_listener::StepListener;
@@ -104,7 +104,7 @@ impl Network {
     }
 
     /// Has the `witness` see these packets.
-    pub fn show(&self, packets: &[u8], witness: &mut dyn Witness) -> Result<(), KernelError> {
+    pub fn show(&self, packets: &[u8], witness: &mut dyn PacketObserver) -> Result<(), KernelError> {
         self.session.packets(packets, witness)
     }
 

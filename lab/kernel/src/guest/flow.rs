@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hol_base::{Duration as Span, Seed, Time};
 use hol_measure::Record;
-use hol_scenario::{Scenario, Side, Stopped};
+use hol_scenario::{RunEnd, Scenario, Side};
 use hol_sockets::{Assignment, Beginning, FlowRun, FlowRuns, Site, SocketsError, Stop, Ties};
 use nix::sched::{CloneFlags, setns};
 
@@ -99,7 +99,7 @@ fn beside(
     });
     let (mut run, (programs_run, output)) = (run?, programs_run?);
     raised?;
-    if run.stopped == Stopped::Finished && programs_run.stopped != Stopped::Finished {
+    if run.stopped == RunEnd::Finished && programs_run.stopped != RunEnd::Finished {
         run.stopped = programs_run.stopped;
     }
     Ok((run, output))

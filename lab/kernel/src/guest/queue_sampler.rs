@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration as StdDuration;
 
 use hol_base::{Duration, Time};
-use hol_scenario::{Queue, Sample, Sampled};
+use hol_scenario::{QueueSample, Sample, SampleValue};
 use hol_sockets::Beginning;
 use hol_traffic::{Discipline, Emulator, Filter, Stage, discipline};
 use nix::sys::prctl::set_timerslack;
@@ -95,7 +95,7 @@ impl LineQueues {
         }
     }
 
-    fn sample(&mut self, line: u32) -> Result<Queue, GuestError> {
+    fn sample(&mut self, line: u32) -> Result<QueueSample, GuestError> {
         let mut all = BTreeMap::new();
         self.routing
             .list(discipline::list(), |entry| all.extend(Discipline::read(entry).and_then(positioned)))?;
@@ -112,7 +112,7 @@ impl LineQueues {
         let dropped = of(&self.dropping).drops.saturating_sub(beside);
         let [all_dropped, all_lost] = &mut self.counted;
         let (dropped, lost) = (all_dropped.update(dropped), all_lost.update(lost));
-        Ok(Queue { line, packets, octets, dropped, lost: Some(lost) })
+        Ok(QueueSample { line, packets, octets, dropped, lost: Some(lost) })
     }
 }
 
@@ -164,7 +164,7 @@ impl QueueSampler {
 
 fn sample_all(lines: &mut [LineQueues], at: Time, samples: &mut Vec<Sample>) -> Result<(), GuestError> {
     for (line, queues) in (0..).zip(lines) {
-        samples.push(Sample { at, of: Sampled::Queue(queues.sample(line)?) });
+        samples.push(Sample { at, of: SampleValue::Queue(queues.sample(line)?) });
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use hol_base::Duration;
-use hol_scenario::{Origin, Program, ProgramFacts, Reading};
+use hol_scenario::{MetricReader, Origin, Program, ProgramFacts};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use tar::{Builder, HeaderMode};
 
@@ -63,7 +63,7 @@ impl Programs<'_> {
     /// The numbers that are there.
     fn metrics(&self, program: &Program, process: &Process) -> BTreeMap<String, f64> {
         let container = &self.containers[program.node.as_str()];
-        let number = |(name, reading): (&String, &Reading)| {
+        let number = |(name, reading): (&String, &MetricReader)| {
             let text = match &reading.from {
                 Origin::Stdout => process.stdout(),
                 Origin::Stderr => process.stderr(),

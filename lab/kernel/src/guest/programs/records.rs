@@ -4,7 +4,7 @@ use std::time::Duration as StdDuration;
 
 use hol_base::Time;
 use hol_measure::{Leg, Outcome, Record, RecordKind};
-use hol_scenario::Stopped;
+use hol_scenario::RunEnd;
 use hol_sockets::{Counts, FlowRun};
 
 use super::process::Process;
@@ -39,7 +39,7 @@ impl Programs<'_> {
             epoch,
             connected: Some(Time::ZERO),
             ended: at(ended),
-            stopped: problem.map_or(Stopped::Finished, |problem| Stopped::Program { problem }),
+            stopped: problem.map_or(RunEnd::Finished, |problem| RunEnd::Program { problem }),
             was_stopped,
             client: Counts::default(),
             server: Counts::default(),

@@ -1,4 +1,4 @@
-//! Servers that ask others before they answer: whom, and what waits for whom.
+//! Onward flows: on them servers send requests to other servers before they answer.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,23 @@ use hol_measure::RecordKind;
 use hol_workloads::{Asker, Bell, Desk, Load, WorkloadSpec};
 
 use crate::onward::Onward;
-use crate::{Scenario, ScenarioError, Stopped};
+use crate::{RunEnd, Scenario, ScenarioError};
 
-/// What ties the applications of a flow to those of others on their hosts.
+/// Ties the applications of a flow to applications of other flows on the same hosts.
 #[derive(Debug, Default)]
-pub struct Tied {
-    /// Its client asks on behalf of a server.
+pub struct FlowTies {
+    /// For a client that sends requests on behalf of a server.
     pub asker: Option<Asker>,
-    /// Its server asks others before it answers.
+    /// For a server that sends requests to others before it answers.
     pub desk: Option<Desk>,
 }
 
 impl Scenario {
-    /// What ties each flow to others: the measured, `background` ones, then those on which servers ask. `bell` makes what is called
-    /// when an application of a flow has something to do.
-    pub fn tied(&self, background: usize, bell: impl Fn(usize) -> Bell) -> Vec<Tied> {
+    /// Ties the flows: the measured one, `background` ones, then onward flows. `bell` returns the callback that wakes the
+    /// applications of a flow.
+    pub fn tie_flows(&self, background: usize, bell: impl Fn(usize) -> Bell) -> Vec<FlowTies> {
         let (first, onward) = (1 + background, self.onward.iter().map(|onward| &onward.workload));
-        let mut tied: Vec<Tied> = (0..first + self.onward.len()).map(|_| Tied::default()).collect();
+        let mut tied: Vec<FlowTies> = (0..first + self.onward.len()).map(|_| FlowTies::default()).collect();
         let mut asked: BTreeMap<&str, (Desk, usize)> = BTreeMap::new();
         let flows = [(0, &self.workload)].into_iter().chain((first..).zip(onward));
         for (flow, workload) in flows {
@@ -41,17 +41,20 @@ impl Scenario {
         tied
     }
 
-    /// Why the measured flow ended, which waited in vain if one of those on which servers ask ended before it: these, in their
-    /// order, as far as they did.
-    pub fn cause(&self, measured: Stopped, onward: impl IntoIterator<Item = Option<Stopped>>) -> Stopped {
-        let waited = matches!(measured, Stopped::Stalled { .. } | Stopped::OutOfTime { .. });
+    /// Returns why the measured flow ended. If it stalled, the reason is the first of the `onward` flows that failed.
+    pub fn end_of_measured(
+        &self,
+        measured: RunEnd,
+        onward: impl IntoIterator<Item = Option<RunEnd>>,
+    ) -> RunEnd {
+        let waited = matches!(measured, RunEnd::Stalled { .. } | RunEnd::OutOfTime { .. });
         let mut ends = (1..).zip(onward).filter(|_| waited);
         let failed =
             ends.find_map(|(number, why)| Some(format!("[[onward]] number {number}: {}", why?.reason()?)));
-        failed.map_or(measured, |reason| Stopped::Failed { reason: reason.into() })
+        failed.map_or(measured, |reason| RunEnd::Failed { reason: reason.into() })
     }
 
-    /// How many others a server asks before it answers.
+    /// Returns the number of servers that a server asks before it answers.
     fn asks(&self, server: &str) -> usize {
         self.onward.iter().filter(|onward| onward.workload.from() == server).count()
     }
@@ -145,7 +148,7 @@ mod tests {
     fn each_flow_is_tied_to_those_that_it_waits_for() {
         let scenario = scenario(ECHO, &[("b c", ECHO), ("b d", ECHO), ("d a", ECHO)]);
         assert_eq!(["a", "b", "c", "d"].map(|server| scenario.asks(server)), [0, 2, 0, 1]);
-        let tied = scenario.tied(2, |_| Box::new(|| ()));
+        let tied = scenario.tie_flows(2, |_| Box::new(|| ()));
         let shape: Vec<(bool, bool)> =
             tied.iter().map(|tied| (tied.asker.is_some(), tied.desk.is_some())).collect();
         let (measured, beside) = ((false, true), (false, false));

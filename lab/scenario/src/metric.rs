@@ -1,4 +1,4 @@
-//! Numbers in what programs print or write: metrics that an experiment names.
+//! Metrics of programs: numbers in what they print or write, as an experiment defines them.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use serde_json::Value;
 
 use crate::json_path::JsonPath;
 
-/// How a number is found in a text.
+/// Reads a metric from the output of a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
-pub struct Reading {
-    /// What is looked for.
+#[serde(try_from = "MetricTable", into = "MetricTable")]
+pub struct MetricReader {
+    /// The pattern of the number.
     pub find: Find,
-    /// Where.
+    /// The output or file in which it is.
     pub from: Origin,
-    /// Which of several.
+    /// How several numbers become one.
     pub take: Take,
     /// Its unit; empty if it has none.
     pub unit: String,
@@ -25,24 +25,24 @@ pub struct Reading {
     pub better: Better,
 }
 
-/// What is looked for.
+/// The pattern of a number.
 #[derive(Debug, Clone)]
 pub enum Find {
-    /// What the first group of this expression matches, or all of it where there is no group.
+    /// The first group of a regular expression, or its whole match if it has no group.
     Regex(Regex),
-    /// Numbers at this place of each JSON text. RFC 9535
+    /// The numbers at a path of each JSON text. RFC 9535
     Json(JsonPath),
 }
 
-/// What a number is found in.
+/// The text in which a number is found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Origin {
-    /// What the program prints.
+    /// Standard output.
     #[default]
     Stdout,
-    /// What it complains.
+    /// Standard error.
     Stderr,
-    /// A file of its node, by its absolute path there, as it is when all have ended.
+    /// A file of the node, by its absolute path, as it is when all programs have ended.
     File(String),
 }
 
@@ -79,7 +79,7 @@ pub enum Better {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Metric")]
-pub(crate) struct Written {
+pub(crate) struct MetricTable {
     /// A regular expression, whose first group is the number, or all of it: `"took ([0-9.]+) ms"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     regex: Option<String>,
@@ -100,11 +100,11 @@ pub(crate) struct Written {
     better: Option<Better>,
 }
 
-impl TryFrom<Written> for Reading {
+impl TryFrom<MetricTable> for MetricReader {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Self, String> {
-        let Written { regex, json, from, take, unit, better } = written;
+    fn try_from(written: MetricTable) -> Result<Self, String> {
+        let MetricTable { regex, json, from, take, unit, better } = written;
         let find = match (regex, json) {
             (Some(regex), None) => Find::Regex(Regex::new(&regex).map_err(|problem| unread(&regex, &problem))?),
             (None, Some(path)) => {
@@ -126,8 +126,8 @@ impl TryFrom<Written> for Reading {
     }
 }
 
-impl From<Reading> for Written {
-    fn from(Reading { find, from, take, unit, better }: Reading) -> Self {
+impl From<MetricReader> for MetricTable {
+    fn from(MetricReader { find, from, take, unit, better }: MetricReader) -> Self {
         let (regex, json) = match find {
             Find::Regex(regex) => (Some(regex.to_string()), None),
             Find::Json(path) => (None, Some(path.to_string())),
@@ -141,7 +141,7 @@ impl From<Reading> for Written {
     }
 }
 
-/// The last line says what; those before it draw where.
+/// Returns the error of a regular expression. Only the last line of it says what is wrong; the others draw where.
 fn unread(regex: &str, problem: &regex_lite::Error) -> String {
     let problem = problem.to_string();
     let last = problem.lines().next_back().unwrap_or_default().trim_start_matches("error: ");
@@ -149,7 +149,7 @@ fn unread(regex: &str, problem: &regex_lite::Error) -> String {
 }
 
 impl Better {
-    /// Of times the lesser is, of all else the greater.
+    /// Returns the default: less for times, more for everything else.
     fn usual(unit: &str) -> Self {
         if is_time(unit) { Self::Less } else { Self::More }
     }
@@ -159,13 +159,13 @@ fn is_time(unit: &str) -> bool {
     ["ns", "us", "µs", "ms", "s", "min", "h"].contains(&unit)
 }
 
-impl Reading {
-    /// Whether it is a time.
+impl MetricReader {
+    /// Returns whether the metric is a time.
     pub fn is_time(&self) -> bool {
         is_time(&self.unit)
     }
 
-    /// The number in `text`; `None` if there is none.
+    /// Returns the number in `text`; `None` if there is none.
     pub fn of(&self, text: &str) -> Option<f64> {
         let found = match &self.find {
             Find::Regex(regex) => regex
@@ -230,7 +230,7 @@ impl fmt::Display for Find {
 mod tests {
     use super::*;
 
-    fn read(toml: &str) -> Result<Reading, String> {
+    fn read(toml: &str) -> Result<MetricReader, String> {
         toml::from_str(toml).map_err(|e| e.to_string())
     }
 
@@ -261,7 +261,7 @@ mod tests {
         let reading = read("regex = 'a'\nunit = 'ms'\nfrom = '/out/x'").unwrap();
         assert_eq!((reading.better, &reading.from), (Better::Less, &Origin::File("/out/x".to_owned())));
         let text = serde_json::to_string(&reading).unwrap();
-        assert_eq!(serde_json::from_str::<Reading>(&text).unwrap(), reading);
+        assert_eq!(serde_json::from_str::<MetricReader>(&text).unwrap(), reading);
         assert_eq!(read("json = '$.a'\nunit = 'bit/s'").unwrap().better, Better::More);
         assert_eq!(read("json = '$.a'\nbetter = 'less'").unwrap().better, Better::Less);
     }

@@ -1,4 +1,4 @@
-//! Whoever wants to see the packets of a run, in whatever world.
+//! The observer of a run's packets, the same in every world.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,21 +6,21 @@ use std::fmt;
 use hol_base::Time;
 use hol_network::{Fate, TapPoint};
 
-/// Sees every packet of a run at the ends of its hops.
-pub trait Witness {
-    /// A packet passes an interface, or ends there.
-    fn see(&mut self, sighting: &Sighting<'_>);
+/// Observes every packet of a run at both ends of each hop.
+pub trait PacketObserver {
+    /// Called when a packet passes an interface, or is dropped there.
+    fn observe(&mut self, sighting: &PacketEvent<'_>);
 
-    /// What decrypts the packets that follow, in the lines of a TLS key log; packets that are values bring their own.
-    fn learn(&mut self, _secrets: &str) {}
+    /// Called with the TLS secrets of the packets that follow, as a TLS key log. Packets that are values need none.
+    fn add_secrets(&mut self, _secrets: &str) {}
 }
 
-/// A packet at an interface.
+/// An event of a packet at an interface.
 #[derive(Debug)]
-pub struct Sighting<'p> {
-    /// When.
+pub struct PacketEvent<'p> {
+    /// Time of the event.
     pub time: Time,
-    /// Where.
+    /// The interface.
     pub point: TapPoint<'p>,
     /// What happened to it.
     pub fate: Fate,
@@ -28,17 +28,17 @@ pub struct Sighting<'p> {
     pub packet: Packet<'p>,
 }
 
-/// A packet, as a value or as its octets.
+/// A packet, as a value or as octets.
 #[derive(Debug)]
 pub enum Packet<'p> {
-    /// As our endpoints have it.
+    /// As our endpoints represent it.
     Value(&'p hol_wire::Packet),
-    /// As it was on the wire, from the IP header on.
+    /// As captured, starting with its IP header.
     Octets(&'p [u8]),
 }
 
 impl Packet<'_> {
-    /// As it is on the wire.
+    /// Returns the packet as octets, starting with its IP header.
     pub fn octets(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Value(packet) => packet.to_bytes().to_vec().into(),

@@ -7,9 +7,9 @@ use hol_base::{Duration, Time};
 use hol_workloads::Quit;
 use serde::{Deserialize, Serialize};
 
-/// Why a run, or a flow of it, ended.
+/// The reason why a run, or one of its flows, ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Stopped {
+pub enum RunEnd {
     /// Every message was delivered or given up by the transport.
     Finished,
     /// A message could not be handed to the transport in time: the load is more than it carries.
@@ -52,13 +52,13 @@ pub enum Stopped {
     },
 }
 
-impl Stopped {
-    /// Why the run ended before everything was done; `None`: it did not.
+impl RunEnd {
+    /// Returns why the run ended early; `None` if it finished.
     pub fn reason(&self) -> Option<String> {
         (*self != Self::Finished).then(|| self.to_string())
     }
 
-    /// The same on a clock that began so much earlier.
+    /// Returns the same end on a clock that started `by` earlier.
     pub fn later(self, by: Duration) -> Self {
         match self {
             Self::BehindSchedule { message, scheduled, at } => {
@@ -71,7 +71,7 @@ impl Stopped {
         }
     }
 
-    /// An application gave up at `at`.
+    /// Returns the end of a run whose application gave up at `at`.
     pub(crate) fn by(quit: Quit, at: Time) -> Self {
         match quit {
             Quit::BehindSchedule { message, scheduled } => Self::BehindSchedule { message, scheduled, at },
@@ -80,7 +80,7 @@ impl Stopped {
     }
 }
 
-impl fmt::Display for Stopped {
+impl fmt::Display for RunEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Finished => f.write_str("finished"),
