@@ -31,8 +31,8 @@ fn numbers(Sample { at, of }: &Sample) -> [u64; NUMBERS] {
         SampleValue::Sender(SenderSample { flow, connection, side, path, sent_again }) => {
             let side = if side == Side::Client { CLIENT } else { SERVER };
             let PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight } = path;
-            let told = [cwnd, ssthresh, srtt.map(Duration::as_nanos), pacing_rate, in_flight, sent_again];
-            let [cwnd, ssthresh, srtt, rate, in_flight, again] = told.map(|number| number.unwrap_or(NONE));
+            let known = [cwnd, ssthresh, srtt.map(Duration::as_nanos), pacing_rate, in_flight, sent_again];
+            let [cwnd, ssthresh, srtt, rate, in_flight, again] = known.map(|number| number.unwrap_or(NONE));
             let (flow, connection, [high, low]) = (flow.into(), connection.into(), words(peer));
             [side, at, flow, connection, high, low, cwnd, ssthresh, srtt, rate, in_flight, again]
         }
@@ -60,27 +60,27 @@ fn sample(octets: &[u8]) -> Option<Sample> {
     let (numbers, []) = octets.as_chunks() else { return None };
     let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
     let [whose, at, ..] = numbers[..] else { return None };
-    let told = |number: u64| Some(number).filter(|number| *number != NONE);
+    let known = |number: u64| Some(number).filter(|number| *number != NONE);
     let of = match (whose, &numbers[2..]) {
         (QUEUE, [line, packets, octets, dropped, lost, ..]) => SampleValue::Queue(QueueSample {
             line: u32::try_from(*line).ok()?,
             packets: *packets,
             octets: *octets,
             dropped: *dropped,
-            lost: told(*lost),
+            lost: known(*lost),
         }),
         (CLIENT | SERVER, [flow, connection, high, low, cwnd, ssthresh, srtt, rate, in_flight, again]) => {
             let path = PathState {
                 peer: address([*high, *low]),
-                cwnd: told(*cwnd),
-                ssthresh: told(*ssthresh),
-                srtt: told(*srtt).map(Duration::from_nanos),
-                pacing_rate: told(*rate),
-                in_flight: told(*in_flight),
+                cwnd: known(*cwnd),
+                ssthresh: known(*ssthresh),
+                srtt: known(*srtt).map(Duration::from_nanos),
+                pacing_rate: known(*rate),
+                in_flight: known(*in_flight),
             };
             let side = if whose == CLIENT { Side::Client } else { Side::Server };
             let (flow, connection) = (u32::try_from(*flow).ok()?, u32::try_from(*connection).ok()?);
-            SampleValue::Sender(SenderSample { flow, connection, side, path, sent_again: told(*again) })
+            SampleValue::Sender(SenderSample { flow, connection, side, path, sent_again: known(*again) })
         }
         _ => return None,
     };

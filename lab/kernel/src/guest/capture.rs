@@ -13,7 +13,7 @@ use crate::job::Job;
 /// All rings together take at most so many octets, a quarter of the memory.
 const MEMORY: usize = 128 << 20;
 
-/// What they hold has to go through the door with all else.
+/// Their content has to fit into the mailbox with everything else.
 const MAIL: usize = 48 << 20;
 
 /// The rings, each with the number of its interface.

@@ -78,8 +78,8 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Where its packets wait, told by a way of its own to the router's routing.
-    pub(super) fn waiting_room(&self, router: &Namespace) -> Result<LineQueues, GuestError> {
+    /// Returns the disciplines whose statistics are those of the line's queue, with a netlink socket of its own.
+    pub(super) fn queue_statistics(&self, router: &Namespace) -> Result<LineQueues, GuestError> {
         router.enter()?;
         let queue = self.detour.as_ref().map(|detour| detour.queue.interface);
         let overhead = self.settings.overhead.0;
@@ -123,7 +123,7 @@ impl Chain {
                 }
                 Stage::Filter(Filter::Drop(numbers)) => self.count(place, || filter::drops(numbers))?,
                 Stage::Filter(Filter::Police(bucket)) => self.count(place, || filter::police(*bucket))?,
-                _ => self.tell(place)?,
+                _ => self.install_stage(place)?,
             }
         }
         Ok(())
@@ -133,7 +133,7 @@ impl Chain {
     fn adjust(&mut self, stages: Vec<Stage>) -> Result<(), GuestError> {
         let old = std::mem::replace(&mut self.stages, stages);
         let differs = |place: &usize| old.get(*place) != self.stages.get(*place);
-        (0..self.stages.len()).filter(differs).try_for_each(|place| self.tell(place))
+        (0..self.stages.len()).filter(differs).try_for_each(|place| self.install_stage(place))
     }
 
     /// Loses all that is under way, and all that comes.
@@ -143,7 +143,7 @@ impl Chain {
         let queue = self.detour.as_ref().map(|detour| &detour.queue);
         queue.into_iter().chain([&self.start]).try_for_each(|port| {
             let message = discipline::set(port.interface, self.handle(0), ROOT, "blackhole");
-            port.routing.tell(message, "take a line down")
+            port.routing.request(message, "take a line down")
         })
     }
 
@@ -168,26 +168,26 @@ impl Chain {
     }
 
     /// Tells the kernel of the stage at `place`, unless it is a filter.
-    fn tell(&self, place: usize) -> Result<(), GuestError> {
+    fn install_stage(&self, place: usize) -> Result<(), GuestError> {
         let seat = |kind| self.seat(place, kind);
         let name = &self.line.name;
         match &self.stages[place] {
             Stage::Emulator(settings) => {
                 let seed = self.line.seed(self.seed, place, self.changes.into());
                 let (port, message) = seat(emulator::KIND);
-                port.routing.tell(
+                port.routing.request(
                     emulator::tell(message, settings, seed),
                     &format!("set an emulator (netem) of {name} up"),
                 )
             }
             Stage::Pace(pace) => {
                 let (port, message) = seat("cbs");
-                port.routing.tell(queue::pace(message, pace), &self.needs("a pace", "sch_cbs"))
+                port.routing.request(queue::pace(message, pace), &self.needs("a pace", "sch_cbs"))
             }
             Stage::Waiting(waiting) => {
                 let (kind, module) = queue::kind(waiting);
                 let (port, message) = seat(kind);
-                port.routing.tell(queue::waiting(message, waiting), &self.needs("a queue", module))
+                port.routing.request(queue::waiting(message, waiting), &self.needs("a queue", module))
             }
             Stage::Filter(_) | Stage::Crossing => Ok(()),
         }
@@ -198,7 +198,7 @@ impl Chain {
         // linux/pkt_sched.h, `struct tc_prio_qopt`: two bands, and all packets into the first.
         let bands = [&2_u32.to_ne_bytes()[..], &[0; 16]].concat();
         let (port, message) = self.seat(place, "prio");
-        port.routing.tell(message.with(TCA_OPTIONS, &bands), &self.needs("a filter", "sch_prio"))?;
+        port.routing.request(message.with(TCA_OPTIONS, &bands), &self.needs("a filter", "sch_prio"))?;
         self.attach(port, self.handle(place), program)
     }
 
@@ -234,7 +234,7 @@ impl Chain {
     /// A program sees all packets that come to an interface or are about to leave it.
     fn watch(&self, port: &Port, side: u32, program: &Program) -> Result<(), GuestError> {
         let message = discipline::set(port.interface, 0xffff_0000, CLSACT, "clsact");
-        port.routing.tell(message, &self.needs("a filter", "sch_ingress"))?;
+        port.routing.request(message, &self.needs("a filter", "sch_ingress"))?;
         self.attach(port, side, program)
     }
 
@@ -251,7 +251,7 @@ impl Chain {
         let message = message.with_name(TCA_KIND, "bpf").with_nested(TCA_OPTIONS, &[], |options| {
             options.with_number(FD, program.descriptor().cast_unsigned()).with_number(FLAGS, DIRECT)
         });
-        port.routing.tell(message, &self.needs("a filter", "cls_bpf"))
+        port.routing.request(message, &self.needs("a filter", "cls_bpf"))
     }
 
     fn needs(&self, what: &str, module: &str) -> String {

@@ -20,7 +20,7 @@ impl Routing {
     }
 
     /// Has something done; `doing` names it in an error.
-    pub(super) fn tell(&self, message: Message, doing: &str) -> Result<(), GuestError> {
+    pub(super) fn request(&self, message: Message, doing: &str) -> Result<(), GuestError> {
         self.0.tell(message).map_err(|error| format!("cannot {doing}: {error}").into())
     }
 }

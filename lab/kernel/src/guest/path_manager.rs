@@ -44,7 +44,7 @@ impl PathManager {
         let endpoint = |attributes: Message| {
             about(attributes, address).with_number(FLAGS, SUBFLOW).with_number(IF_IDX, interface)
         };
-        self.tell(ADD_ADDR, endpoint, &format!("add subflows from {address}"))
+        self.request(ADD_ADDR, endpoint, &format!("add subflows from {address}"))
     }
 
     /// Each connection tells its peer of this address (ADD_ADDR, RFC 8684 section 3.4.1), which joins it by the link that leads there.
@@ -54,7 +54,7 @@ impl PathManager {
         const BACKUP: u32 = 4;
         let flags = if is_backup { SIGNAL | BACKUP } else { SIGNAL };
         let endpoint = |attributes: Message| about(attributes, address).with_number(FLAGS, flags);
-        self.tell(ADD_ADDR, endpoint, &format!("tell of {address}"))
+        self.request(ADD_ADDR, endpoint, &format!("tell of {address}"))
     }
 
     /// A connection has so many subflows beside its first, and heeds as many addresses that it is told of. Linux' own limit is none
@@ -72,10 +72,10 @@ impl PathManager {
     pub(super) fn remove(&self, address: IpAddr) -> Result<(), GuestError> {
         const ID: u16 = 2;
         let endpoint = |attributes: Message| about(attributes, address).with(ID, &[0]);
-        self.tell(DEL_ADDR, endpoint, &format!("remove the subflows from {address}"))
+        self.request(DEL_ADDR, endpoint, &format!("remove the subflows from {address}"))
     }
 
-    fn tell(
+    fn request(
         &self,
         command: u8,
         endpoint: impl FnOnce(Message) -> Message,

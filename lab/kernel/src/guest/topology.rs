@@ -95,7 +95,7 @@ impl Topology {
 
     /// Where the packets of each line wait, by its place in the network.
     pub(super) fn queues(&self, plan: &BuildableNetwork) -> Result<Vec<LineQueues>, GuestError> {
-        let mut rooms: Vec<Option<LineQueues>> = self.chains.iter().map(|_| None).collect();
+        let mut line_queues: Vec<Option<LineQueues>> = self.chains.iter().map(|_| None).collect();
         let of_routers = self.routers.iter().zip(plan.network.segments());
         let places = of_routers.flat_map(|(router, segment)| {
             let lines = match segment.medium {
@@ -106,9 +106,9 @@ impl Topology {
         });
         // A chain stands where its line was added.
         for (chain, (router, line)) in self.chains.iter().zip(places) {
-            rooms[usize::from(line.0)] = Some(chain.waiting_room(&router.namespace)?);
+            line_queues[usize::from(line.0)] = Some(chain.queue_statistics(&router.namespace)?);
         }
-        Ok(rooms.into_iter().flatten().collect())
+        Ok(line_queues.into_iter().flatten().collect())
     }
 
     /// The moves of nodes during the run, in the order of time. An address that comes then is gone afterwards.

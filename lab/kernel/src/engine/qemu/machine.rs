@@ -27,7 +27,7 @@ use crate::guest::variables;
 use crate::root::Root;
 use crate::{KernelError, Stepping, mailbox};
 
-/// What QEMU takes beside it, in MiB: most of it is for translated code.
+/// Memory of QEMU beyond the guest's, in MiB: most of it is for translated code.
 pub(super) const QEMU_OVERHEAD: u64 = 300;
 
 /// The event of a machine that pauses.
@@ -43,7 +43,7 @@ pub(super) struct Machine {
     /// Where its console and its messages go.
     directory: PathBuf,
     deadline: Deadline,
-    /// Of one that stays.
+    /// The gates of an interactive guest.
     gates: Option<Gates>,
     /// Whether it has been ended.
     is_over: bool,
@@ -55,7 +55,8 @@ pub(super) struct Machine {
 const SPARED: &str =
     "mitigations=off psi=0 init_on_alloc=0 hardened_usercopy=off lsm=capability cryptomgr.notests";
 
-/// What the kernel is told: one console, nothing of the above, and the mailbox kept free, and the exchange of one that stays.
+/// Returns the kernel's command line: one console, none of the above, and memory reserved for the mailbox and, if the guest is
+/// interactive, for shared memory.
 pub(super) fn command_line(shape: Shape) -> String {
     format!(
         "console=ttyS0 quiet panic=-1 {SPARED} nokaslr random.trust_cpu=off rdinit=/init {}={} memmap={}M${:#x}{}{}",
@@ -144,18 +145,18 @@ impl Machine {
         }
     }
 
-    /// From now on it may take as long as it likes, and somebody takes turns with it, if it stays.
+    /// Removes the deadline, and hands out the gates if the guest is interactive.
     pub(super) fn take_gates(&mut self) -> Option<Gates> {
         self.deadline = Deadline::never();
         self.gates.take()
     }
 
-    /// Has QEMU stand still, or go on.
+    /// Stops QEMU, or lets it continue.
     pub(super) fn set_paused(&self, is_paused: bool) {
         child::set_paused(&self.child, is_paused);
     }
 
-    /// Lets it run.
+    /// Resumes the guest.
     pub(super) fn resume(&mut self) -> Result<(), KernelError> {
         self.execute("cont", &Value::Null).map(drop)
     }

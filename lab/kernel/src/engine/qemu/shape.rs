@@ -1,4 +1,4 @@
-//! What a machine has: the same for all, a root for those that run the user's programs, and an exchange for those that stay.
+//! The hardware of a machine: a common part, a root for those that run the user's programs, and shared memory for interactive ones.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ const WITH_PROGRAMS: u64 = 1024;
 /// The more of both.
 pub(super) const MOST: u64 = WITH_PROGRAMS;
 
-/// QEMU's name for the memory of an exchange.
+/// QEMU's name for the shared memory.
 const SHARED_MEMORY: &str = "exchange";
 
 /// Two machines of one shape may have the same snapshot.
@@ -22,7 +22,7 @@ const SHARED_MEMORY: &str = "exchange";
 pub(super) struct Shape {
     /// Octets of the root, 0 if there is none.
     root: u64,
-    /// Whether it stays, and has an exchange.
+    /// Whether it is interactive, and has shared memory.
     is_interactive: bool,
 }
 
@@ -39,7 +39,7 @@ impl Shape {
         self.is_interactive
     }
 
-    /// So many octets from the mailbox on are not for the guest's kernel.
+    /// Returns the octets, from the mailbox on, that the guest's kernel does not use.
     pub(super) const fn reserved_octets(self) -> u64 {
         mailbox::SIZE + if self.is_interactive { shared_memory::SIZE } else { 0 }
     }
@@ -80,7 +80,7 @@ impl Shape {
         .collect()
     }
 
-    /// The exchange stands within the memory, so that it is where it was when a snapshot is restored: that of a device
+    /// The shared memory lies within the guest's memory, so that it is where it was when a snapshot is restored: that of a device
     /// would not be anywhere yet, which QEMU refuses. QEMU puts memory together from that of the nodes of a NUMA machine.
     fn parts(self) -> Vec<String> {
         let (below, all) = (shared_memory::ADDRESS, self.memory() << 20);
@@ -110,7 +110,7 @@ pub(super) fn device(root: &Root) -> [String; 4] {
     ["-object", &backend, "-device", "nvdimm,memdev=root,unarmed=on"].map(str::to_owned)
 }
 
-/// What a machine that stays has in this directory: the memory of its exchange, and the gates.
+/// Returns the arguments of an interactive machine with its files in `directory`: the shared memory, and the gates.
 pub(super) fn gates(directory: &Path) -> Vec<String> {
     let (path, size) = (word(&gates::memory(directory)), shared_memory::SIZE);
     let memory = format!("memory-backend-file,id={SHARED_MEMORY},mem-path={path},size={size},share=on");

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::process::Process;
 use crate::KernelError;
 use crate::engine::interactive::{InteractiveGuest, exit_reason};
-use crate::hostfs::{INTERRUPT, LETTER, SAID, STEP, TURN};
+use crate::hostfs::{INTERRUPT_COUNT, MESSAGE, MESSAGE_COUNT, STEP, TURN_COUNT};
 
 /// Interval of the checks for a new message.
 const LOOK: Duration = Duration::from_millis(1);
@@ -34,7 +34,7 @@ impl Guest {
 
     /// Creates the files of the protocol.
     pub(super) fn create_files(work: &Path) -> Result<(), KernelError> {
-        [LETTER, SAID, STEP, TURN, INTERRUPT].into_iter().try_for_each(|name| {
+        [MESSAGE, MESSAGE_COUNT, STEP, TURN_COUNT, INTERRUPT_COUNT].into_iter().try_for_each(|name| {
             let path = work.join(name);
             fs::write(&path, "").map_err(|e| KernelError::file("create", &path, e))
         })
@@ -60,7 +60,7 @@ impl InteractiveGuest for Guest {
     fn write_step(&mut self, step: &[u8]) -> Result<(), KernelError> {
         let path = self.work.path().join(STEP);
         fs::write(&path, step).map_err(|e| KernelError::file("write", &path, e))?;
-        self.append_octet(TURN)
+        self.append_octet(TURN_COUNT)
     }
 
     fn resume(&mut self) -> Result<(), KernelError> {
@@ -69,19 +69,19 @@ impl InteractiveGuest for Guest {
     }
 
     fn next_message(&mut self) -> Result<Option<Vec<u8>>, KernelError> {
-        let said = self.work.path().join(SAID);
+        let said = self.work.path().join(MESSAGE_COUNT);
         if fs::metadata(&said).map_err(|e| KernelError::file("read", &said, e))?.len() == self.messages_read {
             return if self.process.has_ended(LOOK) { Err(self.end()) } else { Ok(None) };
         }
         self.process.set_paused(true);
         self.messages_read += 1;
-        let path = self.work.path().join(LETTER);
+        let path = self.work.path().join(MESSAGE);
         let message = fs::read(&path).map_err(|e| KernelError::file("read", &path, e))?;
-        self.append_octet(TURN)?;
+        self.append_octet(TURN_COUNT)?;
         Ok(Some(message))
     }
 
     fn interrupt(&mut self) -> Result<(), KernelError> {
-        self.append_octet(INTERRUPT)
+        self.append_octet(INTERRUPT_COUNT)
     }
 }

@@ -50,7 +50,7 @@ pub(super) struct Process {
     _host_resources: HostResources,
 }
 
-/// What the kernel is told: to take no time for what it computes, a date, and one console. It mixes all of that into its
+/// Returns the kernel's command line: computing takes no virtual time, a date, and one console. It mixes all of that into its
 /// random numbers, so paths are from the run's directory, outside of which the guest opens nothing; hostfs wants a whole one.
 fn command_line(memory: u64) -> [String; 15] {
     [
@@ -119,12 +119,12 @@ impl Process {
         })
     }
 
-    /// Whether it has, after so long at most.
+    /// Waits for at most `wait`; returns whether the process has ended.
     pub(super) fn has_ended(&self, wait: Duration) -> bool {
         self.child.has_ended(wait)
     }
 
-    /// Has it stand still, or go on.
+    /// Stops the process, or lets it continue.
     pub(super) fn set_paused(&self, is_paused: bool) {
         self.child.set_paused(is_paused);
     }

@@ -10,7 +10,7 @@ use nix::sys::reboot::{RebootMode, reboot};
 
 use super::contract::{HostChannel, encode};
 use crate::guest::GuestError;
-use crate::hostfs::{GIVEN, INTERRUPT, JOB, LETTER, MAIL, SAID, STEP, TURN};
+use crate::hostfs::{INTERRUPT_COUNT, JOB, MAIL, MESSAGE, MESSAGE_COUNT, READ_ONLY, STEP, TURN_COUNT};
 use crate::mailbox::Mail;
 
 /// The mount point of the run's directory.
@@ -40,13 +40,13 @@ impl HostChannel for Uml {
 
     fn root_device(&self) -> Result<&'static str, GuestError> {
         fs::create_dir_all(LENT)?;
-        mount_hostfs(LENT, Some(GIVEN))?;
+        mount_hostfs(LENT, Some(READ_ONLY))?;
         Ok(IMAGE)
     }
 
     fn send(&self, message: &[u8]) -> Result<(), GuestError> {
-        let written = fs::write(path_of(LETTER), message).and_then(|()| {
-            let said = File::options().write(true).open(path_of(SAID))?;
+        let written = fs::write(path_of(MESSAGE), message).and_then(|()| {
+            let said = File::options().write(true).open(path_of(MESSAGE_COUNT))?;
             said.set_len(said.metadata()?.len() + 1)
         });
         written.map_err(|e| format!("cannot write to {HOST}: {e}"))?;
@@ -56,12 +56,12 @@ impl HostChannel for Uml {
     fn next_step(&self) -> Result<Option<Vec<u8>>, GuestError> {
         wait_for_turn()?;
         // An interrupt that comes too late for a step is dropped.
-        INTERRUPTS.store(fs::metadata(path_of(INTERRUPT))?.len(), Ordering::Relaxed);
+        INTERRUPTS.store(fs::metadata(path_of(INTERRUPT_COUNT))?.len(), Ordering::Relaxed);
         Ok(Some(fs::read(path_of(STEP))?))
     }
 
     fn is_interrupted(&self) -> bool {
-        let interrupts = fs::metadata(path_of(INTERRUPT)).map_or(0, |file| file.len());
+        let interrupts = fs::metadata(path_of(INTERRUPT_COUNT)).map_or(0, |file| file.len());
         INTERRUPTS.swap(interrupts, Ordering::Relaxed) < interrupts
     }
 
@@ -92,7 +92,7 @@ fn path_of(name: &str) -> PathBuf {
 /// other threads of the guest from running; the host stops the process meanwhile.
 fn wait_for_turn() -> Result<(), GuestError> {
     let turn = TURNS.fetch_add(1, Ordering::Relaxed) + 1;
-    while fs::metadata(path_of(TURN))?.len() < turn {
+    while fs::metadata(path_of(TURN_COUNT))?.len() < turn {
         std::hint::spin_loop();
     }
     Ok(())
