@@ -28,7 +28,7 @@ impl BootDirectory {
     pub(super) fn of(files: &InitialFiles) -> Result<Self, KernelError> {
         let guests = cache().join("guests");
         let place = guests.join(digest(files));
-        // One lays it, and the others wait for it: it is not to be exchanged where a guest begins.
+        // One process creates it while the others wait: it must not be replaced while a guest boots from it.
         let _lock = lock_exclusive(&guests)?;
         if !files.is_in(&place) {
             let work = scratch::directory(&guests, "fresh")?;

@@ -50,8 +50,9 @@ pub(super) struct Process {
     _host_resources: HostResources,
 }
 
-/// Returns the kernel's command line: computing takes no virtual time, a date, and one console. It mixes all of that into its
-/// random numbers, so paths are from the run's directory, outside of which the guest opens nothing; hostfs wants a whole one.
+/// Returns the kernel's command line: computing takes no virtual time, a date, and one console. The kernel mixes all of it into its
+/// random numbers, so paths are relative to the run's directory, outside of which the guest opens nothing; hostfs needs an absolute
+/// path.
 fn command_line(memory: u64) -> [String; 15] {
     [
         format!("mem={memory}M"),
