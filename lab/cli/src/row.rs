@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hol_lab::metric::TABLE;
 use hol_lab::{Metric, PointResult};
 use hol_measure::{Bounds, CONFIDENCE, Interval, SplitMean};
-use hol_scenario::Reading;
+use hol_scenario::MetricReader;
 use serde::{Serialize, Serializer};
 
 pub use crate::terminal::json;
@@ -308,7 +308,7 @@ pub fn warnings(results: &[PointResult]) -> String {
 /// Which metrics programs did not tell, though they came to their end.
 fn untold(result: &PointResult) -> Vec<String> {
     let ended = result.runs.iter().filter(|run| run.stopped.is_none());
-    let of = |(name, reading): (&str, &Reading)| {
+    let of = |(name, reading): (&str, &MetricReader)| {
         let missing = ended.clone().filter(|run| run.told(name).is_none()).count();
         (missing > 0).then(|| {
             let (point, runs) = (&result.point, result.runs.len());

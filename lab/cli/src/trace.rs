@@ -11,7 +11,7 @@ use hol_lab::{Experiment, LabError, Point, Source, WorldName};
 use hol_measure::RecordKind;
 use hol_network::Topology;
 use hol_report::sequence::{self, Trace as Sequence, Watch};
-use hol_scenario::{Packet, Sighting, Witness};
+use hol_scenario::{Packet, PacketEvent, PacketObserver};
 use hol_wire::PcapngWriter;
 use hol_wire::quic::CONNECTION_ID;
 
@@ -215,7 +215,7 @@ impl Trace {
     }
 
     /// Does the run in its world in sight of `witness`.
-    fn look(&self, point: &Point, witness: &mut dyn Witness) -> Result<(), Failure> {
+    fn look(&self, point: &Point, witness: &mut dyn PacketObserver) -> Result<(), Failure> {
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
         let world = point.world.open().map_err(LabError::from)?;
         let mut witness = At { nodes: &self.at, witness };
@@ -275,18 +275,18 @@ fn node_of(interface: &str) -> &str {
 /// Shows the packets at the interfaces of some nodes; without any, all.
 struct At<'a> {
     nodes: &'a [String],
-    witness: &'a mut dyn Witness,
+    witness: &'a mut dyn PacketObserver,
 }
 
-impl Witness for At<'_> {
-    fn learn(&mut self, secrets: &str) {
-        self.witness.learn(secrets);
+impl PacketObserver for At<'_> {
+    fn add_secrets(&mut self, secrets: &str) {
+        self.witness.add_secrets(secrets);
     }
 
-    fn see(&mut self, sighting: &Sighting<'_>) {
+    fn observe(&mut self, sighting: &PacketEvent<'_>) {
         let node = node_of(sighting.point.name);
         if self.nodes.is_empty() || self.nodes.iter().any(|wanted| wanted == node) {
-            self.witness.see(sighting);
+            self.witness.observe(sighting);
         }
     }
 }
@@ -304,7 +304,7 @@ pub fn write_capture(
     path: &Path,
     mut names: Vec<String>,
     comment: &str,
-    look: impl FnOnce(&mut dyn Witness) -> Result<(), Failure>,
+    look: impl FnOnce(&mut dyn PacketObserver) -> Result<(), Failure>,
 ) -> Result<u64, Failure> {
     let wrong = |error| cannot_write(path, &error);
     names.push("dropped".to_owned());
@@ -375,15 +375,15 @@ impl<W: Write> Capture<W> {
     }
 }
 
-impl<W: Write> Witness for Capture<W> {
-    fn learn(&mut self, secrets: &str) {
+impl<W: Write> PacketObserver for Capture<W> {
+    fn add_secrets(&mut self, secrets: &str) {
         if self.failed.is_none() && !secrets.is_empty() {
             self.failed = self.writer.key_log(secrets).err();
         }
     }
 
-    fn see(&mut self, sighting: &Sighting<'_>) {
-        let Sighting { time, point, fate, packet } = sighting;
+    fn observe(&mut self, sighting: &PacketEvent<'_>) {
+        let PacketEvent { time, point, fate, packet } = sighting;
         if self.failed.is_some() {
             return;
         }
@@ -402,9 +402,9 @@ impl<W: Write> Witness for Capture<W> {
 /// Prints packets as they are sent, received or dropped, a line each.
 struct Text;
 
-impl Witness for Text {
-    fn see(&mut self, sighting: &Sighting<'_>) {
-        let Sighting { time, point, fate, packet } = sighting;
+impl PacketObserver for Text {
+    fn observe(&mut self, sighting: &PacketEvent<'_>) {
+        let PacketEvent { time, point, fate, packet } = sighting;
         say(&format!("{time} {:<10} {:<8} {packet}\n", point.name, fate.name()));
     }
 }

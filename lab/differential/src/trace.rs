@@ -5,7 +5,7 @@ use std::fmt;
 
 use hol_base::{Duration, Time};
 use hol_network::Fate;
-use hol_scenario::{Packet, Sighting, Witness};
+use hol_scenario::{Packet, PacketEvent, PacketObserver};
 use hol_wire::ParseError;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
@@ -36,8 +36,8 @@ pub struct Trace {
     numbers: Relative,
 }
 
-impl Witness for Trace {
-    fn see(&mut self, sighting: &Sighting<'_>) {
+impl PacketObserver for Trace {
+    fn observe(&mut self, sighting: &PacketEvent<'_>) {
         if sighting.fate != Fate::Sent {
             return;
         }

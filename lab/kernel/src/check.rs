@@ -1,4 +1,4 @@
-//! Before a run: can the kernel do what is asked? After it: did the machine do what was asked?
+//! Checks whether a kernel supports a scenario before the run, and whether the run was valid after it.
 
 use hol_base::Ratio;
 use hol_network::{Ip, Topology};
@@ -23,8 +23,8 @@ const SPACING_PART: u64 = 50;
 /// Losses may differ from what is expected by so many standard deviations.
 const DEVIATIONS: f64 = 6.0;
 
-/// Refuses by name what the kernel of `image` cannot do.
-pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
+/// Refuses what the kernel of `image` does not support, by name.
+pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
     if scenario.transport.kind() == Kind::Sctp && !scenario.transport.is_our_own() && !image.has_sctp() {
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
@@ -40,13 +40,13 @@ pub fn possible(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
             cure: "it is part of nftables; `hol kernel fetch` and `use` take it along now, so run it again",
         });
     }
-    on_any_kernel(scenario)?;
+    check_any_kernel(scenario)?;
     engine::of(image).check(scenario, image)?;
     programs(scenario)
 }
 
-/// Refuses by name what no kernel can do.
-pub(crate) fn on_any_kernel(scenario: &Scenario) -> Result<(), KernelError> {
+/// Refuses what no kernel supports, by name.
+pub(crate) fn check_any_kernel(scenario: &Scenario) -> Result<(), KernelError> {
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
     if scenario.network.client_moves() && scenario.transport.kind() == Kind::Udp {
         let why = "Linux sends no datagrams from an address that is gone, and nobody opens another socket; take the model world, or \
@@ -142,7 +142,7 @@ fn quarrel(
 }
 
 /// Refuses a run whose own measurements say that its conditions were not those that were asked for.
-pub(crate) fn valid(scenario: &Scenario, facts: &Facts) -> Result<(), KernelError> {
+pub(crate) fn check_valid(scenario: &Scenario, facts: &Facts) -> Result<(), KernelError> {
     facts.floor.iter().try_for_each(on_time)?;
     facts.filter.iter().try_for_each(in_force)?;
     let plan = netem::plan(&scenario.network)?;

@@ -111,10 +111,10 @@ pub enum KernelError {
     #[error("interrupted")]
     Interrupted,
     /// The virtual machine did not do what it should.
-    #[error("{trouble}{console}")]
+    #[error("{fault}{console}")]
     Machine {
         /// What it did instead.
-        trouble: MachineFault,
+        fault: MachineFault,
         /// What it wrote.
         console: Console,
     },
@@ -197,8 +197,8 @@ impl From<hol_traffic::Unsupported> for KernelError {
 }
 
 impl From<MachineFault> for KernelError {
-    fn from(trouble: MachineFault) -> Self {
-        Self::Machine { trouble, console: Console::default() }
+    fn from(fault: MachineFault) -> Self {
+        Self::Machine { fault, console: Console::default() }
     }
 }
 
@@ -210,7 +210,7 @@ impl KernelError {
 
     pub(crate) fn with_console(self, console: Console) -> Self {
         match self {
-            Self::Machine { trouble, .. } => Self::Machine { trouble, console },
+            Self::Machine { fault, .. } => Self::Machine { fault, console },
             other => other,
         }
     }

@@ -2,16 +2,16 @@
 
 /// The file with the job, in the run's directory.
 pub(crate) const JOB: &str = "job.json";
-/// The way there to what it may only read, if the run has programs: the image for them.
-pub(crate) const GIVEN: &str = "given";
+/// The link to the read-only directory, if the run has programs, and the name of the root image there.
+pub(crate) const READ_ONLY: &str = "given";
 pub(crate) const ROOT: &str = "root";
 /// The file in which the guest leaves its mail there.
 pub(crate) const MAIL: &str = "mail";
-/// What a guest that stays says, and as many octets as it has said letters.
-pub(crate) const LETTER: &str = "letter";
-pub(crate) const SAID: &str = "said";
-/// The step that it is to take, and as many octets as letters were heard and steps given.
+/// The message of an interactive guest, and a file whose length is the number of messages sent.
+pub(crate) const MESSAGE: &str = "letter";
+pub(crate) const MESSAGE_COUNT: &str = "said";
+/// The step to perform, and a file whose length is the number of the guest's turns: messages read and steps written.
 pub(crate) const STEP: &str = "step";
-pub(crate) const TURN: &str = "turn";
-/// As many octets as it was interrupted.
-pub(crate) const INTERRUPT: &str = "interrupt";
+pub(crate) const TURN_COUNT: &str = "turn";
+/// A file whose length is the number of interrupts.
+pub(crate) const INTERRUPT_COUNT: &str = "interrupt";

@@ -1,6 +1,6 @@
-//! What the host asks of the guest, and what the guest says beside the records.
+//! The job that the host gives to a guest, and the guest's report.
 
-use hol_scenario::{Facts, Scenario, Stopped};
+use hol_scenario::{Facts, RunEnd, Scenario};
 use serde::{Deserialize, Serialize};
 
 use crate::mailbox::Mail;
@@ -8,62 +8,62 @@ use crate::mailbox::Mail;
 /// The name that QEMU gives the file with a job.
 pub(crate) const FILE: &str = "opt/headofline/job";
 
-/// One run.
+/// One run, as the host describes it to the guest.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(crate) scenario: Scenario,
     pub(crate) seed: u64,
-    /// Whether the packets are wanted too.
+    /// Whether to capture packets.
     pub(crate) capture: bool,
-    /// How often it is looked at, in ns, if it is.
+    /// The interval of the time series in ns, if one is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) series_ns: Option<u64>,
-    /// Whether it is for lines that are thought of while it runs, in the place of a workload.
+    /// Whether the run is an interactive shell instead of a workload.
     pub(crate) shell: bool,
 }
 
-/// What became of a job.
+/// The result of a job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Answer {
+pub(crate) enum JobResult {
     Done(Box<Report>),
-    /// A shell was left.
-    Left,
+    /// The user left the shell.
+    ShellEnded,
     Failed(String),
 }
 
-impl Answer {
-    /// As JSON, which is the text of a mail.
+impl JobResult {
+    /// Encodes the result as JSON, for [`Mail::text`].
     pub(crate) fn to_octets(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("an answer is plain data")
     }
 
-    /// The mail of a guest that failed.
+    /// Returns the mail of a guest that failed.
     pub(crate) fn failure(problem: &impl ToString) -> Mail {
         Mail { text: Self::Failed(problem.to_string()).to_octets(), ..Mail::default() }
     }
 }
 
-/// What the guest tells of a run beside its records and packets.
+/// The guest's report of a run, without records and packets.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) facts: Facts,
-    /// The measured flow, those of the background, then those on which servers ask.
+    /// The measured flow, then background flows, then onward flows.
     pub(crate) flows: Vec<FlowReport>,
     /// Packets that the endpoints' interfaces sent.
     pub(crate) packets: u64,
-    /// What decrypts those of a capture, in the lines of a TLS key log.
+    /// TLS secrets of the captured packets, as a TLS key log.
     pub(crate) secrets: String,
 }
 
-/// What became of a flow.
+/// How a flow ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct FlowReport {
     /// When every connection was open, in ns from its first attempt.
     pub(crate) connected: Option<u64>,
     /// When it ended, in ns from the beginning of the run.
     pub(crate) ended: u64,
-    /// Why.
-    pub(crate) stopped: Stopped,
-    /// It is of the background, and ended only because the measured flow had.
+    /// Why it ended.
+    pub(crate) stopped: RunEnd,
+    /// Whether it is a background flow that was stopped because the measured flow had ended.
     pub(crate) was_stopped: bool,
 }

@@ -5,59 +5,62 @@
 //! time; so a run needs no rights, takes less than the time it simulates, and repeats itself exactly. Where it does not,
 //! its [`Provenance`] says so. The program inside is this program again. Each run goes on from a
 //! snapshot of one boot. User-Mode Linux runs a kernel of its own ([`build()`]) for less, with a clock that stands still
-//! while anything computes, and boots for each run. `here` is for the live world: the same network on this machine's own kernel, by
+//! while anything computes, and boots for each run. `local_kernel` is for the live world: the same network on this machine's own kernel, by
 //! the real clock.
 //!
-//! Host side: `image`, `modules`, `fetch`, `build` get a kernel (`replace` puts it in its place), `program`, `archive` and
-//! `beginning` make what it begins with, `engine` is the contract of what runs it and both engines behind it, `world` runs. `netem`
-//! and `check` say what cannot be done.
-//! Guest side: `guest`. Between them: `job` there, `mailbox`, `packed` and `captured` back; `journey` joins what both
-//! ends saw. `session` is a guest that stays, `dialogue` what is said with it, by way of `exchange` in QEMU.
+//! Host side: `image`, `modules`, `fetch` and `build` provide a kernel (`replace` installs its files), `program`, `archive` and
+//! `initial_files` make its initial file system, `engine` has the contract of engines and two implementations, `world` runs
+//! scenarios. `netem` and `check` refuse what cannot be done. `cache_lock` keeps cache entries in use from being removed.
+//! Guest side: `guest`. Between them: `job` goes in; `mailbox`, `packed_records`, `packed_samples` and `captured_packet` come back;
+//! `packet_match` matches the captures of both ends, `program_records` measures the connections of programs in them. `session` is an
+//! interactive guest, `session_step` its protocol, `shared_memory` the channel of that protocol in QEMU.
 //!
 //! What a transaction costs, where, and what would make it cheaper: `docs/kernel-cost.md`; the other engine: `docs/kernel-uml.md`.
 
 mod archive;
-mod beginning;
 mod build;
 mod cache;
-mod captured;
+mod cache_lock;
+mod captured_packet;
 mod check;
-mod dialogue;
 mod engine;
 mod error;
-mod exchange;
 mod fetch;
 pub mod guest;
-pub mod here;
 mod hostfs;
 mod image;
+mod initial_files;
 mod job;
-mod journey;
-mod kept;
+pub mod local_kernel;
 mod mailbox;
 mod memory;
 mod modules;
 mod netem;
-mod observed;
-mod packed;
+mod packed_records;
 mod packed_samples;
+mod packet_match;
 mod program;
+mod program_records;
 mod provenance;
 mod replace;
 mod root;
 mod scratch;
 mod session;
+mod session_step;
+mod shared_memory;
 mod world;
 
-pub use beginning::initramfs;
 pub use build::build;
 pub use cache::cache;
-pub use dialogue::{Ended, Letter, Listener, Order, Reply, Step, Surroundings, Wish};
 pub use engine::{confinement, provenance, provenance_of};
 pub use error::{Console, KernelError, MachineFault};
 pub use fetch::{DEFAULT_SERIES, fetch};
 pub use image::Image;
+pub use initial_files::initramfs;
 pub use provenance::{Provenance, Stepping};
 pub use root::names_of_this_machine;
 pub use session::Session;
+pub use session_step::{
+    Action, GuestMessage, LineOutcome, SessionObserver, ShellState, Step, StepControl, StepResult,
+};
 pub use world::Kernel;

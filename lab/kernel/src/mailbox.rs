@@ -12,22 +12,22 @@ pub(crate) const SIZE: u64 = 64 << 20;
 pub(crate) const HEAD: usize = 48;
 const MAGIC: u64 = u64::from_le_bytes(*b"hol-mail");
 
-/// What is in it.
+/// The content of the mailbox: what a guest hands over at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Mail {
-    /// What is said, as JSON.
+    /// The [`JobResult`](crate::job::JobResult) as JSON.
     pub(crate) text: Vec<u8>,
-    /// The records.
+    /// The packed records.
     pub(crate) records: Vec<u8>,
-    /// The packets, if they were wanted.
+    /// The packed packets, if the job asked for a capture.
     pub(crate) packets: Vec<u8>,
     /// What programs wrote for the user, as a tar archive.
     pub(crate) files: Vec<u8>,
-    /// How senders and queues stood from time to time, if it was wanted.
+    /// The packed samples, if the job asked for a time series.
     pub(crate) samples: Vec<u8>,
 }
 
-/// The lengths of the parts, from the head.
+/// The header of the mailbox: the lengths of its parts in octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     text: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Head {
     samples: u64,
 }
 
-/// There is no mail, or more than fits.
+/// Why a mailbox cannot be read or written.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MailError {
     Missing,
@@ -94,12 +94,12 @@ impl Head {
         if fits { Ok(Self { text, records, packets, files, samples }) } else { Err(MailError::Missing) }
     }
 
-    /// How long the mail is with its head.
+    /// Returns the length of header and mail in octets.
     pub(crate) const fn whole(self) -> u64 {
         HEAD as u64 + self.text + self.records + self.packets + self.files + self.samples
     }
 
-    /// Takes the parts of the whole mail.
+    /// Splits `octets` into the parts of the mail.
     pub(crate) fn open(self, octets: &[u8]) -> Result<Mail, MailError> {
         let mut rest = octets.get(HEAD..).unwrap_or_default();
         let mut part = |length: u64| {

@@ -6,37 +6,37 @@ use std::process::Command;
 
 use crate::KernelError;
 
-/// A module, and whether every kernel has it: some build it in, or have no use for it.
-struct Wanted {
+/// A kernel module. One that is not required may be built in, or missing.
+struct Module {
     name: &'static str,
-    needed: bool,
+    is_required: bool,
 }
 
 /// Each after those it depends on.
-const WANTED: [Wanted; 18] = [
-    Wanted { name: "crc32c_generic", needed: false },
-    Wanted { name: "libcrc32c", needed: false },
-    Wanted { name: "udp_tunnel", needed: false },
-    Wanted { name: "ip6_udp_tunnel", needed: false },
+const MODULES: [Module; 18] = [
+    Module { name: "crc32c_generic", is_required: false },
+    Module { name: "libcrc32c", is_required: false },
+    Module { name: "udp_tunnel", is_required: false },
+    Module { name: "ip6_udp_tunnel", is_required: false },
     // Without it there is no SCTP, and all else works.
-    Wanted { name: SCTP, needed: false },
-    Wanted { name: "sch_netem", needed: true },
-    Wanted { name: "veth", needed: true },
+    Module { name: SCTP, is_required: false },
+    Module { name: "sch_netem", is_required: true },
+    Module { name: "veth", is_required: true },
     // For queues of octets, losses by number, and copies.
-    Wanted { name: "sch_prio", needed: false },
-    Wanted { name: "sch_ingress", needed: false },
-    Wanted { name: "cls_bpf", needed: false },
+    Module { name: "sch_prio", is_required: false },
+    Module { name: "sch_ingress", is_required: false },
+    Module { name: "cls_bpf", is_required: false },
     // For queues that drop early.
-    Wanted { name: "sch_cbs", needed: false },
-    Wanted { name: "sch_red", needed: false },
-    Wanted { name: "sch_codel", needed: false },
-    Wanted { name: "sch_fq_codel", needed: false },
-    Wanted { name: "sch_pie", needed: false },
+    Module { name: "sch_cbs", is_required: false },
+    Module { name: "sch_red", is_required: false },
+    Module { name: "sch_codel", is_required: false },
+    Module { name: "sch_fq_codel", is_required: false },
+    Module { name: "sch_pie", is_required: false },
     // For `tcp:cc=bbr` and `tcp:cc=dctcp`.
-    Wanted { name: "tcp_bbr", needed: false },
-    Wanted { name: "tcp_dctcp", needed: false },
+    Module { name: "tcp_bbr", is_required: false },
+    Module { name: "tcp_dctcp", is_required: false },
     // Loaded last, when the job is there: it looks only once.
-    Wanted { name: MAILBOX, needed: true },
+    Module { name: MAILBOX, is_required: true },
 ];
 
 /// nftables, each after those it depends on. They are loaded for a job that wants them, for they take part of every
@@ -72,7 +72,7 @@ pub(crate) fn files() -> impl Iterator<Item = String> {
 
 /// Those that are loaded before there is a job, in their order.
 pub(crate) fn at_boot() -> impl Iterator<Item = String> {
-    WANTED.iter().map(|wanted| wanted.name).filter(|name| *name != MAILBOX).map(file)
+    MODULES.iter().map(|wanted| wanted.name).filter(|name| *name != MAILBOX).map(file)
 }
 
 /// Those of the packet filter, in the order of loading.
@@ -107,12 +107,13 @@ pub(crate) fn file(name: &str) -> String {
 pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, KernelError> {
     let found = walk(directory)?;
     let mut modules = Vec::new();
-    let more: Vec<Wanted> = FILTER.iter().chain(&ROOT).map(|name| Wanted { name, needed: false }).collect();
-    for Wanted { name, needed } in WANTED.iter().chain(&more) {
+    let more: Vec<Module> =
+        FILTER.iter().chain(&ROOT).map(|name| Module { name, is_required: false }).collect();
+    for Module { name, is_required } in MODULES.iter().chain(&more) {
         let here = found.iter().find(|path| module_name(path).is_some_and(|found| found == *name));
         match here {
             Some(path) => modules.push((file(name), read(path)?)),
-            None if *needed && !is_built_in(directory, name) => {
+            None if *is_required && !is_built_in(directory, name) => {
                 return Err(KernelError::ModuleMissing {
                     directory: directory.to_owned(),
                     module: name,

@@ -1,26 +1,26 @@
-//! Samples as octets, for the way out of the guest: numbers of 64 bits, little-endian, as many for each.
+//! The binary format of samples between guest and host: 12 little-endian numbers of 64 bits each.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use hol_base::{Duration, Time};
-use hol_scenario::{Queue, Sample, Sampled, Sender, Side};
+use hol_scenario::{QueueSample, Sample, SampleValue, SenderSample, Side};
 use hol_transport::PathState;
 
-/// Numbers of a sample: its time, whose it is (four of a sender, one of a queue), and what it says.
+/// Numbers of a sample: its kind, its time, what identifies its source (four numbers of a sender, one of a queue), its values.
 const NUMBERS: usize = 12;
-/// What is not told.
+/// A value that is not known.
 const NONE: u64 = u64::MAX;
-/// Whose it is.
+/// Kinds of samples.
 const CLIENT: u64 = 0;
 const SERVER: u64 = 1;
 const QUEUE: u64 = 2;
 
-/// All samples, one after the other.
+/// Packs samples, one after the other.
 pub(crate) fn pack(samples: &[Sample]) -> Vec<u8> {
     samples.iter().flat_map(numbers).flat_map(u64::to_le_bytes).collect()
 }
 
-/// The samples in `octets`; `None` if that is not what they are.
+/// Reads packed samples; `None` if `octets` is malformed.
 pub(crate) fn unpack(octets: &[u8]) -> Option<Vec<Sample>> {
     octets.chunks(8 * NUMBERS).map(sample).collect()
 }
@@ -28,15 +28,15 @@ pub(crate) fn unpack(octets: &[u8]) -> Option<Vec<Sample>> {
 fn numbers(Sample { at, of }: &Sample) -> [u64; NUMBERS] {
     let at = at.as_nanos();
     match *of {
-        Sampled::Sender(Sender { flow, connection, side, path, sent_again }) => {
+        SampleValue::Sender(SenderSample { flow, connection, side, path, sent_again }) => {
             let side = if side == Side::Client { CLIENT } else { SERVER };
             let PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight } = path;
-            let told = [cwnd, ssthresh, srtt.map(Duration::as_nanos), pacing_rate, in_flight, sent_again];
-            let [cwnd, ssthresh, srtt, rate, in_flight, again] = told.map(|number| number.unwrap_or(NONE));
+            let known = [cwnd, ssthresh, srtt.map(Duration::as_nanos), pacing_rate, in_flight, sent_again];
+            let [cwnd, ssthresh, srtt, rate, in_flight, again] = known.map(|number| number.unwrap_or(NONE));
             let (flow, connection, [high, low]) = (flow.into(), connection.into(), words(peer));
             [side, at, flow, connection, high, low, cwnd, ssthresh, srtt, rate, in_flight, again]
         }
-        Sampled::Queue(Queue { line, packets, octets, dropped, lost }) => {
+        SampleValue::Queue(QueueSample { line, packets, octets, dropped, lost }) => {
             let (line, lost) = (line.into(), lost.unwrap_or(NONE));
             [QUEUE, at, line, packets, octets, dropped, lost, 0, 0, 0, 0, 0]
         }
@@ -60,27 +60,27 @@ fn sample(octets: &[u8]) -> Option<Sample> {
     let (numbers, []) = octets.as_chunks() else { return None };
     let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
     let [whose, at, ..] = numbers[..] else { return None };
-    let told = |number: u64| Some(number).filter(|number| *number != NONE);
+    let known = |number: u64| Some(number).filter(|number| *number != NONE);
     let of = match (whose, &numbers[2..]) {
-        (QUEUE, [line, packets, octets, dropped, lost, ..]) => Sampled::Queue(Queue {
+        (QUEUE, [line, packets, octets, dropped, lost, ..]) => SampleValue::Queue(QueueSample {
             line: u32::try_from(*line).ok()?,
             packets: *packets,
             octets: *octets,
             dropped: *dropped,
-            lost: told(*lost),
+            lost: known(*lost),
         }),
         (CLIENT | SERVER, [flow, connection, high, low, cwnd, ssthresh, srtt, rate, in_flight, again]) => {
             let path = PathState {
                 peer: address([*high, *low]),
-                cwnd: told(*cwnd),
-                ssthresh: told(*ssthresh),
-                srtt: told(*srtt).map(Duration::from_nanos),
-                pacing_rate: told(*rate),
-                in_flight: told(*in_flight),
+                cwnd: known(*cwnd),
+                ssthresh: known(*ssthresh),
+                srtt: known(*srtt).map(Duration::from_nanos),
+                pacing_rate: known(*rate),
+                in_flight: known(*in_flight),
             };
             let side = if whose == CLIENT { Side::Client } else { Side::Server };
             let (flow, connection) = (u32::try_from(*flow).ok()?, u32::try_from(*connection).ok()?);
-            Sampled::Sender(Sender { flow, connection, side, path, sent_again: told(*again) })
+            SampleValue::Sender(SenderSample { flow, connection, side, path, sent_again: known(*again) })
         }
         _ => return None,
     };
@@ -109,9 +109,10 @@ mod tests {
             ..path
         };
         let sender = |side, path, sent_again| {
-            Sampled::Sender(Sender { flow: 3, connection: 70_000, side, path, sent_again })
+            SampleValue::Sender(SenderSample { flow: 3, connection: 70_000, side, path, sent_again })
         };
-        let queue = |lost| Sampled::Queue(Queue { line: 5, packets: 6, octets: 9000, dropped: 2, lost });
+        let queue =
+            |lost| SampleValue::Queue(QueueSample { line: 5, packets: 6, octets: 9000, dropped: 2, lost });
         let of = [
             sender(Side::Client, path, Some(4)),
             sender(Side::Server, nothing, None),

@@ -1,36 +1,37 @@
-//! A network that stays, and stands still between what is done in it.
+//! An interactive session with a guest, whose virtual time stands still between steps.
 
 use hol_base::{Digest, Seed};
-use hol_scenario::{Scenario, Witness};
+use hol_scenario::{PacketObserver, Scenario};
 
-use crate::captured::Seen;
-use crate::dialogue::{Listener, Reply, Step};
-use crate::engine::{Staying, Task};
+use crate::captured_packet::PacketCapture;
+use crate::engine::{InteractiveGuest, Task};
 use crate::error::MachineFault;
 use crate::job::Job;
 use crate::root::Root;
+use crate::session_step::{SessionObserver, Step, StepResult};
 use crate::world::LIMIT;
-use crate::{Kernel, KernelError, captured, check, journey};
+use crate::{Kernel, KernelError, captured_packet, check, packet_match};
 
-/// A guest whose network and services are ready. It ends when this is dropped.
+/// An interactive guest whose network and services are ready. Dropping it ends the guest.
 #[derive(Debug)]
 pub struct Session {
-    guest: Box<dyn Staying>,
-    /// The names of its interfaces.
+    guest: Box<dyn InteractiveGuest>,
+    /// The names of the interfaces.
     interfaces: Vec<String>,
-    /// Of what its programs find.
+    /// The digest of the root file system of its programs.
     root: Option<Digest>,
 }
 
 impl Session {
-    /// The network and the services of a `scenario`, whose other programs start in their time. The `listener` may end it.
+    /// Starts the network and the services of a `scenario`; its other programs start at their own times. The `observer` can end the
+    /// start.
     pub fn begin(
         kernel: &Kernel,
         scenario: &Scenario,
         seed: Seed,
-        listener: &mut dyn Listener,
+        observer: &mut dyn SessionObserver,
     ) -> Result<Self, KernelError> {
-        check::possible(scenario, kernel.image())?;
+        check::check_supported(scenario, kernel.image())?;
         let interfaces = scenario.interfaces().map_err(|problem| KernelError::Unsupported {
             what: "network".to_owned(),
             why: problem.to_string(),
@@ -39,27 +40,35 @@ impl Session {
             Job { scenario: scenario.clone(), seed: seed.0, capture: true, series_ns: None, shell: true };
         let job = serde_json::to_vec(&job).expect("a job is plain data");
         let root = Root::of(scenario)?;
-        let task = Task { job: &job, root: root.as_ref(), stays: true, limit: LIMIT };
-        let mut guest = kernel.started()?.stay(&task)?;
-        guest.take(None, listener)?;
+        let task = Task { job: &job, root: root.as_ref(), is_interactive: true, limit: LIMIT };
+        let mut guest = kernel.instance()?.start_interactive(&task)?;
+        guest.perform(None, observer)?;
         Ok(Self { guest, interfaces, root: root.map(|root| root.digest()) })
     }
 
-    /// Whether programs find all that those of `scenario` need.
-    pub fn has_all_of(&self, scenario: &Scenario) -> Result<bool, KernelError> {
+    /// Returns whether the guest's root file system is the one that the programs of `scenario` need.
+    pub fn provides_programs_of(&self, scenario: &Scenario) -> Result<bool, KernelError> {
         Ok(Root::of(scenario)?.map(|root| root.digest()) == self.root)
     }
 
-    /// Takes a step.
-    pub fn take(&mut self, step: &Step, listener: &mut dyn Listener) -> Result<Reply, KernelError> {
-        self.guest.take(Some(step), listener)
+    /// Performs a step.
+    pub fn perform(
+        &mut self,
+        step: &Step,
+        observer: &mut dyn SessionObserver,
+    ) -> Result<StepResult, KernelError> {
+        self.guest.perform(Some(step), observer)
     }
 
-    /// Has the `witness` see the packets that an answer to [`Order::Packets`](crate::Order) holds.
-    pub fn packets(&self, octets: &[u8], witness: &mut dyn Witness) -> Result<(), KernelError> {
-        let nonsense = || KernelError::from(MachineFault::Guest("its packets make no sense".to_owned()));
-        let packets = journey::judged(captured::unpack(octets).ok_or_else(nonsense)?);
-        captured::show(Seen { packets, ..Seen::default() }, &self.interfaces, witness);
+    /// Passes the packets of [`GuestMessage::Packets`](crate::GuestMessage::Packets) to the `witness`.
+    pub fn packets(&self, octets: &[u8], witness: &mut dyn PacketObserver) -> Result<(), KernelError> {
+        let malformed = || KernelError::from(MachineFault::Guest("its packets make no sense".to_owned()));
+        let packets = packet_match::assign_fates(captured_packet::unpack(octets).ok_or_else(malformed)?);
+        captured_packet::show_to(
+            PacketCapture { packets, ..PacketCapture::default() },
+            &self.interfaces,
+            witness,
+        );
         Ok(())
     }
 }

@@ -6,19 +6,24 @@ use std::time::Duration;
 
 use hol_base::{ParseUnitError, Seed, Time};
 use hol_measure::{Record, RecordKind, Transfer};
-use hol_scenario::{BackgroundRun, Cost, Course, Observer, Run, RunError, Scenario, Witness, World};
+use hol_scenario::{
+    BackgroundRun, Cost, Observer, PacketObserver, Run, RunError, RunSummary, Scenario, World,
+};
 use hol_stack::TransportSpec;
 use serde_json::{Value, json};
 
-use crate::captured::Seen;
-use crate::engine::{Finished, Started, Task};
+use crate::captured_packet::PacketCapture;
+use crate::engine::{KernelInstance, Task, TaskResult};
 use crate::error::{self, MachineFault};
 use crate::image::Image;
-use crate::job::{Answer, FlowReport, Job, Report};
+use crate::job::{FlowReport, Job, JobResult, Report};
 use crate::mailbox::Mail;
 use crate::memory::memory_for;
 use crate::root::Root;
-use crate::{KernelError, captured, check, engine, journey, observed, packed, packed_samples};
+use crate::{
+    KernelError, captured_packet, check, engine, packed_records, packed_samples, packet_match,
+    program_records,
+};
 
 /// What a run may take of the wall clock unless the user says otherwise: this, and so much a message.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
@@ -30,13 +35,13 @@ pub struct Kernel {
     image: Image,
     /// The program that runs inside, if not this one.
     program: Option<PathBuf>,
-    started: Mutex<Option<Arc<dyn Started>>>,
+    instance: Mutex<Option<Arc<dyn KernelInstance>>>,
 }
 
 impl Kernel {
     /// The kernel of `image`; inside runs this program, or one that does as it does.
     pub const fn new(image: Image, program: Option<PathBuf>) -> Self {
-        Self { image, program, started: Mutex::new(None) }
+        Self { image, program, instance: Mutex::new(None) }
     }
 
     /// The kernel whose release begins with `release`; if that is empty, the one to use by default.
@@ -58,16 +63,16 @@ impl Kernel {
         &self.image
     }
 
-    /// Starts the engine, if nobody has before.
-    pub(crate) fn started(&self) -> Result<Arc<dyn Started>, KernelError> {
-        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(started) = &*started {
-            return Ok(Arc::clone(started));
+    /// Returns the kernel instance; the first call starts it.
+    pub(crate) fn instance(&self) -> Result<Arc<dyn KernelInstance>, KernelError> {
+        let mut instance = self.instance.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(instance) = &*instance {
+            return Ok(Arc::clone(instance));
         }
         let own =
             || std::env::current_exe().map_err(|e| KernelError::file("find", Path::new("this program"), e));
         let program = self.program.clone().map_or_else(own, Ok)?;
-        Ok(Arc::clone(started.insert(engine::of(&self.image).start(&self.image, &program)?)))
+        Ok(Arc::clone(instance.insert(engine::of(&self.image).start(&self.image, &program)?)))
     }
 
     /// Runs a scenario; `capture` asks for the packets, too, which takes the kernel a microsecond a packet: rarely, a timer
@@ -79,26 +84,26 @@ impl Kernel {
         capture: bool,
         interval: Option<hol_base::Duration>,
         goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<(Run, Seen), KernelError> {
-        check::possible(scenario, &self.image)?;
+    ) -> Result<(Run, PacketCapture), KernelError> {
+        check::check_supported(scenario, &self.image)?;
         let series_ns = interval.map(hol_base::Duration::as_nanos);
         let job = Job { scenario: scenario.clone(), seed: seed.0, capture, series_ns, shell: false };
         let job = serde_json::to_vec(&job).expect("a job is plain data");
         let messages = u32::try_from(scenario.messages).unwrap_or(u32::MAX);
         let limit = limit()?.unwrap_or(LIMIT + LIMIT_PER_MESSAGE * messages);
         let root = Root::of(scenario)?;
-        let task = Task { job: &job, root: root.as_ref(), stays: false, limit };
-        let Finished { mail, console, provenance, .. } = self.started()?.run(&task, goes_on)?;
-        let measured = measured(&mail, scenario).and_then(|(run, seen)| {
-            run.course.facts.as_deref().map_or(Ok(()), |facts| check::valid(scenario, facts))?;
-            Ok((run, seen))
+        let task = Task { job: &job, root: root.as_ref(), is_interactive: false, limit };
+        let TaskResult { mail, console, provenance, .. } = self.instance()?.run(&task, goes_on)?;
+        let measured = read_mail(&mail, scenario).and_then(|(run, packets_seen)| {
+            run.course.facts.as_deref().map_or(Ok(()), |facts| check::check_valid(scenario, facts))?;
+            Ok((run, packets_seen))
         });
-        let (mut run, seen) = measured.map_err(|problem| problem.with_console(console))?;
+        let (mut run, packets_seen) = measured.map_err(|problem| problem.with_console(console))?;
         if let Some(facts) = &mut run.course.facts {
             facts.provenance = provenance.to_string();
             facts.warn(provenance.warning());
         }
-        Ok((run, seen))
+        Ok((run, packets_seen))
     }
 }
 
@@ -111,9 +116,9 @@ impl World for Kernel {
         Ok(engine::provenance_of(&self.image)?.to_string())
     }
 
-    /// A kernel is told no more than this: what else the stack file says is about the model.
+    /// Returns the settings that a kernel has; all other keys of a stack file concern the model only.
     fn decides(&self, scenario: &Scenario) -> Value {
-        let [transport, settings] = told(&scenario.transport);
+        let [transport, settings] = transport_settings(&scenario.transport);
         // A program that was changed is another one.
         let root = Root::of(scenario).ok().flatten().map(|root| root.digest().to_string());
         let Some(root) = root else { return json!([transport, settings]) };
@@ -126,7 +131,7 @@ impl World for Kernel {
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), RunError> {
-        Ok(check::possible(scenario, &self.image)?)
+        Ok(check::check_supported(scenario, &self.image)?)
     }
 
     fn make_room(&self, runs: usize) -> Result<(), RunError> {
@@ -137,31 +142,36 @@ impl World for Kernel {
         engine::of(&self.image).cost()
     }
 
-    /// All of it happens in the guest, which tells nothing before it has ended.
+    /// The guest reports nothing before it has ended.
     fn follow(
         &self,
         scenario: &Scenario,
         seed: Seed,
         observer: &mut dyn Observer,
-    ) -> Result<Course, RunError> {
+    ) -> Result<RunSummary, RunError> {
         let (run, _) =
             self.perform(scenario, seed, false, observer.interval(), &mut || observer.goes_on())?;
         Ok(run.show(observer))
     }
 
-    fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError> {
+    fn trace(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+        witness: &mut dyn PacketObserver,
+    ) -> Result<Run, RunError> {
         let names = scenario.interfaces().map_err(|problem| RunError::Refused(problem.to_string()))?;
-        let (run, seen) = self.perform(scenario, seed, true, None, &mut || true)?;
-        captured::show(seen, &names, witness);
+        let (run, packets_seen) = self.perform(scenario, seed, true, None, &mut || true)?;
+        captured_packet::show_to(packets_seen, &names, witness);
         Ok(run)
     }
 }
 
-/// A transport, and what a kernel, or our own endpoint, is told of its behaviour.
-pub(crate) fn told(transport: &TransportSpec) -> [Value; 2] {
+/// Returns a transport, and the settings of it that a kernel or our own endpoint applies.
+pub(crate) fn transport_settings(transport: &TransportSpec) -> [Value; 2] {
     let settings = hol_sockets::sysctls(transport).unwrap_or_default();
     let settings = if transport.is_our_own() {
-        // It is told all of it.
+        // It applies every setting.
         json!(transport.behaviour())
     } else {
         json!(settings.iter().map(|set| [set.name, &set.value]).collect::<Vec<_>>())
@@ -169,18 +179,18 @@ pub(crate) fn told(transport: &TransportSpec) -> [Value; 2] {
     [json!(transport.to_string()), settings]
 }
 
-/// What the guest says in `mail` that it measured.
-pub(crate) fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Seen), KernelError> {
+/// Reads the measurements of a guest from its `mail`.
+pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, PacketCapture), KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
     let Report { mut facts, flows, packets, secrets } = match serde_json::from_slice(&mail.text) {
-        Ok(Answer::Done(report)) => *report,
-        Ok(Answer::Failed(problem)) => return Err(guest(problem)),
-        Ok(Answer::Left) => return Err(guest("it was no run".to_owned())),
+        Ok(JobResult::Done(report)) => *report,
+        Ok(JobResult::Failed(problem)) => return Err(guest(problem)),
+        Ok(JobResult::ShellEnded) => return Err(guest("it was no run".to_owned())),
         Err(problem) => return Err(guest(problem.to_string())),
     };
-    let records = packed::unpack(&mail.records, flows.len());
+    let records = packed_records::unpack(&mail.records, flows.len());
     let records = records.ok_or_else(|| guest("its records make no sense".to_owned()))?;
-    let captured = captured::unpack(&mail.packets);
+    let captured = captured_packet::unpack(&mail.packets);
     let captured = captured.ok_or_else(|| guest("its packets make no sense".to_owned()))?;
     let samples = packed_samples::unpack(&mail.samples);
     let samples = samples.ok_or_else(|| guest("its time series make no sense".to_owned()))?;
@@ -188,15 +198,15 @@ pub(crate) fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Seen), 
     let Some((measured, mut records)) = flows.next() else {
         return Err(guest("nothing was measured".to_owned()));
     };
-    let captured = journey::judged(captured);
+    let captured = packet_match::assign_fates(captured);
     if scenario.runs_programs() {
-        (records, facts.retransmissions) = observed::records(records, &captured);
+        (records, facts.retransmissions) = program_records::add_captured(records, &captured);
     }
     let transfer = Transfer::of(&records);
     let beside = flows.map(|(flow, own)| (flow.beside(transfer, &own), own));
     let (mut background, background_records): (Vec<_>, _) = beside.unzip();
     let onward = background.split_off(background.len() - scenario.onward.len());
-    let course = Course {
+    let course = RunSummary {
         // Sockets tell when a message was written and when it was delivered; the packets of programs tell more.
         sees_passage: scenario.runs_programs() && scenario.workload.record_kind() == RecordKind::Transaction,
         packets,
@@ -206,12 +216,12 @@ pub(crate) fn measured(mail: &Mail, scenario: &Scenario) -> Result<(Run, Seen), 
         connect_time: measured.connect_time(),
         ended: Time::from_nanos(measured.ended),
         closed: None,
-        stopped: scenario.cause(measured.stopped, onward.into_iter().map(|flow| flow.stopped)),
+        stopped: scenario.end_of_measured(measured.stopped, onward.into_iter().map(|flow| flow.stopped)),
         background,
         facts: Some(Box::new(facts)),
         files: mail.files.clone(),
     };
-    Ok((Run { course, records, background_records, samples }, Seen { packets: captured, secrets }))
+    Ok((Run { course, records, background_records, samples }, PacketCapture { packets: captured, secrets }))
 }
 
 impl FlowReport {
@@ -219,7 +229,7 @@ impl FlowReport {
         self.connected.map(hol_base::Duration::from_nanos)
     }
 
-    /// What became of a flow of the background, whose `records` these are, during the measured `transfer`.
+    /// Returns the result of a background flow with these `records` during the measured `transfer`.
     fn beside(self, transfer: Option<Transfer>, records: &[Record]) -> BackgroundRun {
         let connect_time = self.connect_time();
         BackgroundRun::during(transfer, records, connect_time, (!self.was_stopped).then_some(self.stopped))
@@ -239,7 +249,7 @@ impl From<KernelError> for RunError {
     }
 }
 
-/// The limit that the user sets for every run, if he does.
+/// Returns the wall-clock limit that the user has set for every run.
 fn limit() -> Result<Option<Duration>, KernelError> {
     let Some(text) = std::env::var_os(error::LIMIT) else { return Ok(None) };
     let text = text.to_string_lossy();

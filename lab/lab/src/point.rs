@@ -6,7 +6,7 @@ use std::fmt;
 use hol_base::{Digester, Duration, Ratio, Seed};
 use hol_measure::{RecordKind, nanoseconds};
 use hol_network::NetworkSpec;
-use hol_scenario::{Program, Reading, Root, RunError, Scenario};
+use hol_scenario::{MetricReader, Program, Root, RunError, Scenario};
 use hol_stack::TransportSpec;
 use hol_workloads::{HostSpec, Pace, WorkloadSpec};
 use serde::{Deserialize, Serialize};
@@ -203,7 +203,7 @@ impl Point {
     }
 
     /// The metrics that programs tell, by name.
-    pub fn metrics(&self) -> impl Iterator<Item = (&str, &Reading)> {
+    pub fn metrics(&self) -> impl Iterator<Item = (&str, &MetricReader)> {
         self.programs
             .iter()
             .flat_map(|program| &program.metrics)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hol_base::Duration;
 use hol_measure::{RecordKind, Summary, Timeline, Waterfall, nanoseconds};
 use hol_network::Drops;
-use hol_scenario::{BackgroundRun, Course, Facts, Stopped};
+use hol_scenario::{BackgroundRun, Facts, RunEnd, RunSummary};
 use hol_transport::Statistics;
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +105,7 @@ impl RunResult {
     }
 
     /// What is kept of a run, of its course and of what its records said; it took `wall_s` seconds.
-    pub(crate) fn of(key: RunKey, course: Course, said: Said, wall_s: f64) -> Self {
+    pub(crate) fn of(key: RunKey, course: RunSummary, said: Said, wall_s: f64) -> Self {
         let Said { summary, span, timeline, other, waterfall } = said;
         Self {
             key,
@@ -130,7 +130,7 @@ impl RunResult {
 
 impl Share {
     fn of(run: &BackgroundRun) -> Self {
-        let stopped = run.stopped.as_ref().and_then(Stopped::reason);
+        let stopped = run.stopped.as_ref().and_then(RunEnd::reason);
         Self { octets: run.octets, connect_time: run.connect_time, stopped }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use hol_scenario::{Better, Reading};
+use hol_scenario::{Better, MetricReader};
 
 /// A metric of the experiment's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Told {
 
 impl Told {
     /// The metric of this name.
-    pub fn new(name: &str, reading: &Reading) -> Self {
+    pub fn new(name: &str, reading: &MetricReader) -> Self {
         let comparatives = match reading.is_time() {
             true => ["faster", "slower"],
             false => ["better", "worse"].map(|word| kept(&format!("{word} in {name}"))),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hol_base::Duration;
 use hol_measure::Record;
-use hol_scenario::{Side, Stopped, WaitFacts};
+use hol_scenario::{RunEnd, Side, WaitFacts};
 
 /// A caution where more than half of a median latency passed before the message was written.
 pub(crate) fn busy(records: &[Record]) -> Option<String> {
@@ -40,9 +40,9 @@ pub(crate) fn unsure(records: &[Record], uncertainty: Duration) -> Option<String
 }
 
 /// A caution where nothing at all came to the other host.
-pub(crate) fn unheard(records: &[Record], stopped: &Stopped, host: &str) -> Option<String> {
+pub(crate) fn unheard(records: &[Record], stopped: &RunEnd, host: &str) -> Option<String> {
     let is_lost = !records.is_empty() && records.iter().all(|record| record.request.is_none());
-    let is_cut = matches!(stopped, Stopped::NotConnected { .. });
+    let is_cut = matches!(stopped, RunEnd::NotConnected { .. });
     (is_lost || is_cut).then(|| {
         format!(
             "nothing came to {host}: does a firewall there let ports of the ephemeral range \
@@ -115,10 +115,10 @@ mod tests {
     #[test]
     fn a_run_of_which_nothing_came_to_the_other_host_says_what_may_be_in_the_way() {
         let told = |took, stopped| unheard(&records(took, true), &stopped, "192.0.2.7");
-        assert_eq!(told(Some(40), Stopped::Finished), None);
+        assert_eq!(told(Some(40), RunEnd::Finished), None);
         for caution in [
-            told(None, Stopped::Finished),
-            told(Some(40), Stopped::NotConnected { within: Duration::from_secs(20) }),
+            told(None, RunEnd::Finished),
+            told(Some(40), RunEnd::NotConnected { within: Duration::from_secs(20) }),
         ] {
             assert!(caution.unwrap().contains("192.0.2.7: does a firewall"));
         }

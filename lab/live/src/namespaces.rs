@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use hol_base::Seed;
-use hol_kernel::here;
-use hol_scenario::{Cost, Course, Observer, Run, RunError, Scenario, Witness, World};
+use hol_kernel::local_kernel;
+use hol_scenario::{Cost, Observer, PacketObserver, Run, RunError, RunSummary, Scenario, World};
 use serde_json::Value;
 
 use crate::cautions::{busy, waiting};
@@ -41,11 +41,11 @@ impl Namespaces {
 
     /// What this machine lacks for it, with the cure.
     pub fn lacks(&self) -> Option<&str> {
-        self.lacks.get_or_init(|| here::in_namespace(router::has_emulators).err()).as_deref()
+        self.lacks.get_or_init(|| local_kernel::in_namespace(router::has_emulators).err()).as_deref()
     }
 
     fn can(&self, scenario: &Scenario) -> Result<(), RunError> {
-        here::possible(scenario)?;
+        local_kernel::check_supported(scenario)?;
         check::protocols(scenario)?;
         match self.lacks() {
             None => Ok(()),
@@ -94,7 +94,7 @@ impl World for Namespaces {
     }
 
     fn decides(&self, scenario: &Scenario) -> Value {
-        here::decides(scenario)
+        local_kernel::decides(scenario)
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), RunError> {
@@ -114,12 +114,17 @@ impl World for Namespaces {
         scenario: &Scenario,
         seed: Seed,
         observer: &mut dyn Observer,
-    ) -> Result<Course, RunError> {
-        let run = self.perform(scenario, || here::run(&self.program, scenario, seed, observer))?;
+    ) -> Result<RunSummary, RunError> {
+        let run = self.perform(scenario, || local_kernel::run(&self.program, scenario, seed, observer))?;
         Ok(run.show(observer))
     }
 
-    fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError> {
-        self.perform(scenario, || here::trace(&self.program, scenario, seed, witness))
+    fn trace(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+        witness: &mut dyn PacketObserver,
+    ) -> Result<Run, RunError> {
+        self.perform(scenario, || local_kernel::trace(&self.program, scenario, seed, witness))
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hol_measure::Transfer;
-use hol_scenario::{BackgroundRun, Course, Facts, Run, RunError, Scenario, Stopped};
+use hol_scenario::{BackgroundRun, Facts, Run, RunEnd, RunError, RunSummary, Scenario};
 use hol_sockets::{FlowRun, FlowRuns, SocketsError};
 
 use crate::cautions::{busy, waiting};
@@ -27,7 +27,7 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     let beside = flows.map(|flow| (beside(transfer, &flow), flow.records));
     let (mut background, background_records): (Vec<_>, _) = beside.unzip();
     let onward = background.split_off(background.len() - scenario.onward.len());
-    let course = Course {
+    let course = RunSummary {
         // Sockets tell when a message was written and when it was delivered.
         sees_passage: false,
         packets,
@@ -37,7 +37,7 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
         connect_time: connected.map(since_start),
         ended,
         closed: None,
-        stopped: scenario.cause(stopped, onward.into_iter().map(|flow| flow.stopped)),
+        stopped: scenario.end_of_measured(stopped, onward.into_iter().map(|flow| flow.stopped)),
         background,
         facts: Some(Box::new(facts)),
         files: Vec::new(),
@@ -50,7 +50,7 @@ fn since_start(time: hol_base::Time) -> hol_base::Duration {
 }
 
 fn beside(transfer: Option<Transfer>, flow: &FlowRun) -> BackgroundRun {
-    let stopped: Option<Stopped> = (!flow.was_stopped).then(|| flow.stopped.clone());
+    let stopped: Option<RunEnd> = (!flow.was_stopped).then(|| flow.stopped.clone());
     BackgroundRun::during(transfer, &flow.records, flow.connected.map(since_start), stopped)
 }
 

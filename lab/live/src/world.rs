@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use hol_base::Seed;
-use hol_scenario::{Cost, Course, Observer, Run, RunError, Scenario, Witness, World};
+use hol_scenario::{Cost, Observer, PacketObserver, Run, RunError, RunSummary, Scenario, World};
 use hol_sockets::{Assignment, Beginning, FlowRuns, SocketsError, Stop, Ties, assignments, run_tied};
 use serde_json::{Value, json};
 
@@ -136,12 +136,12 @@ impl World for Live {
         scenario: &Scenario,
         seed: Seed,
         observer: &mut dyn Observer,
-    ) -> Result<Course, RunError> {
+    ) -> Result<RunSummary, RunError> {
         let run = self.perform(scenario, seed, observer.interval(), &mut || observer.goes_on())?;
         Ok(run.show(observer))
     }
 
-    fn trace(&self, _: &Scenario, _: Seed, _: &mut dyn Witness) -> Result<Run, RunError> {
+    fn trace(&self, _: &Scenario, _: Seed, _: &mut dyn PacketObserver) -> Result<Run, RunError> {
         Err(RunError::Refused(
             "the live world does not see packets; take --world model or kernel, or let tcpdump look at the interface"
                 .to_owned(),

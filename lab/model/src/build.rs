@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hol_base::{Seed, Time};
 use hol_network::{Network, Tap, Topology};
 use hol_scenario::{
-    BackgroundFlow, FIRST_CLIENT_PORT, Flow, OnwardFlow, Scenario, ScenarioError, Terms, Tied, lanes,
+    BackgroundFlow, FIRST_CLIENT_PORT, Flow, FlowTies, OnwardFlow, Scenario, ScenarioError, Terms, lanes,
     server_port,
 };
 use hol_stack::TransportSpec;
@@ -27,7 +27,7 @@ pub(crate) fn simulation<'t>(
 ) -> Result<Simulation<'t>, ScenarioError> {
     let topology = Topology::new(&scenario.network)?;
     let (bells, background) = (Bells::default(), scenario.background_flows(seed).count());
-    let mut tied = scenario.tied(background, |flow| bells.of(flow)).into_iter();
+    let mut tied = scenario.tie_flows(background, |flow| bells.of(flow)).into_iter();
     let mut builder = Builder {
         topology: &topology,
         processors: scenario.processors(),
@@ -72,7 +72,7 @@ impl Builder<'_> {
         workload: &WorkloadSpec,
         messages: u64,
         seed: Seed,
-        Tied { asker, desk }: Tied,
+        FlowTies { asker, desk }: FlowTies,
     ) {
         let [client, server] = [workload.from(), workload.to()]
             .map(|name| self.topology.node(name).expect("a scenario is checked first"));

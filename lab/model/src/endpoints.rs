@@ -104,7 +104,7 @@ impl Endpoints {
             false => presence.has(address),
             true => presence.coming().is_none_or(|coming| coming == address),
         };
-        hol_scenario::ends(client, server, is_chosen)
+        hol_scenario::connection_addresses(client, server, is_chosen)
     }
 
     /// The client has no address now.

@@ -22,8 +22,8 @@ mod stray;
 use hol_base::{Seed, Time};
 use hol_network::{Crossing, Fate, Tap, TapPoint};
 use hol_scenario::{
-    BackgroundRun, Cost, Course, Hops, Observer, Packet, Run, RunError, Scenario, Side, Sighting, Witness,
-    World,
+    BackgroundRun, Cost, Hops, Observer, Packet, PacketEvent, PacketObserver, Run, RunError, RunSummary,
+    Scenario, Side, World,
 };
 use serde_json::{Value, json};
 
@@ -61,11 +61,16 @@ impl World for Model {
         scenario: &Scenario,
         seed: Seed,
         observer: &mut dyn Observer,
-    ) -> Result<Course, RunError> {
+    ) -> Result<RunSummary, RunError> {
         follow(scenario, seed, None, observer)
     }
 
-    fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError> {
+    fn trace(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+        witness: &mut dyn PacketObserver,
+    ) -> Result<Run, RunError> {
         run(scenario, seed, Some(&mut Ends(witness)))
     }
 
@@ -81,19 +86,19 @@ impl Hops for Model {
 }
 
 /// Shows packets as at a network card: how long one waited in the queue is not seen.
-struct Ends<'w>(&'w mut dyn Witness);
+struct Ends<'w>(&'w mut dyn PacketObserver);
 
 impl Tap for Ends<'_> {
     fn packet(&mut self, time: Time, point: TapPoint<'_>, crossing: &Crossing, fate: Fate) {
         if fate != Fate::Dequeued {
-            self.0.see(&Sighting { time, point, fate, packet: Packet::Value(&crossing.packet) });
+            self.0.observe(&PacketEvent { time, point, fate, packet: Packet::Value(&crossing.packet) });
         }
     }
 }
 
 /// Runs `scenario` in the model world; the same scenario and seed give the same run.
 pub fn run(scenario: &Scenario, seed: Seed, tap: Option<&mut dyn Tap>) -> Result<Run, RunError> {
-    Run::keep(|observer| follow(scenario, seed, tap, observer))
+    Run::collect(|observer| follow(scenario, seed, tap, observer))
 }
 
 /// The same for an observer of the records.
@@ -102,7 +107,7 @@ pub fn follow(
     seed: Seed,
     tap: Option<&mut dyn Tap>,
     observer: &mut dyn Observer,
-) -> Result<Course, RunError> {
+) -> Result<RunSummary, RunError> {
     scenario.check().map_err(|problem| RunError::Refused(problem.to_string()))?;
     refused::check(scenario).map_err(RunError::Refused)?;
     let simulation = build::simulation(scenario, seed, tap);
@@ -117,12 +122,12 @@ pub fn follow(
         simulation.others().iter().skip(count).map(|other| other.flow.stopped().cloned()).collect();
     let flow = &simulation.measured().flow;
     let stopped = flow.stopped().expect("a run ends when its flow has").clone();
-    let stopped = scenario.cause(stopped, onward);
+    let stopped = scenario.end_of_measured(stopped, onward);
     let (connect_time, is_finished) = (flow.connect_time(), flow.is_finished());
     // What an end retransmits that nobody listens to any more is no loss of the flow.
     let (drops, marked) = (simulation.drops(), simulation.marked());
     let closed = if is_finished { simulation.close() } else { None };
-    Ok(Course {
+    Ok(RunSummary {
         sees_passage: true,
         packets: simulation.packets(),
         drops: Some(drops),

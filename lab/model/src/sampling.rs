@@ -2,7 +2,7 @@
 
 use hol_base::{Duration, Time};
 use hol_network::Backlog;
-use hol_scenario::{Queue, Sample, Sampled, Sender, Side};
+use hol_scenario::{QueueSample, Sample, SampleValue, SenderSample, Side};
 use hol_transport::{Endpoint, Statistics};
 
 use crate::connection::Connection;
@@ -43,13 +43,13 @@ pub(crate) fn senders(
     }
     let sent_again = Some(fast_retransmissions + timeout_retransmissions);
     endpoint.paths(&mut |path| {
-        let sender = Sender { flow, connection, side, path, sent_again };
-        see(&Sample { at, of: Sampled::Sender(sender) });
+        let sender = SenderSample { flow, connection, side, path, sent_again };
+        see(&Sample { at, of: SampleValue::Sender(sender) });
     });
 }
 
 /// What is seen before a line.
 pub(crate) fn queue(at: Time, line: u32, Backlog { packets, octets, drops }: Backlog) -> Sample {
     let lost = Some(drops.total() - drops.queue);
-    Sample { at, of: Sampled::Queue(Queue { line, packets, octets, dropped: drops.queue, lost }) }
+    Sample { at, of: SampleValue::Queue(QueueSample { line, packets, octets, dropped: drops.queue, lost }) }
 }

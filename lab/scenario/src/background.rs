@@ -5,13 +5,13 @@ use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
-use crate::as_written;
+use crate::transport_text;
 
 /// Traffic that is not what the run is about, though it is counted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Background {
     /// How its messages travel.
-    #[serde(with = "as_written")]
+    #[serde(with = "transport_text")]
     pub transport: TransportSpec,
     /// What each of the applications does.
     pub workload: WorkloadSpec,

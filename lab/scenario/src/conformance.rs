@@ -10,22 +10,22 @@ use hol_measure::{Outcome, Record};
 use hol_stack::{Kind, TransportSpec};
 use hol_workloads::{HostSpec, WorkloadSpec};
 
-use crate::{Background, Onward, Run, RunError, Scenario, Stopped, World};
+use crate::{Background, Onward, Run, RunEnd, RunError, Scenario, World};
 
-/// One question, and what every world has to answer.
+/// A scenario, and how its run has to end in every world.
 #[derive(Debug, Clone)]
 pub struct Case {
     /// Transport, workload and fault, in words.
     pub name: String,
-    /// What is asked.
+    /// The scenario.
     pub scenario: Scenario,
-    ends: Ends,
+    ends: ExpectedEnd,
     completed: RangeInclusive<u64>,
 }
 
 /// How a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ends {
+enum ExpectedEnd {
     Finished,
     Stalled,
     NotConnected,
@@ -38,9 +38,9 @@ enum Ends {
     StalledOrFailed,
 }
 
-/// What a transport promises.
+/// The reliability of a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Promise {
+enum Reliability {
     /// Everything arrives, or the connection fails.
     All,
     /// Over a connection, but some may be given up.
@@ -50,20 +50,20 @@ enum Promise {
 }
 
 /// How a run has to end, and how many messages have to be completed.
-type Due = (Ends, RangeInclusive<u64>);
+type Expectation = (ExpectedEnd, RangeInclusive<u64>);
 
-/// Something that goes wrong.
+/// A fault, and how a run has to end under it.
 struct Fault {
     name: &'static str,
     network: &'static str,
     /// Keys of the workload beside its own.
     workload: &'static str,
-    due: fn(&Conversation) -> Option<Due>,
+    expectation: fn(&Traffic) -> Option<Expectation>,
 }
 
-/// Who talks, as far as it matters for what a fault does to it.
-struct Conversation {
-    promise: Promise,
+/// The properties of a workload over a transport that decide what a fault does to it.
+struct Traffic {
+    reliability: Reliability,
     /// It fails when nothing has come for a while, before anybody calls that a stall. RFC 9000 section 10.1.
     times_out: bool,
     workload: &'static str,
@@ -90,7 +90,7 @@ const TRANSPORTS: [&str; 15] = [
 
 const WORKLOADS: [&str; 8] = ["simco", "echo", "pingpong", "oneway", "bulk", "page", "media", "files"];
 
-impl Conversation {
+impl Traffic {
     fn all(&self) -> RangeInclusive<u64> {
         self.messages..=self.messages
     }
@@ -102,31 +102,31 @@ impl Conversation {
 
     /// All, where everything arrives; some at least, where messages are given up.
     fn all_or(&self, least: u64) -> RangeInclusive<u64> {
-        if self.promise == Promise::All { self.all() } else { least..=self.messages }
+        if self.reliability == Reliability::All { self.all() } else { least..=self.messages }
     }
 
     /// Datagrams open a session, said again until they are answered: without an answer nothing begins.
     fn opens_by_datagram(&self) -> bool {
-        self.promise == Promise::Nothing && self.workload == "simco"
+        self.reliability == Reliability::Nothing && self.workload == "simco"
     }
 
     /// Where nothing gets through from the beginning, `ends` is how a connection takes it.
-    fn unheard(&self, ends: Ends) -> Due {
-        match self.promise {
-            Promise::Nothing if self.opens_by_datagram() => (Ends::Stalled, 0..=0),
-            Promise::Nothing => (Ends::Finished, 0..=0),
-            Promise::All | Promise::Some => (ends, 0..=0),
+    fn unheard(&self, ends: ExpectedEnd) -> Expectation {
+        match self.reliability {
+            Reliability::Nothing if self.opens_by_datagram() => (ExpectedEnd::Stalled, 0..=0),
+            Reliability::Nothing => (ExpectedEnd::Finished, 0..=0),
+            Reliability::All | Reliability::Some => (ends, 0..=0),
         }
     }
 
     /// Where nothing gets through any more, `ends` is how a reliable transport takes it.
-    fn cut_off(&self, ends: Ends) -> Due {
+    fn cut_off(&self, ends: ExpectedEnd) -> Expectation {
         let ends = match (self.times_out, self.workload) {
-            (true, _) => Ends::Lost,
-            (false, "page") => Ends::StalledOrFailed,
+            (true, _) => ExpectedEnd::Lost,
+            (false, "page") => ExpectedEnd::StalledOrFailed,
             _ => ends,
         };
-        (if self.promise == Promise::All { ends } else { Ends::Finished }, self.part())
+        (if self.reliability == Reliability::All { ends } else { ExpectedEnd::Finished }, self.part())
     }
 }
 
@@ -137,78 +137,84 @@ const FAULTS: [Fault; 11] = [
         name: "nothing goes wrong",
         network: "",
         workload: "",
-        due: |it| Some((Ends::Finished, it.all())),
+        expectation: |it| Some((ExpectedEnd::Finished, it.all())),
     },
     Fault {
         name: "packets are lost at random",
         network: "loss = '5%'",
         workload: "",
-        due: |it| Some((Ends::Finished, it.all_or(it.messages / 2))),
+        expectation: |it| Some((ExpectedEnd::Finished, it.all_or(it.messages / 2))),
     },
     Fault {
         name: "the first packet is lost",
         network: "up = { loss = { drop = [1] } }",
         workload: "",
-        due: |it| match it.promise {
-            Promise::Nothing if it.opens_by_datagram() => Some((Ends::Finished, it.all())),
-            Promise::Nothing => Some((Ends::Finished, it.messages - 1..=it.messages - 1)),
-            Promise::All | Promise::Some => Some((Ends::Finished, it.all())),
+        expectation: |it| match it.reliability {
+            Reliability::Nothing if it.opens_by_datagram() => Some((ExpectedEnd::Finished, it.all())),
+            Reliability::Nothing => Some((ExpectedEnd::Finished, it.messages - 1..=it.messages - 1)),
+            Reliability::All | Reliability::Some => Some((ExpectedEnd::Finished, it.all())),
         },
     },
     Fault {
         name: "two packets in the middle are lost",
         network: "up = { loss = { drop = [8, 9] } }",
         workload: "",
-        due: |it| match it.promise {
-            Promise::Nothing => Some((Ends::Finished, it.messages - 2..=it.messages - 2)),
-            Promise::All | Promise::Some => Some((Ends::Finished, it.all_or(it.messages - 2))),
+        expectation: |it| match it.reliability {
+            Reliability::Nothing => Some((ExpectedEnd::Finished, it.messages - 2..=it.messages - 2)),
+            Reliability::All | Reliability::Some => Some((ExpectedEnd::Finished, it.all_or(it.messages - 2))),
         },
     },
     Fault {
         name: "nothing ever arrives",
         network: "loss = '100%'",
         workload: "",
-        due: |it| Some(it.unheard(Ends::Failed)),
+        expectation: |it| Some(it.unheard(ExpectedEnd::Failed)),
     },
     Fault {
         name: "nobody listens",
         network: "",
         workload: "listens = false",
-        due: |it| Some(it.unheard(Ends::Failed)),
+        expectation: |it| Some(it.unheard(ExpectedEnd::Failed)),
     },
     Fault {
         name: "connecting takes too long",
         network: "loss = '100%'",
         workload: "connect_timeout = '2s'",
-        due: |it| Some(it.unheard(Ends::NotConnected)),
+        expectation: |it| Some(it.unheard(ExpectedEnd::NotConnected)),
     },
     Fault {
         name: "the link goes down for good",
         network: GONE,
         workload: "",
-        due: |it| Some(it.cut_off(Ends::Stalled)),
+        expectation: |it| Some(it.cut_off(ExpectedEnd::Stalled)),
     },
     Fault {
         name: "the link is down for a second",
         network: "events = [{ at = '135ms', down = true }, { at = '1135ms', down = false }]",
         workload: "",
-        due: |it| {
-            Some((Ends::Finished, if it.promise == Promise::Nothing { it.part() } else { it.all_or(1) }))
+        expectation: |it| {
+            Some((
+                ExpectedEnd::Finished,
+                if it.reliability == Reliability::Nothing { it.part() } else { it.all_or(1) },
+            ))
         },
     },
     Fault {
         name: "the route changes after a second without any",
         network: "paths = [{}, {}]\nhandover = { at = '0s', overlap = 1.35, attach = '1135ms', changes = 'route' }",
         workload: "",
-        due: |it| {
-            Some((Ends::Finished, if it.promise == Promise::Nothing { it.part() } else { it.all_or(1) }))
+        expectation: |it| {
+            Some((
+                ExpectedEnd::Finished,
+                if it.reliability == Reliability::Nothing { it.part() } else { it.all_or(1) },
+            ))
         },
     },
     Fault {
         name: "time is up before the last arrives",
         network: GONE,
         workload: "late_limit = '1s'",
-        due: |it| has_a_load(it.workload).then(|| it.cut_off(Ends::OutOfTime)),
+        expectation: |it| has_a_load(it.workload).then(|| it.cut_off(ExpectedEnd::OutOfTime)),
     },
 ];
 
@@ -256,21 +262,21 @@ pub fn cases() -> Vec<Case> {
 }
 
 fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Case> {
-    let Fault { name, network, workload: faulty, due } = fault;
+    let Fault { name, network, workload: faulty, expectation } = fault;
     // A greedy sender has to be at it when something goes wrong.
     let messages = if workload == "bulk" { 200 } else { 25 };
     let spec: TransportSpec = transport.parse().expect("a transport of ours");
-    let promise = match spec.kind() {
-        Kind::Udp => Promise::Nothing,
-        _ if spec.gives_up() => Promise::Some,
-        _ => Promise::All,
+    let reliability = match spec.kind() {
+        Kind::Udp => Reliability::Nothing,
+        _ if spec.gives_up() => Reliability::Some,
+        _ => Reliability::All,
     };
-    if promise == Promise::Some && workload == "bulk" {
+    if reliability == Reliability::Some && workload == "bulk" {
         // How much of a greedy sender's grows old in the send buffer is a matter of time.
         return None;
     }
     let times_out = spec.kind() == Kind::Quic;
-    let (ends, completed) = due(&Conversation { promise, times_out, workload, messages })?;
+    let (ends, completed) = expectation(&Traffic { reliability, times_out, workload, messages })?;
     let workload_spec = read::<WorkloadSpec>(&format!("kind = '{workload}'\n{}\n{faulty}", keys(workload)));
     let network = read(&format!("rate = '10Mbit'\n{network}"));
     let scenario = Scenario::alone(network, spec, workload_spec, messages);
@@ -301,7 +307,7 @@ fn overload(transport: &str) -> Case {
     let spec = transport.parse().expect("a transport of ours");
     let scenario = Scenario::alone(read("rate = '1Mbit'"), spec, read(workload), 20_000);
     let name = format!("{transport}, oneway: more than the line carries");
-    Case { name, scenario, ends: Ends::BehindSchedule, completed: 1..=19_999 }
+    Case { name, scenario, ends: ExpectedEnd::BehindSchedule, completed: 1..=19_999 }
 }
 
 /// A message that takes longer than a stall, though it moves all the time.
@@ -310,7 +316,7 @@ fn long_message(transport: &str) -> Case {
     let scenario =
         Scenario::alone(read("rate = '256kbit'"), spec, read("kind = 'oneway'\nsize = '12MiB'"), 1);
     let name = format!("{transport}, oneway: a message that takes longer than a stall");
-    Case { name, scenario, ends: Ends::Finished, completed: 1..=1 }
+    Case { name, scenario, ends: ExpectedEnd::Finished, completed: 1..=1 }
 }
 
 /// One flow of the background that ends, one that does not, and one that nobody answers.
@@ -330,7 +336,7 @@ fn beside_others(transport: &str) -> Case {
     let spec = transport.parse().expect("a transport of ours");
     let alone = Scenario::alone(read("rate = '10Mbit'"), spec, read("kind = 'echo'"), 50);
     let name = format!("{transport}, echo: beside others");
-    Case { name, scenario: Scenario { background, ..alone }, ends: Ends::Finished, completed: 50..=50 }
+    Case { name, scenario: Scenario { background, ..alone }, ends: ExpectedEnd::Finished, completed: 50..=50 }
 }
 
 /// Between two programs of a host nothing is lost; there may be nobody who listens.
@@ -355,7 +361,7 @@ fn moving(transport: &str) -> Case {
     let spec = transport.parse().expect("a transport of ours");
     let scenario = Scenario::alone(read(network), spec, read(workload), 2);
     let name = format!("{transport}, page: the client moves");
-    Case { name, scenario, ends: Ends::Finished, completed: 2..=2 }
+    Case { name, scenario, ends: ExpectedEnd::Finished, completed: 2..=2 }
 }
 
 /// The server asks its firewall, then another, which asks a third.
@@ -371,7 +377,7 @@ fn asking(transport: &str) -> Case {
     let network = read(&format!("rate = '10Mbit'\nnodes = {nodes}\nlans = [{{ nodes = {nodes} }}]"));
     let name = format!("{transport}, echo: the server asks others");
     let alone = Scenario::alone(network, spec, read("kind = 'echo'\nstart = '1s'"), 50);
-    Case { name, scenario: Scenario { onward, ..alone }, ends: Ends::Finished, completed: 50..=50 }
+    Case { name, scenario: Scenario { onward, ..alone }, ends: ExpectedEnd::Finished, completed: 50..=50 }
 }
 
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> T {
@@ -386,7 +392,7 @@ impl Case {
             Err(RunError::Refused(why)) => return Verdict::Refused(why),
             Err(problem) => return Verdict::Differs(problem.to_string()),
         };
-        self.differs(&run).map_or(Verdict::Kept, Verdict::Differs)
+        self.differs(&run).map_or(Verdict::Passed, Verdict::Differs)
     }
 
     /// What of a run is not as it has to be.
@@ -397,8 +403,8 @@ impl Case {
             || run.records.iter().filter(|record| record.kind == self.scenario.workload.record_kind());
         let count = |outcome| records().filter(|record| record.outcome == outcome).count() as u64;
         let (completed, lost) = (count(Outcome::Completed), count(missing));
-        let is_connected = !matches!(self.ends, Ends::NotConnected | Ends::Failed);
-        if !self.ends.covers(Ends::of(&run.stopped)) {
+        let is_connected = !matches!(self.ends, ExpectedEnd::NotConnected | ExpectedEnd::Failed);
+        if !self.ends.covers(ExpectedEnd::of(&run.stopped)) {
             Some(format!("{:?} was due, and it is {}", self.ends, run.stopped))
         } else if records().count() as u64 != *messages {
             Some(format!("{} records of {messages} messages", records().count()))
@@ -410,27 +416,28 @@ impl Case {
             Some(format!("it took {:?} to connect", run.connect_time))
         } else if run.background.len() != background.len() {
             Some(format!("{} flows of the background", run.background.len()))
-        } else if let Some(asked) = self.asked_otherwise(run) {
+        } else if let Some(asked) = self.onward_mismatch(run) {
             Some(asked)
         } else {
             background.iter().zip(&run.background).find_map(|(asked, became)| {
-                let due = match (asked.workload.listens, asked.messages) {
+                let expectation = match (asked.workload.listens, asked.messages) {
                     // Nobody says so of a datagram: it goes on trying until its idle timeout.
                     (false, _) if asked.transport.kind() == Kind::Quic => None,
-                    (false, _) => Some(Ends::Failed),
-                    (true, Some(_)) => Some(Ends::Finished),
+                    (false, _) => Some(ExpectedEnd::Failed),
+                    (true, Some(_)) => Some(ExpectedEnd::Finished),
                     (true, None) => None,
                 };
-                let is = became.stopped.as_ref().map(Ends::of);
-                (is != due).then(|| format!("{} of the background: {:?}", asked.workload, became.stopped))
+                let is = became.stopped.as_ref().map(ExpectedEnd::of);
+                (is != expectation)
+                    .then(|| format!("{} of the background: {:?}", asked.workload, became.stopped))
             })
         }
     }
 }
 
 impl Case {
-    /// What servers asked, if it is not all once.
-    fn asked_otherwise(&self, run: &Run) -> Option<String> {
+    /// Returns how the requests of onward flows differ from one for each message, if they do.
+    fn onward_mismatch(&self, run: &Run) -> Option<String> {
         let Scenario { background, onward, messages, .. } = &self.scenario;
         let asked = run.background_records.iter().skip(background.len());
         let answered = |records: &Vec<Record>| {
@@ -442,18 +449,18 @@ impl Case {
     }
 }
 
-/// What a world makes of a case.
+/// The verdict on a world's run of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is as it has to be.
-    Kept,
+    /// The run ended as it has to.
+    Passed,
     /// The world cannot do that, and says why.
     Refused(String),
-    /// It is not as it has to be.
+    /// The run did not end as it has to.
     Differs(String),
 }
 
-impl Ends {
+impl ExpectedEnd {
     fn covers(self, end: Self) -> bool {
         match self {
             Self::Lost => end == Self::Failed,
@@ -462,14 +469,14 @@ impl Ends {
         }
     }
 
-    const fn of(stopped: &Stopped) -> Self {
+    const fn of(stopped: &RunEnd) -> Self {
         match stopped {
-            Stopped::Finished => Self::Finished,
-            Stopped::BehindSchedule { .. } => Self::BehindSchedule,
-            Stopped::Stalled { .. } => Self::Stalled,
-            Stopped::NotConnected { .. } => Self::NotConnected,
-            Stopped::OutOfTime { .. } => Self::OutOfTime,
-            Stopped::Failed { .. } | Stopped::Program { .. } => Self::Failed,
+            RunEnd::Finished => Self::Finished,
+            RunEnd::BehindSchedule { .. } => Self::BehindSchedule,
+            RunEnd::Stalled { .. } => Self::Stalled,
+            RunEnd::NotConnected { .. } => Self::NotConnected,
+            RunEnd::OutOfTime { .. } => Self::OutOfTime,
+            RunEnd::Failed { .. } | RunEnd::Program { .. } => Self::Failed,
         }
     }
 }

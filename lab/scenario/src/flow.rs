@@ -12,7 +12,7 @@ use hol_stack::{Protocol, TransportSpec};
 use hol_udp::Sip;
 use hol_workloads::{Quit, Standing, WorkloadSpec};
 
-use crate::Stopped;
+use crate::RunEnd;
 
 /// A workload with a late limit ends after that, but not before this time.
 const GRACE: Duration = Duration::from_secs(120);
@@ -64,7 +64,7 @@ pub struct Flow {
     abandoned: u64,
     /// The last delivery, or when something got under way after a time with nothing.
     progress: Time,
-    stopped: Option<Stopped>,
+    stopped: Option<RunEnd>,
 }
 
 impl Terms {
@@ -134,18 +134,18 @@ impl Flow {
     }
 
     /// Why it ended, once it has.
-    pub const fn stopped(&self) -> Option<&Stopped> {
+    pub const fn stopped(&self) -> Option<&RunEnd> {
         self.stopped.as_ref()
     }
 
     /// It has ended because everything was done.
     pub fn is_finished(&self) -> bool {
-        self.stopped == Some(Stopped::Finished)
+        self.stopped == Some(RunEnd::Finished)
     }
 
     /// It ended before everything was done: its applications do no more.
     pub fn was_given_up(&self) -> bool {
-        self.stopped.as_ref().is_some_and(|why| *why != Stopped::Finished)
+        self.stopped.as_ref().is_some_and(|why| *why != RunEnd::Finished)
     }
 
     /// The client asks for a connection.
@@ -192,17 +192,17 @@ impl Flow {
 
     /// An application gives up.
     pub fn note_quit(&mut self, now: Time, quit: Quit) {
-        self.stop(Stopped::by(quit, now));
+        self.stop(RunEnd::by(quit, now));
     }
 
     /// The octets of a connection make no sense, or the system refuses to go on: why, in RFC words.
     pub fn note_failure(&mut self, reason: impl Into<Cow<'static, str>>) {
-        self.stop(Stopped::Failed { reason: reason.into() });
+        self.stop(RunEnd::Failed { reason: reason.into() });
     }
 
     /// Nothing more is wanted of it.
     pub fn end(&mut self) {
-        self.stop(Stopped::Finished);
+        self.stop(RunEnd::Finished);
     }
 
     /// When to look again whether it is stuck; [`Time::MAX`] when it has ended.
@@ -221,18 +221,18 @@ impl Flow {
     pub fn check(&mut self, now: Time, tally: Tally) {
         let outstanding = self.under_way(tally);
         if let (true, Some(within)) = (now >= self.connect_by(), self.terms.connect_timeout) {
-            self.stop(Stopped::NotConnected { within });
+            self.stop(RunEnd::NotConnected { within });
         } else if self.silence(tally).is_some_and(|silence| now >= self.progress + silence) {
-            self.stop(Stopped::Finished);
+            self.stop(RunEnd::Finished);
         } else if now >= self.end_of_grace(tally) {
             // What may be given up, and has not arrived when time is up, is given up.
             let lossy = self.terms.silence.is_some();
-            self.stop(if lossy { Stopped::Finished } else { Stopped::OutOfTime { outstanding } });
+            self.stop(if lossy { RunEnd::Finished } else { RunEnd::OutOfTime { outstanding } });
         } else if self.connected.is_some() && now >= self.progress + self.terms.patience {
             // What is lost for good does not stall a schedule that goes on.
             let waits = outstanding > 0 && self.terms.silence.is_none();
             if waits || tally.awaits_answer {
-                self.stop(Stopped::Stalled { since: self.progress, at: now, outstanding });
+                self.stop(RunEnd::Stalled { since: self.progress, at: now, outstanding });
             } else {
                 // Nothing is under way; the schedule is merely slow.
                 self.progress = now;
@@ -243,16 +243,16 @@ impl Flow {
     /// Nothing will ever happen again.
     pub fn deadlock(&mut self, now: Time, tally: Tally) {
         let outstanding = self.under_way(tally);
-        self.stop(Stopped::Stalled { since: self.progress, at: now, outstanding });
+        self.stop(RunEnd::Stalled { since: self.progress, at: now, outstanding });
     }
 
-    fn stop(&mut self, why: Stopped) {
+    fn stop(&mut self, why: RunEnd) {
         self.stopped.get_or_insert(why);
     }
 
     fn finish_if_done(&mut self, tally: Tally) {
         if tally.all_due && self.under_way(tally) == 0 {
-            self.stop(Stopped::Finished);
+            self.stop(RunEnd::Finished);
         }
     }
 
@@ -362,7 +362,7 @@ mod tests {
         flow.check(secs(361), tally);
         assert_eq!(flow.stopped(), None);
         flow.check(secs(362), tally);
-        let stalled = Stopped::Stalled { since: secs(2), at: secs(362), outstanding: 1 };
+        let stalled = RunEnd::Stalled { since: secs(2), at: secs(362), outstanding: 1 };
         assert_eq!(flow.stopped(), Some(&stalled));
     }
 
@@ -389,7 +389,7 @@ mod tests {
         flow.note_opening();
         assert_eq!(flow.deadline(none), secs(10));
         flow.check(secs(10), none);
-        assert_eq!(flow.stopped(), Some(&Stopped::NotConnected { within: Duration::from_secs(10) }));
+        assert_eq!(flow.stopped(), Some(&RunEnd::NotConnected { within: Duration::from_secs(10) }));
     }
 
     /// RFC 9260 section 5.1.6: an INIT is sent again for four minutes, longer than three times RTO.max.
@@ -445,16 +445,16 @@ mod tests {
         let (mut broken, tally) = after_nine("tcp", ONEWAY);
         broken.note_failure("the octets make no sense");
         broken.end();
-        assert_eq!(broken.stopped(), Some(&Stopped::Failed { reason: "the octets make no sense".into() }));
+        assert_eq!(broken.stopped(), Some(&RunEnd::Failed { reason: "the octets make no sense".into() }));
         assert!(!broken.is_finished() && broken.was_given_up());
         assert_eq!(broken.deadline(tally), Time::MAX);
         let (mut behind, _) = after_nine("tcp", ONEWAY);
         behind.note_quit(secs(5), Quit::BehindSchedule { message: 9, scheduled: secs(4) });
-        let why = Stopped::BehindSchedule { message: 9, scheduled: secs(4), at: secs(5) };
+        let why = RunEnd::BehindSchedule { message: 9, scheduled: secs(4), at: secs(5) };
         assert_eq!(behind.stopped(), Some(&why));
         let (mut stuck, tally) = after_nine("tcp", ONEWAY);
         stuck.deadlock(secs(7), tally);
-        assert_eq!(stuck.stopped(), Some(&Stopped::Stalled { since: secs(2), at: secs(7), outstanding: 1 }));
+        assert_eq!(stuck.stopped(), Some(&RunEnd::Stalled { since: secs(2), at: secs(7), outstanding: 1 }));
     }
 
     /// After a time with nothing the first message begins the time that may pass; those behind it do not.

@@ -9,11 +9,11 @@ use crate::background::BackgroundFlow;
 use crate::onward::OnwardFlow;
 use crate::{Onward, Scenario, ScenarioError};
 
-/// A flow as its table says; an entry of the background stands for all its copies.
+/// A flow as its table defines it; an entry of the background stands for all its copies.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowSpec<'s> {
-    /// Where it stands.
-    pub place: FlowPlace,
+    /// The table of the flow.
+    pub place: FlowPosition,
     /// How its messages travel.
     pub transport: &'s TransportSpec,
     /// What the application does.
@@ -24,18 +24,18 @@ pub struct FlowSpec<'s> {
     pub count: u16,
 }
 
-/// Where a flow stands in an experiment.
+/// The position of a flow in an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FlowPlace {
+pub enum FlowPosition {
     /// It is the flow that is measured.
     Measured,
-    /// In the background, at this place from 0.
+    /// An entry of the background, by index from 0.
     Background(usize),
-    /// Among those on which servers ask others, at this place from 0.
+    /// An onward flow, by index from 0.
     Onward(usize),
 }
 
-impl FlowPlace {
+impl FlowPosition {
     /// The table, such as `[[background]] number 2`; `None` for the measured flow.
     pub fn table(self) -> Option<String> {
         match self {
@@ -45,8 +45,8 @@ impl FlowPlace {
         }
     }
 
-    /// The same problem with the table in which it is.
-    pub(crate) fn blame(self, problem: ScenarioError) -> ScenarioError {
+    /// Adds the table to a problem.
+    pub(crate) fn locate(self, problem: ScenarioError) -> ScenarioError {
         match self {
             Self::Measured => problem,
             Self::Background(index) => ScenarioError::Background { index, problem: Box::new(problem) },
@@ -103,20 +103,20 @@ impl Scenario {
     /// The flow that is measured.
     pub fn measured_flow(&self) -> FlowSpec<'_> {
         let Self { transport, workload, messages, .. } = self;
-        FlowSpec { place: FlowPlace::Measured, transport, workload, messages: Some(*messages), count: 1 }
+        FlowSpec { place: FlowPosition::Measured, transport, workload, messages: Some(*messages), count: 1 }
     }
 
     /// The measured flow, those of the background, then those on which servers ask.
     pub fn flow_specs(&self) -> impl Iterator<Item = FlowSpec<'_>> {
         let background = self.background.iter().enumerate().map(|(index, entry)| FlowSpec {
-            place: FlowPlace::Background(index),
+            place: FlowPosition::Background(index),
             transport: &entry.transport,
             workload: &entry.workload,
             messages: entry.messages,
             count: entry.count,
         });
         let onward = self.onward.iter().enumerate().map(|(index, Onward { transport, workload })| FlowSpec {
-            place: FlowPlace::Onward(index),
+            place: FlowPosition::Onward(index),
             transport,
             workload,
             messages: None,
@@ -172,7 +172,7 @@ mod tests {
             let workload = toml::from_str(&format!("kind = 'echo'\nsize = '{size}B'")).unwrap();
             let transport = transport.parse().unwrap();
             let topology = Topology::new(&toml::from_str("").unwrap()).unwrap();
-            let place = FlowPlace::Measured;
+            let place = FlowPosition::Measured;
             let spec =
                 FlowSpec { place, transport: &transport, workload: &workload, messages: Some(1), count: 1 };
             spec.check(&topology)

@@ -1,10 +1,10 @@
-//! What a transport offers a workload to spread its messages over: the same in every world.
+//! The streams and connections over which a workload spreads its messages, the same in every world.
 
 use hol_quic::Carriage;
 use hol_stack::{Protocol, TransportSpec};
 use hol_workloads::Lanes;
 
-/// The lanes of a transport.
+/// Returns the lanes of a transport.
 pub fn lanes(transport: &TransportSpec) -> Lanes {
     Lanes {
         streams: transport.streams(),

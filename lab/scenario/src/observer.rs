@@ -1,34 +1,34 @@
-//! Who follows a run.
+//! The observer of a run's records and samples.
 
 use hol_base::Duration;
 use hol_measure::{Record, Summarizer};
 
 use crate::Sample;
 
-/// Takes what a run measures while it goes on, so that nobody has to hold it whole, and may end it.
+/// Receives the records and samples of a run while it goes on, and can end it.
 pub trait Observer {
     /// A message of a flow is settled: 0 is measured, from 1 on those of the background. The records of a flow come in the
     /// order of its schedule, one for each message, also for those that never arrived.
     fn record(&mut self, flow: usize, record: &Record);
 
-    /// How often it wants to see how the run stands, in the time of the world; `None`: never. Where watching takes time the
-    /// digest is another one, as of [`World::trace`](crate::World::trace).
+    /// Returns the interval of samples in the time of the world; `None`: no samples. Where sampling takes time the digest of the
+    /// run changes, as with [`World::trace`](crate::World::trace).
     fn interval(&self) -> Option<Duration> {
         None
     }
 
-    /// What was seen at a multiple of that interval; ascending in time.
+    /// Called with each sample, at multiples of the interval, in order of time.
     fn sample(&mut self, sample: &Sample) {
         let _ = sample;
     }
 
-    /// Whether the run is to go on. A world that can stop asks many times in a second.
+    /// Returns whether the run goes on. A world that can stop asks many times per second.
     fn goes_on(&mut self) -> bool {
         true
     }
 }
 
-/// All that the records of the measured flow say, and nothing of those beside it.
+/// Summarises the records of the measured flow only.
 impl Observer for Summarizer {
     fn record(&mut self, flow: usize, record: &Record) {
         if flow == 0 {

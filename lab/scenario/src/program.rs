@@ -7,7 +7,7 @@ use hol_base::{ByteCount, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Reading;
+use crate::MetricReader;
 
 /// A program on a node: a service if it has `ready`, else one whose end is awaited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,8 +34,8 @@ pub struct Program {
     pub env: BTreeMap<String, String>,
     /// Numbers in what it prints, by the names of the metrics that they are.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(with = "BTreeMap<String, crate::reading::Written>")]
-    pub metrics: BTreeMap<String, Reading>,
+    #[schemars(with = "BTreeMap<String, crate::metric::MetricTable>")]
+    pub metrics: BTreeMap<String, MetricReader>,
     /// What its node has beside the root, by its absolute path there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, Content>,

@@ -1,4 +1,4 @@
-//! What a world answers.
+//! The result of a run.
 
 use std::ops::Deref;
 
@@ -7,17 +7,17 @@ use hol_measure::{Meanwhile, Record, Transfer};
 use hol_network::Drops;
 use hol_transport::Statistics;
 
-use crate::{Facts, Observer, Sample, Stopped};
+use crate::{Facts, Observer, RunEnd, Sample};
 
-/// What one run measured beside its records.
+/// The result of a run, without its records.
 #[derive(Debug, Clone)]
-pub struct Course {
+pub struct RunSummary {
     /// Whether the records tell when a message left and when it arrived. Where they do not, all the time from `written`
     /// to `delivered` is between `last_sent` and `arrived`.
     pub sees_passage: bool,
     /// Packets that hosts put on their links.
     pub packets: u64,
-    /// Packets that did not arrive, where that is known by cause.
+    /// Packets that did not arrive, by cause, where the world knows it.
     pub drops: Option<Drops>,
     /// How often a queue marked a packet with congestion instead of dropping it, where that is known.
     pub marked: Option<u64>,
@@ -31,16 +31,16 @@ pub struct Course {
     /// When every connection had closed in an orderly way; `None` if one did not, or if nobody looked.
     pub closed: Option<Time>,
     /// Why the run ended.
-    pub stopped: Stopped,
-    /// What became of each flow of the background, in the order of the scenario.
+    pub stopped: RunEnd,
+    /// How each background flow ended, in the order of the scenario.
     pub background: Vec<BackgroundRun>,
-    /// What a world that is not ours tells of itself.
+    /// What a world other than the model reports about itself.
     pub facts: Option<Box<Facts>>,
     /// What programs wrote for the user: a tar archive, by node; empty if there is nothing.
     pub files: Vec<u8>,
 }
 
-/// What became of a flow of the background.
+/// The result of a background flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackgroundRun {
     /// From its start until it was connected.
@@ -48,16 +48,16 @@ pub struct BackgroundRun {
     /// Octets of its messages that were delivered during the measured [`Transfer`](hol_measure::Transfer).
     pub octets: u64,
     /// Why it ended, if it did before the measured workload.
-    pub stopped: Option<Stopped>,
+    pub stopped: Option<RunEnd>,
 }
 
 impl BackgroundRun {
-    /// What became of a flow whose `records` are known, during the measured `transfer`.
+    /// Returns the result of a flow with these `records` during the measured `transfer`.
     pub fn during(
         transfer: Option<Transfer>,
         records: &[Record],
         connect_time: Option<Duration>,
-        stopped: Option<Stopped>,
+        stopped: Option<RunEnd>,
     ) -> Self {
         let mut meanwhile = Meanwhile::new(Time::ZERO);
         records.iter().for_each(|record| meanwhile.add(record));
@@ -66,32 +66,32 @@ impl BackgroundRun {
     }
 }
 
-/// A run with all its records: for runs that are short.
+/// A run with all its records, for short runs.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What is measured beside them.
-    pub course: Course,
+    /// The result without records.
+    pub course: RunSummary,
     /// One record for each message of the schedule, in its order, also for those that never arrived.
     pub records: Vec<Record>,
     /// The same of each flow of the background, until the measured workload had ended.
     pub background_records: Vec<Vec<Record>>,
-    /// How it stood from time to time, if anybody wanted to know; ascending in time.
+    /// The samples of the time series, if one was recorded; ascending in time.
     pub samples: Vec<Sample>,
 }
 
 impl Run {
-    /// Does a run with an observer that keeps every record.
-    pub fn keep<E>(follow: impl FnOnce(&mut dyn Observer) -> Result<Course, E>) -> Result<Self, E> {
-        let mut kept = Kept::default();
-        let course = follow(&mut kept)?;
-        kept.0.resize_with(kept.0.len().max(1 + course.background.len()), Vec::new);
-        let background_records = kept.0.split_off(1);
-        let records = kept.0.pop().unwrap_or_default();
+    /// Performs a run and collects all its records.
+    pub fn collect<E>(follow: impl FnOnce(&mut dyn Observer) -> Result<RunSummary, E>) -> Result<Self, E> {
+        let mut collector = RecordCollector::default();
+        let course = follow(&mut collector)?;
+        collector.0.resize_with(collector.0.len().max(1 + course.background.len()), Vec::new);
+        let background_records = collector.0.split_off(1);
+        let records = collector.0.pop().unwrap_or_default();
         Ok(Self { course, records, background_records, samples: Vec::new() })
     }
 
-    /// Shows a run that is over to an observer.
-    pub fn show(self, observer: &mut dyn Observer) -> Course {
+    /// Passes the records and samples of a finished run to an observer.
+    pub fn show(self, observer: &mut dyn Observer) -> RunSummary {
         for (flow, records) in std::iter::once(&self.records).chain(&self.background_records).enumerate() {
             records.iter().for_each(|record| observer.record(flow, record));
         }
@@ -99,7 +99,7 @@ impl Run {
         self.course
     }
 
-    /// Over all records: same scenario and seed in the same world, same digest.
+    /// Returns the digest of all records: the same scenario and seed in the same world give the same digest.
     pub fn digest(&self) -> Digest {
         let mut digester = Digester::new();
         self.records.iter().for_each(|record| record.digest(&mut digester));
@@ -108,17 +108,17 @@ impl Run {
 }
 
 impl Deref for Run {
-    type Target = Course;
-    fn deref(&self) -> &Course {
+    type Target = RunSummary;
+    fn deref(&self) -> &RunSummary {
         &self.course
     }
 }
 
-/// Records by flow.
+/// Collects records by flow.
 #[derive(Debug, Default)]
-struct Kept(Vec<Vec<Record>>);
+struct RecordCollector(Vec<Vec<Record>>);
 
-impl Observer for Kept {
+impl Observer for RecordCollector {
     fn record(&mut self, flow: usize, record: &Record) {
         if self.0.len() <= flow {
             self.0.resize_with(flow + 1, Vec::new);

@@ -1,37 +1,37 @@
-//! What is seen of a run at a time: how senders stand, and what waits before lines.
+//! Samples of a time series: the state of senders, and of the queues of lines.
 
 use hol_base::{Duration, Time};
 use hol_transport::PathState;
 use serde::{Deserialize, Serialize};
 
-/// What was seen at a time.
+/// One sample of a time series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// Since the start of the run. All that happens up to then has happened.
+    /// Time since the start of the run. Everything that happens at that time has happened.
     pub at: Time,
-    /// What was looked at.
-    pub of: Sampled,
+    /// The sampled sender or queue.
+    pub of: SampleValue,
 }
 
-/// What is looked at.
+/// The state of a sender or of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sampled {
-    /// An end of a connection that has sent data, and one of its peer's addresses.
-    Sender(Sender),
-    /// What waits before a line.
-    Queue(Queue),
+pub enum SampleValue {
+    /// An end of a connection that has sent data, towards one address of its peer.
+    Sender(SenderSample),
+    /// The queue of a line.
+    Queue(QueueSample),
 }
 
-/// An end of a connection that sends.
+/// The state of a sender on one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sender {
-    /// 0 is measured, from 1 on those of the background, then those on which servers ask.
+pub struct SenderSample {
+    /// Index of the flow: 0 is measured, then background flows, then onward flows.
     pub flow: u32,
     /// The connection, in the order in which this end had them.
     pub connection: u32,
     /// Which end.
     pub side: Side,
-    /// How the path stands.
+    /// The state of the path.
     pub path: PathState,
     /// Data segments, DATA chunks or packets with data that the connection has sent again so far, on all paths.
     pub sent_again: Option<u64>,
@@ -47,12 +47,12 @@ pub enum Side {
     Server,
 }
 
-/// What waits before a line.
+/// The state of a line's queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Queue {
+pub struct QueueSample {
     /// Which, in the order of [`Topology::queues`](hol_network::Topology::queues).
     pub line: u32,
-    /// Packets that wait, the one in transmission included.
+    /// Packets in the queue, including the one in transmission.
     pub packets: u64,
     /// Octets of these IP packets.
     pub octets: u64,
@@ -63,17 +63,17 @@ pub struct Queue {
 }
 
 impl Sample {
-    /// More of a run are taken for a mistake: they would be some hundred megabytes, and nobody could draw them.
+    /// Limit of samples in a run: more would be some hundred megabytes.
     pub const MOST: u64 = 1 << 21;
-    /// Nothing is looked at more often: there would be more samples than there is to see.
+    /// The shortest interval of samples.
     pub const SHORTEST_INTERVAL: Duration = Duration::from_micros(10);
 
-    /// The same of the flow of this number, which began so long after the run.
+    /// Returns the sample for the flow with this number, which began `late` after the run.
     #[must_use]
     pub fn of_flow(self, flow: u32, late: Duration) -> Self {
         let of = match self.of {
-            Sampled::Sender(sender) => Sampled::Sender(Sender { flow, ..sender }),
-            queue @ Sampled::Queue(_) => queue,
+            SampleValue::Sender(sender) => SampleValue::Sender(SenderSample { flow, ..sender }),
+            queue @ SampleValue::Queue(_) => queue,
         };
         Self { at: self.at + late, of }
     }

@@ -9,7 +9,7 @@ use hol_workloads::{Filter, HostSpec, Processor, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::flow_spec::check_node;
-use crate::{Background, CLIENT_PORTS, Onward, Program, Root, ScenarioError, as_written};
+use crate::{Background, CLIENT_PORTS, Onward, Program, Root, ScenarioError, transport_text};
 
 /// One point of an experiment: a workload over a transport over a network, and what else goes on there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, HostSpec>,
     /// How the messages travel.
-    #[serde(with = "as_written")]
+    #[serde(with = "transport_text")]
     pub transport: TransportSpec,
     /// What the application does.
     pub workload: WorkloadSpec,
@@ -62,7 +62,7 @@ impl Scenario {
         self.check_filters()?;
         self.check_services()?;
         for flow in self.flow_specs().skip(1) {
-            flow.check(&topology).map_err(|problem| flow.place.blame(problem))?;
+            flow.check(&topology).map_err(|problem| flow.place.locate(problem))?;
         }
         self.check_onward()?;
         for program in &self.programs {

@@ -6,7 +6,7 @@ use hol_base::Seed;
 use hol_network::Tap;
 use serde_json::Value;
 
-use crate::{Course, Observer, Run, Scenario, Witness};
+use crate::{Observer, PacketObserver, Run, RunSummary, Scenario};
 
 /// Somewhere that runs take place: our endpoints on simulated links, a Linux kernel in a virtual machine, real hosts.
 ///
@@ -55,15 +55,20 @@ pub trait World: fmt::Debug + Send + Sync {
         scenario: &Scenario,
         seed: Seed,
         observer: &mut dyn Observer,
-    ) -> Result<Course, RunError>;
+    ) -> Result<RunSummary, RunError>;
 
     /// The same, with all records.
     fn run(&self, scenario: &Scenario, seed: Seed) -> Result<Run, RunError> {
-        Run::keep(|observer| self.follow(scenario, seed, observer))
+        Run::collect(|observer| self.follow(scenario, seed, observer))
     }
 
     /// As [`run`](Self::run), in sight of a witness. Where watching takes time the digest is another one.
-    fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError>;
+    fn trace(
+        &self,
+        scenario: &Scenario,
+        seed: Seed,
+        witness: &mut dyn PacketObserver,
+    ) -> Result<Run, RunError>;
 
     /// The same hop by hop, where every hop can be seen.
     fn hops(&self) -> Option<&dyn Hops> {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use hol_base::{Seed, Time};
 use hol_measure::Record;
-use hol_scenario::{FilterFacts, Sample, Side, Stopped, WaitFacts};
+use hol_scenario::{FilterFacts, RunEnd, Sample, Side, WaitFacts};
 use hol_stack::TransportSpec;
 use hol_transport::PathStatus;
 use hol_workloads::{HostSpec, Processor, WorkloadSpec};
@@ -73,7 +73,7 @@ pub struct FlowRun {
     /// When the last message was settled, or the run was given up.
     pub ended: Time,
     /// Why the run ended.
-    pub stopped: Stopped,
+    pub stopped: RunEnd,
     /// It ended because another thread wanted it to.
     pub was_stopped: bool,
     /// What the kernel counted for the client's sockets.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_scenario::{Sample, Sampled, Sender, Side, ends};
+use hol_scenario::{Sample, SampleValue, SenderSample, Side, connection_addresses};
 use hol_system::{Events, Poller, Ready};
 use hol_wire::Ecn;
 use hol_workloads::{ConnectionId, Output, Standing};
@@ -121,8 +121,9 @@ impl EventLoop<'_> {
         while !self.was_stopped && !self.client.application.end(ended) {}
         while !self.server.application.end(self.clock.now()) {}
         let samples = self.ticks.as_mut().map_or(Vec::new(), |ticks| std::mem::take(&mut ticks.samples));
-        let is_clients =
-            |sample: &Sample| matches!(sample.of, Sampled::Sender(Sender { side: Side::Client, .. }));
+        let is_clients = |sample: &Sample| {
+            matches!(sample.of, SampleValue::Sender(SenderSample { side: Side::Client, .. }))
+        };
         let (of_client, of_server) = samples.into_iter().partition(is_clients);
         let verdict = Verdict {
             connected: self.flow.connected(),
@@ -410,7 +411,7 @@ impl EventLoop<'_> {
         let number = self.client.connections() as u16;
         let port = if *port == 0 { 0 } else { port.checked_add(number).unwrap_or(0) };
         let is_here = |address| self.presence.as_ref().is_none_or(|presence| presence.has(address));
-        let [own, peer] = ends(own, &server.addresses, is_here);
+        let [own, peer] = connection_addresses(own, &server.addresses, is_here);
         let (from, to) = (Site { addresses: own, port }, Site { addresses: peer, port: server.port });
         let socket = self.opener.connect(&from, &to)?;
         let port = own_port(&socket)?;

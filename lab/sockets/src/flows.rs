@@ -4,7 +4,7 @@ use std::io;
 use std::thread;
 
 use hol_base::{Duration, Seed};
-use hol_scenario::{FIRST_CLIENT_PORT, Sample, Scenario, Tied, server_port};
+use hol_scenario::{FIRST_CLIENT_PORT, FlowTies, Sample, Scenario, server_port};
 use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, HostSpec, WorkloadSpec};
 
@@ -148,7 +148,7 @@ fn ties<'s>(
     interval: Option<Duration>,
 ) -> io::Result<Vec<Ties<'s>>> {
     let ties = bonds(scenario, flows)?.into_iter().enumerate();
-    let ties = ties.map(|(flow, Bond { tied: Tied { asker, desk }, bell })| Ties {
+    let ties = ties.map(|(flow, Bond { tied: FlowTies { asker, desk }, bell })| Ties {
         stop: (flow > 0).then_some(stop),
         asker,
         desk,
@@ -161,7 +161,7 @@ fn ties<'s>(
 
 /// What ties the applications of a flow to others, and what wakes them.
 pub(crate) struct Bond {
-    pub(crate) tied: Tied,
+    pub(crate) tied: FlowTies,
     pub(crate) bell: Option<Bell>,
 }
 
@@ -169,7 +169,7 @@ pub(crate) struct Bond {
 pub(crate) fn bonds(scenario: &Scenario, flows: usize) -> io::Result<Vec<Bond>> {
     let bells = (0..flows).map(|_| Bell::new()).collect::<io::Result<Vec<Bell>>>()?;
     let background = flows - 1 - scenario.onward.len();
-    let tied = scenario.tied(background, |flow| bells[flow].ringer()).into_iter().zip(&bells);
+    let tied = scenario.tie_flows(background, |flow| bells[flow].ringer()).into_iter().zip(&bells);
     let bonds = tied.map(|(tied, bell)| {
         let bell = (tied.asker.is_some() || tied.desk.is_some()).then(|| bell.clone());
         Bond { tied, bell }

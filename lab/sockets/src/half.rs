@@ -2,7 +2,7 @@
 
 use hol_base::Time;
 use hol_measure::{Leg, Record};
-use hol_scenario::{FilterFacts, Sample, Side, Stopped, WaitFacts};
+use hol_scenario::{FilterFacts, RunEnd, Sample, Side, WaitFacts};
 use hol_workloads::{Ledger, Reading};
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ pub struct Verdict {
     /// When it was over.
     pub ended: Time,
     /// Why.
-    pub stopped: Stopped,
+    pub stopped: RunEnd,
     /// Because another thread wanted it to.
     pub was_stopped: bool,
 }
@@ -153,7 +153,7 @@ fn without_passage(record: Record) -> Record {
 mod tests {
     use hol_base::Duration;
     use hol_measure::{Outcome, RecordKind};
-    use hol_scenario::Sampled;
+    use hol_scenario::SampleValue;
     use hol_transport::Passage;
     use hol_workloads::{Arrived, Due};
 
@@ -166,12 +166,8 @@ mod tests {
     }
 
     fn half(ledger: Ledger, origin: u64, has_rules: bool) -> Half {
-        let verdict = Verdict {
-            connected: Some(us(5)),
-            ended: us(900),
-            stopped: Stopped::Finished,
-            was_stopped: false,
-        };
+        let verdict =
+            Verdict { connected: Some(us(5)), ended: us(900), stopped: RunEnd::Finished, was_stopped: false };
         let verdict = has_rules.then_some(verdict);
         Half { ledger, origin, counts: Counts::default(), waits: None, verdict, aside: Aside::default() }
     }
@@ -228,7 +224,9 @@ mod tests {
         assert_eq!(told, [seen]);
         let here = there.from_afar(|time| time - UP).unwrap();
         let (run, _) = client.join(here, READING).unwrap();
-        let [Sample { at, of: Sampled::Sender(sender) }] = run.samples[..] else { panic!("there is one") };
+        let [Sample { at, of: SampleValue::Sender(sender) }] = run.samples[..] else {
+            panic!("there is one")
+        };
         assert_eq!((at, sender.side, sender.connection), (us(150), Side::Server, 1));
         assert_eq!((sender.path.cwnd, sender.sent_again), (Some(14_480), Some(2)));
     }

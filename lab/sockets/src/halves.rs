@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::{io, thread};
 
 use hol_base::Duration;
-use hol_scenario::{Scenario, Side, Tied};
+use hol_scenario::{FlowTies, Scenario, Side};
 
 use crate::far::{Letterbox, Mail, News};
 use crate::flows::{Bond, FlowRuns, bonds};
@@ -112,7 +112,7 @@ impl Halves {
         let (secret, interval) = (self.secret, self.interval);
         self.servers.spawn(flow, move |stop| {
             let mut listens = Some(listens);
-            let Bond { tied: Tied { desk, .. }, bell } = bond;
+            let Bond { tied: FlowTies { desk, .. }, bell } = bond;
             let ties = Ties { stop: Some(stop), asker: None, desk, bell, beginning: None, interval };
             let tell = Box::new(move |news| tell(flow, news));
             // Whoever waits for the ports waits for those that will not come, too.
@@ -132,7 +132,7 @@ impl Halves {
             self.post.add(flow, letterbox);
             let (secret, interval, over) = (self.secret, self.interval, self.over.0.clone());
             self.clients.spawn(flow, move |stop| {
-                let Bond { tied: Tied { asker, .. }, bell } = bond;
+                let Bond { tied: FlowTies { asker, .. }, bell } = bond;
                 let ties = Ties { stop: Some(stop), asker, desk: None, bell, beginning: None, interval };
                 let _over = Over(flow, over);
                 stop.wait(assignment.workload.start)?;

@@ -4,7 +4,7 @@ use std::io;
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_scenario::{Sample, Sampled, Sender, Side};
+use hol_scenario::{Sample, SampleValue, SenderSample, Side};
 use hol_system::{Interest, Poller};
 use hol_transport::Passage;
 use hol_wire::Ecn;
@@ -128,9 +128,14 @@ impl Party {
     pub(crate) fn look(&self, at: Time, samples: &mut Vec<Sample>) {
         for (connection, open) in (0..).zip(&self.connections) {
             let Some(sending) = open.as_ref().and_then(|open| open.transceiver.sending()) else { continue };
-            let sender =
-                |path| Sender { flow: 0, connection, side: self.end, path, sent_again: Some(sending.again) };
-            let seen = sending.paths.iter().map(|path| Sample { at, of: Sampled::Sender(sender(*path)) });
+            let sender = |path| SenderSample {
+                flow: 0,
+                connection,
+                side: self.end,
+                path,
+                sent_again: Some(sending.again),
+            };
+            let seen = sending.paths.iter().map(|path| Sample { at, of: SampleValue::Sender(sender(*path)) });
             samples.extend(seen);
         }
     }

@@ -1,7 +1,7 @@
 //! Who decides when a flow is over: its rules, where its client is; there they hear of what happens where its server is.
 
 use hol_base::{Duration, Time};
-use hol_scenario::{Flow, Stopped, Tally};
+use hol_scenario::{Flow, RunEnd, Tally};
 use hol_workloads::{Quit, Standing};
 
 use crate::far::{News, Tell};
@@ -22,7 +22,7 @@ pub(crate) struct Reporter<'p> {
     news: Option<News>,
     /// Not before.
     next: Time,
-    stopped: Option<Stopped>,
+    stopped: Option<RunEnd>,
 }
 
 impl<'p> Reporter<'p> {
@@ -65,7 +65,7 @@ impl Referee<'_> {
     }
 
     /// Why it ended, once it has; where the rules are not, that it was told to.
-    pub(crate) fn stopped(&self) -> Option<&Stopped> {
+    pub(crate) fn stopped(&self) -> Option<&RunEnd> {
         match self {
             Self::Rules(flow) => flow.stopped(),
             Self::Host(reporter) => reporter.stopped.as_ref(),
@@ -150,7 +150,7 @@ impl Referee<'_> {
     pub(crate) fn end(&mut self) {
         match self {
             Self::Rules(flow) => flow.end(),
-            Self::Host(reporter) => drop(reporter.stopped.get_or_insert(Stopped::Finished)),
+            Self::Host(reporter) => drop(reporter.stopped.get_or_insert(RunEnd::Finished)),
         }
     }
 
@@ -195,6 +195,6 @@ mod tests {
         assert_eq!(told.try_recv().unwrap().failed.as_deref(), Some("no number"));
         assert_eq!(referee.stopped(), None, "that is decided elsewhere");
         referee.end();
-        assert_eq!(referee.stopped(), Some(&Stopped::Finished));
+        assert_eq!(referee.stopped(), Some(&RunEnd::Finished));
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use hol_base::{Duration, Time};
-use hol_scenario::{Sample, Sampled, Sender, Side};
+use hol_scenario::{Sample, SampleValue, SenderSample, Side};
 use hol_transport::PathState;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,9 @@ const MOST: u64 = 1 << 42;
 impl Seen {
     /// What is told of a sample; nothing if that is of no sender.
     pub(crate) fn of(sample: &Sample) -> Option<Self> {
-        let Sampled::Sender(Sender { connection, path, sent_again, .. }) = sample.of else { return None };
+        let SampleValue::Sender(SenderSample { connection, path, sent_again, .. }) = sample.of else {
+            return None;
+        };
         let PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight } = path;
         let numbers = [cwnd, ssthresh, srtt.map(Duration::as_nanos), pacing_rate, in_flight, sent_again];
         Some(Self(sample.at, connection, peer, numbers))
@@ -31,7 +33,7 @@ impl Seen {
             numbers.map(|number| number.filter(|number| *number <= MOST));
         let srtt = srtt.map(Duration::from_nanos);
         let path = PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight };
-        Sample { at, of: Sampled::Sender(Sender { flow: 0, connection, side, path, sent_again }) }
+        Sample { at, of: SampleValue::Sender(SenderSample { flow: 0, connection, side, path, sent_again }) }
     }
 }
 
@@ -48,8 +50,9 @@ mod tests {
             pacing_rate: None,
             in_flight: Some(number),
         };
-        let sender = Sender { flow: 0, connection: 3, side: Side::Server, path, sent_again: Some(number) };
-        Sample { at: Time::from_millis(7), of: Sampled::Sender(sender) }
+        let sender =
+            SenderSample { flow: 0, connection: 3, side: Side::Server, path, sent_again: Some(number) };
+        Sample { at: Time::from_millis(7), of: SampleValue::Sender(sender) }
     }
 
     #[test]
@@ -63,7 +66,7 @@ mod tests {
     fn numbers_that_no_sender_has_are_left_out_so_that_the_others_can_be_added() {
         assert!(MOST.checked_mul(Sample::MOST + 1).is_some());
         for absurd in [MOST + 1, u64::MAX] {
-            let Sampled::Sender(told) = Seen::of(&sample(absurd)).unwrap().sample(Side::Client).of else {
+            let SampleValue::Sender(told) = Seen::of(&sample(absurd)).unwrap().sample(Side::Client).of else {
                 unreachable!("it is of a sender")
             };
             let PathState { cwnd, srtt, in_flight, .. } = told.path;

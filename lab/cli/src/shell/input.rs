@@ -1,11 +1,11 @@
-//! Where lines come from: a terminal, with editing and history, or a file or pipe.
+//! The source of lines: a terminal, with editing and history, or a file or pipe.
 
 use std::io::{self, IsTerminal, Stdin};
 
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 
-use super::voice::Voice;
+use super::output::OutputFormat;
 use crate::failure::Failure;
 
 /// Lines, one after the other.
@@ -16,50 +16,50 @@ pub enum Input {
     Script(Stdin),
 }
 
-/// What comes next.
-pub enum Next {
+/// The next event of the input.
+pub enum InputEvent {
     /// This line.
     Line(String),
-    /// Nothing: what had been typed was dropped.
-    Dropped,
+    /// The user discarded the line with Ctrl-C.
+    Cancelled,
     /// The end.
     End,
 }
 
 impl Input {
     /// Standard input.
-    pub fn open(voice: Voice) -> Result<Self, Failure> {
+    pub fn open(output: OutputFormat) -> Result<Self, Failure> {
         let stdin = io::stdin();
-        if voice == Voice::Program || !stdin.is_terminal() || !io::stdout().is_terminal() {
+        if output == OutputFormat::JsonLines || !stdin.is_terminal() || !io::stdout().is_terminal() {
             return Ok(Self::Script(stdin));
         }
         DefaultEditor::new().map(|editor| Self::Terminal(Box::new(editor))).map_err(Failure::failed)
     }
 
-    /// Whether somebody sits there.
+    /// Returns whether the input is a terminal.
     pub const fn is_terminal(&self) -> bool {
         matches!(self, Self::Terminal(_))
     }
 
     /// The next line.
-    pub fn next(&mut self, prompt: &str) -> Result<Next, Failure> {
+    pub fn next(&mut self, prompt: &str) -> Result<InputEvent, Failure> {
         let unreadable =
             |problem: &dyn std::fmt::Display| Failure::failed(format!("standard input: {problem}"));
         match self {
             Self::Terminal(editor) => match editor.readline(prompt) {
                 Ok(line) => {
                     editor.add_history_entry(&line).map_err(|problem| unreadable(&problem))?;
-                    Ok(Next::Line(line))
+                    Ok(InputEvent::Line(line))
                 }
-                Err(ReadlineError::Interrupted) => Ok(Next::Dropped),
-                Err(ReadlineError::Eof) => Ok(Next::End),
+                Err(ReadlineError::Interrupted) => Ok(InputEvent::Cancelled),
+                Err(ReadlineError::Eof) => Ok(InputEvent::End),
                 Err(problem) => Err(unreadable(&problem)),
             },
             Self::Script(stdin) => {
                 let mut line = String::new();
                 match stdin.read_line(&mut line) {
-                    Ok(0) => Ok(Next::End),
-                    Ok(_) => Ok(Next::Line(line)),
+                    Ok(0) => Ok(InputEvent::End),
+                    Ok(_) => Ok(InputEvent::Line(line)),
                     Err(problem) => Err(unreadable(&problem)),
                 }
             }

@@ -1,21 +1,21 @@
 //! `hol shell`: a terminal on a node of a simulated network, whose time stands while one types.
 //!
-//! `input` is where lines come from, `command` what they mean, `network` what they are done in, `ears` who hears what comes of
-//! them, `voice` who is told, `record` what of them becomes an experiment.
+//! `input` reads lines, `command` parses them, `network` runs them, `step_listener` receives the guest's messages, `output` prints
+//! them, `recorder` writes the lines as an experiment.
 
 mod command;
-mod ears;
 mod input;
 mod network;
-mod record;
-mod voice;
+mod output;
+mod recorder;
+mod step_listener;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use hol_kernel::{Ended, Kernel, Order, Reply};
+use hol_kernel::{Action, Kernel, LineOutcome, StepResult};
 use hol_lab::{Experiment, Point, Source, WorldName};
 use hol_scenario::Scenario;
 use hol_workloads::{Programs, WorkloadSpec};
@@ -27,11 +27,11 @@ use crate::question::{Conditions, over};
 use crate::service::{Service, table};
 use crate::trace;
 use command::{Command, HELP};
-use ears::mind_interrupts;
-use input::{Input, Next};
-use network::{Network, Problem, Taken};
-use record::Record;
-use voice::{Prompt, Voice};
+use input::{Input, InputEvent};
+use network::{CompletedStep, Network, StepError};
+use output::{OutputFormat, Prompt};
+use recorder::ExperimentRecorder;
+use step_listener::handle_interrupts;
 
 /// The exit code of what wrote more than it may: 128 and the number of SIGXFSZ. signal(7)
 const WROTE_TOO_MUCH: i32 = 128 + 25;
@@ -75,26 +75,27 @@ impl Shell {
     pub fn run(&self) -> Result<ExitCode, Failure> {
         self.parent.attend()?;
         let (source, point) = self.point()?;
-        let record = self.record.as_deref().map(|path| Record::new(path, source, &point)).transpose()?;
+        let record =
+            self.record.as_deref().map(|path| ExperimentRecorder::new(path, source, &point)).transpose()?;
         let kernel = kernel(&point)?;
-        mind_interrupts()?;
-        let scenario = of_programs(&point);
+        handle_interrupts()?;
+        let scenario = programs_only(&point);
         let node = self.node.clone().unwrap_or_else(|| scenario.workload.from().to_owned());
         let nodes = network::nodes(&scenario);
         check_node(&nodes, &node).map_err(|problem| Failure::Usage(format!("--node: {problem}")))?;
         let seed = point.seed_of(0);
-        let voice = self.dialogue.map_or(Voice::Person, |Format::Json| Voice::Program);
+        let output = self.dialogue.map_or(OutputFormat::Text, |Format::Json| OutputFormat::JsonLines);
         let warning = kernel.warning().map_err(Failure::failed)?;
-        warning.iter().for_each(|warning| voice.note(&format!("warning: {warning}")));
-        let network = Network::start(kernel, scenario, seed, &node, voice).map_err(Failure::failed)?;
-        let (input, places) = (Input::open(voice)?, BTreeMap::new());
-        let mut terminal = Terminal { input, voice, network, nodes, node, code: 0, places };
-        let ended = terminal.serve();
+        warning.iter().for_each(|warning| output.note(&format!("warning: {warning}")));
+        let network = Network::start(kernel, scenario, seed, &node, output).map_err(Failure::failed)?;
+        let (input, snapshots) = (Input::open(output)?, BTreeMap::new());
+        let mut session = ShellSession { input, output, network, nodes, node, exit_code: 0, snapshots };
+        let ended = session.serve();
         if let Some(record) = record {
-            record.write(terminal.network.past())?;
+            record.write(session.network.past())?;
         }
         // As of any program, only the last eight bits are told.
-        ended.map(|()| ExitCode::from(terminal.code as u8))
+        ended.map(|()| ExitCode::from(session.exit_code as u8))
     }
 
     /// The point whose network it is, and the text that it was read from.
@@ -146,7 +147,7 @@ fn kernel(point: &Point) -> Result<Kernel, Failure> {
 }
 
 /// The network of a point with its programs, and nothing else that it does.
-fn of_programs(point: &Point) -> Scenario {
+fn programs_only(point: &Point) -> Scenario {
     let scenario = point.scenario(0);
     let ends = [scenario.workload.from(), scenario.workload.to()].map(|end| Some(end.to_owned()));
     let [from, to] = ends;
@@ -155,154 +156,155 @@ fn of_programs(point: &Point) -> Scenario {
     Scenario { workload, messages: 1, hosts, background, onward, ..scenario }
 }
 
-/// Somebody who types, and what is typed on.
-struct Terminal {
+/// A session of the shell.
+struct ShellSession {
     input: Input,
-    voice: Voice,
+    output: OutputFormat,
     network: Network,
     /// Where lines can run.
     nodes: Vec<String>,
     /// Where lines run.
     node: String,
     /// Of the last line.
-    code: i32,
-    /// What was done up to the places that have a name, and the node there.
-    places: BTreeMap<String, (String, Vec<Taken>)>,
+    exit_code: i32,
+    /// By name of the snapshot: its node, and all steps up to it.
+    snapshots: BTreeMap<String, (String, Vec<CompletedStep>)>,
 }
 
-impl Terminal {
+impl ShellSession {
     /// Takes lines until there are no more.
     fn serve(&mut self) -> Result<(), Failure> {
         for number in 1.. {
-            self.voice.prompt(self.prompt());
-            let prompt = self.prompt().words();
+            self.output.prompt(self.prompt());
+            let prompt = self.prompt().text();
             let command = match self.input.next(&prompt)? {
-                Next::Line(line) => Command::parse(&line),
-                Next::Dropped => continue,
-                Next::End => break,
+                InputEvent::Line(line) => Command::parse(&line),
+                InputEvent::Cancelled => continue,
+                InputEvent::End => break,
             };
             let done = match command {
                 Ok(Command::Quit) => break,
-                Ok(command) => self.carry_out(command),
-                Err(problem) => Err(Problem::Refused(problem)),
+                Ok(command) => self.execute(command),
+                Err(problem) => Err(StepError::Refused(problem)),
             };
             match done {
                 Ok(()) => {}
-                Err(Problem::Refused(problem)) if self.is_forgiving() => {
-                    self.voice.note(&format!("error: {problem}"));
+                Err(StepError::Refused(problem)) if self.continues_after_errors() => {
+                    self.output.note(&format!("error: {problem}"));
                 }
-                Err(Problem::Refused(problem)) => {
+                Err(StepError::Refused(problem)) => {
                     return Err(Failure::Usage(format!("standard input:{number}: {problem}")));
                 }
-                Err(Problem::Over(problem)) => return Err(Failure::Failed(problem)),
+                Err(StepError::NetworkLost(problem)) => return Err(Failure::Failed(problem)),
             }
         }
         Ok(())
     }
 
-    /// Whether somebody is there whom a mistake need not end.
-    fn is_forgiving(&self) -> bool {
-        self.input.is_terminal() || self.voice == Voice::Program
+    /// Returns whether the session continues after an error: at a terminal, and with JSON lines.
+    fn continues_after_errors(&self) -> bool {
+        self.input.is_terminal() || self.output == OutputFormat::JsonLines
     }
 
     fn prompt(&self) -> Prompt<'_> {
-        Prompt { node: &self.node, now: self.network.now(), code: self.code, nodes: &self.nodes }
+        Prompt { node: &self.node, now: self.network.now(), code: self.exit_code, nodes: &self.nodes }
     }
 
-    fn carry_out(&mut self, command: Command) -> Result<(), Problem> {
+    fn execute(&mut self, command: Command) -> Result<(), StepError> {
         match command {
             Command::Run(node, line) => {
                 let node = node.unwrap_or_else(|| self.node.clone());
                 self.check(&node)?;
                 let reply = self.network.run(&node, &line)?;
-                self.tell(reply)?;
+                self.report_outcome(reply)?;
             }
             Command::Node(node) => {
                 self.check(&node)?;
                 self.node = node;
             }
-            Command::Wait(time) => done(self.network.take(Order::Wait(time))?)?,
-            Command::Link(event) => done(self.network.take(Order::Change(*event))?)?,
+            Command::Wait(time) => check_performed(self.network.perform(Action::Wait(time))?)?,
+            Command::Link(event) => check_performed(self.network.perform(Action::Change(*event))?)?,
             Command::Snapshot(name) => {
-                self.places.insert(name, (self.node.clone(), self.network.past().to_vec()));
+                self.snapshots.insert(name, (self.node.clone(), self.network.past().to_vec()));
             }
             Command::Back(name) => self.back(&name)?,
             Command::Pcap(file) => self.capture(&file)?,
             Command::Time => {
-                self.voice.out(format!("{:.9} s\n", self.network.now().as_secs_f64()).as_bytes());
+                self.output.out(format!("{:.9} s\n", self.network.now().as_secs_f64()).as_bytes());
             }
-            Command::Help => self.voice.out(HELP.as_bytes()),
+            Command::Help => self.output.out(HELP.as_bytes()),
             Command::Nothing | Command::Quit => {}
         }
         Ok(())
     }
 
-    /// Says how a line ended, as far as its exit code does not.
-    fn tell(&mut self, reply: Reply) -> Result<(), Problem> {
-        if let Some(Ended { code, was_out_of_memory, .. }) = reply.ended {
-            self.code = code;
-            if was_out_of_memory {
-                self.voice.note(
+    /// Stores the exit code of a line, and explains one that exceeded a limit.
+    fn report_outcome(&mut self, reply: StepResult) -> Result<(), StepError> {
+        if let Some(LineOutcome { exit_code, exceeded_memory, .. }) = reply.outcome {
+            self.exit_code = exit_code;
+            if exceeded_memory {
+                self.output.note(
                     "error: it took more memory than a program has, 640 MB, and was killed; let it do less at a time",
                 );
             }
-            if code == WROTE_TOO_MUCH {
-                self.voice.note(
+            if exit_code == WROTE_TOO_MUCH {
+                self.output.note(
                     "error: it wrote more than 256 MB into one file or output; send less, or to /dev/null",
                 );
             }
         }
-        done(reply)
+        check_performed(reply)
     }
 
-    fn check(&self, node: &str) -> Result<(), Problem> {
-        check_node(&self.nodes, node).map_err(Problem::Refused)
+    fn check(&self, node: &str) -> Result<(), StepError> {
+        check_node(&self.nodes, node).map_err(StepError::Refused)
     }
 
-    fn back(&mut self, name: &str) -> Result<(), Problem> {
-        let Some((node, past)) = self.places.get(name) else {
-            let known: Vec<&str> = self.places.keys().map(String::as_str).collect();
+    fn back(&mut self, name: &str) -> Result<(), StepError> {
+        let Some((node, past)) = self.snapshots.get(name) else {
+            let known: Vec<&str> = self.snapshots.keys().map(String::as_str).collect();
             let known =
                 if known.is_empty() { "none is".to_owned() } else { format!("{} are", known.join(", ")) };
-            return Err(Problem::Refused(format!(
+            return Err(StepError::Refused(format!(
                 "no place is called {name:?}; {known}, and `:snapshot` makes one"
             )));
         };
         self.network.back(past.clone())?;
         self.node.clone_from(node);
-        self.code = past.iter().rev().find_map(|taken| Some(taken.reply.ended.as_ref()?.code)).unwrap_or(0);
+        self.exit_code =
+            past.iter().rev().find_map(|step| Some(step.reply.outcome.as_ref()?.exit_code)).unwrap_or(0);
         Ok(())
     }
 
-    fn capture(&mut self, file: &Path) -> Result<(), Problem> {
+    fn capture(&mut self, file: &Path) -> Result<(), StepError> {
         // Whoever has a program type here need not be who may write everywhere.
-        if self.voice == Voice::Program
+        if self.output == OutputFormat::JsonLines
             && (file.file_name() != Some(file.as_os_str()) || file == Path::new("-"))
         {
             let problem = format!(
                 "{}: here captures have a name and no directory, as in `:pcap run.pcapng`",
                 file.display()
             );
-            return Err(Problem::Refused(problem));
+            return Err(StepError::Refused(problem));
         }
         let packets = self.network.packets()?;
         let (network, names) = (&self.network, self.network.interfaces());
         let written = trace::write_capture(file, names, "hol shell", |witness| {
             network.show(&packets, witness).map_err(Failure::failed)
         });
-        let packets = written.map_err(|problem| Problem::Refused(problem.to_string()))?;
+        let packets = written.map_err(|problem| StepError::Refused(problem.to_string()))?;
         let what = format!("{packets} packets of hol shell");
-        match self.voice {
-            Voice::Person => trace::written(file, &what),
-            Voice::Program => self.voice.note(&format!("{}: {what}", file.display())),
+        match self.output {
+            OutputFormat::Text => trace::written(file, &what),
+            OutputFormat::JsonLines => self.output.note(&format!("{}: {what}", file.display())),
         }
         Ok(())
     }
 }
 
-/// What was not done is a problem.
-fn done(reply: Reply) -> Result<(), Problem> {
-    reply.refused.map_or(Ok(()), |problem| Err(Problem::Refused(problem)))
+/// Returns an error if the guest refused the action.
+fn check_performed(reply: StepResult) -> Result<(), StepError> {
+    reply.refusal.map_or(Ok(()), |problem| Err(StepError::Refused(problem)))
 }
 
 fn check_node(nodes: &[String], node: &str) -> Result<(), String> {

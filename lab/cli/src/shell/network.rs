@@ -1,54 +1,54 @@
-//! The network of a shell, and all that was done in it. Going back is doing it again up to there in a fresh guest.
+//! The network of a shell, and all steps taken in it. Going back replays the steps in a fresh guest.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use hol_base::{Digest, Duration, Seed};
-use hol_kernel::{Kernel, KernelError, Order, Reply, Session, Step, Surroundings, names_of_this_machine};
+use hol_kernel::{Action, Kernel, KernelError, Session, ShellState, Step, StepResult, names_of_this_machine};
 use hol_network::Topology;
-use hol_scenario::{Command, Program, Scenario, Witness};
+use hol_scenario::{Command, PacketObserver, Program, Scenario};
 
-use super::ears::Ears;
-use super::voice::Voice;
+use super::output::OutputFormat;
+use super::step_listener::StepListener;
 
-/// When programs start that only stand for what will be typed.
+/// Start time of placeholder programs, which never start.
 pub const NEVER: Duration = Duration::from_secs(36_500 * 86_400);
 
-/// A step that was taken.
+/// A step, with its result.
 #[derive(Debug, Clone)]
-pub struct Taken {
-    /// What was asked, with its interrupts.
+pub struct CompletedStep {
+    /// The action, with its interrupts.
     pub step: Step,
-    /// What came of it.
-    pub reply: Reply,
-    /// Stands for what programs printed.
-    heard: Digest,
+    /// Its result.
+    pub reply: StepResult,
+    /// Digest of what programs printed.
+    output_digest: Digest,
 }
 
-/// Why something did not happen; the network stands as it did before.
+/// Why a step was not performed.
 #[derive(Debug)]
-pub enum Problem {
-    /// It cannot be done.
+pub enum StepError {
+    /// The step was refused; the network is unchanged.
     Refused(String),
-    /// There is no network any more.
-    Over(String),
+    /// The guest was lost and could not be restored.
+    NetworkLost(String),
 }
 
-/// A network that stands still.
+/// A network in an interactive guest.
 pub struct Network {
     kernel: Kernel,
     /// With the programs of its experiment only.
     scenario: Scenario,
     seed: Seed,
     /// A program for each node that was used, and for each line that named something new: it has to be there from the start.
-    stage: Vec<Program>,
-    /// What lines have named.
-    named: BTreeSet<String>,
+    placeholders: Vec<Program>,
+    /// Names of programs and files in lines so far.
+    known_names: BTreeSet<String>,
     /// Where lines run at first.
     directory: PathBuf,
     session: Session,
-    past: Vec<Taken>,
-    voice: Voice,
+    past: Vec<CompletedStep>,
+    output: OutputFormat,
 }
 
 impl Network {
@@ -58,53 +58,53 @@ impl Network {
         scenario: Scenario,
         seed: Seed,
         node: &str,
-        voice: Voice,
+        output: OutputFormat,
     ) -> Result<Self, KernelError> {
         let directory = std::env::current_dir().unwrap_or(PathBuf::from("/root"));
-        let stage = vec![stand_in(node, &directory, "sh")];
-        let session = begin(&kernel, &with(&scenario, &stage), seed)?;
-        let (named, past) = (BTreeSet::new(), Vec::new());
-        Ok(Self { kernel, scenario, seed, stage, named, directory, session, past, voice })
+        let placeholders = vec![placeholder(node, &directory, "sh")];
+        let session = begin(&kernel, &with_programs(&scenario, &placeholders), seed)?;
+        let (known_names, past) = (BTreeSet::new(), Vec::new());
+        Ok(Self { kernel, scenario, seed, placeholders, known_names, directory, session, past, output })
     }
 
     /// The time, counted from when all services were ready.
     pub fn now(&self) -> Duration {
-        self.past.last().map_or(Duration::ZERO, |last| last.reply.now)
+        self.past.last().map_or(Duration::ZERO, |last| last.reply.end_time)
     }
 
     /// All that was done.
-    pub fn past(&self) -> &[Taken] {
+    pub fn past(&self) -> &[CompletedStep] {
         &self.past
     }
 
     /// Runs a line on a node.
-    pub fn run(&mut self, node: &str, line: &str) -> Result<Reply, Problem> {
-        let Surroundings { directory, variables } = self.surroundings(node);
+    pub fn run(&mut self, node: &str, line: &str) -> Result<StepResult, StepError> {
+        let ShellState { directory, variables } = self.shell_state(node);
         let program = Program {
             start: NEVER,
             directory: Some(directory),
             env: variables,
-            ..stand_in(node, Path::new("/"), line)
+            ..placeholder(node, Path::new("/"), line)
         };
-        self.make_room(&program).map_err(|problem| Problem::Refused(problem.to_string()))?;
-        self.take(Order::Run(Box::new(program)))
+        self.ensure_available(&program).map_err(|problem| StepError::Refused(problem.to_string()))?;
+        self.perform(Action::Run(Box::new(program)))
     }
 
-    /// Takes a step.
-    pub fn take(&mut self, order: Order) -> Result<Reply, Problem> {
-        self.hear(order).map(|(reply, _)| reply)
+    /// Performs an action.
+    pub fn perform(&mut self, action: Action) -> Result<StepResult, StepError> {
+        self.perform_with_packets(action).map(|(reply, _)| reply)
     }
 
     /// The packets so far, for [`Network::show`].
-    pub fn packets(&mut self) -> Result<Vec<u8>, Problem> {
-        match self.hear(Order::Packets)? {
-            (Reply { refused: Some(problem), .. }, _) => Err(Problem::Refused(problem)),
+    pub fn packets(&mut self) -> Result<Vec<u8>, StepError> {
+        match self.perform_with_packets(Action::Packets)? {
+            (StepResult { refusal: Some(problem), .. }, _) => Err(StepError::Refused(problem)),
             (_, packets) => Ok(packets),
         }
     }
 
     /// Has the `witness` see these packets.
-    pub fn show(&self, packets: &[u8], witness: &mut dyn Witness) -> Result<(), KernelError> {
+    pub fn show(&self, packets: &[u8], witness: &mut dyn PacketObserver) -> Result<(), KernelError> {
         self.session.packets(packets, witness)
     }
 
@@ -113,94 +113,101 @@ impl Network {
         self.scenario.interfaces().unwrap_or_default()
     }
 
-    /// Takes a step, and hears the packets that come of it.
-    fn hear(&mut self, order: Order) -> Result<(Reply, Vec<u8>), Problem> {
-        let (mut ears, mut step) = (Ears::loud(self.voice), Step { order, interrupted: Vec::new() });
-        match self.session.take(&step, &mut ears) {
+    /// Performs an action; also returns the captured packets, if it asks for them.
+    fn perform_with_packets(&mut self, action: Action) -> Result<(StepResult, Vec<u8>), StepError> {
+        let (mut listener, mut step) =
+            (StepListener::forwarding(self.output), Step { action, interrupt_times: Vec::new() });
+        match self.session.perform(&step, &mut listener) {
             Ok(reply) => {
-                step.interrupted.clone_from(&reply.interrupted);
-                self.past.push(Taken { step, reply: reply.clone(), heard: ears.digest() });
-                Ok((reply, ears.packets))
+                step.interrupt_times.clone_from(&reply.interrupt_times);
+                self.past.push(CompletedStep {
+                    step,
+                    reply: reply.clone(),
+                    output_digest: listener.output_digest(),
+                });
+                Ok((reply, listener.packets))
             }
             // Nothing has been done.
-            Err(problem) if problem.is_usage() => Err(Problem::Refused(problem.to_string())),
+            Err(problem) if problem.is_usage() => Err(StepError::Refused(problem.to_string())),
             Err(problem) => {
-                self.again(self.past.clone()).map_err(|worse| Problem::Over(worse.to_string()))?;
-                Err(Problem::Refused(format!("{problem}; the network is as it was before")))
+                self.replay(self.past.clone()).map_err(|worse| StepError::NetworkLost(worse.to_string()))?;
+                Err(StepError::Refused(format!("{problem}; the network is as it was before")))
             }
         }
     }
 
-    /// Goes back.
-    pub fn back(&mut self, past: Vec<Taken>) -> Result<(), Problem> {
-        self.again(past).map_err(|problem| Problem::Refused(problem.to_string()))
+    /// Goes back to the end of `past`.
+    pub fn back(&mut self, past: Vec<CompletedStep>) -> Result<(), StepError> {
+        self.replay(past).map_err(|problem| StepError::Refused(problem.to_string()))
     }
 
-    /// Does all of a past again in a fresh guest, which takes the place of the other at the end.
+    /// Replays all steps of a past in a fresh guest, which then replaces the old one.
     ///
     /// Where computing takes time, times are not compared: a program finds its files a little sooner or later when there is more
     /// than before, and an interrupt that is known is found so. What that changes in what is printed is told.
-    fn again(&mut self, past: Vec<Taken>) -> Result<(), KernelError> {
-        let mut session = begin(&self.kernel, &self.all(), self.seed)?;
+    fn replay(&mut self, past: Vec<CompletedStep>) -> Result<(), KernelError> {
+        let mut session = begin(&self.kernel, &self.full_scenario(), self.seed)?;
         let mut done = Vec::new();
         for before in past {
-            let mut ears = Ears::quiet();
-            let reply = session.take(&before.step, &mut ears)?;
-            let heard = ears.digest();
-            let came_of = |reply: &Reply| (reply.ended.clone(), reply.refused.clone());
+            let mut listener = StepListener::silent();
+            let reply = session.perform(&before.step, &mut listener)?;
+            let output_digest = listener.output_digest();
+            let outcome_of = |reply: &StepResult| (reply.outcome.clone(), reply.refusal.clone());
             let is_same = if self.kernel.computing_takes_time() {
-                came_of(&reply) == came_of(&before.reply)
+                outcome_of(&reply) == outcome_of(&before.reply)
             } else {
                 reply == before.reply
             };
-            if heard != before.heard || !is_same {
-                let what = told(&before.step.order);
-                self.voice.note(&format!("warning: done again, {what} did not do the same"));
+            if output_digest != before.output_digest || !is_same {
+                let what = describe(&before.step.action);
+                self.output.note(&format!("warning: done again, {what} did not do the same"));
             }
-            done.push(Taken { reply, heard, ..before });
+            done.push(CompletedStep { reply, output_digest, ..before });
         }
         (self.session, self.past) = (session, done);
         Ok(())
     }
 
-    /// What the last line on a node left.
-    fn surroundings(&self, node: &str) -> Surroundings {
-        let of = |taken: &Taken| match &taken.step.order {
-            Order::Run(program) if program.node == node => taken.reply.ended.as_ref()?.left.clone(),
+    /// Returns the state of a node's shell after its last line.
+    fn shell_state(&self, node: &str) -> ShellState {
+        let of = |completed: &CompletedStep| match &completed.step.action {
+            Action::Run(program) if program.node == node => {
+                completed.reply.outcome.as_ref()?.shell_state.clone()
+            }
             _ => None,
         };
         let left = self.past.iter().rev().find_map(of);
-        left.unwrap_or(Surroundings { directory: self.directory.clone(), ..Surroundings::default() })
+        left.unwrap_or(ShellState { directory: self.directory.clone(), ..ShellState::default() })
     }
 
-    /// Has what a line needs there from the start. Where it is not, all is done again where it is.
-    fn make_room(&mut self, program: &Program) -> Result<(), KernelError> {
-        let named = names_of_this_machine(program);
-        let mut others = self.stage.iter().chain(&self.scenario.programs);
+    /// Makes the programs and files that a line names available. If the guest lacks them, replays all steps in one that has them.
+    fn ensure_available(&mut self, program: &Program) -> Result<(), KernelError> {
+        let names = names_of_this_machine(program);
+        let mut others = self.placeholders.iter().chain(&self.scenario.programs);
         let is_new_node = others.all(|other| other.node != program.node);
-        if !is_new_node && named.is_subset(&self.named) {
+        if !is_new_node && names.is_subset(&self.known_names) {
             return Ok(());
         }
-        self.stage.push(program.clone());
-        let made = match self.session.has_all_of(&self.all()) {
+        self.placeholders.push(program.clone());
+        let available = match self.session.provides_programs_of(&self.full_scenario()) {
             // Others have brought it, and what is done again is the same to the ns without it.
             Ok(true) if !is_new_node => {
-                self.stage.pop();
+                self.placeholders.pop();
                 Ok(())
             }
-            Ok(_) => self.again(self.past.clone()),
+            Ok(_) => self.replay(self.past.clone()),
             Err(problem) => Err(problem),
         };
-        match &made {
-            Ok(()) => self.named.extend(named),
-            Err(_) => drop(self.stage.pop()),
+        match &available {
+            Ok(()) => self.known_names.extend(names),
+            Err(_) => drop(self.placeholders.pop()),
         }
-        made
+        available
     }
 
-    /// What is to be there from the start.
-    fn all(&self) -> Scenario {
-        with(&self.scenario, &self.stage)
+    /// Returns the scenario with all placeholder programs.
+    fn full_scenario(&self) -> Scenario {
+        with_programs(&self.scenario, &self.placeholders)
     }
 }
 
@@ -210,14 +217,14 @@ pub fn nodes(scenario: &Scenario) -> Vec<String> {
     topology.map_or(Vec::new(), |topology| topology.node_names().to_vec())
 }
 
-fn with(scenario: &Scenario, stage: &[Program]) -> Scenario {
+fn with_programs(scenario: &Scenario, placeholders: &[Program]) -> Scenario {
     let mut scenario = scenario.clone();
-    scenario.programs.extend_from_slice(stage);
+    scenario.programs.extend_from_slice(placeholders);
     scenario
 }
 
-/// A program that never starts: its node has a place, and what it names is there.
-pub fn stand_in(node: &str, directory: &Path, line: &str) -> Program {
+/// Returns a program that never starts: it makes the guest provide a container for its node, and the files that it names.
+pub fn placeholder(node: &str, directory: &Path, line: &str) -> Program {
     Program {
         node: node.to_owned(),
         command: Command::Line(line.to_owned()),
@@ -232,14 +239,14 @@ pub fn stand_in(node: &str, directory: &Path, line: &str) -> Program {
 }
 
 fn begin(kernel: &Kernel, scenario: &Scenario, seed: Seed) -> Result<Session, KernelError> {
-    Session::begin(kernel, scenario, seed, &mut Ears::quiet())
+    Session::begin(kernel, scenario, seed, &mut StepListener::silent())
 }
 
-fn told(order: &Order) -> String {
-    match order {
-        Order::Run(program) => format!("`{}` on {}", program.command.line(), program.node),
-        Order::Wait(time) => format!("`:wait {time}`"),
-        Order::Change(_) => "`:link`".to_owned(),
-        Order::Packets => "`:pcap`".to_owned(),
+fn describe(action: &Action) -> String {
+    match action {
+        Action::Run(program) => format!("`{}` on {}", program.command.line(), program.node),
+        Action::Wait(time) => format!("`:wait {time}`"),
+        Action::Change(_) => "`:link`".to_owned(),
+        Action::Packets => "`:pcap`".to_owned(),
     }
 }

@@ -1,9 +1,9 @@
-//! Where runs are queued.
+//! The executor to which an experiment is submitted.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What a word after `--to` names.
+/// The value of `--to`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Executor {
     Slurm,

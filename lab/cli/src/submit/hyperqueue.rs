@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::work::{SUBMIT, Script, Work, quote_path};
+use super::cluster_job::{ClusterJob, SUBMIT, Script, quote_path};
 
 #[derive(Serialize)]
 struct Job<'w> {
@@ -31,22 +31,22 @@ struct Resources {
     cpus: usize,
 }
 
-pub fn scripts(work: &Work) -> Vec<Script> {
-    let part =
-        |&number: &usize| task(work, number, format!("n={number}\n{}", work.part()), vec![], work.jobs);
-    let merge = task(work, work.of + 1, work.merge(), work.left.clone(), 1);
-    let job = Job { name: &work.name, task: work.left.iter().map(part).chain([merge]).collect() };
-    let job = toml::to_string(&job).expect("a job is a table");
-    vec![("job.toml", job), (SUBMIT, submit(work))]
+pub fn scripts(job: &ClusterJob) -> Vec<Script> {
+    let part = |&number: &usize| task(job, number, format!("n={number}\n{}", job.part()), vec![], job.jobs);
+    let merge = task(job, job.part_count + 1, job.merge(), job.missing_parts.clone(), 1);
+    let definition =
+        Job { name: &job.name, task: job.missing_parts.iter().map(part).chain([merge]).collect() };
+    let definition = toml::to_string(&definition).expect("a job is a table");
+    vec![("job.toml", definition), (SUBMIT, submit(job))]
 }
 
 /// A task of HyperQueue; its numbers are those of the parts, and one more.
-fn task(work: &Work, id: usize, command: String, deps: Vec<usize>, cpus: usize) -> Task {
-    let log = |ending| work.scripts().join(format!("task-{id}.{ending}")).to_string_lossy().into_owned();
+fn task(job: &ClusterJob, id: usize, command: String, deps: Vec<usize>, cpus: usize) -> Task {
+    let log = |ending| job.scripts().join(format!("task-{id}.{ending}")).to_string_lossy().into_owned();
     Task {
         id,
         command: ["/bin/sh".into(), "-c".into(), command],
-        cwd: work.here.to_string_lossy().into_owned(),
+        cwd: job.working_directory.to_string_lossy().into_owned(),
         stdout: log("out"),
         stderr: log("log"),
         deps,
@@ -54,9 +54,9 @@ fn task(work: &Work, id: usize, command: String, deps: Vec<usize>, cpus: usize) 
     }
 }
 
-fn submit(work: &Work) -> String {
-    let file = quote_path(&work.scripts().join("job.toml"));
-    if !work.waits {
+fn submit(job: &ClusterJob) -> String {
+    let file = quote_path(&job.scripts().join("job.toml"));
+    if !job.waits {
         return format!("#!/bin/sh\nexec hq \"$@\" job submit-file {file}\n");
     }
     // Quiet, it says the job's number and nothing else.
@@ -68,12 +68,12 @@ fn submit(work: &Work) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::work::tests::work;
+    use super::super::cluster_job::tests::example_job;
     use super::*;
 
     #[test]
     fn each_part_that_is_left_is_a_task_and_the_merge_waits_for_all() {
-        let scripts = scripts(&work());
+        let scripts = scripts(&example_job());
         let job: toml::Table = scripts[0].1.parse().unwrap();
         let tasks = job["task"].as_array().unwrap();
         let ids: Vec<_> = tasks.iter().map(|task| task["id"].as_integer().unwrap()).collect();

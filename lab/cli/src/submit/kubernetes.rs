@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::work::{SUBMIT, Script, Work, quote_path};
+use super::cluster_job::{ClusterJob, SUBMIT, Script, quote_path};
 
 /// Where pods find the volume, and the experiment.
 const VOLUME: &str = "/results";
 const EXPERIMENT: &str = "/experiment";
 
-/// What the pods are made of.
+/// The image and the volume of pods, and the experiment.
 #[derive(Debug, Clone, Copy)]
-pub struct Pods<'w> {
+pub struct PodTemplate<'w> {
     pub image: &'w str,
     /// A claim on a volume that all of them may write.
     pub volume: &'w str,
@@ -18,13 +18,13 @@ pub struct Pods<'w> {
     pub text: &'w str,
 }
 
-pub fn scripts(work: &Work, pods: Pods<'_>) -> Vec<Script> {
-    let (name, file) = (label(&work.name), format!("{}.toml", label(&work.name)));
-    let inside = Work {
+pub fn scripts(job: &ClusterJob, pods: PodTemplate<'_>) -> Vec<Script> {
+    let (name, file) = (label(&job.name), format!("{}.toml", label(&job.name)));
+    let inside = ClusterJob {
         program: "hol".into(),
-        asked: vec![format!("{EXPERIMENT}/{file}")],
+        arguments: vec![format!("{EXPERIMENT}/{file}")],
         out: format!("{VOLUME}/{name}").into(),
-        ..work.clone()
+        ..job.clone()
     };
     let written = |value: &Value| serde_json::to_string_pretty(value).expect("a manifest is JSON") + "\n";
     let experiment = json!({
@@ -37,34 +37,40 @@ pub fn scripts(work: &Work, pods: Pods<'_>) -> Vec<Script> {
         ("experiment.json", written(&experiment)),
         ("parts.json", written(&parts(&inside, pods))),
         ("merge.json", written(&merge(&inside, pods))),
-        (SUBMIT, submit(work)),
+        (SUBMIT, submit(job)),
     ]
 }
 
 /// An index fails alone, and is tried again where its pod was taken away.
-fn parts(work: &Work, pods: Pods<'_>) -> Value {
-    let command = format!("n=$((JOB_COMPLETION_INDEX + 1))\nexec {}", work.part());
-    let mut job = job(work, pods, "part", &command, work.jobs);
+fn parts(job: &ClusterJob, pods: PodTemplate<'_>) -> Value {
+    let command = format!("n=$((JOB_COMPLETION_INDEX + 1))\nexec {}", job.part());
+    let mut manifest = manifest(job, pods, "part", &command, job.jobs);
     let spec = json!({
         "completionMode": "Indexed",
-        "completions": work.of,
-        "parallelism": work.of,
+        "completions": job.part_count,
+        "parallelism": job.part_count,
         "backoffLimitPerIndex": 3,
-        "maxFailedIndexes": work.of,
+        "maxFailedIndexes": job.part_count,
     });
-    let into = job["spec"].as_object_mut().expect("it is one");
+    let into = manifest["spec"].as_object_mut().expect("it is one");
     into.extend(spec.as_object().expect("it is one").clone());
-    job
+    manifest
 }
 
-fn merge(work: &Work, pods: Pods<'_>) -> Value {
-    let mut job = job(work, pods, "merge", &format!("exec {}", work.merge()), 1);
-    job["spec"]["backoffLimit"] = 0.into();
-    job
+fn merge(job: &ClusterJob, pods: PodTemplate<'_>) -> Value {
+    let mut manifest = manifest(job, pods, "merge", &format!("exec {}", job.merge()), 1);
+    manifest["spec"]["backoffLimit"] = 0.into();
+    manifest
 }
 
-fn job(work: &Work, Pods { image, volume, .. }: Pods<'_>, role: &str, command: &str, cpus: usize) -> Value {
-    let name = label(&work.name);
+fn manifest(
+    job: &ClusterJob,
+    PodTemplate { image, volume, .. }: PodTemplate<'_>,
+    role: &str,
+    command: &str,
+    cpus: usize,
+) -> Value {
+    let name = label(&job.name);
     json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -90,14 +96,14 @@ fn job(work: &Work, Pods { image, volume, .. }: Pods<'_>, role: &str, command: &
 }
 
 /// Kubernetes has no job that waits for another.
-fn submit(work: &Work) -> String {
-    let files = quote_path(&work.scripts());
+fn submit(job: &ClusterJob) -> String {
+    let files = quote_path(&job.scripts());
     let begin = format!(
         "#!/bin/sh\nset -e\nkubectl apply \"$@\" -f {files}/experiment.json\n\
          parts=$(kubectl create \"$@\" -o name -f {files}/parts.json)\necho \"$parts does the parts\"\n"
     );
     let merge = format!("kubectl create \"$@\" -o name -f {files}/merge.json");
-    if !work.waits {
+    if !job.waits {
         return format!("{begin}echo 'when it has ended: {}'\n", merge.replace("\"$@\" ", ""));
     }
     let over = |job| {
@@ -123,15 +129,15 @@ fn label(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::work::tests::work;
+    use super::super::cluster_job::tests::example_job;
     use super::*;
 
-    const PODS: Pods<'_> = Pods { image: "lab/hol", volume: "claim", text: "messages = 9\n" };
+    const PODS: PodTemplate<'_> = PodTemplate { image: "lab/hol", volume: "claim", text: "messages = 9\n" };
 
     /// A schema knows neither the words of completionMode nor those of restartPolicy that a job may have.
     #[test]
     fn a_part_is_an_index_that_is_tried_again() {
-        let scripts = scripts(&work(), PODS);
+        let scripts = scripts(&example_job(), PODS);
         let job: Value = serde_json::from_str(&scripts[1].1).unwrap();
         assert_eq!(job["spec"]["completionMode"], "Indexed");
         assert_eq!(job["spec"]["completions"], 9);
@@ -142,7 +148,7 @@ mod tests {
             "n=$((JOB_COMPLETION_INDEX + 1))\nexec hol run /experiment/hello.toml --shard \"$n\"/9 \
              --out /results/hello-parts/\"$n\" --jobs 2"
         );
-        assert_eq!(merge(&work(), PODS)["spec"]["backoffLimit"], 0);
+        assert_eq!(merge(&example_job(), PODS)["spec"]["backoffLimit"], 0);
     }
 
     #[test]

@@ -1,21 +1,21 @@
 //! `hol submit`: an experiment for the queue of a cluster or of a server.
 
+mod cluster;
+mod cluster_job;
 mod executor;
 mod hyperqueue;
 mod kubernetes;
-mod parts;
 mod server;
 mod slurm;
-mod work;
 
 use clap::Args;
 
 use crate::client::Credentials;
 use crate::failure::Failure;
 use crate::run::Asked;
+use cluster::ClusterOptions;
 use executor::Executor;
-use parts::Parts;
-use server::{Queued, Sent};
+use server::{ServerQueueOptions, Submission};
 
 const AFTER: &str = "\
 A cluster does the experiment in parts, and a last job joins them as `hol merge` does: into what one machine would have given.
@@ -44,9 +44,9 @@ pub struct Submit {
     #[arg(long)]
     wait: bool,
     #[command(flatten, next_help_heading = "A cluster")]
-    parts: Parts,
+    cluster: ClusterOptions,
     #[command(flatten, next_help_heading = "A server")]
-    queued: Queued,
+    queue_options: ServerQueueOptions,
     #[command(flatten, next_help_heading = "A server")]
     credentials: Credentials,
 }
@@ -58,24 +58,24 @@ impl Submit {
         match &self.to {
             Executor::Server(url) => self.send(url),
             cluster => {
-                let is_understood =
-                    self.queued == Queued::default() && self.credentials == Credentials::default();
+                let is_understood = self.queue_options == ServerQueueOptions::default()
+                    && self.credentials == Credentials::default();
                 self.check(is_understood, "a server")?;
-                self.parts.submit(cluster, &self.asked, self.name.as_deref(), self.wait)
+                self.cluster.submit(cluster, &self.asked, self.name.as_deref(), self.wait)
             }
         }
     }
 
     fn send(&self, url: &str) -> Result<(), Failure> {
-        self.check(self.parts == Parts::default(), "a cluster")?;
+        self.check(self.cluster == ClusterOptions::default(), "a cluster")?;
         let (file, text) = self.asked.as_written()?;
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-        let sent = Sent {
+        let submission = Submission {
             name: self.name.as_deref().unwrap_or(&stem),
             text: &text,
             is_script: file.extension().is_some_and(|ending| ending == "ns"),
         };
-        self.queued.send(&self.credentials.server(url)?, &sent, self.wait)
+        self.queue_options.send(&self.credentials.server(url)?, &submission, self.wait)
     }
 
     /// An option that somebody gave and nobody reads would be a promise.

@@ -1,4 +1,4 @@
-//! For a server: what its queue is told.
+//! Submits an experiment to the queue of a server.
 
 use clap::Args;
 use serde::Deserialize;
@@ -9,9 +9,9 @@ use crate::failure::Failure;
 use crate::row;
 use crate::terminal::say;
 
-/// What the queue of a server may be told.
+/// Options of a server's queue.
 #[derive(Debug, Args, Default, PartialEq, Eq)]
-pub struct Queued {
+pub struct ServerQueueOptions {
     /// The project that it belongs to [default: your first]
     #[arg(long)]
     project: Option<String>,
@@ -38,23 +38,23 @@ pub struct Queued {
     json: bool,
 }
 
-/// An experiment as a server takes it.
-pub struct Sent<'s> {
-    /// Name of the experiment there.
+/// An experiment for a server.
+pub struct Submission<'s> {
+    /// The name of the experiment on the server.
     pub name: &'s str,
-    /// An experiment file's text, or an ns script's.
+    /// The text of an experiment file or ns script.
     pub text: &'s str,
-    /// Whether it is a script's.
+    /// Whether the text is an ns script.
     pub is_script: bool,
 }
 
-impl Queued {
-    /// Sends it, and stays until it has ended if it is to wait.
-    pub fn send(&self, server: &Server, sent: &Sent<'_>, waits: bool) -> Result<(), Failure> {
+impl ServerQueueOptions {
+    /// Sends the experiment; waits for its end if `waits`.
+    pub fn send(&self, server: &Server, submission: &Submission<'_>, waits: bool) -> Result<(), Failure> {
         let submission = json!({
-            "text": sent.text,
-            "format": if sent.is_script { "ns" } else { "toml" },
-            "name": sent.name,
+            "text": submission.text,
+            "format": if submission.is_script { "ns" } else { "toml" },
+            "name": submission.name,
             "project": self.project,
             "batch": !self.now,
             "priority": self.priority,

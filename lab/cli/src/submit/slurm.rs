@@ -1,6 +1,6 @@
 //! SLURM: an array of jobs, and one that depends on it.
 
-use super::work::{SUBMIT, Script, Work, quote, quote_path};
+use super::cluster_job::{ClusterJob, SUBMIT, Script, quote, quote_path};
 
 /// For the log, which all starts of a job share.
 const STARTED: &str = "echo \"part $n on $SLURMD_NODENAME, restarted ${SLURM_RESTART_COUNT:-0} times\"\n";
@@ -15,18 +15,18 @@ fi
 exit $code
 ";
 
-pub fn scripts(work: &Work) -> Vec<Script> {
-    let part = format!("#!/bin/sh\nn=$SLURM_ARRAY_TASK_ID\n{STARTED}{}\n{AGAIN}", work.part());
-    vec![("part.sh", part), ("merge.sh", format!("#!/bin/sh\n{}\n", work.merge())), (SUBMIT, submit(work))]
+pub fn scripts(job: &ClusterJob) -> Vec<Script> {
+    let part = format!("#!/bin/sh\nn=$SLURM_ARRAY_TASK_ID\n{STARTED}{}\n{AGAIN}", job.part());
+    vec![("part.sh", part), ("merge.sh", format!("#!/bin/sh\n{}\n", job.merge())), (SUBMIT, submit(job))]
 }
 
 /// What is missing when all parts have ended, well or not, is told by the job that joins them.
-fn submit(work: &Work) -> String {
-    let Work { name, jobs, waits, here, .. } = work;
-    let scripts = quote_path(&work.scripts());
-    let sbatch = format!("sbatch --parsable --open-mode=append --chdir={}", quote_path(here));
+fn submit(job: &ClusterJob) -> String {
+    let ClusterJob { name, jobs, waits, working_directory, .. } = job;
+    let scripts = quote_path(&job.scripts());
+    let sbatch = format!("sbatch --parsable --open-mode=append --chdir={}", quote_path(working_directory));
     let wait = if *waits { " --wait" } else { "" };
-    let (after, parts) = if work.left.is_empty() {
+    let (after, parts) = if job.missing_parts.is_empty() {
         ("", String::new())
     } else {
         let array = format!(
@@ -34,7 +34,7 @@ fn submit(work: &Work) -> String {
              --output={scripts}/part-%a.log \"$@\" {scripts}/part.sh)\n\
              echo \"SLURM job ${{parts%%;*}} does the parts\"\n",
             quote(name),
-            work.ranges(),
+            job.ranges(),
         );
         (" --dependency=afterany:\"${parts%%;*}\"", array)
     };
@@ -47,12 +47,12 @@ fn submit(work: &Work) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::work::tests::work;
+    use super::super::cluster_job::tests::example_job;
     use super::*;
 
     #[test]
     fn what_is_left_is_an_array_and_the_merge_waits_for_it() {
-        let scripts = scripts(&work());
+        let scripts = scripts(&example_job());
         let names: Vec<_> = scripts.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["part.sh", "merge.sh", "submit.sh"]);
         let submit = &scripts[2].1;
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn nothing_is_asked_for_twice_when_all_parts_are_done() {
-        let done = submit(&Work { left: vec![], waits: true, ..work() });
+        let done = submit(&ClusterJob { missing_parts: vec![], waits: true, ..example_job() });
         assert!(
             !done.contains("--array") && !done.contains("--dependency") && done.contains("--wait"),
             "{done}"

@@ -15,7 +15,7 @@ use rustix::process::{PidfdFlags, pidfd_open};
 
 /// `command` gets a process group of its own, and does not outlive us, even if we are killed.
 #[expect(unsafe_code, reason = "between fork and exec only prctl is called, which is async-signal-safe")]
-pub(super) fn bind(command: &mut Command) {
+pub(super) fn bind_to_parent(command: &mut Command) {
     command.process_group(0);
     // SAFETY: the closure allocates nothing and calls nothing but prctl(2).
     unsafe {
@@ -23,9 +23,9 @@ pub(super) fn bind(command: &mut Command) {
     }
 }
 
-/// Has it stand still, or go on.
-pub(super) fn hold(child: &Child, is_held: bool) {
-    let signal = if is_held { Signal::SIGSTOP } else { Signal::SIGCONT };
+/// Stops the process, or lets it continue.
+pub(super) fn set_paused(child: &Child, is_paused: bool) {
+    let signal = if is_paused { Signal::SIGSTOP } else { Signal::SIGCONT };
     // If it has ended, its end tells.
     let _ = kill(Pid::from_raw(child.id().cast_signed()), signal);
 }
@@ -37,26 +37,26 @@ pub(super) fn await_end(child: &Child) -> io::Result<()> {
     Ok(())
 }
 
-/// Ends all that it started, and itself unless it has ended; tells how it did. Not to be called twice: its number may be
-/// another's then.
+/// Kills the process and all that it started, and returns its exit status. Must not be called twice: the process ID may have been
+/// reused.
 pub(super) fn end(child: &mut Child) -> io::Result<ExitStatus> {
     let _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
     child.wait()
 }
 
-/// A machine that ends by itself. Dropping it ends it, and all that it started.
+/// A process of the host. Dropping it kills the process and all that it started.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct ChildProcess {
     child: Child,
-    /// Readable when it has ended.
+    /// Readable when the process has ended.
     ending: OwnedFd,
-    /// Whether all that it started has been ended, too.
+    /// Whether [`end`](Self::end) has been called.
     is_over: bool,
 }
 
-impl Running {
+impl ChildProcess {
     pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
-        bind(command);
+        bind_to_parent(command);
         let mut child = command.spawn()?;
         match pidfd_open(rustix::process::Pid::from_child(&child), PidfdFlags::empty()) {
             Ok(ending) => Ok(Self { child, ending, is_over: false }),
@@ -67,26 +67,26 @@ impl Running {
         }
     }
 
-    /// Whether it has, after so long at most.
+    /// Waits for at most `wait`; returns whether the process has ended.
     pub(crate) fn has_ended(&self, wait: Duration) -> bool {
         let wait = Timespec::try_from(wait).ok();
         let mut events = [PollFd::new(&self.ending, PollFlags::IN)];
         poll(&mut events, wait.as_ref()).is_ok_and(|ready| ready > 0)
     }
 
-    /// Has it stand still, or go on.
-    pub(super) fn hold(&self, is_held: bool) {
-        hold(&self.child, is_held);
+    /// Stops the process, or lets it continue.
+    pub(super) fn set_paused(&self, is_paused: bool) {
+        set_paused(&self.child, is_paused);
     }
 
-    /// Ends it, and tells how it did. Not to be called twice.
+    /// Kills the process and returns its exit status. Must not be called twice.
     pub(crate) fn end(&mut self) -> io::Result<ExitStatus> {
         self.is_over = true;
         end(&mut self.child)
     }
 }
 
-impl Drop for Running {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         if !self.is_over {
             let _ = end(&mut self.child);

@@ -1,7 +1,7 @@
-//! What an engine does. The world asks for nothing beyond this contract, so another engine is another implementation.
+//! The contract of an engine. The kernel world uses nothing else, so a new engine is one more implementation.
 //!
-//! An engine starts a kernel once; what has started takes any number of jobs, on any number of threads, and each finds the
-//! kernel as it was at the start.
+//! An engine starts a kernel once. The instance runs any number of jobs, on any number of threads, and each job finds the
+//! kernel as it was after the start.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hol_scenario::{Cost, Scenario};
 
-use super::staying::Staying;
+use super::interactive::InteractiveGuest;
 use crate::error::Console;
 use crate::image::Image;
 use crate::mailbox::Mail;
@@ -32,39 +32,39 @@ pub(crate) trait Engine: Debug + Sync {
     fn cost(&self) -> Cost;
 
     /// Gets `image` ready for jobs, with `program` as its first process.
-    fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn Started>, KernelError>;
+    fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn KernelInstance>, KernelError>;
 }
 
-/// A kernel that is ready for jobs.
-pub(crate) trait Started: Debug + Send + Sync {
-    /// Lets a fresh guest do `task`. It asks several times in a second whether it `goes_on`,
-    /// and is [`KernelError::Interrupted`] if not.
-    fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Finished, KernelError>;
+/// A started kernel that is ready for jobs.
+pub(crate) trait KernelInstance: Debug + Send + Sync {
+    /// Runs `task` in a fresh guest. Calls `goes_on` several times per second, and returns [`KernelError::Interrupted`] once it is
+    /// false.
+    fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<TaskResult, KernelError>;
 
-    /// Starts a fresh guest with a `task` for which it stays.
-    fn stay(&self, task: &Task<'_>) -> Result<Box<dyn Staying>, KernelError>;
+    /// Starts a fresh interactive guest with a `task`.
+    fn start_interactive(&self, task: &Task<'_>) -> Result<Box<dyn InteractiveGuest>, KernelError>;
 }
 
-/// What a fresh guest is to do.
+/// A job with the conditions under which a guest runs it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Task<'t> {
     /// The job, as JSON.
     pub(crate) job: &'t [u8],
-    /// Where the user's programs are, if it runs some.
+    /// The root file system of the user's programs, if there are any.
     pub(crate) root: Option<&'t Root>,
-    /// Whether the guest is to stay.
-    pub(crate) stays: bool,
-    /// How much wall-clock time it has; of one that stays, to begin.
+    /// Whether the guest is interactive.
+    pub(crate) is_interactive: bool,
+    /// Wall-clock limit of the run; for an interactive guest, of its start.
     pub(crate) limit: Duration,
 }
 
-/// What is left of a machine that has done its job.
+/// The result of a task.
 #[derive(Debug)]
-pub(crate) struct Finished {
+pub(crate) struct TaskResult {
     /// What the guest handed over.
     pub(crate) mail: Mail,
     /// What it wrote to its console.
     pub(crate) console: Console,
-    /// What this very machine was.
+    /// The engine and the mode in which it ran.
     pub(crate) provenance: Provenance,
 }

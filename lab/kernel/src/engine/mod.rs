@@ -1,20 +1,20 @@
 //! What runs a kernel: two engines, which fulfil one `contract`, and which of them runs which image.
 
 pub(crate) mod child;
-mod confined;
 mod contract;
-mod patience;
+mod deadline;
+mod interactive;
 mod qemu;
+mod sandbox;
 mod self_test;
-mod staying;
 mod uml;
 
 use crate::image::Image;
 use crate::{KernelError, Provenance};
-pub use confined::confinement;
 use contract::Engine;
-pub(crate) use contract::{Finished, Started, Task};
-pub(crate) use staying::Staying;
+pub(crate) use contract::{KernelInstance, Task, TaskResult};
+pub(crate) use interactive::InteractiveGuest;
+pub use sandbox::confinement;
 
 /// The engine that runs `image`.
 pub(crate) fn of(image: &Image) -> &'static dyn Engine {

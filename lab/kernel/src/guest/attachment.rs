@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use hol_base::Time;
 
-use super::Trouble;
+use super::GuestError;
 use super::netlink::Routing;
 use super::path_manager::PathManager;
 use super::route::{self, MAIN};
@@ -39,7 +39,7 @@ pub(super) struct Move {
 
 impl Attachment {
     /// The address comes; its ways before it, so that they are there for whoever hears of it.
-    pub(super) fn come(&self) -> Result<(), Trouble> {
+    pub(super) fn come(&self) -> Result<(), GuestError> {
         let Self { routing, interface, address, table, peers, router, metric } = self;
         for peer in peers {
             for (table, metric) in [(MAIN, *metric), (*table, 0)] {
@@ -51,13 +51,13 @@ impl Attachment {
     }
 
     /// The address goes. It is the last of its interface, so Linux forgets the ways with it.
-    pub(super) fn go(&self) -> Result<(), Trouble> {
+    pub(super) fn go(&self) -> Result<(), GuestError> {
         route::forget(&self.routing, self.interface, self.address)
     }
 }
 
 impl Move {
-    pub(super) fn take_place(&self) -> Result<(), Trouble> {
+    pub(super) fn take_place(&self) -> Result<(), GuestError> {
         let Attachment { address, interface, .. } = self.attachment;
         if self.comes {
             self.attachment.come()?;

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::libc::{self, SYS_bpf};
 
-use super::Trouble;
+use super::GuestError;
 
 /// linux/bpf.h
 const MAP_CREATE: i64 = 0;
@@ -100,7 +100,7 @@ struct Attach {
 
 impl Map {
     /// One number.
-    pub(super) fn number(value: u64) -> Result<Self, Trouble> {
+    pub(super) fn number(value: u64) -> Result<Self, GuestError> {
         let create = Create { kind: ARRAY, key_size: 4, value_size: 8, max_entries: 1 };
         let map = Self(open(MAP_CREATE, &create, "make a number for a filter")?);
         map.update(&0_u32, value)?;
@@ -108,7 +108,7 @@ impl Map {
     }
 
     /// A set of numbers.
-    pub(super) fn set(members: &[u64]) -> Result<Self, Trouble> {
+    pub(super) fn set(members: &[u64]) -> Result<Self, GuestError> {
         let max_entries = u32::try_from(members.len())?.max(1);
         let create = Create { kind: HASH, key_size: 8, value_size: 8, max_entries };
         let map = Self(open(MAP_CREATE, &create, "make a set for a filter")?);
@@ -116,7 +116,7 @@ impl Map {
         Ok(map)
     }
 
-    fn update<K>(&self, key: &K, value: u64) -> Result<(), Trouble> {
+    fn update<K>(&self, key: &K, value: u64) -> Result<(), GuestError> {
         let (key, value) = (address(key), address(&value));
         let map = self.descriptor().cast_unsigned();
         let update = Update { map, padding: 0, key, value, flags: 0 };
@@ -130,7 +130,7 @@ impl Map {
 
 impl Program {
     /// Has the kernel check and take the instructions.
-    pub(super) fn load(purpose: Purpose, instructions: &[u64]) -> Result<Self, Trouble> {
+    pub(super) fn load(purpose: Purpose, instructions: &[u64]) -> Result<Self, GuestError> {
         let length = u32::try_from(instructions.len())?;
         let licence = address(b"Dual MIT/GPL\0");
         let [kind, attached_to] = purpose.types();
@@ -141,13 +141,13 @@ impl Program {
     }
 
     /// Has it answer for its function from now on, until what is returned is closed.
-    pub(super) fn answer(&self) -> Result<OwnedFd, Trouble> {
+    pub(super) fn answer(&self) -> Result<OwnedFd, GuestError> {
         let request = Open { name: 0, program: self.descriptor().cast_unsigned(), padding: 0 };
         open(RAW_TRACEPOINT_OPEN, &request, "have a program answer for the kernel")
     }
 
     /// Has it look at what the processes of a control group do from now on.
-    pub(super) fn watch(&self, group: &File, purpose: Purpose) -> Result<(), Trouble> {
+    pub(super) fn watch(&self, group: &File, purpose: Purpose) -> Result<(), GuestError> {
         let [target, program] = [group.as_raw_fd(), self.descriptor()].map(RawFd::cast_unsigned);
         let [_, kind] = purpose.types();
         let attach = Attach { target, program, kind, flags: 0 };
@@ -163,7 +163,7 @@ fn address<T>(of: &T) -> u64 {
     (&raw const *of) as u64
 }
 
-fn open<T>(command: i64, attributes: &T, doing: &str) -> Result<OwnedFd, Trouble> {
+fn open<T>(command: i64, attributes: &T, doing: &str) -> Result<OwnedFd, GuestError> {
     let descriptor = call(command, attributes).map_err(|e| format!("cannot {doing}: {e}"))?;
     #[expect(unsafe_code, reason = "the kernel gives a number")]
     // SAFETY: the kernel has just opened it for us.

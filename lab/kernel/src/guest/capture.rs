@@ -4,16 +4,16 @@ use hol_base::Time;
 use hol_measure::RecordKind;
 use hol_scenario::Scenario;
 
-use super::Trouble;
+use super::GuestError;
 use super::ring::Ring;
 use super::topology::Topology;
-use crate::captured;
+use crate::captured_packet;
 use crate::job::Job;
 
 /// All rings together take at most so many octets, a quarter of the memory.
 const MEMORY: usize = 128 << 20;
 
-/// What they hold has to go through the door with all else.
+/// Their content has to fit into the mailbox with everything else.
 const MAIL: usize = 48 << 20;
 
 /// The rings, each with the number of its interface.
@@ -22,7 +22,7 @@ pub(super) struct Capture(Vec<(u16, Ring)>);
 
 impl Capture {
     /// Begins, at every interface of both ends.
-    pub(super) fn start(topology: &Topology, mtu: u32, job: &Job) -> Result<Self, Trouble> {
+    pub(super) fn start(topology: &Topology, mtu: u32, job: &Job) -> Result<Self, GuestError> {
         let octets = mtu as usize;
         let frames = frames(job).min(MEMORY / topology.ends().count() / octets);
         let rings = topology.ends().map(|(interface, namespace, index)| {
@@ -31,7 +31,7 @@ impl Capture {
             let ring = ring.map_err(|e| format!("cannot capture at interface {}: {e}", interface.0))?;
             Ok((interface.0, ring))
         });
-        Ok(Self(rings.collect::<Result<_, Trouble>>()?))
+        Ok(Self(rings.collect::<Result<_, GuestError>>()?))
     }
 
     /// What has passed, packed; times count from `epoch`, in ns since 1970. An error is a sentence.
@@ -44,7 +44,7 @@ impl Capture {
             }
             for frame in ring.frames() {
                 let time = Time::from_nanos(frame.wall.saturating_sub(epoch));
-                captured::pack(&mut packets, time, *interface, frame.received, frame.octets);
+                captured_packet::pack(&mut packets, time, *interface, frame.received, frame.octets);
             }
             if packets.len() > MAIL {
                 return Err(format!(

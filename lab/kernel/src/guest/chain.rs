@@ -11,8 +11,8 @@ use hol_traffic::{Filter, Line, Stage, apply, discipline, emulator, queue};
 use super::bpf::Program;
 use super::namespace::Namespace;
 use super::netlink::Routing;
-use super::waiting::WaitingRoom;
-use super::{Trouble, filter, handle};
+use super::queue_sampler::LineQueues;
+use super::{GuestError, filter, handle};
 
 /// linux/rtnetlink.h
 const RTM_NEWTFILTER: u16 = 44;
@@ -30,7 +30,7 @@ pub(super) struct Port {
 
 impl Port {
     /// The interface of this number there.
-    pub(super) fn new(there: &Namespace, interface: u32) -> Result<Self, Trouble> {
+    pub(super) fn new(there: &Namespace, interface: u32) -> Result<Self, GuestError> {
         there.enter()?;
         Ok(Self { routing: Routing::here()?, interface })
     }
@@ -70,7 +70,7 @@ impl Chain {
         start: Port,
         end: Port,
         detour: Option<Detour>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, GuestError> {
         let (settings, floor) = (line.settings.clone(), line.floor());
         let (stages, counting) = (Vec::new(), BTreeMap::new());
         let mut chain = Self { line, seed, start, end, detour, stages, settings, changes: 0, counting };
@@ -78,23 +78,23 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Where its packets wait, told by a way of its own to the router's routing.
-    pub(super) fn waiting_room(&self, router: &Namespace) -> Result<WaitingRoom, Trouble> {
+    /// Returns the disciplines whose statistics are those of the line's queue, with a netlink socket of its own.
+    pub(super) fn queue_statistics(&self, router: &Namespace) -> Result<LineQueues, GuestError> {
         router.enter()?;
         let queue = self.detour.as_ref().map(|detour| detour.queue.interface);
         let overhead = self.settings.overhead.0;
-        Ok(WaitingRoom::new(Routing::here()?, &self.stages, (queue, self.start.interface), overhead))
+        Ok(LineQueues::new(Routing::here()?, &self.stages, (queue, self.start.interface), overhead))
     }
 
     /// Makes it what the run starts with.
-    pub(super) fn begin(&mut self) -> Result<(), Trouble> {
+    pub(super) fn begin(&mut self) -> Result<(), GuestError> {
         self.copy()?;
         self.divert()?;
         self.install(&self.line.stages(&self.settings))
     }
 
     /// Something about the line changes.
-    pub(super) fn change(&mut self, change: &Change) -> Result<(), Trouble> {
+    pub(super) fn change(&mut self, change: &Change) -> Result<(), GuestError> {
         apply(&mut self.settings, change);
         let stages = self.line.stages(&self.settings);
         match change {
@@ -106,7 +106,7 @@ impl Chain {
     }
 
     /// Puts a new chain in the place of the old one, whose packets are lost.
-    fn install(&mut self, stages: &[Stage]) -> Result<(), Trouble> {
+    fn install(&mut self, stages: &[Stage]) -> Result<(), GuestError> {
         self.changes += 1;
         let mut release = None;
         self.stages = stages.to_vec();
@@ -123,27 +123,27 @@ impl Chain {
                 }
                 Stage::Filter(Filter::Drop(numbers)) => self.count(place, || filter::drops(numbers))?,
                 Stage::Filter(Filter::Police(bucket)) => self.count(place, || filter::police(*bucket))?,
-                _ => self.tell(place)?,
+                _ => self.install_stage(place)?,
             }
         }
         Ok(())
     }
 
     /// Tells those stages whose settings differ. What they hold stays.
-    fn adjust(&mut self, stages: Vec<Stage>) -> Result<(), Trouble> {
+    fn adjust(&mut self, stages: Vec<Stage>) -> Result<(), GuestError> {
         let old = std::mem::replace(&mut self.stages, stages);
         let differs = |place: &usize| old.get(*place) != self.stages.get(*place);
-        (0..self.stages.len()).filter(differs).try_for_each(|place| self.tell(place))
+        (0..self.stages.len()).filter(differs).try_for_each(|place| self.install_stage(place))
     }
 
     /// Loses all that is under way, and all that comes.
-    fn cut(&mut self) -> Result<(), Trouble> {
+    fn cut(&mut self) -> Result<(), GuestError> {
         self.changes += 1;
         self.stages.clear();
         let queue = self.detour.as_ref().map(|detour| &detour.queue);
         queue.into_iter().chain([&self.start]).try_for_each(|port| {
             let message = discipline::set(port.interface, self.handle(0), ROOT, "blackhole");
-            port.routing.tell(message, "take a line down")
+            port.routing.request(message, "take a line down")
         })
     }
 
@@ -168,37 +168,37 @@ impl Chain {
     }
 
     /// Tells the kernel of the stage at `place`, unless it is a filter.
-    fn tell(&self, place: usize) -> Result<(), Trouble> {
+    fn install_stage(&self, place: usize) -> Result<(), GuestError> {
         let seat = |kind| self.seat(place, kind);
         let name = &self.line.name;
         match &self.stages[place] {
             Stage::Emulator(settings) => {
                 let seed = self.line.seed(self.seed, place, self.changes.into());
                 let (port, message) = seat(emulator::KIND);
-                port.routing.tell(
+                port.routing.request(
                     emulator::tell(message, settings, seed),
                     &format!("set an emulator (netem) of {name} up"),
                 )
             }
             Stage::Pace(pace) => {
                 let (port, message) = seat("cbs");
-                port.routing.tell(queue::pace(message, pace), &self.needs("a pace", "sch_cbs"))
+                port.routing.request(queue::pace(message, pace), &self.needs("a pace", "sch_cbs"))
             }
             Stage::Waiting(waiting) => {
                 let (kind, module) = queue::kind(waiting);
                 let (port, message) = seat(kind);
-                port.routing.tell(queue::waiting(message, waiting), &self.needs("a queue", module))
+                port.routing.request(queue::waiting(message, waiting), &self.needs("a queue", module))
             }
             Stage::Filter(_) | Stage::Crossing => Ok(()),
         }
     }
 
     /// A discipline that does nothing but ask a program.
-    fn filter(&self, place: usize, program: &Program) -> Result<(), Trouble> {
+    fn filter(&self, place: usize, program: &Program) -> Result<(), GuestError> {
         // linux/pkt_sched.h, `struct tc_prio_qopt`: two bands, and all packets into the first.
         let bands = [&2_u32.to_ne_bytes()[..], &[0; 16]].concat();
         let (port, message) = self.seat(place, "prio");
-        port.routing.tell(message.with(TCA_OPTIONS, &bands), &self.needs("a filter", "sch_prio"))?;
+        port.routing.request(message.with(TCA_OPTIONS, &bands), &self.needs("a filter", "sch_prio"))?;
         self.attach(port, self.handle(place), program)
     }
 
@@ -206,8 +206,8 @@ impl Chain {
     fn count(
         &mut self,
         place: usize,
-        program: impl FnOnce() -> Result<Program, Trouble>,
-    ) -> Result<(), Trouble> {
+        program: impl FnOnce() -> Result<Program, GuestError>,
+    ) -> Result<(), GuestError> {
         let program = self.counting.remove(&place).map_or_else(program, Ok)?;
         self.filter(place, &program)?;
         self.counting.insert(place, program);
@@ -215,14 +215,14 @@ impl Chain {
     }
 
     /// Has all packets take the way around, if there is one.
-    fn divert(&self) -> Result<(), Trouble> {
+    fn divert(&self) -> Result<(), GuestError> {
         let Some(Detour { queue, back }) = &self.detour else { return Ok(()) };
         self.watch(&self.start, EGRESS, &filter::away(queue.interface)?)?;
         self.watch(back, INGRESS, &filter::back(self.start.interface)?)
     }
 
     /// Has a share of the packets arrive twice.
-    fn copy(&self) -> Result<(), Trouble> {
+    fn copy(&self) -> Result<(), GuestError> {
         let share = self.settings.duplicate;
         if share.is_zero() {
             return Ok(());
@@ -232,13 +232,13 @@ impl Chain {
     }
 
     /// A program sees all packets that come to an interface or are about to leave it.
-    fn watch(&self, port: &Port, side: u32, program: &Program) -> Result<(), Trouble> {
+    fn watch(&self, port: &Port, side: u32, program: &Program) -> Result<(), GuestError> {
         let message = discipline::set(port.interface, 0xffff_0000, CLSACT, "clsact");
-        port.routing.tell(message, &self.needs("a filter", "sch_ingress"))?;
+        port.routing.request(message, &self.needs("a filter", "sch_ingress"))?;
         self.attach(port, side, program)
     }
 
-    fn attach(&self, port: &Port, parent: u32, program: &Program) -> Result<(), Trouble> {
+    fn attach(&self, port: &Port, parent: u32, program: &Program) -> Result<(), GuestError> {
         const FD: u16 = 6;
         const FLAGS: u16 = 8;
         /// What the program returns is what is done.
@@ -251,7 +251,7 @@ impl Chain {
         let message = message.with_name(TCA_KIND, "bpf").with_nested(TCA_OPTIONS, &[], |options| {
             options.with_number(FD, program.descriptor().cast_unsigned()).with_number(FLAGS, DIRECT)
         });
-        port.routing.tell(message, &self.needs("a filter", "cls_bpf"))
+        port.routing.request(message, &self.needs("a filter", "cls_bpf"))
     }
 
     fn needs(&self, what: &str, module: &str) -> String {

@@ -1,6 +1,6 @@
 //! Programs as instructions of RFC 9669, put together one by one.
 
-use super::Trouble;
+use super::GuestError;
 use super::bpf::Map;
 
 /// RFC 9669 sections 4 and 5, for 64 bits unless a name says otherwise.
@@ -121,7 +121,7 @@ impl Code {
     }
 
     /// Lets all jumps to the end lead there; the kernel takes no end that nothing leads to.
-    pub(super) fn finish(self) -> Result<Vec<u64>, Trouble> {
+    pub(super) fn finish(self) -> Result<Vec<u64>, GuestError> {
         if self.passing.is_empty() {
             return Ok(self.instructions);
         }

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use hol_base::Seed;
 use nix::libc::{c_int, c_ulong, ioctl};
 
-use super::Trouble;
+use super::GuestError;
 
 /// random(4): adds entropy, and says how much.
 const RNDADDENTROPY: c_ulong = 0x4008_5203;
@@ -26,7 +26,7 @@ struct Pool {
 }
 
 /// Seeds the kernel's generator.
-pub(super) fn inject(seed: Seed) -> Result<(), Trouble> {
+pub(super) fn inject(seed: Seed) -> Result<(), GuestError> {
     let mut rng = seed.derive("kernel").rng();
     let mut content = [0; LENGTH];
     content.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&rng.next_u64().to_le_bytes()));

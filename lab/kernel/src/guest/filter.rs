@@ -3,7 +3,7 @@
 use hol_base::Ratio;
 use hol_network::TokenBucket;
 
-use super::Trouble;
+use super::GuestError;
 use super::bpf::{Map, Program, Purpose};
 use super::code::*;
 
@@ -32,7 +32,7 @@ const COPY: i32 = 1;
 const RETURNED: i32 = 2;
 
 /// The limit of a queue in octets: a filter before the transmitter, and one behind it.
-pub(super) fn room(limit: u64) -> Result<[Program; 2], Trouble> {
+pub(super) fn room(limit: u64) -> Result<[Program; 2], GuestError> {
     let taken = Map::number(0)?;
     // The packet's own octets (r1) beside those that are inside (r2). Who finds nobody is let in whatever its length.
     let admit = code().number(&taken).op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
@@ -46,7 +46,7 @@ pub(super) fn room(limit: u64) -> Result<[Program; 2], Trouble> {
 }
 
 /// Drops the packets of these numbers, the first being 1. Neighbour discovery and MLD are not counted: the model has none.
-pub(super) fn drops(numbers: &[u64]) -> Result<Program, Trouble> {
+pub(super) fn drops(numbers: &[u64]) -> Result<Program, GuestError> {
     let (count, wanted) = (Map::number(0)?, Map::set(numbers)?);
     let code = code().op(LOAD_WORD, 1, 6, PROTOCOL, 0).op(IF_UNEQUAL, 1, 0, 4, IPV6);
     let code = code.op(LOAD_PACKET_OCTET, 0, 0, 0, NEXT_HEADER).pass_if(IF_EQUAL, 0, 0);
@@ -57,7 +57,7 @@ pub(super) fn drops(numbers: &[u64]) -> Result<Program, Trouble> {
 }
 
 /// Drops what finds no tokens, by the same numbers as the model.
-pub(super) fn police(bucket: TokenBucket) -> Result<Program, Trouble> {
+pub(super) fn police(bucket: TokenBucket) -> Result<Program, GuestError> {
     let (tokens, since) = (Map::number(bucket.most())?, Map::number(0)?);
     // Where the tokens are (r7), and how long it is since there were so many (r0), at most until the bucket is full.
     let code = code().number(&tokens).op(COPY_REGISTER, 7, 0, 0, 0).number(&since);
@@ -74,7 +74,7 @@ pub(super) fn police(bucket: TokenBucket) -> Result<Program, Trouble> {
 }
 
 /// Lets a share of the packets arrive twice. The k-th packet meets the k-th number of a SplitMix64 generator.
-pub(super) fn copies(share: Ratio, seed: u64) -> Result<Program, Trouble> {
+pub(super) fn copies(share: Ratio, seed: u64) -> Result<Program, GuestError> {
     let state = Map::number(seed)?;
     let threshold = (share.value() * 2_f64.powi(32)).round() as u64;
     let code = code().op(LOAD_WORD, 1, 6, MARK, 0).op(IF_UNEQUAL, 1, 0, 4, COPY);
@@ -91,14 +91,14 @@ pub(super) fn copies(share: Ratio, seed: u64) -> Result<Program, Trouble> {
 }
 
 /// Sends what leaves an interface to the interface `away`, from where `back` returns it.
-pub(super) fn away(away: u32) -> Result<Program, Trouble> {
+pub(super) fn away(away: u32) -> Result<Program, GuestError> {
     let code = code().op(LOAD_WORD, 1, 6, MARK, 0).op(IF_UNEQUAL, 1, 0, 3, RETURNED);
     let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK, 0).pass();
     code.redirect(away).load()
 }
 
 /// Sends what has arrived to the interface that it was to leave by.
-pub(super) fn back(to: u32) -> Result<Program, Trouble> {
+pub(super) fn back(to: u32) -> Result<Program, GuestError> {
     let code = code().op(SET, 1, 0, 0, RETURNED).op(STORE_WORD, 6, 1, MARK, 0);
     code.redirect(to).load()
 }
@@ -119,7 +119,7 @@ impl Code {
         code.op(CALL, 0, 0, 0, REDIRECT).op(EXIT, 0, 0, 0, 0)
     }
 
-    fn load(self) -> Result<Program, Trouble> {
+    fn load(self) -> Result<Program, GuestError> {
         Program::load(Purpose::Packets, &self.finish()?)
     }
 }

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use hol_base::{Duration as Span, Seed, Time};
 use hol_measure::Record;
-use hol_scenario::{Scenario, Side, Stopped};
+use hol_scenario::{RunEnd, Scenario, Side};
 use hol_sockets::{Assignment, Beginning, FlowRun, FlowRuns, Site, SocketsError, Stop, Ties};
 use nix::sched::{CloneFlags, setns};
 
-use super::Trouble;
+use super::GuestError;
 use super::clock::wait;
-use super::programs::{Left, Programs};
+use super::programs::{ProgramOutput, Programs};
 use super::topology::Topology;
 use super::variables::is_here;
 use crate::job::FlowReport;
@@ -62,7 +62,7 @@ impl Flows<'_> {
 pub(super) struct Outcome {
     pub(super) runs: FlowRuns,
     /// What the user's programs left behind.
-    pub(super) left: Left,
+    pub(super) output: ProgramOutput,
 }
 
 /// Runs the measured flow, which is the first, or programs in its place, and all others until that has ended.
@@ -72,17 +72,17 @@ pub(super) fn run(
     programs: Option<Programs<'_>>,
     beginning: &Beginning,
     interval: Option<Span>,
-) -> Result<Outcome, Trouble> {
+) -> Result<Outcome, GuestError> {
     let stop = Stop::new()?;
     let measured = |own: Ties<'_>| match programs {
         Some(programs) if scenario.runs_programs() => programs.run(None),
         Some(programs) => beside(programs, &stop, || flows.run(0, own)),
-        None => Ok((flows.run(0, own)?, Left::default())),
+        None => Ok((flows.run(0, own)?, ProgramOutput::default())),
     };
     let other = |flow, ties: Ties<'_>| flows.run(flow, ties);
-    let (runs, left) =
+    let (runs, output) =
         FlowRuns::of(scenario, &flows.assignments, (beginning, &stop), interval, other, measured)?;
-    Ok(Outcome { runs, left })
+    Ok(Outcome { runs, output })
 }
 
 /// Has `programs` run until what is measured has ended, which has failed if they did.
@@ -90,19 +90,19 @@ fn beside(
     programs: Programs<'_>,
     stop: &Stop,
     measured: impl FnOnce() -> Result<FlowRun, SocketsError>,
-) -> Result<(FlowRun, Left), Trouble> {
-    let (run, raised, told) = thread::scope(|scope| {
+) -> Result<(FlowRun, ProgramOutput), GuestError> {
+    let (run, raised, programs_run) = thread::scope(|scope| {
         let beside = scope.spawn(|| programs.run(Some(stop)).map_err(|e| e.to_string()));
         let run = measured();
         let raised = stop.raise();
         (run, raised, beside.join().expect("programs do not panic"))
     });
-    let (mut run, (told, left)) = (run?, told?);
+    let (mut run, (programs_run, output)) = (run?, programs_run?);
     raised?;
-    if run.stopped == Stopped::Finished && told.stopped != Stopped::Finished {
-        run.stopped = told.stopped;
+    if run.stopped == RunEnd::Finished && programs_run.stopped != RunEnd::Finished {
+        run.stopped = programs_run.stopped;
     }
-    Ok((run, left))
+    Ok((run, output))
 }
 
 impl Outcome {

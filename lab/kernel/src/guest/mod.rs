@@ -2,7 +2,7 @@
 //!
 //! It loads the modules; where the host takes snapshots it pauses the machine there, and whoever goes on from the snapshot
 //! gives it a job. It builds the network, measures the floor, lets the workload run, and hands the records over. What
-//! differs between engines is behind `door`.
+//! differs between engines is behind `host_channel`.
 
 mod attachment;
 mod bpf;
@@ -10,11 +10,12 @@ mod capture;
 mod chain;
 mod clock;
 mod code;
-mod door;
 mod entropy;
+mod error;
 mod filter;
 mod flow;
 mod handle;
+mod host_channel;
 mod module;
 mod namespace;
 mod netlink;
@@ -22,14 +23,13 @@ mod offload;
 mod path_manager;
 mod probe;
 mod programs;
+mod queue_sampler;
 mod reroute;
 mod ring;
 mod route;
 mod schedule;
 mod topology;
-mod trouble;
 pub(crate) mod variables;
-mod waiting;
 mod wheel;
 mod work;
 
@@ -42,28 +42,29 @@ use hol_base::Seed;
 use nix::mount::{MsFlags, mount};
 use nix::time::{ClockId, clock_getres};
 
-use door::Door;
+pub(crate) use error::GuestError;
+use host_channel::HostChannel;
 use module::load;
-pub(crate) use trouble::Trouble;
 pub use variables::is_guest;
 use variables::{FIRST, MARK, ROOT, is_here};
 
-use crate::job::{Answer, Job};
+use crate::job::{Job, JobResult};
 use crate::modules;
 
 /// Runs the guest; never returns in earnest, for the host ends the machine.
 pub fn main() -> ExitCode {
     if std::env::var_os(MARK).is_some_and(|mark| mark == FIRST) {
-        return programs::first::main();
+        return programs::init_process::main();
     }
-    let door = door::here();
+    let channel = host_channel::current();
     let booted = if is_here() { Ok(()) } else { boot() };
-    if let Err(problem) = booted.and_then(|()| door.booted()) {
+    if let Err(problem) = booted.and_then(|()| channel.report_boot()) {
         eprintln!("hol: {problem}");
         return ExitCode::FAILURE;
     }
-    let mail = job(door).and_then(|job| work::run(&job)).unwrap_or_else(|problem| Answer::failure(&problem));
-    match door.hand_over(&mail).and_then(|()| door.leave()) {
+    let mail =
+        job(channel).and_then(|job| work::run(&job)).unwrap_or_else(|problem| JobResult::failure(&problem));
+    match channel.send_result(&mail).and_then(|()| channel.shut_down()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("hol: {problem}");
@@ -72,7 +73,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn boot() -> Result<(), Trouble> {
+fn boot() -> Result<(), GuestError> {
     for (source, target, kind) in
         [("proc", "/proc", "proc"), ("sys", "/sys", "sysfs"), ("dev", "/dev", "devtmpfs")]
     {
@@ -86,34 +87,34 @@ fn boot() -> Result<(), Trouble> {
     await_exact_timers()?;
     if std::env::var_os(ROOT).is_some() {
         modules::of_root().try_for_each(|file| load(&file))?;
-        door::await_root()?;
+        host_channel::await_root()?;
     }
     Ok(())
 }
 
 /// A socket gets the buffers that an experiment asks for. `rmem_max` counts in TCP's window scale, too, but only above the
 /// 6 MiB of `tcp_rmem`.
-fn allow_large_buffers() -> Result<(), Trouble> {
+fn allow_large_buffers() -> Result<(), GuestError> {
     namespace::set("net/core/wmem_max", "1073741824")?;
     namespace::set("net/core/rmem_max", "6291456")
 }
 
 /// Once a second Linux adds up what memory each processor uses: packets of that moment were 0.1 ms late, for computing takes time.
 /// Once a day is seldom enough. A kernel for one processor does not count.
-fn stop_counting_pages() -> Result<(), Trouble> {
+fn stop_counting_pages() -> Result<(), GuestError> {
     const INTERVAL: &str = "vm/stat_interval";
     let counts = Path::new("/proc/sys").join(INTERVAL).exists();
     if counts { namespace::set(INTERVAL, "86400") } else { Ok(()) }
 }
 
 /// A node may choose any congestion control that there is: in namespaces Linux keeps DCTCP, which starves others, to itself.
-fn allow_every_controller() -> Result<(), Trouble> {
+fn allow_every_controller() -> Result<(), GuestError> {
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
     namespace::set("net/ipv4/tcp_allowed_congestion_control", available.trim())
 }
 
 /// Until Linux trusts a clock source, which takes 6.1 longer than 6.12, timers end with a tick.
-fn await_exact_timers() -> Result<(), Trouble> {
+fn await_exact_timers() -> Result<(), GuestError> {
     const STEP: Duration = Duration::from_millis(100);
     let exact =
         || clock_getres(ClockId::CLOCK_MONOTONIC).map(|tick| tick.tv_sec() == 0 && tick.tv_nsec() == 1);
@@ -127,8 +128,8 @@ fn await_exact_timers() -> Result<(), Trouble> {
 }
 
 /// The job that the host gave to this machine, which has all that it wants.
-fn job(door: &dyn Door) -> Result<Job, Trouble> {
-    let job: Job = serde_json::from_slice(&door.job()?)?;
+fn job(channel: &dyn HostChannel) -> Result<Job, GuestError> {
+    let job: Job = serde_json::from_slice(&channel.job()?)?;
     if !is_here() {
         if job.scenario.filtered().is_some() {
             modules::of_filter().try_for_each(|file| load(&file))?;

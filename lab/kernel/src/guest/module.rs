@@ -4,11 +4,11 @@ use std::fs;
 
 use nix::kmod::init_module;
 
-use super::Trouble;
+use super::GuestError;
 use crate::modules;
 
 /// Loads a module, if this kernel has it as one; with its signature only where the kernel insists on it.
-pub(super) fn load(file: &str) -> Result<(), Trouble> {
+pub(super) fn load(file: &str) -> Result<(), GuestError> {
     let Ok(module) = fs::read(format!("/modules/{file}")) else { return Ok(()) };
     let load = |module| init_module(module, c"");
     match load(modules::unsigned(&module)).or_else(|_| load(&module)) {

@@ -7,7 +7,7 @@ use hol_network::Ip;
 use hol_sockets::setting_path;
 use nix::sched::{CloneFlags, setns, unshare};
 
-use super::Trouble;
+use super::GuestError;
 use super::netlink::Routing;
 
 /// A namespace, and the way to its routing.
@@ -37,7 +37,7 @@ const IPV6: [(&str, &str); 4] = [
 
 impl Namespace {
     /// A new one; this thread is in it afterwards.
-    pub(super) fn new(ip: Ip) -> Result<Self, Trouble> {
+    pub(super) fn new(ip: Ip) -> Result<Self, GuestError> {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|e| format!("cannot make a network namespace: {e}"))?;
         let namespace = Self { file: File::open("/proc/self/ns/net")?, routing: Routing::here()? };
         for (name, value) in if ip == Ip::V4 { &IPV4[..] } else { &IPV6 } {
@@ -53,7 +53,7 @@ impl Namespace {
 }
 
 /// Sets a kernel setting of the namespace that this thread is in.
-pub(super) fn set(name: &str, value: &str) -> Result<(), Trouble> {
+pub(super) fn set(name: &str, value: &str) -> Result<(), GuestError> {
     fs::write(setting_path(name), value).map_err(|e| format!("cannot set {name} to {value:?}: {e}").into())
 }
 

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use nix::libc::{self, c_char, ifreq, ioctl};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
-use super::Trouble;
+use super::GuestError;
 
 /// linux/ethtool.h: setters of one value each, with their getters.
 const OFFLOADS: [(&str, u32, u32); 6] = [
@@ -28,7 +28,7 @@ struct Value {
 }
 
 /// Turns all offloads of `interface`, in this namespace, off, and looks whether they are.
-pub(super) fn turn_off(interface: &str) -> Result<(), Trouble> {
+pub(super) fn turn_off(interface: &str) -> Result<(), GuestError> {
     // Not in the order of the table: segmentation needs scatter-gather, which needs checksums.
     for (name, set, get) in OFFLOADS.iter().rev() {
         ethtool(interface, &mut Value { command: *set, data: 0 })

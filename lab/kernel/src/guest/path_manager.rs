@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use hol_netlink::{Message, Socket, attributes};
 use nix::libc;
 
-use super::Trouble;
+use super::GuestError;
 
 /// That of one namespace.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ const FLAGS: u16 = 6;
 
 impl PathManager {
     /// Of the namespace of this thread.
-    pub(super) fn here() -> Result<Self, Trouble> {
+    pub(super) fn here() -> Result<Self, GuestError> {
         let (socket, mut family) = (Socket::generic()?, None);
         // linux/genetlink.h: what follows the four octets of the header names one family.
         const CONTROLLER: u16 = 0x10;
@@ -38,28 +38,28 @@ impl PathManager {
     }
 
     /// Each connection gets a subflow from this address.
-    pub(super) fn add(&self, address: IpAddr, interface: u32) -> Result<(), Trouble> {
+    pub(super) fn add(&self, address: IpAddr, interface: u32) -> Result<(), GuestError> {
         const IF_IDX: u16 = 7;
         const SUBFLOW: u32 = 2;
         let endpoint = |attributes: Message| {
             about(attributes, address).with_number(FLAGS, SUBFLOW).with_number(IF_IDX, interface)
         };
-        self.tell(ADD_ADDR, endpoint, &format!("add subflows from {address}"))
+        self.request(ADD_ADDR, endpoint, &format!("add subflows from {address}"))
     }
 
     /// Each connection tells its peer of this address (ADD_ADDR, RFC 8684 section 3.4.1), which joins it by the link that leads there.
     /// The answer to who joins a backup says that it is one (B, section 3.2).
-    pub(super) fn signal(&self, address: IpAddr, is_backup: bool) -> Result<(), Trouble> {
+    pub(super) fn signal(&self, address: IpAddr, is_backup: bool) -> Result<(), GuestError> {
         const SIGNAL: u32 = 1;
         const BACKUP: u32 = 4;
         let flags = if is_backup { SIGNAL | BACKUP } else { SIGNAL };
         let endpoint = |attributes: Message| about(attributes, address).with_number(FLAGS, flags);
-        self.tell(ADD_ADDR, endpoint, &format!("tell of {address}"))
+        self.request(ADD_ADDR, endpoint, &format!("tell of {address}"))
     }
 
     /// A connection has so many subflows beside its first, and heeds as many addresses that it is told of. Linux' own limit is none
     /// of them, so that a connection stays on one path.
-    pub(super) fn allow(&self, subflows: u32) -> Result<(), Trouble> {
+    pub(super) fn allow(&self, subflows: u32) -> Result<(), GuestError> {
         const RCV_ADD_ADDRS: u16 = 2;
         const SUBFLOWS: u16 = 3;
         let message = Message::new(self.family, 0, &[SET_LIMITS, 1, 0, 0])
@@ -69,18 +69,18 @@ impl PathManager {
     }
 
     /// The subflow that a connection began with ends, if it was from this address; its data goes to the others.
-    pub(super) fn remove(&self, address: IpAddr) -> Result<(), Trouble> {
+    pub(super) fn remove(&self, address: IpAddr) -> Result<(), GuestError> {
         const ID: u16 = 2;
         let endpoint = |attributes: Message| about(attributes, address).with(ID, &[0]);
-        self.tell(DEL_ADDR, endpoint, &format!("remove the subflows from {address}"))
+        self.request(DEL_ADDR, endpoint, &format!("remove the subflows from {address}"))
     }
 
-    fn tell(
+    fn request(
         &self,
         command: u8,
         endpoint: impl FnOnce(Message) -> Message,
         doing: &str,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), GuestError> {
         const NESTED: u16 = 0x8000;
         const ADDR: u16 = 1;
         let message =

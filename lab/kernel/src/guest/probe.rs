@@ -8,7 +8,7 @@ use hol_scenario::Floor;
 use hol_traffic::Line;
 use hol_wire::udp::Datagram;
 
-use super::Trouble;
+use super::GuestError;
 use super::clock::Clock;
 use super::topology::Topology;
 use crate::netem::BuildableNetwork;
@@ -21,7 +21,7 @@ const TRIES: usize = 3;
 const LONGEST: u32 = 1500;
 
 /// The floor of each line.
-pub(super) fn floors(topology: &Topology, plan: &BuildableNetwork) -> Result<Vec<Floor>, Trouble> {
+pub(super) fn floors(topology: &Topology, plan: &BuildableNetwork) -> Result<Vec<Floor>, GuestError> {
     let mut floors = Vec::new();
     for segment in plan.network.segments() {
         let [first, second] = [0, 1].map(|end| {
@@ -44,7 +44,7 @@ fn floor(
     plan: &BuildableNetwork,
     line: &Line,
     [from, to]: [Interface; 2],
-) -> Result<Floor, Trouble> {
+) -> Result<Floor, GuestError> {
     let packet = plan.mtu.min(LONGEST);
     let serialization = line.serialization(packet.into()).as_nanos();
     let delay = line.settings.delay.as_nanos() + serialization;
@@ -68,7 +68,7 @@ fn floor(
     })
 }
 
-fn socket(topology: &Topology, at: Interface, address: IpAddr) -> Result<UdpSocket, Trouble> {
+fn socket(topology: &Topology, at: Interface, address: IpAddr) -> Result<UdpSocket, GuestError> {
     topology.node(at.node).enter()?;
     Ok(UdpSocket::bind((address, 0))?)
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use hol_base::Time;
 
-use super::Trouble;
+use super::GuestError;
 use super::netlink::Routing;
 use super::route;
 
@@ -23,7 +23,7 @@ pub(super) struct Reroute {
 
 impl Reroute {
     /// In one message, so that no packet finds no way. Sockets hear nothing of it: Linux looks their next packets' way up again.
-    pub(super) fn take_place(&self) -> Result<(), Trouble> {
+    pub(super) fn take_place(&self) -> Result<(), GuestError> {
         let Self { routing, interface, destination, source, .. } = self;
         route::change(routing, *interface, *destination, *source)
     }

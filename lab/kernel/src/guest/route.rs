@@ -1,4 +1,4 @@
-//! What is told to the routing subsystem: interfaces, addresses, routes, neighbours. rtnetlink(7).
+//! Requests to the kernel's routing subsystem: interfaces, addresses, routes, neighbours. rtnetlink(7)
 
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
@@ -7,7 +7,7 @@ use hol_netlink::{CREATE, Message, REPLACE, parts};
 use hol_network::Ip;
 use nix::libc;
 
-use super::Trouble;
+use super::GuestError;
 use super::namespace::Namespace;
 use super::netlink::Routing;
 
@@ -48,7 +48,7 @@ pub(super) fn cable(
     there: &Namespace,
     peer: &Interface,
     mtu: u32,
-) -> Result<(), Trouble> {
+) -> Result<(), GuestError> {
     const ADDRESS: u16 = 1;
     const IFNAME: u16 = 3;
     const MTU: u16 = 4;
@@ -69,12 +69,12 @@ pub(super) fn cable(
             })
         })
     });
-    here.tell(message, &format!("make the link {} – {}", own.name, peer.name))
+    here.request(message, &format!("make the link {} – {}", own.name, peer.name))
 }
 
 /// Switches an interface on. One of IPv6 has no multicast and asks for nobody: what it would send by itself (RFC 3810, RFC 4861) would draw
 /// from the random streams of the lines.
-pub(super) fn up(here: &Routing, ip: Ip, index: u32) -> Result<(), Trouble> {
+pub(super) fn up(here: &Routing, ip: Ip, index: u32) -> Result<(), GuestError> {
     const UP: u32 = 1;
     const NO_ARP: u32 = 0x80;
     const MULTICAST: u32 = 0x1000;
@@ -82,17 +82,17 @@ pub(super) fn up(here: &Routing, ip: Ip, index: u32) -> Result<(), Trouble> {
         Ip::V4 => (UP, UP),
         Ip::V6 => (UP | NO_ARP, UP | NO_ARP | MULTICAST),
     };
-    here.tell(Message::new(RTM_NEWLINK, 0, &link(index, flags, change)), "switch an interface on")
+    here.request(Message::new(RTM_NEWLINK, 0, &link(index, flags, change)), "switch an interface on")
 }
 
 /// Gives an interface an address, without a subnet.
-pub(super) fn address(here: &Routing, index: u32, address: IpAddr) -> Result<(), Trouble> {
-    here.tell(about_address(RTM_NEWADDR, CREATE, index, address), &format!("add the address {address}"))
+pub(super) fn address(here: &Routing, index: u32, address: IpAddr) -> Result<(), GuestError> {
+    here.request(about_address(RTM_NEWADDR, CREATE, index, address), &format!("add the address {address}"))
 }
 
 /// Takes an address from an interface. With its last one the interface loses all its routes and neighbours.
-pub(super) fn forget(here: &Routing, index: u32, address: IpAddr) -> Result<(), Trouble> {
-    here.tell(about_address(RTM_DELADDR, 0, index, address), &format!("remove the address {address}"))
+pub(super) fn forget(here: &Routing, index: u32, address: IpAddr) -> Result<(), GuestError> {
+    here.request(about_address(RTM_DELADDR, 0, index, address), &format!("remove the address {address}"))
 }
 
 fn about_address(kind: u16, flags: u16, index: u32, address: IpAddr) -> Message {
@@ -115,13 +115,18 @@ pub(super) fn host(
     index: u32,
     address: IpAddr,
     next: [u8; 6],
-) -> Result<(), Trouble> {
-    here.tell(way(CREATE, table, metric, index, address), &format!("add the route to {address}"))?;
+) -> Result<(), GuestError> {
+    here.request(way(CREATE, table, metric, index, address), &format!("add the route to {address}"))?;
     neighbour(here, index, address, next)
 }
 
 /// What goes to `address` is for `next`, if a way leads through this interface.
-pub(super) fn neighbour(here: &Routing, index: u32, address: IpAddr, next: [u8; 6]) -> Result<(), Trouble> {
+pub(super) fn neighbour(
+    here: &Routing,
+    index: u32,
+    address: IpAddr,
+    next: [u8; 6],
+) -> Result<(), GuestError> {
     const NDA_DST: u16 = 1;
     const NDA_LLADDR: u16 = 2;
     const PERMANENT: u8 = 0x80;
@@ -129,16 +134,16 @@ pub(super) fn neighbour(here: &Routing, index: u32, address: IpAddr, next: [u8; 
     let [a, b, c, d] = index.to_ne_bytes();
     let neighbour = [family, 0, 0, 0, a, b, c, d, PERMANENT, 0, 0, 0];
     let message = Message::new(RTM_NEWNEIGH, CREATE, &neighbour).with(NDA_DST, &octets);
-    here.tell(message.with(NDA_LLADDR, &next), &format!("add the neighbour {address}"))
+    here.request(message.with(NDA_LLADDR, &next), &format!("add the neighbour {address}"))
 }
 
 /// `address` is reached through another interface, where it has its neighbour already; what is sent there is from `source`, whatever
 /// the addresses of that interface.
-pub(super) fn change(here: &Routing, index: u32, address: IpAddr, source: IpAddr) -> Result<(), Trouble> {
+pub(super) fn change(here: &Routing, index: u32, address: IpAddr, source: IpAddr) -> Result<(), GuestError> {
     const RTA_PREFSRC: u16 = 7;
     let (_, _, octets) = parts(source);
     let message = way(CREATE | REPLACE, MAIN, 0, index, address).with(RTA_PREFSRC, &octets);
-    here.tell(message, &format!("change the route to {address}"))
+    here.request(message, &format!("change the route to {address}"))
 }
 
 fn way(flags: u16, table: u8, metric: u32, index: u32, address: IpAddr) -> Message {
@@ -155,17 +160,20 @@ fn way(flags: u16, table: u8, metric: u32, index: u32, address: IpAddr) -> Messa
 }
 
 /// Packets of a version of IP that arrive at `interface` look for their way in the table [`BEYOND`].
-pub(super) fn beyond(here: &Routing, ip: Ip, interface: &Interface) -> Result<(), Trouble> {
+pub(super) fn beyond(here: &Routing, ip: Ip, interface: &Interface) -> Result<(), GuestError> {
     const FRA_IIFNAME: u16 = 3;
     let family = if ip == Ip::V4 { libc::AF_INET } else { libc::AF_INET6 };
-    here.tell(rule(family as u8, 0, BEYOND).with_name(FRA_IIFNAME, &interface.name), "add a routing rule")
+    here.request(rule(family as u8, 0, BEYOND).with_name(FRA_IIFNAME, &interface.name), "add a routing rule")
 }
 
 /// Packets from `address` look for their way in `table`.
-pub(super) fn from(here: &Routing, address: IpAddr, table: u8) -> Result<(), Trouble> {
+pub(super) fn from(here: &Routing, address: IpAddr, table: u8) -> Result<(), GuestError> {
     const FRA_SRC: u16 = 2;
     let (family, bits, octets) = parts(address);
-    here.tell(rule(family, bits, table).with(FRA_SRC, &octets), &format!("add a routing rule for {address}"))
+    here.request(
+        rule(family, bits, table).with(FRA_SRC, &octets),
+        &format!("add a routing rule for {address}"),
+    )
 }
 
 /// What leads to `table` before the others; of the source so many bits count.

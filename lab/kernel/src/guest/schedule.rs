@@ -9,7 +9,7 @@ use hol_network::ScheduledChange;
 use hol_sockets::Beginning;
 use nix::sys::prctl::set_timerslack;
 
-use super::Trouble;
+use super::GuestError;
 use super::attachment::Move;
 use super::chain::Chain;
 use super::clock::wait;
@@ -71,7 +71,7 @@ impl Schedule {
     }
 
     /// Has all happen at its time, on a thread of its own; the machine's end ends it.
-    pub(super) fn follow(self) -> Result<(), Trouble> {
+    pub(super) fn follow(self) -> Result<(), GuestError> {
         if !self.events.is_empty() {
             thread::Builder::new().name("schedule".to_owned()).spawn(move || follow(self))?;
         }
@@ -79,7 +79,7 @@ impl Schedule {
     }
 
     /// Does what is due; returns how long it is until the next, or may be as long as the run has not begun.
-    pub(super) fn attend(&mut self) -> Result<Option<Duration>, Trouble> {
+    pub(super) fn attend(&mut self) -> Result<Option<Duration>, GuestError> {
         while let Some(event) = self.events.front() {
             let left = event.at().saturating_since(self.beginning.time().unwrap_or_default());
             if left > Span::ZERO {
@@ -113,7 +113,7 @@ impl Schedule {
 
 fn follow(mut schedule: Schedule) {
     // Wake-ups may otherwise come 50 µs late.
-    let mut step = set_timerslack(1).map_err(Trouble::from).and_then(|()| schedule.attend());
+    let mut step = set_timerslack(1).map_err(GuestError::from).and_then(|()| schedule.attend());
     while let Ok(Some(left)) = step {
         wait(left);
         step = schedule.attend();

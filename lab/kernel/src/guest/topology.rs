@@ -13,10 +13,10 @@ use super::chain::{Chain, Detour, Port};
 use super::namespace::{self, Namespace};
 use super::netlink::Routing;
 use super::path_manager::PathManager;
+use super::queue_sampler::LineQueues;
 use super::reroute::Reroute;
 use super::route::{self, BEYOND, Interface, MAIN};
-use super::waiting::WaitingRoom;
-use super::{Trouble, offload};
+use super::{GuestError, offload};
 use crate::netem::BuildableNetwork;
 
 /// The namespaces, and what connects them.
@@ -57,7 +57,7 @@ pub(super) type Counts = Vec<(u64, u64)>;
 
 /// Builds what `plan` says, with lines that take their time but do nothing else yet; `seed` is the run's, `ends` name
 /// the nodes whose packets matter.
-pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Result<Topology, Trouble> {
+pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Result<Topology, GuestError> {
     let network = &plan.network;
     let nodes =
         network.node_names().iter().map(|_| Namespace::new(network.ip())).collect::<Result<_, _>>()?;
@@ -84,7 +84,7 @@ impl Topology {
     }
 
     /// Has every line do all that it shall, with its random numbers from the beginning.
-    pub(super) fn begin(&mut self) -> Result<(), Trouble> {
+    pub(super) fn begin(&mut self) -> Result<(), GuestError> {
         self.chains.iter_mut().try_for_each(Chain::begin)
     }
 
@@ -94,8 +94,8 @@ impl Topology {
     }
 
     /// Where the packets of each line wait, by its place in the network.
-    pub(super) fn queues(&self, plan: &BuildableNetwork) -> Result<Vec<WaitingRoom>, Trouble> {
-        let mut rooms: Vec<Option<WaitingRoom>> = self.chains.iter().map(|_| None).collect();
+    pub(super) fn queues(&self, plan: &BuildableNetwork) -> Result<Vec<LineQueues>, GuestError> {
+        let mut line_queues: Vec<Option<LineQueues>> = self.chains.iter().map(|_| None).collect();
         let of_routers = self.routers.iter().zip(plan.network.segments());
         let places = of_routers.flat_map(|(router, segment)| {
             let lines = match segment.medium {
@@ -106,13 +106,13 @@ impl Topology {
         });
         // A chain stands where its line was added.
         for (chain, (router, line)) in self.chains.iter().zip(places) {
-            rooms[usize::from(line.0)] = Some(chain.waiting_room(&router.namespace)?);
+            line_queues[usize::from(line.0)] = Some(chain.queue_statistics(&router.namespace)?);
         }
-        Ok(rooms.into_iter().flatten().collect())
+        Ok(line_queues.into_iter().flatten().collect())
     }
 
     /// The moves of nodes during the run, in the order of time. An address that comes then is gone afterwards.
-    pub(super) fn moves(&self, plan: &BuildableNetwork, has_mptcp: bool) -> Result<Vec<Move>, Trouble> {
+    pub(super) fn moves(&self, plan: &BuildableNetwork, has_mptcp: bool) -> Result<Vec<Move>, GuestError> {
         let moves = plan.network.address_changes().iter().map(|change| {
             let attachment = self.attachment(plan, change)?;
             attachment.go()?;
@@ -126,7 +126,7 @@ impl Topology {
     }
 
     /// The routes that change during the run, in the order of time.
-    pub(super) fn reroutes(&self, plan: &BuildableNetwork) -> Result<Vec<Reroute>, Trouble> {
+    pub(super) fn reroutes(&self, plan: &BuildableNetwork) -> Result<Vec<Reroute>, GuestError> {
         let changes = plan.network.route_changes().iter().map(|RouteChange { at, node, route: way }| {
             let cable = self.cable(way.from);
             self.node(*node).enter()?;
@@ -146,7 +146,7 @@ impl Topology {
         node: NodeId,
         is_asked: bool,
         paths: &[PathSpec],
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), GuestError> {
         const MOST: u32 = 8;
         self.node(node).enter()?;
         let path_manager = PathManager::here()?;
@@ -161,7 +161,7 @@ impl Topology {
     /// Where the node of `change` has its address. Through that link it reaches all addresses of the node at the other end,
     /// as it would any host of the Internet: an association goes on to the one that it was set up with. A link that it comes to
     /// is preferred, as the model prefers it.
-    fn attachment(&self, plan: &BuildableNetwork, change: &AddressChange) -> Result<Attachment, Trouble> {
+    fn attachment(&self, plan: &BuildableNetwork, change: &AddressChange) -> Result<Attachment, GuestError> {
         let of_link = |segment: &Segment| {
             let cables = segment.interfaces.iter().map(|id| self.cable(*id));
             let (own, others): (Vec<_>, Vec<_>) = cables.partition(|cable| cable.address == change.address);
@@ -188,7 +188,7 @@ impl Topology {
     }
 
     /// Packets that the ends have sent.
-    pub(super) fn packets(&self) -> Result<u64, Trouble> {
+    pub(super) fn packets(&self) -> Result<u64, GuestError> {
         let mut total = 0;
         for cable in self.cables.iter().filter(|cable| self.ends.contains(&cable.node)) {
             self.node(cable.node).enter()?;
@@ -198,7 +198,7 @@ impl Topology {
     }
 
     /// What each line has carried so far.
-    pub(super) fn counts(&self, plan: &BuildableNetwork) -> Result<Counts, Trouble> {
+    pub(super) fn counts(&self, plan: &BuildableNetwork) -> Result<Counts, GuestError> {
         let mut counts = vec![(0, 0); plan.lines.len()];
         for (router, segment) in self.routers.iter().zip(plan.network.segments()) {
             router.namespace.enter()?;
@@ -218,7 +218,11 @@ impl Topology {
     }
 
     /// What each line carried and lost since `before`, packets that are still under way among the lost.
-    pub(super) fn lines(&self, plan: &BuildableNetwork, before: &Counts) -> Result<Vec<LineFacts>, Trouble> {
+    pub(super) fn lines(
+        &self,
+        plan: &BuildableNetwork,
+        before: &Counts,
+    ) -> Result<Vec<LineFacts>, GuestError> {
         let counted = self.counts(plan)?;
         let lines = plan.lines.iter().zip(before).zip(counted).map(|((line, before), now)| {
             let (sent, arrived) = (now.0 - before.0, now.1 - before.1);
@@ -235,7 +239,12 @@ impl Topology {
         &self.cables[usize::from(interface.0)]
     }
 
-    fn add_segment(&mut self, plan: &BuildableNetwork, segment: &Segment, seed: Seed) -> Result<(), Trouble> {
+    fn add_segment(
+        &mut self,
+        plan: &BuildableNetwork,
+        segment: &Segment,
+        seed: Seed,
+    ) -> Result<(), GuestError> {
         let (number, ip) = (self.routers.len() + 1, plan.network.ip());
         let namespace = Namespace::new(ip)?;
         for (host, id) in (1..).zip(&segment.interfaces) {
@@ -282,7 +291,7 @@ impl Topology {
     }
 
     /// What a node sends to any address goes to the router of the next segment.
-    fn add_routes(&self, plan: &BuildableNetwork, node: NodeId) -> Result<(), Trouble> {
+    fn add_routes(&self, plan: &BuildableNetwork, node: NodeId) -> Result<(), GuestError> {
         let routing = &self.node(node).routing;
         for way in plan.network.routes(node) {
             let cable = self.cable(way.from);
@@ -292,7 +301,7 @@ impl Topology {
     }
 
     /// What routers get goes to the node that is next, on a LAN by way of its one line; also what comes once a route has changed.
-    fn add_onward_routes(&self, plan: &BuildableNetwork) -> Result<(), Trouble> {
+    fn add_onward_routes(&self, plan: &BuildableNetwork) -> Result<(), GuestError> {
         let network = &plan.network;
         for (router, segment) in self.routers.iter().zip(network.segments()) {
             let ways = (0..network.nodes()).flat_map(|node| network.routes(NodeId(node as u16)));
@@ -315,7 +324,7 @@ impl Topology {
 }
 
 /// A cable within a router on which the packets of a line queue up.
-fn detour(router: &Namespace, plan: &BuildableNetwork, line: LineId) -> Result<Detour, Trouble> {
+fn detour(router: &Namespace, plan: &BuildableNetwork, line: LineId) -> Result<Detour, GuestError> {
     let ends = [("queue", 4), ("back", 5)].map(|(name, side)| {
         let name = format!("{name}{}", line.0);
         Interface { name, ..own("", line.0.into(), 0, side) }
@@ -336,7 +345,7 @@ fn own(name: &str, number: usize, host: u8, side: u8) -> Interface {
 }
 
 /// Switches an interface of this thread's namespace on, without offloads; returns its index.
-fn switch_on(here: &Namespace, ip: Ip, interface: &Interface) -> Result<u32, Trouble> {
+fn switch_on(here: &Namespace, ip: Ip, interface: &Interface) -> Result<u32, GuestError> {
     offload::turn_off(&interface.name)?;
     let index = if_nametoindex(interface.name.as_str())?;
     route::up(&here.routing, ip, index)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::sys::prctl::set_timerslack;
 
-use super::Trouble;
+use super::GuestError;
 use super::clock::wait;
 
 /// Jiffies after which the slots of levels 0 to 3 begin at once: timers of up to 131 s at 250 Hz.
@@ -47,7 +47,7 @@ impl Ticks {
 }
 
 /// Waits until all slots begin; in virtual time.
-pub(super) fn wait_for_slots() -> Result<(), Trouble> {
+pub(super) fn wait_for_slots() -> Result<(), GuestError> {
     let path = "/proc/timer_list";
     let text = fs::read_to_string(path).map_err(|e| format!("cannot read {path}: {e}"))?;
     // CONFIG_HZ of User-Mode Linux here and of Debian's kernels. With another the phase is still the same in every run.

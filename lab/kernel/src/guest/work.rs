@@ -12,17 +12,17 @@ use hol_stack::Kind;
 use super::capture::Capture;
 use super::namespace;
 use super::programs::{Programs, Shell};
+use super::queue_sampler::QueueSampler;
 use super::schedule::Schedule;
 use super::topology::{self, Topology};
 use super::variables::is_here;
-use super::waiting::Waiting;
-use super::{Trouble, flow, probe, wheel};
-use crate::job::{Answer, Job, Report};
+use super::{GuestError, flow, probe, wheel};
+use crate::job::{Job, JobResult, Report};
 use crate::mailbox::Mail;
-use crate::{netem, packed, packed_samples};
+use crate::{netem, packed_records, packed_samples};
 
 /// Runs `job`; returns all that is to be handed over.
-pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
+pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let seed = Seed(job.seed);
     let scenario = &job.scenario;
     let mut plan = netem::plan(&scenario.network)?;
@@ -53,13 +53,14 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
     if job.shell {
         let (programs, capture) = programs.zip(capture).ok_or("a shell is for programs")?;
         Shell::begin(programs, schedule, capture).serve()?;
-        return Ok(Mail { text: Answer::Left.to_octets(), ..Mail::default() });
+        return Ok(Mail { text: JobResult::ShellEnded.to_octets(), ..Mail::default() });
     }
     schedule.follow()?;
     let interval = job.series_ns.map(Duration::from_nanos);
-    let waiting = interval.map(|interval| Waiting::watch(queues, interval, beginning.clone())).transpose()?;
+    let sampler =
+        interval.map(|interval| QueueSampler::start(queues, interval, beginning.clone())).transpose()?;
     let mut outcome = flow::run(&flows, &job.scenario, programs, &beginning, interval)?;
-    let waiting = waiting.map_or(Vec::new(), |waiting| waiting.seen());
+    let sampler = sampler.map_or(Vec::new(), |sampler| sampler.take_samples());
     let (packets_seen, caution) = match capture.map(|capture| capture.finish(outcome.runs.epoch)) {
         Some(Err(problem)) if job.capture => return Err(format!("{problem}; let less pass").into()),
         // The programs have run, and tell of themselves.
@@ -69,7 +70,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         Some(Ok(packets)) => (packets, None),
         None => (Vec::new(), None),
     };
-    let left = std::mem::take(&mut outcome.left);
+    let output = std::mem::take(&mut outcome.output);
     let run = outcome.measured();
     let mut facts = Facts {
         kernel: kernel_version(),
@@ -83,23 +84,23 @@ pub(super) fn run(job: &Job) -> Result<Mail, Trouble> {
         filter: run.filter,
         retransmissions: run.client.retransmissions + run.server.retransmissions,
         waited: run.waited(),
-        programs: left.facts,
+        programs: output.facts,
         ..Facts::default()
     };
-    facts.warn(left.caution);
+    facts.warn(output.caution);
     facts.warn(lacking);
     let packets = topology.packets()?.saturating_sub(before.0);
     let secrets = if job.capture { outcome.secrets() } else { String::new() };
     let report = Report { facts, flows: outcome.reports(), packets, secrets };
     let mut samples = outcome.runs.take_samples();
-    samples.extend(waiting);
+    samples.extend(sampler);
     samples.sort_by_key(|sample| sample.at);
     Ok(Mail {
-        text: Answer::Done(Box::new(report)).to_octets(),
+        text: JobResult::Done(Box::new(report)).to_octets(),
         samples: packed_samples::pack(&samples),
-        records: packed::pack(&outcome.take_records()),
+        records: packed_records::pack(&outcome.take_records()),
         packets: packets_seen,
-        files: left.files,
+        files: output.files,
     })
 }
 
@@ -109,7 +110,7 @@ fn settle(
     topology: &Topology,
     plan: &netem::BuildableNetwork,
     scenario: &Scenario,
-) -> Result<(BTreeMap<String, String>, Option<String>), Trouble> {
+) -> Result<(BTreeMap<String, String>, Option<String>), GuestError> {
     let background = scenario.background.iter().filter(|entry| entry.count > 0);
     let background = background.map(|entry| (&entry.transport, &entry.workload));
     let (mut settled, mut joined, mut lacking) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());

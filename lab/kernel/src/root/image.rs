@@ -15,7 +15,7 @@ use nix::sys::time::TimeSpec;
 
 use super::tree::{Entry, OPEN, Tree};
 use crate::cache::cache;
-use crate::kept::{hold, prune};
+use crate::cache_lock::{lock_shared, prune};
 use crate::{KernelError, scratch};
 
 /// What writes it, and the package that has that.
@@ -35,7 +35,7 @@ pub(crate) struct Root {
     size: u64,
     digest: Digest,
     /// As long as it is open and locked nobody removes the image.
-    _held: Arc<File>,
+    _lock: Arc<File>,
 }
 
 impl Root {
@@ -60,17 +60,17 @@ pub(super) fn of(tree: &Tree) -> Result<Root, KernelError> {
     let digest = tree.digest()?;
     let images = cache().join("roots");
     let image = images.join(format!("{digest}.erofs"));
-    let held = match hold(&image) {
-        Ok(held) => held,
+    let lock = match lock_shared(&image) {
+        Ok(lock) => lock,
         Err(_) => {
             make(tree, &images, &image)?;
-            let held = hold(&image).map_err(|e| KernelError::file("read", &image, e))?;
+            let lock = lock_shared(&image).map_err(|e| KernelError::file("read", &image, e))?;
             prune(&images, KEPT, |path| path.extension() == Some(OsStr::new("erofs")));
-            held
+            lock
         }
     };
-    let size = held.metadata().map_err(|e| KernelError::file("read", &image, e))?.len();
-    Ok(Root { image, size, digest, _held: Arc::new(held) })
+    let size = lock.metadata().map_err(|e| KernelError::file("read", &image, e))?.len();
+    Ok(Root { image, size, digest, _lock: Arc::new(lock) })
 }
 
 fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {

@@ -1,14 +1,14 @@
 //! What the user's programs find on their nodes: a file system made of this machine's, of a directory or of an archive, kept as
 //! an image under the digest of what is in it.
 //!
-//! `tree` is what goes in, `needs` finds what a program of this machine needs, by its `packages` where it is of one, `unpacked`
-//! reads archives, `image` writes.
+//! `tree` is the content, `dependencies` finds what a program of this machine needs, by `packages` where it belongs to one,
+//! `archive` reads archives, `image` writes the image.
 
+mod archive;
+mod dependencies;
 mod image;
-mod needs;
 mod packages;
 mod tree;
-mod unpacked;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -17,32 +17,32 @@ use hol_scenario::{Content, Program, Root as Origin, Scenario};
 use tempfile::TempDir;
 
 use crate::KernelError;
+pub use dependencies::names_of_this_machine;
 pub(crate) use image::Root;
-pub use needs::names_of_this_machine;
 use tree::Tree;
 pub(crate) use tree::{NODES, SHARED};
 
-/// What an image was made for, and the image.
-type Known = (Origin, Vec<Program>, Root);
+/// The origin and the programs of an image, and the image.
+type CachedRoot = (Origin, Vec<Program>, Root);
 
 impl Root {
     /// What the programs of `scenario` need, as an image; `None` if it has none. It is made once a process, and found again by
     /// the next.
     pub(crate) fn of(scenario: &Scenario) -> Result<Option<Self>, KernelError> {
-        static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+        static CACHE: Mutex<Vec<CachedRoot>> = Mutex::new(Vec::new());
         let Scenario { programs, root: origin, .. } = scenario;
         if programs.is_empty() {
             return Ok(None);
         }
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((.., root)) = known.iter().find(|(of, with, _)| of == origin && with == programs) {
+        let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((.., root)) = cache.iter().find(|(of, with, _)| of == origin && with == programs) {
             return Ok(Some(root.clone()));
         }
         let mut tree = Tree::default();
         // What was unpacked has to be there until the image is.
         let _unpacked = fill(&mut tree, origin, programs)?;
         let root = image::of(&tree)?;
-        known.push((origin.clone(), programs.clone(), root.clone()));
+        cache.push((origin.clone(), programs.clone(), root.clone()));
         Ok(Some(root))
     }
 }
@@ -51,13 +51,13 @@ impl Root {
 fn fill(tree: &mut Tree, origin: &Origin, programs: &[Program]) -> Result<Vec<TempDir>, KernelError> {
     let mut unpacked = Vec::new();
     match origin {
-        Origin::Host => needs::bring(tree, programs)?,
+        Origin::Host => dependencies::bring(tree, programs)?,
         Origin::Path(path) if path.parent().is_none() => {
             let problem = "this is the whole machine; root = \"host\" finds what programs need of it";
             return Err(KernelError::image(path, problem));
         }
         Origin::Path(path) if path.is_dir() => tree.take(path, SHARED)?,
-        Origin::Path(path) => unpacked = unpacked::bring(tree, path)?,
+        Origin::Path(path) => unpacked = archive::bring(tree, path)?,
     }
     for Program { node, files, .. } in programs {
         for (place, content) in files {
@@ -66,7 +66,7 @@ fn fill(tree: &mut Tree, origin: &Origin, programs: &[Program]) -> Result<Vec<Te
                 Content::Text(text) => tree.write(&place, text.clone().into_bytes()),
                 Content::From(path) => tree.take(path, &place)?,
                 Content::Tar(path) => {
-                    let archive = unpacked::unpack(path)?;
+                    let archive = archive::unpack(path)?;
                     tree.take(archive.path(), &place)?;
                     unpacked.push(archive);
                 }

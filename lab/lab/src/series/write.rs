@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hol_base::{Duration, Time};
 use hol_measure::Record;
 use hol_network::Topology;
-use hol_scenario::{Queue, Sample, Sampled, Sender};
+use hol_scenario::{QueueSample, Sample, SampleValue, SenderSample};
 use hol_transport::PathState;
 
 use super::delivered::Delivered;
@@ -110,7 +110,7 @@ impl SeriesFile {
     fn row(&self, Sample { at, of }: &Sample) -> Row {
         let mut row = Row { at: *at, subject: Subject::Flow(0), numbers: [None; _] };
         match *of {
-            Sampled::Sender(Sender { flow, connection, side, path, sent_again }) => {
+            SampleValue::Sender(SenderSample { flow, connection, side, path, sent_again }) => {
                 let PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight } = path;
                 row.subject = Subject::Sender { flow, connection, side, path: peer.to_string().into() };
                 row.set("cwnd_octets", cwnd);
@@ -120,7 +120,7 @@ impl SeriesFile {
                 row.set("in_flight_octets", in_flight);
                 row.set("sent_again", sent_again);
             }
-            Sampled::Queue(Queue { line, packets, octets, dropped, lost }) => {
+            SampleValue::Queue(QueueSample { line, packets, octets, dropped, lost }) => {
                 row.subject = Subject::Queue(Arc::clone(&self.queues[line as usize]));
                 row.set("queue_packets", Some(packets));
                 row.set("queue_octets", Some(octets));

@@ -47,7 +47,7 @@ fn live_keeps_every_case_that_the_model_keeps_and_asks_nothing_of_the_path() {
                 let live = Live::new();
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     match case.verdict(&live) {
-                        Verdict::Kept => drop(kept.fetch_add(1, Ordering::Relaxed)),
+                        Verdict::Passed => drop(kept.fetch_add(1, Ordering::Relaxed)),
                         Verdict::Refused(why) if may_be_refused(case, &why) => {}
                         Verdict::Refused(what) | Verdict::Differs(what) => {
                             wrong.lock().unwrap().push(format!("{case}: {what}"));
@@ -86,7 +86,7 @@ fn two_hosts_keep_every_case_that_one_keeps() {
                     let live = Live::with_peer(&place).unwrap();
                     while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                         match case.verdict(&live) {
-                            Verdict::Kept => drop(kept.fetch_add(1, Ordering::Relaxed)),
+                            Verdict::Passed => drop(kept.fetch_add(1, Ordering::Relaxed)),
                             Verdict::Refused(why) if may_be_refused(case, &why) => {}
                             Verdict::Refused(why) if why.contains("on one host") => {}
                             Verdict::Refused(what) | Verdict::Differs(what) => {

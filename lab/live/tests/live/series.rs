@@ -7,7 +7,7 @@ use hol_base::{Duration, Seed};
 use hol_live::{Live, Secret, Server, Service};
 use hol_measure::Record;
 use hol_network::NetworkSpec;
-use hol_scenario::{Background, Observer, Sample, Sampled, Scenario, Side, World};
+use hol_scenario::{Background, Observer, Sample, SampleValue, Scenario, Side, World};
 
 /// Looks every ms.
 #[derive(Default)]
@@ -56,7 +56,7 @@ fn the_senders_of_both_hosts_are_seen_by_one_clock() {
         course.unwrap()
     });
     let of = |flow: u32, side: Side| {
-        let is_one = |sample: &&Sample| matches!(sample.of, Sampled::Sender(one) if (one.flow, one.side) == (flow, side));
+        let is_one = |sample: &&Sample| matches!(sample.of, SampleValue::Sender(one) if (one.flow, one.side) == (flow, side));
         looking.0.iter().filter(is_one).count()
     };
     // Of the flow the other way the client is on the host that serves, and its server has nothing to send.

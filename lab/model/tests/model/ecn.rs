@@ -2,7 +2,7 @@
 
 use hol_base::Seed;
 use hol_model::run;
-use hol_scenario::{Run, Scenario, Stopped};
+use hol_scenario::{Run, RunEnd, Scenario};
 
 /// A bulk transfer before CoDel, which marks or only drops.
 fn bulk(transport: &str, marks: bool) -> Run {
@@ -21,7 +21,7 @@ fn bulk(transport: &str, marks: bool) -> Run {
         root: hol_scenario::Root::Host,
     };
     let run = run(&scenario, Seed(7), None).unwrap();
-    assert_eq!(run.stopped, Stopped::Finished, "{transport}");
+    assert_eq!(run.stopped, RunEnd::Finished, "{transport}");
     run
 }
 

@@ -3,7 +3,7 @@
 use hol_base::{Duration, Seed};
 use hol_measure::{Transfer, jain};
 use hol_model::run;
-use hol_scenario::{Background, Run, Scenario, ScenarioError, Stopped};
+use hol_scenario::{Background, Run, RunEnd, Scenario, ScenarioError};
 use hol_workloads::{Bulk, MessageSize};
 
 /// Messages of 500 B over 400 kbit/s, as the thesis' fourth chapter has them; `queue` in packets, `delay` and
@@ -38,7 +38,7 @@ fn greedy(transport: &str, count: u16) -> Background {
 #[track_caller]
 fn done(scenario: &Scenario, seed: u64) -> Run {
     let run = run(scenario, Seed(seed), None).unwrap();
-    assert_eq!(run.stopped.clone(), Stopped::Finished);
+    assert_eq!(run.stopped.clone(), RunEnd::Finished);
     run
 }
 
@@ -154,7 +154,7 @@ fn a_connection_before_leaves_the_line_to_the_measured_one() {
     let (alone, after) = (done(&alone, 1), done(&after, 1));
     assert_eq!(kbps(&alone), kbps(&after));
     let [flow] = &after.background[..] else { panic!("{:?}", after.background) };
-    assert_eq!((flow.stopped.as_ref(), flow.octets), (Some(&Stopped::Finished), 0));
+    assert_eq!((flow.stopped.as_ref(), flow.octets), (Some(&RunEnd::Finished), 0));
     assert!(flow.connect_time.is_some());
     // Between 35 full segments and one for each message, with their acknowledgments, SYN and FIN.
     let packets = after.packets - alone.packets;
@@ -169,7 +169,7 @@ fn a_connection_that_is_not_open_in_time_is_a_result() {
     scenario.workload.connect_timeout = Some(Duration::from_millis(30));
     let late = run(&scenario, Seed(1), None).unwrap();
     let within = Duration::from_millis(30);
-    assert_eq!((late.stopped.clone(), late.connect_time), (Stopped::NotConnected { within }, None));
+    assert_eq!((late.stopped.clone(), late.connect_time), (RunEnd::NotConnected { within }, None));
     assert_eq!((late.records.len(), late.ended.as_millis()), (1000, 5030));
 }
 

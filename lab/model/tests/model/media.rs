@@ -4,7 +4,7 @@ use hol_base::{Duration, Seed};
 use hol_measure::{Outcome, Playback, summarize};
 use hol_model::run;
 use hol_rtp::{FrameHeader, Stream};
-use hol_scenario::{Run, Scenario, Stopped};
+use hol_scenario::{Run, RunEnd, Scenario};
 
 fn media(transport: &str, network: &str, keys: &str, frames: u64, seed: u64) -> Run {
     let scenario = Scenario::alone(
@@ -102,7 +102,7 @@ fn interleaving_spreads_a_run_of_losses() {
 fn a_reliable_transport_delivers_what_cannot_be_played() {
     for transport in ["tcp", "sctp"] {
         let run = media(transport, "rate = '180kbit'\ndelay = '30ms'", "", 1000, 1);
-        assert_eq!(run.stopped, Stopped::Finished);
+        assert_eq!(run.stopped, RunEnd::Finished);
         let late = run.records.iter().filter(|record| record.outcome == Outcome::Late).count() as u64;
         let playback = playback(&run);
         assert_eq!(playback.playable + late, 1000);
@@ -124,7 +124,7 @@ fn partial_reliability_repairs_what_the_buffer_has_time_for() {
     ]
     .map(|(transport, keys)| {
         let run = media(transport, &line, keys, 4000, 3);
-        assert_eq!((run.records.len(), &run.stopped), (4000, &Stopped::Finished));
+        assert_eq!((run.records.len(), &run.stopped), (4000, &RunEnd::Finished));
         // The last frames are as good as those before, so they have been waited for.
         assert!(
             run.records[3900..].iter().filter(|record| record.outcome == Outcome::Completed).count() > 80

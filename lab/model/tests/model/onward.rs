@@ -2,7 +2,7 @@
 
 use hol_base::{Duration, Seed, Time};
 use hol_model::run;
-use hol_scenario::{Onward, Run, Scenario, Stopped};
+use hol_scenario::{Onward, Run, RunEnd, Scenario};
 
 const CHAIN: &str = "
     nodes = ['caller', 'proxy', 'middlebox', 'far', 'callee']
@@ -52,7 +52,7 @@ fn times(run: &Run) -> Vec<Duration> {
 fn without_loss_a_call_takes_the_sum_of_its_round_trips() {
     for transport in ["tcp:stack=rfc", "sctp:streams=8,stack=rfc", "udp:stack=rfc"] {
         let run = call(transport, "", 100);
-        assert_eq!(run.course.stopped, Stopped::Finished, "{transport}");
+        assert_eq!(run.course.stopped, RunEnd::Finished, "{transport}");
         // 2 × (5 + 1 + 20 + 7) ms of propagation; what a message of 600 octets takes on eight links of 1 Gbit/s is 40 µs.
         let times = times(&run);
         assert_eq!(times.len(), 100);
@@ -70,7 +70,7 @@ fn without_loss_a_call_takes_the_sum_of_its_round_trips() {
 fn a_loss_between_the_proxies_holds_up_the_calls_behind_it_over_one_stream_and_not_over_eight() {
     let delayed = |transport| {
         let run = call(transport, "up = { loss = { drop = [60] } }", 100);
-        assert_eq!(run.course.stopped, Stopped::Finished);
+        assert_eq!(run.course.stopped, RunEnd::Finished);
         times(&run).iter().filter(|time| **time > Duration::from_millis(67)).count()
     };
     let (one, eight) = (delayed("sctp:streams=1"), delayed("sctp:streams=8"));

@@ -3,7 +3,7 @@
 use hol_base::{Duration, Seed};
 use hol_measure::{Outcome, Record, RecordKind};
 use hol_model::run;
-use hol_scenario::{Run, Scenario, Stopped};
+use hol_scenario::{Run, RunEnd, Scenario};
 use proptest::prelude::*;
 
 fn pages(transport: &str, network: &str, keys: &str, messages: u64, seed: u64) -> Run {
@@ -112,7 +112,7 @@ fn multiplexed_objects_end_together_and_pipelined_ones_in_their_order() {
 fn a_page_whose_objects_are_larger_than_all_buffers_arrives() {
     for transport in ["tcp:send_buffer=20kB,receive_buffer=20kB", "sctp:send_buffer=40kB,streams=3"] {
         let run = pages(transport, "delay = '5ms'", "objects = 3\nsize = '1MB'", 1, 1);
-        assert_eq!(run.stopped, Stopped::Finished, "{transport}");
+        assert_eq!(run.stopped, RunEnd::Finished, "{transport}");
         assert!(of(&run, RecordKind::Object).all(|object| object.outcome == Outcome::Completed));
     }
 }
@@ -158,7 +158,7 @@ proptest! {
         let (network, pages_asked) = (format!("delay = '10ms'\nrate = '10Mbit'\n{network}"), 3);
         let keys = format!("way = '{way}'\nobjects = 9\nsize = {{ median = '8kB', sigma = 1.2 }}\n{keys}");
         let run = pages(transport, &network, &keys, pages_asked, seed);
-        prop_assert_eq!(&run.stopped, &Stopped::Finished);
+        prop_assert_eq!(&run.stopped, &RunEnd::Finished);
         prop_assert!(run.records.iter().all(|record| record.outcome == Outcome::Completed));
         let files = 9 + u64::from(!keys.contains("0B"));
         prop_assert_eq!(of(&run, RecordKind::Object).count() as u64, pages_asked * files);

@@ -4,7 +4,7 @@ use hol_base::{Duration, Rng, Seed, Time};
 use hol_measure::{Leg, Outcome, Record};
 use hol_model::run;
 use hol_network::{Crossing, Drops, Fate, Tap, TapPoint};
-use hol_scenario::{Run, Scenario, Stopped};
+use hol_scenario::{Run, RunEnd, Scenario};
 use hol_workloads::{Filter, HostSpec};
 
 /// Every transport that promises to deliver everything in order.
@@ -52,7 +52,7 @@ fn mean_ms(records: &[Record]) -> f64 {
 
 /// Nothing lost, repeated, or out of order within a stream; the parts of each delay add up.
 fn assert_reliable(run: &Run, messages: u64, context: &str) {
-    assert_eq!(run.stopped.clone(), Stopped::Finished, "{context}");
+    assert_eq!(run.stopped.clone(), RunEnd::Finished, "{context}");
     assert_eq!(run.records.len() as u64, messages, "{context}");
     let streams = run.records.iter().map(|record| record.stream).max().unwrap();
     let (mut requests, mut replies) =
@@ -139,7 +139,7 @@ fn what_a_middlebox_refuses_is_counted_as_failed_and_the_run_goes_on() {
     let refused = run.records.iter().filter(|record| record.outcome == Outcome::Refused);
     assert!(refused.clone().count() > 50, "{}", refused.count());
     assert!(refused.clone().all(|record| record.latency().is_none() && record.reply.is_some()));
-    assert_eq!((run.stopped.clone(), run.records.len()), (Stopped::Finished, 600));
+    assert_eq!((run.stopped.clone(), run.records.len()), (RunEnd::Finished, 600));
 }
 
 /// Some of the settings that not every line has.
@@ -193,7 +193,7 @@ fn no_stream_loses_repeats_or_reorders_a_message() {
 #[test]
 fn unordered_messages_arrive_exactly_once() {
     let run = run_of("sctp:unordered", "loss = '5%'\nduplicate = '5%'", "kind = 'echo'", 2000);
-    assert_eq!(run.stopped.clone(), Stopped::Finished);
+    assert_eq!(run.stopped.clone(), RunEnd::Finished);
     assert!(run.records.iter().all(|record| record.outcome == Outcome::Completed));
     let waits = run.records.iter().map(|record| record.split().unwrap().head_of_line);
     assert_eq!(waits.max(), Some(Duration::ZERO));
@@ -203,7 +203,7 @@ fn unordered_messages_arrive_exactly_once() {
 #[test]
 fn partially_reliable_messages_arrive_or_are_abandoned() {
     let run = run_of("sctp:lifetime=30ms,streams=4", "loss = '10%'", "kind = 'echo'", 1000);
-    assert_eq!(run.stopped.clone(), Stopped::Finished);
+    assert_eq!(run.stopped.clone(), RunEnd::Finished);
     let abandoned = run.records.iter().filter(|record| record.outcome == Outcome::Abandoned).count();
     let completed = run.records.iter().filter(|record| record.outcome == Outcome::Completed).count();
     assert_eq!(abandoned + completed, 1000);
@@ -238,7 +238,7 @@ fn a_packet_filter_is_refused_with_the_world_that_has_one() {
 #[test]
 fn datagrams_that_are_lost_stay_lost_and_the_run_ends_in_silence() {
     let run = run_of("udp", "loss = '10%'\ndelay = '10ms'", "kind = 'oneway'\nrate = '100/s'", 1000);
-    assert_eq!(run.stopped.clone(), Stopped::Finished);
+    assert_eq!(run.stopped.clone(), RunEnd::Finished);
     let lost = run.records.iter().filter(|record| record.outcome == Outcome::Abandoned).count();
     assert_eq!(lost as u64, drops(&run).loss);
     assert!((60..140).contains(&lost), "{lost}");
@@ -249,7 +249,7 @@ fn datagrams_that_are_lost_stay_lost_and_the_run_ends_in_silence() {
 fn sip_repeats_what_is_lost_after_half_a_second() {
     let run =
         run_of("udp:sip=request", "loss = '10%'\ndelay = '10ms'", "kind = 'oneway'\nrate = '100/s'", 1000);
-    assert_eq!(run.stopped.clone(), Stopped::Finished);
+    assert_eq!(run.stopped.clone(), RunEnd::Finished);
     assert!(run.records.iter().all(|record| record.outcome == Outcome::Completed));
     let late =
         run.records.iter().filter(|record| record.latency() > Some(Duration::from_millis(500))).count();
@@ -277,7 +277,7 @@ fn a_load_beyond_the_link_falls_behind_schedule() {
             "kind = 'oneway'\nrate = '1000/s'\nsize = '1000B'\nlate_limit = '1s'",
             100_000,
         );
-        let Stopped::BehindSchedule { scheduled, at, .. } = run.stopped else {
+        let RunEnd::BehindSchedule { scheduled, at, .. } = run.stopped else {
             panic!("{transport}: {:?}", run.stopped)
         };
         assert_eq!(at.since(scheduled), Duration::from_secs(1), "{transport}");
@@ -289,10 +289,8 @@ fn a_load_beyond_the_link_falls_behind_schedule() {
 fn a_link_that_stays_down_ends_the_run_with_a_reason() {
     for transport in ["tcp", "sctp"] {
         let run = run_of(transport, "events = [{ at = '1s', down = true }]", "kind = 'echo'", 200);
-        let ended = matches!(
-            run.stopped,
-            Stopped::Failed { .. } | Stopped::Stalled { .. } | Stopped::OutOfTime { .. }
-        );
+        let ended =
+            matches!(run.stopped, RunEnd::Failed { .. } | RunEnd::Stalled { .. } | RunEnd::OutOfTime { .. });
         assert!(ended, "{transport}: {:?}", run.stopped);
         let failed = run.records.iter().filter(|record| record.outcome == Outcome::Unfinished).count();
         assert!((90..120).contains(&failed), "{transport}: {failed}");
@@ -306,9 +304,9 @@ fn a_session_opening_that_is_given_up_is_said_again_until_the_run_stalls() {
         let packets: Vec<u32> = (3..=last).collect();
         run_of("sctp:retransmissions=0", &format!("loss = {{ drop = {packets:?} }}"), "kind = \"simco\"", 10)
     };
-    assert_eq!(drop(6).stopped, Stopped::Finished);
+    assert_eq!(drop(6).stopped, RunEnd::Finished);
     let run = drop(500);
-    assert!(matches!(run.stopped.clone(), Stopped::Stalled { .. }), "{:?}", run.stopped);
+    assert!(matches!(run.stopped.clone(), RunEnd::Stalled { .. }), "{:?}", run.stopped);
 }
 
 #[test]
@@ -322,7 +320,7 @@ fn ping_pong_needs_a_transport_that_delivers() {
 fn a_server_that_cannot_be_reached_ends_the_run_with_a_reason() {
     for transport in ["tcp", "sctp"] {
         let run = run_of(transport, "loss = '100%'", "kind = 'simco'", 5);
-        assert!(!matches!(run.stopped.clone(), Stopped::Finished), "{transport}");
+        assert!(!matches!(run.stopped.clone(), RunEnd::Finished), "{transport}");
         assert_eq!((run.connect_time, run.records.len()), (None, 5), "{transport}");
     }
 }

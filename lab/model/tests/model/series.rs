@@ -3,7 +3,7 @@
 use hol_base::{Digest, Digester, Duration, Seed, Time};
 use hol_measure::Record;
 use hol_model::follow;
-use hol_scenario::{Course, Observer, Queue, Sample, Sampled, Scenario, Sender, Side};
+use hol_scenario::{Observer, QueueSample, RunSummary, Sample, SampleValue, Scenario, SenderSample, Side};
 
 const MSS: u64 = 1448;
 
@@ -34,7 +34,7 @@ fn watch(
     workload: &str,
     messages: u64,
     interval: Option<u64>,
-) -> (Course, Vec<Sample>, Digest) {
+) -> (RunSummary, Vec<Sample>, Digest) {
     let scenario = Scenario::alone(
         toml::from_str(network).unwrap(),
         transport.parse().unwrap(),
@@ -48,17 +48,17 @@ fn watch(
 }
 
 /// The client as a sender, by time.
-fn client(samples: &[Sample]) -> Vec<(Time, Sender)> {
+fn client(samples: &[Sample]) -> Vec<(Time, SenderSample)> {
     let of_client = samples.iter().filter_map(|sample| match sample.of {
-        Sampled::Sender(sender) if sender.side == Side::Client => Some((sample.at, sender)),
+        SampleValue::Sender(sender) if sender.side == Side::Client => Some((sample.at, sender)),
         _ => None,
     });
     of_client.collect()
 }
 
-fn queues(samples: &[Sample], line: u32) -> Vec<Queue> {
+fn queues(samples: &[Sample], line: u32) -> Vec<QueueSample> {
     let of_line = samples.iter().filter_map(|sample| match sample.of {
-        Sampled::Queue(queue) if queue.line == line => Some(queue),
+        SampleValue::Queue(queue) if queue.line == line => Some(queue),
         _ => None,
     });
     of_line.collect()
@@ -170,8 +170,9 @@ fn to_look_changes_nothing_and_is_done_at_every_multiple() {
         let ((course, none, digest), (seen, samples, own)) = (run(None), run(Some(7)));
         assert!(none.is_empty());
         assert_eq!(digest, own, "{transport}, {workload}");
-        let told =
-            |course: &Course| (course.packets, course.drops, course.endpoints, course.ended, course.closed);
+        let told = |course: &RunSummary| {
+            (course.packets, course.drops, course.endpoints, course.ended, course.closed)
+        };
         assert_eq!(told(&course), told(&seen), "{transport}, {workload}");
         let times: Vec<u64> = samples.iter().map(|sample| sample.at.as_millis()).collect();
         assert!(times.is_sorted() && samples.iter().all(|sample| sample.at.as_nanos() % 7_000_000 == 0));
@@ -187,7 +188,8 @@ fn an_association_is_seen_path_by_path_and_bbr_has_a_pace() {
     let (_, samples, _) = watch("sctp", network, BULK, 1000, Some(50));
     let seen = client(&samples);
     let (last, _) = *seen.last().unwrap();
-    let paths: Vec<Sender> = seen.iter().filter(|(at, _)| *at == last).map(|(_, sender)| *sender).collect();
+    let paths: Vec<SenderSample> =
+        seen.iter().filter(|(at, _)| *at == last).map(|(_, sender)| *sender).collect();
     let [first, second] = paths[..] else { panic!("two paths: {paths:?}") };
     assert_ne!(first.path.peer, second.path.peer);
     assert!(first.path.cwnd > second.path.cwnd, "data takes the primary path");

@@ -6,7 +6,7 @@ use hol_base::{Duration, Seed};
 use hol_measure::{Transfer, jain};
 use hol_model::run;
 use hol_network::Drops;
-use hol_scenario::{Background, Run, Scenario, Stopped};
+use hol_scenario::{Background, Run, RunEnd, Scenario};
 use hol_stack::Protocol;
 use hol_workloads::HostSpec;
 
@@ -27,7 +27,7 @@ fn slow(transport: &str, workload: &str, service: &str, messages: u64) -> Scenar
 #[track_caller]
 fn done(scenario: &Scenario) -> Run {
     let run = run(scenario, Seed(1), None).unwrap();
-    assert_eq!(run.stopped, Stopped::Finished);
+    assert_eq!(run.stopped, RunEnd::Finished);
     run
 }
 

@@ -4,7 +4,7 @@ use hol_base::{Duration, Seed, Time};
 use hol_measure::Record;
 use hol_model::Model;
 use hol_network::{Fate, NetworkSpec};
-use hol_scenario::{self as scenario, RunError, Scenario, Sighting, Witness, World};
+use hol_scenario::{self as scenario, PacketEvent, PacketObserver, RunError, Scenario, World};
 use hol_stack::TransportSpec;
 use hol_wire::Packet;
 use hol_workloads::WorkloadSpec;
@@ -176,9 +176,9 @@ fn print(octets: &[u8]) -> Vec<u8> {
     print
 }
 
-impl Witness for Watch {
-    fn see(&mut self, sighting: &Sighting<'_>) {
-        let Sighting { time, point, fate, packet } = sighting;
+impl PacketObserver for Watch {
+    fn observe(&mut self, sighting: &PacketEvent<'_>) {
+        let PacketEvent { time, point, fate, packet } = sighting;
         let node = point.name.rsplit_once(':').map_or(point.name, |(node, _)| node);
         let Some(host) = self.hosts.iter().position(|host| host == node) else { return };
         match fate {

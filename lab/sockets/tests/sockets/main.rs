@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 
 use hol_base::{Frequency, Seed};
 use hol_measure::Outcome;
-use hol_scenario::{Side, Stopped};
+use hol_scenario::{RunEnd, Side};
 use hol_sockets::{Assignment, Ending, FlowRun, Site, SocketsError, run};
 use hol_workloads::{HostSpec, WorkloadSpec};
 
@@ -48,7 +48,7 @@ fn here(assignment: &Assignment) -> Result<FlowRun, SocketsError> {
 
 #[track_caller]
 fn assert_complete(run: &FlowRun, messages: u64) {
-    assert_eq!(run.stopped, Stopped::Finished);
+    assert_eq!(run.stopped, RunEnd::Finished);
     assert_eq!(run.records.len() as u64, messages);
     for record in &run.records {
         assert_eq!(record.outcome, Outcome::Completed, "{record:?}");

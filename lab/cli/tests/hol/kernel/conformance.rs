@@ -17,7 +17,7 @@ fn check(kernel: &Kernel, every: usize) {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     match case.verdict(kernel) {
-                        Verdict::Kept => {}
+                        Verdict::Passed => {}
                         // This world has every workload and every transport.
                         Verdict::Refused(what) | Verdict::Differs(what) => {
                             wrong.lock().unwrap().push(format!("{case}: {what}"));

@@ -5,7 +5,7 @@ use hol_base::{Duration, Seed, Time};
 use hol_kernel::Kernel;
 use hol_model::Model;
 use hol_network::Fate;
-use hol_scenario::{Scenario, Sighting, Stopped, Witness, World};
+use hol_scenario::{PacketEvent, PacketObserver, RunEnd, Scenario, World};
 use hol_wire::{Packet, Transport};
 
 use super::engine::{qemu, user_mode};
@@ -38,8 +38,8 @@ struct Gap {
     first: Option<Time>,
 }
 
-impl Witness for Gap {
-    fn see(&mut self, sighting: &Sighting<'_>) {
+impl PacketObserver for Gap {
+    fn observe(&mut self, sighting: &PacketEvent<'_>) {
         if sighting.fate != Fate::Received || !has_data(&sighting.packet.octets()) {
             return;
         }
@@ -64,7 +64,7 @@ fn has_data(octets: &[u8]) -> bool {
 fn gap(world: &dyn World, scenario: &Scenario) -> Duration {
     let mut gap = Gap::default();
     let run = world.trace(scenario, Seed(1), &mut gap).unwrap();
-    assert_eq!(run.stopped, Stopped::Finished, "{scenario:?}");
+    assert_eq!(run.stopped, RunEnd::Finished, "{scenario:?}");
     gap.first.unwrap().since(gap.last.unwrap())
 }
 
@@ -128,7 +128,7 @@ fn who_has_the_next_address_in_time_goes_on_over_it() {
         let run = kernel
             .trace(&moving(transport, &network(["7ms"; 2], "300ms", "50ms", "address")), Seed(1), &mut gap)
             .unwrap();
-        assert_eq!(run.stopped, Stopped::Finished);
+        assert_eq!(run.stopped, RunEnd::Finished);
         assert!(gap.first.unwrap() < gap.last.unwrap(), "{transport}: {gap:?}");
     }
 }

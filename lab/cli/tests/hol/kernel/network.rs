@@ -7,7 +7,7 @@ use hol_kernel::Kernel;
 use hol_measure::Record;
 use hol_model::Model;
 use hol_network::Fate;
-use hol_scenario::{Facts, Run, Scenario, Sighting, Witness, World};
+use hol_scenario::{Facts, PacketEvent, PacketObserver, Run, Scenario, World};
 
 use super::engine::{qemu, user_mode};
 
@@ -188,8 +188,8 @@ fn bursts_have_their_stationary_loss_and_mean_length() {
 #[derive(Default)]
 struct Received(BTreeMap<Vec<u8>, u64>);
 
-impl Witness for Received {
-    fn see(&mut self, sighting: &Sighting<'_>) {
+impl PacketObserver for Received {
+    fn observe(&mut self, sighting: &PacketEvent<'_>) {
         if sighting.fate == Fate::Received && sighting.point.interface == 1 {
             *self.0.entry(sighting.packet.octets()[28..].to_vec()).or_default() += 1;
         }

@@ -82,7 +82,7 @@ fn reported(directory: &Path) -> Vec<String> {
 }
 
 /// What it said when it was loaded; `messages` are what QEMU wrote, and the loader before it.
-pub(super) fn told(directory: &Path, messages: &str) -> Stepping {
+pub(super) fn read_report(directory: &Path, messages: &str) -> Stepping {
     let lines = reported(directory);
     // A script that starts QEMU, if there is one, reports first.
     if lines.iter().any(|line| line == "exact") {
@@ -143,11 +143,11 @@ mod tests {
         assert!(shell.status().unwrap().success());
         let missing = "function qemu_get_cpu not found";
         assert_eq!(reported(directory.path()), [missing]);
-        assert_eq!(told(directory.path(), ""), Stepping::Absent(missing.to_owned()));
+        assert_eq!(read_report(directory.path(), ""), Stepping::Absent(missing.to_owned()));
         assert!(!is_in_step(directory.path()));
         let lines = format!("{0}{missing}\n{0}exact\n{0}in step\n", REPORT.1);
         fs::write(report(directory.path()), lines).unwrap();
-        assert_eq!(told(directory.path(), ""), Stepping::Exact);
+        assert_eq!(read_report(directory.path(), ""), Stepping::Exact);
         assert!(is_in_step(directory.path()));
     }
 
@@ -156,7 +156,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let said = "ERROR: ld.so: object '/tmp/x1/lockstep.so' from LD_PRELOAD cannot be preloaded (failed to map \
                     segment from shared object): ignored.\n";
-        let Stepping::Absent(reason) = told(directory.path(), said) else { panic!("it reported nothing") };
+        let Stepping::Absent(reason) = read_report(directory.path(), said) else {
+            panic!("it reported nothing")
+        };
         assert!(reason.contains("failed to map segment") && reason.contains("TMPDIR"), "{reason}");
         assert!(!reason.contains("x1"), "{reason}");
     }

@@ -10,25 +10,25 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::gates::Gates;
 use super::lockstep;
 use super::pace::Pace;
 use super::probe::Probe;
 use super::program::{self, QEMU};
 use super::qmp::{self, Reply};
 use super::shape::{self, Shape};
-use super::turns::Turns;
 use crate::engine::child;
-use crate::engine::confined::{Reach, confine};
 use crate::engine::contract::Task;
-use crate::engine::patience::Patience;
+use crate::engine::deadline::Deadline;
+use crate::engine::sandbox::{AccessRules, confine};
 use crate::engine::self_test::Host;
 use crate::error::{Console, MachineFault};
 use crate::guest::variables;
 use crate::root::Root;
 use crate::{KernelError, Stepping, mailbox};
 
-/// What QEMU takes beside it, in MiB: most of it is for translated code.
-pub(super) const BESIDE: u64 = 300;
+/// Memory of QEMU beyond the guest's, in MiB: most of it is for translated code.
+pub(super) const QEMU_OVERHEAD: u64 = 300;
 
 /// The event of a machine that pauses.
 const PAUSED: &str = "STOP";
@@ -42,9 +42,9 @@ pub(super) struct Machine {
     reader: Option<JoinHandle<()>>,
     /// Where its console and its messages go.
     directory: PathBuf,
-    patience: Patience,
-    /// Of one that stays.
-    turns: Option<Turns>,
+    deadline: Deadline,
+    /// The gates of an interactive guest.
+    gates: Option<Gates>,
     /// Whether it has been ended.
     is_over: bool,
 }
@@ -55,17 +55,18 @@ pub(super) struct Machine {
 const SPARED: &str =
     "mitigations=off psi=0 init_on_alloc=0 hardened_usercopy=off lsm=capability cryptomgr.notests";
 
-/// What the kernel is told: one console, nothing of the above, and the mailbox kept free, and the exchange of one that stays.
+/// Returns the kernel's command line: one console, none of the above, and memory reserved for the mailbox and, if the guest is
+/// interactive, for shared memory.
 pub(super) fn command_line(shape: Shape) -> String {
     format!(
         "console=ttyS0 quiet panic=-1 {SPARED} nokaslr random.trust_cpu=off rdinit=/init {}={} memmap={}M${:#x}{}{}",
         variables::MARK,
         variables::QEMU,
-        shape.kept_free() >> 20,
+        shape.reserved_octets() >> 20,
         mailbox::ADDRESS,
         if shape.has_root() { format!(" {}=1", variables::ROOT) } else { String::new() },
         // That its memory has several parts is no concern of the kernel's.
-        if shape.stays() { " numa=off" } else { "" }
+        if shape.is_interactive() { " numa=off" } else { "" }
     )
 }
 
@@ -87,8 +88,8 @@ impl Machine {
         command.args(pace.clock()).args(Shape::of(task).hardware());
         command.args(["-serial", &console]).args(arguments);
         command.args(task.root.map(shape::device).into_iter().flatten());
-        let turns = task.stays.then(|| Turns::lay(directory)).transpose()?;
-        command.args(turns.iter().flat_map(|_| shape::turns(directory)));
+        let gates = task.is_interactive.then(|| Gates::create(directory)).transpose()?;
+        command.args(gates.iter().flat_map(|_| shape::gates(directory)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(messages);
         if host == Host::Disturbing {
             lockstep::disturb(&mut command, directory)?;
@@ -98,13 +99,13 @@ impl Machine {
             lockstep::set(&mut command, pace);
             lockstep::name_threads(&mut command);
         }
-        let reach = Reach {
+        let rules = AccessRules {
             programs: program::places(),
             reads: files.iter().copied().chain(task.root.map(Root::image)).map(Path::to_owned).collect(),
             own: vec![directory.to_owned()],
         };
-        confine(&mut command, &reach).map_err(|e| KernelError::file("confine", Path::new(QEMU.0), e))?;
-        child::bind(&mut command);
+        confine(&mut command, &rules).map_err(|e| KernelError::file("confine", Path::new(QEMU.0), e))?;
+        child::bind_to_parent(&mut command);
         let mut child = command
             .spawn()
             .map_err(|_| KernelError::ProgramMissing { program: QEMU.0.to_owned(), package: QEMU.1 })?;
@@ -118,9 +119,9 @@ impl Machine {
                 }
             }
         });
-        let (directory, patience) = (directory.to_owned(), Patience::new(task.limit));
+        let (directory, deadline) = (directory.to_owned(), Deadline::new(task.limit));
         let reader = Some(reader);
-        let mut machine = Self { child, commands, lines, reader, directory, patience, turns, is_over: false };
+        let mut machine = Self { child, commands, lines, reader, directory, deadline, gates, is_over: false };
         machine.execute("qmp_capabilities", &Value::Null)?;
         Ok(machine)
     }
@@ -136,27 +137,27 @@ impl Machine {
             match self.next("answering its monitor", &mut || true)? {
                 Reply::Return(value) => return Ok(value),
                 Reply::Error(said) => {
-                    let trouble = MachineFault::Refused { command: command.to_owned(), said };
-                    return Err(KernelError::from(trouble).with_console(self.console()));
+                    let fault = MachineFault::Refused { command: command.to_owned(), said };
+                    return Err(KernelError::from(fault).with_console(self.console()));
                 }
                 Reply::Event(..) | Reply::Other => {}
             }
         }
     }
 
-    /// From now on it may take as long as it likes, and somebody takes turns with it, if it stays.
-    pub(super) fn take_turns(&mut self) -> Option<Turns> {
-        self.patience = Patience::endless();
-        self.turns.take()
+    /// Removes the deadline, and hands out the gates if the guest is interactive.
+    pub(super) fn take_gates(&mut self) -> Option<Gates> {
+        self.deadline = Deadline::never();
+        self.gates.take()
     }
 
-    /// Has QEMU stand still, or go on.
-    pub(super) fn hold(&self, is_held: bool) {
-        child::hold(&self.child, is_held);
+    /// Stops QEMU, or lets it continue.
+    pub(super) fn set_paused(&self, is_paused: bool) {
+        child::set_paused(&self.child, is_paused);
     }
 
-    /// Lets it run.
-    pub(super) fn go_on(&mut self) -> Result<(), KernelError> {
+    /// Resumes the guest.
+    pub(super) fn resume(&mut self) -> Result<(), KernelError> {
         self.execute("cont", &Value::Null).map(drop)
     }
 
@@ -175,7 +176,7 @@ impl Machine {
         doing: &'static str,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(), KernelError> {
-        self.go_on()?;
+        self.resume()?;
         self.wait(doing, |event, _| event == PAUSED, goes_on)
     }
 
@@ -211,10 +212,10 @@ impl Machine {
 
     fn next(&mut self, doing: &'static str, goes_on: &mut dyn FnMut() -> bool) -> Result<Reply, KernelError> {
         loop {
-            match self.lines.recv_timeout(self.patience.wait()) {
+            match self.lines.recv_timeout(self.deadline.wait()) {
                 Ok(line) => return Ok(qmp::parse(&line)),
                 Err(RecvTimeoutError::Timeout) => {
-                    let asked = self.patience.ask(doing, goes_on);
+                    let asked = self.deadline.check(doing, goes_on);
                     asked.map_err(|problem| problem.with_console(self.console()))?;
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.crashed()),
@@ -229,7 +230,7 @@ impl Machine {
             "" => format!("QEMU said nothing ({status})"),
             said => format!("{said} ({status})"),
         };
-        KernelError::Machine { trouble: MachineFault::Ended(said), console: self.console() }
+        KernelError::Machine { fault: MachineFault::Ended(said), console: self.console() }
     }
 
     /// Waits for the end of QEMU, which has hung up, and ends what it has started.

@@ -1,10 +1,13 @@
 //! QEMU, with a clock that counts instructions and jumps over idle time. A guest boots once and is kept as a snapshot;
 //! each job goes on from there.
 //!
-//! `machine` drives QEMU, the `program`, by way of `qmp`, `lockstep` keeps its threads in step, `probe` finds out whether that works
-//! here, `pace` is how fast the processor is, `snapshot` boots, `states` is where it is kept, `verdict` remembers what the self-test said, `restore` goes on from
-//! a snapshot; `staying` is a guest that takes one step after the other, and `turns` what its machine has for that.
+//! `machine` drives QEMU, the `program`, through `qmp`; `shape` is its hardware. `lockstep` keeps QEMU's threads in step, `probe`
+//! finds out whether that works here, `pace` is the speed of the processor. `snapshot` boots, `snapshot_path` names its files,
+//! `verdict` records the result of the self-test, `restore` continues from a snapshot. `interactive` is an interactive guest, which
+//! waits for the host at `gates`.
 
+mod gates;
+mod interactive;
 mod lockstep;
 mod machine;
 mod pace;
@@ -14,9 +17,7 @@ mod qmp;
 mod restore;
 mod shape;
 mod snapshot;
-mod states;
-mod staying;
-mod turns;
+mod snapshot_path;
 mod verdict;
 
 use std::path::{Path, PathBuf};
@@ -24,9 +25,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hol_scenario::{Cost, Scenario};
 
-use super::contract::{Engine, Finished, Started, Task};
+use super::contract::{Engine, KernelInstance, Task, TaskResult};
+use super::interactive::InteractiveGuest;
 use super::self_test::Host;
-use super::staying::Staying;
 use crate::error::MachineFault;
 use crate::image::Image;
 use crate::{KernelError, Provenance, Stepping, scratch};
@@ -57,14 +58,14 @@ impl Engine for Qemu {
     }
 
     fn memory(&self) -> u64 {
-        shape::MOST + machine::BESIDE
+        shape::MOST + machine::QEMU_OVERHEAD
     }
 
     fn cost(&self) -> Cost {
         Cost { run: 500_000, message: 1_000 }
     }
 
-    fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn Started>, KernelError> {
+    fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn KernelInstance>, KernelError> {
         // First, for without QEMU there is no need to look further.
         let probe = probe()?;
         let (image, program) = (image.clone(), program.to_owned());
@@ -82,7 +83,7 @@ pub(super) fn provenance(with_programs: bool) -> Result<Provenance, KernelError>
 fn of(probe: &Probe, with_programs: bool) -> Provenance {
     let pace = probe.pace(with_programs);
     let stepping = match &probe.stepping {
-        Stepping::Exact if verdict::is_against(probe, pace) => Stepping::Absent(verdict::DIFFER.to_owned()),
+        Stepping::Exact if verdict::has_failed(probe, pace) => Stepping::Absent(verdict::DIFFER.to_owned()),
         found => found.clone(),
     };
     let pace = with_programs.then(|| pace.instructions_per_ns());
@@ -99,8 +100,8 @@ struct Guest {
     probe: &'static Probe,
 }
 
-impl Started for Guest {
-    fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Finished, KernelError> {
+impl KernelInstance for Guest {
+    fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<TaskResult, KernelError> {
         let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
         let mut machine = self.restore(task, work.path())?;
         let mail = restore::to_the_end(&mut machine, goes_on)?;
@@ -108,13 +109,13 @@ impl Started for Guest {
         if provenance.stepping == Stepping::Exact && !lockstep::is_in_step(work.path()) {
             provenance.stepping = Stepping::Absent(lockstep::NOT_IN_STEP.to_owned());
         }
-        Ok(Finished { mail, console: machine.console(), provenance })
+        Ok(TaskResult { mail, console: machine.console(), provenance })
     }
 
-    fn stay(&self, task: &Task<'_>) -> Result<Box<dyn Staying>, KernelError> {
+    fn start_interactive(&self, task: &Task<'_>) -> Result<Box<dyn InteractiveGuest>, KernelError> {
         let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
         let machine = self.restore(task, work.path())?;
-        Ok(Box::new(staying::Guest::new(machine, work)))
+        Ok(Box::new(interactive::Guest::new(machine, work)))
     }
 }
 
@@ -138,7 +139,7 @@ impl Guest {
         let edition = snapshot.edition();
         match restore() {
             Err(KernelError::Machine {
-                trouble: MachineFault::Ended(_) | MachineFault::Refused { .. },
+                fault: MachineFault::Ended(_) | MachineFault::Refused { .. },
                 ..
             }) => {
                 snapshot.discard(edition)?;

@@ -60,7 +60,7 @@ fn of(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
     } else if !version.starts_with(TRIED) {
         Stepping::Absent(format!("it was tried with QEMU {TRIED}x only"))
     } else {
-        lockstep::told(directory, &String::from_utf8_lossy(&loaded.stderr))
+        lockstep::read_report(directory, &String::from_utf8_lossy(&loaded.stderr))
     };
     let can_hurry = stepping == Stepping::Exact && lockstep::can_hurry(directory);
     Ok(Probe { version, edition, stepping, can_hurry })

@@ -9,7 +9,7 @@ use super::lockstep;
 use super::machine::Machine;
 use super::pace::Pace;
 use super::probe::Probe;
-use super::states::quoted;
+use super::snapshot_path::quoted;
 use crate::KernelError;
 use crate::engine::contract::Task;
 use crate::engine::self_test::Host;
@@ -56,9 +56,9 @@ pub(super) fn machine(
     Ok(machine)
 }
 
-/// Has a snapshot leave out what is a file anyway, the root and the exchange, and QEMU tell how far it is.
+/// Excludes memory that is a file anyway, the root and the shared memory, from a snapshot, and enables progress events of QEMU.
 pub(super) fn prepare(machine: &mut Machine, task: &Task<'_>) -> Result<(), KernelError> {
-    let wanted = [("events", true), ("x-ignore-shared", task.root.is_some() || task.stays)];
+    let wanted = [("events", true), ("x-ignore-shared", task.root.is_some() || task.is_interactive)];
     let wanted = wanted.map(|(capability, state)| json!({ "capability": capability, "state": state }));
     machine.execute("migrate-set-capabilities", &json!({ "capabilities": wanted })).map(drop)
 }
@@ -72,7 +72,7 @@ fn refused(command: &str, said: &str) -> KernelError {
     MachineFault::Refused { command: command.to_owned(), said: said.to_owned() }.into()
 }
 
-/// Lets the guest do its job as long as it `goes_on`, and takes what it hands over.
+/// Runs the guest until it ends, while `goes_on` is true; returns its mail.
 pub(super) fn to_the_end(
     machine: &mut Machine,
     goes_on: &mut dyn FnMut() -> bool,
@@ -81,7 +81,7 @@ pub(super) fn to_the_end(
     paused.and_then(|()| mail(machine)).map_err(|problem| problem.with_console(machine.console()))
 }
 
-/// What is in the mailbox of a paused machine.
+/// Reads the mailbox of a paused machine.
 pub(super) fn mail(machine: &mut Machine) -> Result<Mail, KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
     let head = Head::parse(&machine.memory(ADDRESS, HEAD as u64)?).map_err(|e| guest(e.to_string()))?;

@@ -1,11 +1,11 @@
-//! What a machine has: the same for all, a root for those that run the user's programs, and an exchange for those that stay.
+//! The hardware of a machine: a common part, a root for those that run the user's programs, and shared memory for interactive ones.
 
 use std::path::Path;
 
-use super::turns;
+use super::gates;
 use crate::engine::contract::Task;
 use crate::root::Root;
-use crate::{exchange, mailbox};
+use crate::{mailbox, shared_memory};
 
 /// Memory of a guest in MiB.
 const MEMORY: u64 = 512;
@@ -14,34 +14,34 @@ const WITH_PROGRAMS: u64 = 1024;
 /// The more of both.
 pub(super) const MOST: u64 = WITH_PROGRAMS;
 
-/// QEMU's name for the memory of an exchange.
-const MEMORY_OF_TURNS: &str = "exchange";
+/// QEMU's name for the shared memory.
+const SHARED_MEMORY: &str = "exchange";
 
 /// Two machines of one shape may have the same snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Shape {
     /// Octets of the root, 0 if there is none.
     root: u64,
-    /// Whether it stays, and has an exchange.
-    stays: bool,
+    /// Whether it is interactive, and has shared memory.
+    is_interactive: bool,
 }
 
 impl Shape {
     pub(super) fn of(task: &Task<'_>) -> Self {
-        Self { root: task.root.map_or(0, Root::size), stays: task.stays }
+        Self { root: task.root.map_or(0, Root::size), is_interactive: task.is_interactive }
     }
 
     pub(super) const fn has_root(self) -> bool {
         self.root > 0
     }
 
-    pub(super) const fn stays(self) -> bool {
-        self.stays
+    pub(super) const fn is_interactive(self) -> bool {
+        self.is_interactive
     }
 
-    /// So many octets from the mailbox on are not for the guest's kernel.
-    pub(super) const fn kept_free(self) -> u64 {
-        mailbox::SIZE + if self.stays { exchange::SIZE } else { 0 }
+    /// Returns the octets, from the mailbox on, that the guest's kernel does not use.
+    pub(super) const fn reserved_octets(self) -> u64 {
+        mailbox::SIZE + if self.is_interactive { shared_memory::SIZE } else { 0 }
     }
 
     /// Its memory in MiB.
@@ -76,21 +76,21 @@ impl Shape {
         .into_iter()
         .map(str::to_owned)
         .chain(["-nodefaults".to_owned(), "-no-user-config".to_owned()])
-        .chain(self.stays.then(|| self.parts()).into_iter().flatten())
+        .chain(self.is_interactive.then(|| self.parts()).into_iter().flatten())
         .collect()
     }
 
-    /// The exchange stands within the memory, so that it is where it was when a snapshot is restored: that of a device
+    /// The shared memory lies within the guest's memory, so that it is where it was when a snapshot is restored: that of a device
     /// would not be anywhere yet, which QEMU refuses. QEMU puts memory together from that of the nodes of a NUMA machine.
     fn parts(self) -> Vec<String> {
-        let (below, all) = (exchange::ADDRESS, self.memory() << 20);
-        let above = all - below - exchange::SIZE;
+        let (below, all) = (shared_memory::ADDRESS, self.memory() << 20);
+        let above = all - below - shared_memory::SIZE;
         let part = |name: &str, size: u64| format!("memory-backend-ram,id={name},size={size}");
         let node = |name: &str| format!("node,memdev={name}");
         let (below, above) = (part("below", below), part("above", above));
-        let nodes = ["below", MEMORY_OF_TURNS, "above"].map(node);
+        let nodes = ["below", SHARED_MEMORY, "above"].map(node);
         let nodes = nodes.into_iter().flat_map(|node| ["-numa".to_owned(), node]);
-        let gates = exchange::GATES.into_iter().enumerate().flat_map(|(number, port)| {
+        let gates = shared_memory::GATES.into_iter().enumerate().flat_map(|(number, port)| {
             ["-device".to_owned(), format!("isa-debugcon,iobase={port:#x},chardev=gate{number}")]
         });
         let objects = ["-object", &below, "-object", &above].map(str::to_owned);
@@ -110,11 +110,11 @@ pub(super) fn device(root: &Root) -> [String; 4] {
     ["-object", &backend, "-device", "nvdimm,memdev=root,unarmed=on"].map(str::to_owned)
 }
 
-/// What a machine that stays has in this directory: the memory of its exchange, and the gates.
-pub(super) fn turns(directory: &Path) -> Vec<String> {
-    let (path, size) = (word(&turns::memory(directory)), exchange::SIZE);
-    let memory = format!("memory-backend-file,id={MEMORY_OF_TURNS},mem-path={path},size={size},share=on");
-    let gates = turns::gates(directory).into_iter().enumerate().flat_map(|(number, gate)| {
+/// Returns the arguments of an interactive machine with its files in `directory`: the shared memory, and the gates.
+pub(super) fn gates(directory: &Path) -> Vec<String> {
+    let (path, size) = (word(&gates::memory(directory)), shared_memory::SIZE);
+    let memory = format!("memory-backend-file,id={SHARED_MEMORY},mem-path={path},size={size},share=on");
+    let gates = gates::gates(directory).into_iter().enumerate().flat_map(|(number, gate)| {
         ["-chardev".to_owned(), format!("file,id=gate{number},path={}", word(&gate))]
     });
     ["-object".to_owned(), memory].into_iter().chain(gates).collect()

@@ -13,13 +13,13 @@ use super::machine::{Machine, command_line};
 use super::pace::Pace;
 use super::probe::Probe;
 use super::shape::Shape;
-use super::states::{add, quoted, states, text};
+use super::snapshot_path::{add, quoted, snapshot_directory, text};
 use super::{lockstep, restore, verdict};
-use crate::beginning::initramfs;
+use crate::cache_lock::{lock_exclusive, prune};
 use crate::engine::contract::Task;
 use crate::engine::self_test::{self, Host};
 use crate::image::Image;
-use crate::kept::{prune, turn};
+use crate::initial_files::initramfs;
 use crate::mailbox::Mail;
 use crate::{KernelError, Stepping, scratch};
 
@@ -57,9 +57,9 @@ impl Snapshot {
         let mut digester = Digester::new();
         let parts = [&octets, &initramfs, settings.as_bytes(), library];
         parts.into_iter().for_each(|part| add(&mut digester, part));
-        let snapshot = Self { state: states().join(format!("{}.state", digester.finish())) };
+        let snapshot = Self { state: snapshot_directory().join(format!("{}.state", digester.finish())) };
         // One boots, the others wait for it and go on from the same state.
-        let _turn = turn(&states())?;
+        let _lock = lock_exclusive(&snapshot_directory())?;
         if !snapshot.state.is_file() {
             snapshot.make(&kernel, &initramfs, wanted, probe)?;
         }
@@ -74,8 +74,8 @@ impl Snapshot {
         wanted: &Task<'_>,
         probe: &Probe,
     ) -> Result<(), KernelError> {
-        let states = states();
-        let work = scratch::directory(&states, "boot")?;
+        let snapshot_directory = snapshot_directory();
+        let work = scratch::directory(&snapshot_directory, "boot")?;
         let initrd = work.path().join("initramfs");
         fs::write(&initrd, initramfs).map_err(|e| KernelError::file("write", &initrd, e))?;
         let fresh = work.path().join("state");
@@ -105,7 +105,11 @@ impl Snapshot {
                 Some("completed") if !patience.is_zero() => patience = patience.saturating_sub(STEP),
                 Some("completed" | "failed" | "cancelled") => {
                     let full = io::Error::from(io::ErrorKind::StorageFull);
-                    return Err(KernelError::file("write a snapshot of 100 MB to", &states, full));
+                    return Err(KernelError::file(
+                        "write a snapshot of 100 MB to",
+                        &snapshot_directory,
+                        full,
+                    ));
                 }
                 _ => {}
             }
@@ -114,10 +118,10 @@ impl Snapshot {
         drop(machine);
         if probe.stepping == Stepping::Exact {
             let answer = |job: &[u8], host| answer(&fresh, &Task { job, ..task }, probe, host);
-            verdict::keep(probe, probe.pace(task.root.is_some()), self_test::differs(answer)?)?;
+            verdict::record(probe, probe.pace(task.root.is_some()), self_test::differs(answer)?)?;
         }
         fs::rename(&fresh, &self.state).map_err(|e| KernelError::file("create", &self.state, e))?;
-        prune(&states, KEPT, |path| path.extension().is_some_and(|end| end == "state"));
+        prune(&snapshot_directory, KEPT, |path| path.extension().is_some_and(|end| end == "state"));
         Ok(())
     }
 
@@ -129,7 +133,7 @@ impl Snapshot {
 
     /// Removes it, unless it is another file already.
     pub(super) fn discard(&self, edition: Option<Edition>) -> Result<(), KernelError> {
-        let _turn = turn(&states())?;
+        let _lock = lock_exclusive(&snapshot_directory())?;
         if edition.is_some() && self.edition() == edition {
             fs::remove_file(&self.state).map_err(|e| KernelError::file("remove", &self.state, e))?;
         }

@@ -1,5 +1,5 @@
-//! What the self-test said of this QEMU with this library at a pace: a file beside the snapshots where two runs differed. The next
-//! snapshot is tested again, and its test writes or removes it.
+//! The result of the self-test of a QEMU version, library and pace: a file beside the snapshots if two runs differed. The test of
+//! the next snapshot writes or removes it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,20 +10,20 @@ use hol_base::Digester;
 use super::lockstep::LIBRARY;
 use super::pace::Pace;
 use super::probe::Probe;
-use super::states::{add, states};
+use super::snapshot_path::{add, snapshot_directory};
 use crate::KernelError;
 
-/// What is wrong then.
+/// Why stepping is not exact then.
 pub(super) const DIFFER: &str = "two runs of one job differ";
 
-/// Whether two runs differed.
-pub(super) fn is_against(probe: &Probe, pace: Pace) -> bool {
-    path(&states(), probe, pace).exists()
+/// Returns whether the self-test failed: two runs differed.
+pub(super) fn has_failed(probe: &Probe, pace: Pace) -> bool {
+    path(&snapshot_directory(), probe, pace).exists()
 }
 
-/// Keeps what the self-test found.
-pub(super) fn keep(probe: &Probe, pace: Pace, differ: bool) -> Result<(), KernelError> {
-    put(&path(&states(), probe, pace), differ)
+/// Records the result of the self-test.
+pub(super) fn record(probe: &Probe, pace: Pace, differ: bool) -> Result<(), KernelError> {
+    put(&path(&snapshot_directory(), probe, pace), differ)
 }
 
 fn put(path: &Path, differ: bool) -> Result<(), KernelError> {
@@ -38,13 +38,13 @@ fn put(path: &Path, differ: bool) -> Result<(), KernelError> {
     }
 }
 
-fn path(states: &Path, probe: &Probe, pace: Pace) -> PathBuf {
+fn path(snapshot_directory: &Path, probe: &Probe, pace: Pace) -> PathBuf {
     let mut digester = Digester::new();
     let clock = pace.clock().concat();
     [probe.edition.as_bytes(), LIBRARY, clock.as_bytes()]
         .into_iter()
         .for_each(|part| add(&mut digester, part));
-    states.join(format!("{}.differs", digester.finish()))
+    snapshot_directory.join(format!("{}.differs", digester.finish()))
 }
 
 #[cfg(test)]

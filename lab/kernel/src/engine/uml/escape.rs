@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::Bootable;
-use super::system::System;
+use super::boot_directory::BootDirectory;
 use crate::Image;
-use crate::beginning::Beginning;
+use crate::cache_lock::lock_shared;
 use crate::engine::confinement;
 use crate::engine::contract::Task;
-use crate::kept::hold;
+use crate::initial_files::InitialFiles;
 use crate::program::parts;
 
 /// The first process: it mounts the whole host, and the run's directory.
@@ -25,16 +25,16 @@ echo mine >/own/mine && read mine </own/mine && echo own: $mine
 /// What boots it from `place`, with `other` as a directory of somebody else.
 fn bootable(image: &Image, place: &Path, other: &Path) -> Bootable {
     let init = INIT.replace("$OTHER", &other.display().to_string());
-    let mut beginning = Beginning {
+    let mut initial_files = InitialFiles {
         directories: ["dev", "proc", "all", "own"].map(str::to_owned).to_vec(),
         files: vec![("init".to_owned(), init.into_bytes())],
     };
     for program in ["bin/sh", "bin/mount"] {
-        beginning.files.extend(parts(&Path::new("/").join(program), program).unwrap());
+        initial_files.files.extend(parts(&Path::new("/").join(program), program).unwrap());
     }
-    beginning.lay(place).unwrap();
-    let system = System { place: place.to_owned(), _held: hold(place).unwrap() };
-    Bootable { image: image.clone(), system }
+    initial_files.write_to(place).unwrap();
+    let boot_directory = BootDirectory { place: place.to_owned(), _lock: lock_shared(place).unwrap() };
+    Bootable { image: image.clone(), boot_directory }
 }
 
 #[test]
@@ -46,8 +46,8 @@ fn a_guest_that_mounts_the_host_finds_its_own_directory_and_no_other() {
     fs::write(other.path().join("secret"), "secret\n").unwrap();
     let place = tempfile::tempdir().unwrap();
     let bootable = bootable(&image, place.path(), other.path());
-    let task = Task { job: b"{}", root: None, stays: false, limit: Duration::from_secs(60) };
-    let work = bootable.furnished(&task).unwrap();
+    let task = Task { job: b"{}", root: None, is_interactive: false, limit: Duration::from_secs(60) };
+    let work = bootable.make_run_directory(&task).unwrap();
     let mut process = bootable.boot(work.path(), &task).unwrap();
     process.wait(&mut || true).unwrap();
     let console = process.console();

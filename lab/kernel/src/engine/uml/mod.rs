@@ -2,15 +2,16 @@
 //! still while anything computes and jumps when all are idle. It boots in a tenth of a second, so each job has a boot of its
 //! own.
 //!
-//! `system` is what guests begin with, `process` runs the kernel, `processor` says on which processor, `beside` what it has of the host; `staying` is a guest that takes one step after the other.
+//! `boot_directory` is where guests boot from, `process` runs the kernel on one `processor`, `host_resources` are its directories on the
+//! host, `interactive` is an interactive guest.
 
-mod beside;
+mod boot_directory;
 #[cfg(test)]
 mod escape;
+mod host_resources;
+mod interactive;
 mod process;
 mod processor;
-mod staying;
-mod system;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -20,16 +21,16 @@ use std::sync::Arc;
 use hol_scenario::{Cost, Scenario};
 use tempfile::TempDir;
 
-use super::contract::{Engine, Finished, Started, Task};
-use super::staying::Staying;
-use crate::beginning::Beginning;
+use super::contract::{Engine, KernelInstance, Task, TaskResult};
+use super::interactive::InteractiveGuest;
 use crate::hostfs::JOB;
 use crate::image::Image;
+use crate::initial_files::InitialFiles;
 use crate::{KernelError, Provenance, Stepping, scratch};
-use beside::PROCESSORS;
+use boot_directory::BootDirectory;
+use host_resources::PROCESSORS;
+use interactive::Guest;
 use process::Process;
-use staying::Guest;
-use system::System;
 
 /// The engine.
 #[derive(Debug)]
@@ -54,9 +55,9 @@ impl Engine for Uml {
         Cost { run: 80_000, message: 120 }
     }
 
-    fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn Started>, KernelError> {
-        let system = System::of(&Beginning::of(image, &[("init", program)])?)?;
-        Ok(Arc::new(Bootable { image: image.clone(), system }))
+    fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn KernelInstance>, KernelError> {
+        let boot_directory = BootDirectory::of(&InitialFiles::of(image, &[("init", program)])?)?;
+        Ok(Arc::new(Bootable { image: image.clone(), boot_directory }))
     }
 }
 
@@ -79,44 +80,43 @@ fn exposed(processors: &str) -> Option<String> {
     (!can_hide).then(|| "cpuid of the host".to_owned())
 }
 
-/// All that a boot takes.
+/// A kernel image and the directory from which it boots.
 #[derive(Debug)]
 struct Bootable {
     image: Image,
-    /// What guests begin with.
-    system: System,
+    boot_directory: BootDirectory,
 }
 
-impl Started for Bootable {
-    fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<Finished, KernelError> {
-        let work = self.furnished(task)?;
+impl KernelInstance for Bootable {
+    fn run(&self, task: &Task<'_>, goes_on: &mut dyn FnMut() -> bool) -> Result<TaskResult, KernelError> {
+        let work = self.make_run_directory(task)?;
         let mut process = self.boot(work.path(), task)?;
         let mail = process.last_mail(goes_on)?;
         let provenance = of(&self.image, task.root.is_some());
-        Ok(Finished { mail, console: process.console(), provenance })
+        Ok(TaskResult { mail, console: process.console(), provenance })
     }
 
-    fn stay(&self, task: &Task<'_>) -> Result<Box<dyn Staying>, KernelError> {
-        let work = self.furnished(task)?;
-        Guest::lay(work.path())?;
+    fn start_interactive(&self, task: &Task<'_>) -> Result<Box<dyn InteractiveGuest>, KernelError> {
+        let work = self.make_run_directory(task)?;
+        Guest::create_files(work.path())?;
         let process = self.boot(work.path(), task)?;
         Ok(Box::new(Guest::new(process, work)))
     }
 }
 
 impl Bootable {
-    /// A directory with all that a run takes.
-    fn furnished(&self, task: &Task<'_>) -> Result<TempDir, KernelError> {
+    /// Creates the directory of a run.
+    fn make_run_directory(&self, task: &Task<'_>) -> Result<TempDir, KernelError> {
         let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
         let path = work.path().join(JOB);
         fs::write(&path, task.job).map_err(|e| KernelError::file("write", &path, e))?;
         let link = work.path().join(process::SYSTEM);
-        symlink(&self.system.place, &link).map_err(|e| KernelError::file("create", &link, e))?;
+        symlink(&self.boot_directory.place, &link).map_err(|e| KernelError::file("create", &link, e))?;
         Ok(work)
     }
 
     fn boot(&self, directory: &Path, task: &Task<'_>) -> Result<Process, KernelError> {
-        Process::start(&self.image.file(), &self.system.place, directory, task)
+        Process::start(&self.image.file(), &self.boot_directory.place, directory, task)
     }
 }
 

@@ -10,13 +10,13 @@ use nix::sched::sched_setaffinity;
 use nix::sys::personality::{self, Persona};
 use nix::unistd::Pid;
 
-use super::beside::Beside;
+use super::host_resources::HostResources;
 use super::processor::Processor;
 use crate::KernelError;
-use crate::engine::child::Running;
-use crate::engine::confined::confine;
+use crate::engine::child::ChildProcess;
 use crate::engine::contract::Task;
-use crate::engine::patience::Patience;
+use crate::engine::deadline::Deadline;
+use crate::engine::sandbox::confine;
 use crate::error::{Console, MachineFault};
 use crate::guest::variables;
 use crate::hostfs::MAIL;
@@ -43,15 +43,16 @@ const DATE: u64 = 1_577_836_800_000_000_000;
 /// A running kernel. Dropping it ends it, and all that it started.
 #[derive(Debug)]
 pub(super) struct Process {
-    running: Running,
+    child: ChildProcess,
     directory: PathBuf,
-    patience: Patience,
+    deadline: Deadline,
     _processor: Processor,
-    _beside: Beside,
+    _host_resources: HostResources,
 }
 
-/// What the kernel is told: to take no time for what it computes, a date, and one console. It mixes all of that into its
-/// random numbers, so paths are from the run's directory, outside of which the guest opens nothing; hostfs wants a whole one.
+/// Returns the kernel's command line: computing takes no virtual time, a date, and one console. The kernel mixes all of it into its
+/// random numbers, so paths are relative to the run's directory, outside of which the guest opens nothing; hostfs needs an absolute
+/// path.
 fn command_line(memory: u64) -> [String; 15] {
     [
         format!("mem={memory}M"),
@@ -90,24 +91,24 @@ impl Process {
         command.args(command_line(size)).current_dir(directory);
         let run = |problem| KernelError::file("run", linux, problem);
         command.stdin(Stdio::null()).stdout(file(CONSOLE)?).stderr(file(MESSAGES)?);
-        let beside = Beside::lay(directory, size, task)?;
-        command.env_clear().env("TMPDIR", beside.memory(directory));
+        let host_resources = HostResources::prepare(directory, size, task)?;
+        command.env_clear().env("TMPDIR", host_resources.memory(directory));
         settle(&mut command, &processor);
-        let reach = beside.reach(linux, system, directory);
-        confine(&mut command, &reach).map_err(|e| KernelError::file("confine", linux, e))?;
-        let running = Running::start(&mut command).map_err(run)?;
-        let patience = Patience::new(task.limit);
+        let rules = host_resources.access_rules(linux, system, directory);
+        confine(&mut command, &rules).map_err(|e| KernelError::file("confine", linux, e))?;
+        let child = ChildProcess::start(&mut command).map_err(run)?;
+        let deadline = Deadline::new(task.limit);
         let directory = directory.to_owned();
-        Ok(Self { running, directory, patience, _processor: processor, _beside: beside })
+        Ok(Self { child, directory, deadline, _processor: processor, _host_resources: host_resources })
     }
 
     /// Lets it run until it ends, as long as it `goes_on`.
     pub(super) fn wait(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<ExitStatus, KernelError> {
-        while !self.has_ended(self.patience.wait()) {
-            let asked = self.patience.ask("running", goes_on);
+        while !self.has_ended(self.deadline.wait()) {
+            let asked = self.deadline.check("running", goes_on);
             asked.map_err(|problem| problem.with_console(self.console()))?;
         }
-        self.running.end().map_err(|e| KernelError::file("wait for what runs in", &self.directory, e))
+        self.child.end().map_err(|e| KernelError::file("wait for what runs in", &self.directory, e))
     }
 
     /// What the guest leaves at its end, as long as it `goes_on`.
@@ -119,14 +120,14 @@ impl Process {
         })
     }
 
-    /// Whether it has, after so long at most.
+    /// Waits for at most `wait`; returns whether the process has ended.
     pub(super) fn has_ended(&self, wait: Duration) -> bool {
-        self.running.has_ended(wait)
+        self.child.has_ended(wait)
     }
 
-    /// Has it stand still, or go on.
-    pub(super) fn hold(&self, is_held: bool) {
-        self.running.hold(is_held);
+    /// Stops the process, or lets it continue.
+    pub(super) fn set_paused(&self, is_paused: bool) {
+        self.child.set_paused(is_paused);
     }
 
     /// What the guest has written to its console.

@@ -1,22 +1,22 @@
-//! The user's programs: each in a place of its node's own, services before the run, the others with it.
+//! The user's programs: each in the container of its node, services before the run, the others with it.
 //!
-//! `swap` gives their sockets the transport (`btf` finds where), `place` is what a program sees, `cell` what holds it and all that
-//! it starts, `first` who else is on its node, `process` starts it, `running` says what is due, `ready` tells when a service can be used, `told` how all ended, `left`
-//! what they left behind. `shell` runs lines beside them while somebody thinks of the next; `surroundings` is what one leaves to the
-//! next.
+//! `swap` gives their sockets the transport (`btf` finds where), `container` is the file system and the namespaces of a node,
+//! `init_process` its first process, `control_group` holds a program and all that it starts, `process` starts it, `run_state` starts
+//! and stops what is due, `ready` finds out whether a service can be used, `records` and `output` collect the results. `shell` runs
+//! command lines of an interactive session; `shell_state` passes directory and variables from one line to the next.
 
 mod btf;
-mod cell;
-pub(super) mod first;
-mod left;
-mod place;
+mod container;
+mod control_group;
+pub(super) mod init_process;
+mod output;
 mod process;
 mod ready;
-mod running;
+mod records;
+mod run_state;
 mod shell;
-mod surroundings;
+mod shell_state;
 mod swap;
-mod told;
 
 use std::collections::BTreeMap;
 use std::time::Duration as StdDuration;
@@ -30,13 +30,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::clock::{Clock, wait, wall};
 use super::topology::Topology;
-use super::{Trouble, door};
+use super::{GuestError, host_channel};
 use crate::netem::BuildableNetwork;
-pub(super) use left::Left;
-use place::Place;
+use container::Container;
+pub(super) use output::ProgramOutput;
 use process::Process;
-pub(super) use running::Programs;
-use running::{named, to_std};
+pub(super) use run_state::Programs;
+use run_state::{describe, to_std};
 pub(super) use shell::Shell;
 use swap::Swap;
 
@@ -47,50 +47,50 @@ const LOOK: StdDuration = StdDuration::from_millis(1);
 const GRACE: StdDuration = StdDuration::from_secs(2);
 
 impl<'s> Programs<'s> {
-    /// Makes the places, and starts the services one after the other; `None` if there are no programs.
+    /// Creates the containers, and starts the services one after the other; `None` if there are no programs.
     pub(super) fn begin(
         topology: &Topology,
         plan: &BuildableNetwork,
         scenario: &'s Scenario,
-    ) -> Result<Option<Self>, Trouble> {
+    ) -> Result<Option<Self>, GuestError> {
         if scenario.programs.is_empty() {
             return Ok(None);
         }
         // Wake-ups may otherwise come 50 µs late.
         set_timerslack(1)?;
-        place::open_root(door::here().root()?)?;
-        cell::open()?;
+        container::mount_root(host_channel::current().root_device()?)?;
+        control_group::mount_tree()?;
         let hosts = hosts(plan);
-        let mut places = BTreeMap::new();
+        let mut containers = BTreeMap::new();
         for Program { node, .. } in &scenario.programs {
-            if !places.contains_key(node.as_str()) {
+            if !containers.contains_key(node.as_str()) {
                 let id = plan.network.node(node).ok_or("a program has no node")?;
-                places.insert(node.as_str(), Place::make(node, &topology.node(id).file, &hosts)?);
+                containers.insert(node.as_str(), Container::make(node, &topology.node(id).file, &hosts)?);
             }
         }
         let processes = scenario.programs.iter().map(|_| None).collect();
         let swap = Swap::to(scenario.transport.kind())?;
-        let mut programs = Self { scenario, places, processes, overdue: Vec::new(), _swap: swap };
+        let mut programs = Self { scenario, containers, processes, overdue: Vec::new(), _swap: swap };
         programs.start_services()?;
         Ok(Some(programs))
     }
 
-    fn start_services(&mut self) -> Result<(), Trouble> {
+    fn start_services(&mut self) -> Result<(), GuestError> {
         for index in 0..self.scenario.programs.len() {
             let program = &self.scenario.programs[index];
             let Some(ready) = &program.ready else { continue };
             wait(to_std(program.start));
             self.start(index)?;
-            let (processes, places) = (&mut self.processes, &self.places);
+            let (processes, containers) = (&mut self.processes, &self.containers);
             let process = processes[index].as_mut().expect("it was started");
-            let network = &places[program.node.as_str()].network;
+            let network = &containers[program.node.as_str()].network;
             let begin = Clock::now();
-            while !ready::is(ready, process, network)? {
-                let failed = process.look()?.and_then(|status| status.problem());
+            while !ready::is_ready(ready, process, network)? {
+                let failed = process.poll_exit()?.and_then(|status| status.problem());
                 let late = (begin.elapsed() > PATIENCE)
                     .then(|| format!("is not ready after {} s", PATIENCE.as_secs()));
                 if let Some(problem) = failed.or(late) {
-                    return Err(format!("{} {problem}{}", named(program), process.last_words()).into());
+                    return Err(format!("{} {problem}{}", describe(program), process.stderr_clause()).into());
                 }
                 // Who has waited for long is not looked after as often: a look takes the machine a while.
                 wait(LOOK.max(begin.elapsed() / 100));
@@ -100,7 +100,7 @@ impl<'s> Programs<'s> {
     }
 
     /// Runs the others until all have ended, or `stop` is raised; then everything ends.
-    pub(super) fn run(mut self, stop: Option<&Stop>) -> Result<(FlowRun, Left), Trouble> {
+    pub(super) fn run(mut self, stop: Option<&Stop>) -> Result<(FlowRun, ProgramOutput), GuestError> {
         let (begin, epoch) = (Clock::now(), wall());
         let limit = match &self.scenario.workload.kind {
             Kind::Programs(programs) => to_std(programs.limit()),
@@ -111,13 +111,13 @@ impl<'s> Programs<'s> {
         self.overdue = self.awaited().filter(|index| !self.has_ended(*index)).collect();
         self.end()?;
         let was_stopped = stop.is_some() && !self.overdue.is_empty();
-        Ok((self.told(epoch, ended, limit, was_stopped), self.left(epoch)))
+        Ok((self.flow_run(epoch, ended, limit, was_stopped), self.collect_output(epoch)))
     }
 
     /// Starts and stops what is due, then waits for the next that happens; whether there is more to do.
-    fn step(&mut self, begin: Clock, limit: StdDuration, stop: Option<&Stop>) -> Result<bool, Trouble> {
+    fn step(&mut self, begin: Clock, limit: StdDuration, stop: Option<&Stop>) -> Result<bool, GuestError> {
         let now = begin.elapsed();
-        let next = self.attend(now)?.min(limit);
+        let next = self.start_and_stop_due(now)?.min(limit);
         // Others may wait in vain for one that has failed.
         let has_failed =
             |process: &Process| process.status().is_some_and(|status| status.problem().is_some());
@@ -131,18 +131,20 @@ impl<'s> Programs<'s> {
         let mut wanted: Vec<PollFd<'_>> =
             running.map(|process| PollFd::new(process, PollFlags::IN)).collect();
         wanted.extend(stop.map(|stop| PollFd::new(stop, PollFlags::IN)));
-        let patience = Timespec::try_from(next.saturating_sub(begin.elapsed())).ok();
-        poll(&mut wanted, patience.as_ref())?;
+        let timeout = Timespec::try_from(next.saturating_sub(begin.elapsed())).ok();
+        poll(&mut wanted, timeout.as_ref())?;
         let raised = stop.is_some() && wanted.last().is_some_and(|last| !last.revents().is_empty());
         Ok(!raised)
     }
 
     /// Asks what still runs to end, and ends what does not.
-    fn end(&mut self) -> Result<(), Trouble> {
+    fn end(&mut self) -> Result<(), GuestError> {
         let running = self.processes.iter_mut().flatten();
         running.filter(|process| !process.was_asked).try_for_each(Process::ask_to_end)?;
         let until = Clock::now() + GRACE;
-        while self.processes.iter().flatten().any(|process| !process.is_deserted()) && Clock::now() < until {
+        while self.processes.iter().flatten().any(|process| !process.has_no_processes())
+            && Clock::now() < until
+        {
             wait(LOOK);
         }
         self.processes.iter_mut().flatten().try_for_each(Process::kill)

@@ -1,4 +1,4 @@
-//! A program that runs, or has.
+//! A process of a user's program.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -18,35 +18,35 @@ use nix::libc;
 use nix::sys::signal::{Signal, killpg};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::cell::Cell;
-use super::place::{PLACES, Place};
-use crate::guest::Trouble;
+use super::container::{CONTAINERS, Container};
+use super::control_group::ControlGroup;
+use crate::guest::GuestError;
 use crate::guest::clock::wall;
 
-/// What a program has of its environment unless the experiment says otherwise.
+/// The default environment of a program.
 pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
     ("HOME", "/root"),
     ("LANG", "C.UTF-8"),
 ];
 /// linux/capability.h: `SYS_MODULE`, `SYS_RAWIO`, `SYS_PTRACE`, `SYS_ADMIN`, `SYS_BOOT`, `MKNOD`.
-const BEYOND: [libc::c_ulong; 6] = [16, 17, 19, 21, 22, 27];
-/// Octets of an output that are told: so many of its beginning, and of its end.
-const TOLD: usize = 32 << 10;
+const DROPPED_CAPABILITIES: [libc::c_ulong; 6] = [16, 17, 19, 21, 22, 27];
+/// Octets of an output that are reported from its beginning, and as many from its end.
+const EXCERPT: usize = 32 << 10;
 /// A file that a program writes, its output among them, may have so many octets.
-const LARGEST: u64 = 256 << 20;
-/// So many octets of an output are told at a time.
-const LETTER: usize = 1 << 20;
+const MAX_FILE: u64 = 256 << 20;
+/// Largest part of an output in a message, in octets.
+const CHUNK: usize = 1 << 20;
 
-/// A program, and what holds it.
+/// A program that was started, and its control group.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
     handle: OwnedFd,
-    cell: Cell,
+    control_group: ControlGroup,
     output: [PathBuf; 2],
-    /// Octets of these that were news once.
-    known: [u64; 2],
+    /// Octets of each output that [`new_output`](Self::new_output) has returned.
+    reported: [u64; 2],
     /// By the wall clock, in ns since 1970.
     pub(super) started: u64,
     status: Option<Status>,
@@ -64,10 +64,10 @@ pub(super) struct Status {
 }
 
 impl Process {
-    /// Starts the program with this number in its place.
-    pub(super) fn start(program: &Program, number: usize, place: &Place) -> Result<Self, Trouble> {
-        let cell = Cell::new(number)?;
-        let output = ["out", "err"].map(|name| Path::new(PLACES).join(format!("{number}.{name}")));
+    /// Starts the program with this number in its node's container.
+    pub(super) fn start(program: &Program, number: usize, container: &Container) -> Result<Self, GuestError> {
+        let control_group = ControlGroup::new(number)?;
+        let output = ["out", "err"].map(|name| Path::new(CONTAINERS).join(format!("{number}.{name}")));
         let words = program.command.words();
         let (first, rest) = words.split_first().ok_or("it has no command")?;
         let variables: BTreeMap<String, String> = ENVIRONMENT
@@ -81,11 +81,11 @@ impl Process {
         let [stdout, stderr] =
             output.each_ref().map(|path| OpenOptions::new().append(true).create(true).open(path));
         command.stdout(stdout?).stderr(stderr?);
-        let entrance = OpenOptions::new().write(true).open(cell.entrance())?;
+        let procs_file = OpenOptions::new().write(true).open(control_group.procs_file())?;
         let directory = program.directory.as_deref().unwrap_or(Path::new("/root"));
-        move_into(&mut command, place, directory, &entrance)?;
+        enter_before_exec(&mut command, container, directory, &procs_file)?;
         let started = wall();
-        let child = place.processes.bear(&mut command).map_err(|problem| match problem.kind() {
+        let child = container.pid_namespace.spawn(&mut command).map_err(|problem| match problem.kind() {
             io::ErrorKind::NotFound => {
                 format!("{first} is not there; it, or its interpreter, is missing in the root")
             }
@@ -96,12 +96,12 @@ impl Process {
         })?;
         let handle = Pid::from_raw(child.id().cast_signed()).ok_or("it has no number")?;
         let handle = pidfd_open(handle, PidfdFlags::empty())?;
-        let (known, status, was_asked) = ([0; 2], None, false);
-        Ok(Self { child, handle, cell, output, known, started, status, was_asked })
+        let (reported, status, was_asked) = ([0; 2], None, false);
+        Ok(Self { child, handle, control_group, output, reported, started, status, was_asked })
     }
 
-    /// Looks whether it has ended.
-    pub(super) fn look(&mut self) -> io::Result<Option<&Status>> {
+    /// Polls whether it has ended; returns its status if so.
+    pub(super) fn poll_exit(&mut self) -> io::Result<Option<&Status>> {
         if self.status.is_none()
             && let Some(exit) = self.child.try_wait()?
         {
@@ -110,16 +110,16 @@ impl Process {
         Ok(self.status.as_ref())
     }
 
-    /// How it ended, if it had when somebody looked.
+    /// Returns its status, if [`poll_exit`](Self::poll_exit) has seen its end.
     pub(super) const fn status(&self) -> Option<&Status> {
         self.status.as_ref()
     }
 
     /// Asks it, and all that it has started, to end.
-    pub(super) fn ask_to_end(&mut self) -> Result<(), Trouble> {
-        self.look()?;
+    pub(super) fn ask_to_end(&mut self) -> Result<(), GuestError> {
+        self.poll_exit()?;
         self.was_asked = true;
-        self.cell.ask_to_end()
+        self.control_group.ask_to_end()
     }
 
     /// Interrupts it and what it has started, as Ctrl-C does. termios(3)
@@ -129,65 +129,65 @@ impl Process {
     }
 
     /// Ends it, and all that it has started.
-    pub(super) fn kill(&mut self) -> Result<(), Trouble> {
-        self.look()?;
-        self.cell.kill()
+    pub(super) fn kill(&mut self) -> Result<(), GuestError> {
+        self.poll_exit()?;
+        self.control_group.kill()
     }
 
     /// Whether it has ended, with all that it has started.
-    pub(super) fn is_deserted(&self) -> bool {
-        self.cell.is_deserted()
+    pub(super) fn has_no_processes(&self) -> bool {
+        self.control_group.has_no_processes()
     }
 
     /// Processor time that it and all that it has started used.
     pub(super) fn processor(&self) -> Duration {
-        Duration::from_micros(self.cell.processor())
+        Duration::from_micros(self.control_group.processor())
     }
 
-    /// All that it has printed.
-    pub(super) fn printed(&self) -> Vec<u8> {
+    /// Returns its standard output.
+    pub(super) fn stdout(&self) -> Vec<u8> {
         fs::read(&self.output[0]).unwrap_or_default()
     }
 
-    /// All that it has complained.
-    pub(super) fn complained(&self) -> Vec<u8> {
+    /// Returns its standard error.
+    pub(super) fn stderr(&self) -> Vec<u8> {
         fs::read(&self.output[1]).unwrap_or_default()
     }
 
-    /// What it wrote to its outputs: of a long one the beginning and the end.
+    /// Returns standard output and standard error; of a long one beginning and end.
     pub(super) fn output(&self) -> [String; 2] {
-        [self.printed(), self.complained()].map(|octets| shortened(&octets))
+        [self.stdout(), self.stderr()].map(|octets| excerpt(&octets))
     }
 
-    /// What it has written to its first or second output since this was asked before, as far as it fits into a letter.
-    pub(super) fn news(&mut self, output: usize) -> io::Result<Option<Vec<u8>>> {
+    /// Returns what it has written to standard output (0) or standard error (1) since the last call, up to the size of a message.
+    pub(super) fn new_output(&mut self, output: usize) -> io::Result<Option<Vec<u8>>> {
         let file = File::open(&self.output[output])?;
-        let mut news =
-            vec![0; LETTER.min((file.metadata()?.len().saturating_sub(self.known[output])) as usize)];
-        file.read_exact_at(&mut news, self.known[output])?;
-        self.known[output] += news.len() as u64;
-        Ok((!news.is_empty()).then_some(news))
+        let mut new_output =
+            vec![0; CHUNK.min((file.metadata()?.len().saturating_sub(self.reported[output])) as usize)];
+        file.read_exact_at(&mut new_output, self.reported[output])?;
+        self.reported[output] += new_output.len() as u64;
+        Ok((!new_output.is_empty()).then_some(new_output))
     }
 
-    /// Forgets what it has written.
-    pub(super) fn forget(&self) {
+    /// Removes the files of its outputs.
+    pub(super) fn remove_output(&self) {
         self.output.iter().for_each(|path| drop(fs::remove_file(path)));
     }
 
     /// Whether it, or what it has started, took more memory than a program has.
     pub(super) fn was_out_of_memory(&self) -> bool {
-        self.cell.was_out_of_memory()
+        self.control_group.was_out_of_memory()
     }
 
     /// Whether it has written `text`.
     pub(super) fn has_printed(&self, text: &str) -> bool {
         let text = text.as_bytes();
         let has = |octets: Vec<u8>| text.is_empty() || octets.windows(text.len()).any(|part| part == text);
-        has(self.printed()) || has(self.complained())
+        has(self.stdout()) || has(self.stderr())
     }
 
-    /// The last that it said, in a clause.
-    pub(super) fn last_words(&self) -> String {
+    /// Returns its last lines as a clause for an error message.
+    pub(super) fn stderr_clause(&self) -> String {
         if self.was_out_of_memory() {
             return "; it took more memory than the node has".to_owned();
         }
@@ -228,29 +228,36 @@ impl fmt::Display for Status {
     }
 }
 
-/// Has the new process enter its cell and its place before it becomes the program.
-fn move_into(command: &mut Command, place: &Place, directory: &Path, entrance: &File) -> Result<(), Trouble> {
-    let namespaces = [&place.network, &place.names, &place.messages, &place.mounts].map(AsRawFd::as_raw_fd);
-    let paths = [place.root.as_path(), directory].map(|path| CString::new(path.as_os_str().as_bytes()));
+/// Makes the new process enter its control group and its container before exec.
+fn enter_before_exec(
+    command: &mut Command,
+    container: &Container,
+    directory: &Path,
+    procs_file: &File,
+) -> Result<(), GuestError> {
+    let namespaces =
+        [&container.network, &container.uts_namespace, &container.ipc_namespace, &container.mount_namespace]
+            .map(AsRawFd::as_raw_fd);
+    let paths = [container.root.as_path(), directory].map(|path| CString::new(path.as_os_str().as_bytes()));
     let [root, directory] = paths;
     let (root, directory) = (root?, directory?);
-    let entrance: RawFd = entrance.as_raw_fd();
+    let procs_file: RawFd = procs_file.as_raw_fd();
     #[expect(unsafe_code, reason = "a process enters namespaces between fork and exec")]
     // SAFETY: only system calls are made, on descriptors that are open until the process was started, and on strings that the
     // closure owns; nothing is allocated.
     unsafe {
-        command.pre_exec(move || enter(entrance, &namespaces, &root, &directory));
+        command.pre_exec(move || enter(procs_file, &namespaces, &root, &directory));
     }
     Ok(())
 }
 
 #[expect(unsafe_code, reason = "see its only caller")]
-fn enter(entrance: RawFd, namespaces: &[RawFd], root: &CStr, directory: &CStr) -> io::Result<()> {
+fn enter(procs_file: RawFd, namespaces: &[RawFd], root: &CStr, directory: &CStr) -> io::Result<()> {
     let done = |result: libc::c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
     let limit = |most| libc::rlimit { rlim_cur: most, rlim_max: most };
     // SAFETY: see the caller.
     unsafe {
-        if libc::write(entrance, c"0".as_ptr().cast(), 1) != 1 {
+        if libc::write(procs_file, c"0".as_ptr().cast(), 1) != 1 {
             return Err(io::Error::last_os_error());
         }
         for namespace in namespaces {
@@ -259,27 +266,27 @@ fn enter(entrance: RawFd, namespaces: &[RawFd], root: &CStr, directory: &CStr) -
         done(libc::chroot(root.as_ptr()))?;
         done(libc::chdir(directory.as_ptr())).or_else(|_| done(libc::chdir(c"/".as_ptr())))?;
         // Capabilities that reach beyond the node: mounts, devices, modules, other processes. capabilities(7)
-        for capability in BEYOND {
+        for capability in DROPPED_CAPABILITIES {
             done(libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0))?;
         }
-        done(libc::setrlimit(libc::RLIMIT_FSIZE, &limit(LARGEST)))?;
+        done(libc::setrlimit(libc::RLIMIT_FSIZE, &limit(MAX_FILE)))?;
         done(libc::setrlimit(libc::RLIMIT_CORE, &limit(0)))?;
         libc::setsid();
     }
     Ok(())
 }
 
-/// Of more than twice [`TOLD`] octets the first and the last.
-fn shortened(octets: &[u8]) -> String {
+/// Of more than twice [`EXCERPT`] octets the first and the last.
+fn excerpt(octets: &[u8]) -> String {
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
-    if octets.len() <= 2 * TOLD {
+    if octets.len() <= 2 * EXCERPT {
         return text(octets);
     }
-    let left_out = octets.len() - 2 * TOLD;
+    let left_out = octets.len() - 2 * EXCERPT;
     format!(
         "{}\n[{left_out} octets are left out here]\n{}",
-        text(&octets[..TOLD]),
-        text(&octets[octets.len() - TOLD..])
+        text(&octets[..EXCERPT]),
+        text(&octets[octets.len() - EXCERPT..])
     )
 }
 
@@ -289,14 +296,14 @@ mod tests {
 
     #[test]
     fn a_long_output_keeps_its_beginning_and_its_end() {
-        let long = [vec![b'a'; 2 * TOLD], vec![b'b'; TOLD + 5]].concat();
-        let text = shortened(&long);
+        let long = [vec![b'a'; 2 * EXCERPT], vec![b'b'; EXCERPT + 5]].concat();
+        let text = excerpt(&long);
         assert!(
             text.starts_with("aaa") && text.ends_with("bbb") && text.contains("[32773 octets"),
             "{}",
             text.len()
         );
-        assert_eq!(shortened(b"short"), "short");
+        assert_eq!(excerpt(b"short"), "short");
     }
 
     #[test]

@@ -6,20 +6,24 @@ use hol_base::Duration;
 use hol_scenario::Ready;
 use nix::sched::{CloneFlags, setns};
 
-use super::place::Network;
+use super::container::NetworkNamespace;
 use super::process::Process;
-use crate::guest::Trouble;
+use crate::guest::GuestError;
 use crate::guest::clock::wall;
 
 /// Whether the service shows what it shows when it can be used. Leaves this thread in its network.
-pub(super) fn is(ready: &Ready, process: &Process, network: &Network) -> Result<bool, Trouble> {
+pub(super) fn is_ready(
+    ready: &Ready,
+    process: &Process,
+    network: &NetworkNamespace,
+) -> Result<bool, GuestError> {
     Ok(match ready {
         Ready::Listens(port) => {
             setns(network, CloneFlags::CLONE_NEWNET)?;
             let table =
                 |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
-            ["tcp", "tcp6"].iter().any(|name| has(&table(name), *port, "0A"))
-                || ["udp", "udp6"].iter().any(|name| has(&table(name), *port, "07"))
+            ["tcp", "tcp6"].iter().any(|name| has_socket(&table(name), *port, "0A"))
+                || ["udp", "udp6"].iter().any(|name| has_socket(&table(name), *port, "07"))
                 || has_endpoint(&table("sctp/eps"), *port)
         }
         Ready::Prints(text) => process.has_printed(text),
@@ -28,7 +32,7 @@ pub(super) fn is(ready: &Ready, process: &Process, network: &Network) -> Result<
 }
 
 /// In proc(5)'s tables of sockets: number, local address, remote address, state; hexadecimal.
-fn has(table: &str, port: u16, state: &str) -> bool {
+fn has_socket(table: &str, port: u16, state: &str) -> bool {
     let port = format!(":{port:04X}");
     table.lines().skip(1).any(|line| {
         let mut words = line.split_whitespace().skip(1);
@@ -53,8 +57,8 @@ mod tests {
     fn a_listening_port_is_found_in_the_tables_of_all_protocols() {
         let tcp = "  sl  local_address rem_address   st tx_queue\n   0: 00000000:0050 00000000:0000 0A 0\n\
                    \x20  1: 0100007F:0051 0100007F:9999 01 0\n";
-        assert!(has(tcp, 80, "0A"));
-        assert!(!has(tcp, 81, "0A") && !has(tcp, 0x9999, "0A"));
+        assert!(has_socket(tcp, 80, "0A"));
+        assert!(!has_socket(tcp, 81, "0A") && !has_socket(tcp, 0x9999, "0A"));
         let sctp = " ENDPT     SOCK   STY SST HBKT LPORT   UID INODE LADDRS\n 0 0 2   10  27   8080     0 12711 0.0.0.0\n";
         assert!(has_endpoint(sctp, 8080) && !has_endpoint(sctp, 80));
     }

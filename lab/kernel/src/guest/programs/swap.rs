@@ -10,8 +10,8 @@ use std::path::Path;
 use hol_stack::Kind;
 
 use super::btf;
-use super::cell::CELLS;
-use crate::guest::Trouble;
+use super::control_group::CONTROL_GROUPS;
+use crate::guest::GuestError;
 use crate::guest::bpf::{Program, Purpose};
 use crate::guest::code::*;
 
@@ -54,7 +54,7 @@ pub(super) struct Swap(#[expect(dead_code, reason = "closing it would end the sw
 
 impl Swap {
     /// From now on stream sockets of the user's programs are of this transport.
-    pub(super) fn to(kind: Kind) -> Result<Self, Trouble> {
+    pub(super) fn to(kind: Kind) -> Result<Self, GuestError> {
         let wanted = match kind {
             Kind::Tcp => TCP,
             Kind::Mptcp => MPTCP,
@@ -76,7 +76,7 @@ impl Swap {
         };
         let answer = Program::load(Purpose::Answer(function), &protocol(wanted).finish()?)?.answer()?;
         if wanted == SCTP {
-            let cells = File::open(CELLS)?;
+            let cells = File::open(CONTROL_GROUPS)?;
             for (purpose, code) in [(Purpose::SetOption, set_option()), (Purpose::GetOption, get_option())] {
                 Program::load(purpose, &code.finish()?)?.watch(&cells, purpose)?;
             }

@@ -51,7 +51,7 @@ fn the_cases_are_kept() {
     let verdicts = cases.iter().map(|case| (case, case.verdict(&namespaces)));
     let wrong: Vec<String> = verdicts
         .filter_map(|(case, verdict)| match verdict {
-            Verdict::Kept => None,
+            Verdict::Passed => None,
             Verdict::Refused(what) | Verdict::Differs(what) => Some(format!("{case}: {what}")),
         })
         .collect();

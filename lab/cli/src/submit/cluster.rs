@@ -1,0 +1,170 @@
+//! Submits an experiment to a cluster: divides it into parts, and writes scripts for those without results.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+use hol_lab::{Experiment, Plan, Results, Shard};
+
+use super::cluster_job::{ClusterJob, SUBMIT, Script, parts_of, quote_path};
+use super::executor::Executor;
+use super::{hyperqueue, kubernetes, slurm};
+use crate::failure::Failure;
+use crate::number::positive;
+use crate::run::Asked;
+use crate::terminal::say;
+
+/// A part takes about so many seconds unless it is said how many there are: a queue takes some for each.
+const PART: f64 = 600.0;
+/// And so many are the most: clusters allow a thousand in an array.
+const MOST: usize = 1000;
+
+#[derive(Debug, Args, Default, PartialEq, Eq)]
+pub struct ClusterOptions {
+    /// Parts [default: of about ten minutes each]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    shards: Option<usize>,
+    /// Processors for each part [default: 1]
+    #[arg(long, value_name = "N", value_parser = positive)]
+    jobs: Option<usize>,
+    /// The result directory; the parts go beside it, into DIR-parts [default: results/NAME]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Kubernetes: an image with `hol` and a shell
+    #[arg(long)]
+    image: Option<String>,
+    /// Kubernetes: the claim of a volume for the results, writable by all pods
+    #[arg(long, value_name = "CLAIM")]
+    volume: Option<String>,
+    /// Write the job scripts without submitting them
+    #[arg(long)]
+    dry_run: bool,
+    /// For sbatch, hq or kubectl, as in `-- --partition=long`
+    #[arg(last = true, value_name = "OPTION")]
+    options: Vec<String>,
+}
+
+impl ClusterOptions {
+    /// Submits the parts that have no results.
+    pub fn submit(
+        &self,
+        to: &Executor,
+        asked: &Asked,
+        name: Option<&str>,
+        waits: bool,
+    ) -> Result<(), Failure> {
+        let words = asked.words()?;
+        let experiment = asked.experiment()?;
+        let name = name.unwrap_or(&experiment.name).to_owned();
+        let working_directory = std::env::current_dir().map_err(Failure::failed)?;
+        let out =
+            working_directory.join(self.out.clone().unwrap_or_else(|| Path::new("results").join(&name)));
+        let jobs = self.jobs.unwrap_or(1);
+        let part_count = self.divide(&out, &experiment, jobs)?;
+        let program = std::env::current_exe().map_err(Failure::failed)?;
+        let job = ClusterJob {
+            name,
+            program: program.to_string_lossy().into_owned(),
+            arguments: words,
+            part_count,
+            missing_parts: missing_parts(&out, part_count),
+            jobs,
+            working_directory,
+            out,
+            waits,
+        };
+        let scripts = self.scripts(to, &job, asked)?;
+        let submit = write(&job, &scripts)?;
+        if self.dry_run {
+            say(&format!("sh {} hands {} parts over\n", quote_path(&submit), job.missing_parts.len()));
+            return Ok(());
+        }
+        say(&format!(
+            "{} of {part_count} parts are to be done; scripts and logs are in {}\n",
+            job.missing_parts.len(),
+            job.scripts().display()
+        ));
+        self.hand_over(to, &submit)
+    }
+
+    /// Returns the number of parts; an experiment that has begun keeps its number.
+    fn divide(&self, out: &Path, experiment: &Experiment, jobs: usize) -> Result<usize, Failure> {
+        let existing_part_count = existing_part_count(out);
+        match (existing_part_count, self.shards) {
+            (Some(existing_part_count), Some(part_count)) if existing_part_count != part_count => {
+                Err(Failure::Usage(format!(
+                    "--shards {part_count}: {} has parts of {existing_part_count} already; leave it out, or take another --out",
+                    parts_of(out).display()
+                )))
+            }
+            (Some(part_count), _) | (None, Some(part_count)) => Ok(part_count),
+            (None, None) => {
+                let seconds = Plan::new([experiment]).estimate(1).least / jobs as f64;
+                Ok(((seconds / PART).ceil() as usize).clamp(1, MOST))
+            }
+        }
+    }
+
+    fn scripts(&self, to: &Executor, job: &ClusterJob, asked: &Asked) -> Result<Vec<Script>, Failure> {
+        match (to, &self.image, &self.volume) {
+            (Executor::Slurm, None, None) => Ok(slurm::scripts(job)),
+            (Executor::HyperQueue, None, None) => Ok(hyperqueue::scripts(job)),
+            (Executor::Kubernetes, Some(image), Some(volume)) => {
+                Ok(kubernetes::scripts(job, kubernetes::PodTemplate { image, volume, text: &asked.alone()? }))
+            }
+            (Executor::Kubernetes, ..) => Err(Failure::Usage(
+                "--to kubernetes: say --image IMAGE, which has `hol` and a shell, and --volume CLAIM, which all pods may write".into(),
+            )),
+            _ => Err(Failure::Usage("--image and --volume are for --to kubernetes; leave them out".into())),
+        }
+    }
+
+    fn hand_over(&self, to: &Executor, submit: &Path) -> Result<(), Failure> {
+        let tool = match to {
+            Executor::HyperQueue => "hq",
+            Executor::Kubernetes => "kubectl",
+            _ => "sbatch",
+        };
+        let ended =
+            Command::new("/bin/sh").arg(submit).args(&self.options).status().map_err(Failure::failed)?;
+        match ended.code() {
+            Some(0) => Ok(()),
+            // As a shell says that there is no such command.
+            Some(127) => Err(Failure::Failed(format!(
+                "--to {to}: there is no `{tool}` here; run this where there is one, or `sh {}` there",
+                quote_path(submit)
+            ))),
+            _ => Err(Failure::Failed(format!(
+                "--to {to}: `{tool}` refused, or a job failed; `sh {}` does it again, and logs are beside it",
+                quote_path(submit)
+            ))),
+        }
+    }
+}
+
+/// Returns the number of parts of an experiment that has begun.
+fn existing_part_count(out: &Path) -> Option<usize> {
+    let parts = fs::read_dir(parts_of(out)).ok()?.flatten();
+    parts.filter_map(|part| Results::load(&part.path()).ok()?.manifest.shard).map(Shard::of).next()
+}
+
+/// Returns the numbers of the parts without results.
+fn missing_parts(out: &Path, part_count: usize) -> Vec<usize> {
+    let is_done = |number: &usize| {
+        Results::load(&parts_of(out).join(number.to_string())).is_ok_and(|results| results.complete())
+    };
+    (1..=part_count).filter(|number| !is_done(number)).collect()
+}
+
+/// Writes the scripts; returns the path of the one that submits the others.
+fn write(job: &ClusterJob, scripts: &[Script]) -> Result<PathBuf, Failure> {
+    let dir = job.scripts();
+    let failed = |path: &Path, e| Failure::Failed(format!("{}: {e}", path.display()));
+    fs::create_dir_all(&dir).map_err(|e| failed(&dir, e))?;
+    for (name, text) in scripts {
+        let path = dir.join(name);
+        fs::write(&path, text).map_err(|e| failed(&path, e))?;
+    }
+    Ok(dir.join(SUBMIT))
+}

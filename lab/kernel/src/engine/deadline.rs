@@ -1,0 +1,59 @@
+//! The wall-clock limit of a machine.
+
+use std::time::Duration;
+
+use crate::KernelError;
+use crate::error::MachineFault;
+
+/// Interval of the checks whether a run goes on.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The wall-clock time at which a machine is ended.
+#[derive(Debug)]
+pub(super) struct Deadline {
+    /// `None`: there is no limit.
+    end: Option<Clock>,
+    limit: Duration,
+}
+
+#[expect(
+    clippy::disallowed_types,
+    reason = "machines are watched by the wall clock; no result depends on it"
+)]
+type Clock = std::time::Instant;
+
+impl Deadline {
+    /// Sets a deadline `limit` from now.
+    pub(super) fn new(limit: Duration) -> Self {
+        Self { end: Some(Clock::now() + limit), limit }
+    }
+
+    /// Sets no deadline.
+    pub(super) const fn never() -> Self {
+        Self { end: None, limit: Duration::MAX }
+    }
+
+    /// Returns how long to wait before the next [`Deadline::check`].
+    pub(super) fn wait(&self) -> Duration {
+        self.remaining().min(LOOK)
+    }
+
+    /// Returns an error if the run does not go on, or if the deadline of what is being done has passed.
+    pub(super) fn check(
+        &self,
+        doing: &'static str,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), KernelError> {
+        if !goes_on() {
+            return Err(KernelError::Interrupted);
+        }
+        if self.remaining().is_zero() {
+            return Err(MachineFault::TooLong { doing, seconds: self.limit.as_secs() }.into());
+        }
+        Ok(())
+    }
+
+    fn remaining(&self) -> Duration {
+        self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(Clock::now()))
+    }
+}

@@ -1,0 +1,64 @@
+//! An interactive guest: it performs one step after the other, and its virtual time stands still between them.
+
+use std::fmt::Debug;
+
+use crate::KernelError;
+use crate::error::MachineFault;
+use crate::job::JobResult;
+use crate::mailbox::Mail;
+use crate::session_step::{GuestMessage, SessionObserver, Step, StepControl, StepResult};
+
+/// A guest that performs steps. Dropping it ends the guest.
+pub(crate) trait InteractiveGuest: Debug {
+    /// Writes a step, as JSON, to where the guest reads it.
+    fn write_step(&mut self, step: &[u8]) -> Result<(), KernelError>;
+
+    /// Resumes the guest.
+    fn resume(&mut self) -> Result<(), KernelError>;
+
+    /// Returns the guest's next message if it arrives within a moment; the guest is paused from then on. A guest that has ended is
+    /// an error.
+    fn next_message(&mut self) -> Result<Option<Vec<u8>>, KernelError>;
+
+    /// Interrupts the guest's step.
+    fn interrupt(&mut self) -> Result<(), KernelError>;
+
+    /// Performs a step and passes the guest's messages to the `observer`. Without a step, waits until the guest is ready.
+    fn perform(
+        &mut self,
+        step: Option<&Step>,
+        observer: &mut dyn SessionObserver,
+    ) -> Result<StepResult, KernelError> {
+        if let Some(step) = step {
+            self.write_step(&serde_json::to_vec(step).expect("a step is plain data"))?;
+        }
+        self.resume()?;
+        loop {
+            match self.next_message()?.as_deref().map(parse_message).transpose()? {
+                Some(GuestMessage::Reply(reply)) => return Ok(reply),
+                Some(message) => {
+                    observer.receive(&message);
+                    self.resume()?;
+                }
+                None => match observer.next_control() {
+                    StepControl::Continue => {}
+                    StepControl::Interrupt => self.interrupt()?,
+                    StepControl::End => return Err(KernelError::Interrupted),
+                },
+            }
+        }
+    }
+}
+
+fn parse_message(message: &[u8]) -> Result<GuestMessage, KernelError> {
+    let nonsense = || MachineFault::Guest("what it said makes no sense".to_owned()).into();
+    GuestMessage::parse(message).ok_or_else(nonsense)
+}
+
+/// Returns why a guest ended unexpectedly, from the `mail` that it left.
+pub(super) fn exit_reason(mail: &Mail) -> MachineFault {
+    match serde_json::from_slice(&mail.text) {
+        Ok(JobResult::Failed(problem)) => MachineFault::Guest(problem),
+        _ => MachineFault::Ended("it left the shell".to_owned()),
+    }
+}

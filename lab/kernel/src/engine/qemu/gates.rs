@@ -1,0 +1,99 @@
+//! The shared memory and the gates of an interactive machine, as files of the host. A gate is a pipe, which is shut while it is
+//! full: QEMU waits until there is room for what the guest writes.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use nix::libc::O_NONBLOCK;
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+
+use crate::KernelError;
+use crate::shared_memory::{self, GATES, SharedMemory};
+
+/// The host's side of the shared memory, and both gates.
+#[derive(Debug)]
+pub(super) struct Gates {
+    pub(super) shared_memory: SharedMemory,
+    /// The one that the guest comes to next, and the one behind it.
+    gates: [File; 2],
+}
+
+/// The memory, in the directory of a machine.
+pub(super) fn memory(directory: &Path) -> PathBuf {
+    directory.join("exchange")
+}
+
+/// The pipes there.
+pub(super) fn gates(directory: &Path) -> [PathBuf; GATES.len()] {
+    [0, 1].map(|number| directory.join(format!("gate{number}")))
+}
+
+impl Gates {
+    /// Creates the files, with both gates shut. The memory is written in full, because QEMU would die of a disk that fills up later.
+    pub(super) fn create(directory: &Path) -> Result<Self, KernelError> {
+        let path = memory(directory);
+        let problem = |e| KernelError::file("write", &path, e);
+        fs::write(&path, vec![0; shared_memory::SIZE as usize]).map_err(problem)?;
+        let memory = File::options().read(true).write(true).open(&path).map_err(problem)?;
+        let [this, other] = gates(directory).map(|path| {
+            // A machine that was to go on from another snapshot may have left one.
+            let _ = fs::remove_file(&path);
+            let made = mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).map_err(io::Error::from);
+            let open = || File::options().read(true).write(true).custom_flags(O_NONBLOCK).open(&path);
+            let gate = made.and_then(|()| open()).and_then(|gate| close(&gate).map(|()| gate));
+            gate.map_err(|e| KernelError::file("create", &path, e))
+        });
+        Ok(Self { shared_memory: SharedMemory::at(0, memory), gates: [this?, other?] })
+    }
+
+    /// Opens the gate at which the guest waits, after shutting the other one.
+    pub(super) fn open_next(&mut self) -> io::Result<()> {
+        close(&self.gates[1])?;
+        self.gates.reverse();
+        empty(&self.gates[1])
+    }
+}
+
+fn close(gate: &File) -> io::Result<()> {
+    empty(gate)?;
+    until_it_would_wait(|| (&*gate).write(&[0; 4096]))
+}
+
+fn empty(gate: &File) -> io::Result<()> {
+    let mut octets = vec![0; 1 << 16];
+    until_it_would_wait(|| (&*gate).read(&mut octets))
+}
+
+fn until_it_would_wait(mut act: impl FnMut() -> io::Result<usize>) -> io::Result<()> {
+    loop {
+        match act() {
+            Err(problem) if problem.kind() == ErrorKind::WouldBlock => return Ok(()),
+            Err(problem) if problem.kind() != ErrorKind::Interrupted => return Err(problem),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_turn_lets_the_guest_through_one_gate_once() {
+        let directory = tempfile::tempdir().unwrap();
+        Gates::create(directory.path()).unwrap();
+        let mut gates = Gates::create(directory.path()).unwrap();
+        let open = |path: PathBuf| File::options().write(true).custom_flags(O_NONBLOCK).open(path).unwrap();
+        let guest = super::gates(directory.path()).map(open);
+        let passes = |gate: usize| (&guest[gate]).write(&[0]).is_ok();
+        for turn in 0..5 {
+            let (this, other) = (turn % 2, (turn + 1) % 2);
+            assert!(!passes(this));
+            gates.open_next().unwrap();
+            assert!(passes(this) && !passes(other), "turn {turn}");
+        }
+    }
+}

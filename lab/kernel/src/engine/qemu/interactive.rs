@@ -1,0 +1,96 @@
+//! An interactive guest in QEMU: between two steps it waits at a gate, and QEMU is stopped, because it would poll the gate.
+
+use std::io;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::gates::{Gates, memory};
+use super::machine::Machine;
+use super::restore;
+use crate::engine::interactive::{InteractiveGuest, exit_reason};
+use crate::error::MachineFault;
+use crate::shared_memory::{self, FragmentKind};
+use crate::{KernelError, mailbox};
+
+/// Interval of the checks for a new message.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// An interactive guest. Dropping it ends the guest, then removes its directory.
+#[derive(Debug)]
+pub(super) struct Guest {
+    machine: Machine,
+    gates: Gates,
+    /// Whether it has been resumed from its snapshot.
+    has_started: bool,
+    /// The fragments of a message received so far.
+    message: Vec<u8>,
+    work: TempDir,
+}
+
+impl Guest {
+    /// Creates a guest without a deadline: the user takes as long as they like, and interrupts what takes too long.
+    pub(super) fn new(mut machine: Machine, work: TempDir) -> Self {
+        let gates = machine.take_gates().expect("it was started to stay");
+        Self { machine, gates, has_started: false, message: Vec::new(), work }
+    }
+
+    /// Returns why the guest ended unexpectedly.
+    fn end(&mut self) -> KernelError {
+        let mail = restore::mail(&mut self.machine);
+        mail.map_or_else(|problem| problem, |mail| exit_reason(&mail).into())
+            .with_console(self.machine.console())
+    }
+
+    /// Returns a function that reports an error of the shared memory.
+    fn memory_error(&self, action: &'static str) -> impl FnOnce(io::Error) -> KernelError + use<> {
+        let path = memory(self.work.path());
+        move |problem| KernelError::file(action, &path, problem)
+    }
+}
+
+impl InteractiveGuest for Guest {
+    fn write_step(&mut self, step: &[u8]) -> Result<(), KernelError> {
+        if step.len() > shared_memory::MAX_FRAGMENT {
+            let what = format!("a line that takes {} octets with its variables", step.len());
+            let why = format!("{} are the most; have it read a file", shared_memory::MAX_FRAGMENT);
+            return Err(KernelError::Unsupported { what, why });
+        }
+        self.gates.shared_memory.write(FragmentKind::Step, step).map_err(self.memory_error("write"))
+    }
+
+    fn resume(&mut self) -> Result<(), KernelError> {
+        if !self.has_started {
+            self.has_started = true;
+            return self.machine.resume();
+        }
+        self.gates.open_next().map_err(self.memory_error("open a gate beside"))?;
+        self.machine.set_paused(false);
+        Ok(())
+    }
+
+    fn next_message(&mut self) -> Result<Option<Vec<u8>>, KernelError> {
+        let Some((kind, part)) = self
+            .gates
+            .shared_memory
+            .take(&shared_memory::MESSAGE_FRAGMENTS)
+            .map_err(self.memory_error("read"))?
+        else {
+            return if self.machine.pauses_within(LOOK)? { Err(self.end()) } else { Ok(None) };
+        };
+        if (self.message.len() + part.len()) as u64 > mailbox::SIZE {
+            return Err(MachineFault::Guest("it says more than anybody hears".to_owned()).into());
+        }
+        self.message.extend(part);
+        if kind == FragmentKind::Part {
+            self.resume()?;
+            return Ok(None);
+        }
+        self.machine.set_paused(true);
+        Ok(Some(std::mem::take(&mut self.message)))
+    }
+
+    fn interrupt(&mut self) -> Result<(), KernelError> {
+        self.gates.shared_memory.interrupt().map_err(self.memory_error("write"))
+    }
+}

@@ -1,0 +1,30 @@
+//! The paths of snapshots and of the self-test's results, and what their names are made of.
+
+use std::path::{Path, PathBuf};
+
+use hol_base::Digester;
+
+use crate::KernelError;
+use crate::cache::cache;
+
+/// Returns the directory of snapshots.
+pub(super) fn snapshot_directory() -> PathBuf {
+    cache().join("snapshots")
+}
+
+/// Adds `octets` with their length, so that two sequences with the same concatenation differ.
+pub(super) fn add(digester: &mut Digester, octets: &[u8]) {
+    digester.add(octets.len() as u64);
+    digester.add_octets(octets);
+}
+
+/// Returns a path as text, for an argument of QEMU.
+pub(super) fn text(path: &Path) -> Result<String, KernelError> {
+    let problem = || KernelError::image(path, "the name is not UTF-8; set XDG_CACHE_HOME to a plain one");
+    path.to_str().map(str::to_owned).ok_or_else(problem)
+}
+
+/// Quotes a path for the shell.
+pub(super) fn quoted(path: &Path) -> Result<String, KernelError> {
+    Ok(format!("'{}'", text(path)?.replace('\'', r"'\''")))
+}

@@ -1,0 +1,184 @@
+//! The Landlock sandbox of an engine's process, which also holds a guest that escapes: it runs the programs of the system, reads
+//! the files that [`AccessRules`] names, writes to its own directories, and cannot reach other processes. landlock(7)
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, LandlockStatus, RestrictSelf, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, Scope, make_bitflags, path_beneath_rules,
+};
+use nix::errno::Errno;
+
+/// All that Landlock can refuse is refused; a host's kernel that knows less of it refuses less.
+const ALL: ABI = ABI::V10;
+
+/// Where programs and their libraries are.
+const SYSTEM: [&str; 9] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store"];
+
+/// Where nothing is, for everybody.
+const NOTHING: &str = "/dev/null";
+
+/// The files that a process may access, in addition to the programs of the system.
+#[derive(Debug, Default)]
+pub(super) struct AccessRules {
+    /// Files that it may execute.
+    pub(super) programs: Vec<PathBuf>,
+    /// Files that it may read, and directories with all that is in them.
+    pub(super) reads: Vec<PathBuf>,
+    /// Directories in which it may write.
+    pub(super) own: Vec<PathBuf>,
+}
+
+/// Restricts `command`, and all that it starts, to these rules.
+#[expect(
+    unsafe_code,
+    reason = "between fork and exec only system calls are made, which are async-signal-safe"
+)]
+pub(super) fn confine(command: &mut Command, rules: &AccessRules) -> io::Result<()> {
+    let mut rules = Some(build_ruleset(rules).map_err(io::Error::other)?);
+    let restrict = move || {
+        let rules = rules.take().ok_or(Errno::EPERM)?;
+        rules.restrict_self().map(drop).map_err(|_| Errno::last().into())
+    };
+    // SAFETY: the closure allocates nothing and calls nothing but prctl(2), landlock_restrict_self(2) and close(2).
+    unsafe {
+        command.pre_exec(restrict);
+    }
+    Ok(())
+}
+
+fn build_ruleset(rules: &AccessRules) -> Result<RulesetCreated, RulesetError> {
+    Ruleset::default()
+        .handle_access(AccessFs::from_all(ALL))?
+        .handle_access(AccessNet::from_all(ALL))?
+        .scope(Scope::from_all(ALL))?
+        .create()?
+        .add_rules(path_beneath_rules(SYSTEM, AccessFs::from_read(ALL)))?
+        .add_rules(path_beneath_rules(&rules.programs, AccessFs::from_read(ALL)))?
+        .add_rules(path_beneath_rules(&rules.reads, AccessFs::ReadFile | AccessFs::ReadDir))?
+        .add_rules(path_beneath_rules([NOTHING], AccessFs::ReadFile | AccessFs::WriteFile))?
+        .add_rules(path_beneath_rules(&rules.own, own_directory_access()))
+}
+
+/// Returns what a process may do in its own directories. It may create no links and no pipes: we access these directories too and
+/// must not be led elsewhere.
+fn own_directory_access() -> BitFlags<AccessFs> {
+    make_bitflags!(AccessFs::{
+        ReadFile | ReadDir | WriteFile | Truncate | MakeReg | MakeDir | MakeSock | RemoveFile | RemoveDir
+    })
+}
+
+/// The version of Landlock that confines engines on this host; `None`: nothing does.
+pub fn confinement() -> Option<i32> {
+    // Restricts nothing, and tells what could.
+    let asked = RestrictSelf::default().no_new_privs(false).apply();
+    match asked.ok()?.landlock {
+        LandlockStatus::Available { effective_abi, kernel_abi } => {
+            Some(kernel_abi.unwrap_or(effective_abi as i32))
+        }
+        LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::net::TcpListener;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// What somebody tries who has got out, by the shell. `$other` is a directory of somebody else with a `secret` in it,
+    /// `$shared` a file in memory, `$port` where this process listens.
+    const ATTEMPTS: [&str; 16] = [
+        "cat $other/secret",
+        "ls $other",
+        "cat /etc/passwd",
+        "cat /proc/$PPID/environ",
+        "echo more >>$other/secret",
+        "echo new >$other/new",
+        "mkdir $other/directory",
+        "rm $other/secret",
+        "mv $other/secret stolen",
+        "ln $other/secret link",
+        "ln -s $other/secret link",
+        "mkfifo pipe",
+        "cat $shared",
+        "readlink -v /proc/$PPID/exe",
+        "kill -0 $PPID",
+        "exec 3<>/dev/tcp/127.0.0.1/$port",
+    ];
+
+    /// What it may do in its own directory, and with what it is given.
+    const NEEDED: [&str; 4] = [
+        "echo mine >file && cat file",
+        "mkdir a && echo >file && mv file other && rm -r other a",
+        "cat $given/data",
+        "ls /usr",
+    ];
+
+    /// The files of an attempt: the process's own directory, that of another user, and a readable one.
+    struct Fixture {
+        own: TempDir,
+        other: TempDir,
+        given: TempDir,
+        shared: tempfile::NamedTempFile,
+        listener: TcpListener,
+    }
+
+    impl Fixture {
+        fn new() -> Self {
+            let [own, other, given] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+            fs::write(other.path().join("secret"), "secret").unwrap();
+            fs::write(given.path().join("data"), "data").unwrap();
+            Self {
+                shared: tempfile::NamedTempFile::new_in("/dev/shm").unwrap(),
+                listener: TcpListener::bind("127.0.0.1:0").unwrap(),
+                own,
+                other,
+                given,
+            }
+        }
+
+        /// What the shell says of a script that fails there; `None`: it does not.
+        fn problem(&self, script: &str, is_confined: bool) -> Option<String> {
+            let mut shell = Command::new("bash");
+            shell.args(["-c", script]).current_dir(self.own.path()).env("LC_ALL", "C");
+            shell.env("other", self.other.path()).env("given", self.given.path());
+            shell.env("shared", self.shared.path());
+            shell.env("port", self.listener.local_addr().unwrap().port().to_string());
+            if is_confined {
+                let own = |directory: &TempDir| vec![directory.path().to_owned()];
+                let rules =
+                    AccessRules { own: own(&self.own), reads: own(&self.given), ..AccessRules::default() };
+                confine(&mut shell, &rules).unwrap();
+            }
+            let output = shell.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            (!output.status.success()).then_some(said)
+        }
+    }
+
+    #[test]
+    #[ignore = "needs /dev/shm and Linux 6.12 with Landlock"]
+    fn who_breaks_out_of_a_guest_stays_in_its_directory() {
+        let version = confinement().unwrap_or(0);
+        assert!(version >= 6, "version {version} of Landlock does not keep from files, TCP and signals");
+        for attempt in ATTEMPTS {
+            assert_eq!(Fixture::new().problem(attempt, false), None, "it is no attempt: {attempt}");
+            let said = Fixture::new().problem(attempt, true).unwrap_or_else(|| panic!("escaped: {attempt}"));
+            // A name in another directory may not be one of the same file: link(2), EXDEV.
+            let refusals = ["Permission denied", "Operation not permitted", "Invalid cross-device link"];
+            let is_refused = refusals.iter().any(|refusal| said.contains(refusal));
+            assert!(is_refused, "{attempt}: {said}");
+        }
+        for need in NEEDED {
+            assert_eq!(Fixture::new().problem(need, true), None, "{need}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The directory from which guests boot: an entry of the cache, named by the digest of its content. A guest reads from it by hostfs
+//! and loads only the quarter of our program that it needs.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use hol_base::Digester;
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
+
+use crate::cache::cache;
+use crate::cache_lock::{lock_exclusive, lock_shared, prune};
+use crate::initial_files::InitialFiles;
+use crate::{KernelError, replace, scratch};
+
+/// Entries that stay in the cache.
+const KEPT: usize = 6;
+
+/// A directory from which guests boot.
+#[derive(Debug)]
+pub(super) struct BootDirectory {
+    pub(super) place: PathBuf,
+    /// Prevents its removal.
+    pub(super) _lock: File,
+}
+
+impl BootDirectory {
+    /// Returns the directory with `files`; creates it if it is missing.
+    pub(super) fn of(files: &InitialFiles) -> Result<Self, KernelError> {
+        let guests = cache().join("guests");
+        let place = guests.join(digest(files));
+        // One process creates it while the others wait: it must not be replaced while a guest boots from it.
+        let _lock = lock_exclusive(&guests)?;
+        if !files.is_in(&place) {
+            let work = scratch::directory(&guests, "fresh")?;
+            let fresh = work.path().join("guest");
+            files.write_to(&fresh)?;
+            replace::directory(&fresh, &place)?;
+        }
+        let lock = lock_shared(&place).map_err(|e| KernelError::file("read", &place, e))?;
+        // It is the newest now; where that cannot be noted it is not.
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        let _ = utimensat(
+            CWD,
+            &place,
+            &Timestamps { last_access: now, last_modification: now },
+            AtFlags::empty(),
+        );
+        prune(&guests, KEPT, is_one);
+        Ok(Self { place, _lock: lock })
+    }
+}
+
+fn digest(files: &InitialFiles) -> String {
+    let mut digester = Digester::new();
+    digester.add_octets(&files.archive());
+    digester.finish().to_string()
+}
+
+/// Returns whether a path has the name of such a directory.
+fn is_one(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.iter().all(u8::is_ascii_hexdigit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_beginning_has_another_name() {
+        let files = |octets: &[u8]| InitialFiles {
+            directories: vec!["dev".to_owned()],
+            files: vec![("lib/loader".to_owned(), octets.to_vec())],
+        };
+        let (one, other) = (digest(&files(b"12345")), digest(&files(b"54321")));
+        assert_ne!(one, other);
+        assert!(is_one(Path::new(&one)) && !is_one(Path::new("fresh-1-x")) && !is_one(Path::new("lock")));
+    }
+}

@@ -1,0 +1,70 @@
+//! Directories of a run besides its own: one for the guest's memory, and a read-only one for the root image.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use nix::sys::statvfs::{FsFlags, Statvfs, statvfs};
+use tempfile::TempDir;
+
+use crate::cache::cache;
+use crate::engine::contract::Task;
+use crate::engine::sandbox::AccessRules;
+use crate::hostfs::{READ_ONLY, ROOT};
+use crate::root::Root;
+use crate::{KernelError, scratch};
+
+/// The file system in memory that holds the guest's memory if it fits.
+const SHARED: &str = "/dev/shm";
+
+/// The host's description of its processors. proc(5).
+pub(super) const PROCESSORS: &str = "/proc/cpuinfo";
+
+/// The directories of a run. Dropping it removes them.
+#[derive(Debug)]
+pub(super) struct HostResources {
+    memory: Option<TempDir>,
+    root_directory: Option<TempDir>,
+}
+
+impl HostResources {
+    /// Creates the directories of a run in `directory`; `size` is the guest's memory in MiB.
+    pub(super) fn prepare(directory: &Path, size: u64, task: &Task<'_>) -> Result<Self, KernelError> {
+        let root_directory = task.root.map(|root| link_root(root, directory)).transpose()?;
+        Ok(Self { memory: memory(size), root_directory })
+    }
+
+    /// Returns the directory of the guest's memory, in which no other process sees the file.
+    pub(super) fn memory<'d>(&'d self, directory: &'d Path) -> &'d Path {
+        self.memory.as_ref().map_or(directory, TempDir::path)
+    }
+
+    /// Returns the access rules of a run in `directory`.
+    pub(super) fn access_rules(&self, linux: &Path, system: &Path, directory: &Path) -> AccessRules {
+        let mut reads = vec![system.to_owned(), PathBuf::from(PROCESSORS)];
+        reads.extend(self.root_directory.iter().map(|root_directory| root_directory.path().to_owned()));
+        let own = vec![directory.to_owned(), self.memory(directory).to_owned()];
+        AccessRules { programs: vec![linux.to_owned()], reads, own }
+    }
+}
+
+/// Creates a directory in memory, if there is room and files there may be executed, which containers often forbid. Each run has its
+/// own, so that it does not see those of other runs.
+fn memory(size: u64) -> Option<TempDir> {
+    let shared = Path::new(SHARED);
+    let fits = |system: Statvfs| {
+        let free = system.blocks_available() * system.fragment_size();
+        free >> 20 >= size && !system.flags().contains(FsFlags::ST_NOEXEC)
+    };
+    statvfs(shared).is_ok_and(fits).then(|| scratch::directory(shared, "hol-memory").ok())?
+}
+
+/// Links the root image into a directory that the run in `directory` cannot write.
+fn link_root(root: &Root, directory: &Path) -> Result<TempDir, KernelError> {
+    // A second name has to be where the first is.
+    let root_directory = scratch::directory(&cache().join("runs"), "hol-run")?;
+    let (image, link) = (root_directory.path().join(ROOT), directory.join(READ_ONLY));
+    fs::hard_link(root.image(), &image).map_err(|e| KernelError::file("create", &image, e))?;
+    symlink(root_directory.path(), &link).map_err(|e| KernelError::file("create", &link, e))?;
+    Ok(root_directory)
+}

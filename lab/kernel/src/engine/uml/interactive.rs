@@ -1,0 +1,87 @@
+//! An interactive guest in User-Mode Linux: between two steps its process is stopped.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::process::Process;
+use crate::KernelError;
+use crate::engine::interactive::{InteractiveGuest, exit_reason};
+use crate::hostfs::{INTERRUPT_COUNT, MESSAGE, MESSAGE_COUNT, STEP, TURN_COUNT};
+
+/// Interval of the checks for a new message.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// An interactive guest. Dropping it ends the guest.
+///
+/// Messages are in files of the run's directory that exist from the start: looking for a missing file takes the guest's kernel a
+/// microsecond.
+#[derive(Debug)]
+pub(super) struct Guest {
+    process: Process,
+    work: TempDir,
+    /// Number of messages read.
+    messages_read: u64,
+}
+
+impl Guest {
+    pub(super) const fn new(process: Process, work: TempDir) -> Self {
+        Self { process, work, messages_read: 0 }
+    }
+
+    /// Creates the files of the protocol.
+    pub(super) fn create_files(work: &Path) -> Result<(), KernelError> {
+        [MESSAGE, MESSAGE_COUNT, STEP, TURN_COUNT, INTERRUPT_COUNT].into_iter().try_for_each(|name| {
+            let path = work.join(name);
+            fs::write(&path, "").map_err(|e| KernelError::file("create", &path, e))
+        })
+    }
+
+    /// Appends one octet to a file, whose length is a counter.
+    fn append_octet(&self, name: &str) -> Result<(), KernelError> {
+        let path = self.work.path().join(name);
+        let counted = File::options().append(true).open(&path).and_then(|mut file| file.write_all(b"."));
+        counted.map_err(|e| KernelError::file("write", &path, e))
+    }
+
+    /// Returns why the guest ended unexpectedly.
+    fn end(&mut self) -> KernelError {
+        match self.process.last_mail(&mut || true) {
+            Ok(mail) => KernelError::from(exit_reason(&mail)).with_console(self.process.console()),
+            Err(problem) => problem,
+        }
+    }
+}
+
+impl InteractiveGuest for Guest {
+    fn write_step(&mut self, step: &[u8]) -> Result<(), KernelError> {
+        let path = self.work.path().join(STEP);
+        fs::write(&path, step).map_err(|e| KernelError::file("write", &path, e))?;
+        self.append_octet(TURN_COUNT)
+    }
+
+    fn resume(&mut self) -> Result<(), KernelError> {
+        self.process.set_paused(false);
+        Ok(())
+    }
+
+    fn next_message(&mut self) -> Result<Option<Vec<u8>>, KernelError> {
+        let said = self.work.path().join(MESSAGE_COUNT);
+        if fs::metadata(&said).map_err(|e| KernelError::file("read", &said, e))?.len() == self.messages_read {
+            return if self.process.has_ended(LOOK) { Err(self.end()) } else { Ok(None) };
+        }
+        self.process.set_paused(true);
+        self.messages_read += 1;
+        let path = self.work.path().join(MESSAGE);
+        let message = fs::read(&path).map_err(|e| KernelError::file("read", &path, e))?;
+        self.append_octet(TURN_COUNT)?;
+        Ok(Some(message))
+    }
+
+    fn interrupt(&mut self) -> Result<(), KernelError> {
+        self.append_octet(INTERRUPT_COUNT)
+    }
+}

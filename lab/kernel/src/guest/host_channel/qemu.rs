@@ -1,0 +1,125 @@
+//! The channel in QEMU: a firmware file with the job, memory for the result and for messages, and I/O ports: two gates at which
+//! the guest waits for its turn, and one that pauses the machine.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use nix::libc::{c_ulong, ioctl};
+
+use super::contract::{HostChannel, encode};
+use crate::guest::GuestError;
+use crate::guest::module::load;
+use crate::job::FILE;
+use crate::mailbox::{ADDRESS, Mail};
+use crate::modules;
+use crate::shared_memory::{self, FragmentKind, SharedMemory};
+
+/// The port of QEMU's pvpanic device, and the bit that says that the guest is in trouble: the machine pauses at this
+/// very instruction, and may go on later.
+const PAUSE: (u64, u8) = (0x505, 1);
+
+/// The device with the image for the user's programs.
+const ROOT_DEVICE: &str = "/dev/pmem0";
+/// blkdev: forgets what it has in memory of a device.
+const BLKFLSBUF: c_ulong = 0x1261;
+
+/// Number of gates passed, and of interrupts by the host.
+static PASSED: AtomicUsize = AtomicUsize::new(0);
+static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
+
+/// Waits for the device, which its driver makes soon after it is loaded.
+pub(in crate::guest) fn await_root() -> Result<(), GuestError> {
+    const STEP: Duration = Duration::from_millis(10);
+    for _ in 0..1000 {
+        if Path::new(ROOT_DEVICE).exists() {
+            return Ok(());
+        }
+        std::thread::park_timeout(STEP);
+    }
+    let cause = "this kernel has no driver for memory that does not forget (nfit, nd_pmem)";
+    Err(format!("{ROOT_DEVICE} does not appear: {cause}").into())
+}
+
+#[derive(Debug)]
+pub(super) struct Qemu;
+
+impl HostChannel for Qemu {
+    fn report_boot(&self) -> Result<(), GuestError> {
+        pause()
+    }
+
+    fn job(&self) -> Result<Vec<u8>, GuestError> {
+        load(&modules::file(modules::MAILBOX))?;
+        let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{FILE}/raw");
+        fs::read(&path).map_err(|e| format!("cannot read the job from {path}: {e}").into())
+    }
+
+    /// Drops the cached content of the device: the machine booted with another image.
+    fn root_device(&self) -> Result<&'static str, GuestError> {
+        let device = File::open(ROOT_DEVICE).map_err(|e| format!("{ROOT_DEVICE}: {e}"))?;
+        #[expect(unsafe_code, reason = "this request has no safe wrapper")]
+        // SAFETY: it takes no argument.
+        let flushed = unsafe { ioctl(device.as_raw_fd(), BLKFLSBUF as _, 0) };
+        if flushed == 0 {
+            return Ok(ROOT_DEVICE);
+        }
+        Err(format!("cannot look at {ROOT_DEVICE} anew: {}", std::io::Error::last_os_error()).into())
+    }
+
+    fn send(&self, message: &[u8]) -> Result<(), GuestError> {
+        let shared_memory = shared_memory()?;
+        shared_memory::fragments(message).try_for_each(|(kind, part)| {
+            shared_memory.write(kind, part).map_err(|e| format!("cannot write to the exchange: {e}"))?;
+            pass_gate()
+        })
+    }
+
+    /// Takes the step that the host wrote before it opened the gate.
+    fn next_step(&self) -> Result<Option<Vec<u8>>, GuestError> {
+        let shared_memory = shared_memory()?;
+        // An interrupt that comes too late for a step is dropped.
+        INTERRUPTS.store(shared_memory.interrupts()?, Ordering::Relaxed);
+        Ok(shared_memory.take(&[FragmentKind::Step])?.map(|(_, step)| step))
+    }
+
+    fn is_interrupted(&self) -> bool {
+        let interrupts = shared_memory().and_then(|shared_memory| Ok(shared_memory.interrupts()?));
+        interrupts.is_ok_and(|number| INTERRUPTS.swap(number, Ordering::Relaxed) < number)
+    }
+
+    fn send_result(&self, mail: &Mail) -> Result<(), GuestError> {
+        let octets = encode(mail)?;
+        let memory = OpenOptions::new().write(true).open("/dev/mem")?;
+        memory.write_all_at(&octets, ADDRESS).map_err(|e| format!("cannot write to the mailbox: {e}").into())
+    }
+
+    fn shut_down(&self) -> Result<(), GuestError> {
+        pause()
+    }
+}
+
+fn shared_memory() -> Result<SharedMemory, GuestError> {
+    let memory = OpenOptions::new().read(true).write(true).open("/dev/mem")?;
+    Ok(SharedMemory::at(shared_memory::ADDRESS, memory))
+}
+
+/// Waits at the next gate for the guest's turn.
+fn pass_gate() -> Result<(), GuestError> {
+    let gate = shared_memory::GATES[PASSED.fetch_add(1, Ordering::Relaxed) % shared_memory::GATES.len()];
+    put(gate, 0).map_err(|e| format!("cannot wait for the host: {e}").into())
+}
+
+/// Pauses the machine.
+fn pause() -> Result<(), GuestError> {
+    let (port, trouble) = PAUSE;
+    put(port, trouble).map_err(|e| format!("cannot pause the machine: {e}").into())
+}
+
+fn put(port: u64, octet: u8) -> io::Result<()> {
+    OpenOptions::new().write(true).open("/dev/port")?.write_all_at(&[octet], port)
+}

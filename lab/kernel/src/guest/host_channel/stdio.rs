@@ -1,0 +1,35 @@
+//! The channel on this machine's own kernel: standard input and output of the process.
+
+use std::io::{Read, Write, stdin, stdout};
+
+use super::contract::{HostChannel, encode};
+use crate::guest::GuestError;
+use crate::mailbox::Mail;
+
+#[derive(Debug)]
+pub(super) struct StdioChannel;
+
+impl HostChannel for StdioChannel {
+    fn report_boot(&self) -> Result<(), GuestError> {
+        Ok(())
+    }
+
+    fn job(&self) -> Result<Vec<u8>, GuestError> {
+        let mut job = Vec::new();
+        stdin().read_to_end(&mut job).map_err(|e| format!("cannot read the job: {e}"))?;
+        Ok(job)
+    }
+
+    fn root_device(&self) -> Result<&'static str, GuestError> {
+        Err("programs do not run on this machine's own kernel".into())
+    }
+
+    fn send_result(&self, mail: &Mail) -> Result<(), GuestError> {
+        let octets = encode(mail)?;
+        stdout().write_all(&octets).map_err(|e| format!("cannot write what came of the run: {e}").into())
+    }
+
+    fn shut_down(&self) -> Result<(), GuestError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! The channel in User-Mode Linux: files of the run's directory on the host, by hostfs, and the end of the process.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use nix::mount::{MsFlags, mount};
+use nix::sys::reboot::{RebootMode, reboot};
+
+use super::contract::{HostChannel, encode};
+use crate::guest::GuestError;
+use crate::hostfs::{INTERRUPT_COUNT, JOB, MAIL, MESSAGE, MESSAGE_COUNT, READ_ONLY, STEP, TURN_COUNT};
+use crate::mailbox::Mail;
+
+/// The mount point of the run's directory.
+const HOST: &str = "/host";
+/// The mount point of the read-only directory.
+const LENT: &str = "/lent";
+/// The root image of the user's programs in it.
+const IMAGE: &str = "/lent/root";
+
+/// Number of the guest's turns, and of interrupts by the host.
+static TURNS: AtomicU64 = AtomicU64::new(0);
+static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
+
+#[derive(Debug)]
+pub(super) struct Uml;
+
+impl HostChannel for Uml {
+    /// Mounts the run's directory: there is no snapshot, because the kernel boots for each job.
+    fn report_boot(&self) -> Result<(), GuestError> {
+        mount_hostfs(HOST, None)
+    }
+
+    fn job(&self) -> Result<Vec<u8>, GuestError> {
+        let path = Path::new(HOST).join(JOB);
+        fs::read(&path).map_err(|e| format!("cannot read the job from {}: {e}", path.display()).into())
+    }
+
+    fn root_device(&self) -> Result<&'static str, GuestError> {
+        fs::create_dir_all(LENT)?;
+        mount_hostfs(LENT, Some(READ_ONLY))?;
+        Ok(IMAGE)
+    }
+
+    fn send(&self, message: &[u8]) -> Result<(), GuestError> {
+        let written = fs::write(path_of(MESSAGE), message).and_then(|()| {
+            let said = File::options().write(true).open(path_of(MESSAGE_COUNT))?;
+            said.set_len(said.metadata()?.len() + 1)
+        });
+        written.map_err(|e| format!("cannot write to {HOST}: {e}"))?;
+        wait_for_turn()
+    }
+
+    fn next_step(&self) -> Result<Option<Vec<u8>>, GuestError> {
+        wait_for_turn()?;
+        // An interrupt that comes too late for a step is dropped.
+        INTERRUPTS.store(fs::metadata(path_of(INTERRUPT_COUNT))?.len(), Ordering::Relaxed);
+        Ok(Some(fs::read(path_of(STEP))?))
+    }
+
+    fn is_interrupted(&self) -> bool {
+        let interrupts = fs::metadata(path_of(INTERRUPT_COUNT)).map_or(0, |file| file.len());
+        INTERRUPTS.swap(interrupts, Ordering::Relaxed) < interrupts
+    }
+
+    fn send_result(&self, mail: &Mail) -> Result<(), GuestError> {
+        let (octets, path) = (encode(mail)?, Path::new(HOST).join(MAIL));
+        // The end of the process leaves no time for what is still in memory.
+        let written =
+            File::create(&path).and_then(|mut file| file.write_all(&octets).and_then(|()| file.sync_all()));
+        written.map_err(|e| format!("cannot write to {}: {e}", path.display()).into())
+    }
+
+    fn shut_down(&self) -> Result<(), GuestError> {
+        match reboot(RebootMode::RB_POWER_OFF)? {}
+    }
+}
+
+/// Mounts the run's directory, or the target of a link in it.
+fn mount_hostfs(place: &str, link: Option<&str>) -> Result<(), GuestError> {
+    mount(Some("host"), place, Some("hostfs"), MsFlags::empty(), link)
+        .map_err(|e| format!("cannot mount {place}: {e}").into())
+}
+
+fn path_of(name: &str) -> PathBuf {
+    Path::new(HOST).join(name)
+}
+
+/// Polls a file of the host until it is the guest's turn. This takes no virtual time as long as the file exists, and keeps all
+/// other threads of the guest from running; the host stops the process meanwhile.
+fn wait_for_turn() -> Result<(), GuestError> {
+    let turn = TURNS.fetch_add(1, Ordering::Relaxed) + 1;
+    while fs::metadata(path_of(TURN_COUNT))?.len() < turn {
+        std::hint::spin_loop();
+    }
+    Ok(())
+}

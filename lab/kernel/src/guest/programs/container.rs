@@ -1,0 +1,158 @@
+//! The container of a node: its file system, which is its own and writable, and its namespaces. namespaces(7)
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+use nix::unistd::sethostname;
+
+use super::init_process::PidNamespace;
+use crate::guest::GuestError;
+use crate::root::{NODES, SHARED};
+
+/// Where the root is mounted.
+const LOWER: &str = "/lower";
+/// Where the changes of the nodes are mounted.
+pub(super) const CONTAINERS: &str = "/places";
+
+/// A network namespace, for setns(2).
+pub(super) type NetworkNamespace = File;
+
+/// The namespaces of a node, and its file system in the first of them.
+#[derive(Debug)]
+pub(super) struct Container {
+    pub(super) network: NetworkNamespace,
+    pub(super) mount_namespace: File,
+    pub(super) uts_namespace: File,
+    pub(super) ipc_namespace: File,
+    pub(super) pid_namespace: PidNamespace,
+    pub(super) root: PathBuf,
+}
+
+/// Mounts the root of all nodes, which is at `source`, and makes room for what they change.
+pub(super) fn mount_root(source: &str) -> Result<(), GuestError> {
+    fs::create_dir_all(LOWER)?;
+    put(Some(source), LOWER, "erofs", MsFlags::MS_RDONLY, None)?;
+    fs::create_dir_all(CONTAINERS)?;
+    put(Some("places"), CONTAINERS, "tmpfs", MsFlags::empty(), Some("size=60%"))
+}
+
+impl Container {
+    /// Creates the container of a node in its network, with `hosts` as its /etc/hosts.
+    pub(super) fn make(node: &str, network: &NetworkNamespace, hosts: &str) -> Result<Self, GuestError> {
+        // A thread that ends afterwards: it leaves the mounts of all others for new ones.
+        thread::scope(|scope| {
+            let made = scope.spawn(|| set_up(node, network, hosts).map_err(|problem| problem.to_string()));
+            let ([mount_namespace, uts_namespace, ipc_namespace], pid_namespace) =
+                made.join().map_err(|_| "a container was not created")??;
+            Ok(Self {
+                network: network.try_clone()?,
+                mount_namespace,
+                uts_namespace,
+                ipc_namespace,
+                pid_namespace,
+                root: root(node),
+            })
+        })
+    }
+
+    /// Returns the path of its file system, as seen from outside.
+    pub(super) fn files(&self) -> PathBuf {
+        self.pid_namespace.path(&self.root)
+    }
+}
+
+fn root(node: &str) -> PathBuf {
+    Path::new(CONTAINERS).join(node).join("root")
+}
+
+/// Moves this thread to namespaces of the node's own, and mounts its file system there; returns the namespaces.
+fn set_up(
+    node: &str,
+    network: &NetworkNamespace,
+    hosts: &str,
+) -> Result<([File; 3], PidNamespace), GuestError> {
+    setns(network, CloneFlags::CLONE_NEWNET)?;
+    unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUTS | CloneFlags::CLONE_NEWIPC)?;
+    sethostname(node)?;
+    let own = |name: &str| {
+        let path = Path::new(CONTAINERS).join(node).join(name);
+        fs::create_dir_all(&path).map(|()| path.display().to_string())
+    };
+    let (changes, work, root) = (own("changes")?, own("work")?, own("root")?);
+    let mut layers = vec![format!("{LOWER}/{NODES}/{node}"), format!("{LOWER}/{SHARED}")];
+    layers.retain(|layer| Path::new(layer).is_dir());
+    let options = format!("lowerdir={},upperdir={changes},workdir={work}", layers.join(":"));
+    put(Some("node"), &root, "overlay", MsFlags::empty(), Some(&options))?;
+    for name in ["dev", "etc", "out", "proc", "run", "sys", "tmp"] {
+        fs::create_dir_all(format!("{root}/{name}"))?;
+    }
+    put(Some("sys"), &format!("{root}/sys"), "sysfs", MsFlags::empty(), None)?;
+    for (name, options) in [("dev", "mode=755"), ("dev/shm", "mode=1777"), ("run", "mode=755")] {
+        let path = format!("{root}/{name}");
+        fs::create_dir_all(&path)?;
+        put(Some(name), &path, "tmpfs", MsFlags::empty(), Some(options))?;
+    }
+    create_devices(&format!("{root}/dev"))?;
+    fs::create_dir_all(format!("{root}/run/lock"))?;
+    // What the root has there may be a link to elsewhere.
+    for (name, text) in [("hosts", hosts), ("hostname", node), ("resolv.conf", "")] {
+        let path = format!("{root}/etc/{name}");
+        let _ = fs::remove_file(&path);
+        fs::write(&path, text)?;
+    }
+    // From here on no program sees the engine's channel to the host.
+    for mount_point in ["/host", "/lent"] {
+        let _ = umount2(mount_point, MntFlags::MNT_DETACH);
+    }
+    let namespaces = [open("mnt")?, open("uts")?, open("ipc")?];
+    Ok((namespaces, PidNamespace::begin(&format!("{root}/proc"))?))
+}
+
+/// The devices that harm nobody. Documentation/admin-guide/devices.txt
+fn create_devices(directory: &str) -> Result<(), GuestError> {
+    for (name, major, minor) in
+        [("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0)]
+    {
+        let path = format!("{directory}/{name}");
+        mknod(path.as_str(), SFlag::S_IFCHR, Mode::empty(), makedev(major, minor))?;
+        fs::set_permissions(&path, Permissions::from_mode(0o666))?;
+    }
+    for (name, target) in [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+        ("ptmx", "pts/ptmx"),
+    ] {
+        symlink(target, format!("{directory}/{name}"))?;
+    }
+    fs::create_dir_all(format!("{directory}/pts"))?;
+    put(
+        Some("pts"),
+        &format!("{directory}/pts"),
+        "devpts",
+        MsFlags::empty(),
+        Some("newinstance,ptmxmode=666"),
+    )
+}
+
+fn open(namespace: &str) -> Result<File, GuestError> {
+    Ok(OpenOptions::new().read(true).open(format!("/proc/thread-self/ns/{namespace}"))?)
+}
+
+/// Mounts something, and says what if it cannot.
+pub(super) fn put(
+    source: Option<&str>,
+    target: &str,
+    kind: &str,
+    flags: MsFlags,
+    options: Option<&str>,
+) -> Result<(), GuestError> {
+    mount(source, target, Some(kind), flags, options)
+        .map_err(|e| format!("cannot mount {target} ({kind}): {e}").into())
+}

@@ -1,0 +1,100 @@
+//! The control group of a program and all that it starts. cgroups(7), version 2.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::mount::MsFlags;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::container::put;
+use crate::guest::GuestError;
+
+/// The mount point of the tree.
+pub(super) const CONTROL_GROUPS: &str = "/cells";
+/// A program that takes more memory than this is killed; the machine has 1 GiB.
+const MEMORY: &str = "640M";
+
+/// Mounts the tree of control groups.
+pub(super) fn mount_tree() -> Result<(), GuestError> {
+    fs::create_dir_all(CONTROL_GROUPS)?;
+    put(Some("cells"), CONTROL_GROUPS, "cgroup2", MsFlags::empty(), None)?;
+    let control = Path::new(CONTROL_GROUPS).join("cgroup.subtree_control");
+    fs::write(&control, "+memory +pids").map_err(|e| format!("{}: {e}", control.display()).into())
+}
+
+/// A control group.
+#[derive(Debug)]
+pub(super) struct ControlGroup(PathBuf);
+
+impl ControlGroup {
+    /// Creates an empty control group.
+    pub(super) fn new(number: usize) -> Result<Self, GuestError> {
+        let path = Path::new(CONTROL_GROUPS).join(number.to_string());
+        fs::create_dir(&path)?;
+        fs::write(path.join("memory.max"), MEMORY)?;
+        fs::write(path.join("pids.max"), "4096")?;
+        Ok(Self(path))
+    }
+
+    /// The file to which a process writes 0 to be in it.
+    pub(super) fn procs_file(&self) -> PathBuf {
+        self.0.join("cgroup.procs")
+    }
+
+    /// Asks all processes in it to end.
+    pub(super) fn ask_to_end(&self) -> Result<(), GuestError> {
+        self.signal(Signal::SIGTERM).map(drop)
+    }
+
+    /// Ends them: all at once, or before Linux 5.14 those that there are, and who was started meanwhile.
+    pub(super) fn kill(&self) -> Result<(), GuestError> {
+        const ROUNDS: u32 = 1000;
+        const ROUND: Duration = Duration::from_millis(1);
+        let at_once = self.0.join("cgroup.kill");
+        if at_once.exists() {
+            return Ok(fs::write(at_once, "1")?);
+        }
+        for _ in 0..ROUNDS {
+            if !self.signal(Signal::SIGKILL)? {
+                return Ok(());
+            }
+            std::thread::park_timeout(ROUND);
+        }
+        Err("they start others faster than they are ended; take Linux 5.14 or later".into())
+    }
+
+    /// Sends a signal to all processes in it; says whether there are any.
+    fn signal(&self, signal: Signal) -> Result<bool, GuestError> {
+        let processes = fs::read_to_string(self.procs_file())?;
+        for process in processes.lines() {
+            // It may have ended meanwhile.
+            let _ = process.parse().map(|process| kill(Pid::from_raw(process), signal));
+        }
+        Ok(!processes.is_empty())
+    }
+
+    /// Whether nothing lives in it.
+    pub(super) fn has_no_processes(&self) -> bool {
+        self.tells("cgroup.events", "populated").is_none_or(|populated| populated == 0)
+    }
+
+    /// Whether something in it was killed for its memory.
+    pub(super) fn was_out_of_memory(&self) -> bool {
+        self.tells("memory.events", "oom_kill").is_some_and(|killed| killed > 0)
+    }
+
+    /// Processor time that it has used, in µs.
+    pub(super) fn processor(&self) -> u64 {
+        self.tells("cpu.stat", "usage_usec").unwrap_or(0)
+    }
+
+    /// The number behind `key` in one of its files.
+    fn tells(&self, file: &str, key: &str) -> Option<u64> {
+        let text = fs::read_to_string(self.0.join(file)).ok()?;
+        let (_, number) =
+            text.lines().filter_map(|line| line.split_once(' ')).find(|(name, _)| *name == key)?;
+        number.trim().parse().ok()
+    }
+}

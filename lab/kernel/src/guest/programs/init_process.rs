@@ -1,0 +1,96 @@
+//! The init process of a node, whose PID namespace holds the node's processes. It reaps those whose parents have ended.
+//! pid_namespaces(7)
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::wait::wait;
+
+use crate::guest::GuestError;
+use crate::guest::variables::{FIRST, MARK};
+
+/// The PID namespace of a node. Its processes end with its init process.
+#[derive(Debug)]
+pub(super) struct PidNamespace {
+    first: Child,
+    namespace: File,
+}
+
+impl PidNamespace {
+    /// Starts the first process of a node, which is this program; this thread can have no other children afterwards. `proc` is where
+    /// the node's programs look for processes.
+    pub(super) fn begin(proc: &str) -> Result<Self, GuestError> {
+        unshare(CloneFlags::CLONE_NEWPID)?;
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("init").env_clear().env(MARK, FIRST).stdin(Stdio::null());
+        mount_proc(&mut command, CString::new(proc)?);
+        let first = command.spawn().map_err(|e| format!("cannot start a node's first process: {e}"))?;
+        let namespace = File::open(format!("/proc/{}/ns/pid", first.id()))?;
+        Ok(Self { first, namespace })
+    }
+
+    /// Where they have mounted `path`, for somebody who has not. proc(5), `/proc/pid/root`
+    pub(super) fn path(&self, path: &Path) -> PathBuf {
+        let inside = path.strip_prefix("/").unwrap_or(path);
+        Path::new("/proc").join(self.first.id().to_string()).join("root").join(inside)
+    }
+
+    /// Starts a process in the namespace.
+    pub(super) fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+        // Whoever enters such a namespace has its children there from then on: a thread that ends afterwards.
+        thread::scope(|scope| {
+            let spawned = scope.spawn(|| {
+                setns(&self.namespace, CloneFlags::CLONE_NEWPID)?;
+                command.spawn()
+            });
+            spawned.join().map_err(|_| io::Error::other("the thread that starts it has ended"))?
+        })
+    }
+}
+
+impl Drop for PidNamespace {
+    /// All of them end. The first has ended when nobody is left to be waited for, which may be for ever.
+    fn drop(&mut self) {
+        let _ = self.first.kill();
+    }
+}
+
+/// A proc(5) shows the processes of whoever has mounted it.
+fn mount_proc(command: &mut Command, path: CString) {
+    #[expect(unsafe_code, reason = "a process mounts between fork and exec")]
+    // SAFETY: one system call, on strings that the closure owns; nothing is allocated.
+    unsafe {
+        command.pre_exec(move || {
+            let kind = c"proc".as_ptr();
+            match libc::mount(kind, path.as_ptr(), kind, 0, std::ptr::null()) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        });
+    }
+}
+
+/// All that the first process does.
+pub(crate) fn main() -> ExitCode {
+    let mut child = SigSet::empty();
+    child.add(Signal::SIGCHLD);
+    // Blocked before it looks, so that none is missed.
+    if child.thread_block().is_err() {
+        return ExitCode::FAILURE;
+    }
+    loop {
+        match wait() {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(_) => drop(child.wait()),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The results of programs: how they ended, their metrics, and the files in `/out`.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use hol_base::Duration;
+use hol_scenario::{MetricReader, Origin, Program, ProgramFacts};
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use tar::{Builder, HeaderMode};
+
+use super::container::Container;
+use super::process::{Process, Status};
+use super::run_state::Programs;
+
+/// The directory whose files the user receives.
+const OUT: &str = "out";
+/// Limit of these files in octets, all nodes together.
+const MOST: u64 = 32 << 20;
+
+/// The results of programs.
+#[derive(Debug, Default)]
+pub(in crate::guest) struct ProgramOutput {
+    /// How each program ended.
+    pub(in crate::guest) facts: Vec<ProgramFacts>,
+    /// A tar archive of what the nodes have in [`OUT`], each under its name.
+    pub(in crate::guest) files: Vec<u8>,
+    /// Why files are missing, if they are.
+    pub(in crate::guest) caution: Option<String>,
+}
+
+impl Programs<'_> {
+    /// Collects the results after all programs have ended; times count from `epoch`.
+    pub(super) fn collect_output(&self, epoch: u64) -> ProgramOutput {
+        let facts = self.scenario.programs.iter().zip(&self.processes);
+        let facts = facts.map(|(program, process)| self.facts(program, process.as_ref(), epoch)).collect();
+        match self.files() {
+            Ok(files) => ProgramOutput { facts, files, caution: None },
+            Err(problem) => {
+                let caution = Some(format!("what is in /{OUT} was not brought: {problem}"));
+                ProgramOutput { facts, files: Vec::new(), caution }
+            }
+        }
+    }
+
+    fn facts(&self, program: &Program, process: Option<&Process>, epoch: u64) -> ProgramFacts {
+        let since = |at: u64| Duration::from_nanos(at.saturating_sub(epoch));
+        let [stdout, stderr] = process.map(Process::output).unwrap_or_default();
+        ProgramFacts {
+            node: program.node.clone(),
+            command: program.command.line(),
+            started: process.map(|process| since(process.started)),
+            ended: process.and_then(Process::status).map(|status| since(status.at)),
+            status: process.and_then(Process::status).map_or("killed".to_owned(), Status::to_string),
+            processor: process.map(Process::processor).unwrap_or_default(),
+            metrics: process.map(|process| self.metrics(program, process)).unwrap_or_default(),
+            stdout,
+            stderr,
+        }
+    }
+
+    /// The numbers that are there.
+    fn metrics(&self, program: &Program, process: &Process) -> BTreeMap<String, f64> {
+        let container = &self.containers[program.node.as_str()];
+        let number = |(name, reading): (&String, &MetricReader)| {
+            let text = match &reading.from {
+                Origin::Stdout => process.stdout(),
+                Origin::Stderr => process.stderr(),
+                Origin::File(path) => read(container, path).ok()?,
+            };
+            Some((name.clone(), reading.of(&String::from_utf8_lossy(&text))?))
+        };
+        program.metrics.iter().filter_map(number).collect()
+    }
+
+    /// The archive; empty if no program has written anything there.
+    fn files(&self) -> Result<Vec<u8>, String> {
+        let mut archive = Builder::new(Vec::new());
+        archive.mode(HeaderMode::Deterministic);
+        let mut left = MOST;
+        for (node, container) in &self.containers {
+            add(&mut archive, &container.files().join(OUT), Path::new(node), &mut left)?;
+        }
+        if left == MOST { Ok(Vec::new()) } else { archive.into_inner().map_err(|e| e.to_string()) }
+    }
+}
+
+/// Adds the files below `directory` under `name`, in the order of their names: links and devices might lead elsewhere.
+fn add(archive: &mut Builder<Vec<u8>>, directory: &Path, name: &Path, left: &mut u64) -> Result<(), String> {
+    let said = |problem: io::Error| format!("{}: {problem}", name.display());
+    let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let mut entries = entries.map_err(said)?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let (kind, name) = (entry.file_type().map_err(said)?, name.join(entry.file_name()));
+        if kind.is_dir() {
+            add(archive, &entry.path(), &name, left)?;
+        } else if kind.is_file() {
+            let length = entry.metadata().map_err(said)?.len();
+            let Some(rest) = left.checked_sub(length.max(1)) else {
+                return Err(format!(
+                    "{} and what is before it have more than {} MiB",
+                    name.display(),
+                    MOST >> 20
+                ));
+            };
+            *left = rest;
+            archive.append_path_with_name(entry.path(), &name).map_err(said)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a file of a node holds: no link leads out of there. openat2(2)
+fn read(container: &Container, path: &str) -> io::Result<Vec<u8>> {
+    let root = File::open(container.files())?;
+    let how = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut file = File::from(openat2(root, path, how, Mode::empty(), ResolveFlags::IN_ROOT)?);
+    let mut octets = Vec::new();
+    if file.metadata()?.is_file() {
+        file.read_to_end(&mut octets)?;
+    }
+    Ok(octets)
+}

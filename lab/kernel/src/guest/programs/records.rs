@@ -1,0 +1,82 @@
+//! How the programs of a run ended, as records.
+
+use std::time::Duration as StdDuration;
+
+use hol_base::Time;
+use hol_measure::{Leg, Outcome, Record, RecordKind};
+use hol_scenario::RunEnd;
+use hol_sockets::{Counts, FlowRun};
+
+use super::process::Process;
+use super::run_state::{Programs, describe};
+
+impl Programs<'_> {
+    /// Returns the awaited programs as a flow with one record each.
+    pub(super) fn flow_run(
+        &self,
+        epoch: u64,
+        ended: StdDuration,
+        limit: StdDuration,
+        was_stopped: bool,
+    ) -> FlowRun {
+        let records = self.awaited().enumerate().map(|(id, index)| self.record(id as u64, index, epoch));
+        let all = || self.scenario.programs.iter().zip(&self.processes).enumerate();
+        let failed = all().find_map(|(_, (program, process))| {
+            let process = process.as_ref()?;
+            Some((program, process, process.status()?.problem()?))
+        });
+        let late = || {
+            let (_, (program, process)) = all().find(|(index, _)| self.overdue.contains(index))?;
+            let problem = format!("had not ended after {} s (workload.limit) and was ended", limit.as_secs());
+            Some((program, process.as_ref()?, problem))
+        };
+        let problem = failed.or_else(|| late().filter(|_| !was_stopped));
+        let problem = problem.map(|(program, process, problem)| {
+            format!("{} {problem}{}", describe(program), process.stderr_clause())
+        });
+        FlowRun {
+            records: records.collect(),
+            epoch,
+            connected: Some(Time::ZERO),
+            ended: at(ended),
+            stopped: problem.map_or(RunEnd::Finished, |problem| RunEnd::Program { problem }),
+            was_stopped,
+            client: Counts::default(),
+            server: Counts::default(),
+            waits: [None; 2],
+            secrets: String::new(),
+            paths: Vec::new(),
+            filter: None,
+            samples: Vec::new(),
+        }
+    }
+
+    fn record(&self, id: u64, index: usize, epoch: u64) -> Record {
+        let process = self.processes[index].as_ref();
+        let started = Time::from_nanos(process.map_or(0, |process| process.started.saturating_sub(epoch)));
+        let status = process.and_then(Process::status).filter(|_| !self.overdue.contains(&index));
+        let ended = status.map(|status| Time::from_nanos(status.at.saturating_sub(epoch)));
+        let leg =
+            |time| Leg { written: time, first_sent: time, last_sent: time, arrived: time, delivered: time };
+        let outcome = match status {
+            Some(status) if status.problem().is_none() => Outcome::Completed,
+            Some(_) => Outcome::Refused,
+            None => Outcome::Unfinished,
+        };
+        Record {
+            id,
+            kind: RecordKind::Program,
+            parent: None,
+            stream: 0,
+            size: 0,
+            scheduled: started,
+            request: process.map(|_| leg(started)),
+            reply: ended.map(leg),
+            outcome,
+        }
+    }
+}
+
+fn at(since: StdDuration) -> Time {
+    Time::from_nanos(since.as_nanos() as u64)
+}

@@ -1,0 +1,78 @@
+//! The state of a run's programs: which have been started, and what is due next.
+
+use std::collections::BTreeMap;
+use std::time::Duration as StdDuration;
+
+use hol_base::Duration;
+use hol_scenario::{Program, Scenario};
+
+use super::container::Container;
+use super::process::Process;
+use super::swap::Swap;
+use crate::guest::GuestError;
+
+/// The programs of a run; the services are ready.
+#[derive(Debug)]
+pub(in crate::guest) struct Programs<'s> {
+    pub(super) scenario: &'s Scenario,
+    pub(super) containers: BTreeMap<&'s str, Container>,
+    /// By their places in the scenario; `None`: not started.
+    pub(super) processes: Vec<Option<Process>>,
+    /// Those that had not ended at the limit of the run.
+    pub(super) overdue: Vec<usize>,
+    pub(super) _swap: Swap,
+}
+
+impl<'s> Programs<'s> {
+    pub(super) fn start(&mut self, index: usize) -> Result<(), GuestError> {
+        let program = &self.scenario.programs[index];
+        // The console tells who was running if the machine has to be ended.
+        println!("hol: {} is started", describe(program));
+        let container = &self.containers[program.node.as_str()];
+        let process = Process::start(program, index, container);
+        self.processes[index] = Some(process.map_err(|problem| format!("{}: {problem}", describe(program)))?);
+        Ok(())
+    }
+
+    /// Those whose end is awaited.
+    pub(super) fn awaited(&self) -> impl Iterator<Item = usize> + use<'s> {
+        let programs = self.scenario.programs.iter().enumerate();
+        programs.filter(|(_, program)| program.is_awaited()).map(|(index, _)| index)
+    }
+
+    pub(super) fn has_ended(&self, index: usize) -> bool {
+        self.processes[index].as_ref().is_some_and(|process| process.status().is_some())
+    }
+
+    /// Starts and stops the programs that are due `now`; returns when the next one is due.
+    pub(super) fn start_and_stop_due(&mut self, now: StdDuration) -> Result<StdDuration, GuestError> {
+        let mut next = StdDuration::MAX;
+        for index in 0..self.scenario.programs.len() {
+            let Program { start, stop: due, .. } = &self.scenario.programs[index];
+            let (start, due) = (to_std(*start), due.map(to_std));
+            if let Some(process) = &mut self.processes[index] {
+                process.poll_exit()?;
+            }
+            match &mut self.processes[index] {
+                None if start <= now => self.start(index)?,
+                None => next = next.min(start),
+                Some(process) if process.status().is_none() && !process.was_asked => match due {
+                    Some(due) if due <= now => process.ask_to_end()?,
+                    Some(due) => next = next.min(due),
+                    None => {}
+                },
+                Some(_) => {}
+            }
+        }
+        Ok(next)
+    }
+}
+
+/// Returns the name of a program in messages.
+pub(super) fn describe(program: &Program) -> String {
+    format!("{:?} on {}", program.command.line(), program.node)
+}
+
+pub(super) const fn to_std(duration: Duration) -> StdDuration {
+    StdDuration::from_nanos(duration.as_nanos())
+}

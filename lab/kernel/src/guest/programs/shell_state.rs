@@ -1,0 +1,99 @@
+//! The state of a node's shell between two lines: its working directory and exported variables.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::iter::Peekable;
+use std::path::{Path, PathBuf};
+use std::str::Chars;
+
+use super::container::CONTAINERS;
+use super::process::ENVIRONMENT;
+use crate::session_step::ShellState;
+
+/// The file on the node that holds the state.
+const FILE: &str = ".shell";
+/// Variables that each shell sets by itself.
+const OWN: [&str; 4] = ["OLDPWD", "PWD", "SHLVL", "_"];
+
+/// Returns `line` with a trap that saves the state at its end, without another process.
+pub(super) fn save_on_exit(line: &str) -> String {
+    format!("trap 'pwd >|/{FILE}; export -p >>/{FILE}' EXIT; {line}\nexit")
+}
+
+/// Reads the state that the last line on the node saved, if it did.
+pub(super) fn read_saved(node: &str) -> Option<ShellState> {
+    let text = fs::read_to_string(Path::new(CONTAINERS).join(node).join("changes").join(FILE)).ok()?;
+    let (directory, exports) = text.split_once('\n')?;
+    let mut variables = parse_exports(exports);
+    variables.retain(|name, value| {
+        let is_usual = ENVIRONMENT.contains(&(name.as_str(), value.as_str()));
+        !is_usual && !OWN.contains(&name.as_str())
+    });
+    Some(ShellState { directory: PathBuf::from(directory), variables })
+}
+
+/// Parses the output of `export -p`: `export NAME='value'`, or `declare -x NAME="value"`. POSIX.1-2017, 2.14 and 2.2.
+fn parse_exports(text: &str) -> BTreeMap<String, String> {
+    let mut chars = text.chars().peekable();
+    let mut variables = BTreeMap::new();
+    while chars.peek().is_some() {
+        let head = take_until(&mut chars, &['=', '\n']);
+        let name = head.split(' ').next_back().unwrap_or_default().to_owned();
+        // One that has no value is not exported yet.
+        if chars.next() == Some('=') {
+            variables.insert(name, take_word(&mut chars));
+            chars.next();
+        }
+    }
+    variables
+}
+
+fn take_until(chars: &mut Peekable<Chars<'_>>, ends: &[char]) -> String {
+    let mut text = String::new();
+    while let Some(char) = chars.next_if(|char| !ends.contains(char)) {
+        text.push(char);
+    }
+    text
+}
+
+/// A quoted word, up to the end of its line.
+fn take_word(chars: &mut Peekable<Chars<'_>>) -> String {
+    let mut text = String::new();
+    while let Some(char) = chars.next_if(|char| *char != '\n') {
+        match char {
+            '\'' => {
+                text += &take_until(chars, &['\'']);
+                chars.next();
+            }
+            '"' => {
+                while let Some(char) = chars.next().filter(|char| *char != '"') {
+                    text.extend(if char == '\\' { chars.next() } else { Some(char) });
+                }
+            }
+            '\\' => text.extend(chars.next()),
+            _ => text.push(char),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_shells_print_of_their_variables_is_read() {
+        let of = |text: &str| parse_exports(text).into_iter().collect::<Vec<_>>();
+        let all = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        // dash, bash, busybox
+        assert_eq!(
+            of("export A='it'\"'\"'s'\nexport B='two\nlines'\nexport C\nexport D=''\n"),
+            all(&[("A", "it's"), ("B", "two\nlines"), ("D", "")])
+        );
+        assert_eq!(of("declare -x A=\"a \\\"b\\\" \\$c\"\n"), all(&[("A", "a \"b\" $c")]));
+        assert_eq!(of("export A='it'\\''s'\n"), all(&[("A", "it's")]));
+        assert_eq!(of("export A='open"), all(&[("A", "open")]));
+    }
+}

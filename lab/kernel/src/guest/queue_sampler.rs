@@ -1,0 +1,170 @@
+//! Samples the queues of lines at a fixed interval, from the statistics of the kernel's queueing disciplines. tc(8)
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration as StdDuration;
+
+use hol_base::{Duration, Time};
+use hol_scenario::{QueueSample, Sample, SampleValue};
+use hol_sockets::Beginning;
+use hol_traffic::{Discipline, Emulator, Filter, Stage, discipline};
+use nix::sys::prctl::set_timerslack;
+
+use super::GuestError;
+use super::clock::wait;
+use super::handle;
+use super::netlink::Routing;
+
+/// Length of an Ethernet header in octets.
+const ETHERNET: u64 = 14;
+
+/// The queueing disciplines of a line whose statistics are its queue's.
+#[derive(Debug)]
+pub(super) struct LineQueues {
+    routing: Routing,
+    /// Those that hold waiting packets, and the packet in transmission.
+    backlogged: Vec<QdiscPosition>,
+    /// The one that drops packets when the queue is full …
+    dropping: QdiscPosition,
+    /// … and whose count includes drops of the disciplines behind it on the same interface, the first of which is this.
+    losing: Option<QdiscPosition>,
+    counted: [MonotonicCount; 2],
+}
+
+/// The position of a discipline: its interface, its index in the chain, and the octets per packet beyond the IP packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct QdiscPosition {
+    interface: u32,
+    place: usize,
+    beyond_ip: u64,
+}
+
+/// A counter that continues when the kernel's restarts at zero: a line that was down has new disciplines.
+#[derive(Debug, Default)]
+struct MonotonicCount {
+    before: u64,
+    all: u64,
+}
+
+impl MonotonicCount {
+    fn update(&mut self, now: u64) -> u64 {
+        self.all += if now < self.before { now } else { now - self.before };
+        self.before = now;
+        self.all
+    }
+}
+
+impl LineQueues {
+    /// Of a line with these `stages`, the first of them on the interface of its detour, if it has one, the others on its own. What a
+    /// packet has there beyond IP is its `overhead` on the one, for the kernel is told so, and a frame on the other.
+    pub(super) fn new(
+        routing: Routing,
+        stages: &[Stage],
+        (detour, own): (Option<u32>, u32),
+        overhead: u64,
+    ) -> Self {
+        let crossing = stages.iter().position(|stage| *stage == Stage::Crossing);
+        let position = |place: usize| match (detour, crossing) {
+            (Some(interface), Some(crossing)) if place < crossing => {
+                QdiscPosition { interface, place, beyond_ip: overhead }
+            }
+            _ => QdiscPosition { interface: own, place, beyond_ip: ETHERNET },
+        };
+        let is_transmitter = |stage: &Stage| {
+            matches!(stage, Stage::Emulator(Emulator { rate: 1.., delay: Duration::ZERO, .. }))
+        };
+        let place = |of: &dyn Fn(&Stage) -> bool| stages.iter().position(of);
+        let transmitter = stages.iter().rposition(is_transmitter).unwrap_or(0);
+        let (queue, admits) = (
+            place(&|stage| matches!(stage, Stage::Waiting(_))),
+            place(&|stage| matches!(stage, Stage::Filter(Filter::Admit(_)))),
+        );
+        let dropping = queue.or(admits).unwrap_or(transmitter);
+        // The queue counts for those of its own that stand within it.
+        let within = stages.iter().enumerate().skip(dropping + 1);
+        let behind = within.filter(|(_, stage)| !matches!(stage, Stage::Waiting(_)));
+        let behind = behind.map(|(place, _)| place).find(|place| *place > transmitter);
+        let backlogged = queue.into_iter().chain([transmitter]).map(position).collect();
+        Self {
+            routing,
+            backlogged,
+            dropping: position(dropping),
+            losing: behind.map(position),
+            counted: Default::default(),
+        }
+    }
+
+    fn sample(&mut self, line: u32) -> Result<QueueSample, GuestError> {
+        let mut all = BTreeMap::new();
+        self.routing
+            .list(discipline::list(), |entry| all.extend(Discipline::read(entry).and_then(positioned)))?;
+        let none = Discipline::default();
+        let of = |position: &QdiscPosition| all.get(&(position.interface, position.place)).unwrap_or(&none);
+        let held = self.backlogged.iter().map(|position| {
+            let Discipline { packets, octets, .. } = of(position);
+            (*packets, octets.saturating_sub(packets * position.beyond_ip))
+        });
+        let (packets, octets) = held.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+        let lost = self.losing.as_ref().map_or(0, |position| of(position).drops);
+        let beside =
+            self.losing.filter(|losing| losing.interface == self.dropping.interface).map_or(0, |_| lost);
+        let dropped = of(&self.dropping).drops.saturating_sub(beside);
+        let [all_dropped, all_lost] = &mut self.counted;
+        let (dropped, lost) = (all_dropped.update(dropped), all_lost.update(lost));
+        Ok(QueueSample { line, packets, octets, dropped, lost: Some(lost) })
+    }
+}
+
+/// Returns a discipline with its position; `None` for the default disciplines of an interface.
+fn positioned(discipline: Discipline) -> Option<((u32, usize), Discipline)> {
+    let Discipline { interface, handle, .. } = discipline;
+    (handle >> 16 > 0 && handle >> 16 < 0xffff).then(|| ((interface, handle::place_of(handle)), discipline))
+}
+
+/// The samples of the thread that reads queue statistics.
+#[derive(Debug)]
+pub(super) struct QueueSampler(Arc<Mutex<Vec<Sample>>>);
+
+impl QueueSampler {
+    /// Starts a thread that samples at multiples of `interval` since the `beginning`; it ends with the machine.
+    pub(super) fn start(
+        mut lines: Vec<LineQueues>,
+        interval: Duration,
+        beginning: Beginning,
+    ) -> Result<Self, GuestError> {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let all = Arc::clone(&seen);
+        let follow = move || {
+            // Wake-ups may otherwise come 50 µs late.
+            let mut step = set_timerslack(1).map_err(GuestError::from);
+            while let Ok(()) = step {
+                let now = beginning.wait().as_nanos();
+                wait(StdDuration::from_nanos(interval.as_nanos() - now % interval.as_nanos()));
+                let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+                if all.len() as u64 > Sample::MOST {
+                    return;
+                }
+                step = sample_all(&mut lines, beginning.wait(), &mut all);
+            }
+            // The run is what it is without that.
+            if let Err(problem) = step {
+                eprintln!("hol: {problem}; from here on the time series have no queues");
+            }
+        };
+        thread::Builder::new().name("queues".to_owned()).spawn(follow)?;
+        Ok(Self(seen))
+    }
+
+    /// Takes the samples so far.
+    pub(super) fn take_samples(&self) -> Vec<Sample> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn sample_all(lines: &mut [LineQueues], at: Time, samples: &mut Vec<Sample>) -> Result<(), GuestError> {
+    for (line, queues) in (0..).zip(lines) {
+        samples.push(Sample { at, of: SampleValue::Queue(queues.sample(line)?) });
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! This machine's own kernel: what a guest does, done by a process of this machine, in network namespaces that end with it, by the real
+//! clock. Nothing else of the machine is changed.
+
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use hol_base::Seed;
+use hol_network::Ip;
+use hol_scenario::{Observer, PacketObserver, Run, Scenario};
+use hol_sockets::{Sysctl, setting, sysctls};
+use nix::sched::{CloneFlags, unshare};
+use serde_json::{Value, json};
+
+use crate::captured_packet::{self, PacketCapture};
+use crate::engine::child::ChildProcess;
+use crate::error::{Console, MachineFault};
+use crate::guest::variables::{HERE, MARK};
+use crate::job::Job;
+use crate::mailbox::Mail;
+use crate::world::{read_mail, transport_settings};
+use crate::{KernelError, check, netem};
+
+/// So often an observer is asked whether a run goes on.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Refuses what no kernel supports, and what would change this machine, by name.
+pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
+    let unsupported = |what: String, why: String| Err(KernelError::Unsupported { what, why });
+    if let Some(program) = scenario.programs.first() {
+        let why = "it would run unconfined on this machine; take --world kernel";
+        return unsupported(format!("[[program]] on {:?}", program.node), why.to_owned());
+    }
+    check::check_any_kernel(scenario)?;
+    let mut flows = scenario.flow_specs().map(|flow| flow.transport);
+    let measured = flows.next();
+    for transport in flows.chain(measured) {
+        let all = sysctls(transport).unwrap_or_default();
+        for Sysctl { name, value } in all.iter().filter(|setting| setting.name.starts_with("module/")) {
+            if let Some(now) = setting(name).filter(|now| now != value) {
+                let why = format!(
+                    "it needs {name} = {value}, which holds for the whole machine, and this machine has {now}; \
+                     set it (`echo {value} > /sys/{name}`), or take --world kernel"
+                );
+                return unsupported(transport.to_string(), why);
+            }
+        }
+    }
+    let ip = netem::plan(&scenario.network)?.network.ip();
+    if ip == Ip::V6 && setting("net/ipv6/conf/all/forwarding").is_none() {
+        return unsupported("network.ip".to_owned(), "this machine's kernel has no IPv6".to_owned());
+    }
+    Ok(())
+}
+
+/// Which settings decide what is measured: those of the namespaces are ours to make.
+pub fn decides(scenario: &Scenario) -> Value {
+    json!(transport_settings(&scenario.transport))
+}
+
+/// What `work` comes to in a network namespace that is gone afterwards; else why there is none, with the cure.
+pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) -> Result<(), String> {
+    let inside = thread::spawn(move || {
+        unshare(CloneFlags::CLONE_NEWNET).map_err(|problem| {
+            format!(
+                "it needs network namespaces, and this user may not make one ({problem}): run it as root, or as the root of \
+                 namespaces of its own: `unshare --map-root-user --net hol …`"
+            )
+        })?;
+        work()
+    });
+    inside.join().expect("nothing panics in there")
+}
+
+/// Runs a scenario as long as the `observer` wants it to, which is shown nothing yet. `program` is this one, or does as it does.
+pub fn run(
+    program: &Path,
+    scenario: &Scenario,
+    seed: Seed,
+    observer: &mut dyn Observer,
+) -> Result<Run, KernelError> {
+    let series_ns = observer.interval().map(hol_base::Duration::as_nanos);
+    let job = Job { scenario: scenario.clone(), seed: seed.0, capture: false, series_ns, shell: false };
+    Ok(perform(program, &job, &mut || observer.goes_on())?.0)
+}
+
+/// The same in sight of a witness.
+pub fn trace(
+    program: &Path,
+    scenario: &Scenario,
+    seed: Seed,
+    witness: &mut dyn PacketObserver,
+) -> Result<Run, KernelError> {
+    let names = scenario.interfaces().map_err(|problem| KernelError::Unsupported {
+        what: "network".to_owned(),
+        why: problem.to_string(),
+    })?;
+    let job = Job { scenario: scenario.clone(), seed: seed.0, capture: true, series_ns: None, shell: false };
+    let (run, seen) = perform(program, &job, &mut || true)?;
+    captured_packet::show_to(seen, &names, witness);
+    Ok(run)
+}
+
+fn perform(
+    program: &Path,
+    job: &Job,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<(Run, PacketCapture), KernelError> {
+    let (mail, console) = run_process(program, job, goes_on)?;
+    let (mut run, seen) = read_mail(&mail, &job.scenario).map_err(|problem| problem.with_console(console))?;
+    if let Some(facts) = &mut run.course.facts {
+        // A machine whose clock is real, and which has other things to do, cannot promise more.
+        let caution = check::check_valid(&job.scenario, facts).err();
+        facts.warn(
+            caution.map(|problem| {
+                format!("{problem}; is this machine busy? Take another one, or --world kernel")
+            }),
+        );
+    }
+    Ok((run, seen))
+}
+
+/// Runs the job in a process; returns its mail and its standard error.
+fn run_process(
+    program: &Path,
+    job: &Job,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<(Mail, Console), KernelError> {
+    let input = scratch(&serde_json::to_vec(job).expect("a job is plain data"))?;
+    let (mut mail, mut said) = (scratch(&[])?, scratch(&[])?);
+    let mut command = Command::new(program);
+    command.env(MARK, HERE).stdin(input).stdout(other(&mail)?).stderr(other(&said)?);
+    let mut child = ChildProcess::start(&mut command).map_err(|e| KernelError::file("run", program, e))?;
+    while !child.has_ended(LOOK) {
+        if !goes_on() {
+            return Err(KernelError::Interrupted);
+        }
+    }
+    let status = child.end().map_err(|e| KernelError::file("wait for", program, e))?;
+    let console = Console::new(&whole(&mut said)?);
+    let mail = Mail::from_octets(&whole(&mut mail)?).map_err(|_| {
+        let ended = MachineFault::Ended(format!("its process ended with {status} and left no mail"));
+        KernelError::from(ended).with_console(console.clone())
+    })?;
+    Ok((mail, console))
+}
+
+/// A file without a name.
+fn scratch(octets: &[u8]) -> Result<File, KernelError> {
+    let made = tempfile::tempfile().and_then(|mut file| {
+        file.write_all(octets)?;
+        file.rewind()?;
+        Ok(file)
+    });
+    made.map_err(|e| KernelError::file("create a file in", &std::env::temp_dir(), e))
+}
+
+/// The same file for another process.
+fn other(file: &File) -> Result<Stdio, KernelError> {
+    let other = file.try_clone().map(Stdio::from);
+    other.map_err(|e| KernelError::file("open a file of", &std::env::temp_dir(), e))
+}
+
+/// All that a process wrote into a file.
+fn whole(file: &mut File) -> Result<Vec<u8>, KernelError> {
+    let mut octets = Vec::new();
+    let read = file.rewind().and_then(|()| file.read_to_end(&mut octets));
+    read.map(|_| octets).map_err(|e| KernelError::file("read a file of", &std::env::temp_dir(), e))
+}

@@ -1,0 +1,26 @@
+//! Records of the connections and requests of the user's programs, measured from a packet capture.
+
+use hol_measure::Record;
+use hol_passive::{Sighting, Traffic, measure};
+
+use crate::captured_packet::CapturedPacket;
+
+/// Appends the records of connections and requests to those of `programs`; also returns the number of retransmissions.
+pub(crate) fn add_captured(programs: Vec<Record>, packets: &[CapturedPacket]) -> (Vec<Record>, u64) {
+    let sightings = packets.iter().map(|CapturedPacket { time, fate, octets, .. }| Sighting {
+        time: *time,
+        fate: *fate,
+        octets,
+    });
+    let Traffic { records, totals } = measure(sightings);
+    let (first, mut all) = (programs.len(), programs);
+    // Numbers go on where those of the programs end.
+    let later = |record: Record| Record {
+        id: record.id + first as u64,
+        parent: record.parent.map(|parent| parent + first as u32),
+        ..record
+    };
+    all.extend(records.into_iter().map(later));
+    let sent_again = [totals.tcp, totals.mptcp, totals.sctp, totals.udp].map(|carried| carried.retransmitted);
+    (all, sent_again.iter().sum())
+}

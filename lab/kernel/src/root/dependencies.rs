@@ -1,0 +1,329 @@
+//! What a program of this machine needs: its package with all that it depends on, or its libraries; the interpreter of a
+//! script; files that the command names.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use hol_scenario::{Command, Program};
+
+use super::packages::Packages;
+use super::tree::{SHARED, Tree};
+use crate::program;
+use crate::{KernelError, MachineFault};
+
+/// What every node has: a shell, and what one writes beside a program.
+const ALWAYS: [&str; 8] =
+    ["base-files", "base-passwd", "coreutils", "dash", "libc-bin", "netbase", "sed", "grep"];
+/// What nobody misses, and is as large as the rest.
+const UNREAD: [&str; 6] = [
+    "/usr/share/doc",
+    "/usr/share/info",
+    "/usr/share/lintian",
+    "/usr/share/locale",
+    "/usr/share/man",
+    "/usr/share/bug",
+];
+/// What a node has of its own.
+const OWN: [&str; 8] =
+    ["/dev", "/proc", "/sys", "/run", "/etc/hosts", "/etc/hostname", "/etc/mtab", "/etc/resolv.conf"];
+/// Directories that are the system's.
+const SYSTEMS: [&str; 7] = ["/bin", "/boot", "/etc", "/lib", "/sbin", "/usr", "/var"];
+/// Directories that programs expect, with their permissions.
+const EXPECTED: [(&str, u32); 9] = [
+    ("dev", 0o755),
+    ("out", 0o777),
+    ("proc", 0o555),
+    ("root", 0o700),
+    ("run", 0o755),
+    ("sys", 0o555),
+    ("tmp", 0o1777),
+    ("var/log", 0o755),
+    ("var/tmp", 0o1777),
+];
+/// Where programs are beside `PATH`: that of a user has no daemons.
+const SYSTEM: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Installations that share their libraries with others.
+const COMMON: [&str; 3] = ["/", "/usr", "/usr/local"];
+
+/// Brings what all the programs need, and the settings of this machine that anybody may read.
+pub(super) fn bring(tree: &mut Tree, programs: &[Program]) -> Result<(), KernelError> {
+    let mut needs = DependencyCollector {
+        packages: Packages::here(),
+        names: BTreeSet::new(),
+        visited: BTreeSet::new(),
+        tree,
+    };
+    needs.names.extend(ALWAYS.map(str::to_owned));
+    needs.program(Path::new("/bin/sh"))?;
+    for program in programs {
+        needs.command(program)?;
+        if let Some(directory) = &program.directory {
+            needs.tree.bring(directory);
+        }
+    }
+    needs.packages();
+    needs.settings(Path::new("/etc"));
+    for (place, mode) in EXPECTED {
+        tree.directory(&format!("{SHARED}/{place}"), mode);
+    }
+    Ok(())
+}
+
+/// What the command of a program names of this machine: programs, and files as seen from where it runs.
+pub fn names_of_this_machine(program: &Program) -> BTreeSet<String> {
+    let directory = program.directory.as_deref().unwrap_or(Path::new("/root"));
+    let is_here = |name: &&str| found(name, directory).is_some() || directory.join(name).exists();
+    program.command.names().into_iter().filter(is_here).map(str::to_owned).collect()
+}
+
+struct DependencyCollector<'t> {
+    packages: Packages,
+    /// The packages that programs are of.
+    names: BTreeSet<String>,
+    /// The programs that were looked at.
+    visited: BTreeSet<PathBuf>,
+    tree: &'t mut Tree,
+}
+
+impl DependencyCollector<'_> {
+    fn command(&mut self, program: &Program) -> Result<(), KernelError> {
+        let Program { command, directory, .. } = program;
+        let directory = directory.as_deref().unwrap_or(Path::new("/root"));
+        let mut names = command.names().into_iter();
+        // What the shell will make of a line only the shell knows; of words the first is a program.
+        if matches!(command, Command::Words(_)) {
+            let first = names.next().unwrap_or_default();
+            let path = found(first, directory).ok_or_else(|| missing(first))?;
+            self.program(&path)?;
+        }
+        for name in names {
+            if let Some(path) = found(name, directory) {
+                self.program(&path)?;
+            }
+            if !name.starts_with('.') || name.contains('/') {
+                self.named(&directory.join(name));
+            }
+        }
+        Ok(())
+    }
+
+    /// A file or directory that a command names. Of directories only those of a user, and no home as a whole: what the system has
+    /// comes with packages.
+    fn named(&mut self, path: &Path) {
+        let Ok(whole) = fs::canonicalize(path) else { return };
+        let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+        let is_of = |places: &[&str]| places.iter().any(|place| whole.starts_with(place));
+        let is_large = whole.is_dir() && (home.starts_with(&whole) || is_of(&SYSTEMS));
+        if !is_of(&OWN) && !is_large && whole.components().count() > 2 {
+            self.tree.bring_all(path);
+        }
+    }
+
+    /// A program, with all that it needs.
+    fn program(&mut self, path: &Path) -> Result<(), KernelError> {
+        let whole = fs::canonicalize(path).map_err(|e| KernelError::file("find", path, e))?;
+        self.tree.bring(path);
+        if !self.visited.insert(whole.clone()) {
+            return Ok(());
+        }
+        let owner = self.packages.owner(&whole).or_else(|| self.packages.owner(path));
+        let owner = owner.map(str::to_owned);
+        let words = interpreter(&whole).unwrap_or_default();
+        if owner.is_some() && words.first().is_some_and(|first| first.ends_with("sh")) {
+            self.names.extend(self.packages.essential().iter().cloned());
+        }
+        match owner {
+            Some(owner) => drop(self.names.insert(owner)),
+            None => self.unpackaged(&whole)?,
+        }
+        let mut programs = words.iter().filter_map(|word| found(word, Path::new("/")));
+        programs.try_for_each(|path| self.program(&path))
+    }
+
+    /// A program that somebody put there: its libraries, and what was installed with it in a place of their own.
+    fn unpackaged(&mut self, path: &Path) -> Result<(), KernelError> {
+        if is_elf(path) {
+            if !is_for_this_machine(path) {
+                return Err(MachineFault::Program(format!(
+                    "`command` names {:?}, which is a program for another architecture; the guest is x86-64",
+                    path.display()
+                ))
+                .into());
+            }
+            program::libraries(path)?.iter().for_each(|library| self.tree.bring(library));
+        }
+        let installation = path.parent().filter(|place| place.ends_with("bin")).and_then(Path::parent);
+        let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+        let is_common = |place: &Path| {
+            COMMON.iter().any(|common| place == Path::new(common))
+                || home.starts_with(place)
+                || place == home.join(".local")
+        };
+        if let Some(place) = installation.filter(|place| !is_common(place) && place.join("lib").is_dir()) {
+            self.tree.bring_all(&place.join("lib"));
+        }
+        Ok(())
+    }
+
+    /// All files of the packages that programs are of, and of those that they need.
+    fn packages(&mut self) {
+        let mut names = BTreeSet::new();
+        loop {
+            let closure = self.packages.closure(self.names.iter().map(String::as_str));
+            let more = closure.difference(&names).flat_map(|name| self.packages.files(name));
+            let more: Vec<String> = more.flat_map(|place| self.chosen(&place)).collect();
+            names = closure;
+            let before = self.names.len();
+            self.names.extend(more);
+            if self.names.len() == before {
+                break;
+            }
+        }
+        for path in names.iter().flat_map(|name| self.packages.files(name)) {
+            let is_private = path.starts_with("/etc") && !is_for_everybody(&path);
+            if !is_private && !UNREAD.iter().any(|unread| path.starts_with(unread)) {
+                self.tree.bring(&path);
+            }
+        }
+        self.links();
+    }
+
+    /// The packages of which a directory of settings has links to files, as /etc/nginx/modules-enabled has.
+    fn chosen(&self, place: &Path) -> Vec<String> {
+        const DEPTH: usize = 4;
+        if !place.starts_with("/etc") || place.components().count() < DEPTH || !place.is_dir() {
+            return Vec::new();
+        }
+        let entries = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path());
+        let links = entries.filter(|path| path.is_symlink()).filter_map(|path| fs::canonicalize(path).ok());
+        links.filter_map(|target| self.packages.owner(&target).map(str::to_owned)).collect()
+    }
+
+    /// What makes the root of a file system: /bin may be a link.
+    fn links(&mut self) {
+        for name in ["/bin", "/sbin", "/lib", "/lib64"] {
+            self.tree.bring(Path::new(name));
+        }
+    }
+
+    /// A directory of settings, but for what is not for everybody or of the node.
+    fn settings(&mut self, place: &Path) {
+        let entries = fs::read_dir(place).into_iter().flatten().flatten();
+        for entry in entries {
+            let path = entry.path();
+            if OWN.iter().any(|own| path == Path::new(own)) {
+                continue;
+            }
+            // Which of several programs is meant says a link; what it leads to comes if it is needed.
+            if path.starts_with("/etc/alternatives") && path.is_symlink() {
+                self.tree.bring_link(&path);
+            } else if is_for_everybody(&path) {
+                self.tree.bring(&path);
+                if path.is_dir() && !path.is_symlink() {
+                    self.settings(&path);
+                }
+            }
+        }
+    }
+}
+
+/// Whether anybody may read it, or what it leads to.
+fn is_for_everybody(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o004 != 0)
+}
+
+/// The program of a name, or at a path that counts from `directory`.
+fn found(word: &str, directory: &Path) -> Option<PathBuf> {
+    if word.is_empty() {
+        return None;
+    }
+    if word.contains('/') {
+        let path = directory.join(word);
+        return is_program(&path).then_some(path);
+    }
+    let own = env::var_os("PATH").unwrap_or_default();
+    let places = env::split_paths(&own).chain(env::split_paths(SYSTEM)).collect::<Vec<_>>();
+    places
+        .into_iter()
+        .filter(|place| place.is_absolute())
+        .map(|place| place.join(word))
+        .find(|path| is_program(path))
+}
+
+fn is_program(path: &Path) -> bool {
+    path.is_absolute()
+        && fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+fn missing(program: &str) -> KernelError {
+    MachineFault::Program(format!(
+        "`command` names {program:?}, and there is no such program on this machine; install it, name it by its path, or take \
+         another `root`"
+    ))
+    .into()
+}
+
+fn head(path: &Path) -> Vec<u8> {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut head));
+    read.map(|_| head).unwrap_or_default()
+}
+
+fn is_elf(path: &Path) -> bool {
+    head(path).starts_with(b"\x7fELF")
+}
+
+/// System V ABI, "ELF Header": `e_machine`.
+fn is_for_this_machine(path: &Path) -> bool {
+    const X86_64: [u8; 2] = [62, 0];
+    head(path).get(18..20) == Some(&X86_64)
+}
+
+/// What a script names in its first line: `#!/usr/bin/env python3`. execve(2).
+fn interpreter(path: &Path) -> Option<Vec<String>> {
+    let head = head(path);
+    let line = head.strip_prefix(b"#!")?.split(|octet| *octet == b'\n').next()?;
+    Some(String::from_utf8_lossy(line).split_whitespace().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_names_its_interpreter() {
+        let directory = tempfile::tempdir().unwrap();
+        let script = directory.path().join("script");
+        fs::write(&script, "#!/usr/bin/env python3\nprint()\n").unwrap();
+        assert_eq!(interpreter(&script).unwrap(), ["/usr/bin/env", "python3"]);
+        fs::write(&script, "print()\n").unwrap();
+        assert_eq!(interpreter(&script), None);
+    }
+
+    #[test]
+    fn a_program_is_found_by_its_name_and_by_its_path_alone() {
+        let found = |name| super::found(name, Path::new("/bin"));
+        assert!(found("sh").is_some() && found("/bin/sh").is_some() && found("./sh").is_some());
+        let none = ["no-such-program", "etc", "/etc/passwd", "", "./no-such-program"];
+        assert!(none.into_iter().all(|name| found(name).is_none()));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let program: Program = toml::from_str("node = 'a'\ncommand = ['no-such-program']").unwrap();
+        let problem = bring(&mut Tree::default(), std::slice::from_ref(&program)).unwrap_err().to_string();
+        assert!(problem.contains("no-such-program") && problem.contains("install it"), "{problem}");
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("program");
+        let own = fs::read(env::current_exe().unwrap()).unwrap();
+        fs::write(&place, [&own[..18], &[183, 0], &own[20..64]].concat()).unwrap();
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
+        let program = Program { command: Command::Words(vec![place.display().to_string()]), ..program };
+        let problem = bring(&mut Tree::default(), &[program]).unwrap_err().to_string();
+        assert!(problem.contains("another architecture"), "{problem}");
+    }
+}

@@ -1,0 +1,143 @@
+//! The protocol between the host and an interactive guest. The guest's virtual time stands still between two steps.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use hol_base::Duration;
+use hol_network::EventSpec;
+use hol_scenario::Program;
+use serde::{Deserialize, Serialize};
+
+/// What an interactive guest does in one step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Action {
+    /// Runs a command line until it ends.
+    Run(Box<Program>),
+    /// Lets this much virtual time pass.
+    Wait(Duration),
+    /// Changes links now; the time of the event is ignored.
+    Change(EventSpec),
+    /// Sends the packets captured so far.
+    Packets,
+}
+
+/// An action, and the times at which it is interrupted when it is replayed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// The action.
+    pub action: Action,
+    /// Times of interrupts, on the clock of [`StepResult::end_time`]. A replay interrupts the action at the same times.
+    pub interrupt_times: Vec<Duration>,
+}
+
+/// The result of a step. Times count from when all services were ready.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepResult {
+    /// When the step began.
+    pub start_time: Duration,
+    /// When the step ended.
+    pub end_time: Duration,
+    /// When the step was interrupted.
+    pub interrupt_times: Vec<Duration>,
+    /// How the command line ended; `None` for other actions.
+    pub outcome: Option<LineOutcome>,
+    /// Why the guest did not perform the action.
+    pub refusal: Option<String>,
+}
+
+/// How a command line ended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LineOutcome {
+    /// The exit code as a shell reports it: 128 plus the number of the signal if one ended it.
+    pub exit_code: i32,
+    /// Whether it exceeded the memory limit of a program.
+    pub exceeded_memory: bool,
+    /// The state of the shell for the next line on the same node; `None` if the shell did not save it.
+    pub shell_state: Option<ShellState>,
+}
+
+/// The state of a node's shell that lasts from one line to the next.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShellState {
+    /// The working directory.
+    pub directory: PathBuf,
+    /// The exported variables, except for those that every program has.
+    pub variables: BTreeMap<String, String>,
+}
+
+/// Receives the messages of a guest during a step, and can interrupt the step.
+pub trait SessionObserver {
+    /// Receives a message of the guest.
+    fn receive(&mut self, message: &GuestMessage);
+
+    /// Returns whether the step goes on. Called about a thousand times per second.
+    fn next_control(&mut self) -> StepControl;
+}
+
+/// Whether a step goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepControl {
+    /// The step goes on.
+    Continue,
+    /// The step is interrupted, as by Ctrl-C.
+    Interrupt,
+    /// The guest is ended.
+    End,
+}
+
+/// A message of the guest during a step. The last one is the reply.
+#[derive(Debug, Clone, PartialEq)]
+pub enum GuestMessage {
+    /// A program wrote this to its standard output.
+    Stdout(Vec<u8>),
+    /// A program wrote this to its standard error.
+    Stderr(Vec<u8>),
+    /// Packets, for [`Session::packets`](crate::Session::packets).
+    Packets(Vec<u8>),
+    /// The step has ended.
+    Reply(StepResult),
+}
+
+impl GuestMessage {
+    /// Encodes the message: one octet for the kind, then the content.
+    pub(crate) fn to_octets(&self) -> Vec<u8> {
+        let with = |kind: u8, content: &[u8]| [&[kind], content].concat();
+        match self {
+            Self::Stdout(text) => with(b'o', text),
+            Self::Stderr(text) => with(b'e', text),
+            Self::Packets(packets) => with(b'p', packets),
+            Self::Reply(reply) => with(b'r', &serde_json::to_vec(reply).expect("a reply is plain data")),
+        }
+    }
+
+    /// Decodes a message of [`GuestMessage::to_octets`]; `None` if it is malformed.
+    pub(crate) fn parse(octets: &[u8]) -> Option<Self> {
+        let (kind, content) = octets.split_first()?;
+        Some(match kind {
+            b'o' => Self::Stdout(content.to_vec()),
+            b'e' => Self::Stderr(content.to_vec()),
+            b'p' => Self::Packets(content.to_vec()),
+            b'r' => Self::Reply(serde_json::from_slice(content).ok()?),
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_come_out_as_they_went_in() {
+        let reply = StepResult { end_time: Duration::from_nanos(7), ..StepResult::default() };
+        for message in [
+            GuestMessage::Stdout(b"text".to_vec()),
+            GuestMessage::Stderr(vec![]),
+            GuestMessage::Packets(vec![1]),
+            GuestMessage::Reply(reply),
+        ] {
+            assert_eq!(GuestMessage::parse(&message.to_octets()), Some(message));
+        }
+        assert!([&b""[..], b"x", b"r{"].into_iter().all(|octets| GuestMessage::parse(octets).is_none()));
+    }
+}

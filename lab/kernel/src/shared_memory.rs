@@ -1,0 +1,155 @@
+//! The channel between the host and an interactive guest in QEMU: memory behind the mailbox, backed by a file of the host.
+//! Its content is from the side that had the last turn.
+//!
+//! A guest that has written a message writes to a gate, which stays shut until the host has read the message: QEMU stands still in
+//! the middle of that instruction, whole. To pause the machine would not do: before QEMU's main thread hears of that, it may take
+//! the guest for idle and set its clock to the next timer. Of two gates, passed in turn, one can be shut again in peace.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use crate::mailbox;
+
+/// Where the memory begins, in octets.
+pub(crate) const ADDRESS: u64 = mailbox::ADDRESS + mailbox::SIZE;
+/// How long it is, in octets.
+pub(crate) const SIZE: u64 = 4 << 20;
+
+/// The ports that are gates.
+pub(crate) const GATES: [u64; 2] = [0xe9, 0xea];
+
+/// Offset of the number of interrupts by the host; the guest reads it during its turn.
+const INTERRUPTS: u64 = 0;
+/// Offset of the kind of the fragment, 0 if there is none, and its length.
+const HEAD: u64 = 8;
+const TEXT: u64 = 24;
+/// The largest fragment in octets.
+pub(crate) const MAX_FRAGMENT: usize = (SIZE - TEXT) as usize;
+
+/// The kind of a fragment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FragmentKind {
+    /// A step for the guest.
+    Step = 1,
+    /// A fragment of a guest's message that is not the last.
+    Part = 2,
+    /// The last fragment of a guest's message.
+    End = 3,
+}
+
+/// The kinds of fragments of a guest's message.
+pub(crate) const MESSAGE_FRAGMENTS: [FragmentKind; 2] = [FragmentKind::Part, FragmentKind::End];
+
+/// The shared memory as one side accesses it.
+#[derive(Debug)]
+pub(crate) struct SharedMemory {
+    memory: File,
+    begin: u64,
+}
+
+impl SharedMemory {
+    /// Opens the shared memory that starts at octet `begin` of a file.
+    pub(crate) const fn at(begin: u64, memory: File) -> Self {
+        Self { memory, begin }
+    }
+
+    /// Writes a fragment of at most [`MAX_FRAGMENT`] octets.
+    pub(crate) fn write(&self, kind: FragmentKind, text: &[u8]) -> io::Result<()> {
+        assert!(text.len() <= MAX_FRAGMENT, "{} octets at a time", text.len());
+        self.memory.write_all_at(text, self.begin + TEXT)?;
+        self.put(HEAD + 8, text.len() as u64)?;
+        self.put(HEAD, kind as u64)
+    }
+
+    /// Takes the fragment if it is of one of these kinds.
+    pub(crate) fn take(&self, kinds: &[FragmentKind]) -> io::Result<Option<(FragmentKind, Vec<u8>)>> {
+        let said = self.get(HEAD)?;
+        let Some(kind) = kinds.iter().copied().find(|kind| *kind as u64 == said) else { return Ok(None) };
+        let length = self.get(HEAD + 8)?.min(MAX_FRAGMENT as u64);
+        let mut text = vec![0; length as usize];
+        self.memory.read_exact_at(&mut text, self.begin + TEXT)?;
+        self.put(HEAD, 0)?;
+        Ok(Some((kind, text)))
+    }
+
+    /// Interrupts the guest.
+    pub(crate) fn interrupt(&self) -> io::Result<()> {
+        self.put(INTERRUPTS, self.interrupts()?.wrapping_add(1))
+    }
+
+    /// Returns how often the host has interrupted the guest.
+    pub(crate) fn interrupts(&self) -> io::Result<u64> {
+        self.get(INTERRUPTS)
+    }
+
+    fn get(&self, place: u64) -> io::Result<u64> {
+        let mut octets = [0; 8];
+        self.memory.read_exact_at(&mut octets, self.begin + place)?;
+        Ok(u64::from_le_bytes(octets))
+    }
+
+    fn put(&self, place: u64, number: u64) -> io::Result<()> {
+        self.memory.write_all_at(&number.to_le_bytes(), self.begin + place)
+    }
+}
+
+/// Splits a message into fragments with their kinds.
+pub(crate) fn fragments(message: &[u8]) -> impl Iterator<Item = (FragmentKind, &[u8])> {
+    let number = message.len().div_ceil(MAX_FRAGMENT);
+    (1..).zip(message.chunks(MAX_FRAGMENT)).map(move |(this, part)| {
+        let kind = if this < number { FragmentKind::Part } else { FragmentKind::End };
+        (kind, part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same memory for both; the guest's begins elsewhere.
+    fn both() -> [SharedMemory; 2] {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(ADDRESS + SIZE).unwrap();
+        [(); 2].map(|()| SharedMemory::at(ADDRESS, file.try_clone().unwrap()))
+    }
+
+    #[test]
+    fn what_one_says_the_other_hears_once() {
+        let [host, guest] = both();
+        assert_eq!(guest.take(&[FragmentKind::Step]).unwrap(), None);
+        host.write(FragmentKind::Step, b"step").unwrap();
+        assert_eq!(host.take(&MESSAGE_FRAGMENTS).unwrap(), None);
+        assert_eq!(guest.take(&[FragmentKind::Step]).unwrap(), Some((FragmentKind::Step, b"step".to_vec())));
+        assert_eq!(guest.take(&[FragmentKind::Step]).unwrap(), None);
+        host.interrupt().unwrap();
+        host.interrupt().unwrap();
+        assert_eq!(guest.interrupts().unwrap(), 2);
+    }
+
+    #[test]
+    fn a_long_letter_comes_in_parts() {
+        let [host, guest] = both();
+        let message: Vec<u8> = (0..MAX_FRAGMENT + 3).map(|octet| octet as u8).collect();
+        let mut whole = Vec::new();
+        for (kind, part) in fragments(&message) {
+            guest.write(kind, part).unwrap();
+            let (heard, part) = host.take(&MESSAGE_FRAGMENTS).unwrap().unwrap();
+            whole.extend(part);
+            assert_eq!(
+                heard,
+                if whole.len() < message.len() { FragmentKind::Part } else { FragmentKind::End }
+            );
+        }
+        assert!(whole == message);
+        assert_eq!(fragments(b"short").collect::<Vec<_>>(), [(FragmentKind::End, &b"short"[..])]);
+    }
+
+    #[test]
+    fn nobody_is_led_beyond_the_memory() {
+        let [host, guest] = both();
+        guest.write(FragmentKind::End, b"x").unwrap();
+        guest.put(HEAD + 8, u64::MAX).unwrap();
+        assert_eq!(host.take(&MESSAGE_FRAGMENTS).unwrap().map(|(_, text)| text.len()), Some(MAX_FRAGMENT));
+    }
+}

@@ -1,0 +1,279 @@
+//! Metrics of programs: numbers in what they print or write, as an experiment defines them.
+
+use std::fmt;
+
+use regex_lite::Regex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::json_path::JsonPath;
+
+/// Reads a metric from the output of a program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "MetricTable", into = "MetricTable")]
+pub struct MetricReader {
+    /// The pattern of the number.
+    pub find: Find,
+    /// The output or file in which it is.
+    pub from: Origin,
+    /// How several numbers become one.
+    pub take: Take,
+    /// Its unit; empty if it has none.
+    pub unit: String,
+    /// Which of two is the better one.
+    pub better: Better,
+}
+
+/// The pattern of a number.
+#[derive(Debug, Clone)]
+pub enum Find {
+    /// The first group of a regular expression, or its whole match if it has no group.
+    Regex(Regex),
+    /// The numbers at a path of each JSON text. RFC 9535
+    Json(JsonPath),
+}
+
+/// The text in which a number is found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Origin {
+    /// Standard output.
+    #[default]
+    Stdout,
+    /// Standard error.
+    Stderr,
+    /// A file of the node, by its absolute path, as it is when all programs have ended.
+    File(String),
+}
+
+/// Which number, if there are several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Take {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// Their sum.
+    Sum,
+    /// The first.
+    First,
+    /// The last.
+    Last,
+    /// The least.
+    Least,
+    /// The greatest.
+    Most,
+}
+
+/// Which of two numbers is the better one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// The lesser.
+    Less,
+    /// The greater.
+    More,
+}
+
+/// How a number is found in a text.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Metric")]
+pub(crate) struct MetricTable {
+    /// A regular expression, whose first group is the number, or all of it: `"took ([0-9.]+) ms"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    regex: Option<String>,
+    /// Where the number stands in JSON: `"$.end.seconds"`, `"$.all[*]"`. Names, indices and wildcards of RFC 9535
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    json: Option<String>,
+    /// `"stdout"`, `"stderr"`, or the absolute path of a file on the node. Default `stdout`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    /// Which of several numbers. Default `mean`.
+    #[serde(default)]
+    take: Take,
+    /// Its unit. Default none.
+    #[serde(default)]
+    unit: String,
+    /// Which of two numbers is the better one. Default by its unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    better: Option<Better>,
+}
+
+impl TryFrom<MetricTable> for MetricReader {
+    type Error = String;
+
+    fn try_from(written: MetricTable) -> Result<Self, String> {
+        let MetricTable { regex, json, from, take, unit, better } = written;
+        let find = match (regex, json) {
+            (Some(regex), None) => Find::Regex(Regex::new(&regex).map_err(|problem| unread(&regex, &problem))?),
+            (None, Some(path)) => {
+                let wrong = |problem| format!("json = {path:?}: {problem}; write as in \"$.end.sum_received.seconds\"");
+                Find::Json(JsonPath::parse(&path).map_err(wrong)?)
+            }
+            _ => return Err("a metric is found by `regex`, as in \"took ([0-9.]+) ms\", or by `json`, as in \"$.end.seconds\"".to_owned()),
+        };
+        let from = from.map_or(Ok(Origin::Stdout), |from| match from.as_str() {
+            "stdout" => Ok(Origin::Stdout),
+            "stderr" => Ok(Origin::Stderr),
+            path if path.starts_with('/') => Ok(Origin::File(from)),
+            _ => Err(format!(
+                "from = {from:?}: write \"stdout\", \"stderr\", or the absolute path of a file on the node"
+            )),
+        })?;
+        let better = better.unwrap_or_else(|| Better::usual(&unit));
+        Ok(Self { find, from, take, unit, better })
+    }
+}
+
+impl From<MetricReader> for MetricTable {
+    fn from(MetricReader { find, from, take, unit, better }: MetricReader) -> Self {
+        let (regex, json) = match find {
+            Find::Regex(regex) => (Some(regex.to_string()), None),
+            Find::Json(path) => (None, Some(path.to_string())),
+        };
+        let from = match from {
+            Origin::Stdout => None,
+            Origin::Stderr => Some("stderr".to_owned()),
+            Origin::File(path) => Some(path),
+        };
+        Self { regex, json, from, take, unit, better: Some(better) }
+    }
+}
+
+/// Returns the error of a regular expression. Only the last line of it says what is wrong; the others draw where.
+fn unread(regex: &str, problem: &regex_lite::Error) -> String {
+    let problem = problem.to_string();
+    let last = problem.lines().next_back().unwrap_or_default().trim_start_matches("error: ");
+    format!("regex = {regex:?}: {last}")
+}
+
+impl Better {
+    /// Returns the default: less for times, more for everything else.
+    fn usual(unit: &str) -> Self {
+        if is_time(unit) { Self::Less } else { Self::More }
+    }
+}
+
+fn is_time(unit: &str) -> bool {
+    ["ns", "us", "µs", "ms", "s", "min", "h"].contains(&unit)
+}
+
+impl MetricReader {
+    /// Returns whether the metric is a time.
+    pub fn is_time(&self) -> bool {
+        is_time(&self.unit)
+    }
+
+    /// Returns the number in `text`; `None` if there is none.
+    pub fn of(&self, text: &str) -> Option<f64> {
+        let found = match &self.find {
+            Find::Regex(regex) => regex
+                .captures_iter(text)
+                .filter_map(|found| found.get(1).or_else(|| found.get(0))?.as_str().parse().ok())
+                .collect(),
+            Find::Json(path) => numbers(path, text),
+        };
+        self.take.of(&found)
+    }
+}
+
+impl Take {
+    fn of(self, numbers: &[f64]) -> Option<f64> {
+        let (first, last) = (*numbers.first()?, *numbers.last()?);
+        let sum: f64 = numbers.iter().sum();
+        Some(match self {
+            Self::Mean => sum / numbers.len() as f64,
+            Self::Sum => sum,
+            Self::First => first,
+            Self::Last => last,
+            Self::Least => numbers.iter().copied().fold(first, f64::min),
+            Self::Most => numbers.iter().copied().fold(first, f64::max),
+        })
+    }
+}
+
+/// The numbers at `path` in each JSON text from the first line on that begins one; many programs say something else before.
+fn numbers(path: &JsonPath, text: &str) -> Vec<f64> {
+    let begins = |line: &&str| line.starts_with(['{', '[']);
+    let Some(line) = text.lines().find(begins) else { return Vec::new() };
+    let begin = line.as_ptr() as usize - text.as_ptr() as usize;
+    let texts = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<Value>();
+    let number = |value: &Value| match value {
+        Value::String(text) => text.parse().ok(),
+        value => value.as_f64(),
+    };
+    let all = texts.map_while(Result::ok);
+    all.flat_map(|value| path.query(&value).into_iter().filter_map(number).collect::<Vec<_>>()).collect()
+}
+
+impl PartialEq for Find {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Regex(one), Self::Regex(other)) => one.as_str() == other.as_str(),
+            (Self::Json(one), Self::Json(other)) => one == other,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Find {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Regex(regex) => write!(f, "regex {:?}", regex.as_str()),
+            Self::Json(path) => write!(f, "json {:?}", path.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(toml: &str) -> Result<MetricReader, String> {
+        toml::from_str(toml).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_number_is_what_the_group_matches_and_of_several_their_mean_or_what_is_asked_for() {
+        let text = "file 1 took 10.5 ms\nfile 2 took 20.5 ms\nfile 3 took long\n";
+        let of = |more: &str| read(&format!("regex = 'took ([0-9.]+) ms'\n{more}")).unwrap().of(text);
+        assert_eq!((of(""), of("take = 'sum'")), (Some(15.5), Some(31.0)));
+        assert_eq!((of("take = 'first'"), of("take = 'last'")), (Some(10.5), Some(20.5)));
+        assert_eq!((of("take = 'least'"), of("take = 'most'")), (Some(10.5), Some(20.5)));
+        assert_eq!(read("regex = '[0-9]+$'").unwrap().of("exit 17"), Some(17.0));
+        assert_eq!(read("regex = 'x([0-9]*)'").unwrap().of("x y"), None);
+    }
+
+    /// RFC 9535 section 1.5 has such paths.
+    #[test]
+    fn a_path_finds_numbers_in_each_json_text_behind_whatever_stands_before() {
+        let text = "warming up {…\n{\"end\": {\"bits\": 9.5e6, \"name\": \"x\"}, \"all\": [1, 2, 6]}\n{\"end\": {\"bits\": 10.5e6}}\nbye\n";
+        let of = |path: &str| read(&format!("json = '{path}'")).unwrap().of(text);
+        assert_eq!(of("$.end.bits"), Some(10e6));
+        assert_eq!((of("$.all[*]"), of("$.all[-1]")), (Some(3.0), Some(6.0)));
+        assert_eq!((of("$.end.name"), of("$.none")), (None, None));
+        assert_eq!(read("json = '$.a'").unwrap().of("no JSON at all"), None);
+    }
+
+    #[test]
+    fn what_is_written_comes_back_and_times_are_better_if_less() {
+        let reading = read("regex = 'a'\nunit = 'ms'\nfrom = '/out/x'").unwrap();
+        assert_eq!((reading.better, &reading.from), (Better::Less, &Origin::File("/out/x".to_owned())));
+        let text = serde_json::to_string(&reading).unwrap();
+        assert_eq!(serde_json::from_str::<MetricReader>(&text).unwrap(), reading);
+        assert_eq!(read("json = '$.a'\nunit = 'bit/s'").unwrap().better, Better::More);
+        assert_eq!(read("json = '$.a'\nbetter = 'less'").unwrap().better, Better::Less);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_the_cure() {
+        let problem = |toml: &str| read(toml).unwrap_err();
+        assert!(problem("unit = 'ms'").contains("by `regex`"));
+        assert!(problem("regex = 'a'\njson = '$'").contains("by `regex`"));
+        assert!(problem("regex = 'a('").contains("without closing ')'"));
+        assert!(problem("json = 'end.x'").contains("$.end"));
+        assert!(problem("regex = 'a'\nfrom = 'out.txt'").contains("absolute path"));
+        assert!(problem("regex = 'a'\nunits = 'ms'").contains("unknown field `units`"));
+    }
+}

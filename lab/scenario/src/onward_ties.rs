@@ -1,0 +1,160 @@
+//! Onward flows: on them servers send requests to other servers before they answer.
+
+use std::collections::BTreeMap;
+
+use hol_measure::RecordKind;
+use hol_workloads::{Asker, Bell, Desk, Load, WorkloadSpec};
+
+use crate::onward::Onward;
+use crate::{RunEnd, Scenario, ScenarioError};
+
+/// Ties the applications of a flow to applications of other flows on the same hosts.
+#[derive(Debug, Default)]
+pub struct FlowTies {
+    /// For a client that sends requests on behalf of a server.
+    pub asker: Option<Asker>,
+    /// For a server that sends requests to others before it answers.
+    pub desk: Option<Desk>,
+}
+
+impl Scenario {
+    /// Ties the flows: the measured one, `background` ones, then onward flows. `bell` returns the callback that wakes the
+    /// applications of a flow.
+    pub fn tie_flows(&self, background: usize, bell: impl Fn(usize) -> Bell) -> Vec<FlowTies> {
+        let (first, onward) = (1 + background, self.onward.iter().map(|onward| &onward.workload));
+        let mut tied: Vec<FlowTies> = (0..first + self.onward.len()).map(|_| FlowTies::default()).collect();
+        let mut asked: BTreeMap<&str, (Desk, usize)> = BTreeMap::new();
+        let flows = [(0, &self.workload)].into_iter().chain((first..).zip(onward));
+        for (flow, workload) in flows {
+            if let Some((desk, place)) = asked.get_mut(workload.from()).filter(|_| flow > 0) {
+                tied[flow].asker = Some(desk.asker(*place, bell(flow)));
+                *place += 1;
+            }
+            let askers = self.asks(workload.to());
+            if askers > 0 {
+                let desk = Desk::new(askers);
+                desk.on_ready(bell(flow));
+                tied[flow].desk = Some(desk.clone());
+                asked.insert(workload.to(), (desk, 0));
+            }
+        }
+        tied
+    }
+
+    /// Returns why the measured flow ended. If it stalled, the reason is the first of the `onward` flows that failed.
+    pub fn end_of_measured(
+        &self,
+        measured: RunEnd,
+        onward: impl IntoIterator<Item = Option<RunEnd>>,
+    ) -> RunEnd {
+        let waited = matches!(measured, RunEnd::Stalled { .. } | RunEnd::OutOfTime { .. });
+        let mut ends = (1..).zip(onward).filter(|_| waited);
+        let failed =
+            ends.find_map(|(number, why)| Some(format!("[[onward]] number {number}: {}", why?.reason()?)));
+        failed.map_or(measured, |reason| RunEnd::Failed { reason: reason.into() })
+    }
+
+    /// Returns the number of servers that a server asks before it answers.
+    fn asks(&self, server: &str) -> usize {
+        self.onward.iter().filter(|onward| onward.workload.from() == server).count()
+    }
+
+    /// Every request comes from a server that has one to answer, and goes to one that does not wait for it.
+    pub(crate) fn check_onward(&self) -> Result<(), ScenarioError> {
+        if !self.onward.is_empty() && !is_answered(&self.workload) {
+            return Err(ScenarioError::NotAnswered(self.workload.kind.workload().name()));
+        }
+        let mut reached = vec![self.workload.to()];
+        for (index, Onward { workload, .. }) in self.onward.iter().enumerate() {
+            self.check_asking(workload, &reached)
+                .map_err(|problem| ScenarioError::Onward { index, problem: Box::new(problem) })?;
+            reached.push(workload.to());
+        }
+        Ok(())
+    }
+
+    fn check_asking(&self, workload: &WorkloadSpec, reached: &[&str]) -> Result<(), ScenarioError> {
+        let (from, to) = (workload.from(), workload.to());
+        if !is_answered(workload) {
+            return Err(ScenarioError::NotAnswered(workload.kind.workload().name()));
+        }
+        if workload.load().is_some_and(|load| *load != Load::default()) {
+            return Err(ScenarioError::OnwardLoad);
+        }
+        if !reached.contains(&from) {
+            return Err(ScenarioError::AsksUnasked(from.to_owned()));
+        }
+        // So there is no circle either.
+        if reached.contains(&to) && self.asks(to) > 0 {
+            return Err(ScenarioError::AskedByTwo(to.to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn is_answered(workload: &WorkloadSpec) -> bool {
+    workload.record_kind() == RecordKind::Transaction
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_stack::TransportSpec;
+
+    use super::*;
+
+    /// `asks` is a list of `from to`.
+    fn scenario(workload: &str, asks: &[(&str, &str)]) -> Scenario {
+        let network = "nodes = ['a', 'b', 'c', 'd']\nlans = [{ nodes = ['a', 'b', 'c', 'd'] }]";
+        let workload = toml::from_str(&format!("from = 'a'\nto = 'b'\n{workload}")).unwrap();
+        let transport: TransportSpec = "tcp".parse().unwrap();
+        let scenario = Scenario::alone(toml::from_str(network).unwrap(), transport.clone(), workload, 10);
+        let onward = asks.iter().map(|(nodes, more)| {
+            let (from, to) = nodes.split_once(' ').unwrap();
+            let text = format!("from = '{from}'\nto = '{to}'\n{more}");
+            Onward { transport: transport.clone(), workload: toml::from_str(&text).unwrap() }
+        });
+        Scenario { onward: onward.collect(), ..scenario }
+    }
+
+    fn check(workload: &str, asks: &[(&str, &str)]) -> Result<(), String> {
+        scenario(workload, asks).check().map_err(|problem| problem.to_string())
+    }
+
+    const ECHO: &str = "kind = 'echo'";
+
+    #[test]
+    fn a_proxy_asks_its_middlebox_and_then_the_next_proxy() {
+        assert_eq!(check(ECHO, &[("b c", "kind = 'simco'"), ("b d", ECHO)]), Ok(()));
+        assert_eq!(check(ECHO, &[("b c", ECHO), ("c d", ECHO), ("d a", "kind = 'pingpong'")]), Ok(()));
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_refused_with_its_cure() {
+        let refused = |asks: &[(&str, &str)], words: &str| {
+            let problem = check(ECHO, asks).unwrap_err();
+            assert!(problem.contains(words) && problem.contains("[[onward]] number "), "{problem}");
+        };
+        refused(&[("c d", ECHO)], "no request comes to \"c\"");
+        refused(&[("b c", ECHO), ("c b", ECHO)], "two flows end at \"b\"");
+        refused(&[("b c", ECHO), ("b d", ECHO), ("c d", ECHO), ("d a", ECHO)], "two flows end at \"d\"");
+        refused(&[("b c", "kind = 'oneway'")], "oneway is not answered request by request");
+        refused(&[("b c", "kind = 'echo'\nrate = '10/s'")], "remove `rate`");
+        let bulk = check("kind = 'bulk'", &[("b c", ECHO)]).unwrap_err();
+        assert!(bulk.contains("bulk is not answered"), "{bulk}");
+    }
+
+    /// The measured flow goes to b, which asks c twice and d; the first that goes to d is asked for more by it.
+    #[test]
+    fn each_flow_is_tied_to_those_that_it_waits_for() {
+        let scenario = scenario(ECHO, &[("b c", ECHO), ("b d", ECHO), ("d a", ECHO)]);
+        assert_eq!(["a", "b", "c", "d"].map(|server| scenario.asks(server)), [0, 2, 0, 1]);
+        let tied = scenario.tie_flows(2, |_| Box::new(|| ()));
+        let shape: Vec<(bool, bool)> =
+            tied.iter().map(|tied| (tied.asker.is_some(), tied.desk.is_some())).collect();
+        let (measured, beside) = ((false, true), (false, false));
+        assert_eq!(shape, [measured, beside, beside, (true, false), (true, true), (true, false)]);
+        // Two ask at the measured flow's desk, at places of their own.
+        let places = |flow: usize| format!("{:?}", tied[flow].asker).contains("place: 1");
+        assert_eq!([3, 4, 5].map(places), [false, true, false]);
+    }
+}

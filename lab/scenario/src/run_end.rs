@@ -1,0 +1,107 @@
+//! Why a run ended.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use hol_base::{Duration, Time};
+use hol_workloads::Quit;
+use serde::{Deserialize, Serialize};
+
+/// The reason why a run, or one of its flows, ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunEnd {
+    /// Every message was delivered or given up by the transport.
+    Finished,
+    /// A message could not be handed to the transport in time: the load is more than it carries.
+    BehindSchedule {
+        /// The message.
+        message: u64,
+        /// When it was to be sent.
+        scheduled: Time,
+        /// When the run was given up.
+        at: Time,
+    },
+    /// Messages were under way, but nothing was delivered for three times the longest retransmission timeout.
+    Stalled {
+        /// The last delivery.
+        since: Time,
+        /// When the run was given up.
+        at: Time,
+        /// Messages not settled.
+        outstanding: u64,
+    },
+    /// The connections were not open in the time that the workload gives them.
+    NotConnected {
+        /// That time.
+        within: Duration,
+    },
+    /// The late limit, or 120 s, had passed after the end of the schedule, and still messages were under way.
+    OutOfTime {
+        /// Messages not settled.
+        outstanding: u64,
+    },
+    /// A connection was reset, refused or timed out, or its octets made no sense.
+    Failed {
+        /// Why, in RFC words.
+        reason: Cow<'static, str>,
+    },
+    /// One of the user's programs did not end as it should.
+    Program {
+        /// Which, how, and the last that it said.
+        problem: String,
+    },
+}
+
+impl RunEnd {
+    /// Returns why the run ended early; `None` if it finished.
+    pub fn reason(&self) -> Option<String> {
+        (*self != Self::Finished).then(|| self.to_string())
+    }
+
+    /// Returns the same end on a clock that started `by` earlier.
+    pub fn later(self, by: Duration) -> Self {
+        match self {
+            Self::BehindSchedule { message, scheduled, at } => {
+                Self::BehindSchedule { message, scheduled: scheduled + by, at: at + by }
+            }
+            Self::Stalled { since, at, outstanding } => {
+                Self::Stalled { since: since + by, at: at + by, outstanding }
+            }
+            other => other,
+        }
+    }
+
+    /// Returns the end of a run whose application gave up at `at`.
+    pub(crate) fn by(quit: Quit, at: Time) -> Self {
+        match quit {
+            Quit::BehindSchedule { message, scheduled } => Self::BehindSchedule { message, scheduled, at },
+            Quit::Connection(reason) | Quit::Nonsense(reason) => Self::Failed { reason: reason.into() },
+        }
+    }
+}
+
+impl fmt::Display for RunEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Finished => f.write_str("finished"),
+            Self::BehindSchedule { message, scheduled, at } => {
+                let (due, at) = (scheduled.as_secs_f64(), at.as_secs_f64());
+                write!(
+                    f,
+                    "behind schedule: message {message}, due at {due:.2} s, was not accepted by {at:.2} s \
+                     (without workload.late_limit it waits)"
+                )
+            }
+            Self::Stalled { since, at, outstanding } => {
+                write!(f, "stalled: nothing delivered from {since} to {at}, {outstanding} messages under way")
+            }
+            Self::NotConnected { within } => write!(f, "not connected within {within}"),
+            Self::OutOfTime { outstanding } => write!(
+                f,
+                "out of time with {outstanding} messages under way (without workload.late_limit they have all they need)"
+            ),
+            Self::Failed { reason } => write!(f, "connection failed: {reason}"),
+            Self::Program { problem } => f.write_str(problem),
+        }
+    }
+}

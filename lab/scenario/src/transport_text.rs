@@ -1,0 +1,13 @@
+//! Serialises a transport as the text that the user wrote; the reader must know the same stacks.
+
+use hol_stack::TransportSpec;
+use serde::de::{Deserialize, Deserializer, Error};
+use serde::ser::Serializer;
+
+pub(crate) fn serialize<S: Serializer>(spec: &TransportSpec, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(spec)
+}
+
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<TransportSpec, D::Error> {
+    String::deserialize(from)?.parse().map_err(D::Error::custom)
+}
