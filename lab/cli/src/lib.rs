@@ -22,6 +22,7 @@ mod manual;
 mod merge;
 mod ns2;
 mod number;
+mod packetdrill;
 mod path;
 mod peer;
 mod plan;
@@ -65,6 +66,7 @@ Examples:
   hol trace sctp:streams=8 --count 50 --repetitions 1 --loss 5% --pcap run.pcapng
   hol path learn capture.pcapng                   the [network] of an experiment from packets of a real one
   hol replay capture.pcapng mine.toml             the sizes and times of its messages, for hol run over any transport
+  hol packetdrill scripts --stack rfc             packetdrill's scripts against our endpoints
   hol list                                        transports, stacks, workloads, studies
   hol help network                                every key of a table of experiment files, its unit and default
   hol serve                                       the lab in the browser: a queue, results as they come
@@ -121,6 +123,8 @@ enum Command {
     Validate(validate::Validate),
     /// Show or capture the packets of one run
     Trace(trace::Trace),
+    /// Play packetdrill scripts against the model's endpoints
+    Packetdrill(packetdrill::Packetdrill),
     /// Draw the network of an ns script or an experiment
     Topology(topology::Topology),
     /// Learn the network of an experiment from a capture
@@ -177,6 +181,7 @@ pub fn main() -> ExitCode {
         Command::Verify(command) => command.run(),
         Command::Validate(command) => command.run(),
         Command::Trace(command) => command.run(),
+        Command::Packetdrill(command) => command.run(),
         Command::Topology(command) => command.run(),
         Command::Path(command) => command.run(),
         Command::Replay(command) => command.run(),

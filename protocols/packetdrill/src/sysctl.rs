@@ -91,7 +91,7 @@ const FIXED: &[(&str, &[&str])] = &[
     ("net.ipv4.tcp_window_scaling", &["1"]),
     ("net.ipv4.tcp_max_reordering", &["300"]),
     ("net.ipv4.tcp_invalid_ratelimit", &["500"]),
-    // Chunks of less than 2 segments are not made, and ours hold what the window does.
+    // The size of blocks: several segments are what a script has as one anyway.
     ("net.ipv4.tcp_min_tso_segs", &[]),
     ("net.ipv4.tcp_autocorking", &["0"]),
     ("net.core.netdev_max_backlog", &[]),
