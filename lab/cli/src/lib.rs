@@ -24,6 +24,7 @@ mod merge;
 mod ns2;
 mod number;
 mod overview;
+mod packetdrill;
 mod path;
 mod peer;
 mod plan;
@@ -96,6 +97,8 @@ enum Command {
     Validate(validate::Validate),
     /// Show or capture the packets of one run
     Trace(trace::Trace),
+    /// Play packetdrill scripts against the model's endpoints
+    Packetdrill(packetdrill::Packetdrill),
     /// Draw the network of an ns script or an experiment
     Topology(topology::Topology),
     /// Learn the network of an experiment from a capture
@@ -155,6 +158,7 @@ pub fn main() -> ExitCode {
         Command::Verify(command) => command.run(),
         Command::Validate(command) => command.run(),
         Command::Trace(command) => command.run(),
+        Command::Packetdrill(command) => command.run(),
         Command::Topology(command) => command.run(),
         Command::Path(command) => command.run(),
         Command::Replay(command) => command.run(),

@@ -21,7 +21,7 @@ look    report     draw a report again              trace        packets of one 
         replay     a capture as a workload          list         transports, options, workloads
 worlds  kernel     fetch or build a Linux kernel    live         be the other host
         validate   compare the model with Linux     doctor       what works on this machine
-        bench      the speed of hol itself
+        bench      the speed of hol itself          packetdrill  play scripts of packets
 share   serve      the lab in a browser             simco        a firewall that takes requests
         help       explain a word                   completions, manual
 

@@ -1,13 +1,20 @@
 //! A system call of a script: `write(4, ..., 1000) = 1000`.
 
-use crate::words::{Words, number};
+use crate::words::{Words, integer, number, split};
 
 /// What the application calls, and what has to come of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
     pub(crate) name: String,
     pub(crate) arguments: Vec<String>,
-    pub(crate) result: Outcome,
+    pub(crate) result: Expectation,
+}
+
+/// What a script says of a result; `...` and an error without a name leave it open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Expectation {
+    pub(crate) value: Option<i64>,
+    error: Option<String>,
 }
 
 /// A result, and the name of the error if there is one.
@@ -33,19 +40,63 @@ impl std::fmt::Display for Outcome {
     }
 }
 
+impl Expectation {
+    /// Reads `0`, `0x2 (flags O_RDWR)`, `...` or `-1 EAGAIN (Resource temporarily unavailable)`.
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut words = Words::new(text);
+        let value = words.next();
+        if value == "..." {
+            return Ok(Self { value: None, error: None });
+        }
+        let value = integer(value).map_or_else(|| number("the result of a call", value), Ok)?;
+        let error = match words.next() {
+            // Another name of the same number.
+            "EWOULDBLOCK" => "EAGAIN",
+            error => error,
+        };
+        let is_named = error.starts_with(|c: char| c.is_ascii_uppercase());
+        Ok(Self { value: Some(value), error: is_named.then(|| error.to_owned()) })
+    }
+
+    /// Whether `outcome` is what the script says.
+    pub(crate) fn admits(&self, outcome: &Outcome) -> bool {
+        let error_fits = self.error.as_ref().is_none_or(|error| *error == outcome.error);
+        self.value.is_none_or(|value| value == outcome.value) && error_fits
+    }
+
+    /// The error that it names.
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.error.as_deref()
+    }
+}
+
+impl std::fmt::Display for Expectation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Some(value) = self.value else { return f.write_str("...") };
+        let error = self.error.as_ref().map_or(String::new(), |error| format!(" {error}"));
+        write!(f, "{value}{error}")
+    }
+}
+
 impl Call {
     pub(crate) fn parse(line: &str) -> Result<Self, String> {
-        let (head, tail) = line.rsplit_once('=').ok_or_else(|| {
-            format!("{line:?} says nothing of its result; write it behind \"=\", as in \"listen(3, 1) = 0\"")
-        })?;
-        let call = head.trim().strip_suffix(')').and_then(|call| call.split_once('('));
-        let (name, arguments) = call.ok_or_else(|| {
+        let (name, rest) = line.split_once('(').ok_or_else(|| {
             format!("{line:?} is no step; write a packet (< or >), a call such as \"close(4) = 0\", or %{{ assert … }}%")
         })?;
-        let mut result = Words::new(tail);
-        let value = number("the result of a call", result.next())?;
-        let result = Outcome { value, error: result.next().to_owned() };
-        Ok(Self { name: name.trim().to_owned(), arguments: split(arguments), result })
+        let name = name.trim();
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            return Err(format!("{name:?} is no name of a call; write a call such as \"close(4) = 0\""));
+        }
+        let end =
+            closing(rest).ok_or_else(|| format!("{line:?} has no \")\"; write one behind the arguments"))?;
+        let result = rest[end + 1..].trim_start().strip_prefix('=').ok_or_else(|| {
+            format!("{line:?} says nothing of its result; write it behind \"=\", as in \"listen(3, 1) = 0\"")
+        })?;
+        Ok(Self {
+            name: name.to_owned(),
+            arguments: arguments(&rest[..end]),
+            result: Expectation::parse(result)?,
+        })
     }
 
     /// The argument at `index`.
@@ -56,18 +107,34 @@ impl Call {
 
     /// The argument at `index`, a number.
     pub(crate) fn count(&self, index: usize) -> Result<usize, String> {
-        number(&format!("argument {} of {}()", index + 1, self.name), self.argument(index)?)
+        let text = self.argument(index)?;
+        let value = integer(text).and_then(|value| usize::try_from(value).ok());
+        value.map_or_else(|| number(&format!("argument {} of {}()", index + 1, self.name), text), Ok)
+    }
+
+    /// The flags at `index`, such as `MSG_PEEK|MSG_DONTWAIT`; none for 0 or where the argument is missing.
+    pub(crate) fn flags(&self, index: usize) -> Vec<&str> {
+        let text = self.arguments.get(index).map_or("0", String::as_str);
+        text.split('|').map(str::trim).filter(|flag| integer(flag) != Some(0)).collect()
     }
 }
 
-/// Arguments are separated by commas outside of braces.
-fn split(arguments: &str) -> Vec<String> {
-    let mut depth = 0;
-    let parts = arguments.split(|c| {
-        depth += i32::from(matches!(c, '{' | '[' | '(')) - i32::from(matches!(c, '}' | ']' | ')'));
-        c == ',' && depth == 0
-    });
-    parts.map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+/// Where the bracket closes that is open before `text`.
+fn closing(text: &str) -> Option<usize> {
+    let (mut depth, mut quoted) = (0, false);
+    text.char_indices().find_map(|(at, c)| {
+        quoted ^= c == '"';
+        if quoted {
+            return None;
+        }
+        depth += i64::from(matches!(c, '{' | '[' | '(')) - i64::from(matches!(c, '}' | ']' | ')'));
+        (depth < 0).then_some(at)
+    })
+}
+
+/// Arguments are separated by commas outside of brackets.
+fn arguments(text: &str) -> Vec<String> {
+    split(text, ',').into_iter().map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -78,10 +145,28 @@ mod tests {
     fn a_call_has_arguments_and_a_result() {
         let call = Call::parse("read(4, ..., 1000) = -1 EAGAIN (Resource temporarily unavailable)").unwrap();
         assert_eq!((call.name.as_str(), call.count(2)), ("read", Ok(1000)));
-        assert_eq!(call.result, Outcome::error("EAGAIN"));
+        assert!(
+            call.result.admits(&Outcome::error("EAGAIN")) && !call.result.admits(&Outcome::error("EPIPE"))
+        );
         let call = Call::parse("setsockopt(4, SOL_SOCKET, SO_LINGER, {onoff=1, linger=0}, 8) = 0").unwrap();
-        assert_eq!((call.argument(3), &call.result), (Ok("{onoff=1, linger=0}"), &Outcome::value(0)));
+        assert_eq!(call.argument(3), Ok("{onoff=1, linger=0}"));
+        assert!(call.result.admits(&Outcome::value(0)) && !call.result.admits(&Outcome::value(1)));
         assert!(Call::parse("close(4)").unwrap_err().contains("result"));
         assert!(Call::parse("hello = 0").unwrap_err().contains("no step"));
+        assert!(Call::parse("f(1 = 0").unwrap_err().contains("write one behind the arguments"));
+    }
+
+    #[test]
+    fn a_result_is_a_number_of_any_base_or_anything() {
+        let result = |text: &str| Call::parse(&format!("f() = {text}")).unwrap().result;
+        assert_eq!(result("0x802 (flags O_RDWR|O_NONBLOCK)").value, Some(0x802));
+        assert_eq!(result("0x2 (flags O_RDWR)").error(), None);
+        assert!(result("...").admits(&Outcome::error("EPIPE")));
+        assert!(result("-1").admits(&Outcome::error("EPIPE")) && !result("-1").admits(&Outcome::value(0)));
+        assert_eq!(
+            Call::parse("send(4, ..., 5, MSG_PEEK | MSG_EOR) = 5").unwrap().flags(3),
+            ["MSG_PEEK", "MSG_EOR"]
+        );
+        assert!(Call::parse("send(4, ..., 5, 0) = 5").unwrap().flags(3).is_empty());
     }
 }

@@ -3,9 +3,23 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+/// Characters of a problem, which may quote a line of any length.
+const LONGEST: usize = 2000;
+
+/// Whose fault it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fault {
+    /// The script's: it cannot be read, or says what this player does not know.
+    #[default]
+    Script,
+    /// The endpoint's: it does something else.
+    Endpoint,
+}
+
 /// The file, the line, the stack, and what is wrong there.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Mistake {
+    fault: Fault,
     file: PathBuf,
     line: usize,
     stack: String,
@@ -14,7 +28,41 @@ pub struct Mistake {
 
 impl Mistake {
     pub(crate) fn new(problem: impl Into<String>) -> Self {
-        Self { problem: problem.into(), ..Self::default() }
+        let problem: String = problem.into();
+        let count = problem.chars().count();
+        let problem = if count > LONGEST {
+            let begin: String = problem.chars().take(LONGEST / 2).collect();
+            let end: String = problem.chars().skip(count - LONGEST / 2).collect();
+            format!("{begin}…{end}")
+        } else {
+            problem
+        };
+        Self { problem, ..Self::default() }
+    }
+
+    /// The endpoint does something else than the script says.
+    pub(crate) fn departs(problem: impl Into<String>) -> Self {
+        Self { fault: Fault::Endpoint, ..Self::new(problem) }
+    }
+
+    /// The endpoint panics.
+    pub fn panics() -> Self {
+        Self::departs("the endpoint panics; what it says stands above")
+    }
+
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        self.fault
+    }
+
+    /// The line of the script, counted from 1; 0 for the script as a whole.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// What is wrong there.
+    pub fn problem(&self) -> &str {
+        &self.problem
     }
 
     /// The mistake is in this line.
@@ -41,7 +89,7 @@ impl From<String> for Mistake {
 
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line, stack, problem } = self;
+        let Self { file, line, stack, problem, .. } = self;
         write!(f, "{}:{line}: ", file.display())?;
         if !stack.is_empty() {
             write!(f, "with {stack}: ")?;

@@ -1,19 +1,25 @@
 //! SCTP as scripts write it: `sctp: DATA[flgs=BE, len=1016, tsn=1, sid=0, ssn=0, ppid=0]`, chunks separated by `;`.
 //!
 //! Our tags and TSNs are those that the script gives them where it expects our INIT or INIT ACK; the peer's are as written. A
-//! packet has the tag that its receiver chose last, an INIT none, unless it is written `sctp(tag=N): ...`, and a checksum, unless it is
+//! packet has the tag that its receiver chose for the association, an INIT none, unless it is written `sctp(tag=N): ...`, and a checksum, unless it is
 //! written `sctp(zero_checksum): ...`.
 
 mod chunk;
 mod item;
 
+use std::collections::BTreeMap;
+
 use hol_base::{Duration, Seed};
 use hol_sctp::{Config, Endpoint};
-use hol_transport::Endpoint as _;
-use hol_wire::sctp::{Chunk, Init, Packet as SctpPacket, Parameter, Reconfig, ReconfigSerial, Tsn};
+use hol_stack::Protocol as Settings;
+use hol_transport::{Endpoint as _, Received};
+use hol_wire::sctp::{
+    Chunk, DataFlags, Init, Packet as SctpPacket, Parameter, Reconfig, ReconfigSerial, Tsn,
+};
 use hol_wire::{Address, Packet, Transport};
 
-use crate::protocol::Protocol;
+use crate::protocol::{self, Arrived, Protocol};
+use crate::python::Value;
 use crate::words::number;
 use chunk::Seen;
 use item::Item;
@@ -27,13 +33,55 @@ pub(crate) struct Sctp {
     config: Config,
     /// Our tags: what the script calls each, the last one last.
     tags: Vec<(u32, u32)>,
+    /// The ends' tags of the association that there is: ours and the peer's.
+    association: Option<(u32, u32)>,
     /// What our TSNs are more than the script says; and once its cookie comes back, the same of the last INIT ACK.
     shift: Option<u32>,
     next_shift: Option<u32>,
     /// The tag that the peer chose last.
     peer_tag: u32,
+    /// The tag of the packet that came last, which what is out of the blue reflects. RFC 9260 section 8.4.
+    last_tag: u32,
     seen: Seen,
+    listens: bool,
+    /// Fragments that came, by TSN.
+    fragments: BTreeMap<u32, Fragment>,
 }
+
+/// A fragment that came.
+#[derive(Debug, Clone)]
+struct Fragment {
+    flags: DataFlags,
+    stream: u16,
+    /// SSN or MID.
+    number: u32,
+    payload: bytes::Bytes,
+}
+
+/// What is known of an endpoint.
+pub(crate) const VARIABLES: [&str; 8] = [
+    "sstat_state",
+    "sstat_outstrms",
+    "spinfo_cwnd",
+    "spinfo_ssthresh",
+    "spinfo_flight",
+    "spinfo_rto",
+    "spinfo_srtt",
+    "sent_again",
+];
+
+/// Whether `line` can be read as a packet that comes, or leaves.
+pub(crate) fn check(line: &str, comes: bool) -> Result<(), String> {
+    let line = Line::parse(line)?;
+    let seen = Seen::default();
+    match line.chunks.is_empty() {
+        true => Err(NO_CHUNKS.to_owned()),
+        false if comes => line.chunks.iter().try_for_each(|item| chunk::read(item, &seen).map(drop)),
+        false => line.chunks.iter().try_for_each(chunk::check_name),
+    }
+}
+
+const NO_CHUNKS: &str = "a packet without chunks; write \"sctp: CHUNK[...]\"";
 
 /// A packet as a script writes it.
 struct Line {
@@ -70,15 +118,18 @@ impl Sctp {
     pub(crate) fn new(config: &Config) -> Self {
         // The script is the application: it reads when it says so.
         let config = Config { wakeup: Duration::ZERO, ..config.clone() };
-        let (local, peer) = (vec![LOCAL.0], vec![PEER.0]);
         Self {
-            endpoint: Endpoint::connect(config.clone(), local, LOCAL.1, peer, PEER.1, Seed(1).rng()),
+            endpoint: active(&config),
             config,
             tags: Vec::new(),
+            association: None,
             shift: None,
             next_shift: None,
             peer_tag: 0,
+            last_tag: 0,
             seen: Seen::default(),
+            listens: false,
+            fragments: BTreeMap::new(),
         }
     }
 
@@ -100,6 +151,45 @@ impl Sctp {
             }),
             _ => {}
         }
+    }
+
+    /// Remembers what came, to know it again when it is delivered.
+    fn note_fragment(&mut self, chunk: &Chunk) {
+        let (tsn, fragment) = match chunk {
+            Chunk::Data(data) => {
+                let (number, payload) = (data.ssn.0.into(), data.payload.clone());
+                (data.tsn, Fragment { flags: data.flags, stream: data.stream, number, payload })
+            }
+            Chunk::IData(data) => {
+                let (number, payload) = (data.mid.0, data.payload.clone());
+                (data.tsn, Fragment { flags: data.flags, stream: data.stream, number, payload })
+            }
+            _ => return,
+        };
+        self.fragments.insert(tsn.0, fragment);
+    }
+
+    /// The first fragment of a message that is delivered, which has to be made of those that came, from a first to a last one. Nothing
+    /// where octets do not tell which they are: those of a script, and fragments of less than 4.
+    fn fragments_of(&self, stream: u16, mut payload: &[u8]) -> Result<Option<(u32, &Fragment)>, String> {
+        let mut first = None;
+        while let Some(octets) = payload.first_chunk() {
+            let tsn = u32::from_be_bytes(*octets);
+            let known = self.fragments.get(&tsn).filter(|fragment| payload.starts_with(&fragment.payload));
+            let Some(fragment) = known.filter(|fragment| fragment.payload.len() >= 4) else {
+                return Ok(None);
+            };
+            payload = &payload[fragment.payload.len()..];
+            let begins = fragment.flags.contains(DataFlags::BEGIN);
+            let ends = fragment.flags.contains(DataFlags::END);
+            if begins != first.is_none() || ends != payload.is_empty() || fragment.stream != stream {
+                return Err(format!(
+                    "a message is delivered with the fragment of TSN {tsn} out of its place"
+                ));
+            }
+            first.get_or_insert((tsn, fragment));
+        }
+        Ok(first.filter(|_| payload.is_empty()))
     }
 
     /// A chunk that left, in the numbers of a script.
@@ -177,8 +267,22 @@ impl Sctp {
 
     /// The tag of a packet to the peer that does not name it.
     fn usual_tag(&self, packet: &SctpPacket) -> u32 {
-        if matches!(packet.chunks[0], Chunk::Init(_)) { 0 } else { self.peer_tag }
+        let association = self.association.map_or(self.peer_tag, |(_, peer)| peer);
+        match packet.chunks[0] {
+            Chunk::Init(_) => 0,
+            Chunk::Abort { reflected: true, .. } | Chunk::ShutdownComplete { reflected: true } => {
+                self.last_tag
+            }
+            // What answers an INIT has its tag, whatever association there is.
+            Chunk::InitAck(_) => self.peer_tag,
+            Chunk::Abort { .. } if self.last_tag == 0 => self.peer_tag,
+            _ => association,
+        }
     }
+}
+
+fn active(config: &Config) -> Endpoint {
+    Endpoint::connect(config.clone(), vec![LOCAL.0], LOCAL.1, vec![PEER.0], PEER.1, Seed(1).rng())
 }
 
 fn sctp_of(packet: &Packet) -> &SctpPacket {
@@ -193,7 +297,29 @@ impl Protocol for Sctp {
         &mut self.endpoint
     }
 
+    fn forget(&mut self) {
+        self.listens = false;
+        self.endpoint = active(&self.config);
+    }
+
+    fn adopt(&mut self, specification: &str) -> Result<(), String> {
+        let Settings::Sctp { config, .. } = protocol::settings(specification)? else {
+            return Err(format!("{specification} is not SCTP"));
+        };
+        self.config = Config { wakeup: Duration::ZERO, ..config };
+        // Cookies that are under way are of the endpoint that is there.
+        let is_new =
+            self.endpoint.state_name() == "CLOSED" && !self.endpoint.is_closed() && self.tags.is_empty();
+        match (is_new, self.listens) {
+            (true, true) => self.listen(),
+            (true, false) => self.forget(),
+            (false, _) => self.endpoint.set_config(self.config.clone()),
+        }
+        Ok(())
+    }
+
     fn listen(&mut self) {
+        self.listens = true;
         self.endpoint = Endpoint::listen(self.config.clone(), vec![LOCAL.0], LOCAL.1, Seed(1).rng());
     }
 
@@ -203,17 +329,26 @@ impl Protocol for Sctp {
         for item in &line.chunks {
             let mut chunk = chunk::read(item, &self.seen)?;
             self.translate(&mut chunk);
+            self.note_fragment(&chunk);
             chunks.push(chunk);
         }
         match chunks.first() {
             Some(Chunk::Init(init) | Chunk::InitAck(init)) => self.peer_tag = init.initiate_tag,
             Some(Chunk::CookieEcho(_)) => self.shift = self.next_shift.or(self.shift),
             Some(_) => {}
-            None => return Err("a packet without chunks; write \"sctp: CHUNK[...]\"".to_owned()),
+            None => return Err(NO_CHUNKS.to_owned()),
         }
-        let own = self.tags.last().map_or(0, |(_, ours)| *ours);
-        let usual = if matches!(chunks[0], Chunk::Init(_)) { 0 } else { own };
+        let last = self.tags.last().map_or(0, |(_, ours)| *ours);
+        let usual = match chunks[0] {
+            Chunk::Init(_) => 0,
+            Chunk::CookieEcho(_) => last,
+            _ => self.association.map_or(last, |(ours, _)| ours),
+        };
         let verification_tag = line.tag.map_or(usual, |name| self.tag(name));
+        if matches!(chunks[0], Chunk::CookieEcho(_) | Chunk::InitAck(_)) {
+            self.association = Some((verification_tag, self.peer_tag));
+        }
+        self.last_tag = verification_tag;
         let packet = SctpPacket {
             source_port: PEER.1,
             destination_port: LOCAL.1,
@@ -241,29 +376,43 @@ impl Protocol for Sctp {
         self.print(sctp_of(packet))
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
+    fn variable(&self, name: &str) -> Option<Value> {
         let path = self.endpoint.paths().first();
-        Some(match name {
-            "sstat_state" => self.endpoint.state_name().to_owned(),
-            "sstat_outstrms" => self.endpoint.outbound_streams().to_string(),
-            "spinfo_cwnd" => path?.cwnd().to_string(),
-            "spinfo_ssthresh" => path?.ssthresh().to_string(),
-            "spinfo_flight" => path?.flight_size().to_string(),
-            "spinfo_rto" => (path?.rto().as_nanos() / 1_000_000).to_string(),
-            "spinfo_srtt" => (path?.srtt()?.as_nanos() / 1_000_000).to_string(),
+        let count = match name {
+            "sstat_state" => return Some(Value::Text(self.endpoint.state_name().to_owned())),
+            "sstat_outstrms" => self.endpoint.outbound_streams().into(),
+            "spinfo_cwnd" => path?.cwnd(),
+            "spinfo_ssthresh" => path?.ssthresh(),
+            "spinfo_flight" => path?.flight_size(),
+            "spinfo_rto" => path?.rto().as_nanos() / 1_000_000,
+            "spinfo_srtt" => path?.srtt()?.as_nanos() / 1_000_000,
             "sent_again" => {
                 let counted = self.endpoint.statistics();
-                (counted.fast_retransmissions + counted.timeout_retransmissions).to_string()
+                counted.fast_retransmissions + counted.timeout_retransmissions
             }
             _ => return None,
-        })
+        };
+        Some(Value::Number(count as f64))
     }
 
     fn octet(&self, _ours: bool, offset: usize) -> u8 {
         offset as u8
     }
 
-    fn keeps_messages(&self) -> bool {
-        true
+    fn message(&self, received: &Received) -> Option<Result<Arrived, String>> {
+        let Received { stream, unordered, ppid, ref payload, .. } = *received;
+        let whole = self.fragments_of(stream, payload);
+        Some(whole.map(|first| Arrived {
+            length: payload.len(),
+            stream,
+            unordered,
+            ppid,
+            number: first.map(|(_, fragment)| fragment.number),
+            tsn: first.map(|(tsn, _)| tsn),
+        }))
+    }
+
+    fn has_unread(&self) -> bool {
+        self.endpoint.has_unread()
     }
 }

@@ -2,13 +2,17 @@
 //!
 //! Sequence numbers count from the SYN of their side, our clock in timestamps from the first one of ours that a script names.
 
-use hol_base::Seed;
-use hol_tcp::{Config, Endpoint, State};
+use std::collections::{BTreeMap, VecDeque};
+
+use hol_base::{Seed, Time};
+use hol_stack::Protocol as Settings;
+use hol_tcp::{Config, Endpoint, Info, State};
 use hol_transport::Endpoint as _;
 use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::{Address, Packet, Stamp, Transport};
 
-use crate::protocol::Protocol;
+use crate::protocol::{self, Protocol};
+use crate::python::Value;
 use crate::words::{Words, number};
 
 const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
@@ -24,7 +28,49 @@ pub(crate) struct Tcp {
     start: Option<SeqNum>,
     /// Our clock when a script calls it 0.
     clock: Option<u32>,
+    /// Our clock at what a script calls the value of a timestamp of ours, which need not be the time that has passed.
+    stamps: BTreeMap<u32, u32>,
+    /// What the value of a timestamp may differ from the script's; nothing if it does not matter.
+    stamp_tolerance: Option<u32>,
 }
+
+/// The most octets of payload that an IP packet has.
+const MOST_PAYLOAD: usize = 65_535 - 40;
+
+/// What is known of an endpoint.
+pub(crate) const VARIABLES: [&str; 13] = [
+    "tcpi_state",
+    "tcpi_snd_cwnd",
+    "tcpi_snd_ssthresh",
+    "tcpi_rto",
+    "tcpi_rtt",
+    "tcpi_total_retrans",
+    "tcpi_unacked",
+    "tcpi_sacked",
+    "tcpi_lost",
+    "tcpi_retrans",
+    "tcpi_reordering",
+    "tcpi_ca_state",
+    "tcpi_snd_mss",
+];
+
+/// Whether `line` can be read as a segment that comes, or leaves.
+pub(crate) fn check(line: &str, comes: bool) -> Result<(), String> {
+    let line = Line::parse(line)?;
+    if !comes {
+        return Ok(());
+    }
+    if line.window.is_none() && !line.flags.contains(Flags::RST) {
+        return Err(NO_WINDOW.to_owned());
+    }
+    if line.length > MOST_PAYLOAD {
+        return Err(format!("a segment of {} octets comes; IP has room for {MOST_PAYLOAD}", line.length));
+    }
+    line.options.map_or_else(|| Err(NO_OPTIONS.to_owned()), |_| Ok(()))
+}
+
+const NO_WINDOW: &str = "a segment that comes has a window; write \"win N\"";
+const NO_OPTIONS: &str = "a segment that comes has its options; write them instead of \"...\"";
 
 /// A segment as a script writes it; what it leaves out may be anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,7 +195,7 @@ impl Tcp {
         // The script is the application: it reads when it says so.
         let config = Config { wakeup: hol_base::Duration::ZERO, ..config.clone() };
         let endpoint = Endpoint::connect(config.clone(), LOCAL, PEER, Seed(1).rng());
-        Self { endpoint, config, start: None, clock: None }
+        Self { endpoint, config, start: None, clock: None, stamps: BTreeMap::new(), stamp_tolerance: Some(0) }
     }
 
     fn start(&self) -> SeqNum {
@@ -206,21 +252,37 @@ impl Protocol for Tcp {
         self.endpoint = Endpoint::listen(self.config.clone(), LOCAL, Seed(1).rng());
     }
 
+    fn forget(&mut self) {
+        self.endpoint = Endpoint::connect(self.config.clone(), LOCAL, PEER, Seed(1).rng());
+    }
+
+    fn adopt(&mut self, specification: &str) -> Result<(), String> {
+        let Settings::Tcp { config, .. } = protocol::settings(specification)? else {
+            return Err(format!("{specification} is not TCP"));
+        };
+        self.config = Config { wakeup: hol_base::Duration::ZERO, ..config };
+        match self.endpoint.state() {
+            State::Listen => self.listen(),
+            State::Closed if !self.endpoint.is_closed() => self.forget(),
+            _ => self.endpoint.set_config(self.config.clone()),
+        }
+        Ok(())
+    }
+
     fn packet(&mut self, text: &str) -> Result<Packet, String> {
         let line = Line::parse(text)?;
         if self.endpoint.state() == State::Listen {
             self.start = None;
         }
-        let missing = "a segment that comes has a window; write \"win N\"";
-        let window = line.window.or(line.flags.contains(Flags::RST).then_some(0)).ok_or(missing)?;
+        let window = line.window.or(line.flags.contains(Flags::RST).then_some(0)).ok_or(NO_WINDOW)?;
         let payload = self.payload(false, &line).into();
-        let mut options =
-            line.options.ok_or("a segment that comes has its options; write them instead of \"...\"")?;
+        let mut options = line.options.ok_or(NO_OPTIONS)?;
         for SackBlock { left, right } in &mut options.sack {
             (*left, *right) = (self.start() + left.0, self.start() + right.0);
         }
         if let (Some(stamps), Some(clock)) = (&mut options.timestamps, self.clock) {
-            stamps.echo = stamps.echo.wrapping_add(clock);
+            let named = self.stamps.get(&stamps.echo).copied();
+            stamps.echo = named.unwrap_or(stamps.echo.wrapping_add(clock));
         }
         let segment = Segment {
             source_port: PEER.1,
@@ -239,17 +301,26 @@ impl Protocol for Tcp {
     fn differs(&mut self, text: &str, packet: &Packet) -> Result<Option<String>, String> {
         let line = Line::parse(text)?;
         let segment = segment_of(packet);
-        if let (None, Some(Options { timestamps: Some(named), .. }), Some(stamps)) =
-            (self.clock, &line.options, segment.options.timestamps)
+        if let (Some(Options { timestamps: Some(named), .. }), Some(stamps)) =
+            (&line.options, segment.options.timestamps)
         {
-            self.clock = Some(stamps.value.wrapping_sub(named.value));
+            self.clock.get_or_insert(stamps.value.wrapping_sub(named.value));
+            self.stamps.insert(named.value, stamps.value);
         }
         let got = self.read(segment);
-        let wanted = Line {
+        let mut wanted = Line {
             window: line.window.or(got.window),
             options: line.options.clone().or(got.options.clone()),
             ..line
         };
+        if let (Some(Options { timestamps: Some(wanted), .. }), Some(Options { timestamps: Some(got), .. })) =
+            (&mut wanted.options, &got.options)
+        {
+            let difference = (wanted.value.wrapping_sub(got.value) as i32).unsigned_abs();
+            if self.stamp_tolerance.is_none_or(|tolerance| difference <= tolerance) {
+                wanted.value = got.value;
+            }
+        }
         if segment.payload != self.payload(true, &got) {
             return Ok(Some(format!("{}, with other octets than were written", print(&got))));
         }
@@ -261,25 +332,78 @@ impl Protocol for Tcp {
         print(&line)
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
+    /// packetdrill's run_packet.c do_outbound_script_packet and aggregate_packets: the headers are those of the last, the sequence number
+    /// and CWR those of the first.
+    fn join(&mut self, text: &str, sent: &mut VecDeque<(Time, Packet)>, exact: bool) -> Result<bool, String> {
+        let line = Line::parse(text)?;
+        while let Some([(at, first), (then, second)]) = sent.make_contiguous().get_mut(..2) {
+            let (Transport::Tcp(first), Transport::Tcp(second)) = (&mut first.transport, &second.transport)
+            else {
+                return Ok(false);
+            };
+            let (length, more) = (first.payload.len(), second.payload.len());
+            let ends = first.flags.contains(Flags::PSH) || first.flags.contains(Flags::FIN);
+            let is_cut = !exact || !ends && at == then;
+            let fits = length > 0 && more > 0 && length + more <= line.length;
+            if !fits || !is_cut || first.seq + length as u32 != second.seq {
+                return Ok(false);
+            }
+            let cwr = if first.flags.contains(Flags::CWR) { Flags::CWR } else { Flags::default() };
+            let payload = [&first.payload[..], &second.payload[..]].concat().into();
+            **first = Segment { seq: first.seq, flags: second.flags | cwr, payload, ..(**second).clone() };
+            *at = *then;
+            let _ = sent.remove(1);
+        }
+        let Some((_, Packet { transport: Transport::Tcp(first), .. })) = sent.front() else {
+            return Ok(false);
+        };
+        Ok(!exact && !first.payload.is_empty() && first.payload.len() < line.length)
+    }
+
+    fn variable(&self, name: &str) -> Option<Value> {
         let endpoint = &self.endpoint;
-        Some(match name {
-            "tcpi_state" => endpoint.state_name().to_owned(),
-            "tcpi_snd_cwnd" => endpoint.cwnd().to_string(),
-            "tcpi_snd_ssthresh" => endpoint.ssthresh().to_string(),
-            "tcpi_rto" => (endpoint.rto().as_nanos() / 1000).to_string(),
-            "tcpi_rtt" => (endpoint.srtt()?.as_nanos() / 1000).to_string(),
+        let info = endpoint.info();
+        let whole = |count: u32| Some(Value::Number(count.into()));
+        match name {
+            "tcpi_state" => Some(Value::Text(endpoint.state_name().to_owned())),
+            "tcpi_snd_cwnd" => whole(endpoint.cwnd()),
+            // Linux: TCP_INFINITE_SSTHRESH.
+            "tcpi_snd_ssthresh" => whole(endpoint.ssthresh().min(i32::MAX as u32)),
+            "tcpi_rto" => Some(Value::Number((endpoint.rto().as_nanos() / 1000) as f64)),
+            "tcpi_rtt" => Some(Value::Number((endpoint.srtt()?.as_nanos() / 1000) as f64)),
             "tcpi_total_retrans" => {
                 let counted = endpoint.statistics();
-                (counted.fast_retransmissions + counted.timeout_retransmissions).to_string()
+                Some(Value::Number((counted.fast_retransmissions + counted.timeout_retransmissions) as f64))
             }
-            _ => return None,
-        })
+            _ => whole(counted(&info, name)?),
+        }
+    }
+
+    fn tolerate_stamps(&mut self, tolerance: Option<u32>) {
+        self.stamp_tolerance = tolerance;
+    }
+
+    fn has_unread(&self) -> bool {
+        self.endpoint.has_unread()
     }
 
     fn octet(&self, ours: bool, offset: usize) -> u8 {
         (offset % 251) as u8 ^ if ours { 0 } else { 0xff }
     }
+}
+
+/// A variable that Linux counts in segments, or has as a number.
+fn counted(info: &Info, name: &str) -> Option<u32> {
+    Some(match name {
+        "tcpi_unacked" => info.unacked,
+        "tcpi_sacked" => info.sacked,
+        "tcpi_lost" => info.lost,
+        "tcpi_retrans" => info.retransmitted,
+        "tcpi_reordering" => info.reordering,
+        "tcpi_ca_state" => info.phase.into(),
+        "tcpi_snd_mss" => info.mss,
+        _ => return None,
+    })
 }
 
 /// A segment as a script would write it.
@@ -326,6 +450,18 @@ fn print_options(options: &Options) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_variable_is_there_once_it_has_a_value() {
+        let hol_stack::Protocol::Tcp { config, .. } = protocol::settings("tcp:stack=linux-6.12").unwrap()
+        else {
+            panic!("no TCP")
+        };
+        let endpoint = Tcp::new(&config);
+        let without: Vec<&str> =
+            VARIABLES.into_iter().filter(|name| endpoint.variable(name).is_none()).collect();
+        assert_eq!(without, ["tcpi_rtt"], "there is no sample yet");
+    }
 
     #[test]
     fn a_segment_is_written_as_it_is_read() {

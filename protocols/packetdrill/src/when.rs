@@ -13,6 +13,8 @@ pub(crate) enum When {
     After(Duration),
     /// Between these, counted from the step before.
     Within(Duration, Duration),
+    /// Between these, counted from the start of the script.
+    Between(Duration, Duration),
     /// At any time.
     Whenever,
 }
@@ -27,10 +29,19 @@ impl When {
             return Ok(Self::Whenever);
         }
         if let Some((first, last)) = word.split_once('~').or_else(|| word.split_once("...")) {
-            return Ok(Self::Within(seconds(first)?, seconds(last)?));
+            let (from, to) = (seconds(first)?, seconds(last)?);
+            if from > to {
+                return Err(format!("{word:?} is no time; it ends before it begins"));
+            }
+            return Ok(if word.starts_with('+') { Self::Within(from, to) } else { Self::Between(from, to) });
         }
         let span = seconds(word)?;
         Ok(if word.starts_with('+') { Self::After(span) } else { Self::At(span) })
+    }
+
+    /// Whether it says no more than between which times.
+    pub(crate) fn is_range(self) -> bool {
+        matches!(self, Self::Within(..) | Self::Between(..))
     }
 
     /// The first and the last moment for it, `before` being the time of the step before.
@@ -39,6 +50,7 @@ impl When {
             Self::At(span) => (Time::ZERO + span, Time::ZERO + span),
             Self::After(span) => (before + span, before + span),
             Self::Within(first, last) => (before + first, before + last),
+            Self::Between(first, last) => (Time::ZERO + first, Time::ZERO + last),
             Self::Whenever => (before, before + PATIENCE),
         }
     }
@@ -65,6 +77,8 @@ mod tests {
         assert_eq!(after("+.1"), (Time::from_millis(1100), Time::from_millis(1100)));
         assert_eq!(after("+0~+0.2"), (Time::from_millis(1000), Time::from_millis(1200)));
         assert_eq!(after("+0...0.2"), after("+0~+0.2"));
+        assert_eq!(after("0.1~0.2"), (Time::from_millis(100), Time::from_millis(200)));
+        assert!(When::parse("+2~+1").unwrap_err().contains("ends before it begins"));
         assert_eq!(When::parse("*"), Ok(When::Whenever));
         assert_eq!(When::parse("+1"), Ok(When::After(ms(1000))));
         assert!(When::parse("soon").unwrap_err().contains("write seconds"));

@@ -1,4 +1,4 @@
-//! Cutting a line into its words.
+//! Cutting a line into its words, and reading numbers.
 
 use std::str::FromStr;
 
@@ -47,4 +47,26 @@ impl<'a> Words<'a> {
 /// The number that `text` is; `what` names it where it is none.
 pub(crate) fn number<T: FromStr>(what: &str, text: &str) -> Result<T, String> {
     text.trim().parse().map_err(|_| format!("{what} is {text:?}; write a number"))
+}
+
+/// A whole number, decimal or hexadecimal, with what packetdrill may write around it: `htonl(1)`, `[1]`.
+pub(crate) fn integer(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let inner = ["htonl(", "htons("].iter().find_map(|call| text.strip_prefix(call)?.strip_suffix(')'));
+    let inner = inner.or_else(|| text.strip_prefix('[')?.strip_suffix(']')).unwrap_or(text).trim();
+    match inner.strip_prefix("0x") {
+        Some(digits) => i64::from_str_radix(digits, 16).ok(),
+        None => inner.parse().ok(),
+    }
+}
+
+/// The parts between separators that stand outside of brackets and quotes.
+pub(crate) fn split(text: &str, separator: char) -> Vec<&str> {
+    let (mut depth, mut quoted) = (0, false);
+    let parts = text.split(|c| {
+        quoted ^= c == '"';
+        depth += i64::from(matches!(c, '{' | '[' | '(')) - i64::from(matches!(c, '}' | ']' | ')'));
+        c == separator && depth == 0 && !quoted
+    });
+    parts.map(str::trim).filter(|part| !part.is_empty()).collect()
 }

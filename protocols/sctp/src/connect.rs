@@ -41,7 +41,7 @@ impl Endpoint {
     }
 
     fn queue_init(&mut self, preservative: Option<Parameter>) {
-        let mut init = self.own_init(self.local_tag, self.initial_tsn);
+        let mut init = self.own_init(self.local_tag, self.initial_tsn, None);
         if self.config.names_address_types {
             init.parameters.push(Parameter::address_types(self.local[0].is_ipv6()));
         }
@@ -51,13 +51,15 @@ impl Endpoint {
         self.send_alone(path, 0, Chunk::Init(Box::new(init)));
     }
 
-    fn own_init(&self, tag: u32, initial_tsn: Tsn) -> Init {
+    /// An INIT; or an INIT ACK for `peer`, which answers an offer of ECN and of FORWARD TSN and makes none (`net/sctp/sm_make_chunk.c`
+    /// sctp_make_init_ack).
+    fn own_init(&self, tag: u32, initial_tsn: Tsn, peer: Option<&Peer>) -> Init {
         let addresses = if self.local.len() > 1 { &self.local[..] } else { &[] };
         let mut parameters: Vec<_> = addresses.iter().copied().map(Parameter::of_address).collect();
-        if self.config.ecn {
+        if self.config.ecn && peer.is_none_or(|peer| peer.ecn) {
             parameters.push(Parameter::EcnCapable);
         }
-        if self.config.partial_reliability {
+        if self.config.partial_reliability && peer.is_none_or(|peer| peer.forward_tsn) {
             parameters.push(Parameter::ForwardTsnSupported);
         }
         if self.config.zero_checksum {
@@ -183,7 +185,7 @@ impl Endpoint {
         let length = self.cookie_length(init);
         let streams = (peer.inbound_streams, peer.outbound_streams);
         let cookie = Cookie { local_tag, initial_tsn, created: now, tie_tags, peer_port: origin.port, peer };
-        let mut answer = self.own_init(local_tag, initial_tsn);
+        let mut answer = self.own_init(local_tag, initial_tsn, Some(&cookie.peer));
         if self.config.init_ack_reduces_streams {
             answer.outbound_streams = answer.outbound_streams.min(streams.0);
             answer.inbound_streams = answer.inbound_streams.min(streams.1);

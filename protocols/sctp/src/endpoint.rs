@@ -227,6 +227,17 @@ impl Endpoint {
         self.flight.outstanding()
     }
 
+    /// Whether data waits that the application has not read.
+    pub fn has_unread(&self) -> bool {
+        self.reader.unread() > 0
+    }
+
+    /// Behaves as `config` has it from now on, as far as nothing was settled by the handshake. RFC 6458 section 8.1.
+    pub fn set_config(&mut self, config: impl Into<Arc<Config>>) {
+        let config: Arc<Config> = config.into();
+        self.config = if config.mtu.0 == 0 { Arc::new(config.within(self.config.mtu.0)) } else { config };
+    }
+
     /// Takes a message without sending it: others follow, and may go in its packet. RFC 9260 section 6.10. What was taken so leaves with
     /// [`send_queued`](Self::send_queued), or whatever happens next.
     pub fn queue(&mut self, now: Time, message: Message) {

@@ -185,6 +185,20 @@ impl Endpoint {
         self.remote
     }
 
+    /// Whether data waits that the application has not read.
+    pub fn has_unread(&self) -> bool {
+        self.reader.unread() > 0
+    }
+
+    /// Behaves as `config` has it from now on, as far as nothing was settled by the handshake. Linux: do_tcp_setsockopt, sk_setsockopt.
+    pub fn set_config(&mut self, config: impl Into<Arc<Config>>) {
+        let config = config.into();
+        if config.send_buffer != self.config.send_buffer {
+            self.send_buffer = config.send_buffer.0;
+        }
+        self.config = config;
+    }
+
     fn command(&mut self, now: Time, command: Command) {
         match command {
             Command::Connect => self.open(now),

@@ -14,6 +14,7 @@ mod duplicates;
 mod ecn;
 mod endpoint;
 mod episode;
+mod info;
 mod nagle;
 mod news;
 mod offload;
@@ -54,4 +55,5 @@ pub use config::{Config, CongestionUnit, ETHERNET_MSS, Nagle, Recovery, RttEstim
 pub use connect::reset_for;
 pub use endpoint::Endpoint;
 pub use hol_congestion::Algorithm;
+pub use info::Info;
 pub use state::State;

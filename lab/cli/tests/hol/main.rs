@@ -15,6 +15,7 @@ mod live_hosts;
 mod ns2_peer;
 mod ns2_trace;
 mod old_results;
+mod packetdrill;
 mod path;
 mod program;
 mod reference;

@@ -9,7 +9,10 @@ use hol_wire::sctp::{
     Reconfig, ReconfigResult, ReconfigSerial, Sack, Skipped, Ssn, Tsn,
 };
 
-use super::item::{Item, integer};
+use super::item::{Item, integer, kind};
+
+/// The most octets of a chunk.
+const MOST_OCTETS: usize = 65_535;
 
 const DATA_LETTERS: [(DataFlags, char); 4] = [
     (DataFlags::IMMEDIATE, 'I'),
@@ -49,28 +52,86 @@ pub(super) fn read(item: &Item, seen: &Seen) -> Result<Chunk, String> {
         "I_FORWARD_TSN" => Chunk::IForwardTsn(Box::new(i_forward_tsn(item)?)),
         "RECONFIG" => Chunk::Reconfig(item.items.iter().map(reconfig).collect::<Result<_, _>>()?),
         "CHUNK" => Chunk::Unknown {
-            kind: item.count("type")?,
+            kind: item
+                .get("type")
+                .and_then(kind)
+                .and_then(|kind| u8::try_from(kind).ok())
+                .map_or_else(|| item.count("type"), Ok)?,
             flags: item.count_or("flgs", 0)?,
             value: octets(item, "val", 4)?.unwrap_or_default(),
         },
-        other => {
-            return Err(format!("there is no chunk {other}; one of any type is CHUNK[type=N, val=[...]]"));
-        }
+        other => return Err(unknown(other)),
     })
+}
+
+/// The chunks that may leave.
+const NAMES: [&str; 20] = [
+    "DATA",
+    "INIT",
+    "INIT_ACK",
+    "SACK",
+    "HEARTBEAT",
+    "HEARTBEAT_ACK",
+    "ABORT",
+    "ERROR",
+    "SHUTDOWN",
+    "SHUTDOWN_ACK",
+    "SHUTDOWN_COMPLETE",
+    "COOKIE_ECHO",
+    "COOKIE_ACK",
+    "ECNE",
+    "CWR",
+    "FORWARD_TSN",
+    "I_DATA",
+    "I_FORWARD_TSN",
+    "RECONFIG",
+    "CHUNK",
+];
+
+/// Whether there is a chunk of this name.
+pub(super) fn check_name(item: &Item) -> Result<(), String> {
+    if NAMES.contains(&item.name.as_str()) { Ok(()) } else { Err(unknown(&item.name)) }
+}
+
+fn unknown(name: &str) -> String {
+    format!("there is no chunk {name}; one of any type is CHUNK[type=N, val=[...]]")
 }
 
 /// Octets at `key`, or as many as `len` leaves behind a header.
 fn octets(item: &Item, key: &str, header: usize) -> Result<Option<Bytes>, String> {
-    if item.leaves_open(key) {
-        return Ok(None);
-    }
     if item.get(key).is_none() {
-        let length: Option<usize> = item.get("len").map(|_| item.count("len")).transpose()?;
+        let length = length_of(item)?;
         return Ok(length.map(|length| (0..length.saturating_sub(header)).map(|at| at as u8).collect()));
     }
     let octet = |text: &str| integer(text).and_then(|value| u8::try_from(value).ok());
     let octets: Option<Bytes> = item.list(key).into_iter().map(octet).collect();
     octets.map(Some).ok_or_else(|| format!("{key} of {} is no list of octets; write [0x01, 0x02]", item.name))
+}
+
+/// What `len` says, if it is not left open.
+fn length_of(item: &Item) -> Result<Option<usize>, String> {
+    let length: Option<usize> = item.get("len").map(|_| item.count("len")).transpose()?;
+    match length {
+        Some(length) if length > MOST_OCTETS => {
+            Err(format!("{} is {length} octets long; it has room for {MOST_OCTETS}", item.name))
+        }
+        length => Ok(length),
+    }
+}
+
+/// User data of a fragment: its octets tell which one it is.
+pub(super) fn user_data(tsn: u32, length: usize) -> Bytes {
+    (0..length).map(|at| tsn.to_be_bytes()[at % 4] ^ (at / 4) as u8).collect()
+}
+
+/// User data behind a header of `header` octets: what `val` names, or as much as `len` leaves.
+fn fragment(item: &Item, header: usize) -> Result<Bytes, String> {
+    if item.get("val").is_some() {
+        return Ok(octets(item, "val", header)?.unwrap_or_default());
+    }
+    let length = length_of(item)?
+        .ok_or_else(|| format!("{} has no len; write len=N, the header's {header} included", item.name))?;
+    Ok(user_data(item.count("tsn")?, length.saturating_sub(header)))
 }
 
 fn data(item: &Item) -> Result<Data, String> {
@@ -80,8 +141,7 @@ fn data(item: &Item) -> Result<Data, String> {
         stream: item.count("sid")?,
         ssn: Ssn(item.count_or("ssn", 0)?),
         ppid: item.count_or("ppid", 0)?,
-        payload: octets(item, "val", Data::HEADER)?
-            .ok_or("DATA has no len; write len=N, the header's 16 included")?,
+        payload: fragment(item, Data::HEADER)?,
         stamp: Stamp::default(),
     })
 }
@@ -103,8 +163,7 @@ fn i_data(item: &Item) -> Result<IData, String> {
         mid: Mid(item.count("mid")?),
         fsn: Fsn(if begins { 0 } else { item.count("fsn")? }),
         ppid: if begins { item.count_or("ppid", 0)? } else { 0 },
-        payload: octets(item, "val", IData::HEADER)?
-            .ok_or("I_DATA has no len; write len=N, the header's 20 included")?,
+        payload: fragment(item, IData::HEADER)?,
         stamp: Stamp::default(),
     })
 }
@@ -134,19 +193,18 @@ fn parameter(item: &Item) -> Result<Parameter, String> {
             let name = item.get("addr").unwrap_or_default().trim_matches('"').to_owned() + "\0";
             Parameter::HostNameAddress(name.into())
         }
-        "SUPPORTED_ADDRESS_TYPES" => Parameter::SupportedAddressTypes(vec![5, 6]),
+        "SUPPORTED_ADDRESS_TYPES" if item.get("types").is_none() => {
+            Parameter::SupportedAddressTypes(vec![5, 6])
+        }
+        "SUPPORTED_ADDRESS_TYPES" => Parameter::SupportedAddressTypes(kinds(item)?),
         "ECN_CAPABLE" => Parameter::EcnCapable,
         "ZERO_CHECKSUM_ACCEPTABLE" => Parameter::ZeroChecksumAcceptable(item.count("edmid")?),
         "FORWARD_TSN_SUPPORTED" => Parameter::ForwardTsnSupported,
-        "SUPPORTED_EXTENSIONS" => {
-            let kinds = octets(item, "types", 4)?;
-            Parameter::SupportedExtensions(
-                kinds.ok_or("SUPPORTED_EXTENSIONS has no types; write types=[64, 194]")?.to_vec(),
-            )
-        }
+        "SUPPORTED_EXTENSIONS" => Parameter::SupportedExtensions(kinds(item)?),
         "PARAMETER" => Parameter::Unknown {
             kind: item.count("type")?,
-            value: octets(item, "value", 4)?.unwrap_or_default(),
+            value: octets(item, if item.get("val").is_some() { "val" } else { "value" }, 4)?
+                .unwrap_or_default(),
         },
         other => {
             return Err(format!(
@@ -154,6 +212,18 @@ fn parameter(item: &Item) -> Result<Parameter, String> {
             ));
         }
     })
+}
+
+/// The list `types` of a parameter.
+fn kinds<T: TryFrom<u64>>(item: &Item) -> Result<Vec<T>, String> {
+    let list =
+        item.get("types").ok_or_else(|| format!("{} has no types; write types=[64, 194]", item.name))?;
+    let kinds: Option<Vec<T>> = item
+        .list("types")
+        .into_iter()
+        .map(|text| kind(text).and_then(|kind| T::try_from(kind).ok()))
+        .collect();
+    kinds.ok_or_else(|| format!("{list} is no list of types; write [64, I_FORWARD_TSN]"))
 }
 
 fn sack(item: &Item) -> Result<Sack, String> {
@@ -189,7 +259,10 @@ fn i_forward_tsn(item: &Item) -> Result<IForwardTsn, String> {
     let skipped = |text: &str| {
         let mut parts = text.trim_matches(['{', '}']).split(',').map(str::trim);
         let (stream, kind, mid) = (parts.next()?, parts.next()?, parts.next()?);
-        let unordered = [("O", false), ("U", true)].into_iter().find(|(letter, _)| *letter == kind)?.1;
+        let unordered = [("O", false), ("U", true), ("0", false), ("1", true)]
+            .into_iter()
+            .find(|(letter, _)| *letter == kind)?
+            .1;
         let (stream, mid) = (u16::try_from(integer(stream)?).ok()?, u32::try_from(integer(mid)?).ok()?);
         parts.next().is_none().then_some(Skipped { stream, unordered, mid: Mid(mid) })
     };
@@ -350,6 +423,18 @@ fn opaque(item: Item, value: &[u8]) -> Item {
         .with("val", &list(value.iter().map(|octet| format!("0x{octet:02x}"))))
 }
 
+/// A chunk or a parameter as its octets: type, length and the rest.
+fn raw(name: &str, whole: &[u8]) -> Item {
+    let [first, second, high, low, value @ ..] = whole else { return Item::new(name) };
+    let length = usize::from(u16::from_be_bytes([*high, *low]));
+    let item = match name {
+        "CHUNK" => Item::new(name).with("type", first).with("flgs", second),
+        _ => Item::new(name).with("type", &u16::from_be_bytes([*first, *second])),
+    };
+    let value = &value[..value.len().min(length.saturating_sub(4))];
+    item.with("len", &length).with("val", &list(value.iter().map(|octet| format!("0x{octet:02x}"))))
+}
+
 fn show_data(data: &Data) -> Item {
     Item::new("DATA")
         .with("flgs", &show_data_flags(data.flags))
@@ -395,7 +480,11 @@ fn show_parameter(parameter: &Parameter) -> Item {
     match parameter {
         Parameter::Ipv4Address(address) => Item::new("IPV4_ADDRESS").with("addr", &format!("\"{address}\"")),
         Parameter::StateCookie(cookie) => opaque(Item::new("STATE_COOKIE"), cookie),
-        Parameter::Unrecognized(whole) => opaque(Item::new("UNRECOGNIZED_PARAMETER"), whole),
+        Parameter::Unrecognized(whole) => opaque(Item::new("UNRECOGNIZED_PARAMETER"), whole)
+            .with("params", &format!("[{}]", raw("PARAMETER", whole))),
+        Parameter::SupportedAddressTypes(kinds) => {
+            Item::new("SUPPORTED_ADDRESS_TYPES").with("types", &list(kinds.iter().map(u16::to_string)))
+        }
         Parameter::CookiePreservative(millis) => Item::new("COOKIE_PRESERVATIVE").with("incr", &millis),
         Parameter::EcnCapable => Item::new("ECN_CAPABLE"),
         Parameter::ZeroChecksumAcceptable(method) => {
@@ -430,15 +519,22 @@ fn show_cause(cause: &Cause) -> Item {
         }
         Cause::StaleCookie(micros) => Item::new("STALE_COOKIE_ERROR").with("staleness", &micros),
         Cause::OutOfResource => Item::new("OUT_OF_RESOURCES"),
-        Cause::UnresolvableAddress(value) => opaque(Item::new("UNRESOLVABLE_ADDRESS"), value),
-        Cause::UnrecognizedChunk(value) => opaque(Item::new("UNRECOGNIZED_CHUNK_TYPE"), value),
+        Cause::UnresolvableAddress(value) => {
+            opaque(Item::new("UNRESOLVABLE_ADDRESS"), value).with("param", &raw("PARAMETER", value))
+        }
+        Cause::UnrecognizedChunk(value) => {
+            opaque(Item::new("UNRECOGNIZED_CHUNK_TYPE"), value).with("chk", &raw("CHUNK", value))
+        }
         Cause::InvalidMandatoryParameter => Item::new("INVALID_MANDATORY_PARAMETER"),
-        Cause::UnrecognizedParameters(value) => opaque(Item::new("UNRECOGNIZED_PARAMETERS"), value),
+        Cause::UnrecognizedParameters(value) => opaque(Item::new("UNRECOGNIZED_PARAMETERS"), value)
+            .with("params", &format!("[{}]", raw("PARAMETER", value))),
         Cause::NoUserData(tsn) => Item::new("NO_USER_DATA").with("tsn", &tsn.0),
         Cause::CookieWhileShuttingDown => Item::new("COOKIE_RECEIVED_WHILE_SHUTTING_DOWN"),
         Cause::NewAddresses(value) => opaque(Item::new("RESTART_WITH_NEW_ADDRESSES"), value),
         Cause::UserInitiatedAbort(value) => opaque(Item::new("USER_INITIATED_ABORT"), value),
-        Cause::ProtocolViolation(value) => opaque(Item::new("PROTOCOL_VIOLATION"), value),
+        Cause::ProtocolViolation(value) => {
+            opaque(Item::new("PROTOCOL_VIOLATION"), value).with("info", &"...")
+        }
         other => Item::new("CAUSE").with("len", &other.length()),
     }
 }

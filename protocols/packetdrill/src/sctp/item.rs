@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use crate::words::number;
+use crate::words::{self, number, split};
+
+/// Brackets within each other: a chunk, a parameter, a chunk in it and so on.
+const MOST_NESTED: usize = 16;
 
 /// A chunk, a parameter or a cause.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -30,10 +33,13 @@ impl Item {
 
     /// Items with `;` between them.
     pub(super) fn parse_all(text: &str) -> Result<Vec<Self>, String> {
-        split(text, ';').into_iter().map(Self::parse).collect()
+        split(text, ';').into_iter().map(|item| Self::parse(item, 0)).collect()
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str, nested: usize) -> Result<Self, String> {
+        if nested > MOST_NESTED {
+            return Err(format!("chunks and parameters are more than {MOST_NESTED} deep"));
+        }
         let inside = text.split_once('[').and_then(|(name, rest)| Some((name, rest.strip_suffix(']')?)));
         let (name, inside) = inside
             .ok_or_else(|| format!("{text:?} is no chunk, parameter or cause; write NAME[key=value, ...]"))?;
@@ -44,21 +50,28 @@ impl Item {
                 Some((key, value)) if !key.contains('[') => {
                     item.fields.push((key.trim().to_owned(), value.trim().to_owned()));
                 }
-                _ => item.items.push(Self::parse(part)?),
+                _ => item.items.push(Self::parse(part, nested + 1)?),
             }
         }
         Ok(item)
+    }
+
+    /// The same, with the number of its type in place of a name.
+    fn generic(self) -> Self {
+        match self.name.as_str() {
+            "FORWARD_TSN_SUPPORTED" => Self::new("PARAMETER").with("type", &0xc000),
+            "HOSTNAME_ADDRESS" => Self::new("PARAMETER").with("type", &11),
+            name => match KINDS.iter().find(|(known, _)| *known == name) {
+                Some((_, kind)) => Self::new("CHUNK").with("type", kind),
+                None => self,
+            },
+        }
     }
 
     /// The value of `key`, if it is there and not left open.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         let value = self.fields.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str());
         value.filter(|value| *value != "...")
-    }
-
-    /// `key=...`.
-    pub(super) fn leaves_open(&self, key: &str) -> bool {
-        self.fields.iter().any(|(name, value)| name == key && value == "...")
     }
 
     /// The number at `key`.
@@ -82,14 +95,21 @@ impl Item {
     /// Whether `got` is what this describes: what it leaves out may be anything, but for items where it does not end in `...`.
     pub(super) fn describes(&self, got: &Self) -> bool {
         let same = |(key, value): &(String, String)| {
-            value == "..."
-                || got.get(key).is_some_and(|other| value == other || both(integer(value), integer(other)))
+            value == "..." || got.get(key).is_some_and(|other| is_same(key, value, other))
         };
         self.name == got.name && self.fields.iter().all(same) && self.describes_items(&got.items)
     }
 
-    /// All of them and no others in this order; or these among others.
+    /// All of them and no others in this order; or these among others. Parameters of a handshake have no order.
     fn describes_items(&self, got: &[Self]) -> bool {
+        if matches!(self.name.as_str(), "INIT" | "INIT_ACK") {
+            let mut rest: Vec<&Self> = got.iter().collect();
+            let all = self.items.iter().all(|item| {
+                let found = rest.iter().position(|got| item.describes(got));
+                found.map(|index| rest.swap_remove(index)).is_some()
+            });
+            return all && (self.open || rest.is_empty());
+        }
         if !self.open {
             return self.items.len() == got.len()
                 && self.items.iter().zip(got).all(|(item, got)| item.describes(got));
@@ -99,27 +119,82 @@ impl Item {
     }
 }
 
-fn both(one: Option<u64>, other: Option<u64>) -> bool {
-    one.is_some() && one == other
+/// Whether two values of `key` say the same.
+fn is_same(key: &str, value: &str, other: &str) -> bool {
+    let both = |one: Option<u64>, other: Option<u64>| one.is_some() && one == other;
+    value == other
+        || both(integer(value), integer(other))
+        || normal(key, value) == normal(key, other)
+        || contains(key, value, other)
+}
+
+/// A chunk or parameters within a field, as causes have them, the other with types and octets alone.
+fn contains(key: &str, value: &str, other: &str) -> bool {
+    if !matches!(key, "chk" | "param" | "params") {
+        return false;
+    }
+    let read = |text: &str| -> Option<Vec<Item>> {
+        let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+        split(inside, ',').into_iter().map(|item| Item::parse(item, 1).ok().map(Item::generic)).collect()
+    };
+    let (Some(value), Some(other)) = (read(value), read(other)) else { return false };
+    value.len() == other.len() && value.iter().zip(&other).all(|(item, got)| item.describes(got))
+}
+
+/// Names and numbers of the kinds that lists have. RFC 9260 sections 3.3.2 and 12.1, RFC 5061 section 4.2.7.
+const KINDS: [(&str, u64); 11] = [
+    ("IPv4", 5),
+    ("IPv6", 6),
+    ("HOSTNAME", 11),
+    ("I_DATA", 64),
+    ("AUTH", 15),
+    ("NR_SACK", 16),
+    ("RECONFIG", 130),
+    ("ASCONF", 193),
+    ("ASCONF_ACK", 128),
+    ("FORWARD_TSN", 192),
+    ("I_FORWARD_TSN", 194),
+];
+
+/// The number of a kind that a script may name.
+pub(super) fn kind(text: &str) -> Option<u64> {
+    integer(text).or_else(|| KINDS.iter().find(|(name, _)| *name == text.trim()).map(|(_, kind)| *kind))
+}
+
+/// A value without what does not matter: spaces, names for numbers, the order of kinds.
+fn normal(key: &str, value: &str) -> String {
+    let value: String = value.chars().filter(|c| !c.is_whitespace()).collect();
+    match key {
+        "types" => {
+            let mut kinds: Vec<Option<u64>> =
+                split(value.trim_matches(['[', ']']), ',').into_iter().map(kind).collect();
+            kinds.sort_unstable();
+            format!("{kinds:?}")
+        }
+        "ids" => {
+            // Of three, the second is the flag: 0 for ordered, 1 for unordered. RFC 8260 section 2.3.1.
+            let ids = split(value.trim_matches(['[', ']']), ',').into_iter().map(|id| {
+                match id.trim_matches(['{', '}']).split(',').collect::<Vec<_>>()[..] {
+                    [stream, flag, number] => {
+                        let flag = match flag {
+                            "0" => "O",
+                            "1" => "U",
+                            other => other,
+                        };
+                        format!("{{{stream},{flag},{number}}}")
+                    }
+                    _ => id.to_owned(),
+                }
+            });
+            ids.collect::<Vec<_>>().join(",")
+        }
+        _ => value,
+    }
 }
 
 /// A number, decimal or hexadecimal.
 pub(super) fn integer(text: &str) -> Option<u64> {
-    match text.trim().strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.trim().parse().ok(),
-    }
-}
-
-/// The parts between separators that stand outside of brackets and quotes.
-fn split(text: &str, separator: char) -> Vec<&str> {
-    let (mut depth, mut quoted) = (0, false);
-    let parts = text.split(|c| {
-        quoted ^= c == '"';
-        depth += i32::from(matches!(c, '[' | '{')) - i32::from(matches!(c, ']' | '}'));
-        c == separator && depth == 0 && !quoted
-    });
-    parts.map(str::trim).filter(|part| !part.is_empty()).collect()
+    words::integer(text).and_then(|value| u64::try_from(value).ok())
 }
 
 impl fmt::Display for Item {
@@ -153,9 +228,33 @@ mod tests {
             assert!(one(fits).describes(&got), "{fits}");
         }
         for other in
-            ["INIT[os=17, ...]", "INIT[tag=1]", "INIT[B[], A[], ...]", "INIT[is=1, ...]", "SACK[...]"]
+            ["INIT[os=17, ...]", "INIT[tag=1]", "INIT[B[], B[], ...]", "INIT[is=1, ...]", "SACK[...]"]
         {
             assert!(!one(other).describes(&got), "{other}");
         }
+        let causes = one("ABORT[A[x=1], B[]]");
+        assert!(one("ABORT[A[], B[]]").describes(&causes) && !one("ABORT[B[], A[]]").describes(&causes));
+        assert!(one("INIT[B[], A[x=1]]").describes(&got), "parameters have no order");
+    }
+
+    #[test]
+    fn the_same_may_be_written_in_several_ways() {
+        for (script, endpoint) in [
+            ("A[types=[FORWARD_TSN, I_DATA]]", "A[types=[64,192]]"),
+            ("A[types=[IPv4]]", "A[types=[5]]"),
+            ("F[ids=[{1, 0}, {2,3}]]", "F[ids=[{1,0},{2,3}]]"),
+            ("F[ids=[{1,0,7}, {1,1,8}]]", "F[ids=[{1,O,7},{1,U,8}]]"),
+            (
+                "U[params=[PARAMETER[type=0xc0cc, len=5, val=[0x01]]]]",
+                "U[params=[PARAMETER[type=49356, len=5, val=[0x01]]]]",
+            ),
+            ("U[params=[FORWARD_TSN_SUPPORTED[]]]", "U[params=[PARAMETER[type=49152, len=4, val=[]]]]"),
+            ("U[chk=FORWARD_TSN[cum_tsn=1]]", "U[chk=CHUNK[type=192, flgs=0, len=8, val=[]]]"),
+        ] {
+            assert!(one(script).describes(&one(endpoint)), "{script}");
+        }
+        assert!(!one("A[types=[IPv6]]").describes(&one("A[types=[5]]")));
+        let deep = "A[".repeat(100_000) + &"]".repeat(100_000);
+        assert!(Item::parse_all(&deep).unwrap_err().contains("16 deep"));
     }
 }

@@ -1,0 +1,236 @@
+//! `hol packetdrill`: scripts of packets against our endpoints.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use hol_packetdrill::{Fault, Mistake, Rules, play_file};
+use hol_stack::Kind;
+
+use crate::failure::Failure;
+use crate::row::json;
+use crate::terminal::say;
+
+/// Folders within each other that are looked through.
+const MOST_NESTED: usize = 32;
+/// Constructs that are listed at the end.
+const MOST_CONSTRUCTS: usize = 20;
+
+/// Play packetdrill scripts against the model's endpoints
+///
+/// Prints a line for each script: `passed`; `departs` with the line, what it expects and what the endpoint did; or `not read` with the
+/// line and what the player does not know there. Exit code 0 says that all have passed.
+#[derive(Debug, Args)]
+pub struct Packetdrill {
+    /// Scripts, or folders whose *.pkt files are played
+    #[arg(required = true, value_name = "FILE-OR-FOLDER")]
+    places: Vec<PathBuf>,
+    /// The stack whose behaviour the endpoints have, as `hol list` names it
+    #[arg(long, default_value = "linux-6.12")]
+    stack: String,
+    /// A name for which `#ifdef` holds; may be given several times [default: Linux]
+    #[arg(long, value_name = "NAME")]
+    define: Vec<String>,
+    /// Let nothing leave that the script does not name, and let no call block
+    #[arg(long)]
+    strict: bool,
+    /// One JSON object a script
+    #[arg(long)]
+    json: bool,
+}
+
+/// What came of a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Passed,
+    Departs,
+    NotRead,
+}
+
+impl Verdict {
+    const ALL: [Self; 3] = [Self::Passed, Self::Departs, Self::NotRead];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Departs => "departs",
+            Self::NotRead => "not read",
+        }
+    }
+
+    fn of(played: &Result<(), Mistake>) -> Self {
+        match played {
+            Ok(()) => Self::Passed,
+            Err(mistake) if mistake.fault() == Fault::Endpoint => Self::Departs,
+            Err(_) => Self::NotRead,
+        }
+    }
+}
+
+/// How many scripts of a place came out how.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally([usize; 3]);
+
+impl Tally {
+    fn count(self, verdict: Verdict) -> usize {
+        self.0[verdict as usize]
+    }
+
+    fn all(self) -> usize {
+        self.0.iter().sum()
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self(std::array::from_fn(|index| self.0[index] + other.0[index]))
+    }
+}
+
+impl Packetdrill {
+    /// Plays them; one that does not pass is a failure.
+    pub fn run(&self) -> Result<(), Failure> {
+        let rules = self.rules()?;
+        let mut tallies: Vec<(&Path, Tally)> = Vec::new();
+        let mut constructs: BTreeMap<String, usize> = BTreeMap::new();
+        for place in &self.places {
+            let mut tally = Tally::default();
+            for script in scripts(place)? {
+                let played = play(&script, &rules);
+                let verdict = Verdict::of(&played);
+                tally.0[verdict as usize] += 1;
+                if let (Verdict::NotRead, Err(mistake)) = (verdict, &played) {
+                    *constructs.entry(construct(mistake.problem())).or_default() += 1;
+                }
+                self.tell(&script, verdict, played.err());
+            }
+            tallies.push((place, tally));
+        }
+        let total = tallies.iter().fold(Tally::default(), |total, (_, tally)| total.plus(*tally));
+        if !self.json {
+            say(&table(&tallies, total));
+            say(&constructs_not_read(&constructs));
+        }
+        match total.all() - total.count(Verdict::Passed) {
+            0 => Ok(()),
+            others => Err(Failure::Failed(format!("{others} of {} scripts do not pass", total.all()))),
+        }
+    }
+
+    fn rules(&self) -> Result<Rules, Failure> {
+        let names: Vec<&str> = Kind::Tcp.stacks().map(|stack| stack.name).collect();
+        if !names.contains(&self.stack.as_str()) {
+            let problem = format!("there is no stack {:?}; there are {}", self.stack, names.join(", "));
+            return Err(Failure::Usage(problem));
+        }
+        let mut rules = Rules::packetdrill(&self.stack);
+        if !self.define.is_empty() {
+            rules.defines.clone_from(&self.define);
+        }
+        if self.strict {
+            rules.strict = true;
+            rules.tolerance = Rules::strict().tolerance;
+        }
+        Ok(rules)
+    }
+
+    fn tell(&self, script: &Path, verdict: Verdict, mistake: Option<Mistake>) {
+        let line = mistake.as_ref().map_or(0, Mistake::line);
+        let problem = mistake.as_ref().map_or("", Mistake::problem);
+        if self.json {
+            let (script, verdict) = (script.display().to_string(), verdict.name());
+            say(&json(
+                &serde_json::json!({ "script": script, "verdict": verdict, "line": line, "problem": problem }),
+            ));
+            return;
+        }
+        let place = script.display();
+        let verdict = verdict.name();
+        let problem: Vec<&str> = problem.lines().map(str::trim).collect();
+        match (line, problem.is_empty()) {
+            (_, true) => say(&format!("{verdict:8}  {place}\n")),
+            (0, false) => say(&format!("{verdict:8}  {place}: {}\n", problem.join(" "))),
+            (line, false) => say(&format!("{verdict:8}  {place}:{line}: {}\n", problem.join(" "))),
+        }
+    }
+}
+
+/// An endpoint that panics departs, and the other scripts are played.
+fn play(script: &Path, rules: &Rules) -> Result<(), Mistake> {
+    std::panic::catch_unwind(|| play_file(script, rules)).unwrap_or_else(|_| Err(Mistake::panics()))
+}
+
+/// The scripts of a place, in order.
+fn scripts(place: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if !place.is_dir() {
+        return match place.exists() {
+            true => Ok(vec![place.to_owned()]),
+            false => Err(Failure::Usage(format!("{}: file not found", place.display()))),
+        };
+    }
+    let mut found = Vec::new();
+    collect(place, 0, &mut found)?;
+    found.sort();
+    if found.is_empty() {
+        return Err(Failure::Usage(format!(
+            "{}: no scripts are there; their names end in .pkt",
+            place.display()
+        )));
+    }
+    Ok(found)
+}
+
+fn collect(folder: &Path, nested: usize, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let failed = |problem: &dyn std::fmt::Display| Failure::Usage(format!("{}: {problem}", folder.display()));
+    if nested > MOST_NESTED {
+        return Err(failed(&format!("folders are more than {MOST_NESTED} deep")));
+    }
+    for entry in std::fs::read_dir(folder).map_err(|error| failed(&error))? {
+        let entry = entry.map_err(|error| failed(&error))?.path();
+        if entry.is_dir() && !entry.is_symlink() {
+            collect(&entry, nested + 1, found)?;
+        } else if entry.extension().is_some_and(|extension| extension == "pkt") {
+            found.push(entry);
+        }
+    }
+    Ok(())
+}
+
+/// What the player does not know, without what to do about it.
+fn construct(problem: &str) -> String {
+    let begin = problem.split(';').next().unwrap_or_default().lines().next().unwrap_or_default();
+    begin.chars().take(100).collect()
+}
+
+/// A row for each place, and their sum.
+fn table(tallies: &[(&Path, Tally)], total: Tally) -> String {
+    let mut rows: Vec<(String, Tally)> =
+        tallies.iter().map(|(place, tally)| (place.display().to_string(), *tally)).collect();
+    if rows.len() > 1 {
+        rows.push(("all".to_owned(), total));
+    }
+    let width = rows.iter().map(|(place, _)| place.chars().count()).max().unwrap_or(0);
+    let mut text = format!("\n{:width$}  scripts  passed  departs  not read\n", "");
+    for (place, tally) in rows {
+        let [passed, departs, not_read] = Verdict::ALL.map(|verdict| tally.count(verdict));
+        text += &format!("{place:width$}  {:7}  {passed:6}  {departs:7}  {not_read:8}\n", tally.all());
+    }
+    text
+}
+
+/// What scripts were not read for, the most frequent first.
+fn constructs_not_read(constructs: &BTreeMap<String, usize>) -> String {
+    let mut rows: Vec<(&String, usize)> =
+        constructs.iter().map(|(construct, count)| (construct, *count)).collect();
+    rows.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let rest: usize = rows.iter().skip(MOST_CONSTRUCTS).map(|(_, count)| count).sum();
+    let mut text = String::new();
+    if !rows.is_empty() {
+        text += "\nnot read for\n";
+    }
+    for (construct, count) in rows.into_iter().take(MOST_CONSTRUCTS) {
+        text += &format!("{count:7}  {construct}\n");
+    }
+    if rest > 0 {
+        text += &format!("{rest:7}  others\n");
+    }
+    text
+}

@@ -1,0 +1,60 @@
+//! Scripts of packets against the endpoints.
+
+use std::fs;
+
+use crate::program::{failure, hol, ok};
+
+const PASSES: &str = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 listen(3, 1) = 0\n+0 < S 0:0(0) win 100 <mss 1000>\n+0 > S. 0:0(0) ack 1 <...>\n";
+
+#[test]
+fn each_script_has_a_line_and_the_end_a_table() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("suite/deeper")).unwrap();
+    let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+    write("suite/a.pkt", PASSES);
+    assert!(ok(dir.path(), &["packetdrill", "suite"]).starts_with("passed    suite/a.pkt\n"));
+    write("suite/deeper/b.pkt", &PASSES.replace("ack 1 <...>", "ack 2 <...>"));
+    write("suite/c.pkt", &format!("{PASSES}+0 splice(1) = 0\n"));
+    write("suite/notes.txt", "no script");
+    let run = hol(dir.path(), &["packetdrill", "suite", "suite/a.pkt"]);
+    assert_eq!(run.status.code(), Some(1));
+    let text = String::from_utf8(run.stdout).unwrap();
+    for line in [
+        "passed    suite/a.pkt\n",
+        "not read  suite/c.pkt:5: splice() is not known; ",
+        "departs   suite/deeper/b.pkt:4: expected > S. 0:0(0) ack 2 <...> but got > S. 0:0(0) ack 1 win 64240 <mss 1460> at 0.000000\n",
+        "suite              3       1        1         1\n",
+        "all                4       2        1         1\n",
+        "      1  splice() is not known\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert_eq!(String::from_utf8(run.stderr).unwrap(), "error: 2 of 4 scripts do not pass\n");
+    let run = hol(dir.path(), &["packetdrill", "suite/c.pkt", "--json"]);
+    let row: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!((&row["verdict"], &row["line"]), (&"not read".into(), &5.into()));
+}
+
+#[test]
+fn a_place_without_scripts_is_refused_and_a_file_of_octets_is_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("empty")).unwrap();
+    fs::write(dir.path().join("octets.pkt"), [0xff, 0xfe, 0x00]).unwrap();
+    fs::write(dir.path().join("a.pkt"), PASSES).unwrap();
+    for (arguments, code, told) in [
+        (&["packetdrill", "empty"][..], 2, "error: empty: no scripts are there; their names end in .pkt\n"),
+        (&["packetdrill", "none.pkt"], 2, "error: none.pkt: file not found\n"),
+        (
+            &["packetdrill", "a.pkt", "--stack", "frob"],
+            2,
+            "error: there is no stack \"frob\"; there are linux-6.12, ",
+        ),
+        (&["packetdrill", "octets.pkt"], 1, "error: 1 of 1 scripts do not pass\n"),
+    ] {
+        let (got, message) = failure(dir.path(), arguments);
+        assert!(got == code && message.starts_with(told), "{arguments:?}: {got} {message}");
+    }
+    let run = hol(dir.path(), &["packetdrill", "octets.pkt"]);
+    let text = String::from_utf8(run.stdout).unwrap();
+    assert!(text.starts_with("not read  octets.pkt: is no text: a script is written in UTF-8\n"), "{text}");
+}

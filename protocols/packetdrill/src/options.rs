@@ -1,0 +1,215 @@
+//! Socket options: what setsockopt() asks for.
+
+use hol_transport::Reconfiguration;
+
+use crate::call::Call;
+use crate::sysctl::Setting;
+use crate::words::{integer, number};
+
+/// What a call of setsockopt() asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// Nothing that our endpoints could do otherwise.
+    Nothing,
+    /// Options of a specification.
+    Settings(Vec<Setting>),
+    /// Whether close() resets.
+    Linger(bool),
+    /// Streams that begin anew, or more of them.
+    Reconfiguration(Reconfiguration),
+}
+
+/// Whether the player knows the option that `call` sets or asks for.
+pub(crate) fn check(call: &Call) -> Result<(), String> {
+    match call.name.as_str() {
+        "setsockopt" => understand(call).map(drop),
+        "getsockopt" => match call.argument(2)? {
+            "SO_ERROR" => Ok(()),
+            option => variable(option).map(drop).ok_or_else(|| {
+                format!("getsockopt() with {option} is not known; there are SO_ERROR and TCP_MAXSEG")
+            }),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// The variable of an endpoint that getsockopt() asks for.
+pub(crate) fn variable(option: &str) -> Option<&'static str> {
+    match option {
+        "TCP_MAXSEG" => Some("tcpi_snd_mss"),
+        _ => None,
+    }
+}
+
+/// What `setsockopt(3, LEVEL, OPTION, VALUE, LENGTH)` asks for.
+pub(crate) fn understand(call: &Call) -> Result<Wish, String> {
+    let (option, value) = (call.argument(2)?, call.argument(3)?);
+    // Of these alone a failure is known.
+    if call.result.error().is_some() && !matches!(option, "SCTP_RESET_STREAMS" | "SCTP_ADD_STREAMS") {
+        return Err(format!("setsockopt() with {option} is to fail; errors of options are not known"));
+    }
+    let whole = || integer(value).ok_or_else(|| format!("{option} is {value}; write [1]"));
+    let milliseconds = |names: &[(&'static str, &'static str)]| -> Result<Wish, String> {
+        let mut settings = Vec::new();
+        for (name, option) in names {
+            // 0 leaves it as it is.
+            match member(value, name)? {
+                "..." => return Err(format!("{name} is open; write a number")),
+                text => match number::<u64>(name, text)? {
+                    0 => {}
+                    millis => settings.push(sctp(option, format!("{millis}ms"))),
+                },
+            }
+        }
+        Ok(Wish::Settings(settings))
+    };
+    Ok(match option {
+        "SO_REUSEADDR" | "SO_REUSEPORT" | "SO_MARK" | "IP_FREEBIND" | "SCTP_FRAGMENT_INTERLEAVE" => {
+            Wish::Nothing
+        }
+        "SO_LINGER" => Wish::Linger(value.replace(' ', "") == "{onoff=1,linger=0}"),
+        "TCP_NODELAY" => {
+            Wish::Settings(vec![tcp("nagle", if whole()? == 0 { "on" } else { "off" }.to_owned())])
+        }
+        // Linux doubles them, for the head of each packet, and grows them no more. net/core/sock.c sk_setsockopt.
+        "SO_SNDBUF" => {
+            let octets = format!("{}B", whole()?.clamp(2304, 212_992) * 2);
+            Wish::Settings(vec![tcp("send_buffer", octets), tcp("send_buffer_max", "0B".to_owned())])
+        }
+        "SO_RCVBUF" => {
+            let octets = format!("{}B", whole()?.clamp(1152, 212_992) * 2);
+            Wish::Settings(vec![tcp("receive_buffer", octets), tcp("receive_buffer_max", "0B".to_owned())])
+        }
+        "TCP_CONGESTION" => {
+            Wish::Settings(vec![tcp("congestion", value.trim_matches(['"', '[', ']']).to_owned())])
+        }
+        "TCP_MAXSEG" => Wish::Settings(vec![tcp("mss", whole()?.to_string())]),
+        "TCP_SYNCNT" => Wish::Settings(vec![tcp("syn_retries", whole()?.to_string())]),
+        "SCTP_NODELAY" => Wish::Settings(vec![sctp("nagle", (whole()? == 0).to_string())]),
+        "SCTP_EVENTS" => events(value)?,
+        "SCTP_INTERLEAVING_SUPPORTED" => {
+            let wanted = member(value, "assoc_value")? != "0";
+            Wish::Settings(vec![sctp("interleaving", wanted.to_string())])
+        }
+        "SCTP_RTOINFO" => milliseconds(&[
+            ("srto_max", "rto_max"),
+            ("srto_min", "rto_min"),
+            ("srto_initial", "rto_initial"),
+        ])?,
+        "SCTP_INITMSG" => init_message(value)?,
+        "SCTP_PEER_ADDR_PARAMS" => peer_parameters(value)?,
+        "SCTP_RESET_STREAMS" => Wish::Reconfiguration(reset_streams(value)?),
+        "SCTP_ADD_STREAMS" => Wish::Reconfiguration(add_streams(value)?),
+        other => {
+            return Err(format!(
+                "setsockopt() with {other} is not known; write a setting such as \"--nagle=off\" above the script"
+            ));
+        }
+    })
+}
+
+fn tcp(option: &'static str, value: String) -> Setting {
+    Setting { protocol: "tcp", option, value }
+}
+
+fn sctp(option: &'static str, value: String) -> Setting {
+    Setting { protocol: "sctp", option, value }
+}
+
+/// A member of a structure, however deep it lies.
+pub(crate) fn member<'t>(text: &'t str, name: &str) -> Result<&'t str, String> {
+    let is_whole = |at: usize| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    let key = format!("{name}=");
+    let at = text.match_indices(&key).map(|(at, _)| at).find(|at| is_whole(*at));
+    let from = at
+        .map(|at| &text[at + key.len()..])
+        .ok_or_else(|| format!("{text} has no {name}; write {name}=..."))?;
+    let end = if from.starts_with('[') { ']' } else { ',' };
+    Ok(from.split([end, '}']).next().unwrap_or_default().trim_matches(['[', ' ']))
+}
+
+/// Notifications would be read among messages; what tells of messages alone changes none.
+fn events(value: &str) -> Result<Wish, String> {
+    for part in value.trim_matches(['{', '}']).split(',') {
+        let (name, set) = part.split_once('=').ok_or_else(|| format!("{part} has no value; write name=0"))?;
+        if name.trim() != "sctp_data_io_event" && set.trim() != "0" {
+            return Err(format!("{} of SCTP_EVENTS is not known; notifications are not read", name.trim()));
+        }
+    }
+    Ok(Wish::Nothing)
+}
+
+/// RFC 6458 section 8.1.3; 0 leaves it as it is.
+fn init_message(value: &str) -> Result<Wish, String> {
+    let count = |name: &str| member(value, name).and_then(|text| number::<u64>(name, text));
+    let names = [
+        ("sinit_num_ostreams", "streams"),
+        ("sinit_max_instreams", "max_inbound_streams"),
+        ("sinit_max_attempts", "max_init_retransmits"),
+    ];
+    let mut settings = Vec::new();
+    for (name, option) in names {
+        match count(name)? {
+            0 => {}
+            value => settings.push(sctp(option, value.to_string())),
+        }
+    }
+    match count("sinit_max_init_timeo")? {
+        0 => Ok(Wish::Settings(settings)),
+        _ => Err("sinit_max_init_timeo is not known; write 0".to_owned()),
+    }
+}
+
+/// RFC 6458 section 8.1.12; what is 0 or has no flag stays as it is.
+fn peer_parameters(value: &str) -> Result<Wish, String> {
+    let count = |name: &str| match member(value, name) {
+        Ok("...") | Err(_) => Ok(0),
+        Ok(text) => number::<u64>(name, text),
+    };
+    let flags: Vec<&str> = member(value, "spp_flags")?.split('|').map(str::trim).collect();
+    let mut settings = Vec::new();
+    for flag in flags {
+        match flag {
+            "SPP_HB_DISABLE" => settings.push(sctp("heartbeat", "false".to_owned())),
+            "SPP_HB_ENABLE" => settings.push(sctp("heartbeat", "true".to_owned())),
+            "SPP_PMTUD_DISABLE" | "SPP_PMTUD_ENABLE" | "SPP_SACKDELAY_ENABLE" | "0" => {}
+            other => {
+                return Err(format!(
+                    "{other} of spp_flags is not known; there are SPP_HB_ENABLE and SPP_HB_DISABLE"
+                ));
+            }
+        }
+    }
+    let names = [
+        ("spp_hbinterval", "hb_interval", "ms"),
+        ("spp_pathmaxrxt", "path_max_retrans", ""),
+        ("spp_pathmtu", "mtu", "B"),
+    ];
+    for (name, option, unit) in names {
+        match count(name)? {
+            0 => {}
+            value => settings.push(sctp(option, format!("{value}{unit}"))),
+        }
+    }
+    Ok(Wish::Settings(settings))
+}
+
+/// `{srs_flags=SCTP_STREAM_RESET_OUTGOING, srs_stream_list=[0,1]}`. RFC 6525 section 6.3.2.
+fn reset_streams(value: &str) -> Result<Reconfiguration, String> {
+    let list = member(value, "srs_stream_list")?.split(',').map(str::trim).filter(|text| !text.is_empty());
+    let streams = list.map(|text| number("a stream", text)).collect::<Result<_, String>>()?;
+    match member(value, "srs_flags")? {
+        "SCTP_STREAM_RESET_OUTGOING" => Ok(Reconfiguration::ResetOutgoing(streams)),
+        "SCTP_STREAM_RESET_INCOMING" => Ok(Reconfiguration::ResetIncoming(streams)),
+        other => Err(format!("{other} is none of SCTP_STREAM_RESET_OUTGOING and SCTP_STREAM_RESET_INCOMING")),
+    }
+}
+
+/// `{sas_instrms=0, sas_outstrms=2}`. RFC 6525 section 6.3.4.
+fn add_streams(value: &str) -> Result<Reconfiguration, String> {
+    let count = |name: &str| number(name, member(value, name)?);
+    Ok(match count("sas_outstrms")? {
+        0 => Reconfiguration::AddIncoming(count("sas_instrms")?),
+        more => Reconfiguration::AddOutgoing(more),
+    })
+}

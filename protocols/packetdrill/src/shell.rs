@@ -1,0 +1,186 @@
+//! Commands of a script: `` `sysctl -q net.ipv4.tcp_sack=0` ``. Those that set a system up are understood, those that look at one
+//! refused.
+
+use std::path::Path;
+
+use crate::python;
+use crate::sysctl::{self, Setting};
+
+/// Files of commands that name another, and so on.
+const MOST_NESTED: usize = 4;
+/// The largest file of commands.
+const LARGEST_FILE: u64 = 1 << 20;
+
+/// What the commands in `text` set; they stand in a script of `folder`.
+pub(crate) fn settings(text: &str, folder: Option<&Path>) -> Result<Vec<Setting>, String> {
+    let mut settings = Vec::new();
+    run(text, folder, 0, &mut settings)?;
+    Ok(settings)
+}
+
+fn run(text: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Setting>) -> Result<(), String> {
+    let text = text.replace("\\\n", " ");
+    text.lines().flat_map(|line| line.split(';')).flat_map(|part| part.split("&&")).try_for_each(|command| {
+        let command = command.trim();
+        if command.is_empty() || command.starts_with('#') {
+            return Ok(());
+        }
+        let words = words(command)?;
+        simple(&words, folder, nested, settings)
+            .map_err(|problem| problem.unwrap_or_else(|| unknown(command)))
+    })
+}
+
+fn unknown(command: &str) -> String {
+    let begin: String = command.chars().take(60).collect();
+    format!("the command `{begin}` is not known; understood are sysctl, set_sysctls.py and files of them")
+}
+
+/// A command alone; an error without a text is that it is not known.
+fn simple(
+    words: &[String],
+    folder: Option<&Path>,
+    nested: usize,
+    settings: &mut Vec<Setting>,
+) -> Result<(), Option<String>> {
+    let (command, arguments) = words.split_first().ok_or(None)?;
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let name = command.rsplit('/').next().unwrap_or_default();
+    match (name, &arguments[..]) {
+        ("sysctl" | "set_sysctls.py", _) => set(&arguments, settings).map_err(Some),
+        ("echo", [value, ">", file]) if file.starts_with("/proc/sys/") => {
+            settings.extend(sysctl::understand(file, value).map_err(Some)?);
+            Ok(())
+        }
+        // A cache that is empty anyway, a queue that keeps the order, and what puts the system back at the end.
+        ("ip", ["tcp_metrics", "flush", ..]) | ("tc", ["qdisc", "add" | "replace", .., "root", "pfifo"]) => {
+            Ok(())
+        }
+        ("true" | ":" | "sync", []) => Ok(()),
+        (name, []) if name.starts_with("sysctl_restore_") => Ok(()),
+        (name, []) if name.ends_with(".sh") => file(command, folder, nested, settings).map_err(Some),
+        _ => Err(None),
+    }
+}
+
+/// `name=value` and `name value`, behind whatever flags.
+fn set(arguments: &[&str], settings: &mut Vec<Setting>) -> Result<(), String> {
+    let arguments = arguments
+        .iter()
+        .filter(|word| !word.starts_with('-'))
+        .take_while(|word| !word.starts_with(['>', '|']));
+    let mut arguments: Vec<&str> = arguments.copied().collect();
+    if arguments.last().is_some_and(|word| *word == "2") {
+        arguments.pop();
+    }
+    for argument in arguments {
+        let (name, value) = argument
+            .split_once('=')
+            .ok_or_else(|| format!("sysctl {argument} sets nothing; write {argument}=VALUE"))?;
+        settings.extend(sysctl::understand(name, value)?);
+    }
+    Ok(())
+}
+
+/// The commands of a file, whose path counts from the script.
+fn file(path: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Setting>) -> Result<(), String> {
+    if nested == MOST_NESTED {
+        return Err(format!("{path}: files of commands name each other {MOST_NESTED} deep"));
+    }
+    let folder = folder.ok_or_else(|| format!("{path}: the script has no folder to find it in"))?;
+    // Collections are played from their top, or from the folder of each script.
+    let place = folder.ancestors().map(|above| above.join(path)).find(|place| place.is_file());
+    let place = place.unwrap_or_else(|| folder.join(path));
+    let failed = |error: &dyn std::fmt::Display| format!("the commands of {path} cannot be read: {error}");
+    let length = std::fs::metadata(&place).map_err(|error| failed(&error))?.len();
+    if length > LARGEST_FILE {
+        return Err(failed(&format!("it has {length} octets, and {LARGEST_FILE} are the most")));
+    }
+    let text = std::fs::read_to_string(&place).map_err(|error| failed(&error))?;
+    run(&text, Some(folder), nested + 1, settings)
+}
+
+/// The words of a command: quotes keep spaces, `$((…))` is a number.
+fn words(command: &str) -> Result<Vec<String>, String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut rest = command;
+    while let Some(next) = rest.chars().next() {
+        if quote != Some('\'')
+            && let Some(inner) = rest.strip_prefix("$((")
+        {
+            let (expression, after) = inner
+                .split_once("))")
+                .ok_or_else(|| format!("{rest:?} has no \"))\"; write one behind it"))?;
+            word.get_or_insert_default().push_str(&python::evaluate_constant(expression)?);
+            rest = after;
+            continue;
+        }
+        rest = &rest[next.len_utf8()..];
+        match (quote, next) {
+            (None, '"' | '\'') => {
+                word.get_or_insert_default();
+                quote = Some(next);
+            }
+            (Some(open), _) if open == next => quote = None,
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (None, '#') if word.is_none() => break,
+            (None, '>' | '|') => {
+                words.extend(word.take());
+                words.push(next.to_string());
+            }
+            _ => word.get_or_insert_default().push(next),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(text: &str) -> Vec<String> {
+        let settings = settings(text, None).unwrap();
+        settings.into_iter().map(|Setting { option, value, .. }| format!("{option}={value}")).collect()
+    }
+
+    #[test]
+    fn commands_that_set_a_system_up_are_understood() {
+        assert_eq!(
+            options("sysctl -q net.ipv4.tcp_sack=0 net.ipv4.tcp_dsack=0"),
+            ["sack=false", "dsack=false"]
+        );
+        assert_eq!(options("sysctl -ew net.sctp.rto_min=100 > /dev/null 2>&1"), ["rto_min=100ms"]);
+        assert_eq!(
+            options(
+                "../common/set_sysctls.py /proc/sys/net/ipv4/tcp_sack=1 \\\n  /proc/sys/net/ipv4/tcp_frto=0"
+            ),
+            ["sack=true", "frto=false"]
+        );
+        assert_eq!(
+            options("sysctl -q net.ipv4.tcp_wmem=\"4096 $((256*1024)) 4194304\""),
+            ["send_buffer=262144B", "send_buffer_max=4194304B"]
+        );
+        assert_eq!(options("echo 5 > /proc/sys/net/ipv4/tcp_retries2; true"), ["max_retries=5"]);
+        assert!(
+            options("/tmp/sysctl_restore_${PPID}.sh\n# nothing\nip tcp_metrics flush all > /dev/null 2>&1")
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn what_looks_at_a_system_is_refused() {
+        for (text, cure) in [
+            ("sockstat -4 | grep -c ESTABLISHED", "`sockstat -4 | grep -c ESTABLISHED` is not known"),
+            ("tc qdisc add dev tun0 root fq", "is not known"),
+            ("sysctl net.ipv4.tcp_sack", "sets nothing"),
+            ("./defaults.sh", "has no folder"),
+            ("sysctl -q net.ipv4.tcp_sack=$((1", "write one behind it"),
+        ] {
+            let problem = settings(text, None).unwrap_err();
+            assert!(problem.contains(cure), "{text}: {problem}");
+        }
+        let missing = settings("./no-such-file.sh", Some(Path::new("/"))).unwrap_err();
+        assert!(missing.contains("cannot be read"), "{missing}");
+    }
+}

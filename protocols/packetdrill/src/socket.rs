@@ -1,0 +1,645 @@
+//! The socket between a script's calls and the endpoint: what each call asks of the endpoint, and what it returns.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use hol_base::{Duration, Time};
+use hol_transport::{Command, Input, Message, Reconfiguration, Reliability};
+
+use crate::call::{Call, Outcome};
+use crate::options::{self, Wish};
+use crate::player::{Player, Problem, differs, seconds, span};
+use crate::protocol::{self, Arrived, MOST_OCTETS};
+use crate::words::{integer, number, split};
+
+/// Linux' numbers. include/uapi/asm-generic/fcntl.h.
+const O_RDWR: usize = 0o2;
+const O_NONBLOCK: usize = 0o4000;
+
+/// What the application knows of its socket.
+pub(crate) struct Socket {
+    /// `tcp` or `sctp`.
+    pub(crate) protocol: &'static str,
+    /// The descriptors: of the socket that listens, and of the one that has the connection.
+    listener: Option<i64>,
+    connection: Option<i64>,
+    blocks: bool,
+    pub(crate) connected: bool,
+    pub(crate) peer_closed: bool,
+    /// The connection has ended well.
+    pub(crate) closed: bool,
+    /// The connection has ended badly, and what the next call is told of it.
+    pub(crate) failed: bool,
+    pub(crate) error: Option<&'static str>,
+    /// shutdown() has ended a direction.
+    shut_for_writing: bool,
+    shut_for_reading: bool,
+    /// A re-configuration that was asked for will not be.
+    pub(crate) refused: bool,
+    /// `SO_LINGER` with a time of 0: close() resets.
+    abortive: bool,
+    /// What the endpoint has delivered and read() has not taken.
+    pub(crate) unread: VecDeque<u8>,
+    /// The same where messages have ends.
+    pub(crate) messages: VecDeque<Arrived>,
+    read: usize,
+    written: usize,
+}
+
+/// A call that waits.
+pub(crate) struct Blocked<'a> {
+    pub(crate) call: &'a Call,
+    pub(crate) line: usize,
+    first: Time,
+    last: Time,
+    /// Octets that a write has handed over.
+    done: usize,
+}
+
+/// What comes of a call.
+enum Answer {
+    Returns(Outcome),
+    /// It waits, or says that it would have to.
+    Waits(&'static str),
+}
+
+impl Answer {
+    fn value(value: usize) -> Self {
+        Self::Returns(Outcome::value(value))
+    }
+
+    fn error(name: &str) -> Self {
+        Self::Returns(Outcome::error(name))
+    }
+}
+
+const CALLS: &str = "socket, bind, listen, connect, accept, setsockopt, getsockopt, fcntl, write, send, sendto, sendmsg, writev, \
+    sctp_sendmsg, sctp_sendv, read, recv, recvmsg, readv, sctp_recvmsg, shutdown and close";
+
+/// Whether the player knows a call of this name.
+pub(crate) fn check(call: &Call) -> Result<(), String> {
+    let is_known = CALLS.replace(" and ", ", ").split(", ").any(|name| name == call.name);
+    if is_known { Ok(()) } else { Err(format!("{}() is not known; there are {CALLS}", call.name)) }
+}
+
+impl Socket {
+    pub(crate) fn new(protocol: &'static str, strict: bool) -> Self {
+        Self {
+            protocol,
+            listener: None,
+            connection: None,
+            blocks: !strict,
+            connected: false,
+            peer_closed: false,
+            closed: false,
+            failed: false,
+            error: None,
+            shut_for_writing: false,
+            shut_for_reading: false,
+            refused: false,
+            abortive: false,
+            unread: VecDeque::new(),
+            messages: VecDeque::new(),
+            read: 0,
+            written: 0,
+        }
+    }
+}
+
+impl<'a> Player<'a> {
+    /// The application makes a call; with `range` it may block, and returns then.
+    pub(crate) fn call(
+        &mut self,
+        call: &'a Call,
+        line: usize,
+        range: Option<(Time, Time)>,
+    ) -> Result<(), Problem> {
+        if self.blocked.is_some() && range.is_some() {
+            return Err("a call that may block, while another one does; one at a time is played".into());
+        }
+        match self.answer(call, 0)? {
+            (Answer::Returns(outcome), _) => compare(call, &outcome),
+            (Answer::Waits(error), 0) if !self.socket.blocks => compare(call, &Outcome::error(error)),
+            (Answer::Waits(_), done) if !self.socket.blocks => compare(call, &Outcome::value(done)),
+            (Answer::Waits(_), done) => {
+                let (first, last) = range.ok_or_else(|| {
+                    Problem::Departs(format!(
+                        "{}() blocks, and the script gives no time until which",
+                        call.name
+                    ))
+                })?;
+                self.blocked = Some(Blocked { call, line, first, last, done });
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets a call return for which there is something now.
+    pub(crate) fn resume(&mut self) -> Result<(), Problem> {
+        let Some(mut blocked) = self.blocked.take() else { return Ok(()) };
+        let (answer, done) = self.answer_again(blocked.call, blocked.done)?;
+        blocked.done = done;
+        let Answer::Returns(outcome) = answer else {
+            self.blocked = Some(blocked);
+            return Ok(());
+        };
+        let tolerance = self.script.tolerance;
+        if self.now > blocked.last + tolerance || self.now + tolerance < blocked.last {
+            let Blocked { call, line, first, last, .. } = blocked;
+            return Err(Problem::Departs(format!(
+                "{}() of line {line} returns at {}, not at the end of {}",
+                call.name,
+                seconds(self.now),
+                span(first, last)
+            )));
+        }
+        compare(blocked.call, &outcome)
+    }
+
+    /// What a blocked call finds now.
+    fn answer_again(&mut self, call: &Call, done: usize) -> Result<(Answer, usize), Problem> {
+        if call.name == "connect" { Ok((self.connected(), 0)) } else { self.answer(call, done) }
+    }
+
+    /// What comes of a call, and how many octets a write has handed over by now, `done` of them before.
+    fn answer(&mut self, call: &Call, done: usize) -> Result<(Answer, usize), Problem> {
+        let answer = match call.name.as_str() {
+            "socket" => self.make_socket(call)?,
+            "bind" => Answer::value(0),
+            "listen" => self.listen(call)?,
+            "connect" => {
+                self.socket.connection = Some(descriptor(call)?);
+                self.input(Input::Command(Command::Connect))?;
+                self.connected()
+            }
+            "accept" => self.accept(call)?,
+            "fcntl" => self.control(call)?,
+            "setsockopt" => self.set_option(call)?,
+            "getsockopt" => self.get_option(call)?,
+            "shutdown" => self.shut(call)?,
+            "close" => self.close(call)?,
+            "read" | "recv" | "readv" | "recvmsg" | "sctp_recvmsg" => self.read(call)?,
+            "sctp_sendmsg" => return self.write(call, call.count(2)?, sctp_message(call)?, done),
+            "sctp_sendv" => {
+                let (length, parameters) = (vector(call.argument(1)?)?, sendv_message(call)?);
+                return self.write(call, length, parameters, done);
+            }
+            _ => return self.write(call, written(call)?, Parameters::default(), done),
+        };
+        Ok((answer, 0))
+    }
+
+    fn make_socket(&mut self, call: &Call) -> Result<Answer, Problem> {
+        if self.socket.listener.is_some() || self.socket.connection.is_some() {
+            return Err("a second socket; one connection is played".into());
+        }
+        let name = protocol::named(call.argument(2)?)?;
+        let kind = call.argument(1)?;
+        if !kind.starts_with("SOCK_STREAM") {
+            return Err(format!("socket() asks for {kind}; write SOCK_STREAM").into());
+        }
+        self.open(name)?;
+        self.socket.blocks &= !kind.contains("SOCK_NONBLOCK");
+        self.socket.connection = call.result.value;
+        self.input(Input::Command(Command::Read(false)))?;
+        Ok(Answer::Returns(Outcome { value: call.result.value.unwrap_or(3), error: String::new() }))
+    }
+
+    fn listen(&mut self, call: &Call) -> Result<Answer, Problem> {
+        self.protocol()?.listen();
+        (self.socket.listener, self.socket.connection) = (Some(descriptor(call)?), None);
+        self.input(Input::Command(Command::Read(false)))?;
+        Ok(Answer::value(0))
+    }
+
+    fn connected(&mut self) -> Answer {
+        match self.socket.error.take() {
+            Some(error) => Answer::error(error),
+            None if self.socket.connected => Answer::value(0),
+            None => Answer::Waits("EINPROGRESS"),
+        }
+    }
+
+    fn accept(&mut self, call: &Call) -> Result<Answer, Problem> {
+        if self.socket.listener != Some(descriptor(call)?) {
+            return Ok(Answer::error("EINVAL"));
+        }
+        if !self.socket.connected || self.socket.connection.is_some() {
+            return Ok(Answer::Waits("EAGAIN"));
+        }
+        // A descriptor does not inherit that its calls do not block.
+        self.socket.blocks = !self.strict;
+        self.socket.connection = call.result.value;
+        Ok(Answer::Returns(Outcome { value: call.result.value.unwrap_or(4), error: String::new() }))
+    }
+
+    /// fcntl(): whether calls block.
+    fn control(&mut self, call: &Call) -> Result<Answer, Problem> {
+        match call.argument(1)? {
+            "F_GETFL" => Ok(Answer::value(O_RDWR | if self.socket.blocks { 0 } else { O_NONBLOCK })),
+            "F_SETFL" => {
+                self.socket.blocks = !call.flags(2).contains(&"O_NONBLOCK");
+                Ok(Answer::value(0))
+            }
+            other => Err(format!("fcntl() with {other} is not known; there are F_GETFL and F_SETFL").into()),
+        }
+    }
+
+    fn set_option(&mut self, call: &Call) -> Result<Answer, Problem> {
+        match options::understand(call)? {
+            Wish::Nothing => Ok(Answer::value(0)),
+            Wish::Settings(settings) => {
+                self.configure(&settings)?;
+                self.input_nothing()?;
+                Ok(Answer::value(0))
+            }
+            Wish::Linger(abortive) => {
+                self.socket.abortive = abortive;
+                Ok(Answer::value(0))
+            }
+            Wish::Reconfiguration(what) => self.reconfigure(what),
+        }
+    }
+
+    /// Lets the endpoint do what an option has made due.
+    fn input_nothing(&mut self) -> Result<(), Problem> {
+        self.input(Input::Command(Command::Read(false)))
+    }
+
+    /// `SO_ERROR`: whether connect() has succeeded.
+    fn get_option(&mut self, call: &Call) -> Result<Answer, Problem> {
+        let expected = call.argument(3)?.trim_matches(['[', ']']).trim();
+        let got = match call.argument(2)? {
+            "SO_ERROR" => self.socket.error.take().unwrap_or("0").to_owned(),
+            option => {
+                let variable = options::variable(option).ok_or_else(|| {
+                    format!("getsockopt() with {option} is not known; there are SO_ERROR and TCP_MAXSEG")
+                })?;
+                let value = self.protocol()?.variable(variable);
+                value.ok_or_else(|| format!("there is no {option} yet"))?.to_string()
+            }
+        };
+        let is_same = expected == got
+            || expected == "..."
+            || integer(expected).is_some() && integer(expected) == integer(&got);
+        if is_same {
+            return Ok(Answer::value(0));
+        }
+        Err(Problem::Departs(format!("expected {} = {expected}, but got {got}", call.argument(2)?)))
+    }
+
+    /// RFC 6525 sections 6.3.2 and 6.3.4.
+    fn reconfigure(&mut self, what: Reconfiguration) -> Result<Answer, Problem> {
+        self.socket.refused = false;
+        self.input(Input::Command(Command::Reconfigure(what)))?;
+        Ok(if self.socket.refused { Answer::error("EOPNOTSUPP") } else { Answer::value(0) })
+    }
+
+    fn shut(&mut self, call: &Call) -> Result<Answer, Problem> {
+        let how = call.argument(1).unwrap_or("SHUT_WR");
+        if self.socket.failed || !self.socket.connected && !self.strict {
+            return Ok(Answer::error("ENOTCONN"));
+        }
+        self.socket.shut_for_reading |= matches!(how, "SHUT_RD" | "SHUT_RDWR");
+        if how == "SHUT_RD" {
+            return Ok(Answer::value(0));
+        }
+        self.socket.shut_for_writing = true;
+        self.input(Input::Command(Command::Close))?;
+        Ok(Answer::value(0))
+    }
+
+    fn close(&mut self, call: &Call) -> Result<Answer, Problem> {
+        let descriptor = descriptor(call)?;
+        if self.socket.listener == Some(descriptor) && self.socket.connection != Some(descriptor) {
+            return self.close_listener();
+        }
+        if self.socket.connection != Some(descriptor) {
+            return Ok(Answer::error("EBADF"));
+        }
+        self.socket.connection = None;
+        // Linux: net/ipv4/tcp.c __tcp_close and net/sctp/socket.c sctp_close reset what has data that nobody has read. RFC 9293 section
+        // 3.6.1 asks for it.
+        let loses_data = !self.socket.unread.is_empty()
+            || !self.socket.messages.is_empty()
+            || self.protocol()?.has_unread();
+        let aborts = self.socket.abortive || loses_data && !self.strict;
+        self.input(Input::Command(if aborts { Command::Abort } else { Command::Close }))?;
+        Ok(Answer::value(0))
+    }
+
+    /// A connection that was not accepted is reset. Linux: net/ipv4/inet_connection_sock.c inet_csk_listen_stop.
+    fn close_listener(&mut self) -> Result<Answer, Problem> {
+        self.socket.listener = None;
+        if self.socket.connection.is_none() {
+            if self.socket.connected {
+                self.input(Input::Command(Command::Abort))?;
+            } else {
+                self.protocol()?.forget();
+            }
+        }
+        Ok(Answer::value(0))
+    }
+
+    fn write(
+        &mut self,
+        call: &Call,
+        length: usize,
+        parameters: Parameters,
+        done: usize,
+    ) -> Result<(Answer, usize), Problem> {
+        if length > MOST_OCTETS {
+            return Err(format!("{}() of {length} octets; {MOST_OCTETS} are the most", call.name).into());
+        }
+        if let Some(error) = self.socket.error.take() {
+            return Ok((Answer::error(error), 0));
+        }
+        if self.socket.failed && !self.strict || self.socket.shut_for_writing {
+            return Ok((Answer::error("EPIPE"), 0));
+        }
+        let serves = self.protocol()?.variable("sstat_outstrms");
+        if serves
+            .is_some_and(|count| count.to_string().parse().is_ok_and(|count: u16| parameters.stream >= count))
+        {
+            return Ok((Answer::error("EINVAL"), 0));
+        }
+        let mut done = done;
+        while done < length {
+            let offset = self.socket.written;
+            let protocol = self.protocol()?;
+            let taken = protocol.endpoint().accepts(length - done);
+            if taken == 0 {
+                return Ok((Answer::Waits("EAGAIN"), done));
+            }
+            let payload: Bytes =
+                (offset..offset + taken).map(|offset| protocol.octet(true, offset)).collect();
+            self.socket.written += taken;
+            done += taken;
+            self.input(Input::Command(Command::Send(parameters.message(payload))))?;
+        }
+        Ok((Answer::value(length), done))
+    }
+
+    /// The application reads: the endpoint gives it all that it has.
+    fn read(&mut self, call: &Call) -> Result<Answer, Problem> {
+        let (most, flags) = (read_size(call)?, call.flags(if call.name == "recvmsg" { 2 } else { 3 }));
+        let peeks = call.name == "recv" && flags.contains(&"MSG_PEEK");
+        if call.name == "recv" && flags.iter().any(|flag| !matches!(*flag, "MSG_PEEK" | "MSG_DONTWAIT")) {
+            return Err(format!(
+                "recv() with {} is not known; there are MSG_PEEK and MSG_DONTWAIT",
+                flags.join("|")
+            )
+            .into());
+        }
+        if self.socket.unread.is_empty() && self.socket.messages.is_empty() {
+            let blocked = self.blocked.take();
+            self.input(Input::Command(Command::Read(true)))?;
+            self.input(Input::Command(Command::Read(false)))?;
+            self.blocked = blocked;
+        }
+        if !self.socket.messages.is_empty() {
+            return self.read_message(call, most);
+        }
+        let length = most.min(self.socket.unread.len());
+        if peeks && length > 0 {
+            return Ok(Answer::value(length));
+        }
+        for octet in self.socket.unread.drain(..length).collect::<Vec<_>>() {
+            let offset = self.socket.read;
+            if octet != self.protocol()?.octet(false, offset) {
+                return Err(Problem::Departs(format!(
+                    "octet {offset} of what is read is another than what came"
+                )));
+            }
+            self.socket.read += 1;
+        }
+        if length > 0 || most == 0 {
+            return Ok(Answer::value(length));
+        }
+        if let Some(error) = self.socket.error {
+            if !self.strict {
+                self.socket.error = None;
+            }
+            return Ok(Answer::error(error));
+        }
+        let Socket { peer_closed, closed, failed, shut_for_reading, .. } = self.socket;
+        let ended = peer_closed || closed || failed || shut_for_reading;
+        Ok(if ended { Answer::value(0) } else { Answer::Waits("EAGAIN") })
+    }
+
+    /// A read takes one message, or as much of it as there is room for.
+    fn read_message(&mut self, call: &Call, most: usize) -> Result<Answer, Problem> {
+        let Some(message) = self.socket.messages.pop_front() else { return Ok(Answer::Waits("EAGAIN")) };
+        let length = most.min(message.length);
+        if call.name == "sctp_recvmsg" && call.arguments.len() > 5 {
+            check_info(call.argument(5)?, &message)?;
+            let flags = call.argument(6).unwrap_or("...");
+            let got = if length == message.length { "MSG_EOR" } else { "0" };
+            if flags != "..." && flags != got {
+                return Err(Problem::Departs(format!("expected the flags {flags}, but got {got}")));
+            }
+        }
+        if length < message.length && !self.strict {
+            self.socket.messages.push_front(Arrived { length: message.length - length, ..message });
+        }
+        Ok(Answer::value(length))
+    }
+}
+
+fn compare(call: &Call, got: &Outcome) -> Result<(), Problem> {
+    if call.result.admits(got) { Ok(()) } else { Err(differs(call, got)) }
+}
+
+/// The descriptor that a call speaks of.
+fn descriptor(call: &Call) -> Result<i64, String> {
+    number(&format!("the descriptor of {}()", call.name), call.argument(0)?)
+}
+
+/// How a message is to be sent.
+#[derive(Debug, Clone, Copy, Default)]
+struct Parameters {
+    stream: u16,
+    unordered: bool,
+    reliability: Reliability,
+    ppid: u32,
+}
+
+impl Parameters {
+    fn message(self, payload: Bytes) -> Message {
+        let Self { stream, unordered, reliability, ppid } = self;
+        Message { stream, unordered, reliability, ppid, payload }
+    }
+}
+
+/// Octets that `write(3, ..., 1000)`, `send(3, ..., 1000, 0)` and those of vectors send.
+fn written(call: &Call) -> Result<usize, String> {
+    let (length, flags) = match call.name.as_str() {
+        "sendmsg" => (message_size(call.argument(1)?)?, call.flags(2)),
+        "writev" => (vector(call.argument(1)?)?, Vec::new()),
+        "write" => (call.count(2)?, Vec::new()),
+        _ => (call.count(2)?, call.flags(3)),
+    };
+    match flags.iter().find(|flag| !matches!(**flag, "MSG_NOSIGNAL" | "MSG_DONTWAIT")) {
+        Some(flag) => {
+            Err(format!("{}() with {flag} is not known; there are MSG_NOSIGNAL and MSG_DONTWAIT", call.name))
+        }
+        None => Ok(length),
+    }
+}
+
+fn read_size(call: &Call) -> Result<usize, String> {
+    match call.name.as_str() {
+        "recvmsg" => message_size(call.argument(1)?),
+        "readv" => vector(call.argument(1)?),
+        _ => call.count(2),
+    }
+}
+
+/// `{msg_name(...)=..., msg_iov(1)=[{..., 1000}], msg_flags=0}`: octets of its vector; it has nothing else.
+fn message_size(text: &str) -> Result<usize, String> {
+    let inside = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+    let inside = inside.ok_or_else(|| {
+        format!("{text} is no message; write {{msg_name(...)=..., msg_iov(1)=[{{..., 1000}}]}}")
+    })?;
+    let mut size = 0;
+    for part in split(inside, ',') {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        match (name.split('(').next().unwrap_or_default().trim(), value.trim()) {
+            ("msg_iov", list) => size += vector(list)?,
+            ("msg_name" | "msg_flags", "..." | "0" | "MSG_EOR") => {}
+            (name, _) => {
+                return Err(format!(
+                    "{name} of a message is not known; there are msg_name, msg_iov and msg_flags"
+                ));
+            }
+        }
+    }
+    Ok(size)
+}
+
+/// `[{..., 1000}, {..., 10}]`: octets of all parts.
+fn vector(text: &str) -> Result<usize, String> {
+    let form = || format!("{text} is no vector; write [{{..., 1000}}]");
+    let inside = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']')).ok_or_else(form)?;
+    let part = |part: &str| {
+        let length = part.trim_matches(['{', '}']).rsplit(',').next()?.trim();
+        let length = integer(length.strip_prefix("iov_len=").unwrap_or(length))?;
+        usize::try_from(length).ok().filter(|length| *length <= MOST_OCTETS)
+    };
+    let lengths: Option<Vec<usize>> = split(inside, ',').into_iter().map(part).collect();
+    Ok(lengths.ok_or_else(form)?.into_iter().sum())
+}
+
+/// What `sctp_sendmsg(3, ..., 1000, ..., ..., htonl(0), SCTP_UNORDERED, 1, 0, 0)` sends: its arguments are descriptor, octets, their
+/// number, address, its length, identifier, flags, stream, lifetime in ms and context. RFC 6458 section 9.12.
+fn sctp_message(call: &Call) -> Result<Parameters, String> {
+    let ppid = integer(call.argument(5)?).and_then(|ppid| u32::try_from(ppid).ok());
+    let ppid =
+        ppid.ok_or("the payload protocol identifier of sctp_sendmsg() is no number; write htonl(1)")?;
+    let (stream, lifetime) = (number("the stream", call.argument(7)?)?, call.count(8)?);
+    let reliability = match lifetime {
+        0 => Reliability::Full,
+        millis => {
+            let millis =
+                u32::try_from(millis).map_err(|_| format!("a lifetime of {millis} ms is too long"))?;
+            Reliability::Lifetime(Duration::from_millis(millis.into()))
+        }
+    };
+    Ok(Parameters { stream, unordered: unordered(&call.flags(6))?, reliability, ppid })
+}
+
+fn unordered(flags: &[&str]) -> Result<bool, String> {
+    match flags.iter().find(|flag| **flag != "SCTP_UNORDERED") {
+        Some(flag) => Err(format!("the flag {flag} of a message is not known; there is SCTP_UNORDERED")),
+        None => Ok(!flags.is_empty()),
+    }
+}
+
+/// What `sctp_sendv(3, [{..., 1000}], 1, ..., 1, {...}, 32, SCTP_SENDV_SPA, 0)` sends. RFC 6458 section 9.7.
+fn sendv_message(call: &Call) -> Result<Parameters, String> {
+    let info = call.argument(5)?;
+    let named = |name: &str| options::member(info, name);
+    let (has_info, has_policy) = match call.argument(7)? {
+        "SCTP_SENDV_NOINFO" => (false, false),
+        "SCTP_SENDV_SNDINFO" => (true, false),
+        "SCTP_SENDV_PRINFO" => (false, true),
+        "SCTP_SENDV_SPA" => {
+            let flags: Vec<&str> = named("sendv_flags")?.split('|').map(str::trim).collect();
+            if flags.contains(&"SCTP_SEND_AUTHINFO_VALID") {
+                return Err("sctp_sendv() with SCTP_SEND_AUTHINFO_VALID is not known".to_owned());
+            }
+            (flags.contains(&"SCTP_SEND_SNDINFO_VALID"), flags.contains(&"SCTP_SEND_PRINFO_VALID"))
+        }
+        other => return Err(format!("sctp_sendv() with {other} is not known")),
+    };
+    let mut parameters = Parameters::default();
+    if has_info {
+        parameters.stream = number("snd_sid", named("snd_sid")?)?;
+        let ppid = integer(named("snd_ppid")?).and_then(|ppid| u32::try_from(ppid).ok());
+        parameters.ppid = ppid.ok_or("snd_ppid is no number; write htonl(1)")?;
+        let flags = named("snd_flags")?;
+        let flags: Vec<&str> =
+            flags.split('|').map(str::trim).filter(|flag| integer(flag) != Some(0)).collect();
+        parameters.unordered = unordered(&flags)?;
+    }
+    if has_policy {
+        let value: u32 = number("pr_value", named("pr_value")?)?;
+        parameters.reliability = match named("pr_policy")? {
+            "SCTP_PR_SCTP_NONE" => Reliability::Full,
+            "SCTP_PR_SCTP_TTL" => Reliability::Lifetime(Duration::from_millis(value.into())),
+            "SCTP_PR_SCTP_RTX" => Reliability::Retransmissions(value),
+            other => {
+                return Err(format!(
+                    "the policy {other} is not known; there are SCTP_PR_SCTP_TTL, _RTX and _NONE"
+                ));
+            }
+        };
+    }
+    Ok(parameters)
+}
+
+/// `{sinfo_stream=1, sinfo_ssn=0, ...}` against the message that was read. RFC 6458 section 5.3.2.
+fn check_info(info: &str, message: &Arrived) -> Result<(), Problem> {
+    if info == "..." || info == "NULL" {
+        return Ok(());
+    }
+    let inside = info.trim_matches(['{', '}']);
+    for part in split(inside, ',') {
+        let (name, expected) =
+            part.split_once('=').ok_or_else(|| format!("{part} has no value; write name=value"))?;
+        let (name, expected) = (name.trim(), expected.trim());
+        let got = match name {
+            _ if expected == "..." => continue,
+            "sinfo_stream" => Some(message.stream.into()),
+            "sinfo_ssn" => message.number,
+            "sinfo_flags" => {
+                let got = if message.unordered { "SCTP_UNORDERED" } else { "0" };
+                if expected == got {
+                    continue;
+                }
+                return Err(Problem::Departs(format!("expected {name}={expected}, but got {got}")));
+            }
+            "sinfo_ppid" => Some(message.ppid),
+            "sinfo_tsn" => message.tsn,
+            // Only a message that is sent has these.
+            "sinfo_context" | "sinfo_timetolive" => Some(0),
+            _ => None,
+        };
+        let got =
+            got.ok_or_else(|| format!("{name} is not known of a message that came; write {name}=..."))?;
+        if integer(expected) != Some(got.into()) {
+            return Err(Problem::Departs(format!("expected {name}={expected}, but got {got}")));
+        }
+    }
+    Ok(())
+}
+
+/// The name of the error that a program sees.
+pub(crate) fn errno(reason: &str) -> &'static str {
+    match reason {
+        "connection refused" => "ECONNREFUSED",
+        "connection reset" | "aborted by the peer" => "ECONNRESET",
+        "connection aborted" => "ECONNABORTED",
+        _ => "ETIMEDOUT",
+    }
+}

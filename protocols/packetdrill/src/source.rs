@@ -1,0 +1,207 @@
+//! The text of a script cut into its statements: without comments, without what another system is to do, each whole however many
+//! lines it takes.
+
+use crate::Mistake;
+
+/// An option, a step or a block of commands, and the line where it begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Statement {
+    pub(crate) line: usize,
+    pub(crate) text: String,
+}
+
+/// What the scanner is inside of at the end of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Inside {
+    #[default]
+    Nothing,
+    Comment,
+    Quotes,
+    Backticks,
+    Python,
+}
+
+/// Cuts lines, and knows whether a statement goes on in the next one.
+#[derive(Debug, Default)]
+struct Scanner {
+    inside: Inside,
+    /// Brackets that are open.
+    depth: usize,
+}
+
+impl Scanner {
+    /// What a line says, without its comments.
+    fn scan<'t>(&mut self, mut rest: &'t str) -> String {
+        let mut text = String::new();
+        let mut copy = |rest: &mut &'t str, octets: usize| {
+            text.push_str(&rest[..octets]);
+            *rest = &rest[octets..];
+        };
+        while let Some(next) = rest.chars().next() {
+            let (inside, taken) = match self.inside {
+                Inside::Comment => {
+                    let end = rest.find("*/").map(|at| at + 2);
+                    rest = &rest[end.unwrap_or(rest.len())..];
+                    self.inside = if end.is_some() { Inside::Nothing } else { Inside::Comment };
+                    continue;
+                }
+                Inside::Python if rest.starts_with("}%") => (Inside::Nothing, 2),
+                Inside::Quotes if next == '"' => (Inside::Nothing, 1),
+                Inside::Backticks if next == '`' => (Inside::Nothing, 1),
+                Inside::Nothing if rest.starts_with("//") => break,
+                Inside::Nothing if rest.starts_with("/*") => {
+                    self.inside = Inside::Comment;
+                    rest = &rest[2..];
+                    continue;
+                }
+                Inside::Nothing if rest.starts_with("%{") => (Inside::Python, 2),
+                Inside::Nothing if next == '"' => (Inside::Quotes, 1),
+                Inside::Nothing if next == '`' => (Inside::Backticks, 1),
+                inside => (inside, next.len_utf8()),
+            };
+            if self.inside == Inside::Nothing && inside == Inside::Nothing {
+                match next {
+                    '(' | '[' | '{' => self.depth += 1,
+                    ')' | ']' | '}' => self.depth = self.depth.saturating_sub(1),
+                    _ => {}
+                }
+            }
+            self.inside = inside;
+            copy(&mut rest, taken);
+        }
+        text
+    }
+
+    fn is_open(&self) -> bool {
+        self.inside != Inside::Nothing || self.depth > 0
+    }
+
+    /// Whether a line that begins now is code of another language.
+    fn is_in_code(&self) -> bool {
+        matches!(self.inside, Inside::Python | Inside::Backticks)
+    }
+}
+
+/// Cuts `text` into statements. What stands behind `#ifdef NAME` counts if NAME is one of `defines`.
+pub(crate) fn statements(text: &str, defines: &[String]) -> Result<Vec<Statement>, Mistake> {
+    let mut statements: Vec<Statement> = Vec::new();
+    let mut scanner = Scanner::default();
+    // The line of the #ifdef that holds, and whether it leaves out what follows.
+    let mut condition: Option<(usize, bool)> = None;
+    for (index, line) in text.lines().enumerate() {
+        let number = index + 1;
+        if !scanner.is_in_code() && line.trim_start().starts_with('#') {
+            condition = directive(line.trim(), number, condition, defines)?;
+            continue;
+        }
+        if condition.is_some_and(|(_, leaves_out)| leaves_out) {
+            continue;
+        }
+        let was_open = scanner.is_open();
+        let separator = if scanner.is_in_code() { '\n' } else { ' ' };
+        let part = scanner.scan(line);
+        match statements.last_mut() {
+            Some(last) if was_open => {
+                last.text.push(separator);
+                last.text.push_str(part.trim());
+            }
+            _ if part.trim().is_empty() => {}
+            Some(last) if continues(&last.text, part.trim()) => {
+                last.text.push(' ');
+                last.text.push_str(part.trim());
+            }
+            _ => statements.push(Statement { line: number, text: part.trim().to_owned() }),
+        }
+    }
+    match (condition, statements.last()) {
+        (Some((line, _)), _) => Err(Mistake::new("this #ifdef has no #endif; write one behind it").at(line)),
+        (None, Some(last)) if scanner.is_open() => {
+            let problem = "this does not end: a bracket, a quote, a comment, \"`\" or \"%{\" is not closed";
+            Err(Mistake::new(problem).at(last.line))
+        }
+        _ => Ok(statements),
+    }
+}
+
+/// What an #ifdef or #endif makes of the condition; any other line that begins with `#` is a comment.
+fn directive(
+    line: &str,
+    number: usize,
+    condition: Option<(usize, bool)>,
+    defines: &[String],
+) -> Result<Option<(usize, bool)>, Mistake> {
+    let mut words = line.split_whitespace();
+    let problem = match (words.next(), words.next(), condition) {
+        (Some("#ifdef"), Some(name), None) => {
+            return Ok(Some((number, !defines.iter().any(|define| define == name))));
+        }
+        (Some("#ifdef"), Some(_), Some((first, _))) => {
+            format!("this #ifdef stands in that of line {first}; packetdrill has no nested ones")
+        }
+        (Some("#ifdef"), None, _) => "#ifdef names nothing; write #ifdef Linux".to_owned(),
+        (Some("#endif"), _, Some(_)) => return Ok(None),
+        (Some("#endif"), _, None) => "this #endif has no #ifdef; write one before it".to_owned(),
+        (Some("#else" | "#if" | "#ifndef" | "#elif"), ..) => {
+            format!("{line:?} is no condition of packetdrill; there are #ifdef NAME and #endif")
+        }
+        _ => return Ok(condition),
+    };
+    Err(Mistake::new(problem).at(number))
+}
+
+/// Whether a statement cannot end as `text` does, or none can begin as `next` does.
+fn continues(text: &str, next: &str) -> bool {
+    let is_step = !text.starts_with("--");
+    let lacks_end = text.ends_with([',', '=', '|', ';']);
+    let names_error = text.ends_with("= -1") && next.starts_with('E');
+    is_step && (lacks_end || names_error || next.starts_with(['<', '=']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(text: &str) -> Vec<(usize, String)> {
+        let read = statements(text, &["Linux".to_owned()]).unwrap();
+        read.into_iter().map(|statement| (statement.line, statement.text)).collect()
+    }
+
+    #[test]
+    fn a_statement_may_take_several_lines() {
+        let text = "+0 f(3, {a=1,\n  b=2}, // why\n 8) = 0\n+0 > S 0:0(0)\n  <mss 1>\n+0 g() = -1\n EAGAIN (no)\n+1\n+0 h() = -1 // any\n+2";
+        let expected = [
+            (1, "+0 f(3, {a=1, b=2}, 8) = 0"),
+            (4, "+0 > S 0:0(0) <mss 1>"),
+            (6, "+0 g() = -1 EAGAIN (no)"),
+            (8, "+1"),
+            (9, "+0 h() = -1"),
+            (10, "+2"),
+        ];
+        assert_eq!(cut(text), expected.map(|(line, text)| (line, text.to_owned())));
+    }
+
+    #[test]
+    fn comments_are_left_out_and_code_is_kept() {
+        let text = "/* one\ntwo */ 0 `a // b\n# c`\n# no step\n+0 %{ # d\n x = 3 // 2 }%\n+0 f(\"//\") = 0";
+        let expected = [(2, "0 `a // b\n# c`"), (5, "+0 %{ # d\nx = 3 // 2 }%"), (7, "+0 f(\"//\") = 0")];
+        assert_eq!(cut(text), expected.map(|(line, text)| (line, text.to_owned())));
+    }
+
+    #[test]
+    fn what_is_for_another_system_is_left_out() {
+        let text = "#ifdef FreeBSD\n+1\n#endif\n#ifdef Linux\n+2\n#endif\n+3";
+        assert_eq!(cut(text), [(5, "+2".to_owned()), (7, "+3".to_owned())]);
+        for (text, cure) in [
+            ("#ifdef Linux\n+1", ":1: this #ifdef has no #endif"),
+            ("+1\n#endif", ":2: this #endif has no #ifdef"),
+            ("#ifdef A\n#ifdef B\n#endif", ":2: this #ifdef stands in that of line 1"),
+            ("#ifdef", "names nothing"),
+            ("#else", "there are #ifdef NAME and #endif"),
+            ("+0\n+1 f(", ":2: this does not end"),
+            ("+0 `a", "is not closed"),
+        ] {
+            let problem = statements(text, &["Linux".to_owned()]).unwrap_err().to_string();
+            assert!(problem.contains(cure), "{text}: {problem}");
+        }
+    }
+}

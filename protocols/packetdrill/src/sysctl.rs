@@ -1,0 +1,243 @@
+//! What a script's sysctl means for our endpoints: the options of a specification that say the same.
+//!
+//! A value that our endpoints have by nature is accepted and changes nothing. One that they cannot have is refused, for it would change
+//! what the script sees.
+
+use crate::words::number;
+
+/// An option of a specification, as in `sack=false`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// `tcp` or `sctp`.
+    pub(crate) protocol: &'static str,
+    pub(crate) option: &'static str,
+    pub(crate) value: String,
+}
+
+/// How a value becomes that of an option.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    /// 0 is false, anything else true.
+    Switch,
+    /// The other way round.
+    InverseSwitch,
+    Number,
+    Milliseconds,
+    Nanoseconds,
+    Name,
+}
+
+/// Sysctls that have one option. Linux: net/ipv4/sysctl_net_ipv4.c, net/sctp/sysctl.c; FreeBSD: sctp_sysctl.c.
+const ALIKE: &[(&str, &str, Form)] = &[
+    ("net.ipv4.tcp_sack", "sack", Form::Switch),
+    ("net.ipv4.tcp_dsack", "dsack", Form::Switch),
+    ("net.ipv4.tcp_timestamps", "timestamps", Form::Switch),
+    ("net.ipv4.tcp_frto", "frto", Form::Switch),
+    ("net.ipv4.tcp_reordering", "dupthresh", Form::Number),
+    ("net.ipv4.tcp_congestion_control", "congestion", Form::Name),
+    ("net.ipv4.tcp_slow_start_after_idle", "slow_start_after_idle", Form::Switch),
+    ("net.ipv4.tcp_syn_retries", "syn_retries", Form::Number),
+    ("net.ipv4.tcp_syn_linear_timeouts", "syn_linear_timeouts", Form::Number),
+    ("net.ipv4.tcp_retries2", "max_retries", Form::Number),
+    ("net.ipv4.tcp_retrans_collapse", "collapse_on_retransmit", Form::Switch),
+    ("net.ipv4.tcp_comp_sack_nr", "sack_compression", Form::Number),
+    ("net.ipv4.tcp_comp_sack_delay_ns", "sack_compression_max", Form::Nanoseconds),
+    ("net.ipv4.tcp_comp_sack_slack_ns", "sack_compression_slack", Form::Nanoseconds),
+    ("net.inet.tcp.sack.enable", "sack", Form::Switch),
+    ("net.sctp.auth_enable", "auth", Form::Switch),
+    ("net.sctp.prsctp_enable", "partial_reliability", Form::Switch),
+    ("net.sctp.reconf_enable", "reconfig", Form::Switch),
+    ("net.sctp.ecn_enable", "ecn", Form::Switch),
+    ("net.sctp.addip_enable", "addip", Form::Switch),
+    ("net.sctp.rto_initial", "rto_initial", Form::Milliseconds),
+    ("net.sctp.rto_min", "rto_min", Form::Milliseconds),
+    ("net.sctp.rto_max", "rto_max", Form::Milliseconds),
+    ("net.sctp.hb_interval", "hb_interval", Form::Milliseconds),
+    ("net.sctp.sack_timeout", "sack_delay", Form::Milliseconds),
+    ("net.sctp.valid_cookie_life", "valid_cookie_life", Form::Milliseconds),
+    ("net.sctp.max_burst", "max_burst", Form::Number),
+    ("net.sctp.association_max_retrans", "association_max_retrans", Form::Number),
+    ("net.sctp.path_max_retrans", "path_max_retrans", Form::Number),
+    ("net.sctp.max_init_retransmits", "max_init_retransmits", Form::Number),
+    ("net.sctp.pf_retrans", "pf_threshold", Form::Number),
+    ("net.inet.sctp.auth_enable", "auth", Form::Switch),
+    ("net.inet.sctp.auth_disable", "auth", Form::InverseSwitch),
+    ("net.inet.sctp.pr_enable", "partial_reliability", Form::Switch),
+    ("net.inet.sctp.reconfig_enable", "reconfig", Form::Switch),
+    ("net.inet.sctp.ecn_enable", "ecn", Form::Switch),
+    ("net.inet.sctp.asconf_enable", "addip", Form::Switch),
+    ("net.inet.sctp.rto_initial", "rto_initial", Form::Milliseconds),
+    ("net.inet.sctp.rto_min", "rto_min", Form::Milliseconds),
+    ("net.inet.sctp.rto_max", "rto_max", Form::Milliseconds),
+];
+
+/// Sysctls without an option, and the values that say what our endpoints do anyway; with none, any value does.
+const FIXED: &[(&str, &[&str])] = &[
+    ("net.ipv4.tcp_fack", &["0"]),
+    ("net.ipv4.tcp_tso_win_divisor", &["3"]),
+    ("net.ipv4.tcp_ecn_option", &[]),
+    ("net.ipv4.tcp_ecn_fallback", &["1"]),
+    ("net.ipv4.tcp_pacing_ss_ratio", &["200"]),
+    ("net.ipv4.tcp_pacing_ca_ratio", &["120"]),
+    ("net.ipv4.tcp_notsent_lowat", &["4294967295"]),
+    // A script that opens by Fast Open says so with other words too, which are refused.
+    ("net.ipv4.tcp_fastopen", &[]),
+    ("net.ipv4.tcp_fastopen_key", &[]),
+    ("net.ipv4.tcp_fastopen_blackhole_timeout_sec", &[]),
+    ("net.ipv4.tcp_syncookies", &["0", "1"]),
+    ("net.ipv4.tcp_synack_retries", &["5"]),
+    ("net.ipv4.tcp_no_metrics_save", &[]),
+    ("net.ipv4.tcp_mtu_probing", &["0"]),
+    ("net.ipv4.tcp_window_scaling", &["1"]),
+    ("net.ipv4.tcp_max_reordering", &["300"]),
+    ("net.ipv4.tcp_invalid_ratelimit", &["500"]),
+    // The size of blocks: several segments are what a script has as one anyway.
+    ("net.ipv4.tcp_min_tso_segs", &[]),
+    ("net.ipv4.tcp_autocorking", &["0"]),
+    ("net.core.netdev_max_backlog", &[]),
+    ("net.ipv4.ip_local_port_range", &[]),
+    ("net.inet.tcp.blackhole", &["0"]),
+    ("net.inet.tcp.insecure_rst", &["0"]),
+    ("net.inet.tcp.insecure_syn", &["0"]),
+    ("net.inet.tcp.hostcache.purgenow", &[]),
+    ("net.inet.tcp.hostcache.purge", &[]),
+    ("net.inet.tcp.hostcache.enable", &[]),
+    ("net.sctp.intl_enable", &[]),
+    ("net.sctp.cookie_preserve_enable", &["1"]),
+    ("net.sctp.rto_alpha_exp_divisor", &["3"]),
+    ("net.sctp.rto_beta_exp_divisor", &["2"]),
+    ("net.inet.sctp.pktdrop_enable", &["0"]),
+    ("net.inet.sctp.nrsack_enable", &["0"]),
+    ("net.inet.sctp.nrsack_on_off", &["0"]),
+    ("net.inet.sctp.nr_sack_on_off", &["0"]),
+];
+
+/// What `name` set to `value` means.
+pub(crate) fn understand(name: &str, value: &str) -> Result<Vec<Setting>, String> {
+    let name = name.trim_start_matches("/proc/sys/").replace('/', ".");
+    let value = value.trim().trim_matches(['"', '\'']).trim();
+    let protocol = if name.contains(".sctp.") { "sctp" } else { "tcp" };
+    let setting = |option, value| Setting { protocol, option, value };
+    if let Some((_, option, form)) = ALIKE.iter().find(|(known, ..)| *known == name) {
+        return Ok(vec![setting(option, form.write(&name, value)?)]);
+    }
+    if let Some((_, values)) = FIXED.iter().find(|(known, _)| *known == name) {
+        let fits = values.is_empty() || values.contains(&value);
+        return if fits { Ok(Vec::new()) } else { Err(fixed(&name, value, values)) };
+    }
+    let settings = match name.as_str() {
+        "net.ipv4.tcp_ecn" | "net.inet.tcp.ecn.enable" => ecn(value)?,
+        "net.ipv4.tcp_early_retrans" => vec![("tlp", matches!(value, "3" | "4").to_string())],
+        "net.ipv4.tcp_recovery" => vec![("recovery", if value == "0" { "sack" } else { "rack" }.to_owned())],
+        "net.ipv4.tcp_moderate_rcvbuf" if value == "0" => vec![("receive_buffer_max", "0B".to_owned())],
+        "net.ipv4.tcp_moderate_rcvbuf" => Vec::new(),
+        "net.ipv4.tcp_rmem" => receive_buffer(value)?,
+        "net.ipv4.tcp_wmem" => send_buffer(value)?,
+        "net.inet.tcp.rfc1323" if value == "0" => {
+            vec![("timestamps", "false".to_owned()), ("window_scale", "0".to_owned())]
+        }
+        "net.inet.tcp.rfc1323" => vec![("timestamps", "true".to_owned())],
+        _ => {
+            return Err(format!(
+                "sysctl {name} is not known; its value {value:?} may change what the script sees"
+            ));
+        }
+    };
+    Ok(settings.into_iter().map(|(option, value)| setting(option, value)).collect())
+}
+
+fn fixed(name: &str, value: &str, values: &[&str]) -> String {
+    format!("sysctl {name}={value} cannot be had; our endpoints behave as with {}", values.join(" or "))
+}
+
+impl Form {
+    fn write(self, name: &str, value: &str) -> Result<String, String> {
+        let count = || number::<u64>(name, value);
+        Ok(match self {
+            Self::Switch => (count()? != 0).to_string(),
+            Self::InverseSwitch => (count()? == 0).to_string(),
+            Self::Number => count()?.to_string(),
+            Self::Milliseconds => format!("{}ms", count()?),
+            Self::Nanoseconds => format!("{}ns", count()?),
+            Self::Name => value.to_owned(),
+        })
+    }
+}
+
+/// Linux and FreeBSD count alike: 0 never, 1 always, 2 if the peer offers it.
+fn ecn(value: &str) -> Result<Vec<(&'static str, String)>, String> {
+    let (offers, agrees) = match value {
+        "0" => (false, false),
+        "1" => (true, true),
+        "2" => (false, true),
+        _ => return Err(format!("ECN {value} is Accurate ECN, which our endpoints do not speak")),
+    };
+    Ok(vec![("ecn", offers.to_string()), ("ecn_if_offered", agrees.to_string())])
+}
+
+/// Least, default and greatest octets.
+fn three(name: &str, value: &str) -> Result<[u64; 3], String> {
+    let counts: Vec<u64> =
+        value.split_whitespace().map(|count| number(name, count)).collect::<Result<_, _>>()?;
+    counts.try_into().map_err(|_| format!("{name} is {value:?}; write three numbers"))
+}
+
+/// The window scale follows from the greatest buffer. Linux: net/ipv4/tcp_output.c tcp_select_initial_window.
+fn receive_buffer(value: &str) -> Result<Vec<(&'static str, String)>, String> {
+    let [_, default, most] = three("net.ipv4.tcp_rmem", value)?;
+    let scale = most.max(1).ilog2().saturating_sub(15).min(14);
+    Ok(vec![
+        ("receive_buffer", format!("{default}B")),
+        ("receive_buffer_max", format!("{most}B")),
+        ("window_scale", scale.to_string()),
+    ])
+}
+
+fn send_buffer(value: &str) -> Result<Vec<(&'static str, String)>, String> {
+    let [_, default, most] = three("net.ipv4.tcp_wmem", value)?;
+    Ok(vec![("send_buffer", format!("{default}B")), ("send_buffer_max", format!("{most}B"))])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(name: &str, value: &str) -> Vec<(&'static str, &'static str, String)> {
+        let settings = understand(name, value).unwrap();
+        settings.into_iter().map(|Setting { protocol, option, value }| (protocol, option, value)).collect()
+    }
+
+    #[test]
+    fn a_sysctl_is_the_option_that_says_the_same() {
+        assert_eq!(options("net.ipv4.tcp_sack", "0"), [("tcp", "sack", "false".to_owned())]);
+        assert_eq!(options("net/ipv4/tcp_retries2", "8"), [("tcp", "max_retries", "8".to_owned())]);
+        assert_eq!(options("net.sctp.rto_min", "100"), [("sctp", "rto_min", "100ms".to_owned())]);
+        assert_eq!(options("net.inet.sctp.auth_disable", "1"), [("sctp", "auth", "false".to_owned())]);
+        let ecn = [("tcp", "ecn", "false".to_owned()), ("tcp", "ecn_if_offered", "true".to_owned())];
+        assert_eq!(options("net.ipv4.tcp_ecn", "2"), ecn);
+        assert!(options("net.ipv4.tcp_fack", "0").is_empty());
+    }
+
+    #[test]
+    fn the_greatest_buffer_makes_the_window_scale() {
+        let scale = |most: &str| options("net.ipv4.tcp_rmem", &format!("4096 131072 {most}")).remove(2).2;
+        assert_eq!(
+            (scale("6291456"), scale("15728640"), scale("65535")),
+            ("7".into(), "8".into(), "0".into())
+        );
+    }
+
+    #[test]
+    fn what_would_change_a_result_is_refused() {
+        for (name, value, cure) in [
+            ("net.ipv4.tcp_frob", "1", "is not known"),
+            ("net.ipv4.tcp_ecn", "3", "Accurate ECN"),
+            ("net.ipv4.tcp_mtu_probing", "1", "as with 0"),
+            ("net.ipv4.tcp_rmem", "1 2", "write three numbers"),
+            ("net.sctp.rto_min", "soon", "write a number"),
+        ] {
+            let problem = understand(name, value).unwrap_err();
+            assert!(problem.contains(cure), "{name}: {problem}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What an endpoint tells of its connection to whoever asks, as TCP_INFO does. Linux: net/ipv4/tcp.c tcp_get_info.
+
+use crate::phase::Phase;
+use crate::{Endpoint, State};
+
+/// The state of a connection's sender, in segments where Linux counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Info {
+    /// Segments that were sent and are not acknowledged cumulatively.
+    pub unacked: u32,
+    /// Of those, segments that the peer reported.
+    pub sacked: u32,
+    /// Of those, segments that are taken for lost.
+    pub lost: u32,
+    /// Of those, segments of which a retransmission is in flight.
+    pub retransmitted: u32,
+    /// Segments out of order that prove a loss.
+    pub reordering: u32,
+    /// Linux' number of the sender's phase: 0 to 4 for open, disorder, reduced, recovery, loss.
+    pub phase: u8,
+    /// Octets of payload in a full-sized segment.
+    pub mss: u32,
+    /// Both sides speak SACK.
+    pub sack: bool,
+}
+
+impl Endpoint {
+    /// The state of the sender.
+    pub fn info(&self) -> Info {
+        let is_open = !matches!(self.machine.state(), State::Closed | State::Listen);
+        let count = |segments: u32| if is_open { segments } else { 0 };
+        Info {
+            unacked: count(self.board.out().segments),
+            sacked: count(self.board.sacked().segments),
+            lost: count(self.board.lost().segments),
+            retransmitted: count(self.board.resent().segments),
+            reordering: self.episode.reordering.dupthresh(),
+            phase: match self.episode.phase() {
+                Phase::Open => 0,
+                Phase::Disorder => 1,
+                Phase::Reduced => 2,
+                Phase::Recovery => 3,
+                Phase::Loss => 4,
+            },
+            mss: self.agreed.mss(),
+            sack: self.agreed.sack(),
+        }
+    }
+}
