@@ -1,5 +1,5 @@
-//! The application behind an endpoint: it sleeps until data arrives, and wakes up a little later, when more may have
-//! come.
+//! The application behind an endpoint: it sleeps until data arrives and wakes up after a delay, during which
+//! more data may arrive.
 
 use std::collections::VecDeque;
 
@@ -7,33 +7,34 @@ use hol_base::{Duration, Time};
 
 use crate::{Event, Received};
 
-/// Octets that an application takes at a time: the size of its buffer.
+/// Octets that the application reads at a time: the size of its buffer.
 const PIECE: usize = 65_536;
 
-/// What waits for the application, and whether it is awake to take it.
+/// The events queued for the application, and whether it is awake to read them.
 #[derive(Debug)]
 pub struct Reader {
     wakeup: Duration,
     events: VecDeque<Event>,
-    /// Of those events, the ones that deliver data.
+    /// Number of queued events that deliver data.
     unread: usize,
-    /// And the octets in them that were not read.
+    /// Unread octets in those events.
     octets: usize,
-    /// Octets of the first of those events that were read.
+    /// Octets already read of the first of those events.
     begun: usize,
-    /// Octets of a message that is delivered in part, which the busy application has not read.
+    /// Unread octets of a partially delivered message.
     part: usize,
-    /// Whether the application reads when it is awake, or is busy.
+    /// Whether the application reads when awake; if not, it is busy.
     reads: bool,
-    /// It reads again or has read a part, and the peer has not heard of the room that this makes.
+    /// The application resumed reading or read a part, and the peer has not yet been told of the freed
+    /// window.
     resumed: bool,
     awake: bool,
-    /// When the application will be awake.
+    /// When the application wakes up.
     alarm: Option<Time>,
 }
 
 impl Reader {
-    /// An application that is awake `wakeup` after data has come.
+    /// Creates a reader whose application wakes up `wakeup` after data has arrived.
     pub fn new(wakeup: Duration) -> Self {
         Self {
             wakeup,
@@ -49,24 +50,25 @@ impl Reader {
         }
     }
 
-    /// An event other than data, behind those that wait.
+    /// Queues an event other than data.
     pub fn tell(&mut self, event: Event) {
         self.events.push_back(event);
     }
 
-    /// Data, behind the events that wait; it wakes the application up.
+    /// Queues data and wakes the application up.
     pub fn receive(&mut self, now: Time, received: Received) {
         self.part = 0;
         self.queue(now, received);
     }
 
-    /// The same where several messages may be delivered in part at a time: so many octets of this one have been.
+    /// Queues a message of which `octets` have already been delivered in part; several messages may be in
+    /// partial delivery.
     pub fn receive_among_parts(&mut self, now: Time, received: Received, octets: usize) {
         self.forget_part(octets);
         self.queue(now, received);
     }
 
-    /// So many octets of a message that is delivered in part are read, or will not be followed by more.
+    /// Releases `octets` of a partially delivered message, which have been read or will not be completed.
     pub fn forget_part(&mut self, octets: usize) {
         self.part = self.part.saturating_sub(octets);
     }
@@ -80,8 +82,8 @@ impl Reader {
         }
     }
 
-    /// Octets of a message that is not yet whole. It has its place in the order when it is: nothing else is received before, unless
-    /// that is among parts.
+    /// Counts octets of an incomplete message. It is queued when complete: nothing else is received before
+    /// that, except with [`Self::receive_among_parts`].
     pub fn receive_part(&mut self, octets: usize) {
         if self.reads {
             self.resumed |= octets > 0;
@@ -90,7 +92,7 @@ impl Reader {
         }
     }
 
-    /// Whether the application reads from now on.
+    /// Sets whether the application reads from now on.
     pub fn set_reading(&mut self, reads: bool) {
         self.resumed |= reads && !self.reads;
         self.reads = reads;
@@ -99,29 +101,31 @@ impl Reader {
         }
     }
 
-    /// True once after the application has begun to read again, or has read a part: there may be much more room.
+    /// Returns true once after the application has resumed reading or has read a part: the window may have
+    /// grown much.
     pub fn has_resumed(&mut self) -> bool {
         std::mem::take(&mut self.resumed)
     }
 
-    /// Octets that wait because the application does not read.
+    /// Returns the octets that are queued because the application does not read.
     pub fn held(&self) -> usize {
         if self.reads { 0 } else { self.octets + self.part }
     }
 
-    /// Octets that the application has not read, be it busy or not yet awake.
+    /// Returns the octets that the application has not read, because it is busy or not yet awake.
     pub const fn unread(&self) -> usize {
         self.octets + self.part
     }
 
-    /// When the application wakes up.
+    /// Returns the time at which the application wakes up.
     pub fn deadline(&self) -> Option<Time> {
         self.alarm
     }
 
-    /// Wakes the application up if it is time; it then reads all that there is, at once, unless it is busy: then it is false.
+    /// Wakes the application up if it is time. It then reads everything at once and this returns true; a busy
+    /// application does not read.
     ///
-    /// Data counts as arrived when it has woken the application up: that takes time whatever was sent before.
+    /// Data counts as arrived at the wake-up, even if it was sent earlier.
     pub fn wake(&mut self, now: Time) -> bool {
         let wakes = self.alarm.take_if(|at| *at <= now).is_some();
         if wakes {
@@ -135,7 +139,8 @@ impl Reader {
         wakes && self.reads
     }
 
-    /// Lets the application read a piece of a message that is longer than its buffer; false if it may have all that is left of it.
+    /// Lets the application read one buffer of a longer message. Returns false if the rest fits into its
+    /// buffer.
     pub fn read_piece(&mut self) -> bool {
         let next = self.events.front().filter(|_| self.awake && self.reads);
         let Some(Event::Received(Received { payload, .. })) = next else { return false };
@@ -147,7 +152,7 @@ impl Reader {
         is_long
     }
 
-    /// The next event that the application is awake for.
+    /// Returns the next event that the application is awake for.
     pub fn next_event(&mut self) -> Option<Event> {
         if let Event::Received(received) = self.events.front()? {
             if !self.awake || !self.reads {
@@ -160,7 +165,7 @@ impl Reader {
         self.events.pop_front()
     }
 
-    /// Nothing waits.
+    /// Returns true if no event is queued.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
