@@ -1,6 +1,6 @@
-//! A small event simulation that shares nothing with the model world: its independent cross-check.
+//! A small event simulation, independent of the model world, as a cross-check.
 //!
-//! It plays out packets, acknowledgements and timers one by one, with losses of both, and leaves out
+//! It simulates packets, acknowledgements and timers one by one, with losses of both, and leaves out
 //! everything else: congestion window, bundling, delayed acknowledgements, serialization.
 
 mod sender;
@@ -36,7 +36,7 @@ enum Event {
     Request(usize),
     /// A packet of a channel arrives.
     Data(Channel, usize),
-    /// The sender of a channel learns the first so many arrivals of the receiver.
+    /// The sender of a channel learns the first arrivals of the receiver, up to this number.
     Ack(Channel, usize),
     /// A timer of a channel's sender, unless it was set anew.
     Timer(Channel),
@@ -58,8 +58,8 @@ struct Receiver {
     /// The message that each packet carries, by packet number.
     messages: Vec<usize>,
     arrived: Vec<bool>,
-    /// Packet numbers in the order in which they first arrived. An acknowledgement tells a prefix of it,
-    /// so that one that arrives makes up for those that were lost.
+    /// Packet numbers in the order in which they first arrived. An acknowledgement reports a prefix of it, so
+    /// one that arrives makes up for lost ones.
     log: Vec<usize>,
 }
 

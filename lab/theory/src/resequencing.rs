@@ -1,9 +1,9 @@
-//! How long messages wait for a lost one sent before them on their stream.
+//! How long messages wait for an earlier lost one of their stream.
 //!
 //! A message is delivered when it and everything before it on its stream have arrived. The `i`-th message
-//! before it was sent `i s` earlier; if that arrives `X_i` late, this one is late by `X_i - i s` at least.
-//! So its delay is `W = max over i of (X_i - i s)`, and with independent `X_i` the law of `W` is a product
-//! over `i` (the model idea of Kiesel and Scharf, Networking 2006, LNCS 3976, pages 451–462).
+//! before it was sent `i s` earlier; if that arrives `X_i` late, this one is late by at least `X_i - i s`. So
+//! its delay is `W = max over i of (X_i - i s)`, and with independent `X_i` the distribution of `W` is a
+//! product over `i` (the model idea of Kiesel and Scharf, Networking 2006, LNCS 3976, pages 451–462).
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,12 @@ use hol_base::Duration;
 use crate::loss_delay::{Level, levels};
 use crate::{Arrivals, Transfer};
 
-/// Where the law is continuous, or has very many steps, it is cut into parts no longer than this share of a delay.
+/// A continuous distribution, or one with very many steps, is cut into parts no longer than this fraction of
+/// a delay.
 const FINENESS: u64 = 256;
 
-/// The law of the resequencing delay of one direction: how much later than undisturbed a message is
-/// delivered, be it lost itself or waiting for another. All times in ns.
+/// The distribution of the resequencing delay of one direction: how much later than undisturbed a message is
+/// delivered, whether lost itself or waiting for another. All times in ns.
 pub(crate) struct Law {
     levels: Vec<Level>,
     /// Mean time between two messages of a stream.

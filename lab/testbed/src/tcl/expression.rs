@@ -1,4 +1,4 @@
-//! Expressions: `$i < 2 * ($n - 1)`. Evaluated while they are read; `live` is false in a branch not taken.
+//! Expressions: `$i < 2 * ($n - 1)`. Evaluated during parsing; `live` is false in a branch not taken.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use super::number::Number;
 use super::parse::Parser;
 use super::{Complaint, Text, complain};
 
-/// Operators between two values and how tightly they bind; longer ones before their own beginnings.
+/// Binary operators and their precedence; longer ones before their prefixes.
 const OPERATORS: [(&str, u8); 16] = [
     ("||", 1),
     ("&&", 2),
