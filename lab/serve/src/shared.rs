@@ -1,4 +1,4 @@
-//! What whoever has a link may read: the report and the files of one experiment.
+//! Read access by a shared link: the report and the files of one experiment.
 
 use axum::Router;
 use axum::extract::State;

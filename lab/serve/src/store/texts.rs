@@ -43,7 +43,8 @@ impl Store {
         statement.query_map([id], text)?.collect()
     }
 
-    /// Gives experiment `id` another text, if its state allows that: what it is then, or the state that does not allow it.
+    /// Replaces the text of experiment `id`, if its state allows it; returns the result, or the state that
+    /// does not allow it.
     pub fn write_text(
         &self,
         id: i64,
