@@ -1,4 +1,4 @@
-//! Structures octet by octet: ancillary data, and numbers in them.
+//! Structures as octets: ancillary data, and numbers in them.
 
 use std::mem::size_of;
 
