@@ -95,7 +95,7 @@ impl Server {
         Ok(key)
     }
 
-    /// The project called `name`, if `viewer` leads it.
+    /// Returns the project called `name`, if `viewer` leads it.
     pub(crate) fn led(&self, viewer: &Viewer, name: &str) -> Result<i64, Refusal> {
         let (project, leader) = self.store.project(name, viewer.id)?.ok_or_else(Refusal::not_found)?;
         if leader != viewer.id {

@@ -118,7 +118,7 @@ impl Server {
         Ok(self.store.list(viewer.id, filter)?)
     }
 
-    /// How many experiments that `viewer` may see are in each state.
+    /// Returns how many experiments that `viewer` may see are in each state.
     pub fn counts(&self, viewer: &Viewer) -> Result<Vec<(State, u64)>, Refusal> {
         Ok(self.store.counts(viewer.id)?)
     }

@@ -5,7 +5,7 @@ pub(crate) fn reason(command: &str) -> Option<&'static str> {
     IGNORED.iter().find(|(known, _)| *known == command).map(|(_, reason)| *reason)
 }
 
-/// The names of all commands that are ignored.
+/// Returns the names of all commands that are ignored.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     IGNORED.iter().map(|(name, _)| *name)
 }

@@ -113,7 +113,7 @@ fn lines(topology: &Topology) -> Vec<Vec<String>> {
     rows
 }
 
-/// The lines away from a member and towards it.
+/// Returns the lines away from a member and towards it.
 fn directions(medium: Medium, place: usize) -> [LineId; 2] {
     match medium {
         Medium::Link { up, down } if place == 0 => [up, down],

@@ -86,7 +86,7 @@ pub(crate) fn positive<N: FromStr + PartialOrd + Default>(word: &Word) -> Result
     }
 }
 
-/// The inverse of a probability.
+/// Returns the inverse of a probability.
 pub(crate) fn at_least_one(word: &Word) -> Result<f64, Complaint> {
     let number = positive(word)?;
     if number >= 1.0 { Ok(number) } else { no(word, "at least 1: its inverse is a probability") }

@@ -277,7 +277,7 @@ impl<'t> Simulator<'t> {
         Ok(value.text.clone())
     }
 
-    /// The link from one node to another made last, and which of its lines leads there.
+    /// Returns the link from one node to another made last, and which of its lines leads there.
     pub(crate) fn between(&self, from: &Word, to: &Word) -> Result<(usize, usize), Complaint> {
         let ends = [self.node(from)?, self.node(to)?];
         for (index, segment) in self.draft.segments.iter().enumerate().rev().filter(|(_, s)| s.is_link()) {

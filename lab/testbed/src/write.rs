@@ -258,7 +258,7 @@ impl<'t> Writer<'t> {
     }
 }
 
-/// The value of a variable.
+/// Returns the value of a variable.
 fn value(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if plain { format!("${name}") } else { format!("${{{name}}}") }

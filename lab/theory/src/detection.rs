@@ -90,7 +90,7 @@ impl Detection {
     }
 }
 
-/// The number of trials until the `successes`-th success (negative binomial).
+/// Returns the number of trials until the `successes`-th success (negative binomial).
 fn trials(successes: u64, success: f64) -> Vec<(u64, f64)> {
     let mut probability = success.powi(successes as i32);
     let (mut law, mut rest) = (Vec::new(), 1.0);

@@ -30,7 +30,8 @@ pub(crate) fn levels(transfer: &Transfer) -> Vec<Level> {
     delays.into_iter().map(|(delay, reached)| Level { delay, reached }).collect()
 }
 
-/// The delays above zero with their probabilities: lost once and then arrived, twice and then arrived, …
+/// Returns the delays above zero with their probabilities: lost once and then arrived, twice and then
+/// arrived, …
 fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
     let (loss, detection) = (transfer.loss.value(), Detection::of(transfer));
     let ideal = matches!(transfer.recovery, Recovery::Ideal { .. });
@@ -59,7 +60,8 @@ fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
     arrived
 }
 
-/// True if a delay adds less than ten nanoseconds to the mean, `probability * (delay + delay² / (2 spacing))`.
+/// Returns true if a delay adds less than ten nanoseconds to the mean, `probability * (delay + delay² / (2
+/// spacing))`.
 fn negligible(transfer: &Transfer, delay: u64, probability: f64) -> bool {
     let spacing = transfer.period().saturating_mul(transfer.streams.into()) as f64;
     let delay = delay as f64;

@@ -31,7 +31,7 @@ impl Law {
         Self { levels: levels(transfer), spacing, arrivals: transfer.arrivals }
     }
 
-    /// The probability that a message waits no longer than `x`.
+    /// Returns the probability that a message waits no longer than `x`.
     fn cdf(&self, x: u64) -> f64 {
         match self.arrivals {
             Arrivals::Periodic => self.periodic(x),
@@ -39,7 +39,8 @@ impl Law {
         }
     }
 
-    /// The product of `F(x + i s)` over all `i >= 0`: `F` is constant between levels, so count the factors.
+    /// Returns the product of `F(x + i s)` over all `i >= 0`: `F` is constant between levels, so count the
+    /// factors.
     fn periodic(&self, x: u64) -> f64 {
         let mut counted = 0;
         let mut log = 0.0;
@@ -108,12 +109,12 @@ impl Law {
         atoms
     }
 
-    /// The mean in ns.
+    /// Returns the mean in ns.
     fn mean(&self) -> f64 {
         self.atoms().iter().map(|(value, probability)| *value as f64 * probability).sum()
     }
 
-    /// The probability that two independent delays together exceed `x`.
+    /// Returns the probability that two independent delays together exceed `x`.
     fn both_exceed(&self, x: u64) -> f64 {
         let atoms = self.atoms();
         let within = atoms.iter().take_while(|(value, _)| *value <= x);
@@ -128,7 +129,7 @@ impl Transfer {
         (self.round_trip() as f64 + 2.0 * Law::of(self).mean()) / 1e6
     }
 
-    /// The share of the transactions that take longer than `response`.
+    /// Returns the share of the transactions that take longer than `response`.
     pub fn ccdf(&self, response: Duration) -> f64 {
         match response.as_nanos().checked_sub(self.round_trip()) {
             Some(beyond) => Law::of(self).both_exceed(beyond),
@@ -136,7 +137,8 @@ impl Transfer {
         }
     }
 
-    /// The share of the transactions that take longer than a round trip: the height of the CCDF's plateau.
+    /// Returns the share of the transactions that take longer than a round trip: the height of the CCDF's
+    /// plateau.
     pub fn share_delayed(&self) -> f64 {
         1.0 - Law::of(self).cdf(0).powi(2)
     }

@@ -59,17 +59,17 @@ pub enum Recovery {
 }
 
 impl Transfer {
-    /// The round-trip time in ns.
+    /// Returns the round-trip time in ns.
     pub(crate) fn round_trip(&self) -> u64 {
         self.one_way_delay.as_nanos().saturating_mul(2)
     }
 
-    /// The mean time between two requests in ns.
+    /// Returns the mean time between two requests in ns.
     pub(crate) fn period(&self) -> u64 {
         self.rate.period().as_nanos()
     }
 
-    /// The shortest retransmission timeout in ns.
+    /// Returns the shortest retransmission timeout in ns.
     pub(crate) fn rto_min(&self) -> u64 {
         match self.recovery {
             Recovery::Ideal { .. } => 0,

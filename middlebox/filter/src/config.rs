@@ -98,12 +98,12 @@ impl Config {
         Self { is_guarded: false, ..self }
     }
 
-    /// The name of the table.
+    /// Returns the name of the table.
     pub fn table(&self) -> &str {
         &self.table
     }
 
-    /// The interfaces, if they matter.
+    /// Returns the interfaces, if they matter.
     pub fn interfaces(&self) -> Option<&Interfaces> {
         self.interfaces.as_ref()
     }

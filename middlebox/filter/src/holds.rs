@@ -94,7 +94,7 @@ impl Holds {
         self.wanted.len()
     }
 
-    /// The shapes of all elements.
+    /// Returns the shapes of all elements.
     pub fn shapes(&self) -> impl Iterator<Item = Shape> {
         self.shapes.keys().copied()
     }

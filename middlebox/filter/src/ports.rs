@@ -22,7 +22,7 @@ impl Block {
         Self { first: port, bits: Self::PORT }
     }
 
-    /// The first port.
+    /// Returns the first port.
     pub fn first(self) -> u16 {
         self.first
     }

@@ -128,7 +128,7 @@ impl Side {
 }
 
 impl Field {
-    /// Octets of the value.
+    /// Returns the octets of the value.
     pub fn length(self) -> usize {
         match self {
             Self::Protocol => 1,
@@ -153,7 +153,7 @@ impl Field {
     }
 }
 
-/// The octets of an element's key.
+/// Returns the octets of an element's key.
 pub(crate) fn key(element: &Element) -> Vec<u8> {
     let mut octets = Vec::with_capacity(44);
     for field in Shape::of(element).key() {
@@ -170,7 +170,7 @@ pub(crate) fn key(element: &Element) -> Vec<u8> {
     octets
 }
 
-/// The octets of what a map gives.
+/// Returns the octets of what a map gives.
 pub(crate) fn data(target: &Target) -> Vec<u8> {
     let mut octets = Vec::with_capacity(20);
     put_address(&mut octets, target.address);

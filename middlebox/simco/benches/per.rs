@@ -162,7 +162,7 @@ fn pipelined(c: &mut Criterion) {
     group.finish();
 }
 
-/// The first attribute of a PER reply.
+/// Returns the first attribute of a PER reply.
 fn pid(reply: &[u8]) -> u32 {
     reply[12..16].try_into().map(u32::from_be_bytes).unwrap()
 }

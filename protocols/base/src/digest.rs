@@ -35,7 +35,7 @@ impl Digester {
             self.add(u64::from_le_bytes(word));
         }
     }
-    /// The digest of everything added.
+    /// Returns the digest of everything added.
     pub fn finish(&self) -> Digest {
         Digest(self.0.finish_128())
     }

@@ -61,12 +61,12 @@ impl CongestionWindow {
         Self { cwnd: initial, ssthresh: Self::INFINITE, quantum, credit: Credit::default(), control, hystart }
     }
 
-    /// The window in units.
+    /// Returns the window in units.
     pub fn cwnd(&self) -> u32 {
         self.cwnd
     }
 
-    /// The slow start threshold in units.
+    /// Returns the slow start threshold in units.
     pub fn ssthresh(&self) -> u32 {
         self.ssthresh
     }

@@ -57,7 +57,7 @@ pub(crate) fn packet_keys(generation: u64) -> KeyPair<Box<dyn PacketKey>> {
     KeyPair { local: key(), remote: key() }
 }
 
-/// The keys of a packet number space.
+/// Returns the keys of a packet number space.
 pub(crate) fn keys() -> Keys {
     Keys {
         header: KeyPair { local: Box::new(ClearHeader), remote: Box::new(ClearHeader) },

@@ -47,7 +47,7 @@ fn quotient(a: u8, b: u8) -> u8 {
     if a == 0 { 0 } else { EXP[usize::from(LOG[usize::from(a)]) + 255 - usize::from(LOG[usize::from(b)])] }
 }
 
-/// The point of a symbol: zero, then the powers of α.
+/// Returns the point of a symbol: zero, then the powers of α.
 fn point(place: u8) -> u8 {
     if place == 0 { 0 } else { EXP[usize::from(place) - 1] }
 }

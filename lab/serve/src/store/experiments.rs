@@ -123,7 +123,7 @@ impl Store {
         statement.query_row([user, id], entry).optional()
     }
 
-    /// The experiments that `user` may see, the newest first.
+    /// Returns the experiments that `user` may see, the newest first.
     pub fn list(&self, user: i64, filter: &Filter) -> rusqlite::Result<Vec<Experiment>> {
         let connection = self.connection();
         let state = if filter.state.is_some() { "e.state = ?2" } else { "?2 IS NULL" };
@@ -136,7 +136,7 @@ impl Store {
         rows.collect()
     }
 
-    /// How many experiments that `user` may see are in each state.
+    /// Returns how many experiments that `user` may see are in each state.
     pub fn counts(&self, user: i64) -> rusqlite::Result<Vec<(State, u64)>> {
         let connection = self.connection();
         let visible = VISIBLE.trim_start_matches('+');
@@ -245,7 +245,7 @@ impl Store {
             .map(drop)
     }
 
-    /// The experiment that is shared by the key of this `digest`.
+    /// Returns the experiment that is shared by the key of this `digest`.
     pub fn shared(&self, digest: &[u8]) -> rusqlite::Result<Option<Entry>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE e.shared = ?1"))?;

@@ -105,7 +105,7 @@ impl Store {
             .query_row("SELECT EXISTS (SELECT 1 FROM users WHERE password <> '')", [], |row| row.get(0))
     }
 
-    /// The user called `name`.
+    /// Returns the user called `name`.
     pub fn credentials(&self, name: &str) -> rusqlite::Result<Option<Credentials>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached("SELECT id, password FROM users WHERE name = ?1")?;
@@ -163,7 +163,7 @@ impl Store {
         Ok(self.connection().execute(removed, [id, user])? > 0)
     }
 
-    /// The tokens of `user`.
+    /// Returns the tokens of `user`.
     pub fn tokens(&self, user: i64) -> rusqlite::Result<Vec<Key>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
@@ -230,7 +230,7 @@ impl Store {
         rows.collect()
     }
 
-    /// The projects whose experiments `user` may see.
+    /// Returns the projects whose experiments `user` may see.
     pub fn projects_of(&self, user: i64) -> rusqlite::Result<BTreeSet<i64>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(

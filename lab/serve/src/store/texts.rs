@@ -36,7 +36,7 @@ impl Store {
         connection.prepare_cached(&sql)?.query_row(params![id, version], text).optional()
     }
 
-    /// All versions of the text of experiment `id`, the newest first.
+    /// Returns all versions of the text of experiment `id`, the newest first.
     pub fn texts(&self, id: i64) -> rusqlite::Result<Vec<Text>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(&format!("{SELECT} ORDER BY t.version DESC"))?;

@@ -46,7 +46,7 @@ struct Expression<'i, 't, H> {
 }
 
 impl<H: Host> Interpreter<H> {
-    /// The value of an expression.
+    /// Returns the value of an expression.
     pub(super) fn expression(&mut self, text: Text<'_>) -> Outcome {
         let mut expression = Expression { interpreter: self, parser: Parser::new(text) };
         let value = expression.choice(true)?;
@@ -58,7 +58,7 @@ impl<H: Host> Interpreter<H> {
         }
     }
 
-    /// Whether a condition holds.
+    /// Returns whether a condition holds.
     pub(super) fn condition(&mut self, text: Text<'_>) -> Result<bool, Stop> {
         let at = text.place(0);
         let value = self.expression(text)?;
@@ -261,7 +261,7 @@ fn truth(text: &str, at: usize) -> Result<bool, Complaint> {
     }
 }
 
-/// The result of an operator between two values; `at` is where the operator stands.
+/// Returns the result of an operator between two values; `at` is where the operator stands.
 fn apply(operator: &str, left: &str, right: &str, at: usize) -> Result<String, Complaint> {
     let order = match (operator, Number::parse(left), Number::parse(right)) {
         ("eq" | "ne", ..) => left.cmp(right),

@@ -22,7 +22,7 @@ pub(crate) trait Host {
     fn assigned(&mut self, variable: &str, value: &str);
     /// Handles an unknown command: its result, if the script may continue.
     fn lost(&mut self, complaint: Complaint) -> Result<String, Complaint>;
-    /// The names of its commands.
+    /// Returns the names of its commands.
     fn names(&self) -> Vec<&'static str>;
 }
 
@@ -139,7 +139,7 @@ impl<H: Host> Interpreter<H> {
         Ok(Word { text: self.join(&raw.parts)?, at: raw.at, verbatim: raw.verbatim })
     }
 
-    /// The text of a word's parts.
+    /// Returns the text of a word's parts.
     pub(super) fn join(&mut self, parts: &[Part]) -> Outcome {
         let mut text = String::new();
         for part in parts {

@@ -37,7 +37,7 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    /// The word as a script, which remembers where it stands.
+    /// Returns the word as a script, which remembers where it stands.
     pub fn script(&self) -> Text<'_> {
         match self.verbatim {
             Some(base) => Text { text: &self.text, base, exact: true },

@@ -44,7 +44,7 @@ impl Histogram {
         self.sum += value;
     }
 
-    /// The sum of all values.
+    /// Returns the sum of all values.
     pub fn sum(&self) -> u64 {
         self.sum
     }

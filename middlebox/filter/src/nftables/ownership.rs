@@ -17,7 +17,7 @@ pub(super) enum Ownership {
 }
 
 impl Ownership {
-    /// The flags of the table.
+    /// Returns the flags of the table.
     pub fn flags(self) -> u32 {
         match self {
             Self::Ours => OWNER | PERSIST,

@@ -11,7 +11,7 @@ pub struct LinkType(pub u32);
 #[error("link type {0}{name}; read are Ethernet, raw IP, Linux' cooked captures and loopback", name = name(.0))]
 pub struct UnknownLink(pub u32);
 
-/// The most common link types in captures.
+/// Returns the name of a common link type.
 const fn name(link: &u32) -> &'static str {
     match link {
         105 => " (IEEE 802.11)",

@@ -61,7 +61,7 @@ impl Secrets {
         log
     }
 
-    /// The traffic secret of a space. RFC 9001 section 5.2.
+    /// Returns the traffic secret of a space. RFC 9001 section 5.2.
     fn secret(self, space: Space) -> Secret {
         const SALT: [u8; 20] = [
             0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad,

@@ -59,7 +59,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Octets on the wire, padding included.
+    /// Returns the octets on the wire, padding included.
     pub fn length(&self) -> usize {
         let value = match self {
             Self::InvalidStreamIdentifier(_) | Self::StaleCookie(_) | Self::NoUserData(_) => 4,

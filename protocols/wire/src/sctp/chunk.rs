@@ -181,7 +181,7 @@ impl Chunk {
         }
     }
 
-    /// The chunk type. RFC 9260 section 3.2.
+    /// Returns the chunk type. RFC 9260 section 3.2.
     pub fn kind(&self) -> u8 {
         self.kind_and_flags().0
     }

@@ -45,7 +45,7 @@ impl Packet {
         Self::HEADER + self.chunks.iter().map(Chunk::length).sum::<usize>()
     }
 
-    /// The packet's octets with their checksum.
+    /// Returns the packet's octets with their checksum.
     pub fn to_bytes(&self) -> Bytes {
         let mut out = Vec::with_capacity(self.length());
         self.emit(&mut out);

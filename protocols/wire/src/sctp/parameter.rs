@@ -103,7 +103,7 @@ impl Parameter {
         }
     }
 
-    /// Octets on the wire, padding included.
+    /// Returns the octets on the wire, padding included.
     pub fn length(&self) -> usize {
         let value = match self {
             Self::Ipv4Address(_) | Self::CookiePreservative(_) | Self::ZeroChecksumAcceptable(_) => 4,

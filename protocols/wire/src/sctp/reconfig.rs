@@ -117,7 +117,7 @@ impl Reconfig {
     /// Chunk type.
     pub const KIND: u8 = 130;
 
-    /// Octets on the wire, padding included.
+    /// Returns the octets on the wire, padding included.
     pub(super) fn length(&self) -> usize {
         let value = match self {
             Self::OutgoingReset { streams, .. } => 12 + 2 * streams.len(),

@@ -48,7 +48,7 @@ impl Sack {
     /// Octets without gap ack blocks and duplicates.
     pub const FIXED: usize = 16;
 
-    /// Octets on the wire.
+    /// Returns the octets on the wire.
     pub fn length(&self) -> usize {
         Self::FIXED + 4 * (self.gaps.len() + self.duplicates.len())
     }

@@ -80,7 +80,7 @@ mod signal {
 }
 
 impl Mptcp {
-    /// Octets of the option with its kind and length, without padding.
+    /// Returns the octets of the option with its kind and length, without padding.
     pub(super) fn length(&self) -> usize {
         let when = |there: bool, octets| if there { octets } else { 0 };
         match self {

@@ -62,7 +62,7 @@ impl Options {
     /// Octets that the data offset leaves for options. RFC 9293 section 3.1.
     pub const LIMIT: usize = 40;
 
-    /// Octets on the wire, padded to a multiple of four as Linux lays them out.
+    /// Returns the octets on the wire, padded to a multiple of four as Linux lays them out.
     pub fn length(&self) -> usize {
         let mss = if self.mss.is_some() { 4 } else { 0 };
         let window_scale = if self.window_scale.is_some() { 4 } else { 0 };

@@ -81,7 +81,7 @@ impl Flags {
         Self(self.0 & !other.0)
     }
 
-    /// True if every bit of `other` is set.
+    /// Returns true if every bit of `other` is set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
