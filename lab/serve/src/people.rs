@@ -104,7 +104,7 @@ impl Server {
         Ok(project)
     }
 
-    /// Ends all streams: whoever may still watch comes back and is looked at anew.
+    /// Ends all streams; clients that still have access reconnect and are authorised again.
     pub(crate) fn end_streams(&self) {
         self.hub.tell(0, 0, Kind::Closed, &());
     }

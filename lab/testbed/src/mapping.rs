@@ -35,7 +35,7 @@ fn nodes(topology: &Topology) -> Vec<Vec<String>> {
     rows
 }
 
-/// Two rows a member: what leaves it, and what comes to it.
+/// Returns two rows per member: outgoing and incoming.
 fn halves(topology: &Topology) -> Vec<Vec<String>> {
     let mut rows = vec![row(["ID", "Member", "IP/Mask", "Delay", "BW (Kbs)", "Loss Rate"])];
     for segment in topology.segments() {

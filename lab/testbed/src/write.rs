@@ -37,7 +37,7 @@ struct Writer<'t> {
 struct Names(Vec<String>);
 
 impl Names {
-    /// `wanted`, or what is left of it that Tcl and earlier names allow.
+    /// Returns `wanted`, changed as far as Tcl and earlier names require.
     fn take(&mut self, wanted: &str) -> String {
         let plain = plain_name(wanted);
         let numbered = (2..).map(|number| format!("{plain}-{number}"));

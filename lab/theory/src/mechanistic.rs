@@ -38,11 +38,11 @@ enum Event {
     Data(Channel, usize),
     /// The sender of a channel learns the first arrivals of the receiver, up to this number.
     Ack(Channel, usize),
-    /// A timer of a channel's sender, unless it was set anew.
+    /// A timer of a channel's sender, unless it has been set again.
     Timer(Channel),
 }
 
-/// One direction: senders, what has arrived, and what the streams have released.
+/// One direction: senders, arrived packets, and the streams' deliveries.
 struct Direction {
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
@@ -168,7 +168,7 @@ impl<'a> Transmission<'a> {
         matches!(self.transfer.recovery, Recovery::Ideal { .. })
     }
 
-    /// Timers that were set anew stay in the agenda; their sender ignores them.
+    /// Timers that were set again stay in the agenda; their sender ignores them.
     fn set_timer(&mut self, channel: Channel) {
         if let Some(deadline) = self.directions[channel.0].senders[channel.1].newly_set() {
             self.at(deadline, Event::Timer(channel));
@@ -191,7 +191,7 @@ impl<'a> Transmission<'a> {
         self.deliver(way, message);
     }
 
-    /// Gives the application what is now in order on the stream of `message`.
+    /// Delivers the messages that are now in order on the stream of `message`.
     fn deliver(&mut self, way: usize, message: usize) {
         let streams = self.transfer.streams as usize;
         let stream = message % streams;

@@ -26,7 +26,7 @@ impl Programs {
     }
 }
 
-/// What is measured of programs, from outside.
+/// The times measured of programs, from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {

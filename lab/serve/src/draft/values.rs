@@ -2,7 +2,7 @@
 
 use toml_edit::{Array, Item, TableLike, Value};
 
-/// Returns the text of a value: of a string what is in its quotes.
+/// Returns the text of a value; for a string without its quotes.
 pub fn plain(item: &Item) -> Option<String> {
     match item.as_value()? {
         Value::String(text) => Some(text.value().clone()),

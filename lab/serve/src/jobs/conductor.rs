@@ -199,7 +199,7 @@ impl Conductor {
         }
         let text = self.server.store.text(id, None)?.map_or(String::new(), |text| text.text);
         let (lines, exits) = (self.notes.clone(), self.notes.clone());
-        // When the server goes, nobody hears it any more.
+        // When the server stops, the receiver is gone.
         let line = move |line| drop(lines.send(Note::Line(id, line)));
         let exit = move |status| drop(exits.send(Note::Exit(id, status)));
         match self.server.command(id).start(&entry.experiment, &text, line, exit) {

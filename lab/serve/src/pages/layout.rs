@@ -44,7 +44,7 @@ impl Page<'_> {
     }
 }
 
-/// A page for who is not logged in.
+/// Returns a page for visitors who are not logged in.
 pub fn bare(title: &str, body: &Markup) -> Markup {
     whole(
         title,

@@ -163,7 +163,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// What stands in braces, and where; `None` if a joined line changed it.
+    /// Returns the content of braces, and its position; `None` if a joined line changed it.
     pub fn braces(&mut self) -> Result<(String, Option<usize>), Complaint> {
         let open = self.place();
         self.take();

@@ -90,7 +90,7 @@ impl Sender {
         self.timer.filter(|_| newly_set).map(|(deadline, _)| deadline)
     }
 
-    /// Learns what has arrived; the packets to send again.
+    /// Handles an acknowledgement; returns the packets to send again.
     pub fn acknowledge(&mut self, now: u64, log: &[usize]) -> Vec<usize> {
         let news = &log[self.known.min(log.len())..];
         self.known = self.known.max(log.len());
@@ -120,7 +120,7 @@ impl Sender {
         lost
     }
 
-    /// The timer fires, unless it was set anew; the packets to send again.
+    /// Handles the timer, unless it has been set again; returns the packets to send again.
     pub fn expire(&mut self, now: u64) -> Vec<usize> {
         let Some((_, alarm)) = self.timer.filter(|(deadline, _)| *deadline == now) else { return Vec::new() };
         match alarm {

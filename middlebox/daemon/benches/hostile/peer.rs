@@ -90,7 +90,7 @@ impl Peer {
     }
 }
 
-/// So many ports from this one on.
+/// Returns a tuple of consecutive ports from this one on.
 pub fn tuple(location: Location, host: ([u8; 4], u16), ports: u16) -> AddressTuple {
     let mut tuple = AddressTuple::of_host(location, UDP, SocketAddr::from(host));
     if let Addresses::Full { port_range, .. } = &mut tuple.addresses {
