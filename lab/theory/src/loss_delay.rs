@@ -60,8 +60,8 @@ fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
     arrived
 }
 
-/// Returns true if a delay adds less than ten nanoseconds to the mean, `probability * (delay + delay² / (2
-/// spacing))`.
+/// Returns true if a delay adds less than ten nanoseconds to the mean,
+/// `probability * (delay + delay² / (2 spacing))`.
 fn negligible(transfer: &Transfer, delay: u64, probability: f64) -> bool {
     let spacing = transfer.period().saturating_mul(transfer.streams.into()) as f64;
     let delay = delay as f64;

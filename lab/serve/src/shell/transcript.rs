@@ -14,8 +14,8 @@ const LONGEST: usize = 256 << 10;
 pub struct Entry {
     /// Its number, from 0: gaps mean forgotten or missed entries.
     pub at: u64,
-    /// `{"prompt": {node, now, code, nodes}}`, `{"line": TEXT}` typed by a user, `{"out": TEXT}`, `{"err":
-    /// TEXT}`, `{"note": TEXT}`, or at the end `{"end": WHY}`.
+    /// `{"prompt": {node, now, code, nodes}}`, `{"line": TEXT}` typed by a user, `{"out": TEXT}`,
+    /// `{"err": TEXT}`, `{"note": TEXT}`, or at the end `{"end": WHY}`.
     pub said: Value,
 }
 

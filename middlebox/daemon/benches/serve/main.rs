@@ -1,6 +1,6 @@
 //! The daemon's throughput, and the cost and duration of a transaction, over one TCP connection on the
-//! loopback interface: without a filter, and as root also with nftables and with the journal. `cargo bench -p
-//! hol-daemon`.
+//! loopback interface: without a filter, and as root also with nftables and with the journal.
+//! `cargo bench -p hol-daemon`.
 //!
 //! The daemon is its own process, so its processor time and memory are its own; agent and daemon share the
 //! machine.
