@@ -1,5 +1,5 @@
-//! A run of which this host has some ends, the measured client among them, and others have the rest; a router between them may have the path
-//! be what the experiment says.
+//! A run on several hosts: this host has some ends, including the measured client, others have the rest; a
+//! router between them may shape the path.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -26,19 +26,19 @@ use crate::secret::Secret;
 use crate::session::Session;
 use crate::via::{Way, told};
 
-/// The ends of flows that a host had, by the number of the flow.
+/// The ends of flows of a host, by flow number.
 type Ends = Vec<(usize, Half)>;
 
-/// A run, and who is asked to do it.
+/// A run, and the hosts that take part.
 pub(crate) struct Asked<'a> {
     others: &'a Others,
-    /// By the numbers of hosts, from 1 on.
+    /// By host number, from 1.
     sessions: &'a [&'a Session],
-    /// What the run is to be.
+    /// The scenario.
     scenario: &'a Scenario,
-    /// The same for who has no part in the path.
+    /// The scenario for hosts that do not shape the path.
     plain: Scenario,
-    /// What a router is to make of the way, if there is one.
+    /// The path that a router is to make, if there is one.
     path: Bottleneck,
     seed: Seed,
     interval: Option<Duration>,
@@ -64,7 +64,7 @@ impl<'a> Asked<'a> {
         Ok(Self { others, sessions, scenario, plain, path, seed, interval, placement, assignments })
     }
 
-    /// Asks each of the other hosts.
+    /// Calls each of the other hosts.
     fn each<T>(
         &self,
         mut ask: impl FnMut(usize, &Peer, &Session) -> Result<T, RunError>,
@@ -73,7 +73,7 @@ impl<'a> Asked<'a> {
         all.map(|(place, (peer, session))| ask(place + 1, peer, session)).collect()
     }
 
-    /// The same in the middle of a run, which fails where one does not answer or says that it cannot.
+    /// As [`Self::each`] during a run, which fails if a host does not answer or cannot do its part.
     fn each_does<T>(
         &self,
         mut ask: impl FnMut(usize, &Session) -> Result<Result<T, String>, ControlError>,
@@ -84,12 +84,13 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// The place among the others of the host that has the measured flow's server.
+    /// Returns the index of the host with the measured flow's server.
     fn far(&self) -> usize {
         self.placement.hosts(&self.assignments[0])[1] - 1
     }
 
-    /// The addresses of both ends of each flow, that on the measured client's side of a router first.
+    /// Returns the addresses of both ends of each flow, the one on the measured client's side of the router
+    /// first.
     pub(crate) fn ways(&self) -> Vec<[IpAddr; 2]> {
         let of = |flow: &Assignment| {
             let ends = [&flow.client, &flow.server].map(|site| site.addresses[0]);
@@ -98,7 +99,8 @@ impl<'a> Asked<'a> {
         self.assignments.iter().map(of).collect()
     }
 
-    /// The clocks are compared while the path is as it is: the less it takes the surer they are.
+    /// Performs the run. Clocks are compared while the path is unshaped: a shorter round trip makes them more
+    /// certain.
     pub(crate) fn perform(
         &self,
         way: Option<&Way<'_>>,
@@ -132,7 +134,7 @@ impl<'a> Asked<'a> {
         Ok(run)
     }
 
-    /// The ends of flows that a host has noted, by our clock; `None` if they are none of its own.
+    /// Returns the results of a host's ends by our clock; `None` if they are not its own.
     fn told(&self, host: usize, noted: Ends, clocks: &Clocks) -> Option<Ends> {
         let by_our_clock = |(flow, half): (usize, Half)| {
             let [client, server] = self.placement.hosts(self.assignments.get(flow)?);
@@ -143,7 +145,7 @@ impl<'a> Asked<'a> {
         noted.into_iter().map(by_our_clock).collect()
     }
 
-    /// What the router tells, if it has had to do with the run.
+    /// Adds the router's counters, if there is a router.
     fn routed(
         &self,
         run: &mut Run,
@@ -158,7 +160,7 @@ impl<'a> Asked<'a> {
         Ok(())
     }
 
-    /// Has all flows begin, and waits for the measured one to be over; its clients here have ended.
+    /// Starts all flows and waits for the measured one; local clients have then ended.
     fn flows(
         &self,
         way: Option<&Way<'_>>,
@@ -207,12 +209,12 @@ impl<'a> Asked<'a> {
             way.map_or(Ok(()), Way::is_well)?;
         }
         let clients = halves.end_clients().map_err(|problem| failed(&problem))?;
-        // Nobody sends any more when the path is what it was, and no server ends before its client has.
+        // The path is restored when nobody sends any more, and no server ends before its client.
         self.each_does(|_, session| session.end_clients())?;
         Ok((halves, clients))
     }
 
-    /// Where the news of each flow come from and go to.
+    /// Returns the source and the destination of each flow's news.
     fn routes(&self) -> BTreeMap<usize, Route> {
         let of = |assignment: &Assignment| {
             let [client, server] = self.placement.hosts(assignment);
@@ -221,7 +223,7 @@ impl<'a> Asked<'a> {
         self.assignments.iter().map(of).enumerate().collect()
     }
 
-    /// The ends of all flows that were here, and those of each other host.
+    /// Collects the results of all ends, local and of each other host.
     fn notes(&self, mut halves: Halves, clients: Ends) -> Result<(Ends, Vec<Ends>), RunError> {
         let there = self.each_does(|_, session| session.end())?;
         let servers = halves.end_servers().map_err(|problem| failed(&problem))?;
@@ -229,7 +231,7 @@ impl<'a> Asked<'a> {
         Ok(([clients, servers].concat(), there))
     }
 
-    /// Who had the other ends, and what their clocks make unsure.
+    /// Notes the other hosts, and the uncertainty of their clocks.
     fn tell_of_hosts(&self, run: &mut Run, clocks: &[Clocks], disordered: u64) {
         let (far, facts) = (self.far(), run.course.facts.as_deref_mut().expect("a live run has facts"));
         facts.warn(unsure(&run.records, Duration::from_nanos(clocks[far].uncertainty())));
@@ -238,7 +240,7 @@ impl<'a> Asked<'a> {
             self.assignments.iter().skip(1).zip(run.course.background.iter().zip(&run.background_records));
         for (Assignment { transport, workload, .. }, (flow, records)) in beside {
             let has_begun = workload.start.as_nanos() < run.course.ended.as_nanos();
-            // Datagrams go where nobody hears them.
+            // Datagrams that reach nobody.
             let is_lost =
                 transport.kind() == Kind::Udp && records.iter().all(|record| record.request.is_none());
             let is_silent = has_begun && (flow.connect_time.is_none() || is_lost);
@@ -255,7 +257,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// One that no other run has.
+/// Returns a unique number.
 fn number() -> Result<[u8; 32], String> {
     let mut number = [0; 32];
     getrandom::fill(&mut number).map_err(|problem| format!("no randomness: {problem}"))?;

@@ -1,9 +1,9 @@
-//! Networks of which nothing is said but who is there, and how others differ from them.
+//! Networks that only name nodes, and how others differ from them.
 
 use hol_network::{LanSpec, LinkSpec, NetworkSpec};
 use hol_scenario::Scenario;
 
-/// What of a `[network]` names who is there, and says nothing of what lies between them.
+/// Returns the part of a `[network]` that names nodes, without the properties of links.
 pub(crate) fn as_it_is(spec: &NetworkSpec) -> NetworkSpec {
     let link = |LinkSpec { from, to, name, .. }: &LinkSpec| {
         let link = LinkSpec::between(from.clone(), to.clone());
@@ -19,12 +19,12 @@ pub(crate) fn as_it_is(spec: &NetworkSpec) -> NetworkSpec {
     }
 }
 
-/// A scenario for a host that leaves the path as it is.
+/// Returns the scenario for a host that leaves the path as it is.
 pub(crate) fn plain(scenario: &Scenario) -> Scenario {
     Scenario { network: as_it_is(&scenario.network), ..scenario.clone() }
 }
 
-/// The first key by which a network is not as another.
+/// Returns the first key in which a network differs from another.
 pub(crate) fn otherwise(asked: &NetworkSpec, usual: &NetworkSpec) -> Option<String> {
     let [asked, usual] =
         [asked, usual].map(|spec| serde_json::to_value(spec).expect("a network is plain data"));

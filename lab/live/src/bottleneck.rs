@@ -1,4 +1,5 @@
-//! What a router is to make of a network of several hosts: one link between two sides, which all flows pass.
+//! The path that a router is to make in a network of several hosts: one link between two sides, which all
+//! flows cross.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +12,14 @@ use crate::bare::{as_it_is, otherwise};
 /// The path that a scenario's flows pass.
 #[derive(Debug, Default)]
 pub(crate) struct Bottleneck {
-    /// What it is, from the measured client's side to the other.
+    /// Its properties, from the measured client's side to the other.
     pub(crate) network: NetworkSpec,
     /// The nodes on that side.
     near: BTreeSet<String>,
 }
 
 impl Bottleneck {
-    /// A network that names no nodes is one, of another it is the only link that has settings.
+    /// Finds the path: a network without nodes is one; otherwise it is the only link with settings.
     pub(crate) fn of(scenario: &Scenario) -> Result<Self, Unsupported> {
         let spec = &scenario.network;
         if spec.nodes.is_empty() {
@@ -46,16 +47,16 @@ impl Bottleneck {
         Ok(Self { network, near: spec.nodes.iter().filter(is_near).cloned().collect() })
     }
 
-    /// Whether a node is on the measured client's side.
+    /// Returns whether a node is on the measured client's side.
     pub(crate) fn has_near(&self, node: &str) -> bool {
         self.near.contains(node)
     }
 }
 
-/// The place of the only link that has settings.
+/// Returns the index of the only link with settings.
 fn only_shaped(spec: &NetworkSpec) -> Result<usize, Unsupported> {
     let usual = as_it_is(spec);
-    // What a link cannot have stands beside them all.
+    // Settings that a link cannot have apply to all.
     let beside = NetworkSpec { links: usual.links.clone(), ..spec.clone() };
     if let Some(key) = otherwise(&beside, &usual) {
         return refuse(&key, "over a router one link has settings, and all else of [network] are names");
@@ -70,12 +71,12 @@ fn only_shaped(spec: &NetworkSpec) -> Result<usize, Unsupported> {
     }
 }
 
-/// The nodes of all flows, from and to.
+/// Returns the nodes of all flows, from and to.
 fn flows(scenario: &Scenario) -> Vec<[&str; 2]> {
     scenario.flow_specs().map(|flow| flow.ends()).collect()
 }
 
-/// The nodes that are joined to the `from` of a link by all else.
+/// Returns the nodes connected to the `from` of a link by the other links.
 fn side(spec: &NetworkSpec, link: usize) -> BTreeSet<&str> {
     let others = spec.links.iter().enumerate().filter(|(place, _)| *place != link);
     let links = others.map(|(_, LinkSpec { from, to, .. })| vec![from.as_str(), to.as_str()]);
@@ -95,7 +96,7 @@ fn side(spec: &NetworkSpec, link: usize) -> BTreeSet<&str> {
     }
 }
 
-/// A network that is this link alone: the keys of both have the same names.
+/// Returns a network of this link alone; both have the same keys.
 fn alone(link: &LinkSpec) -> NetworkSpec {
     let mut keys = serde_json::to_value(link).expect("a link is plain data");
     let table = keys.as_object_mut().expect("a link is a table");

@@ -1,4 +1,4 @@
-//! What makes the results of a run worth less than they look, with the cure.
+//! Cautions that limit the value of a run's results, with the fix.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use hol_base::Duration;
 use hol_measure::Record;
 use hol_scenario::{RunEnd, Side, WaitFacts};
 
-/// A caution where more than half of a median latency passed before the message was written.
+/// Warns if more than half of a median latency passed before the message was written.
 pub(crate) fn busy(records: &[Record]) -> Option<String> {
     let slip = |record: &Record| Some(record.request?.written.saturating_since(record.scheduled));
     let slip = median(records.iter().filter_map(slip))?;
@@ -18,7 +18,8 @@ pub(crate) fn busy(records: &[Record]) -> Option<String> {
     })
 }
 
-/// A caution where more than half of a median latency was spent in sockets: a request lies in one, and its reply in another.
+/// Warns if more than half of a median latency was spent in sockets, by the request in one and its reply in
+/// another.
 pub(crate) fn waiting(records: &[Record], waited: &BTreeMap<Side, WaitFacts>) -> Option<String> {
     let waited = waited.values().fold(0u64, |sum, waits| sum.saturating_add(waits.median));
     let latency = median(records.iter().filter_map(Record::latency))?;
@@ -29,7 +30,7 @@ pub(crate) fn waiting(records: &[Record], waited: &BTreeMap<Side, WaitFacts>) ->
     })
 }
 
-/// A caution where what is measured one way is less than what the clocks may be wrong.
+/// Warns if a one-way time is smaller than the uncertainty of the clocks.
 pub(crate) fn unsure(records: &[Record], uncertainty: Duration) -> Option<String> {
     let one_way = records.iter().filter(|record| record.reply.is_none());
     (median(one_way.filter_map(Record::latency))? < uncertainty).then(|| {
@@ -39,7 +40,7 @@ pub(crate) fn unsure(records: &[Record], uncertainty: Duration) -> Option<String
     })
 }
 
-/// A caution where nothing at all came to the other host.
+/// Warns if nothing arrived at the other host.
 pub(crate) fn unheard(records: &[Record], stopped: &RunEnd, host: &str) -> Option<String> {
     let is_lost = !records.is_empty() && records.iter().all(|record| record.request.is_none());
     let is_cut = matches!(stopped, RunEnd::NotConnected { .. });
@@ -52,7 +53,7 @@ pub(crate) fn unheard(records: &[Record], stopped: &RunEnd, host: &str) -> Optio
     })
 }
 
-/// A caution where nothing at all came of a flow that was to compete.
+/// Warns if nothing arrived of a background flow.
 pub(crate) fn silent([from, to]: [&str; 2]) -> String {
     format!(
         "nothing came of a flow from {from:?} to {to:?}: does a firewall between these two hosts let the ports of servers pass \

@@ -1,4 +1,4 @@
-//! Before a run: is the machine what is asked for?
+//! Checks before a run that this machine can do what the scenario requires.
 
 use hol_base::Seed;
 use hol_network::{Ip, NetworkSpec};
@@ -13,18 +13,18 @@ use crate::bottleneck::Bottleneck;
 use crate::host::{self, loopback};
 use crate::router::lines;
 
-/// What lies between the ends of flows.
+/// The path between the ends of flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Path {
     /// This machine's loopback interface.
     Loopback,
-    /// Whatever there is between two hosts.
+    /// The unmodified network between two hosts.
     Between,
-    /// A router lies between them, and makes it.
+    /// A router between them shapes it.
     Routed,
 }
 
-/// Refuses by name what this machine cannot do, or would have to be changed for.
+/// Rejects, by name, what this machine cannot do, or would have to be changed for.
 pub(crate) fn possible(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     scenario.check().map_err(|problem| refused("scenario", problem))?;
     network(scenario, path)?;
@@ -39,14 +39,14 @@ pub(crate) fn possible(scenario: &Scenario, path: Path) -> Result<(), RunError> 
     flows(scenario, path)
 }
 
-/// Without a router the path is what it is: an experiment that says what it is to be wants one, or another world.
+/// Without a router the path cannot be shaped: an experiment with link settings needs one, or another world.
 fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     let spec = &scenario.network;
     if path == Path::Routed {
         let both = Bottleneck::of(scenario).and_then(|path| lines(&path.network));
         return both.map(drop).map_err(|Unsupported { what, why }| refused(&what, why));
     }
-    // The loopback interface has an address of either version.
+    // The loopback interface has addresses of both versions.
     let ip = if path == Path::Loopback { spec.ip } else { Ip::V4 };
     let Some(key) = otherwise(spec, &NetworkSpec { ip, ..as_it_is(spec) }) else { return Ok(()) };
     let (what, who) = match path {
@@ -61,7 +61,7 @@ fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     Err(refused(&format!("network.{key}"), why))
 }
 
-/// Every flow's protocol is here, and behaves as its options say.
+/// Checks that every flow's protocol is available with its options.
 fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     let assignments = assignments(scenario, Seed(0), |_, _| loopback(scenario.network.ip));
     for assignment in &assignments {
@@ -90,7 +90,7 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Every flow's protocol is here.
+/// Checks that every flow's protocol is available.
 pub(crate) fn protocols(scenario: &Scenario) -> Result<(), RunError> {
     let all = assignments(scenario, Seed(0), |_, _| loopback(scenario.network.ip));
     let probe =

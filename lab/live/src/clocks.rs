@@ -1,27 +1,28 @@
-//! The clock of another host by ours: how far it is ahead, before a run and after, and how sure that is.
+//! The clock of another host relative to ours: its offset before and after a run, and the uncertainty.
 //!
-//! A question and its answer take a round trip; when the other host had them, its clock showed what it says. It was between the two
-//! times here, so its offset is known to half of the round trip, whatever the ways there and back take. RFC 5905 section 8
+//! A question and its answer take a round trip; the answer contains the other host's times. These lie between
+//! our two times, so the offset is known to within half the round trip, even on asymmetric paths. RFC 5905
+//! section 8
 
-/// What a question and its answer tell; times in ns, each on its host's clock.
+/// The times of a question and its answer, in ns, each on its host's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Comparison {
-    /// When it was asked, here.
+    /// When we asked.
     pub(crate) asked: u64,
-    /// When the question came, there, and when the answer went.
+    /// When the question arrived there, and when the answer was sent.
     pub(crate) received: u64,
     pub(crate) sent: u64,
-    /// When the answer came, here.
+    /// When the answer arrived here.
     pub(crate) answered: u64,
 }
 
 impl Comparison {
-    /// The time that was spent on the way.
+    /// Returns the time spent on the path.
     pub(crate) fn round_trip(self) -> u64 {
         (self.answered - self.asked).saturating_sub(self.sent.saturating_sub(self.received))
     }
 
-    /// How far the other clock is ahead.
+    /// Returns how far the other clock is ahead.
     fn offset(self) -> i128 {
         let [asked, received, sent, answered] =
             [self.asked, self.received, self.sent, self.answered].map(i128::from);
@@ -32,13 +33,13 @@ impl Comparison {
         self.asked.midpoint(self.answered)
     }
 
-    /// The one of the least round trip: it has waited least.
+    /// Returns the one with the shortest round trip, which waited least in queues.
     pub(crate) fn best(all: impl IntoIterator<Item = Self>) -> Option<Self> {
         all.into_iter().min_by_key(|one| one.round_trip())
     }
 }
 
-/// Two clocks, compared before a run and after it.
+/// Two clocks, compared before and after a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clocks {
     pub(crate) before: Comparison,
@@ -46,8 +47,8 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// A time of the other host's clock by ours: between the comparisons the offset goes evenly from the one to the other. What was
-    /// noted was noted before the last of them ended.
+    /// Converts a time of the other host to our clock, with an offset interpolated between the comparisons;
+    /// limited to the end of the last one.
     pub(crate) fn here(&self, there: u64) -> u64 {
         let (first, last) = (self.before.offset(), self.after.offset());
         let passed = i128::from(there) - first - i128::from(self.before.middle());
@@ -56,18 +57,18 @@ impl Clocks {
         (i128::from(there) - offset).clamp(0, self.after.answered.into()) as u64
     }
 
-    /// How far the other clock was ahead before the run.
+    /// Returns how far the other clock was ahead before the run.
     pub(crate) fn offset(&self) -> i64 {
         narrow(self.before.offset())
     }
 
-    /// How much faster it went, in parts of 10⁹.
+    /// Returns how much faster it ran, in parts per 10⁹.
     pub(crate) fn drift(&self) -> i64 {
         let whole = i128::from(self.after.middle() - self.before.middle()).max(1);
         narrow((self.after.offset() - self.before.offset()) * 1_000_000_000 / whole)
     }
 
-    /// No time is wrong by more.
+    /// Returns the maximum error of a time.
     pub(crate) fn uncertainty(&self) -> u64 {
         self.before.round_trip().max(self.after.round_trip()).div_ceil(2)
     }

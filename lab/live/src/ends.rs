@@ -1,4 +1,4 @@
-//! `hol live serve`: this host has the ends of flows whose other ends are on other hosts.
+//! `hol live serve`: this host has ends of flows whose other ends are on other hosts.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -19,10 +19,10 @@ use crate::session::say;
 
 const NO_RUN: &str = "no run is under way";
 
-/// Samples that one word of the control channel has at most.
+/// Maximum samples per control message.
 const PART: usize = 1 << 16;
 
-/// The ends of a client's flows that are here.
+/// The local ends of a client's flows.
 pub(crate) struct Ends {
     outbox: Arc<Mutex<Outbox<TcpStream>>>,
     secret: Secret,
@@ -35,7 +35,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Of the client at the other end of a stream.
+    /// Creates the ends for the client at the other end of a stream.
     pub(crate) fn new(
         stream: &TcpStream,
         outbox: Arc<Mutex<Outbox<TcpStream>>>,
@@ -43,17 +43,17 @@ impl Ends {
         ports: Option<Ports>,
     ) -> Result<Self, ControlError> {
         let address = |address: io::Result<SocketAddr>| {
-            // One of IPv4 may have come to a socket of IPv6.
+            // An IPv4 client may arrive at an IPv6 socket.
             address.map(|address| address.ip().to_canonical())
         };
         let meeting = Meeting { first: address(stream.peer_addr())?, other: address(stream.local_addr())? };
         Ok(Self { outbox, secret, meeting, ports, post: Post::default(), halves: None, ended: Vec::new() })
     }
 
-    /// Has the ends of flows listen that are here; by flow, the ports.
+    /// Starts the local ends listening; returns the ports by flow.
     fn listen(&mut self, plan: Plan) -> Result<Vec<u16>, String> {
         let Plan { scenario, seed, interval, placement, run } = plan;
-        // What is under way is not wanted any more.
+        // A new plan ends the previous run.
         (self.halves, self.ended) = (None, Vec::new());
         let shortest = Sample::SHORTEST_INTERVAL;
         if let Some(interval) = interval.filter(|interval| *interval < shortest) {
@@ -67,7 +67,7 @@ impl Ends {
         let here = placement.here(&assignments);
         self.ports.map_or(Ok(()), |ports| ports.give(&mut assignments, &here))?;
         let outbox = Arc::clone(&self.outbox);
-        // Whether it could be told is noticed by whoever listens.
+        // The listener notices if sending fails.
         let tell: Arc<TellOf> =
             Arc::new(move |flow: usize, news: News| drop(say(&outbox, &Reply::News(flow, news))));
         let secret = self.secret.of_run(&run);
@@ -83,7 +83,7 @@ impl Ends {
         Ok(())
     }
 
-    /// Ends all; what the ends here have noted.
+    /// Ends all and returns the results of the local ends.
     fn noted(&mut self) -> Result<Vec<(usize, Half)>, String> {
         self.end_clients()?;
         let mut halves = self.halves.take().ok_or(NO_RUN)?;
@@ -91,7 +91,7 @@ impl Ends {
         Ok([std::mem::take(&mut self.ended), servers].concat())
     }
 
-    /// Says how the senders here stood: no more than anybody takes of a run.
+    /// Sends the samples of local senders, up to the maximum of a run.
     fn tell_seen(&self, halves: &[(usize, Half)]) -> Result<(), ControlError> {
         let all = halves.iter().flat_map(|(flow, half)| half.seen().map(|seen| (*flow, seen)));
         let mut all = all.take(MOST_SEEN);
@@ -126,7 +126,7 @@ impl Deeds for Ends {
             }
             Request::EndClients => Some(self.end_clients().map_or_else(Reply::Failed, |()| Reply::ClientsEnded)),
             Request::Over => Some(self.noted().map_or_else(Reply::Failed, |halves| {
-                // Whether it could be told is noticed by whoever listens.
+                // The listener notices if sending fails.
                 let _ = self.tell_seen(&halves);
                 Reply::Noted(halves)
             })),

@@ -9,17 +9,17 @@ use hol_scenario::Scenario;
 use hol_sockets::{Site, Sysctl, Unsupported, clocksource, kernel_version, setting, sysctls};
 use hol_stack::{DEFAULT_STACK, TransportSpec};
 
-/// What runs on both ends, and what tells the time.
+/// The kernel and the clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     /// The kernel's release and version.
     pub kernel: String,
-    /// What its clock counts.
+    /// Its clock source.
     pub clocksource: String,
 }
 
 impl Host {
-    /// The one that this program runs on.
+    /// Returns this host.
     pub fn this() -> Self {
         Self { kernel: kernel_version(), clocksource: clocksource() }
     }
@@ -33,28 +33,28 @@ impl fmt::Display for Host {
     }
 }
 
-/// What each socket is told for itself, whatever the machine has.
+/// Set by each socket itself, whatever the machine's setting.
 const BY_SOCKET: &str = "net/ipv4/tcp_congestion_control";
 
-/// The settings of the machine that a transport needs.
+/// Returns the machine settings that a transport needs.
 fn needed(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     let all = sysctls(transport)?;
     Ok(all.into_iter().filter(|setting| setting.name != BY_SOCKET).collect())
 }
 
-/// The settings that matter to what is measured, as they are here.
+/// Returns the settings relevant to the measurement, as they are here.
 pub(crate) fn settings(scenario: &Scenario) -> BTreeMap<String, String> {
     let wanted = needed(&scenario.transport).unwrap_or_default();
     wanted.into_iter().filter_map(|Sysctl { name, .. }| Some((name.to_owned(), setting(name)?))).collect()
 }
 
-/// The settings that a transport was told to have: those that it would not have if nobody had said so.
+/// Returns the settings that a transport requests explicitly.
 pub(crate) fn asked(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     let all = hol_sockets::asked(transport)?;
     Ok(all.into_iter().filter(|setting| setting.name != BY_SOCKET).collect())
 }
 
-/// Where this machine is not what the default stack says of Linux, which nobody asked for.
+/// Returns where this machine differs from the default stack's Linux without being asked to.
 pub(crate) fn otherwise(scenario: &Scenario, here: &BTreeMap<String, String>) -> Option<String> {
     let wanted = needed(&scenario.transport).unwrap_or_default();
     let differs = wanted.iter().filter_map(|Sysctl { name, value }| {
@@ -70,7 +70,7 @@ pub(crate) fn otherwise(scenario: &Scenario, here: &BTreeMap<String, String>) ->
     })
 }
 
-/// Where ends of flows are that do not leave this machine. The kernel chooses the ports, for it knows which are free.
+/// Returns the address of local ends. The kernel chooses free ports.
 pub(crate) fn loopback(ip: Ip) -> Site {
     let address = match ip {
         Ip::V4 => Ipv4Addr::LOCALHOST.into(),
@@ -79,7 +79,7 @@ pub(crate) fn loopback(ip: Ip) -> Site {
     Site { addresses: vec![address], port: 0 }
 }
 
-/// A setting's name as sysctl(8) has it.
+/// Returns a setting's name as in sysctl(8).
 pub(crate) fn dotted(name: &str) -> String {
     name.replace('/', ".")
 }

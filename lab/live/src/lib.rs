@@ -1,10 +1,10 @@
-//! The live world: an experiment over what is there. Both ends are on this machine, and between them is its loopback interface; or the
-//! servers are on other hosts, where a [`Server`] runs, and between them is the network. The protocols are those of the kernels, and the
-//! clock is real.
+//! The live world: experiments on real machines. Both ends are on this machine and use its loopback
+//! interface, or servers are on other hosts that run a [`Server`]. Protocols are the kernels', and the clock
+//! is real.
 //!
-//! Nothing of these machines is changed: no setting, no queue, no address. What an experiment asks for beyond what they are, is
-//! refused by name. A third one between them, where [`Server`] has a [`Router`], has the path be what an experiment says while a run is under
-//! way, and what it was before afterwards.
+//! These machines are not changed: no setting, queue or address. Whatever an experiment requires beyond that
+//! is rejected by name. A third machine between them, a [`Server`] with a [`Router`], shapes the path during
+//! a run and restores it afterwards.
 
 mod across;
 mod bare;

@@ -1,5 +1,5 @@
-//! Both ends on this machine, in network namespaces, between which its kernel makes the path that an experiment says: by the real clock, as all
-//! of the live world, and with any network that the kernel world can build.
+//! Both ends on this machine in network namespaces, with a path built by its kernel: in real time, like the
+//! whole live world, and with any network that the kernel world can build.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -15,31 +15,31 @@ use crate::host::Host;
 use crate::router;
 use crate::world::COST;
 
-/// What stands behind the colon of the world's name.
+/// The part after the colon in the world's name.
 pub const NAMESPACES: &str = "namespaces";
 
-/// Runs take turns: two at a time would measure each other.
+/// Runs take turns: concurrent ones would disturb each other.
 #[derive(Debug)]
 pub struct Namespaces {
-    /// What runs inside.
+    /// The program that runs inside.
     program: PathBuf,
     turn: Mutex<()>,
-    /// What this machine lacks, once it has been asked.
+    /// What this machine lacks, once checked.
     lacks: OnceLock<Option<String>>,
 }
 
 impl Namespaces {
-    /// This machine.
+    /// Creates the world of this machine.
     pub fn new() -> Self {
         Self::running("/proc/self/exe".into())
     }
 
-    /// Inside runs this program, which has to be `hol`.
+    /// Creates the world with this program inside, which must be `hol`.
     pub fn running(program: PathBuf) -> Self {
         Self { program, turn: Mutex::default(), lacks: OnceLock::new() }
     }
 
-    /// What this machine lacks for it, with the cure.
+    /// Returns what this machine lacks for it, with the fix.
     pub fn lacks(&self) -> Option<&str> {
         self.lacks.get_or_init(|| local_kernel::in_namespace(router::has_emulators).err()).as_deref()
     }

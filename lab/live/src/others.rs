@@ -1,4 +1,5 @@
-//! The other hosts of a live world, and the router between them if there is one: who they are, and whether they can do what is asked.
+//! The other hosts of a live world and the router between them, if any: their identity, and whether they can
+//! run a scenario.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -24,15 +25,15 @@ use crate::via::Via;
 #[derive(Debug)]
 pub(crate) struct Others {
     pub(crate) places: Places,
-    /// In the order of their numbers.
+    /// By host number.
     pub(crate) peers: Vec<Peer>,
     pub(crate) via: Option<Via>,
-    /// What is known to pass it.
+    /// Address pairs known to pass the router.
     passed: Mutex<BTreeSet<Vec<[IpAddr; 2]>>>,
     pub(crate) relay: Relay,
 }
 
-/// What the settings are that matter, by the name of a setting.
+/// The relevant settings by name.
 type Sysctls = BTreeMap<String, String>;
 
 impl Others {
@@ -48,7 +49,7 @@ impl Others {
         }
     }
 
-    /// All hosts, and the ways between them.
+    /// Describes all hosts, and the paths between them.
     pub(crate) fn provenance(&self) -> Result<String, RunError> {
         let Host { kernel, clocksource } = Host::this();
         let mut all = vec![format!("Linux {kernel}, clock {clocksource}")];
@@ -62,14 +63,14 @@ impl Others {
         Ok(match &self.via {
             None => all,
             Some(via) => {
-                // Hosts on our side of it do not lie beyond it.
+                // Hosts on our side of the router are not behind it.
                 let known = ends.into_iter().map(|ends| via.known(ends)).reduce(Result::or);
                 format!("{all}; over {}: {}", via.place(), known.expect("there is another host")?)
             }
         })
     }
 
-    /// The settings that matter there, by host; refuses what one of them cannot do.
+    /// Returns the relevant settings of each host; rejects what one of them cannot do.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<Vec<Sysctls>, RunError> {
         let plain = plain(scenario);
         self.placement(scenario, Vec::new())?.check(scenario).map_err(|why| self.refused(&why))?;
@@ -88,7 +89,7 @@ impl Others {
         Ok(settings)
     }
 
-    /// The same as far as it is known.
+    /// Returns the settings as far as known.
     pub(crate) fn settings(&self, scenario: &Scenario) -> Vec<Option<Sysctls>> {
         let plain = plain(scenario);
         self.peers.iter().map(|peer| peer.settings(&plain)).collect()
@@ -107,7 +108,7 @@ impl Others {
         refused(&format!("--peer {}", self.places), why)
     }
 
-    /// Does a run, as long as it `goes_on`.
+    /// Performs a run, as long as `goes_on` returns true.
     pub(crate) fn run(
         &self,
         scenario: &Scenario,
@@ -137,7 +138,7 @@ impl Others {
     }
 }
 
-/// Does something with all hosts, `opened` and those of `peers`, at a time.
+/// Calls `work` with all hosts, both `opened` and those of `peers`.
 fn with_all<T>(
     peers: &[Peer],
     opened: &[&Session],

@@ -1,4 +1,4 @@
-//! What comes of a run: what was measured, or that it failed.
+//! The result of a run: the measurement, or a failure.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use hol_sockets::{FlowRun, FlowRuns, SocketsError};
 use crate::cautions::{busy, waiting};
 use crate::host::{self, Host};
 
-/// How often an observer is asked whether a run goes on.
+/// How often an observer is asked whether the run continues.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
 
-/// What was measured, in the words of every world.
+/// Converts the measurement to the form common to all worlds.
 pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     let samples = runs.take_samples();
     let flows = runs.flows;
@@ -28,7 +28,7 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     let (mut background, background_records): (Vec<_>, _) = beside.unzip();
     let onward = background.split_off(background.len() - scenario.onward.len());
     let course = RunSummary {
-        // Sockets tell when a message was written and when it was delivered.
+        // Sockets report only when a message was written and when it was delivered.
         sees_passage: false,
         packets,
         drops: None,
@@ -68,7 +68,7 @@ fn facts(scenario: &Scenario, measured: &FlowRun) -> Facts {
     }
 }
 
-/// It came to one run only; what no machine can do has been refused before.
+/// Returns the failure of this run only; what no machine can do was rejected before.
 pub(crate) fn failed(problem: &SocketsError) -> RunError {
     RunError::Failed { problem: problem.to_string(), log: String::new() }
 }

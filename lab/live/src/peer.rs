@@ -1,4 +1,4 @@
-//! The other host of a live world: where it is, and what is known of it.
+//! Another host of a live world: its address and what is known of it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,13 +12,13 @@ use crate::relay::Relay;
 use crate::secret::Secret;
 use crate::session::Session;
 
-/// Who a host is, and by which addresses one reaches it.
+/// A host's identity and the addresses over which it is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Known {
     pub(crate) host: HostWords,
-    /// Ours.
+    /// Our address.
     pub(crate) own: IpAddr,
-    /// Its.
+    /// Its address.
     pub(crate) address: IpAddr,
 }
 
@@ -27,12 +27,12 @@ pub(crate) struct Known {
 pub(crate) struct Peer {
     duty: Duty,
     pub(crate) place: Place,
-    /// Who was there when it was asked first: runs of one process have one and the same.
+    /// The identity at first contact, which all runs of a process share.
     known: Mutex<Option<Known>>,
     session: Mutex<Option<Session>>,
-    /// Hears of flows whose servers are there.
+    /// Receives news of flows whose servers are there.
     relay: Relay,
-    /// Its settings that matter, by transports that it can do.
+    /// Its relevant settings, by transports that it supports.
     fit: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
 }
 
@@ -41,10 +41,10 @@ impl Peer {
         Self { duty, place, known: Mutex::default(), session: Mutex::default(), relay, fit: Mutex::default() }
     }
 
-    /// Does something with the host, which is connected to if it is not; after a failure it will be again.
+    /// Calls `work` with the host, connecting first if necessary; after a failure it reconnects next time.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&Session) -> Result<T, RunError>) -> Result<T, RunError> {
         let mut session = lock(&self.session);
-        // It may have gone since the last run.
+        // The connection may have been lost since the last run.
         if session.as_ref().is_some_and(|session| session.is_well().is_err()) {
             *session = None;
         }
@@ -61,7 +61,7 @@ impl Peer {
         done
     }
 
-    /// Results of two hosts, or over two ways, are not to be mixed.
+    /// Checks that the host and path are the same, so that results are not mixed.
     fn is_the_same(&self, session: &Session) -> Result<(), RunError> {
         let now = Known { host: session.host.clone(), own: session.own, address: session.address };
         let mut known = lock(&self.known);
@@ -76,7 +76,7 @@ impl Peer {
         }
     }
 
-    /// Who is there, and by which way.
+    /// Returns its identity and path.
     pub(crate) fn known(&self) -> Result<Known, RunError> {
         if lock(&self.known).is_none() {
             self.with(|_| Ok(()))?;
@@ -84,7 +84,7 @@ impl Peer {
         Ok(lock(&self.known).clone().expect("it was asked"))
     }
 
-    /// Asks it whether it can do a scenario; of each set of transports once.
+    /// Asks whether it can run a scenario, once for each set of transports.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<BTreeMap<String, String>, RunError> {
         let transports = transports(scenario);
         if let Some(known) = lock(&self.fit).get(&transports) {
@@ -98,10 +98,11 @@ impl Peer {
         Ok(settings)
     }
 
-    /// Its settings that matter, if it has been asked before who it is: an experiment may be read where nobody wants to run it.
+    /// Returns its relevant settings if it was contacted before: reading an experiment must not require the
+    /// host.
     pub(crate) fn settings(&self, scenario: &Scenario) -> Option<BTreeMap<String, String>> {
         let is_known = lock(&self.known).is_some();
-        // One that does not answer cannot be asked for runs, either.
+        // A host that does not answer cannot run anything either.
         is_known.then(|| self.check(scenario).ok()).flatten()
     }
 
@@ -110,19 +111,19 @@ impl Peer {
         RunError::Unusable(format!("{} {}: {problem}", self.duty.name(), self.place))
     }
 
-    /// It cannot do what is asked.
+    /// The host cannot do what is requested.
     pub(crate) fn refused(&self, why: &str) -> RunError {
         RunError::Refused(format!("on the {} {}: {why}", self.duty.name(), self.place))
     }
 
-    /// It came to one run only.
+    /// A failure of this run only.
     pub(crate) fn broken(&self, problem: &str) -> RunError {
         let problem = format!("{} {}: {problem}", self.duty.name(), self.place);
         RunError::Failed { problem, log: String::new() }
     }
 }
 
-/// What a host is asked whether it can.
+/// Returns the transports of a scenario, which the host is asked about.
 fn transports(scenario: &Scenario) -> String {
     scenario.flow_specs().map(|flow| flow.transport.to_string()).collect::<Vec<_>>().join(" ")
 }

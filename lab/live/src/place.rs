@@ -1,10 +1,10 @@
-//! Where another host is, and what it is there for.
+//! The address of another host, and its role.
 
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
-/// Where `hol live serve` listens if nobody says otherwise.
+/// Default port of `hol live serve`.
 pub const DEFAULT_PORT: u16 = 7640;
 
 /// A host by name or address, and the port of its control channel.
@@ -46,7 +46,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What another host is there for.
+/// The role of another host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duty {
     /// It has the other ends of flows.
@@ -56,7 +56,7 @@ pub(crate) enum Duty {
 }
 
 impl Duty {
-    /// What it is called, which is its flag, too.
+    /// Returns its name, which is also its flag.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Serves => "peer",
@@ -64,7 +64,7 @@ impl Duty {
         }
     }
 
-    /// What runs there.
+    /// Returns the command that runs there.
     pub(crate) const fn command(self) -> &'static str {
         match self {
             Self::Serves => "hol live serve",

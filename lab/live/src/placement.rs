@@ -1,4 +1,4 @@
-//! Which ends of a scenario's flows are on which host, and at which addresses hosts meet.
+//! Which ends of a scenario's flows are on which host, and the addresses between hosts.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,32 +11,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::places::HERE;
 
-/// Who does not get through to an open port in this time has something in its way. By themselves TCP would try for two minutes and
-/// SCTP for four; QUIC gives up after its idle timeout.
+/// A connection to an open port that takes longer than this is blocked. Otherwise TCP would try for two
+/// minutes and SCTP for four; QUIC gives up after its idle timeout.
 const CONNECTING: Duration = Duration::from_secs(20);
 
-/// How two hosts meet.
+/// The addresses of two hosts for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Meeting {
-    /// The address of the host with the experiment there …
+    /// The address of the host with the experiment.
     pub(crate) first: IpAddr,
-    /// … and that of the other host, at which the rest finds it, too.
+    /// The address of the other host, by which all others reach it too.
     pub(crate) other: IpAddr,
 }
 
-/// Where everything is, as one of the hosts has it.
+/// The placement of all nodes, as seen by one of the hosts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Placement {
-    /// The numbers of the nodes' hosts.
+    /// The host number of each node.
     pub(crate) nodes: BTreeMap<String, usize>,
-    /// How the first host meets each of the others, in the order of their numbers.
+    /// The addresses between the first host and each of the others, by host number.
     pub(crate) meetings: Vec<Meeting>,
-    /// The number of the host that has it so.
+    /// The number of the host with this view.
     pub(crate) own: usize,
 }
 
 impl Placement {
-    /// The same for another host, which sees the first one and itself as this meeting tells; `None` if it makes no sense.
+    /// Returns the view of another host, which sees the first one and itself by the addresses in `meeting`;
+    /// `None` if it is invalid.
     pub(crate) fn seen_by(mut self, meeting: Meeting) -> Option<Self> {
         let own = self.own.checked_sub(1)?;
         *self.meetings.get_mut(own)? = meeting;
@@ -44,18 +45,18 @@ impl Placement {
         self.nodes.values().all(exists).then_some(self)
     }
 
-    /// The hosts of a flow's client and server.
+    /// Returns the hosts of a flow's client and server.
     pub(crate) fn hosts(&self, assignment: &Assignment) -> [usize; 2] {
         let ends = [assignment.workload.from(), assignment.workload.to()];
         ends.map(|node| self.nodes.get(node).copied().unwrap_or(HERE))
     }
 
-    /// The address of a host for its flows with another.
+    /// Returns the address of a host for its flows with another.
     fn address(&self, host: usize, other: usize) -> IpAddr {
         if host == HERE { self.meetings[other - 1].first } else { self.meetings[host - 1].other }
     }
 
-    /// Refuses a flow that would never leave its host.
+    /// Rejects a flow that would never leave its host.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), String> {
         flows(scenario, Seed(0)).iter().try_for_each(|flow| match self.hosts(flow) {
             [client, server] if client == server => Err(stays(flow)),
@@ -63,7 +64,7 @@ impl Placement {
         })
     }
 
-    /// All flows. The kernel chooses the ports.
+    /// Returns all flows. The kernel chooses the ports.
     pub(crate) fn assignments(&self, scenario: &Scenario, seed: Seed) -> Result<Vec<Assignment>, String> {
         self.check(scenario)?;
         let mut all = flows(scenario, seed);
@@ -80,7 +81,7 @@ impl Placement {
         Ok(all)
     }
 
-    /// Which end of each is on this host, if one is.
+    /// Returns which end of each flow is on this host, if any.
     pub(crate) fn here(&self, assignments: &[Assignment]) -> Vec<Option<Side>> {
         let end = |assignment: &Assignment| match self.hosts(assignment) {
             [client, _] if client == self.own => Some(Side::Client),
@@ -91,7 +92,7 @@ impl Placement {
     }
 }
 
-/// All flows, and none of them anywhere: where an end is depends on where the other is.
+/// Returns all flows without addresses, since an end's address depends on the other's.
 fn flows(scenario: &Scenario, seed: Seed) -> Vec<Assignment> {
     assignments(scenario, seed, |_, _| Site { addresses: Vec::new(), port: 0 })
 }
@@ -103,7 +104,7 @@ fn stays(Assignment { workload, .. }: &Assignment) -> String {
     )
 }
 
-/// Hosts that the first one reaches by different versions of IP, or of which only one is this machine, do not reach each other so.
+/// Rejects hosts that cannot reach each other: addresses of different IP versions, or only one of them local.
 fn can_meet(Assignment { workload, .. }: &Assignment, [near, far]: [IpAddr; 2]) -> Result<(), String> {
     if near.is_ipv4() == far.is_ipv4() && near.is_loopback() == far.is_loopback() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Which host has which node of an experiment, as a user says it: `HOST`, or `server=HOST,cross=OTHER`.
+//! Which host has which node of an experiment, as given by the user: `HOST`, or `server=HOST,cross=OTHER`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,27 +8,29 @@ use hol_scenario::Scenario;
 
 use crate::place::Place;
 
-/// The host with the experiment, by its number; others have those from 1 on, in the order of their nodes' names.
+/// The number of the host with the experiment; others have numbers from 1, in the order of their nodes'
+/// names.
 pub(crate) const HERE: usize = 0;
 
-/// The other hosts, and what is on them.
+/// The other hosts, and their nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Places {
-    /// Each once.
+    /// Without duplicates.
     pub(crate) hosts: Vec<Place>,
-    /// The number of a node's host.
+    /// The host number of each node.
     nodes: BTreeMap<String, usize>,
-    /// That of all nodes which are not named, but for the one that the measured workload comes from.
+    /// The host number of all unnamed nodes, except that of the measured client.
     others: usize,
 }
 
 impl Places {
-    /// Places, separated by commas. One without a node is where all other nodes are; if none is, they are here.
+    /// Parses places separated by commas. One without a node name has all other nodes; without such a place
+    /// they are here.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let mut places = Self { hosts: Vec::new(), nodes: BTreeMap::new(), others: HERE };
         let node_of = |entry: &'_ str| entry.split_once('=').map(|(node, _)| node.trim().to_owned());
         let mut entries: Vec<&str> = text.split(',').collect();
-        // The order in which somebody named them tells nothing.
+        // The order in which they were given does not matter.
         entries.sort_by_key(|entry| node_of(entry));
         for entry in entries {
             let (node, place) =
@@ -54,7 +56,7 @@ impl Places {
         })
     }
 
-    /// The hosts of a scenario's nodes; refuses what no hosts can be.
+    /// Returns the hosts of a scenario's nodes; rejects impossible placements.
     pub(crate) fn of(&self, scenario: &Scenario) -> Result<BTreeMap<String, usize>, String> {
         let network = Topology::new(&scenario.network).map_err(|problem| problem.to_string())?;
         let names = network.node_names();

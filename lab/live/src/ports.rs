@@ -1,4 +1,4 @@
-//! The ports that a host's firewall lets through to its servers.
+//! The ports that a host's firewall opens for its servers.
 
 use hol_scenario::Side;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use hol_sockets::Assignment;
 
-/// Ports one after the other.
+/// A range of ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ports {
     first: u16,
@@ -33,7 +33,7 @@ impl fmt::Display for Ports {
 }
 
 impl Ports {
-    /// Gives each server that is on this host a port of its own, whatever its protocol.
+    /// Assigns each local server its own port, whatever its protocol.
     pub(crate) fn give(self, assignments: &mut [Assignment], here: &[Option<Side>]) -> Result<(), String> {
         let (has, wanted) =
             (self.last - self.first + 1, here.iter().filter(|end| **end == Some(Side::Server)).count());

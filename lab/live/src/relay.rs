@@ -1,4 +1,5 @@
-//! News of a flow's server go to the host that has its client. The one with the experiment hears all of them, for others know nobody else.
+//! Forwards news of a flow's server to the host with its client, through the host with the experiment, since
+//! others know only that one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,20 +7,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hol_sockets::{News, Post, TellOf};
 
-/// Where the news of a flow come from, and go to.
+/// The source and the destination of a flow's news.
 pub(crate) struct Route {
     /// The number of its server's host.
     pub(crate) from: usize,
-    /// Tells the client's host; `None`: that is this one.
+    /// Reports to the client's host; `None`: the client is local.
     pub(crate) to: Option<Arc<TellOf>>,
 }
 
-/// Who brings the news that one host tells.
+/// Forwards the news from one host.
 #[derive(Clone, Default)]
 pub(crate) struct Relay {
     /// The number of that host.
     host: usize,
-    /// For clients that are here.
+    /// For local clients.
     pub(crate) post: Post,
     /// By flow.
     routes: Arc<Mutex<BTreeMap<usize, Route>>>,
@@ -32,17 +33,17 @@ impl fmt::Debug for Relay {
 }
 
 impl Relay {
-    /// The same for the news of another host.
+    /// Returns a relay for the news of another host.
     pub(crate) fn of(&self, host: usize) -> Self {
         Self { host, ..self.clone() }
     }
 
-    /// From now on there are these flows and no others.
+    /// Replaces the set of flows.
     pub(crate) fn knows(&self, routes: BTreeMap<usize, Route>) {
         *self.routes.lock().unwrap_or_else(PoisonError::into_inner) = routes;
     }
 
-    /// Something has happened to a flow's server; of a server that the host has not, nobody hears.
+    /// Forwards news of a flow's server; ignored if the host does not have that server.
     pub(crate) fn bring(&self, flow: usize, news: News) {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         let to = match routes.get(&flow) {

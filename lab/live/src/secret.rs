@@ -1,4 +1,4 @@
-//! What both hosts know and nobody else does.
+//! The secret shared by the hosts of a live run.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -10,14 +10,14 @@ use crate::control::proof;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
-/// Where it stands for those who do not want a file.
+/// The environment variable with the secret, as an alternative to a file.
 pub const SECRET_VARIABLE: &str = "HOL_LIVE_SECRET";
 
-/// What this program was told by its command line.
+/// The secret from the command line.
 static GIVEN: OnceLock<Secret> = OnceLock::new();
 
 impl Secret {
-    /// What a user wrote; blanks around it are none of it.
+    /// Takes the user's text, without surrounding blanks.
     pub fn new(text: &str) -> Result<Self, String> {
         match text.trim() {
             "" => {
@@ -28,7 +28,7 @@ impl Secret {
         }
     }
 
-    /// The text of a file.
+    /// Reads it from a file.
     pub fn read(file: &Path) -> Result<Self, String> {
         let text = fs::read_to_string(file);
         let place = file.display();
@@ -37,7 +37,7 @@ impl Secret {
         Self::new(&text).map_err(|problem| format!("{place}: {problem}"))
     }
 
-    /// What the environment says, if it does.
+    /// Reads it from the environment, if set.
     pub fn of_environment() -> Result<Option<Self>, String> {
         let Some(text) = env::var_os(SECRET_VARIABLE) else { return Ok(None) };
         let text =
@@ -45,7 +45,7 @@ impl Secret {
         Self::new(&text).map(Some).map_err(|problem| format!("{SECRET_VARIABLE}: {problem}"))
     }
 
-    /// One that nobody guesses, and its text.
+    /// Generates a random secret; also returns its text.
     pub fn random() -> Result<(Self, String), String> {
         let mut octets = [0; 16];
         getrandom::fill(&mut octets).map_err(|problem| format!("no randomness for a secret: {problem}"))?;
@@ -53,13 +53,13 @@ impl Secret {
         Ok((Self(text.clone().into_bytes()), text))
     }
 
-    /// From now on runs of this process with another host use this one.
+    /// Sets the secret of this process for runs with other hosts.
     pub fn give(self) {
-        // It is given once, before the first run.
+        // Set once, before the first run.
         let _ = GIVEN.set(self);
     }
 
-    /// The one that was given, or that of the environment.
+    /// Returns the secret that was set, or that of the environment.
     pub(crate) fn find() -> Result<Self, String> {
         match GIVEN.get() {
             Some(secret) => Ok(secret.clone()),
@@ -69,7 +69,7 @@ impl Secret {
         }
     }
 
-    /// What all hosts of a run know, and nobody else, given its number.
+    /// Derives the secret of a run from its number.
     pub(crate) fn of_run(&self, run: &[u8; 32]) -> [u8; 32] {
         proof(&self.0, &[b"headofline live run", run])
     }

@@ -1,4 +1,4 @@
-//! A host that does something for another one: it listens, and serves one client after the other.
+//! A host that serves others: it listens and serves one client after the other.
 
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,29 +22,29 @@ use crate::secret::Secret;
 use crate::service::Deeds;
 use crate::session::{SILENCE, beat, prepare, say};
 
-/// Connections at a time; more are closed at once.
+/// Maximum connections at a time; further ones are closed at once.
 const MOST_CONNECTIONS: usize = 16;
-/// So long one waits for the last client to be gone.
+/// How long a client waits for its predecessor to be gone.
 const TURN: Duration = Duration::from_secs(5);
 
-/// What a host does for others.
+/// The service of a host.
 #[derive(Debug)]
 pub enum Service {
-    /// It has the servers of flows whose clients another host has, and the other way round. Servers listen at these ports; `None`: where
-    /// the kernel has room.
+    /// It has ends of flows whose other ends another host has. Servers listen at these ports; `None`: at
+    /// ports chosen by the kernel.
     Ends(Option<Ports>),
-    /// It has the path between two others be what an experiment says.
+    /// It shapes the path between two others.
     Router(Router),
 }
 
-/// Serves one client at a time, for two at a time would measure each other.
+/// Serves one client at a time, because concurrent runs would disturb each other.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     secret: Secret,
     service: Service,
     stop: Stop,
-    /// Who is served.
+    /// The current client.
     client: Mutex<Option<SocketAddr>>,
     is_free: Condvar,
     connections: AtomicUsize,
@@ -59,13 +59,13 @@ impl Server {
         Ok(Self { listener, secret, service, stop: Stop::new()?, client, is_free, connections })
     }
 
-    /// Where.
+    /// Returns its address.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves one client after another until it is stopped, or the first one that knew the secret if `once`; `tell` is told who came
-    /// and what went wrong.
+    /// Serves one client after another until stopped, or with `once` the first that knows the secret. `tell`
+    /// reports clients and errors.
     pub fn run(&self, once: bool, tell: &(dyn Fn(String) + Sync)) -> io::Result<()> {
         thread::scope(|scope| {
             loop {
@@ -76,7 +76,7 @@ impl Server {
                     return Ok(());
                 }
                 let Ok((stream, from)) = self.listener.accept() else {
-                    // It has gone already; or there is no descriptor for it, and others are let go soon.
+                    // The client has gone, or there is no file descriptor left; others will be closed soon.
                     self.stop.wait(hol_base::Duration::from_millis(10))?;
                     continue;
                 };
@@ -91,7 +91,7 @@ impl Server {
                         tell(format!("{from}: {problem}"));
                     }
                     if once && served.is_ok_and(|was_served| was_served) {
-                        // It is not raised but to end.
+                        // Raised only to stop.
                         let _ = self.stop();
                     }
                 });
@@ -99,12 +99,12 @@ impl Server {
         })
     }
 
-    /// Takes no more clients.
+    /// Stops taking clients.
     pub fn stop(&self) -> io::Result<()> {
         self.stop.raise()
     }
 
-    /// Whether it had its turn.
+    /// Serves a client; returns whether it got its turn.
     fn serve(
         &self,
         stream: &TcpStream,
@@ -119,7 +119,7 @@ impl Server {
         }
         tell(format!("{from}: served"));
         let outbox = Arc::new(Mutex::new(outbox));
-        // Our own mistake, on whatever a client asked for, is not to keep others from being served.
+        // A bug of ours, whatever the client requested, must not keep others from being served.
         let run = AssertUnwindSafe(|| {
             let deeds: Box<dyn Deeds + '_> = match &self.service {
                 Service::Ends(ports) => {
@@ -135,7 +135,7 @@ impl Server {
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.is_free.notify_one();
         match done {
-            // The client has nothing more to ask.
+            // The client has finished.
             Err(ControlError::Closed) => tell(format!("{from}: done")),
             Err(problem) => tell(format!("{from}: {problem}; waiting for the next")),
             Ok(()) => {}
@@ -143,7 +143,7 @@ impl Server {
         Ok(true)
     }
 
-    /// Who is served, if that is another for too long.
+    /// Waits; returns the current client if it stays too long.
     fn wait_for_turn(&self, from: SocketAddr) -> Option<SocketAddr> {
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.is_free.wait_timeout_while(client, TURN, |client| client.is_some());
@@ -158,7 +158,7 @@ impl Server {
     }
 }
 
-/// Greets, or closes the stream when that takes too long altogether: octets that trickle are no silence.
+/// Performs the handshake; closes the stream if it takes too long in total, even if octets trickle in.
 fn in_time<T>(
     stream: &TcpStream,
     greet: impl FnOnce((TcpStream, TcpStream)) -> Result<T, ControlError>,
@@ -175,7 +175,7 @@ fn in_time<T>(
     greeted
 }
 
-/// Does what a client asks until it asks no more.
+/// Handles a client's requests until there are no more.
 fn attend(
     mut inbox: Inbox<TcpStream>,
     outbox: &Arc<Mutex<Outbox<TcpStream>>>,

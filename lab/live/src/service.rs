@@ -1,9 +1,9 @@
-//! What a host does for another one.
+//! The interface of a service for another host.
 
 use crate::control::{Reply, Request};
 
-/// What is done for one client. When this is gone nothing is left of it.
+/// The work done for one client. Dropping it undoes everything.
 pub(crate) trait Deeds {
-    /// What is said to a request, if anything.
+    /// Returns the reply to a request, if any.
     fn answer(&mut self, request: Request) -> Option<Reply>;
 }

@@ -1,4 +1,5 @@
-//! The host with the experiment, connected to one that serves, or to a router: for as long as this program has runs for it.
+//! The connection from the host with the experiment to a serving host or a router, kept for all runs of this
+//! process.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
@@ -21,21 +22,21 @@ use crate::placement::Meeting;
 use crate::relay::Relay;
 use crate::secret::Secret;
 
-/// Who does not answer for so long is not there.
+/// A host that is silent for this long is gone.
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
-/// So often each says that it is.
+/// Keepalive interval.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(2);
-/// A host that answers says yes or no within this time, be it busy with another client.
+/// Maximum time for a reply, even if the host is busy with another client.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The same where it first ends what is under way, and has all its notes to send.
+/// Maximum time if the host first ends its run and sends its results.
 const NOTES: Duration = Duration::from_secs(300);
 
-/// Questions by which clocks are compared: so many, but for no longer than this if there are some.
+/// Maximum questions to compare clocks, and maximum time once there are some.
 const MOST_PINGS: usize = 16;
 const LEAST_PINGS: usize = 4;
 const PINGING: u64 = 1_000_000_000;
 
-/// The other host, and the way to it.
+/// The other host, and the path to it.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) host: HostWords,
@@ -48,7 +49,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Connects to a host and greets it.
+    /// Connects to a host and performs the handshake.
     pub(crate) fn open(duty: Duty, place: &Place, secret: &Secret, relay: Relay) -> Result<Self, RunError> {
         let unusable = |problem: String| RunError::Unusable(format!("{} {place}: {problem}", duty.name()));
         let address = resolve(duty, place).map_err(unusable)?;
@@ -75,7 +76,7 @@ impl Session {
         Ok(Self { host, address: address.ip().to_canonical(), own, stream, outbox, replies })
     }
 
-    /// How the two hosts meet.
+    /// Returns the addresses of the two hosts.
     pub(crate) fn meeting(&self) -> Meeting {
         Meeting { first: self.own, other: self.address }
     }
@@ -84,7 +85,7 @@ impl Session {
         say(&self.outbox, request)
     }
 
-    /// The next answer, and when it came.
+    /// Returns the next reply, and when it arrived.
     fn hear(&self, within: Duration) -> Result<(Reply, u64), ControlError> {
         match self.replies.recv_timeout(within) {
             Ok(heard) => heard,
@@ -98,7 +99,7 @@ impl Session {
         Ok(self.hear(within)?.0)
     }
 
-    /// Whether it is still there: nothing is said while a run is under way unless it is not, or cannot go on.
+    /// Returns whether the host is still there: during a run it sends only failures.
     pub(crate) fn is_well(&self) -> Result<(), String> {
         match self.replies.try_recv() {
             Ok(Ok((Reply::Failed(problem), _))) => Err(problem),
@@ -109,7 +110,7 @@ impl Session {
         }
     }
 
-    /// Compares the clocks, by so many questions at most.
+    /// Compares the clocks with at most `most` questions.
     fn ping(&self, most: usize) -> Result<Comparison, ControlError> {
         let (begin, mut all) = (monotonic(), Vec::new());
         while all.len() < LEAST_PINGS || (all.len() < most && monotonic() - begin < PINGING) {
@@ -130,12 +131,12 @@ impl Session {
         self.ping(MOST_PINGS)
     }
 
-    /// What a round trip takes at least, in ns.
+    /// Returns the minimum round trip, in ns.
     pub(crate) fn round_trip(&self) -> Result<u64, ControlError> {
         self.ping(LEAST_PINGS).map(Comparison::round_trip)
     }
 
-    /// What `take` finds in the reply; else why it is refused.
+    /// Returns what `take` finds in the reply, or the reason of a rejection.
     fn ask_for<T>(
         &self,
         request: &Request,
@@ -148,7 +149,7 @@ impl Session {
         }
     }
 
-    /// The settings that matter there, if it can do a scenario; else why not.
+    /// Returns the relevant settings there if it can run a scenario, or the reason why not.
     pub(crate) fn check(
         &self,
         scenario: &Scenario,
@@ -159,7 +160,7 @@ impl Session {
         })
     }
 
-    /// Has it listen for a run; by flow, the ports.
+    /// Makes it listen for a run; returns the ports by flow.
     pub(crate) fn plan(&self, plan: Plan) -> Result<Result<Vec<u16>, String>, ControlError> {
         self.ask_for(&Request::Plan(Box::new(plan)), PATIENCE, |reply| match reply {
             Reply::Ready { ports } => Ok(ports),
@@ -167,12 +168,12 @@ impl Session {
         })
     }
 
-    /// Has its clients begin.
+    /// Starts its clients.
     pub(crate) fn start(&self, ports: Vec<u16>) -> Result<(), ControlError> {
         self.say(&Request::Start { ports })
     }
 
-    /// Has it end its clients.
+    /// Ends its clients.
     pub(crate) fn end_clients(&self) -> Result<Result<(), String>, ControlError> {
         self.ask_for(&Request::EndClients, NOTES, |reply| match reply {
             Reply::ClientsEnded => Ok(()),
@@ -180,13 +181,13 @@ impl Session {
         })
     }
 
-    /// Has it end all, and tell what it has noted.
+    /// Ends everything there, and returns its results.
     pub(crate) fn end(&self) -> Result<Result<Vec<(usize, Half)>, String>, ControlError> {
         self.say(&Request::Over)?;
         let mut seen = Vec::new();
         loop {
             match self.hear(NOTES)?.0 {
-                // Each word has something to tell, so that they come to an end.
+                // Each part is non-empty, so that they come to an end.
                 Reply::Seen(part) if !part.is_empty() && seen.len() + part.len() <= MOST_SEEN => {
                     seen.extend(part);
                 }
@@ -197,7 +198,7 @@ impl Session {
         }
     }
 
-    /// The interfaces of a router that lies between these two; else why it does not.
+    /// Returns the interfaces of a router between these two, or the reason why it is not.
     pub(crate) fn between(
         &self,
         client: IpAddr,
@@ -209,7 +210,7 @@ impl Session {
         })
     }
 
-    /// Has a router make the path so.
+    /// Makes a router shape the path.
     pub(crate) fn shape(
         &self,
         network: &NetworkSpec,
@@ -222,7 +223,7 @@ impl Session {
         })
     }
 
-    /// Has it put back what was there, and tell what has passed.
+    /// Restores the path and returns what has passed.
     pub(crate) fn put_back(&self) -> Result<Result<[Passed; 2], String>, ControlError> {
         self.ask_for(&Request::PutBack, PATIENCE, |reply| match reply {
             Reply::Passed(passed) => Ok(passed),
@@ -230,10 +231,10 @@ impl Session {
         })
     }
 
-    /// Tells it of servers here.
+    /// Returns a function that reports local servers to it.
     pub(crate) fn teller(&self) -> Arc<TellOf> {
         let outbox = Arc::clone(&self.outbox);
-        // Whether it could be told is noticed by whoever listens.
+        // The listener notices if sending fails.
         Arc::new(move |flow: usize, news: News| drop(say(&outbox, &Request::News(flow, news))))
     }
 }
@@ -244,7 +245,7 @@ impl Drop for Session {
     }
 }
 
-/// Ends of flows, and with each of them how its senders stood.
+/// Adds the samples to the ends of flows.
 fn with_seen(
     halves: Vec<(usize, Half)>,
     seen: Vec<(usize, Seen)>,
@@ -259,7 +260,7 @@ fn with_seen(
     Ok(halves.into_iter().collect())
 }
 
-/// Says something by an outbox that several threads have.
+/// Sends by an outbox shared by several threads.
 pub(crate) fn say<M: serde::Serialize>(
     outbox: &Mutex<Outbox<TcpStream>>,
     message: &M,
@@ -267,16 +268,16 @@ pub(crate) fn say<M: serde::Serialize>(
     outbox.lock().unwrap_or_else(PoisonError::into_inner).send(message)
 }
 
-/// Says now and then that this host is there, as long as that can be said.
+/// Sends keepalives as long as that succeeds.
 pub(crate) fn beat(mut alive: impl FnMut() -> bool) {
-    // Nobody sends: that is a clock whose ticks are timeouts.
+    // Nobody sends on this channel: its timeouts are the ticks of a clock.
     let (_never, ticks) = channel::<()>();
     while alive() {
         let _ = ticks.recv_timeout(HEARTBEAT);
     }
 }
 
-/// Both halves of a stream that waits for nobody for ever.
+/// Sets timeouts and returns both halves of a stream.
 pub(crate) fn prepare(stream: &TcpStream) -> std::io::Result<(TcpStream, TcpStream)> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(SILENCE))?;
@@ -284,7 +285,7 @@ pub(crate) fn prepare(stream: &TcpStream) -> std::io::Result<(TcpStream, TcpStre
     Ok((stream.try_clone()?, stream.try_clone()?))
 }
 
-/// Hears what comes, until nothing does.
+/// Receives messages until the stream ends.
 fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), ControlError>>, relay: &Relay) {
     loop {
         let heard = inbox.receive();
@@ -304,7 +305,7 @@ fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), Con
     }
 }
 
-/// An IPv4 address if it has one, for that is where a host listens that was not told otherwise.
+/// Prefers an IPv4 address, at which a host listens by default.
 fn resolve(duty: Duty, place: &Place) -> Result<SocketAddr, String> {
     let all = (place.host.as_str(), place.port).to_socket_addrs().map_err(|problem| {
         format!("its address cannot be found: {problem}; write --{} HOST or HOST:PORT", duty.name())

@@ -1,4 +1,4 @@
-//! The router between the two hosts, as the one with the experiment has it.
+//! The router between the hosts, as seen by the host with the experiment.
 
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
@@ -18,7 +18,7 @@ use crate::session::Session;
 #[derive(Debug)]
 pub(crate) struct Via {
     host: Peer,
-    /// Its interfaces towards the client and the server, once it has been asked.
+    /// Its interfaces to the client and the server, once known.
     interfaces: Mutex<Option<[String; 2]>>,
 }
 
@@ -31,7 +31,7 @@ impl Via {
         &self.host.place
     }
 
-    /// Who it is, for results of two routers are not to be mixed: `Linux 6.12.1, eth0 – eth1`.
+    /// Identifies it, so that results of two routers are not mixed: `Linux 6.12.1, eth0 – eth1`.
     pub(crate) fn known(&self, ends: [IpAddr; 2]) -> Result<String, RunError> {
         if self.interfaces().is_none() {
             self.with(&[ends], |_| Ok(()))?;
@@ -45,7 +45,7 @@ impl Via {
         self.interfaces.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Results over two of its ways are not to be mixed.
+    /// Rejects another path over it, so that results are not mixed.
     fn is_the_same(&self, now: &[String; 2]) -> Result<(), RunError> {
         let mut interfaces = self.interfaces.lock().unwrap_or_else(PoisonError::into_inner);
         if interfaces.get_or_insert_with(|| now.clone()) == now {
@@ -57,7 +57,8 @@ impl Via {
         )))
     }
 
-    /// Does something with the router, which lies between the first two, and between all other pairs in the same way.
+    /// Calls `work` with the router, after checking that it lies between the first pair, and between all
+    /// others in the same way.
     pub(crate) fn with<T>(
         &self,
         pairs: &[[IpAddr; 2]],
@@ -73,7 +74,7 @@ impl Via {
                 .iter()
                 .map(|pair| Ok((*pair, between(*pair)?)))
                 .collect::<Result<Vec<_>, RunError>>()?;
-            // It remembers the last that it was asked for.
+            // The router uses the pair of the last question.
             let interfaces = between(*first)?;
             self.is_the_same(&interfaces)?;
             others
@@ -85,7 +86,7 @@ impl Via {
     }
 }
 
-/// The way over the router during a run.
+/// The path over the router during a run.
 #[derive(Debug)]
 pub(crate) struct Way<'s> {
     host: &'s Peer,
@@ -94,19 +95,19 @@ pub(crate) struct Way<'s> {
 }
 
 impl Way<'_> {
-    /// Has the path be what the experiment says.
+    /// Shapes the path.
     pub(crate) fn shape(&self, network: &NetworkSpec, seed: Seed) -> Result<(), RunError> {
         let answer = self.session.shape(network, seed).map_err(|problem| self.host.lost(&problem))?;
         answer.map_err(|why| self.host.refused(&why))
     }
 
-    /// Has it be what it was; what passed meanwhile.
+    /// Restores the path; returns what passed meanwhile.
     pub(crate) fn put_back(&self) -> Result<[Passed; 2], RunError> {
         let answer = self.session.put_back().map_err(|problem| self.host.lost(&problem))?;
         answer.map_err(|why| self.broken(&why))
     }
 
-    /// Whether it is still there.
+    /// Checks that the router is still there.
     pub(crate) fn is_well(&self) -> Result<(), RunError> {
         self.session.is_well().map_err(|problem| self.broken(&problem))
     }
@@ -117,7 +118,8 @@ impl Way<'_> {
         RouterFacts { address: self.session.address.to_string(), kernel, clocksource, client, server }
     }
 
-    /// Whether packets between the hosts pass it, as what a round trip took `before` the path was made and takes `now` tells; in ns.
+    /// Checks that packets between the hosts pass it, from the round trips `before` the path was shaped and
+    /// `now`, in ns.
     pub(crate) fn is_passed_by(
         &self,
         network: &NetworkSpec,
@@ -126,7 +128,7 @@ impl Way<'_> {
         grown([before, now], least_round_trip(network)).map_err(|problem| self.broken(&problem))
     }
 
-    /// Whether the flows passed it, as what its interfaces and the sockets counted tells.
+    /// Checks that the flows passed it, from the counters of its interfaces and the sockets.
     pub(crate) fn has_seen(&self, passed: [Passed; 2], sent: u64) -> Result<(), RunError> {
         seen(passed, sent).map_err(|problem| self.broken(&problem))
     }
@@ -136,7 +138,7 @@ impl Way<'_> {
     }
 }
 
-/// All hosts of one side are behind the one interface.
+/// Checks that all hosts of one side are behind the same interface.
 fn same_way(measured: &[String; 2], other: &[String; 2], [from, to]: [IpAddr; 2]) -> Result<(), String> {
     if other == measured {
         return Ok(());
@@ -148,8 +150,8 @@ fn same_way(measured: &[String; 2], other: &[String; 2], [from, to]: [IpAddr; 2]
     ))
 }
 
-/// A round trip takes as much longer as the path was to take, or packets of a direction went another way. It may be less by what the path
-/// itself took longer before.
+/// Checks that a round trip has grown by the delay of the path; otherwise packets of a direction took another
+/// path. It may grow less by the path's own earlier variation.
 fn grown([before, now]: [u64; 2], least: u64) -> Result<(), String> {
     if now >= before + least / 4 * 3 {
         return Ok(());
@@ -161,7 +163,8 @@ fn grown([before, now]: [u64; 2], least: u64) -> Result<(), String> {
     ))
 }
 
-/// As many packets came as the sockets sent, but for those that were joined on the way, or that sockets do not tell of.
+/// Checks that as many packets came as the sockets sent, except those merged on the path or unknown to the
+/// sockets.
 fn seen(passed: [Passed; 2], sent: u64) -> Result<(), String> {
     let seen: u64 = passed.iter().map(|Passed { carried, dropped }| carried + dropped).sum();
     if seen > 0 && seen >= sent / 2 {
@@ -173,7 +176,7 @@ fn seen(passed: [Passed; 2], sent: u64) -> Result<(), String> {
     ))
 }
 
-/// What each line did, in the words of every world.
+/// Converts the counters of each link to the form common to all worlds.
 pub(crate) fn told(network: &NetworkSpec, passed: [Passed; 2]) -> Vec<LineFacts> {
     let all = lines(network).into_iter().flatten().zip(passed);
     let told = all.map(|(line, Passed { carried, dropped })| LineFacts {
@@ -184,7 +187,7 @@ pub(crate) fn told(network: &NetworkSpec, passed: [Passed; 2]) -> Vec<LineFacts>
     told.collect()
 }
 
-/// A packet and its answer take so long at least, in ns. How much less than the delay a normal distribution makes of it nobody knows.
+/// Returns the minimum round trip in ns. A normal distribution may go below the delay by an unknown amount.
 fn least_round_trip(network: &NetworkSpec) -> u64 {
     let least =
         |Settings { delay, jitter, jitter_distribution, .. }: &Settings| match jitter_distribution.table() {

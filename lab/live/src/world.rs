@@ -16,13 +16,13 @@ use crate::outcome::{PATIENCE, failed, measured};
 use crate::places::Places;
 use crate::via::Via;
 
-/// What passes by the clock, at 100 messages a second.
+/// Real time per run and per message, at 100 messages a second.
 pub(crate) const COST: Cost = Cost { run: 20_000, message: 10_000 };
 
-/// What stands between a peer and a router in the name of a world.
+/// Separates a peer and a router in the name of a world.
 pub const VIA: &str = " via ";
 
-/// Both ends on this machine, or some on others. Runs take turns: two at a time would measure each other.
+/// Both ends on this machine, or some on others. Runs take turns: concurrent ones would disturb each other.
 #[derive(Debug, Default)]
 pub struct Live {
     turn: Mutex<()>,
@@ -30,13 +30,14 @@ pub struct Live {
 }
 
 impl Live {
-    /// This machine.
+    /// Creates the world of this machine.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// This machine and others, where `hol live serve` runs: `HOST` or `HOST:PORT`, or which node each of them is, `server=HOST,cross=HOST`; and one
-    /// between them, where `hol live route` does: `HOST via ROUTER`.
+    /// Creates the world of this machine and others that run `hol live serve`: `HOST` or `HOST:PORT`, or with
+    /// nodes, `server=HOST,cross=HOST`; and optionally a router between them that runs `hol live route`:
+    /// `HOST via ROUTER`.
     pub fn with_peer(places: &str) -> Result<Self, String> {
         let (places, via) = match places.split_once(VIA) {
             Some((places, router)) => (places, Some(Via::new(router.parse()?))),
@@ -88,11 +89,11 @@ impl World for Live {
         }
     }
 
-    /// What this machine is told, and what it has without being told.
+    /// What determines a run on this machine: its settings and the transport's options.
     fn decides(&self, scenario: &Scenario) -> Value {
         let transport = &scenario.transport;
         if transport.is_our_own() {
-            // It is told all of its behaviour.
+            // All of its options are set.
             return json!([transport.to_string(), transport.behaviour()]);
         }
         let mut all = vec![json!(transport.to_string()), json!(host::settings(scenario))];
@@ -105,7 +106,7 @@ impl World for Live {
         check::possible(scenario, self.path())?;
         let Some(others) = &self.others else { return Ok(()) };
         others.check(scenario)?;
-        // A router says now, before anything is run, that it is none between these two.
+        // A router reports before any run if it is not between these two.
         self.provenance().map(drop)
     }
 
@@ -130,7 +131,7 @@ impl World for Live {
         Some(format!("over the router {}", via.place()))
     }
 
-    /// Records are shown when all is over: to show them takes time, which is being measured.
+    /// Records are reported after the run: reporting takes time, which is being measured.
     fn follow(
         &self,
         scenario: &Scenario,
@@ -149,7 +150,7 @@ impl World for Live {
     }
 }
 
-/// Does `work` on a thread, and raises `stop` when it is not to go on; whether it was.
+/// Runs `work` on a thread and raises `stop` when it is to end; also returns whether it was stopped.
 fn while_it<T: Send>(
     goes_on: &mut dyn FnMut() -> bool,
     stop: &Stop,
@@ -165,14 +166,14 @@ fn while_it<T: Send>(
         while went_on && ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
             went_on = goes_on();
         }
-        // Without descriptors left it could not be made; once made it can be raised.
+        // Without file descriptors it could not be created; once created it can be raised.
         let raised = if went_on { Ok(()) } else { stop.raise() };
         raised.expect("an eventfd takes a number");
         (worker.join().expect("a run does not panic"), went_on)
     })
 }
 
-/// Every flow from its start on.
+/// Runs every flow from its start.
 fn run_all(
     scenario: &Scenario,
     assignments: &[Assignment],

@@ -1,33 +1,34 @@
-//! The order of events: when does each component act next?
+//! The order of events: which component acts next, and when.
 
 use hol_base::Time;
 
-/// One entry for each component: the time at which it acts next. Ties go to the lower index, so the order of
-/// events is total and the same everywhere.
+/// One entry per component: the time at which it acts next. Ties go to the lower index, so the order of
+/// events is total and reproducible.
 ///
-/// A tournament tree: the earlier of two plays against the earlier of the next two. A change climbs until a place stays
-/// what it was, so one that concerns nobody else costs the same however many components there are. And unlike a heap it
-/// changes an entry in place. (`cargo bench -p hol-network` measures it beside a scan and a binary heap.)
+/// A tournament tree: the earlier of two plays against the earlier of the next two. A change climbs only
+/// until the winner of a pair stays the same, so its cost rarely depends on the number of components, and
+/// unlike a heap the tree changes an entry in place. (`cargo bench -p hol-network` compares it with a scan
+/// and a binary heap.)
 #[derive(Debug)]
 pub struct Agenda {
     /// `pairs[1]` is the final; the winners of pairs 2n and 2n + 1 meet in pair n; components meet in the second half.
     pairs: Vec<[Entry; 2]>,
 }
 
-/// Who acts next in a part of the tree, and when.
+/// The next component in a part of the tree, and its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     time: Time,
     component: u32,
 }
 
-/// The left one wins a tie: all its components have lower indices.
+/// Returns the winner of a pair. The left one wins a tie: all its components have lower indices.
 fn winner([left, right]: &[Entry; 2]) -> Entry {
     if left.time <= right.time { *left } else { *right }
 }
 
 impl Agenda {
-    /// An agenda on which none of `components` has anything to do.
+    /// Creates an agenda on which none of `components` has anything to do.
     pub fn new(components: usize) -> Self {
         let places = components.next_power_of_two().max(2);
         let idle = |component: usize| Entry { time: Time::MAX, component: component as u32 };
@@ -41,9 +42,9 @@ impl Agenda {
         Self { pairs }
     }
 
-    /// One component more, behind the others, with nothing to do; `component` is its index.
+    /// Adds one component with nothing to do; `component` is its index, behind the others.
     pub fn make_room(&mut self, component: usize) {
-        // There is a place for each pair: two to a pair of the last half.
+        // There is a slot for each pair: two to a pair of the last half.
         let places = self.pairs.len();
         if component < places {
             return;
@@ -55,7 +56,7 @@ impl Agenda {
         *self = larger;
     }
 
-    /// `component` acts next at `time`; [`Time::MAX`] means never.
+    /// Sets the time at which `component` acts next; [`Time::MAX`] means never.
     #[inline]
     pub fn set(&mut self, component: usize, time: Time) {
         let mut entry = Entry { time, component: component as u32 };
@@ -70,7 +71,7 @@ impl Agenda {
         }
     }
 
-    /// The component that acts next, and when; [`Time::MAX`] if none has anything to do.
+    /// Returns the time of the next action and its component; [`Time::MAX`] if there is none.
     #[inline]
     pub fn first(&self) -> (Time, usize) {
         let Entry { time, component } = winner(&self.pairs[1]);

@@ -1,4 +1,4 @@
-//! From the network table to the [`Topology`].
+//! Builds the [`Topology`] from the network table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::spec::{NetworkSpec, Overrides, Settings};
 use crate::topology::{Interface, LinePlan, Medium, ScheduledChange, Segment, Topology};
 
 impl Topology {
-    /// Makes sense of a table, whatever its nodes are called.
+    /// Validates a table, whatever the names of its nodes.
     pub fn new(spec: &NetworkSpec) -> Result<Self, NetworkError> {
         check_form(spec)?;
         let mut topology = Self {
@@ -124,7 +124,8 @@ impl Topology {
         Ok(LineId(self.lines.len() as u16 - 1))
     }
 
-    /// Gives every member an interface, with the address that the version of IP has for its place unless one is given.
+    /// Gives every member an interface, with its given address or the default address of its position and
+    /// version of IP.
     fn add_segment(
         &mut self,
         label: String,
@@ -153,7 +154,7 @@ impl Topology {
         Ok(())
     }
 
-    /// An address belongs to one interface only, and is of the network's version of IP.
+    /// Checks that an address belongs to one interface and to the network's version of IP.
     fn check_addresses(&self) -> Result<(), NetworkError> {
         let mut owners = BTreeMap::new();
         for (interface, name) in self.interfaces.iter().zip(&self.names) {

@@ -1,8 +1,8 @@
-//! What befalls each packet with a constant probability: duplication, corruption, reordering.
+//! Effects with a constant probability per packet: duplication, corruption, reordering.
 
 use hol_base::{Ratio, Rng, Seed};
 
-/// Strikes each packet independently.
+/// An effect that hits each packet independently.
 #[derive(Debug)]
 pub(crate) struct Chance {
     probability: f64,
@@ -14,7 +14,8 @@ impl Chance {
         Self { probability: ratio.value(), rng: seed.rng() }
     }
 
-    /// Whether it strikes the next packet. What can never strike draws nothing: the stream is its own.
+    /// Returns whether the next packet is hit. At probability zero it draws nothing, since the stream is its
+    /// own.
     pub(crate) fn strikes(&mut self) -> bool {
         self.probability > 0.0 && self.rng.chance(self.probability)
     }

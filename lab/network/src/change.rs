@@ -1,15 +1,15 @@
-//! What changes about a line during a run.
+//! Changes of a link during a run.
 
 use hol_base::{BitRate, Duration};
 
 use crate::loss::LossSpec;
 
-/// What a scheduled event does to a line.
+/// The effect of a scheduled event on a link.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// Nothing passes any more, and what is under way is lost.
+    /// Nothing passes any more, and packets on the link are lost.
     Down,
-    /// It works again.
+    /// The link works again.
     Up,
     /// The new bit rate, from the next bit on.
     Rate(BitRate),

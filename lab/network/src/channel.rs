@@ -1,5 +1,5 @@
-//! A channel that several lines share, as stations on a radio or both directions of an old Ethernet do: one packet at a time
-//! over all of them. Who waits takes turns; nobody collides.
+//! A channel shared by several links, like stations on a radio or both directions of an old Ethernet: one
+//! packet at a time over all of them. Waiting links take turns; there are no collisions.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use crate::observer::Observer;
 use crate::spec::Settings;
 use crate::topology::LinePlan;
 
-/// The lines of a channel, and whose turn it was last.
+/// The links of a channel, and whose turn it was last.
 #[derive(Debug)]
 pub(crate) struct Channel {
-    /// By their places in the network, ascending.
+    /// Indices of the links, ascending.
     pub(crate) members: Vec<usize>,
-    /// The place among the members.
+    /// Index into `members`.
     last: usize,
 }
 
 impl Channel {
-    /// The channels that `lines` name.
+    /// Returns the channels named by `lines`.
     pub(crate) fn all(lines: &[LinePlan]) -> Vec<Self> {
         let mut channels = BTreeMap::<&str, Vec<usize>>::new();
         for (place, line) in
@@ -31,7 +31,7 @@ impl Channel {
         channels.into_values().map(|members| Self { last: members.len() - 1, members }).collect()
     }
 
-    /// Starts the transmissions that are due, each line's in its turn.
+    /// Starts the due transmissions, in turns.
     pub(crate) fn advance(&mut self, now: Time, lines: &mut [Line], observer: &mut Observer<'_>) {
         while let Some(next) = self.next(now, lines) {
             self.last = next;
@@ -40,7 +40,7 @@ impl Channel {
         }
     }
 
-    /// Keeps the others from transmitting as long as `sender` does.
+    /// Blocks the other links while `sender` transmits.
     pub(crate) fn occupy(&self, sender: usize, lines: &mut [Line]) {
         let until = lines[sender].free_at();
         for member in &self.members {
@@ -48,7 +48,8 @@ impl Channel {
         }
     }
 
-    /// The transmission of `sender` that was to end at `due` ends when it does now.
+    /// Adjusts the blocked links after the transmission of `sender`, which was to end at `due`, got another
+    /// end.
     pub(crate) fn moved(&self, sender: usize, due: Time, lines: &mut [Line]) {
         let until = lines[sender].sends_until(Time::ZERO).unwrap_or(due);
         for member in &self.members {
@@ -58,7 +59,7 @@ impl Channel {
         }
     }
 
-    /// Whose turn it is, by the place among the members, if one of them waits and may transmit.
+    /// Returns the index of the member whose turn it is, if one waits and may transmit.
     fn next(&self, now: Time, lines: &[Line]) -> Option<usize> {
         let mut after = (1..=self.members.len()).map(|step| (self.last + step) % self.members.len());
         after.find(|place| lines[self.members[*place]].is_due(now))

@@ -1,4 +1,4 @@
-//! What no network can be.
+//! Checks of the network table.
 
 use hol_base::{Duration, QueueLimit};
 
@@ -10,7 +10,7 @@ use crate::police::{PoliceSpec, TokenBucket};
 use crate::spec::{NetworkSpec, Settings};
 use crate::topology::LinePlan;
 
-/// The table is in the short form, with paths, or in the long one, with nodes.
+/// Checks that the table uses either the short form (paths) or the long form (nodes).
 pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
     let long = !spec.nodes.is_empty();
     let mixed = |key, cure| Err(NetworkError::MixedForms { key, cure });
@@ -28,7 +28,7 @@ pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
     }
 }
 
-/// A line's settings agree with each other.
+/// Checks that the settings of a link do not contradict each other.
 pub(crate) fn check_settings(line: &str, settings: &Settings, ip: Ip) -> Result<(), NetworkError> {
     let line = line.to_owned();
     let Settings { jitter, delay, reorder_by, .. } = *settings;
@@ -59,7 +59,7 @@ pub(crate) fn check_settings(line: &str, settings: &Settings, ip: Ip) -> Result<
     Ok(())
 }
 
-/// How the delay varies makes sense.
+/// Checks the distribution of the delay.
 fn check_distribution(line: &str, settings: &Settings) -> Result<(), NetworkError> {
     let line = line.to_owned();
     let Settings { jitter, jitter_correlation: correlation, jitter_distribution: distribution, .. } =
@@ -80,7 +80,7 @@ fn check_distribution(line: &str, settings: &Settings) -> Result<(), NetworkErro
     Ok(())
 }
 
-/// A channel is shared.
+/// Checks that each named channel has several links.
 pub(crate) fn check_channels(lines: &[LinePlan]) -> Result<(), NetworkError> {
     let lonely = Channel::all(lines).into_iter().find(|channel| channel.members.len() == 1);
     lonely.map_or(Ok(()), |channel| {

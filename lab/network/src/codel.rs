@@ -1,4 +1,4 @@
-//! CoDel: drops or marks by how long packets have waited, not by how many wait. RFC 8289.
+//! CoDel: drops or marks by the queueing delay instead of the queue length. RFC 8289.
 
 use std::collections::VecDeque;
 
@@ -9,18 +9,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::crossing::Crossing;
 
-/// The parameters of CoDel; the defaults are those of RFC 8289, 4.2 and 4.3, and of Linux.
+/// The parameters of CoDel; the defaults are those of RFC 8289 sections 4.2 and 4.3, and of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CodelSpec {
-    /// A wait that is well. Default 5 ms.
+    /// Acceptable queueing delay. Default 5 ms.
     pub target: Duration,
-    /// Who has waited longer all that time is dropped: a long round trip. Default 100 ms.
+    /// How long the delay must exceed the target before packets are dropped; a long round trip. Default 100
+    /// ms.
     pub interval: Duration,
-    /// Whose endpoints speak ECN is marked instead of dropped. Default no, as `tc` has it.
+    /// Mark packets instead of dropping them if their endpoints support ECN. Default no, as in `tc`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ecn: bool,
-    /// Whoever waits longer than this is marked, whatever else happens, if its endpoints speak ECN: for DCTCP. Default nobody.
+    /// Mark every packet that waits longer than this, if its endpoints support ECN; for DCTCP. Default off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
 }
@@ -45,10 +46,10 @@ impl CodelSpec {
     }
 }
 
-/// A packet that waits.
+/// A queued packet.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    /// Since when.
+    /// When it was queued.
     pub(crate) since: Time,
     pub(crate) crossing: Crossing,
 }
@@ -59,16 +60,17 @@ impl Waiting {
     }
 }
 
-/// What stands first in a queue as it is taken out, and the octets that are left behind it.
+/// A packet taken from the head of a queue, and the octets left behind it.
 pub(crate) type Taken = Option<(Waiting, u64)>;
 
-/// The state of a queue's control. RFC 8289, 5.3: `count`, `lastcount`, `first_above_time`, `drop_next`, `dropping`.
+/// The control state. RFC 8289 section 5.3: `count`, `lastcount`, `first_above_time`, `drop_next`,
+/// `dropping`.
 #[derive(Debug)]
 pub(crate) struct Codel {
     spec: CodelSpec,
-    /// While no more octets wait nobody is dropped, however long it waits: the longest packet.
+    /// Nothing is dropped while at most this many octets are queued: the longest packet.
     enough: u64,
-    /// When the wait will have been above the target for an interval.
+    /// When the delay will have exceeded the target for an interval.
     patient_until: Option<Time>,
     dropping: bool,
     drop_next: Time,
@@ -78,13 +80,13 @@ pub(crate) struct Codel {
     marked: u64,
 }
 
-/// About the inverse root of a count, of 2¹⁶: Linux makes one step of Newton's method whenever the count changes, which is far off at
-/// the beginning (1/2 for the root of 1/2) and near from the fifth on.
+/// The inverse root of a count, approximately, in 2⁻¹⁶. Linux makes one Newton step whenever the count
+/// changes, which is far off at first (1/2 for the root of 1/2) and close from the fifth step on.
 #[derive(Debug, Clone, Copy)]
 struct InverseRoot(u16);
 
 impl InverseRoot {
-    /// Of one.
+    /// The inverse root of one.
     const ONE: Self = Self(u16::MAX);
 
     /// Linux: `codel_Newton_step`.
@@ -115,18 +117,18 @@ impl Codel {
         }
     }
 
-    /// Drops for want of room count as well: the control starts from where they are.
+    /// Counts packets dropped for lack of room, which the control takes into account.
     pub(crate) fn count_dropped(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
 
-    /// Packets that were marked instead of dropped, or above the threshold.
+    /// Returns the packets marked instead of dropped, or above the threshold.
     pub(crate) fn marked(&self) -> u64 {
         self.marked
     }
 
-    /// The packet to transmit now, after those that are dropped before it. RFC 8289, 5.6; a mark is in the place of a drop as
-    /// Linux has it: one each time, for the packet leaves.
+    /// Returns the packet to transmit now, after dropping those before it. RFC 8289 section 5.6. As in Linux
+    /// a mark replaces a drop: one mark each time, because the packet is sent.
     pub(crate) fn next(
         &mut self,
         now: Time,
@@ -157,7 +159,7 @@ impl Codel {
         } else if is_late {
             if !self.marks(&mut first) {
                 replace(&mut first);
-                // Whether the next one is late, too, changes nothing now, but is to be known later.
+                // Updates the state with the next packet's delay, which matters only later.
                 self.is_late(now, &first);
             }
             self.begin(now);
@@ -166,14 +168,14 @@ impl Codel {
         first.map(|(waiting, _)| waiting.crossing)
     }
 
-    /// Marks the packet, if that may be instead of a drop.
+    /// Marks the packet instead of dropping it, if allowed.
     fn marks(&mut self, first: &mut Taken) -> bool {
         let marked = self.spec.ecn && first.as_mut().is_some_and(|(waiting, _)| waiting.mark());
         self.marked += u64::from(marked);
         marked
     }
 
-    /// Linux: `ce_threshold`.
+    /// Marks a packet above the threshold. Linux: `ce_threshold`.
     fn mark_above_threshold(&mut self, now: Time, first: &mut Taken) {
         let (Some(threshold), Some((waiting, _))) = (self.spec.ce_threshold, first) else { return };
         let is_marked = waiting.crossing.packet.ecn == Ecn::Congested;
@@ -182,7 +184,7 @@ impl Codel {
         }
     }
 
-    /// Begins to drop: at the pace at which it ended, if that was not long ago.
+    /// Starts dropping, at the previous rate if it ended recently.
     fn begin(&mut self, now: Time) {
         let since = self.count.saturating_sub(self.last_count);
         let recent = now < self.drop_next + self.spec.interval * 16;
@@ -193,7 +195,7 @@ impl Codel {
         self.drop_next = self.after(now);
     }
 
-    /// Whether waits have been above the target for an interval.
+    /// Returns whether delays have exceeded the target for an interval.
     fn is_late(&mut self, now: Time, first: &Taken) -> bool {
         let waits_long = |(waiting, behind): &(Waiting, u64)| {
             now.since(waiting.since) >= self.spec.target && *behind > self.enough
@@ -211,24 +213,24 @@ impl Codel {
         }
     }
 
-    /// The control law: intervals shrink with the root of what was dropped.
+    /// The control law: intervals shrink with the square root of the number of drops.
     fn after(&self, time: Time) -> Time {
         time + self.pace.of(self.spec.interval)
     }
 }
 
-/// One queue under CoDel.
+/// A queue with CoDel.
 #[derive(Debug)]
 pub(crate) struct CodelQueue {
     codel: Codel,
     waiting: VecDeque<Waiting>,
-    /// Of IP and beyond.
+    /// Octets including those beyond IP.
     octets: u64,
     overhead: u64,
 }
 
 impl CodelQueue {
-    /// `overhead`: octets of each packet beyond IP; `enough`: those of the longest packet.
+    /// Creates a queue. `overhead`: octets of each packet beyond IP; `enough`: octets of the longest packet.
     pub(crate) fn new(spec: CodelSpec, overhead: u64, enough: u64) -> Self {
         Self { codel: Codel::new(spec, enough), waiting: VecDeque::new(), octets: 0, overhead }
     }
@@ -257,7 +259,7 @@ impl CodelQueue {
     }
 }
 
-/// Takes the first of `queue` out of it and off the count of `octets`.
+/// Takes the head of `queue` and updates the count of `octets`.
 pub(crate) fn take(queue: &mut VecDeque<Waiting>, octets: &mut u64, overhead: u64) -> Taken {
     let first = queue.pop_front()?;
     *octets -= first.crossing.length() + overhead;

@@ -7,11 +7,11 @@ use crate::identifier::InterfaceId;
 /// A packet on one hop, from one interface to another.
 #[derive(Debug)]
 pub struct Crossing {
-    /// Where the hop begins.
+    /// The interface where the hop starts.
     pub from: InterfaceId,
-    /// Where it ends.
+    /// The interface where it ends.
     pub to: InterfaceId,
-    /// The packet's number among those that nodes have sent, from 0: the same on every hop.
+    /// The packet's number among all packets sent by nodes, from 0; the same on every hop.
     pub number: u32,
     /// The packet.
     pub packet: Packet,
@@ -24,7 +24,7 @@ impl Crossing {
         Self { from, to, number, packet, length }
     }
 
-    /// Octets of the IP packet.
+    /// Returns the octets of the IP packet.
     pub(crate) fn length(&self) -> u64 {
         self.length
     }

@@ -1,4 +1,4 @@
-//! What a queue does with packets that wait: the key `discipline`, a word or a table.
+//! Queueing disciplines: the key `discipline`, a word or a table.
 
 use std::borrow::Cow;
 
@@ -12,26 +12,28 @@ use crate::fair::FairSpec;
 use crate::pie::PieSpec;
 use crate::red::RedSpec;
 
-/// Who is dropped when packets queue up, and who goes first.
+/// Which packets are dropped when a queue builds up, and which go first.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Discipline {
-    /// Who finds the queue full: `"droptail"`.
+    /// Drop packets that find the queue full: `"droptail"`.
     #[default]
     DropTail,
-    /// Some, while the queue's average grows: `{ red = { min = "5p", max = "15p" } }`, or `"red"` with every default.
+    /// Drop some packets while the average queue is long: `{ red = { min = "5p", max = "15p" } }`, or `"red"`
+    /// with every default.
     Red(RedSpec),
-    /// Some, while all packets have waited too long: `{ codel = { target = "5ms" } }`, or `"codel"`.
+    /// Drop some packets while all have waited too long: `{ codel = { target = "5ms" } }`, or `"codel"`.
     Codel(CodelSpec),
-    /// The same, but each flow has a queue of its own, in turns: `{ fq_codel = { quantum = "300B" } }`, or `"fq_codel"`.
+    /// CoDel with a queue per flow, served in turns: `{ fq_codel = { quantum = "300B" } }`, or `"fq_codel"`.
     #[serde(rename = "fq_codel")]
     FairCodel(FairSpec),
-    /// Some who come, so that the wait stays near a target: `{ pie = { target = "15ms" } }`, or `"pie"`.
+    /// Drop some arriving packets to keep the delay near a target: `{ pie = { target = "15ms" } }`, or
+    /// `"pie"`.
     Pie(PieSpec),
 }
 
 impl Discipline {
-    /// What is wrong with the parameters, with the cure.
+    /// Returns what is wrong with the parameters and how to fix it.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         match self {
             Self::DropTail => None,

@@ -1,7 +1,7 @@
-//! How the delay varies: the key `jitter_distribution`, a word or a table of one's own.
+//! The distribution of the delay: the key `jitter_distribution`, a word or a custom table.
 //!
-//! Every distribution but the uniform one is a table of quantiles as tc-netem(8) has them: each is as likely as any other, and
-//! tells in parts of [`UNIT`] how many times `jitter` a packet takes more than `delay`. The kernel world hands the same table to netem.
+//! Every distribution except the uniform one is a table of equally likely quantiles as in tc-netem(8): the
+//! delay beyond `delay` in units of `jitter`/[`UNIT`]. The kernel world passes the same table to netem.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,35 +14,36 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// One `jitter` in the numbers of a table: `NETEM_DIST_SCALE` of linux/pkt_sched.h.
+/// One `jitter` in the units of a table: `NETEM_DIST_SCALE` of linux/pkt_sched.h.
 pub(crate) const UNIT: i64 = 8192;
-/// Numbers that a table of ours has, as those of iproute2 have.
+/// Entries of a built-in table, as in iproute2.
 const SIZE: usize = 4096;
-/// Numbers that netem takes: `NETEM_DIST_MAX` of linux/pkt_sched.h.
+/// Maximum entries of a table: `NETEM_DIST_MAX` of linux/pkt_sched.h.
 const MOST: usize = 16_384;
 
-/// How the delay varies.
+/// The distribution of the delay.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Distribution {
-    /// By up to `jitter` either way, all alike: `"uniform"`.
+    /// Uniform, up to `jitter` either way: `"uniform"`.
     #[default]
     Uniform,
-    /// With `jitter` as the standard deviation: `"normal"`.
+    /// Normal, with `jitter` as the standard deviation: `"normal"`.
     Normal,
-    /// Seldom by much, and then later: `"pareto"`.
+    /// Pareto, with rare, large positive deviations: `"pareto"`.
     Pareto,
-    /// Three parts of that and one of the normal one: `"paretonormal"`.
+    /// Three parts Pareto and one part normal: `"paretonormal"`.
     ParetoNormal,
-    /// As a file beside the experiment says, before it is read: `{ file = "measured.dist" }`.
+    /// A file next to the experiment, not yet read: `{ file = "measured.dist" }`.
     File(String),
-    /// As these numbers say: `{ table = [-8192, 0, 8192] }`.
+    /// A table of quantiles: `{ table = [-8192, 0, 8192] }`.
     Table(Arc<[i16]>),
 }
 
 const WORDS: [&str; 4] = ["uniform", "normal", "pareto", "paretonormal"];
 
 impl Distribution {
-    /// The numbers, one of which each packet draws; none for the uniform one, and for a file that has not been read.
+    /// Returns the table from which each packet draws; none for the uniform distribution and for an unread
+    /// file.
     pub fn table(&self) -> Option<Arc<[i16]>> {
         static NORMAL: LazyLock<Arc<[i16]>> = LazyLock::new(|| quantiles(normal));
         static PARETO: LazyLock<Arc<[i16]>> = LazyLock::new(|| quantiles(pareto));
@@ -57,8 +58,8 @@ impl Distribution {
         }
     }
 
-    /// What a file of tc-netem(8) says: whole numbers in ascending order between blanks, and comments behind `#`. A problem has its
-    /// line.
+    /// Parses a file in the format of tc-netem(8): integers in ascending order, separated by blanks, with
+    /// comments after `#`. An error has its line number.
     pub fn read(text: &str) -> Result<Self, (usize, String)> {
         let mut numbers: Vec<i16> = Vec::new();
         for (line, words) in (1..).zip(text.lines()) {
@@ -123,11 +124,11 @@ impl fmt::Display for Distribution {
     }
 }
 
-/// The numbers of a distribution, by the middle of each of the shares that are alike.
+/// Returns the quantiles of a distribution at the middle of equal shares.
 fn quantiles(quantile: impl Fn(f64) -> f64) -> Arc<[i16]> {
     let number = |place: usize| {
         let share = (place as f64 + 0.5) / SIZE as f64;
-        // A conversion ends at the ends of its range.
+        // The conversion saturates at the ends of the range.
         (quantile(share) * UNIT as f64).round() as i16
     };
     (0..SIZE).map(number).collect()
@@ -137,8 +138,8 @@ fn normal(share: f64) -> f64 {
     Normal::standard().inverse_cdf(share)
 }
 
-/// As iproute2's generator has it: Pareto's with the index 3 and the least 1, whose mean is 1.5 and whose variance is 3/4; and what
-/// is more than an i16 holds is that.
+/// The quantile of iproute2's generator: Pareto with index 3 and minimum 1, mean 1.5, variance 3/4, capped at
+/// the range of an i16.
 fn pareto(share: f64) -> f64 {
     const INDEX: f64 = 3.0;
     const MEAN: f64 = 1.5;
@@ -150,9 +151,9 @@ fn pareto(share: f64) -> f64 {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 enum OwnDistribution {
-    /// A file beside the experiment, as tc-netem(8) has them.
+    /// A file next to the experiment, in the format of tc-netem(8).
     File(String),
-    /// Quantiles, in parts of 8192 of `jitter`.
+    /// Quantiles in units of `jitter`/8192.
     Table(Vec<i16>),
 }
 

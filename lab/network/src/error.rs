@@ -1,4 +1,4 @@
-//! Network tables that contradict themselves. Each message names the key and the cure.
+//! Errors in network tables. Each message names the key and the fix.
 
 use hol_base::Duration;
 use hol_wire::Address;

@@ -1,4 +1,4 @@
-//! The `[[network.events]]` tables: what changes during a run.
+//! The `[[network.events]]` tables: changes during a run.
 
 use hol_base::{BitRate, Duration};
 use schemars::JsonSchema;
@@ -10,18 +10,18 @@ use crate::loss::LossSpec;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventSpec {
-    /// When, since the start of the run.
+    /// Time since the start of the run.
     pub at: Duration,
-    /// Which direction. Default both.
+    /// Direction. Default both.
     #[serde(default)]
     pub direction: Which,
-    /// Which of several paths, counted from 1. Default all.
+    /// Index of the path, counted from 1. Default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<usize>,
-    /// Which link or LAN of the long form, by its name. Default all.
+    /// Name of the link or LAN (long form). Default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// True: nothing passes any more, and what is under way is lost. False: the link works again.
+    /// True: nothing passes any more, and packets on the link are lost. False: the link works again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
     /// The new bit rate, from the next bit on.
@@ -35,7 +35,7 @@ pub struct EventSpec {
     pub delay: Option<Duration>,
 }
 
-/// The directions that an event touches.
+/// The directions that an event changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Which {

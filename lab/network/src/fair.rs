@@ -1,4 +1,4 @@
-//! FQ-CoDel: a queue for each flow, in turns, the new ones first, and CoDel in each. RFC 8290.
+//! FQ-CoDel: a CoDel queue per flow, served in turns, new flows first. RFC 8290.
 
 use std::collections::VecDeque;
 
@@ -12,23 +12,24 @@ use hol_wire::Address;
 use crate::codel::{Codel, CodelSpec, Waiting, take};
 use crate::crossing::Crossing;
 
-/// The parameters of FQ-CoDel; the defaults are those of RFC 8290, 5.2, and of Linux.
+/// The parameters of FQ-CoDel; the defaults are those of RFC 8290 section 5.2, and of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FairSpec {
-    /// A wait that is well. Default 5 ms.
+    /// Acceptable queueing delay. Default 5 ms.
     pub target: Duration,
-    /// Who has waited longer all that time is dropped: a long round trip. Default 100 ms.
+    /// How long the delay must exceed the target before packets are dropped; a long round trip. Default 100
+    /// ms.
     pub interval: Duration,
-    /// Octets that a flow sends in its turn, those beyond IP with them. Default 1514.
+    /// Octets that a flow sends per turn, including those beyond IP. Default 1514.
     pub quantum: ByteCount,
-    /// Whose endpoints speak ECN is marked instead of dropped. Default yes, as `tc` has it.
+    /// Mark packets instead of dropping them if their endpoints support ECN. Default yes, as in `tc`.
     #[serde(skip_serializing_if = "Clone::clone")]
     pub ecn: bool,
-    /// Whoever waits longer than this is marked, whatever else happens, if its endpoints speak ECN: for DCTCP. Default nobody.
+    /// Mark every packet that waits longer than this, if its endpoints support ECN; for DCTCP. Default off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
-    /// Queues; flows are spread over them by a hash of their addresses and ports. Default 1024.
+    /// Number of queues; flows are spread over them by a hash of addresses and ports. Default 1024.
     pub flows: u32,
 }
 
@@ -40,7 +41,7 @@ impl Default for FairSpec {
 }
 
 impl FairSpec {
-    /// The most queues that Linux takes.
+    /// Maximum number of queues in Linux.
     pub const MOST_FLOWS: u32 = 65_536;
 
     pub(crate) fn problem(self) -> Option<&'static str> {
@@ -61,20 +62,20 @@ impl FairSpec {
     }
 }
 
-/// The packets of a flow, or of several whose hashes are the same.
+/// The packets of a flow, or of several with the same hash.
 #[derive(Debug)]
 struct Flow {
     waiting: VecDeque<Waiting>,
-    /// Of those that wait, of IP and beyond.
+    /// Queued octets including those beyond IP.
     octets: u64,
-    /// Octets that it may still send in its turn.
+    /// Octets left to send in this turn.
     credit: i64,
     codel: Codel,
-    /// It is among the new or the old ones.
+    /// The flow is in the new or the old list.
     is_listed: bool,
 }
 
-/// Queues in turns.
+/// The queues of all flows.
 #[derive(Debug)]
 pub(crate) struct FairQueue {
     quantum: i64,
@@ -82,20 +83,22 @@ pub(crate) struct FairQueue {
     overhead: u64,
     hash: Seed,
     flows: Vec<Flow>,
-    /// Who had nothing waiting before, by place; they go first, once.
+    /// Indices of flows that had nothing queued before; they go first, once.
     new: VecDeque<usize>,
-    /// The others.
+    /// Indices of the other flows.
     old: VecDeque<usize>,
     packets: u64,
-    /// Of IP and beyond.
+    /// Octets including those beyond IP.
     octets: u64,
 }
 
 impl FairQueue {
-    /// When there is no room, so many packets of the longest queue make way at most, for it takes time to find. Linux.
+    /// Maximum packets dropped from the longest queue when there is no room, since finding it takes time. As
+    /// in Linux.
     const BATCH: u32 = 64;
 
-    /// `overhead`: octets of each packet beyond IP; `enough`: those of the longest packet.
+    /// Creates the queues. `overhead`: octets of each packet beyond IP; `enough`: octets of the longest
+    /// packet.
     pub(crate) fn new(spec: FairSpec, limit: QueueLimit, overhead: u64, enough: u64, hash: Seed) -> Self {
         let flow = |_| Flow {
             waiting: VecDeque::new(),
@@ -125,7 +128,7 @@ impl FairQueue {
         (self.packets, self.octets - self.packets * self.overhead)
     }
 
-    /// A packet joins its flow's queue; if that is too much in all, packets of the longest one are dropped. RFC 8290, 4.1.
+    /// Queues a packet of its flow; on overflow drops packets of the longest queue. RFC 8290 section 4.1.
     pub(crate) fn push(
         &mut self,
         now: Time,
@@ -134,7 +137,7 @@ impl FairQueue {
         lose: impl FnMut(Crossing),
     ) {
         if self.packets == 0 && in_service == 0 {
-            // The line has been free since: it asked, and all flows were found to be empty. Linux asks until it is told so.
+            // The link is idle, so it has found all flows empty. Linux polls until it is told so.
             let nothing = self.pop(now, |_| unreachable!("nobody waits"));
             debug_assert!(nothing.is_none(), "an empty queue has a packet");
         }
@@ -155,7 +158,7 @@ impl FairQueue {
         }
     }
 
-    /// The packet to transmit now. RFC 8290, 4.2.
+    /// Returns the packet to transmit now. RFC 8290 section 4.2.
     pub(crate) fn pop(&mut self, now: Time, mut lose: impl FnMut(Crossing)) -> Option<Crossing> {
         loop {
             let is_new = !self.new.is_empty();
@@ -171,7 +174,8 @@ impl FairQueue {
                 return Some(crossing);
             }
             self.leave(is_new);
-            // A new one that ran empty waits behind the old ones, or it would be new again with its next packet.
+            // A new flow that became empty goes behind the old ones; otherwise its next packet would make it
+            // new again.
             if is_new && !self.old.is_empty() {
                 self.old.push_back(place);
             } else {
@@ -198,7 +202,7 @@ impl FairQueue {
             let (first, _) = take(waiting, own, *overhead)?;
             *packets -= 1;
             *octets -= first.crossing.length() + *overhead;
-            // As in Linux, what counts as little is what waits in all queues together.
+            // As in Linux, the minimum backlog is that of all queues together.
             Some((first, *octets))
         };
         codel.next(now, take, &mut lose)
@@ -212,7 +216,8 @@ impl FairQueue {
         };
     }
 
-    /// Drops from the head of the longest queue until half of it is gone. RFC 8290, 4.1.3: it costs the same to find it once.
+    /// Drops half of the longest queue from its head. RFC 8290 section 4.1.3: finding it costs the same for
+    /// one packet.
     fn make_room(&mut self, mut lose: impl FnMut(Crossing)) {
         let longest = (0..self.flows.len()).rev().max_by_key(|place| self.flows[*place].octets);
         let flow = &mut self.flows[longest.expect("there is a flow")];
@@ -238,7 +243,7 @@ impl FairQueue {
         }
     }
 
-    /// Where the packets of its flow wait.
+    /// Returns the index of the queue of the packet's flow.
     fn place(&self, crossing: &Crossing) -> usize {
         let packet = &crossing.packet;
         let [source, destination] = [packet.source, packet.destination].map(|address| match address {

@@ -1,16 +1,20 @@
 //! `[network.handover]`: the client moves from the first of two paths to the second.
 //!
-//! Two access routers are heard in a region where their cells overlap. The client enters it, and the second path is there;
-//! it leaves it, and the first is gone, with what was under way on it. Either its address changes, which transports have to
-//! deal with, or the route to it, which none is told of: mobility below them, as Mobile IP (RFC 5944) and GTP have it.
+//! The cells of two access routers overlap. When the client enters the overlap, the second path comes up;
+//! when it leaves, the first goes down, and packets on it are lost. Either the client's address changes,
+//! which transports must handle, or only the route to it, which they do not see: mobility below the
+//! transport, as in Mobile IP (RFC 5944) and GTP.
 //!
-//! Beside Linux: with a changed route, the time without data is the model's within 5 %. With a changed address, the time from the last octet
-//! over the old path to the first over the new one is the model's within 3 % (or one packet's time where it is shorter than 0.1 s), unless the
-//! client leaves within two round trips of getting the new address: if the peer has not acknowledged the address by then, Linux repeats its
-//! ASCONF from the address that is gone until the association fails after a minute, while the model goes on from the new one. If the path to
-//! the peer's first address is gone, an association uses the peer's other address in the model, and the same one by the new link in the
-//! kernel world. There SCTP is moved by `bindx` and `SCTP_PEER_PRIMARY_ADDR`, because Linux' SCTP_AUTO_ASCONF waits half a second; TCP with
-//! `address_loss_aborts` is closed with RST; MPTCP, which the model does not have, is moved by its path manager.
+//! Compared with Linux: with a changed route, the time without data agrees within 5 %. With a changed
+//! address, the time from the last octet over the old path to the first over the new one agrees within 3 %
+//! (or one packet's time if it is shorter than 0.1 s), unless the client leaves within two round trips of
+//! getting the new address: if the peer has not acknowledged the address by then, Linux repeats its ASCONF
+//! from the lost address until the association fails after a minute, while the model continues from the new
+//! one. If the path to the peer's first address is gone, an association uses the peer's other address in the
+//! model, and the same one over the new link in the kernel world. There SCTP is moved by `bindx` and
+//! `SCTP_PEER_PRIMARY_ADDR`, because Linux' SCTP_AUTO_ASCONF waits half a second; TCP with
+//! `address_loss_aborts` is closed with RST; MPTCP, which the model does not have, is moved by its path
+//! manager.
 
 use hol_base::{Duration, Time};
 use schemars::JsonSchema;
@@ -25,36 +29,37 @@ use crate::topology::{AddressChange, Medium, Route, RouteChange, Topology};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HandoverSpec {
-    /// How fast, in m/s. Default 10.
+    /// Speed in m/s. Default 10.
     #[serde(deserialize_with = "sensible")]
     pub speed: f64,
-    /// How long the region is in which both paths work, in m. Default 5.
+    /// Length of the overlap, where both paths work, in m. Default 5.
     #[serde(deserialize_with = "sensible")]
     pub overlap: f64,
-    /// When the client enters the region, since the start of the run. Default 1 s.
+    /// When the client enters the overlap, since the start of the run. Default 1 s.
     pub at: Duration,
-    /// From then until it can be reached over the second path: association with the cell, and configuration. Default none.
+    /// Time from then until the client is reachable over the second path: association with the cell and
+    /// configuration. Default none.
     pub attach: Duration,
-    /// What of the client is another one then. With `"address"` it gets one on the second path, and that on the first goes with the
-    /// first. With `"route"` it keeps its address, and what either end sends from then on takes the second path: mobility below the
-    /// transport, as with Mobile IP, a tunnel or GTP. Default `"address"`.
+    /// What changes. With `"address"` the client gets an address on the second path and loses the one on the
+    /// first with that path. With `"route"` it keeps its address, and both ends send over the second path
+    /// from then on: mobility below the transport, as with Mobile IP, a tunnel or GTP. Default `"address"`.
     #[serde(skip_serializing_if = "Changes::is_default")]
     pub changes: Changes,
 }
 
-/// What is another one when the client has moved.
+/// What changes when the client moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Changes {
-    /// Its address, and with it the route.
+    /// The address, and with it the route.
     #[default]
     Address,
-    /// The route to its address, and from there.
+    /// The route to and from its address.
     Route,
 }
 
 impl Changes {
-    /// So that experiments from before have the same points.
+    /// Omitted from the file if default, so that older experiments keep the identity of their points.
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -67,27 +72,27 @@ impl Default for HandoverSpec {
     }
 }
 
-/// The paths are counted from 1, as in events.
+/// Paths are counted from 1, as in events.
 const OLD: usize = 1;
 const NEW: usize = 2;
 
 impl HandoverSpec {
-    /// When the client leaves the region.
+    /// Returns when the client leaves the overlap.
     pub fn leaves(&self) -> Duration {
         self.at + Duration::from_secs_f64(self.overlap / self.speed)
     }
 
-    /// When the client can be reached over the second path.
+    /// Returns when the client is reachable over the second path.
     pub fn attached(&self) -> Duration {
         self.at + self.attach
     }
 
-    /// It needs two paths to move between.
+    /// Checks that there are two paths.
     pub(crate) fn check(&self, paths: usize) -> Result<(), NetworkError> {
         if paths == NEW { Ok(()) } else { Err(NetworkError::HandoverPaths { paths }) }
     }
 
-    /// What the links do.
+    /// Returns the events of the links.
     pub(crate) fn events(&self) -> [EventSpec; 3] {
         let event = |at, path, down| EventSpec {
             at,
@@ -102,7 +107,7 @@ impl HandoverSpec {
         [event(Duration::ZERO, NEW, true), event(self.at, NEW, false), event(self.leaves(), OLD, true)]
     }
 
-    /// When the client's address on each path comes and goes, in the order of time.
+    /// Returns when the client's address on each path is added and removed, in order of time.
     pub(crate) fn address_changes(&self, topology: &Topology) -> Vec<AddressChange> {
         let change = |at, path, comes| {
             let interface = topology.interfaces[usize::from(ends(topology, path)[0].0)];
@@ -113,7 +118,8 @@ impl HandoverSpec {
         changes
     }
 
-    /// Where each end sends what is for the other's address on the first path, once the client is attached to the second.
+    /// Returns the routes by which each end reaches the other's address on the first path once the client is
+    /// attached to the second.
     pub(crate) fn route_changes(&self, topology: &Topology) -> Vec<RouteChange> {
         let [old, new] = [OLD, NEW].map(|path| ends(topology, path));
         let Medium::Link { up, down } = topology.segments[NEW - 1].medium else {
@@ -129,12 +135,12 @@ impl HandoverSpec {
     }
 }
 
-/// The interfaces of the client and of the server on a path.
+/// Returns the interfaces of the client and of the server on a path.
 fn ends(topology: &Topology, path: usize) -> [InterfaceId; 2] {
     topology.segments[path - 1].interfaces[..].try_into().expect("a path has two ends")
 }
 
-/// Neither a standstill nor a time that no clock holds.
+/// Rejects speeds of zero and times out of range.
 fn sensible<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let value = f64::deserialize(deserializer)?;
     if (0.001..=1e6).contains(&value) {

@@ -1,13 +1,13 @@
-//! Numbers of nodes, interfaces and lines.
+//! Indices of nodes, interfaces and links.
 
-/// A node of the network, by its place in `nodes`.
+/// A node of the network: its index in `nodes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeId(pub u16);
 
-/// An interface, by its place among all of the network.
+/// An interface: its index in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InterfaceId(pub u16);
 
-/// A line, by its place among all of the network.
+/// A link direction or LAN: its index in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LineId(pub u16);

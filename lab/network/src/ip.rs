@@ -1,4 +1,4 @@
-//! `network.ip`: the version of IP that all addresses of a network are of.
+//! `network.ip`: the version of IP of a network.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -19,7 +19,8 @@ pub enum Ip {
 }
 
 impl Ip {
-    /// The packet that every host has to take, in octets. RFC 791 section 3.1, RFC 8200 section 5.
+    /// Returns the packet length in octets that every host must accept. RFC 791 section 3.1, RFC 8200 section
+    /// 5.
     pub(crate) const fn least_mtu(self) -> u64 {
         match self {
             Self::V4 => 576,
@@ -27,7 +28,8 @@ impl Ip {
         }
     }
 
-    /// The address of a host in a segment: 10.0.segment.host, or a unique local one with a prefix of 64 bits (RFC 4193).
+    /// Returns the address of a host on a segment: 10.0.segment.host, or a unique local address with a prefix
+    /// of 64 bits (RFC 4193).
     pub(crate) const fn address(self, segment: u16, host: u8) -> Address {
         let [high, low] = segment.to_be_bytes();
         match self {
@@ -36,12 +38,12 @@ impl Ip {
         }
     }
 
-    /// Whether an address is of this version.
+    /// Returns whether an address is of this version.
     pub(crate) const fn has(self, address: Address) -> bool {
         matches!((self, address), (Self::V4, Address::V4(_)) | (Self::V6, Address::V6(_)))
     }
 
-    /// Octets of the header before a transport's.
+    /// Returns the octets of the IP header.
     pub const fn header(self) -> usize {
         match self {
             Self::V4 => Ipv4Header::LENGTH,

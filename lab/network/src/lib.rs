@@ -1,9 +1,10 @@
 //! Links, queues, impairments, topology, and the order of events.
 //!
-//! [`NetworkSpec`] is what an experiment says, [`Topology`] what it means (`build` and `check` see to that), [`Network`]
-//! the thing in operation.
-//! One physical effect a file: `transmitter` (rate), `queue`, `red`, `codel`, `fair` (flows in turns), `pie`, `propagation` (delay, jitter) and its `distribution`, `loss`, `chance`
-//! (duplication, corruption, reordering), `police`; `trace` makes events of files; `line` puts them in a row, `channel` has lines take turns.
+//! [`NetworkSpec`] is the table of an experiment, [`Topology`] the validated network (modules `build` and
+//! `check`), [`Network`] the running simulation. Each physical effect has a file: `transmitter` (rate),
+//! `queue`, `red`, `codel`, `fair` (FQ-CoDel), `pie`, `propagation` (delay, jitter) and its `distribution`,
+//! `loss`, `chance` (duplication, corruption, reordering), `police`. `trace` converts files to events, `line`
+//! combines the effects, `channel` makes links take turns.
 
 mod agenda;
 mod build;

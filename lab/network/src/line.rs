@@ -1,4 +1,4 @@
-//! One line: a queue, a transmitter, and what happens to packets on their way.
+//! One link direction: a queue, a transmitter, and the effects on packets.
 
 use std::collections::VecDeque;
 
@@ -27,9 +27,9 @@ struct Flight {
 
 /// One direction of a link, or a LAN.
 ///
-/// A packet waits in the queue, occupies the transmitter, and then the line decides its fate, but for what the police drops
-/// where it ends: lost packets have used the line, and the k-th packet transmitted meets the k-th draw of each effect, whatever the
-/// others drew.
+/// A packet waits in the queue and occupies the transmitter; then the link applies its effects, except for
+/// policing, which is at its end. So lost packets use the link too, and the k-th transmitted packet gets the
+/// k-th draw of each effect, independent of the others.
 #[derive(Debug)]
 pub(crate) struct Line {
     mtu: u64,
@@ -37,11 +37,11 @@ pub(crate) struct Line {
     queue: Queue,
     red: Option<Red>,
     transmitter: Transmitter,
-    /// Until then others use the channel.
+    /// Until then other links use the channel.
     silent_until: Time,
-    /// Octets of the packet that is, or was last, in transmission.
+    /// Octets of the packet in transmission, or of the last one.
     in_service: u64,
-    /// Its number.
+    /// Its packet number.
     sending: Option<u32>,
     loss: Loss,
     duplication: Chance,
@@ -49,13 +49,13 @@ pub(crate) struct Line {
     reordering: Chance,
     reorder_by: Duration,
     propagation: Propagation,
-    /// Ascending by arrival.
+    /// In ascending order of arrival.
     in_flight: VecDeque<Flight>,
     police: Option<Police>,
 }
 
 impl Line {
-    /// A line whose effects draw from streams of their own, derived from `seed` by name.
+    /// Creates a link whose effects draw from their own streams, derived from `seed` by name.
     pub(crate) fn new(settings: &Settings, seed: Seed) -> Self {
         let chance = |ratio: Ratio, name| Chance::new(ratio, seed.derive(name));
         Self {
@@ -78,20 +78,20 @@ impl Line {
         }
     }
 
-    /// When it acts next: a packet arrives, or the next one's transmission starts; [`Time::MAX`] if neither.
+    /// Returns when it acts next: a packet arrives or a transmission starts; [`Time::MAX`] if neither.
     #[inline]
     pub(crate) fn next_action(&self) -> Time {
         let arrival = self.in_flight.front().map_or(Time::MAX, |flight| flight.arrives);
         if self.queue.is_empty() { arrival } else { arrival.min(self.free_at()) }
     }
 
-    /// When it may transmit the next packet.
+    /// Returns when it may transmit the next packet.
     #[inline]
     pub(crate) fn free_at(&self) -> Time {
         self.transmitter.free_at().max(self.silent_until)
     }
 
-    /// How many packets wait or are in transmission, and their octets: what the limit of the queue counts.
+    /// Returns the packets queued or in transmission and their octets, as the limit of the queue counts them.
     pub(crate) fn backlog(&self, now: Time) -> (u64, u64) {
         let (packets, octets) = self.queue.waiting();
         match self.transmitter.free_at() > now {
@@ -100,32 +100,32 @@ impl Line {
         }
     }
 
-    /// When the packet in transmission has left, if there is one.
+    /// Returns when the packet in transmission will have left, if there is one.
     pub(crate) fn sends_until(&self, now: Time) -> Option<Time> {
         Some(self.transmitter.free_at()).filter(|until| *until > now)
     }
 
-    /// Until when others use its channel.
+    /// Returns until when other links use its channel.
     pub(crate) fn silent_until(&self) -> Time {
         self.silent_until
     }
 
-    /// Others use its channel until then.
+    /// Blocks the link while others use its channel.
     pub(crate) fn keep_silent(&mut self, until: Time) {
         self.silent_until = until;
     }
 
-    /// Packets that its queue marked with congestion.
+    /// Returns the packets marked with congestion by its queue.
     pub(crate) fn marked(&self) -> u64 {
         self.queue.marked() + self.red.as_ref().map_or(0, Red::marked)
     }
 
-    /// Whether a packet waits that may be transmitted now.
+    /// Returns whether a packet is queued that may be transmitted now.
     pub(crate) fn is_due(&self, now: Time) -> bool {
         !self.queue.is_empty() && self.free_at() <= now
     }
 
-    /// A node hands over a packet; what was due before has been started.
+    /// Accepts a packet from a node; all transmissions due before have been started.
     #[inline]
     pub(crate) fn offer(&mut self, now: Time, mut crossing: Crossing, observer: &mut Observer<'_>) {
         if !self.up {
@@ -152,7 +152,7 @@ impl Line {
         }
     }
 
-    /// Starts to transmit the next packet that waits, when it may.
+    /// Starts the next transmission when it is allowed.
     pub(crate) fn start_next(&mut self, observer: &mut Observer<'_>) {
         self.start(self.free_at(), observer);
     }
@@ -165,7 +165,7 @@ impl Line {
         }
     }
 
-    /// The next packet that has arrived by `now`, and that the police lets pass.
+    /// Returns the next packet that has arrived by `now` and passes the policer.
     #[inline]
     pub(crate) fn arrival(&mut self, now: Time, observer: &mut Observer<'_>) -> Option<Crossing> {
         while self.in_flight.front()?.arrives <= now {
@@ -179,7 +179,7 @@ impl Line {
         None
     }
 
-    /// The ring that a burst has left is gone through place by place, each another line of the processor's cache.
+    /// Shrinks the ring after a burst; otherwise each access would touch another cache line.
     #[inline]
     fn forget_burst(&mut self) {
         const SMALL: usize = 64;
@@ -189,7 +189,7 @@ impl Line {
         }
     }
 
-    /// Something about the line changes.
+    /// Applies a change to the link.
     pub(crate) fn change(&mut self, now: Time, change: &Change, observer: &mut Observer<'_>) {
         match change {
             Change::Up => self.up = true,
@@ -206,7 +206,7 @@ impl Line {
         }
     }
 
-    /// What is left of the packet in transmission takes the new rate, and it arrives by that much sooner or later.
+    /// Sends the rest of the packet in transmission at the new rate, which moves its arrival.
     fn change_rate(&mut self, now: Time, rate: BitRate) {
         let due = self.transmitter.free_at();
         self.transmitter.change(now, rate);
@@ -239,7 +239,7 @@ impl Line {
         self.in_service = crossing.length();
         self.sending = Some(crossing.number);
         let departs = self.transmitter.transmit(now, self.in_service);
-        // Every effect draws for every packet, or one effect would shift the luck of another.
+        // Every effect draws for every packet, so that one does not shift the draws of another.
         let lost = self.loss.strikes();
         let duplicated = self.duplication.strikes();
         let corrupted = self.corruption.strikes();
@@ -247,7 +247,7 @@ impl Line {
         if lost {
             return observer.lose(now, &crossing, Fate::Lost);
         }
-        // One that is held back must not hold up those behind it, so the line's order forgets it.
+        // A reordered packet must not delay those behind it, so the link's order ignores it.
         let arrives = if held_back {
             self.propagation.overtaken(departs) + self.reorder_by
         } else {
@@ -261,7 +261,7 @@ impl Line {
         self.fly(arrives, crossing);
     }
 
-    /// Keeps `in_flight` ascending; only behind a packet that is held back does this not append.
+    /// Keeps `in_flight` ascending; this appends except behind a reordered packet.
     #[inline]
     fn fly(&mut self, arrives: Time, crossing: Crossing) {
         let flight = Flight { arrives, crossing };

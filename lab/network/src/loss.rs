@@ -1,4 +1,4 @@
-//! Loss on the line: independent (Bernoulli), in bursts (Gilbert–Elliott), or packet by packet.
+//! Loss on a link: independent (Bernoulli), in bursts (Gilbert–Elliott), or by packet number.
 
 use std::fmt;
 
@@ -12,29 +12,31 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LossSpec {
-    /// Each packet with the same probability, whatever happened to the others: `"1%"`.
+    /// Each packet independently with the same probability: `"1%"`.
     Independent(Ratio),
     /// In bursts: `{ good_to_bad = "1%", bad_to_good = "25%" }`.
     Bursts(GilbertElliott),
-    /// These packets: `{ drop = [3, 7] }`.
+    /// The packets with these numbers: `{ drop = [3, 7] }`.
     Packets(ExplicitLoss),
 }
 
-/// A line that is now good, now bad, with a loss probability for each state (Gilbert 1960, Elliott 1963).
+/// A link that alternates between a good and a bad state, each with its loss probability (Gilbert 1960,
+/// Elliott 1963).
 ///
 /// It starts good. Before each packet it may change its state; the packet is then lost with the state's
-/// probability. In the long run it is bad for `good_to_bad / (good_to_bad + bad_to_good)` of the packets.
+/// probability. In the long run the link is bad for `good_to_bad / (good_to_bad + bad_to_good)` of the
+/// packets.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct GilbertElliott {
-    /// Probability that a good line is bad for the next packet.
+    /// Probability that a good link is bad for the next packet.
     pub good_to_bad: Ratio,
-    /// Probability that a bad line is good for the next packet; its inverse is the mean length of a burst.
+    /// Probability that a bad link is good for the next packet; its inverse is the mean length of a burst.
     pub bad_to_good: Ratio,
-    /// Loss while good. Default 0 %.
+    /// Loss in the good state. Default 0 %.
     #[schemars(with = "Option<Ratio>")]
     pub loss_good: Ratio,
-    /// Loss while bad. Default 100 %.
+    /// Loss in the bad state. Default 100 %.
     #[schemars(with = "Option<Ratio>")]
     pub loss_bad: Ratio,
 }
@@ -43,7 +45,7 @@ pub struct GilbertElliott {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ExplicitLoss {
-    /// Numbers of the packets in the order in which the line transmits them, the first being 1.
+    /// Packet numbers in the order of transmission on the link, counted from 1.
     pub drop: Vec<u64>,
 }
 
@@ -53,7 +55,7 @@ impl Default for LossSpec {
     }
 }
 
-/// What a loss table may hold; which keys are present decides the kind.
+/// The keys of a loss table; those present determine the kind.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LossTable {
@@ -121,7 +123,7 @@ impl<'de> Deserialize<'de> for LossSpec {
     }
 }
 
-/// Decides the fate of one packet after the other.
+/// Decides for each packet whether it is lost.
 #[derive(Debug)]
 pub(crate) struct Loss {
     process: Process,
@@ -140,13 +142,13 @@ impl Loss {
         Self { process: Process::new(spec), rng: seed.rng() }
     }
 
-    /// Another law from the next packet on; the random stream goes on.
+    /// Applies another loss model from the next packet on; the random stream continues.
     pub(crate) fn change(&mut self, spec: &LossSpec) {
         self.process = Process::new(spec);
     }
 
-    /// Whether the next packet is lost. It draws however small the probability is, so that the k-th packet
-    /// of every transport meets the k-th draw.
+    /// Returns whether the next packet is lost. It always draws, even at probability zero, so that the k-th
+    /// packet of every transport gets the k-th draw.
     pub(crate) fn strikes(&mut self) -> bool {
         let rng = &mut self.rng;
         match &mut self.process {

@@ -1,4 +1,4 @@
-//! The network in operation: takes packets from nodes, gives them to nodes, and says when it acts next.
+//! The running network: takes packets from nodes, delivers packets to nodes, and reports when it acts next.
 
 use std::sync::Arc;
 
@@ -14,42 +14,42 @@ use crate::observer::Observer;
 use crate::tap::{Drops, Fate, Tap};
 use crate::topology::{Interface, Route, RouteChange, ScheduledChange, Topology};
 
-/// All lines of a topology, with the packets on them.
+/// All links of a topology, with the packets on them.
 ///
-/// Sans-IO: [`send`](Self::send) a packet, [`poll`](Self::poll) at [`next_action`](Self::next_action).
-/// At one instant lines act in the order of the table, scheduled changes after all of them, and those of routes at last.
+/// Sans-IO: [`send`](Self::send) a packet, [`poll`](Self::poll) at [`next_action`](Self::next_action). At the
+/// same instant links act in the order of the table, then scheduled changes, then changes of routes.
 pub struct Network<'t> {
     interfaces: Vec<Interface>,
-    /// For each node, ascending by destination.
+    /// Routes of each node, ascending by destination.
     routes: Arc<Vec<Vec<Route>>>,
     lines: Vec<Line>,
     channels: Vec<Channel>,
-    /// By line: the place of its channel, if it shares one.
+    /// The channel of each link, if it shares one.
     channel_of: Vec<Option<usize>>,
-    /// The next one last.
+    /// Latest first.
     changes: Vec<ScheduledChange>,
-    /// The next one last.
+    /// Latest first.
     route_changes: Vec<RouteChange>,
-    /// Lines by index, then the changes, then those of routes.
+    /// Links by index, then the changes, then those of routes.
     agenda: Agenda,
     observer: Observer<'t>,
-    /// By line: the interfaces that send on it.
+    /// The sending interfaces of each link.
     senders: Vec<Vec<InterfaceId>>,
     packets: u64,
 }
 
-/// What waits before a line.
+/// The backlog of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backlog {
-    /// Packets that wait, and the one in transmission.
+    /// Packets queued and in transmission.
     pub packets: u64,
     /// Octets of these IP packets.
     pub octets: u64,
-    /// The packets that did not get over the line, so far.
+    /// Packets dropped on the link so far.
     pub drops: Drops,
 }
 
-/// A packet has reached the node that it was sent to.
+/// A packet that reached its destination node.
 #[derive(Debug)]
 pub struct Arrival {
     /// The node.
@@ -59,7 +59,7 @@ pub struct Arrival {
 }
 
 impl<'t> Network<'t> {
-    /// The network at rest. Each line derives its random streams from `seed` and its own name.
+    /// Creates an idle network. Each link derives its random streams from `seed` and its own name.
     pub fn new(topology: &Topology, seed: Seed, tap: Option<&'t mut dyn Tap>) -> Self {
         let lines = topology.lines.iter().map(|line| Line::new(&line.settings, seed.derive(&line.name)));
         let changes: Vec<_> = topology.changes.iter().rev().cloned().collect();
@@ -87,27 +87,27 @@ impl<'t> Network<'t> {
         }
     }
 
-    /// When it acts next; [`Time::MAX`] if nothing is under way.
+    /// Returns when it acts next; [`Time::MAX`] if no packet is in flight.
     pub fn next_action(&self) -> Time {
         self.agenda.first().0
     }
 
-    /// Packets that nodes have sent; forwarding is not counted.
+    /// Returns the packets sent by nodes, without forwarding.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Packets that did not arrive.
+    /// Returns the packets that did not arrive.
     pub fn drops(&self) -> Drops {
         self.observer.drops()
     }
 
-    /// How often a queue marked a packet with congestion instead of dropping it. RFC 3168 section 5.
+    /// Returns how often a queue marked a packet with congestion instead of dropping it. RFC 3168 section 5.
     pub fn marked(&self) -> u64 {
         self.lines.iter().map(Line::marked).sum()
     }
 
-    /// What waits before each line, in the order of [`Topology::queues`].
+    /// Returns the backlog of each link, in the order of [`Topology::queues`].
     pub fn backlogs(&self, now: Time) -> impl Iterator<Item = Backlog> {
         self.lines.iter().zip(&self.senders).map(move |(line, senders)| {
             let (packets, octets) = line.backlog(now);
@@ -115,7 +115,7 @@ impl<'t> Network<'t> {
         })
     }
 
-    /// `node` sends a packet.
+    /// Sends a packet from `node`.
     #[inline]
     pub fn send(&mut self, now: Time, node: NodeId, packet: Packet) {
         let number = self.packets as u32;
@@ -123,7 +123,7 @@ impl<'t> Network<'t> {
         self.forward(now, node, number, packet);
     }
 
-    /// What happens up to `now`, until the next packet reaches its node; `None` when there is nothing more.
+    /// Runs until `now` or until the next packet reaches its node; `None` when nothing is left.
     pub fn poll(&mut self, now: Time) -> Option<Arrival> {
         loop {
             let (at, component) = self.agenda.first();
@@ -150,7 +150,7 @@ impl<'t> Network<'t> {
     #[inline]
     fn arrive(&mut self, now: Time, crossing: Crossing) -> Option<Arrival> {
         let Interface { node, address, .. } = self.interfaces[usize::from(crossing.to.0)];
-        // The common case, one hop, needs no look at the node's other interfaces.
+        // In the common case, one hop, the node's other interfaces need no check.
         let here = crossing.packet.destination == address || self.owns(node, &crossing.packet);
         if here && crossing.packet.corrupted {
             self.observer.reject(now, &crossing);
@@ -182,7 +182,7 @@ impl<'t> Network<'t> {
         self.schedule(line);
     }
 
-    /// Starts the transmissions of a line that are due, on a channel each in its turn.
+    /// Starts the due transmissions of a link, in turns on a shared channel.
     #[inline]
     fn advance(&mut self, now: Time, line: usize) {
         let Self { lines, channels, observer, .. } = self;
@@ -192,7 +192,7 @@ impl<'t> Network<'t> {
         }
     }
 
-    /// Notes when a line acts next, and the others on its channel.
+    /// Schedules the next action of a link and of those that share its channel.
     #[inline]
     fn schedule(&mut self, line: usize) {
         let Self { lines, channels, agenda, .. } = self;
@@ -220,7 +220,7 @@ impl<'t> Network<'t> {
     fn change_route(&mut self) {
         let RouteChange { node, route, .. } =
             self.route_changes.pop().expect("the agenda names a change that is there");
-        // Short forms alone have them, so this copies a handful of routes.
+        // Only short forms have route changes, so this copies a handful of routes.
         let routes = &mut Arc::make_mut(&mut self.routes)[usize::from(node.0)];
         let way = routes.iter_mut().find(|way| way.destination == route.destination);
         *way.expect("there is a way to every address") = route;

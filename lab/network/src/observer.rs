@@ -1,4 +1,4 @@
-//! Counts the packets that are dropped, and shows every packet to the tap.
+//! Counts dropped packets and passes every packet to the tap.
 
 use hol_base::Time;
 
@@ -8,7 +8,7 @@ use crate::tap::{Drops, Fate, Tap, TapPoint};
 
 pub(crate) struct Observer<'t> {
     names: Vec<String>,
-    /// By the interface from which the packets were sent.
+    /// Drops by sending interface.
     drops: Vec<Drops>,
     tap: Option<&'t mut dyn Tap>,
 }
@@ -22,13 +22,13 @@ impl<'t> Observer<'t> {
         self.drops.iter().fold(Drops::default(), |all, one| all.with(one))
     }
 
-    /// Of the packets that these interfaces sent.
+    /// Returns the drops of packets sent from these interfaces.
     pub(crate) fn drops_from(&self, interfaces: &[InterfaceId]) -> Drops {
         let own = interfaces.iter().map(|interface| &self.drops[usize::from(interface.0)]);
         own.fold(Drops::default(), Drops::with)
     }
 
-    /// A packet passes an interface at one of the ends of its hop.
+    /// Reports a packet at one of the interfaces of its hop.
     #[inline]
     pub(crate) fn see(&mut self, now: Time, interface: InterfaceId, crossing: &Crossing, fate: Fate) {
         if let Some(tap) = &mut self.tap {
@@ -37,13 +37,13 @@ impl<'t> Observer<'t> {
         }
     }
 
-    /// A packet ends before it reaches the other interface.
+    /// Reports a packet lost before the other interface.
     pub(crate) fn lose(&mut self, now: Time, crossing: &Crossing, fate: Fate) {
         self.count(crossing.from, fate);
         self.see(now, crossing.from, crossing, fate);
     }
 
-    /// A packet arrives, but its checksum is wrong.
+    /// Reports a packet that arrived with a wrong checksum.
     pub(crate) fn reject(&mut self, now: Time, crossing: &Crossing) {
         self.count(crossing.from, Fate::Corrupted);
         self.see(now, crossing.to, crossing, Fate::Corrupted);

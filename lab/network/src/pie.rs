@@ -1,4 +1,5 @@
-//! PIE: drops or marks packets that come, with a probability that holds the wait at a target. RFC 8033, as Linux has it.
+//! PIE: drops or marks arriving packets with a probability that keeps the delay at a target. RFC 8033, as in
+//! Linux.
 
 use std::collections::VecDeque;
 
@@ -10,19 +11,20 @@ use crate::codel::{Waiting, take};
 use crate::crossing::Crossing;
 use crate::tap::Fate;
 
-/// The parameters of PIE; the defaults are those of RFC 8033, 4.1 and 4.2, and of Linux.
+/// The parameters of PIE; the defaults are those of RFC 8033 sections 4.1 and 4.2, and of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PieSpec {
-    /// The wait that is aimed at (RFC 8033: `QDELAY_REF`). Default 15 ms.
+    /// Target of the queueing delay (RFC 8033: `QDELAY_REF`). Default 15 ms.
     pub target: Duration,
-    /// The probability is computed anew after so long (RFC 8033: `T_UPDATE`; `tc`: `tupdate`). Default 15 ms.
+    /// Interval at which the probability is updated (RFC 8033: `T_UPDATE`; `tc`: `tupdate`). Default 15 ms.
     pub update: Duration,
-    /// How much a wait off the target changes the probability, in sixteenths of one per second, as `tc` has it. Default 2.
+    /// Weight of the deviation from the target, in sixteenths of one per second, as in `tc`. Default 2.
     pub alpha: u8,
-    /// How much a wait that grows or shrinks changes it, in the same unit. Default 20.
+    /// Weight of the change of the delay, in the same unit. Default 20.
     pub beta: u8,
-    /// Whose endpoints speak ECN is marked instead of dropped, while the probability is at most 10 %. Default no, as `tc` has it.
+    /// Mark packets instead of dropping them if their endpoints support ECN and the probability is at most 10
+    /// %. Default no, as in `tc`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ecn: bool,
 }
@@ -35,7 +37,7 @@ impl Default for PieSpec {
 }
 
 impl PieSpec {
-    /// The most that `tc` takes for `alpha` and `beta`.
+    /// Maximum of `alpha` and `beta` in `tc`.
     const MOST: u8 = 32;
 
     pub(crate) fn problem(self) -> Option<&'static str> {
@@ -50,15 +52,16 @@ impl PieSpec {
     }
 }
 
-/// The state of the control. RFC 8033, 4: `drop_prob`, `accu_prob`, `burst_allowance`, `current_qdelay`, `qdelay_old`.
+/// The control state. RFC 8033 section 4: `drop_prob`, `accu_prob`, `burst_allowance`, `current_qdelay`,
+/// `qdelay_old`.
 #[derive(Debug)]
 struct Pie {
     spec: PieSpec,
     drop_prob: f64,
-    /// Of all packets since the last that was dropped.
+    /// Sum over all packets since the last drop.
     accu_prob: f64,
     burst_allowance: Duration,
-    /// The wait of the packet that left last; none, if it left nobody behind.
+    /// Delay of the packet that left last; zero if it left an empty queue.
     qdelay: Duration,
     qdelay_old: Duration,
     left_at: Option<Time>,
@@ -67,9 +70,9 @@ struct Pie {
 }
 
 impl Pie {
-    /// RFC 8033, 4.4: `MAX_BURST`.
+    /// RFC 8033 section 4.4: `MAX_BURST`.
     const MAX_BURST: Duration = Duration::from_millis(150);
-    /// RFC 8033, 5.1: a probability above this drops who could be marked (`mark_ecnth`).
+    /// RFC 8033 section 5.1: above this probability packets are dropped even with ECN (`mark_ecnth`).
     const MOST_MARKED: f64 = 0.1;
 
     fn new(spec: PieSpec, rng: Rng) -> Self {
@@ -86,8 +89,8 @@ impl Pie {
         }
     }
 
-    /// Whether a packet is dropped that finds others waiting, `is_short` if they are fewer than two of the longest.
-    /// RFC 8033, 4.1; the drops spread as in 5.4.
+    /// Returns whether to drop an arriving packet; `is_short` if fewer octets are queued than two of the
+    /// longest packets have. RFC 8033 section 4.1; drops are spread as in section 5.4.
     fn strikes(&mut self, is_short: bool) -> bool {
         let is_well = self.qdelay < self.spec.target / 2 && self.drop_prob < 0.2;
         if self.burst_allowance > Duration::ZERO || is_well || is_short {
@@ -104,8 +107,8 @@ impl Pie {
         dropped
     }
 
-    /// A packet leaves that came at `since`. RFC 8033, 4.3: its own wait may be the measure. As in Linux it is the time between
-    /// packets, not that between updates, that ends a burst.
+    /// Handles departure of a packet that arrived at `since`, whose own delay is the measure (RFC 8033
+    /// section 4.3). As in Linux the time between packets, not between updates, ends a burst.
     fn leaves(&mut self, now: Time, since: Time, is_last: bool) {
         self.qdelay = if is_last { Duration::ZERO } else { now.since(since) };
         if let Some(before) = self.left_at.replace(now) {
@@ -113,7 +116,7 @@ impl Pie {
         }
     }
 
-    /// Makes the updates that were due before `now`, while the queue was as it is.
+    /// Makes the updates due before `now`, with the queue as it is.
     fn catch_up(&mut self, now: Time, is_empty: bool) {
         while self.next_update <= now {
             if is_empty && self.is_at_rest() {
@@ -125,12 +128,13 @@ impl Pie {
         }
     }
 
-    /// Updates of an empty queue change nothing any more.
+    /// Returns true if updates of an empty queue have no further effect.
     fn is_at_rest(&self) -> bool {
         self.drop_prob == 0.0 && self.qdelay == Duration::ZERO && self.qdelay_old == Duration::ZERO
     }
 
-    /// A new probability. RFC 8033, 4.2; 4.4 begins a burst anew, 5.5 caps the step; a wait above 250 ms is Linux' addition.
+    /// Updates the probability. RFC 8033 section 4.2; 4.4 resets the burst allowance, 5.5 caps the step; the
+    /// case above 250 ms is an addition of Linux.
     fn update(&mut self, is_empty: bool) {
         let PieSpec { target, alpha, beta, .. } = self.spec;
         let [alpha, beta] = [alpha, beta].map(|sixteenths| f64::from(sixteenths) / 16.0);
@@ -144,7 +148,7 @@ impl Pie {
         }
         self.drop_prob = (self.drop_prob + change).clamp(0.0, 1.0);
         if is_empty && now == 0.0 && before == 0.0 {
-            // Linux: 63/64, where the RFC has 0.98.
+            // Linux: 63/64; the RFC has 0.98.
             self.drop_prob *= 63.0 / 64.0;
         }
         if now.max(before) < target / 2.0 && self.drop_prob == 0.0 {
@@ -154,28 +158,29 @@ impl Pie {
     }
 }
 
-/// RFC 8033, 4.2: how much smaller the steps of a small probability are.
+/// Returns the reduction of the step at a small probability. RFC 8033 section 4.2.
 fn damping(drop_prob: f64) -> f64 {
     let steps: [(f64, f64); 6] =
         [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
     steps.iter().find(|(below, _)| drop_prob < *below).map_or(1.0, |(_, divisor)| 1.0 / divisor)
 }
 
-/// One queue under PIE.
+/// A queue with PIE.
 #[derive(Debug)]
 pub(crate) struct PieQueue {
     pie: Pie,
     waiting: VecDeque<Waiting>,
-    /// Of IP and beyond.
+    /// Octets including those beyond IP.
     octets: u64,
     overhead: u64,
-    /// While fewer octets wait nobody is dropped: two of the longest packet.
+    /// Nothing is dropped while fewer octets are queued: two of the longest packet.
     enough: u64,
     marked: u64,
 }
 
 impl PieQueue {
-    /// `overhead`: octets of each packet beyond IP; `longest`: those of the longest packet. What it draws derives from `seed`.
+    /// Creates a queue. `overhead`: octets of each packet beyond IP; `longest`: octets of the longest packet.
+    /// Draws derive from `seed`.
     pub(crate) fn new(spec: PieSpec, overhead: u64, longest: u64, seed: Seed) -> Self {
         let pie = Pie::new(spec, seed.rng());
         Self { pie, waiting: VecDeque::new(), octets: 0, overhead, enough: 2 * longest, marked: 0 }
@@ -189,7 +194,7 @@ impl PieQueue {
         (self.waiting.len() as u64, self.octets - self.waiting.len() as u64 * self.overhead)
     }
 
-    /// A packet comes, and waits unless it has no room or is dropped early.
+    /// Queues an arriving packet unless there is no room or it is dropped early.
     pub(crate) fn push(
         &mut self,
         now: Time,
@@ -209,7 +214,7 @@ impl PieQueue {
         }
     }
 
-    /// Marks the packet, if that may be instead of a drop. RFC 8033, 5.1.
+    /// Marks the packet instead of dropping it, if allowed. RFC 8033 section 5.1.
     fn marks(&mut self, crossing: &mut Crossing) -> bool {
         let Pie { spec, drop_prob, .. } = self.pie;
         let marked = spec.ecn && drop_prob <= Pie::MOST_MARKED && crossing.packet.ecn.mark();

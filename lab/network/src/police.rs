@@ -1,5 +1,6 @@
-//! Policing: what comes faster than a rate is dropped, and nothing waits. A token bucket (RFC 2697, with one rate and one
-//! burst): tokens come at the rate, up to the burst; a packet takes one for each of its octets, or is dropped.
+//! Policing: packets beyond a rate are dropped without queueing. A token bucket (RFC 2697, with one rate and
+//! one burst): tokens accumulate at the rate, up to the burst; a packet takes one token per octet, or is
+//! dropped.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,37 +11,37 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Whether a rate is kept by dropping where the line ends: `"none"`, or `{ rate = "1Mbit", burst = "10kB" }`.
+/// Policing at the end of the link: `"none"`, or `{ rate = "1Mbit", burst = "10kB" }`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PoliceSpec(pub Option<TokenBucket>);
 
-/// The parameters of a policer, which count octets of IP packets.
+/// The parameters of a policer, in octets of IP packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TokenBucket {
-    /// How fast tokens come, 8 bit/s for each octet a second.
+    /// Token rate, 8 bit/s for each octet a second.
     pub rate: BitRate,
-    /// Tokens that there are in the beginning, and at most.
+    /// Tokens at the start, and maximum.
     pub burst: ByteCount,
 }
 
 impl TokenBucket {
-    /// What a token is made of: bits times nanoseconds, so that a rate brings whole ones in each nanosecond.
+    /// Parts of a token: bits times nanoseconds, so that each nanosecond adds an integer number.
     pub const PARTS: u64 = 8 * 1_000_000_000;
-    /// Parts of more octets would not fit into 63 bits.
+    /// Maximum octets whose parts fit into 63 bits.
     pub const MOST: u64 = 1_000_000_000;
 
-    /// Tokens that there are at most, in parts.
+    /// Returns the capacity in parts.
     pub const fn most(self) -> u64 {
         self.burst.0 * Self::PARTS
     }
 
-    /// Parts that come in a nanosecond; more than the bucket holds come to the same.
+    /// Returns the parts added per nanosecond, limited to the capacity.
     pub fn gain(self) -> u64 {
         self.rate.bits_per_second().min(self.most())
     }
 
-    /// After so many nanoseconds an empty bucket is full.
+    /// Returns the nanoseconds in which an empty bucket fills.
     pub fn filling(self) -> u64 {
         self.most().div_ceil(self.gain())
     }
@@ -89,26 +90,26 @@ impl<'de> Deserialize<'de> for PoliceSpec {
     }
 }
 
-/// Decides about one packet after the other, in whole numbers: nothing is lost by rounding.
+/// Decides for each packet, in integers without rounding.
 #[derive(Debug)]
 pub(crate) struct Police {
     bucket: TokenBucket,
     /// In parts.
     tokens: u64,
-    /// When it had so many.
+    /// The time for which `tokens` holds.
     since: Time,
 }
 
 impl Police {
-    /// A bucket that is full.
+    /// Creates a full bucket.
     pub(crate) fn new(spec: PoliceSpec) -> Option<Self> {
         spec.0.map(|bucket| Self { bucket, tokens: bucket.most(), since: Time::ZERO })
     }
 
-    /// Whether an IP packet of `length` octets finds its tokens, and takes them.
+    /// Returns whether an IP packet of `length` octets finds enough tokens, and takes them.
     pub(crate) fn admits(&mut self, now: Time, length: u64) -> bool {
         let waited = now.since(self.since).as_nanos().min(self.bucket.filling());
-        // Cut to what the bucket holds before and after, the sums fit into 64 bits.
+        // Limited to the capacity before and after, the sums fit into 64 bits.
         let gained = (waited * self.bucket.gain()).min(self.bucket.most());
         self.tokens = (self.tokens + gained).min(self.bucket.most());
         self.since = now;

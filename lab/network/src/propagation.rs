@@ -1,4 +1,4 @@
-//! Delay and jitter: how long a packet is on its way after it left the transmitter.
+//! Delay and jitter: the time from the transmitter to arrival.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use hol_base::{Duration, Rng, Seed, Time};
 use crate::distribution::{Distribution, UNIT};
 use crate::spec::Settings;
 
-/// A constant delay, or one that varies around it; either way packets keep their order.
+/// A constant or varying delay; packets keep their order.
 #[derive(Debug)]
 pub(crate) struct Propagation {
     delay: Duration,
     jitter: Duration,
     variation: Variation,
     rng: Rng,
-    /// The latest arrival so far: nobody overtakes.
+    /// The latest arrival so far, since packets do not overtake.
     latest: Time,
 }
 
@@ -24,20 +24,20 @@ impl Propagation {
         Self { delay, jitter, variation: Variation::of(settings), rng: seed.rng(), latest: Time::ZERO }
     }
 
-    /// When a packet arrives that left at `departs`; later ones will not arrive before it.
+    /// Returns the arrival of a packet that left at `departs`; later packets will not arrive before it.
     #[inline]
     pub(crate) fn arrival(&mut self, departs: Time) -> Time {
         self.latest = self.overtaken(departs);
         self.latest
     }
 
-    /// When a packet arrives that left at `departs`, if later ones may overtake it.
+    /// Returns the arrival of a packet that left at `departs` and that later ones may overtake.
     pub(crate) fn overtaken(&mut self, departs: Time) -> Time {
         let way = if self.jitter == Duration::ZERO { self.delay } else { self.way() };
         self.latest.max(departs + way)
     }
 
-    /// The delay with its variation; what would arrive before it leaves arrives at once.
+    /// Returns a delay with jitter, at least zero.
     fn way(&mut self) -> Duration {
         let Self { delay, jitter, variation, rng, .. } = self;
         let (delay, jitter) = (*delay, *jitter);
@@ -62,33 +62,34 @@ impl Propagation {
         }
     }
 
-    /// The packet that was to arrive at a time will arrive at another one.
+    /// Moves the arrival of a packet.
     pub(crate) fn moved(&mut self, from: Time, to: Time) {
         if self.latest == from {
             self.latest = to;
         }
     }
 
-    /// Another delay from the next packet on.
+    /// Changes the delay from the next packet on.
     pub(crate) fn change(&mut self, delay: Duration) {
         self.delay = delay;
     }
 }
 
-/// How a delay varies.
+/// The variation of a delay.
 #[derive(Debug)]
 enum Variation {
-    /// With a correlation ρ it is ρ times the last one and 1 − ρ times a new one, as tc-netem(8) has it: the mean stays, the variance
-    /// is (1 − ρ)/(1 + ρ) of that without, and between packets k apart the correlation is ρ to the power of k.
+    /// A correlation ρ makes it ρ times the last value and 1 − ρ times a new one, as in tc-netem(8): the mean
+    /// stays, the variance is multiplied by (1 − ρ)/(1 + ρ), and packets k apart have the correlation ρ to
+    /// the power of k.
     Uniform {
         correlation: f64,
-        /// In ns beyond the least delay.
+        /// In ns beyond the minimum delay.
         last: Option<f64>,
     },
-    /// One of these, in parts of [`UNIT`] of the jitter.
+    /// One of these, in units of the jitter divided by [`UNIT`].
     Table(Arc<[i16]>),
-    /// An autoregressive process of the first order: each is normal, and between packets k apart the correlation is ρ to the power
-    /// of k.
+    /// A first-order autoregressive process: each value is normal, and packets k apart have the correlation ρ
+    /// to the power of k.
     Normal {
         correlation: f64,
         /// In standard deviations.
@@ -109,7 +110,7 @@ impl Variation {
     }
 }
 
-/// A delay that is so many ns more, or less.
+/// Adds a signed number of ns to a delay.
 fn beside(delay: Duration, nanos: i64) -> Duration {
     if nanos < 0 {
         delay.saturating_sub(Duration::from_nanos(nanos.unsigned_abs()))

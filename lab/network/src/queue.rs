@@ -1,4 +1,4 @@
-//! The queue before a line.
+//! The queue of a link.
 
 use std::collections::VecDeque;
 
@@ -12,14 +12,14 @@ use crate::pie::PieQueue;
 use crate::spec::Settings;
 use crate::tap::Fate;
 
-/// Packets that wait for the transmitter, by the discipline of the line.
+/// Packets queued for the transmitter, under the link's discipline.
 ///
-/// The limit counts the packet in transmission too: a limit of 6 packets is one on the line and five behind
-/// it. ns-2's DropTail and dummynet behave the same.
+/// The limit includes the packet in transmission: a limit of 6 packets means one in transmission and five
+/// queued, as in ns-2's DropTail and dummynet.
 #[derive(Debug)]
 pub(crate) struct Queue {
     limit: QueueLimit,
-    /// How many wait: asked for more often than any of them comes or goes.
+    /// Number of queued packets, which is read more often than it changes.
     packets: u64,
     order: Order,
 }
@@ -28,23 +28,23 @@ pub(crate) struct Queue {
 enum Order {
     /// First in first out.
     Fifo(Fifo),
-    /// The same, but who has waited too long may be dropped.
+    /// First in first out, with drops after a long delay.
     Codel(Box<CodelQueue>),
-    /// Flows in turns.
+    /// A queue per flow, in turns.
     Fair(Box<FairQueue>),
-    /// First in first out, but not all who come are let in.
+    /// First in first out, with early drops on arrival.
     Pie(Box<PieQueue>),
 }
 
 #[derive(Debug, Default)]
 struct Fifo {
     waiting: VecDeque<Crossing>,
-    /// Octets of the IP packets that wait.
+    /// Octets of the queued IP packets.
     octets: u64,
 }
 
 impl Queue {
-    /// What it draws derives from `seed`.
+    /// Creates a queue; draws derive from `seed`.
     pub(crate) fn new(settings: &Settings, seed: Seed) -> Self {
         let (limit, overhead) = (settings.queue, settings.overhead.0);
         let enough = settings.mtu.0 + overhead;
@@ -62,13 +62,14 @@ impl Queue {
         Self { limit, packets: 0, order }
     }
 
-    /// Whether a packet that would not wait need not come here: nothing is to be learnt from it.
+    /// Returns whether a packet that need not wait may bypass the queue without changing the discipline's
+    /// state.
     #[inline]
     pub(crate) fn may_be_passed(&self) -> bool {
         matches!(self.order, Order::Fifo(_))
     }
 
-    /// How many packets wait, and their octets.
+    /// Returns the queued packets and their octets.
     #[inline]
     pub(crate) fn waiting(&self) -> (u64, u64) {
         (self.packets, self.octets())
@@ -83,7 +84,7 @@ impl Queue {
         }
     }
 
-    /// Packets that the discipline marked.
+    /// Returns the packets marked by the discipline.
     pub(crate) fn marked(&self) -> u64 {
         match &self.order {
             Order::Fifo(_) => 0,
@@ -98,7 +99,7 @@ impl Queue {
         self.packets == 0
     }
 
-    /// A packet comes to wait while `in_service` octets are on the line; `lose` takes whoever has no room.
+    /// Queues a packet while `in_service` octets are in transmission; `lose` takes dropped packets.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -129,7 +130,7 @@ impl Queue {
         }
     }
 
-    /// The packet to transmit now; `lose` takes those that the discipline drops before it.
+    /// Returns the packet to transmit now; `lose` takes packets that the discipline drops before it.
     #[inline]
     pub(crate) fn pop(&mut self, now: Time, lose: impl FnMut(Crossing)) -> Option<Crossing> {
         match &mut self.order {
@@ -156,7 +157,7 @@ impl Queue {
         }
     }
 
-    /// Takes all that wait.
+    /// Takes all queued packets.
     pub(crate) fn drain(&mut self) -> Vec<Crossing> {
         self.packets = 0;
         match &mut self.order {
@@ -167,7 +168,7 @@ impl Queue {
         }
     }
 
-    /// Whether there is room for `length` octets beside those that wait and the `in_service` on the line.
+    /// Returns whether `length` octets fit beside those queued and the `in_service` in transmission.
     fn has_room(&self, length: u64, in_service: u64) -> bool {
         match self.limit {
             QueueLimit::Packets(limit) => self.packets + u64::from(in_service > 0) < limit,

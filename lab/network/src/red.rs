@@ -1,4 +1,4 @@
-//! Random early detection: a queue that drops before it is full (Floyd and Jacobson 1993).
+//! Random early detection: drops before the queue is full (Floyd and Jacobson 1993).
 
 use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio, Rng, Seed};
 use hol_wire::Packet;
@@ -7,25 +7,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::discipline::Discipline;
 
-/// The parameters of random early detection; the defaults are those of ns-2 without its automatic ones.
+/// The parameters of random early detection; the defaults are ns-2's without automatic tuning.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedSpec {
-    /// Below this average nobody is dropped (ns-2: `thresh_`). Default 5 packets.
+    /// Average queue below which nothing is dropped (ns-2: `thresh_`). Default 5 packets.
     pub min: QueueLimit,
-    /// From this average on everybody is dropped (ns-2: `maxthresh_`). Default 15 packets.
+    /// Average queue from which everything is dropped (ns-2: `maxthresh_`). Default 15 packets.
     pub max: QueueLimit,
     /// The weight of the newest sample in the average (ns-2: `q_weight_`). Default 0.002.
     pub weight: f64,
-    /// Probability with which packets are dropped as the average comes to `max` (ns-2: 1/`linterm_`).
-    /// Default 10 %.
+    /// Drop probability as the average approaches `max` (ns-2: 1/`linterm_`). Default 10 %.
     pub drop: Ratio,
-    /// The probability grows on from `drop` at `max` to 1 at twice that, instead of jumping there. Default no.
+    /// Increase the probability from `drop` at `max` to 1 at twice `max` instead of jumping. Default no.
     pub gentle: bool,
-    /// A typical packet: the average of an idle line decays by one step in its transmission time (ns-2:
-    /// `mean_pktsize_`). Default 500 octets.
+    /// Size of a typical packet: the average of an idle link decays by one step in its transmission time
+    /// (ns-2: `mean_pktsize_`). Default 500 octets.
     pub packet: ByteCount,
-    /// Whose endpoints speak ECN is marked instead of dropped, from `max` on too (ns-2: `setbit_`; Linux: `ecn`). Default no.
+    /// Mark packets instead of dropping them if their endpoints support ECN, even above `max` (ns-2:
+    /// `setbit_`; Linux: `ecn`). Default no.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ecn: bool,
 }
@@ -45,7 +45,7 @@ impl Default for RedSpec {
 }
 
 impl RedSpec {
-    /// The thresholds, if they count the same: both packets, or both octets.
+    /// Returns the thresholds if both are in packets or both in octets.
     fn thresholds(&self) -> Option<(u64, u64)> {
         match (self.min, self.max) {
             (QueueLimit::Packets(min), QueueLimit::Packets(max))
@@ -54,7 +54,7 @@ impl RedSpec {
         }
     }
 
-    /// What is wrong with the parameters, with the cure.
+    /// Returns what is wrong with the parameters and how to fix it.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         match self.thresholds() {
             None => Some("`min` and `max` count different things; give both in packets or both in octets"),
@@ -69,14 +69,14 @@ impl RedSpec {
     }
 }
 
-/// Decides about one arriving packet after the other.
+/// Decides for each arriving packet.
 #[derive(Debug)]
 pub(crate) struct Red {
     spec: RedSpec,
     min: f64,
     max: f64,
     average: f64,
-    /// Packets let in since the last one that was dropped while the average was between the thresholds.
+    /// Packets accepted since the last drop while the average was between the thresholds.
     since_drop: u32,
     marked: u64,
     rng: Rng,
@@ -90,8 +90,8 @@ impl Red {
         Some(Self { spec, min, max, average: 0.0, since_drop: 0, marked: 0, rng: seed.rng() })
     }
 
-    /// Whether a packet is dropped that finds `packets` of together `octets` waiting, on a line of `rate` that
-    /// has been idle for `idle`.
+    /// Returns whether to drop a packet that finds `packets` packets with `octets` octets queued, on a link
+    /// of `rate` that has been idle for `idle`.
     pub(crate) fn strikes(&mut self, packets: u64, octets: u64, idle: Duration, rate: BitRate) -> bool {
         let queue = match self.spec.min {
             QueueLimit::Packets(_) => packets,
@@ -106,14 +106,14 @@ impl Red {
             self.since_drop = 0;
             return false;
         }
-        // Section 7: so that the gaps between drops are uniform and not geometric.
+        // Section 7: makes the gaps between drops uniform instead of geometric.
         let spread = 1.0 - f64::from(self.since_drop) * probability;
         let dropped = spread <= probability || self.rng.chance(probability / spread);
         self.since_drop = if dropped { 0 } else { self.since_drop + 1 };
         dropped
     }
 
-    /// Whether a packet that is struck may stay, with a mark. RFC 3168 section 7.
+    /// Returns whether a selected packet may stay with a mark. RFC 3168 section 7.
     pub(crate) fn marks(&mut self, packet: &mut Packet) -> bool {
         let marked = self.spec.ecn && packet.ecn.mark();
         self.marked += u64::from(marked);
@@ -124,7 +124,7 @@ impl Red {
         self.marked
     }
 
-    /// The share of packets to drop at the present average.
+    /// Returns the drop probability at the current average.
     fn probability(&self) -> f64 {
         let Self { min, max, average, .. } = *self;
         let most = self.spec.drop.value();

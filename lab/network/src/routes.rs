@@ -1,4 +1,4 @@
-//! Static routing: the fewest hops, and among equals the segment that the table names first.
+//! Static routing: the fewest hops; among equals the segment that comes first in the table.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,10 @@ use crate::error::NetworkError;
 use crate::identifier::{InterfaceId, NodeId};
 use crate::topology::{Medium, Route, Segment, Topology};
 
-/// More of them than this would fill the memory: 12 octets each, of every node to every address.
+/// Maximum number of routes, for lack of memory: 12 octets each, from every node to every address.
 const MOST_ROUTES: usize = 20_000_000;
 
-/// For each node the next hop towards every address of every other node.
+/// Returns for each node the next hop to every address of every other node.
 pub(crate) fn routes(topology: &Topology) -> Result<Vec<Vec<Route>>, NetworkError> {
     let (nodes, addresses) = (topology.nodes(), topology.interfaces.len());
     if nodes * addresses > MOST_ROUTES {
@@ -51,10 +51,10 @@ pub(crate) fn routes(topology: &Topology) -> Result<Vec<Vec<Route>>, NetworkErro
     Ok(routes)
 }
 
-/// Where a node is on a segment.
+/// The position of a node on a segment.
 type Place<'t> = (&'t Segment, InterfaceId);
 
-/// For each node the segments that it is on, in the order of the table.
+/// Returns for each node its segments, in the order of the table.
 fn places(topology: &Topology) -> Vec<Vec<Place<'_>>> {
     let mut places = vec![Vec::new(); topology.nodes()];
     for segment in &topology.segments {
@@ -65,7 +65,7 @@ fn places(topology: &Topology) -> Vec<Vec<Place<'_>>> {
     places
 }
 
-/// How many hops each node is away from being on `target`; `None` for nodes that are cut off.
+/// Returns how many hops each node is from `target`; `None` for unreachable nodes.
 fn distances(topology: &Topology, places: &[Vec<Place<'_>>], target: &Segment) -> Vec<Option<u32>> {
     let mut distances = vec![None; topology.nodes()];
     let mut reached: VecDeque<NodeId> = VecDeque::new();
@@ -90,7 +90,7 @@ fn distances(topology: &Topology, places: &[Vec<Place<'_>>], target: &Segment) -
     distances
 }
 
-/// The first segment of a node on which somebody is one hop nearer, and the interfaces at both ends.
+/// Returns the first segment of a node with a neighbour one hop nearer, and the interfaces at both ends.
 fn next_hop<'t>(
     topology: &Topology,
     places: &[Place<'t>],

@@ -1,8 +1,8 @@
 //! The `[network]` table of an experiment.
 //!
 //! Short form: one link between `client` and `server`, or several in parallel (`paths`). Long form: `nodes`,
-//! `links` and `lans` with static routing. Settings at the top hold for every line; a path, link or LAN may
-//! override them, and its `up` and `down` tables override one direction of it.
+//! `links` and `lans` with static routing. Settings at the top apply to every link; a path, link or LAN may
+//! override them, and its `up` and `down` tables override one direction.
 
 use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio};
 use hol_wire::Address;
@@ -18,9 +18,9 @@ use crate::loss::LossSpec;
 use crate::police::PoliceSpec;
 use crate::trace::TraceSpec;
 
-/// Makes every table that may hold the settings of a line from the one list of them.
+/// Generates every table that may hold the settings of a link from one list.
 ///
-/// serde's `flatten` would do it too, but then a misspelt key or unit loses its line and column.
+/// serde's `flatten` would do so too, but errors would lose their line and column.
 macro_rules! settings {
     ($($(#[$doc:meta])* $field:ident: $kind:ty = $default:expr,)*) => {
         /// The settings of one line (one direction of a link, or a LAN), complete.
@@ -47,8 +47,9 @@ macro_rules! settings {
             /// Overrides for the direction from server to client.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub down: Option<Overrides>,
-            /// MPTCP sends over it only while no other path works (RFC 8684 section 3.3, B). TCP uses the first path alone, and SCTP
-            /// has all others wait anyhow. Not the first path, where connections begin. Default no.
+            /// Use the path in MPTCP only while no other path works (RFC 8684 section 3.3, B). TCP uses only
+            /// the first path, and SCTP has only one active path anyway. Not allowed for the first path,
+            /// where connections start. Default no.
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             pub backup: bool,
         }
@@ -61,10 +62,11 @@ macro_rules! settings {
             pub from: String,
             /// The node at the other end.
             pub to: String,
-            /// What events and drawings call it. Default `from-to`.
+            /// Name in events and drawings. Default `from-to`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub name: Option<String>,
-            /// The addresses of `from` and `to`. Default 10.0.i.1 and 10.0.i.2, or fd00:0:0:i::1 and fd00:0:0:i::2, on the i-th of all links and LANs.
+            /// Addresses of `from` and `to`. Default 10.0.i.1 and 10.0.i.2, or fd00:0:0:i::1 and
+            /// fd00:0:0:i::2, on the i-th of all links and LANs.
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             #[schemars(with = "Vec<String>")]
             pub addresses: Vec<Address>,
@@ -77,28 +79,28 @@ macro_rules! settings {
             pub down: Option<Overrides>,
         }
 
-        /// A shared segment: each of its nodes reaches every other in one hop, one packet at a time.
+        /// A shared segment: each of its nodes reaches every other in one hop; one packet at a time.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct LanSpec {
             /// The nodes on the segment.
             pub nodes: Vec<String>,
-            /// What events and drawings call it. Default the nodes, joined by hyphens.
+            /// Name in events and drawings. Default the nodes, joined by hyphens.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub name: Option<String>,
-            /// The addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, … or fd00:0:0:i::1, …
+            /// Addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, … or fd00:0:0:i::1, …
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             #[schemars(with = "Vec<String>")]
             pub addresses: Vec<Address>,
             $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
         }
 
-        /// What lies between the endpoints.
+        /// The network between the endpoints.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct NetworkSpec {
             $($(#[$doc])* pub $field: $kind,)*
-            /// The version of IP: `"v4"` or `"v6"`, whose header is 20 octets longer. Default `"v4"`.
+            /// Version of IP: `"v4"` or `"v6"`, whose header is 20 octets longer. Default `"v4"`.
             #[serde(skip_serializing_if = "Ip::is_default")]
             pub ip: Ip,
             /// Overrides for the direction from client to server.
@@ -107,27 +109,29 @@ macro_rules! settings {
             /// Overrides for the direction from server to client.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub down: Option<Overrides>,
-            /// What changes during the run.
+            /// Changes during the run.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub events: Vec<EventSpec>,
-            /// A file beside the experiment of which more events are made: a table with `time` and some of `rate`, `delay`, `loss`
-            /// (CSV), or mahimahi's times at which a packet may leave. One for each direction: `{ up = "a.csv", down = "b.csv" }`.
+            /// A file next to the experiment with more events: a table with `time` and some of `rate`,
+            /// `delay`, `loss` (CSV), or the times at which a packet may leave (mahimahi). One file per
+            /// direction: `{ up = "a.csv", down = "b.csv" }`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace: Option<TraceSpec>,
-            /// The client moves from the first of two paths to the second. Over UDP in the kernel world, and over QUIC, only with
-            /// `changes = "route"`.
+            /// Move the client from the first of two paths to the second. Over QUIC, and over UDP in the
+            /// kernel world, only with `changes = "route"`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub handover: Option<HandoverSpec>,
-            /// Parallel links between client and server; path i has the addresses 10.0.i.1 and 10.0.i.2, or fd00:0:0:i::1 and fd00:0:0:i::2.
+            /// Parallel links between client and server. Path i has the addresses 10.0.i.1 and 10.0.i.2, or
+            /// fd00:0:0:i::1 and fd00:0:0:i::2.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub paths: Vec<PathSpec>,
-            /// Long form: the names of all nodes, `client` and `server` among them.
+            /// Long form: names of all nodes, including `client` and `server`.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub nodes: Vec<String>,
             /// Long form: links between nodes.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub links: Vec<LinkSpec>,
-            /// Long form: segments that nodes share.
+            /// Long form: segments shared by several nodes.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub lans: Vec<LanSpec>,
         }
@@ -151,7 +155,7 @@ macro_rules! settings {
         }
 
         impl NetworkSpec {
-            /// What each table says of how the delay varies.
+            /// Returns the delay distribution of each table.
             pub fn distributions(&mut self) -> impl Iterator<Item = &mut Distribution> {
                 let Self { jitter_distribution, up, down, paths, links, lans, .. } = self;
                 let paths = paths.iter_mut().flat_map(|PathSpec { jitter_distribution: own, up, down, .. }| {
@@ -165,12 +169,12 @@ macro_rules! settings {
                 top.chain(paths).chain(links).chain(lans)
             }
 
-            /// The client gets another address during the run.
+            /// Returns whether the client gets another address during the run.
             pub fn client_moves(&self) -> bool {
                 self.handover.as_ref().is_some_and(|handover| handover.changes == Changes::Address)
             }
 
-            /// The settings at the top of the table.
+            /// Returns the settings at the top of the table.
             pub fn settings(&self) -> Settings {
                 Settings { $($field: self.$field.clone(),)* }
             }
@@ -194,7 +198,7 @@ macro_rules! settings {
             }
         }
         impl LinkSpec {
-            /// A link between two nodes with the settings of the table around it.
+            /// Creates a link between two nodes with the settings of the table around it.
             pub fn between(from: String, to: String) -> Self {
                 Self { from, to, name: None, addresses: Vec::new(), $($field: None,)* up: None, down: None }
             }
@@ -204,7 +208,7 @@ macro_rules! settings {
             }
         }
         impl LanSpec {
-            /// A segment that `nodes` share, with the settings of the table around it.
+            /// Creates a segment shared by `nodes` with the settings of the table around it.
             pub fn of(nodes: Vec<String>) -> Self {
                 Self { nodes, name: None, addresses: Vec::new(), $($field: None,)* }
             }
@@ -217,58 +221,61 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Bit rate; a packet occupies the line for its length divided by this. Default 100 Mbit/s.
+    /// Bit rate; a packet occupies the link for its length divided by this. Default 100 Mbit/s.
     rate: BitRate = mbit(100),
     /// One-way propagation delay. Default 10 ms.
     delay: Duration = Duration::from_millis(10),
-    /// The delay varies uniformly by up to this much either way, or as `jitter_distribution` says; packets keep their order. At most 2 s
-    /// in the kernel world. Default none.
+    /// Jitter: the delay varies uniformly by up to this much either way, or as `jitter_distribution` says;
+    /// packets keep their order. At most 2 s in the kernel world. Default none.
     jitter: Duration = Duration::ZERO,
-    /// How the delay varies: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as tc-netem
-    /// has them; or `{ file = "measured.dist" }` in its format. No packet takes less than no time. Default `"uniform"`.
+    /// Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation;
+    /// `"pareto"` or `"paretonormal"`, as in tc-netem; or `{ file = "measured.dist" }` in its format. A
+    /// negative delay becomes zero. Default `"uniform"`.
     jitter_distribution: Distribution = Distribution::Uniform,
-    /// How much of a packet's jitter is that of the packet before. If uniform: j = correlation · j + (1 − correlation) · new, so that the
-    /// variance is less; if normal, the correlation of one packet's with the next one's. In the model world alone. Default 0 %.
+    /// Correlation with the jitter of the packet before. Uniform: j = correlation · j + (1 − correlation) ·
+    /// new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
+    /// Default 0 %.
     jitter_correlation: Ratio = Ratio::ZERO,
-    /// Loss on the line: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
+    /// Packet loss: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
     loss: LossSpec = LossSpec::default(),
     /// Probability that a packet arrives twice. Default 0.
     duplicate: Ratio = Ratio::ZERO,
-    /// Probability that a packet is held back by `reorder_by`, so that later ones overtake it. Default 0.
+    /// Probability that a packet is delayed by `reorder_by`, so that later ones overtake it. Default 0.
     reorder: Ratio = Ratio::ZERO,
-    /// Extra delay of packets that are reordered.
+    /// Extra delay of reordered packets.
     reorder_by: Duration = Duration::ZERO,
     /// Probability that a packet arrives with a wrong checksum. Default 0.
     corrupt: Ratio = Ratio::ZERO,
-    /// What the queue before the line holds, the packet in transmission included. Default 1000 packets.
+    /// Capacity of the queue, including the packet in transmission. Default 1000 packets.
     queue: QueueLimit = QueueLimit::Packets(1000),
-    /// Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table as
+    /// Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table such as
     /// `{ red = { min = "5p", max = "15p" } }`.
     discipline: Discipline = Discipline::DropTail,
-    /// Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the kernel world
-    /// not beside `duplicate`. Default `"none"`.
+    /// Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the
+    /// kernel world not together with `duplicate`. Default `"none"`.
     police: PoliceSpec = PoliceSpec::default(),
-    /// Lines that name the same channel transmit one packet at a time over all of them, in turns. In the model world alone. Default
-    /// `"own"`: each for itself.
+    /// Channel shared with all links that name it: one packet at a time over all of them, in turns. Model
+    /// world only. Default `"own"`: not shared.
     channel: String = Settings::OWN_CHANNEL.to_owned(),
-    /// Longest IP packet; a longer one is dropped. At most 65535 octets in the kernel world. Default 1500 octets.
+    /// Longest IP packet; longer ones are dropped. At most 65535 octets in the kernel world. Default 1500
+    /// octets.
     mtu: ByteCount = ByteCount(1500),
-    /// Octets that a packet takes on the line beyond IP. Default 14, as `tc` counts Ethernet.
+    /// Octets per packet on the link beyond IP. Default 14, as `tc` counts Ethernet.
     overhead: ByteCount = ByteCount(14),
 }
 
 impl Settings {
-    /// The channel of a line that shares none.
+    /// The channel of a link that shares none.
     pub const OWN_CHANNEL: &'static str = "own";
 
-    /// These settings with a table's overrides, then with those of one direction of it.
+    /// Returns these settings with the overrides of a table, then of one of its directions.
     pub(crate) fn refined(&self, table: &Overrides, direction: Option<&Overrides>) -> Self {
         let settings = self.with(table);
         direction.map_or_else(|| settings.clone(), |overrides| settings.with(overrides))
     }
 }
 
-/// What the tables of two directions say of how the delay varies.
+/// Returns the delay distributions of the tables of two directions.
 fn directions<'a>(
     up: &'a mut Option<Overrides>,
     down: &'a mut Option<Overrides>,

@@ -1,12 +1,12 @@
-//! Looking at packets as they pass, for captures and diagrams.
+//! Observation of packets, for captures and diagrams.
 
 use hol_base::Time;
 
 use crate::crossing::Crossing;
 
-/// Sees every packet of a run. Without a tap the run costs nothing more.
+/// An observer of every packet of a run. Without a tap a run has no extra cost.
 pub trait Tap {
-    /// A packet passes `point`, which is an end of the hop that it makes, or ends there.
+    /// Reports a packet at `point`, one end of its hop, which it passes or where it ends.
     fn packet(&mut self, now: Time, point: TapPoint<'_>, crossing: &Crossing, fate: Fate);
 }
 
@@ -22,35 +22,35 @@ pub struct TapPoint<'a> {
 /// What happened to a packet at an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
-    /// The node handed it to the interface.
+    /// The node passed it to the interface.
     Sent,
-    /// The interface began to transmit it, at once or after a wait in the queue.
+    /// The interface started to transmit it, at once or after queueing.
     Dequeued,
     /// It arrived whole.
     Received,
-    /// The line lost it; noted at the sending interface when its transmission began.
+    /// The link lost it; reported at the sending interface when its transmission started.
     Lost,
     /// It found the queue of the sending interface full.
     QueueFull,
     /// RED, CoDel or PIE dropped it before the queue of the sending interface was full.
     DroppedEarly,
-    /// It came out of the line faster than the policed rate; noted at the sending interface.
+    /// It left the link faster than the policed rate; reported at the sending interface.
     Policed,
-    /// It arrived with a wrong checksum and was ignored.
+    /// It arrived with a wrong checksum and was discarded.
     Corrupted,
-    /// It was longer than the line's MTU.
+    /// It was longer than the MTU.
     TooLong,
-    /// The link was down, or went down while the packet was under way; noted at the sending interface.
+    /// The link was down, or went down while the packet was in flight; reported at the sending interface.
     LinkDown,
 }
 
 impl Fate {
-    /// The packet has come to its end.
+    /// Returns whether the packet ended here.
     pub fn is_drop(self) -> bool {
         !matches!(self, Self::Sent | Self::Dequeued | Self::Received)
     }
 
-    /// In a few words, for captures.
+    /// Returns a short description, for captures.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sent => "sent",
@@ -72,25 +72,25 @@ impl Fate {
 pub struct Drops {
     /// Lost on a line.
     pub loss: u64,
-    /// Found a queue full, or were dropped before it was.
+    /// Dropped by a queue, full or early.
     pub queue: u64,
-    /// Came out of a line faster than its policed rate.
+    /// Dropped by a policer.
     pub police: u64,
     /// Arrived with a wrong checksum.
     pub corrupt: u64,
     /// Longer than a line's MTU.
     pub mtu: u64,
-    /// Sent on or caught by a link that was down.
+    /// Sent on, or in flight on, a link that was down.
     pub down: u64,
 }
 
 impl Drops {
-    /// All of them.
+    /// Returns the total.
     pub const fn total(self) -> u64 {
         let Self { loss, queue, police, corrupt, mtu, down } = self;
         loss + queue + police + corrupt + mtu + down
     }
-    /// Both together.
+    /// Returns the sum of both.
     pub(crate) const fn with(self, other: &Self) -> Self {
         let Self { loss, queue, police, corrupt, mtu, down } = *other;
         Self {

@@ -1,4 +1,4 @@
-//! Nodes, interfaces, lines, and the ways between them.
+//! Nodes, interfaces, links, and routes.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::identifier::{InterfaceId, LineId, NodeId};
 use crate::ip::Ip;
 use crate::spec::Settings;
 
-/// Who is connected to whom, by what.
+/// The nodes, and how they are connected.
 #[derive(Debug)]
 pub struct Topology {
     pub(crate) ip: Ip,
@@ -20,26 +20,26 @@ pub struct Topology {
     pub(crate) interfaces: Vec<Interface>,
     pub(crate) lines: Vec<LinePlan>,
     pub(crate) segments: Vec<Segment>,
-    /// For each node, the way to every address that is not its own, ascending by address.
+    /// For each node, the route to every foreign address, ascending by address.
     pub(crate) routes: Arc<Vec<Vec<Route>>>,
-    /// Ascending in time.
+    /// In ascending order of time.
     pub(crate) changes: Vec<ScheduledChange>,
-    /// Ascending in time.
+    /// In ascending order of time.
     pub(crate) address_changes: Vec<AddressChange>,
-    /// Ascending in time.
+    /// In ascending order of time.
     pub(crate) route_changes: Vec<RouteChange>,
 }
 
-/// Where a node is on a segment.
+/// An interface of a node on a segment.
 #[derive(Debug, Clone, Copy)]
 pub struct Interface {
-    /// Whose it is.
+    /// Its node.
     pub node: NodeId,
     /// Its address.
     pub address: Address,
 }
 
-/// A line before the run: its name, which also names its random streams, and its settings.
+/// A link direction before the run: its name, which also names its random streams, and its settings.
 #[derive(Debug)]
 pub struct LinePlan {
     /// `link/1/up`, `link/1/down`, `lan/2`.
@@ -51,42 +51,42 @@ pub struct LinePlan {
 /// A link or a LAN: interfaces that reach each other in one hop.
 #[derive(Debug)]
 pub struct Segment {
-    /// What events and drawings call it.
+    /// Its name in events and drawings.
     pub label: String,
     /// In the order of the table.
     pub interfaces: Vec<InterfaceId>,
-    /// What lies between them.
+    /// The links between them.
     pub medium: Medium,
 }
 
-/// The lines of a segment.
+/// The link directions of a segment.
 #[derive(Debug, Clone, Copy)]
 pub enum Medium {
-    /// A line for each direction; `up` leads away from the segment's first interface.
+    /// One for each direction; `up` leads away from the segment's first interface.
     Link {
-        /// From the first to the second.
+        /// From the first interface to the second.
         up: LineId,
-        /// From the second to the first.
+        /// From the second interface to the first.
         down: LineId,
     },
-    /// One line for all.
+    /// One for all.
     Lan(LineId),
 }
 
-/// The next hop on the way to an address.
+/// The next hop to an address.
 #[derive(Debug, Clone, Copy)]
 pub struct Route {
     /// The address.
     pub destination: Address,
-    /// The line that carries packets on this hop.
+    /// The link direction of this hop.
     pub line: LineId,
-    /// The interface through which they leave.
+    /// The interface that sends.
     pub from: InterfaceId,
-    /// The interface at which they arrive.
+    /// The interface that receives.
     pub to: InterfaceId,
 }
 
-/// What happens to a line at a time.
+/// A scheduled change of a link.
 #[derive(Debug, Clone)]
 pub struct ScheduledChange {
     /// Since the start of the run.
@@ -97,7 +97,7 @@ pub struct ScheduledChange {
     pub change: Change,
 }
 
-/// A node gets an address of its own, or loses it.
+/// A node gets or loses an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressChange {
     /// Since the start of the run.
@@ -106,39 +106,39 @@ pub struct AddressChange {
     pub node: NodeId,
     /// The address.
     pub address: Address,
-    /// It was not there and comes; else it goes.
+    /// True if the address is added, false if it is removed.
     pub comes: bool,
 }
 
-/// What a node sends to an address takes another way from then on.
+/// A node's route to an address changes.
 #[derive(Debug, Clone, Copy)]
 pub struct RouteChange {
     /// Since the start of the run.
     pub at: Time,
     /// The node.
     pub node: NodeId,
-    /// The new way.
+    /// The new route.
     pub route: Route,
 }
 
 impl Topology {
-    /// The version of IP that all addresses are of.
+    /// Returns the version of IP of all addresses.
     pub fn ip(&self) -> Ip {
         self.ip
     }
 
-    /// The node called `name`.
+    /// Returns the node called `name`.
     pub fn node(&self, name: &str) -> Option<NodeId> {
         self.nodes.iter().position(|node| node == name).map(|index| NodeId(index as u16))
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The addresses that a node is reached at, in the order of its interfaces. Those of interfaces that a route changes to are not
-    /// among them: they are another way to the others, as a care-of address is (RFC 5944).
+    /// Returns the addresses at which a node is reached, in the order of its interfaces. Interfaces to which
+    /// a route changes are excluded: like a care-of address (RFC 5944) they are another route to the others.
     pub fn addresses(&self, node: NodeId) -> Vec<Address> {
         let own =
             (0..).map(InterfaceId).zip(&self.interfaces).filter(|(_, interface)| interface.node == node);
@@ -146,32 +146,32 @@ impl Topology {
         own.filter(|(id, _)| !is_way(*id)).map(|(_, interface)| interface.address).collect()
     }
 
-    /// The names of the nodes.
+    /// Returns the names of the nodes.
     pub fn node_names(&self) -> &[String] {
         &self.nodes
     }
 
-    /// All interfaces.
+    /// Returns all interfaces.
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces
     }
 
-    /// All lines, their settings settled.
+    /// Returns all link directions with their final settings.
     pub fn lines(&self) -> &[LinePlan] {
         &self.lines
     }
 
-    /// All links and LANs.
+    /// Returns all links and LANs.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 
-    /// The way from a node to every address that is not its own.
+    /// Returns the route from a node to every foreign address.
     pub fn routes(&self, node: NodeId) -> &[Route] {
         &self.routes[usize::from(node.0)]
     }
 
-    /// The lines from one node to another, to the first of its addresses; empty if it is the same node.
+    /// Returns the link directions from one node to the first address of another; empty for the same node.
     pub fn path(&self, from: NodeId, to: NodeId) -> Vec<&LinePlan> {
         let mut path = Vec::new();
         let (mut node, goal) = (from, self.addresses(to)[0]);
@@ -182,32 +182,33 @@ impl Topology {
         path
     }
 
-    /// What happens during the run, in the order of time.
+    /// Returns the changes during the run, in order of time.
     pub fn changes(&self) -> &[ScheduledChange] {
         &self.changes
     }
 
-    /// Which addresses come and go during the run, in the order of time. One that comes is not there at the start.
+    /// Returns the addresses added and removed during the run, in order of time. An address that is added is
+    /// absent at the start.
     pub fn address_changes(&self) -> &[AddressChange] {
         &self.address_changes
     }
 
-    /// Which ways change during the run, in the order of time.
+    /// Returns the route changes during the run, in order of time.
     pub fn route_changes(&self) -> &[RouteChange] {
         &self.route_changes
     }
 
-    /// The smallest MTU of all lines, in octets: what path MTU discovery would settle on.
+    /// Returns the smallest MTU of all links in octets, which path MTU discovery would find.
     pub fn smallest_mtu(&self) -> u64 {
         self.lines.iter().map(|line| line.settings.mtu.0).min().expect("a network has lines")
     }
 
-    /// The names of all interfaces: the node's, a colon, and the number of its link or LAN.
+    /// Returns the names of all interfaces: the node's name, a colon, and the number of its link or LAN.
     pub fn interface_names(&self) -> Vec<String> {
         self.names.clone()
     }
 
-    /// What the queue before each line is called: by the interface that it belongs to, or by its LAN, whose stations share it.
+    /// Returns the name of each queue: its interface, or the LAN whose stations share it.
     pub fn queues(&self) -> Vec<String> {
         let senders = self.senders().into_iter().zip(&self.lines);
         senders
@@ -218,7 +219,7 @@ impl Topology {
             .collect()
     }
 
-    /// By line: the interfaces that send on it.
+    /// Returns the sending interfaces of each link.
     pub(crate) fn senders(&self) -> Vec<Vec<InterfaceId>> {
         let mut senders = vec![Vec::new(); self.lines.len()];
         for Segment { interfaces, medium, .. } in &self.segments {

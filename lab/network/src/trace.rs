@@ -1,8 +1,8 @@
-//! Paths that change, from a file: a table of times and values, or the times at which a packet may leave.
+//! Events from a file: a table of times and values, or the times at which a packet may leave.
 //!
-//! A table (CSV) has a header of `time` and some of `rate`, `delay` and `loss`; a quantity has its unit in the cell, or for all cells in
-//! the header, `rate_Mbit`. The other format is mahimahi's: each line is the millisecond at which a packet of MTU size may leave.
-//! Either becomes events, so that it is the same in every world.
+//! A table (CSV) has a header of `time` and some of `rate`, `delay` and `loss`; each cell has a unit, or the
+//! header has one for its column (`rate_Mbit`). The other format is mahimahi's: each line is the millisecond
+//! at which a packet of MTU size may leave. Both are converted to events, so every world treats them alike.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::event::{EventSpec, Which};
 use crate::loss::LossSpec;
 
-/// The files of a path that changes.
+/// The trace files of a network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct TraceSpec(Traces);
@@ -23,9 +23,9 @@ pub struct TraceSpec(Traces);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Traces {
-    /// One for both directions: `"lte.csv"`.
+    /// One file for both directions: `"lte.csv"`.
     Both(String),
-    /// One for each: `{ up = "lte.up", down = "lte.down" }`.
+    /// One file per direction: `{ up = "lte.up", down = "lte.down" }`.
     Each(Pair),
 }
 
@@ -42,7 +42,7 @@ struct Pair {
 }
 
 impl TraceSpec {
-    /// The files, and the directions in which they hold.
+    /// Returns the files and their directions.
     pub fn files(&self) -> Vec<(&str, Which)> {
         match &self.0 {
             Traces::Both(name) => vec![(name, Which::Both)],
@@ -82,22 +82,22 @@ impl<'de> Deserialize<'de> for TraceSpec {
     }
 }
 
-/// What is wrong with a trace, and in which of its lines.
+/// An error in a trace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct TraceError {
-    /// Counted from 1.
+    /// Line number, counted from 1.
     pub line: usize,
-    /// What is wrong, and the cure.
+    /// The problem and its fix.
     pub problem: String,
 }
 
-/// A trace makes so many events at most: beyond, a run would spend its time on them.
+/// Maximum number of events; more would dominate the time of a run.
 const MOST_EVENTS: usize = 100_000;
-/// More lines are not read.
+/// Maximum number of lines read.
 const MOST_LINES: usize = 2_000_000;
 
-/// The events of a trace, in one direction or both.
+/// Returns the events of a trace, in one direction or both.
 pub fn events(text: &str, direction: Which) -> Result<Vec<EventSpec>, TraceError> {
     let first = lines(text).next().ok_or_else(|| refuse(1, "the trace is empty"))?;
     let steps = match first.1.parse::<u64>() {
@@ -121,7 +121,7 @@ pub fn events(text: &str, direction: Which) -> Result<Vec<EventSpec>, TraceError
     Ok(events)
 }
 
-/// What a line says, `None` where it says nothing.
+/// The values of a row; `None` where a value is missing.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Step {
     line: usize,
@@ -152,21 +152,21 @@ fn refuse(line: usize, problem: &str) -> TraceError {
     TraceError { line, problem: problem.to_owned() }
 }
 
-/// Lines that say something, with their numbers.
+/// Returns the lines with content, and their numbers.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let numbered = (1..).zip(text.lines()).map(|(line, words)| (line, words.trim()));
     numbered.filter(|(_, words)| !words.is_empty() && !words.starts_with('#'))
 }
 
-/// Octets of the packet that an opportunity lets pass, with what it takes on the line beyond IP.
+/// Octets of the packet that an opportunity lets pass, including those beyond IP.
 const OPPORTUNITY: u64 = 1500 + 14;
-/// Opportunities within this time make a rate.
+/// The opportunities within this time give a rate.
 const BIN: Duration = Duration::from_millis(100);
-/// A trace of opportunities begins again until it has lasted so long.
+/// A trace of opportunities is repeated until it has lasted this long.
 const LASTS: Duration = Duration::from_secs(600);
 
-/// mahimahi's format: what passes within a tenth of a second is a rate. Where nothing does, one packet passes until there is an
-/// opportunity again.
+/// Parses mahimahi's format. The packets within a tenth of a second give a rate; in a gap one packet passes
+/// until the next opportunity.
 fn opportunities(text: &str) -> Result<Vec<Step>, TraceError> {
     let mut counts: Vec<(u64, usize)> = Vec::new();
     let bin = BIN.as_millis_f64() as u64;
@@ -194,7 +194,7 @@ fn opportunities(text: &str) -> Result<Vec<Step>, TraceError> {
         return Err(refuse(1, "a trace that ends at 0 ms lasts no time; give it times above"));
     }
     let slots = end.div_ceil(bin);
-    // The last opportunity may lie on the end, behind the last slot.
+    // The last opportunity may be at the end, after the last slot.
     if let Some((_, late)) = counts.pop_if(|(slot, _)| *slot == slots) {
         match counts.last_mut() {
             Some((slot, count)) if *slot == slots - 1 => *count += late,
@@ -204,7 +204,7 @@ fn opportunities(text: &str) -> Result<Vec<Step>, TraceError> {
     Ok(repeated(&rates(&counts), BIN.saturating_mul(slots)))
 }
 
-/// The rate of each slot of a tenth of a second, and of those between two opportunities.
+/// Returns the rate of each slot of a tenth of a second, and of gaps between opportunities.
 fn rates(counts: &[(u64, usize)]) -> Vec<Step> {
     let bits = |packets: u64, slots: u64| {
         let rate = packets * OPPORTUNITY * 8 * 1000 / (slots * BIN.as_millis_f64() as u64);
@@ -223,7 +223,7 @@ fn rates(counts: &[(u64, usize)]) -> Vec<Step> {
     steps
 }
 
-/// The steps as often as it takes to last, as mahimahi begins again at the end.
+/// Repeats the steps until the trace is long enough, as mahimahi restarts at the end.
 fn repeated(steps: &[Step], period: Duration) -> Vec<Step> {
     let rounds = (LASTS.as_nanos().div_ceil(period.as_nanos())).max(1);
     let rounds = rounds.min((MOST_EVENTS / steps.len()).max(1) as u64);
@@ -242,7 +242,7 @@ enum Column {
     Loss,
 }
 
-/// A table's header: what each column is, and the unit of its numbers.
+/// Parses a table's header: the kind of each column and the unit of its numbers.
 fn header(line: usize, words: &str) -> Result<Vec<(Column, &str)>, TraceError> {
     let column = |cell: &'_ str| -> Result<Column, TraceError> {
         match cell {
@@ -276,7 +276,7 @@ fn table(text: &str) -> Result<Vec<Step>, TraceError> {
     let (line, words) = lines.next().ok_or_else(|| refuse(1, "the trace is empty"))?;
     let columns = header(line, words)?;
     let mut steps: Vec<Step> = Vec::new();
-    // Since when nothing has passed, and the line that says so.
+    // Since when nothing has passed, and the line of that step.
     let mut still: Option<usize> = None;
     for (line, words) in lines {
         if steps.len() == MOST_LINES {
@@ -314,7 +314,7 @@ fn table(text: &str) -> Result<Vec<Step>, TraceError> {
     Ok(steps)
 }
 
-/// At a rate of 0 one packet passes until there is a rate again.
+/// Lets one packet pass at a rate of 0 until there is a rate again.
 fn release(steps: &mut [Step], until: Duration) {
     if let Some(stopped) = steps.first_mut() {
         let nanos = until.saturating_sub(stopped.at).as_nanos().max(1);
@@ -323,7 +323,7 @@ fn release(steps: &mut [Step], until: Duration) {
     }
 }
 
-/// Lines come at equal distances, and one does not.
+/// Returns whether one of otherwise equidistant rows is missing.
 fn is_gap(steps: &[Step], gap: Duration) -> bool {
     const LEAST: usize = 20;
     let [first, .., last] = steps else { return false };
@@ -331,7 +331,7 @@ fn is_gap(steps: &[Step], gap: Duration) -> bool {
     steps.len() >= LEAST && gap.as_nanos() > mean.saturating_mul(100)
 }
 
-/// What a row says, and whether its rate is 0.
+/// Parses a row; also returns whether its rate is 0.
 fn row(line: usize, words: &str, columns: &[(Column, &str)]) -> Result<(Step, bool), TraceError> {
     let cells: Vec<&str> = words.split(',').map(str::trim).collect();
     if cells.len() != columns.len() {

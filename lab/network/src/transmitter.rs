@@ -1,16 +1,16 @@
-//! The rate of a line: one packet at a time, each for its length divided by the rate.
+//! The transmitter of a link: one packet at a time, each for its length divided by the rate.
 
 use hol_base::{BitRate, Duration, Time};
 
-/// Puts octets on the line at a constant rate, exact over any number of packets.
+/// Transmits octets at a constant rate, exact over any number of packets.
 #[derive(Debug)]
 pub(crate) struct Transmitter {
     rate: BitRate,
     /// Octets of each packet beyond IP.
     overhead: u64,
-    /// When the last packet has left, rounded down.
+    /// When the last packet will have left, rounded down.
     free_at: Time,
-    /// The part of a nanosecond that `free_at` lost by rounding, in units of 1/rate ns.
+    /// The fraction of a nanosecond lost in `free_at` by rounding, in units of 1/rate ns.
     carried: u64,
 }
 
@@ -23,15 +23,15 @@ impl Transmitter {
         self.rate
     }
 
-    /// When the packet in transmission has left.
+    /// Returns when the packet in transmission will have left.
     pub(crate) fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// Starts to transmit an IP packet of `length` octets; returns when its last bit has left.
+    /// Starts to transmit an IP packet of `length` octets; returns when its last bit will have left.
     pub(crate) fn transmit(&mut self, now: Time, length: u64) -> Time {
         debug_assert!(now >= self.free_at, "transmission at {now}, busy until {}", self.free_at);
-        // Back to back the rounding is carried on; a pause swallows it.
+        // Back to back the remainder is carried over; after a pause it is dropped.
         let carried = if now == self.free_at { self.carried } else { 0 };
         let (busy, carried) = self.rate.serialization(length + self.overhead, carried);
         self.free_at = now + busy;
@@ -39,8 +39,9 @@ impl Transmitter {
         self.free_at
     }
 
-    /// Another rate from now on: of the packet in transmission, the bits that are left leave at the new one. Else a packet that began while
-    /// the line was slow would hold it when it is fast, and a rate that goes up and down would carry less than its mean.
+    /// Changes the rate from now on, including the remaining bits of the packet in transmission. Otherwise a
+    /// packet started at a low rate would block a fast link, and a varying rate would carry less than its
+    /// mean.
     pub(crate) fn change(&mut self, now: Time, rate: BitRate) {
         let old = std::mem::replace(&mut self.rate, rate);
         let [old, new] = [old, rate].map(|rate| u128::from(rate.bits_per_second()));
@@ -51,7 +52,7 @@ impl Transmitter {
         }
         let nanobits = u128::from(left.as_nanos()) * old + u128::from(self.carried);
         self.free_at = now + Duration::from_nanos(u64::try_from(nanobits / new).unwrap_or(u64::MAX));
-        // It is less than the rate, which has 64 bits.
+        // Less than the rate, which has 64 bits.
         self.carried = (nanobits % new) as u64;
     }
 }

@@ -1,4 +1,4 @@
-//! What it costs to measure a packet: downloads over TCP, each packet seen as sent and as received.
+//! The cost of measuring a packet: downloads over TCP, each packet seen as sent and as received.
 
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -24,7 +24,8 @@ fn segment(port: u16, down: bool, seq: u32, flags: Flags, payload: &[u8]) -> Vec
     Packet::new(from, to, segment).to_bytes().to_vec()
 }
 
-/// The packets of connections that take turns: a request each, then segments of a response, two to an acknowledgment.
+/// Returns the packets of alternating connections: a request each, then segments of a response, two per
+/// acknowledgment.
 fn packets() -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     for port in 1..=CONNECTIONS {
@@ -54,7 +55,7 @@ fn packets() -> Vec<Vec<u8>> {
     packets
 }
 
-/// In order of time: 20 packets are under way.
+/// In order of time, with 20 packets in flight.
 fn sightings(packets: &[Vec<u8>]) -> Vec<Sighting<'_>> {
     let mut all: Vec<_> = (0..)
         .zip(packets)

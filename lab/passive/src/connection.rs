@@ -1,4 +1,4 @@
-//! A connection as its packets show it, and what its streams carry.
+//! A connection reconstructed from packets, and what its streams carry.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,20 +21,20 @@ pub(crate) struct Connection {
     pub carried: Carried,
     passages: [Passage; 2],
     pieces: [Reassembly<Piece>; 2],
-    /// Octets of TCP and MPTCP are stream 0.
+    /// TCP and MPTCP use stream 0.
     streams: BTreeMap<u16, Stream>,
-    /// When its first and its last packet were seen.
+    /// The times of its first and its last packet.
     span: [Time; 2],
-    /// Which directions have arrived to their end.
+    /// The directions that have arrived completely.
     closed: [bool; 2],
     /// The other side has sent something.
     is_answered: bool,
-    /// Subflows that nobody has reset.
+    /// Subflows that were not reset.
     subflows: u32,
     is_refused: bool,
 }
 
-/// Which transport it is.
+/// The transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Tcp,
@@ -46,7 +46,7 @@ pub(crate) enum Protocol {
 /// A part of a stream.
 #[derive(Debug)]
 pub(crate) struct Piece {
-    /// `None` for what has no place in a stream: unordered messages.
+    /// `None` for unordered messages, which have no position in a stream.
     pub stream: Option<u16>,
     pub payload: Bytes,
 }
@@ -54,12 +54,12 @@ pub(crate) struct Piece {
 #[derive(Debug, Default)]
 struct Stream {
     exchange: Exchange,
-    /// For SCTP, where in the stream each of its chunks ends, and the chunk's place among all.
+    /// For SCTP, where each chunk ends in the stream, and its index among all.
     chunks: [Vec<(u64, u64)>; 2],
 }
 
 impl Connection {
-    /// One whose first packet is sent now.
+    /// Creates a connection whose first packet is sent now.
     pub fn new(protocol: Protocol, now: Time) -> Self {
         Self {
             protocol,
@@ -75,8 +75,8 @@ impl Connection {
         }
     }
 
-    /// A part of a direction's sequence space is sent; `piece` cuts out what of it is sent for the first time. Tells whether
-    /// anything of it is sent again.
+    /// Handles sending of a range of a direction's sequence space; `piece` extracts what is sent for the
+    /// first time. Returns whether any of it is a retransmission.
     pub fn depart(
         &mut self,
         direction: usize,
@@ -97,7 +97,7 @@ impl Connection {
         left > 0
     }
 
-    /// Reads what is in order by now.
+    /// Reads the data that is now in order.
     fn read(&mut self, direction: usize) {
         while let Some((place, Piece { stream, payload })) = self.pieces[direction].take() {
             let Some(id) = stream else { continue };
@@ -111,7 +111,7 @@ impl Connection {
         }
     }
 
-    /// A copy of something sent arrived.
+    /// Handles the arrival of a copy.
     pub fn arrive(&mut self, copy: Copy, now: Time) {
         let Cargo { direction, ranges, closes, .. } = copy.cargo;
         for range in ranges {
@@ -120,32 +120,33 @@ impl Connection {
         self.closed[direction] |= closes;
     }
 
-    /// A packet of it is seen.
+    /// Handles any of its packets.
     pub fn see(&mut self, direction: usize, now: Time) {
         self.span[1] = now;
         self.is_answered |= direction == 1;
     }
 
-    /// A further subflow belongs to it. RFC 8684 section 3.2.
+    /// Adds a subflow. RFC 8684 section 3.2.
     pub fn join(&mut self) {
         self.subflows += 1;
     }
 
-    /// A side resets the connection or a subflow of it, or aborts the association. RFC 9293 section 3.5.2, RFC 8684 section 3.6,
-    /// RFC 9260 section 9.1.
+    /// Handles a reset of the connection or a subflow, or an abort of the association. RFC 9293 section
+    /// 3.5.2, RFC 8684 section 3.6, RFC 9260 section 9.1.
     pub fn reset(&mut self) {
         self.subflows = self.subflows.saturating_sub(1);
         self.is_refused |= self.subflows == 0 && self.closed != [true; 2];
     }
 
-    /// Settles whether it is TCP or MPTCP, which its first data do for good. RFC 8684 section 3.
+    /// Sets whether it is TCP or MPTCP, which its first data decides. RFC 8684 section 3.
     pub fn agree(&mut self, protocol: Protocol) {
         if self.carried.octets == [0; 2] {
             self.protocol = protocol;
         }
     }
 
-    /// Its record, then those of its transactions, as the `number`-th connection. They have no ids and parents yet.
+    /// Returns its record, then those of its transactions, as the `number`-th connection. Ids and parents are
+    /// not set yet.
     pub fn records(mut self, number: usize) -> Vec<Record> {
         for direction in (0..2).filter(|direction| self.is_whole(*direction)).collect::<Vec<_>>() {
             self.streams.values_mut().for_each(|stream| stream.exchange.close(direction));
@@ -158,12 +159,12 @@ impl Connection {
         records
     }
 
-    /// All that a side sent has been seen, to its end.
+    /// Returns whether everything a side sent was seen, including its end.
     fn is_whole(&self, direction: usize) -> bool {
         self.closed[direction] && self.pieces[direction].is_whole()
     }
 
-    /// A connection has no request and no reply: it begins with its first packet and ends with its last.
+    /// A connection has no request and reply: it lasts from its first packet to its last.
     fn record(&self, number: usize) -> Record {
         let leg = |at| Some(Leg { written: at, first_sent: at, last_sent: at, arrived: at, delivered: at });
         let [first, last] = self.span;
@@ -181,8 +182,8 @@ impl Connection {
         }
     }
 
-    /// Reset is refused; closed in order is completed, and so is what stays open when all that was sent has arrived: a
-    /// program may keep a connection for later. UDP has no end and cannot fail.
+    /// A reset connection counts as refused; one closed in order is completed, and so is one that stays open
+    /// after everything has arrived, since a program may keep it for later. UDP has no end and cannot fail.
     fn outcome(&self) -> Outcome {
         let is_closed = self.closed == [true; 2] || self.protocol == Protocol::Udp;
         let is_idle = self.is_answered && self.passages.iter().all(Passage::is_through);
@@ -215,7 +216,7 @@ impl Connection {
     }
 }
 
-/// The record of a transaction; `None` if nobody saw its request being sent.
+/// Returns the record of a transaction; `None` if its request was not seen being sent.
 fn record(stream: u16, transaction: &Transaction, [requests, replies]: &[Timetable; 2]) -> Option<Record> {
     let Transaction { begin, end, reply_end, refused } = *transaction;
     let request = end.and_then(|end| requests.leg(end));
@@ -239,7 +240,8 @@ fn record(stream: u16, transaction: &Transaction, [requests, replies]: &[Timetab
     })
 }
 
-/// A reply that was under way before its whole request had arrived (RFC 9112 section 9.3) begins when it had: time counts once.
+/// A reply sent before its whole request had arrived (RFC 9112 section 9.3) starts at that arrival, so that
+/// time counts only once.
 fn not_before(leg: Leg, earliest: Time) -> Leg {
     let Leg { written, first_sent, last_sent, arrived, delivered } = leg;
     let [written, first_sent, last_sent, arrived, delivered] =

@@ -1,4 +1,4 @@
-//! Which packet that was sent is the one that arrived.
+//! Matches arriving packets with those sent.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,45 +6,45 @@ use std::ops::Range;
 use hol_base::Time;
 use smallvec::SmallVec;
 
-/// The packets that are under way, or never arrive.
+/// Packets in flight, or never to arrive.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
-    /// By what tells them apart, then in the order in which they were sent.
+    /// By fingerprint, then in the order of sending.
     under_way: BTreeMap<(Fingerprint, u64), Copy>,
     sent: u64,
 }
 
-/// One packet, once sent.
+/// A sent packet.
 #[derive(Debug, Clone)]
 pub(crate) struct Copy {
     /// When it was sent.
     pub sent: Time,
-    /// What it carries.
+    /// Its content.
     pub cargo: Cargo,
 }
 
-/// What a packet carries, in the terms of its connection.
+/// The content of a packet for its connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Cargo {
     /// The connection's number.
     pub connection: usize,
     /// 0 from its opener, 1 to it.
     pub direction: usize,
-    /// The parts of the direction's sequence space.
+    /// Ranges of the direction's sequence space.
     pub ranges: SmallVec<[Range<u64>; 2]>,
-    /// The sender says that it has nothing more to send.
+    /// The sender has nothing more to send.
     pub closes: bool,
-    /// Segments or chunks that carry what was sent before.
+    /// Retransmitted segments or chunks.
     pub repeated: u64,
 }
 
-/// Of a packet, what tells it apart and no router changes: length, identification and addresses (RFC 791 section 3.1), and
-/// the first 20 octets behind the IP header. There the transport's checksum stands for what follows.
+/// Identifies a packet by fields that no router changes: length, identification and addresses (RFC 791
+/// section 3.1), and the first 20 octets after the IP header, whose checksum represents the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// `None` for what is too short to be a packet.
+    /// Returns the fingerprint; `None` if too short for a packet.
     pub fn of(packet: &[u8]) -> Option<Self> {
         let mut print = [0; 32];
         let header = usize::from(packet.first()? & 0x0f) * 4;
@@ -58,19 +58,19 @@ impl Fingerprint {
 }
 
 impl Copies {
-    /// A packet was sent.
+    /// Adds a sent packet.
     pub fn add(&mut self, print: Fingerprint, copy: Copy) {
         self.under_way.insert((print, self.sent), copy);
         self.sent += 1;
     }
 
-    /// A packet arrived. Lines keep the order of what nothing tells apart.
+    /// Takes an arrived packet. Links keep the order of indistinguishable packets.
     pub fn take_oldest(&mut self, print: Fingerprint) -> Option<Copy> {
         let key = *self.under_way.range((print, 0)..=(print, u64::MAX)).next()?.0;
         self.under_way.remove(&key)
     }
 
-    /// A packet ended on the way; that is noted when it is sent.
+    /// Takes a packet lost on the way; losses are noted at sending.
     pub fn take_newest(&mut self, print: Fingerprint) -> Option<Copy> {
         let key = *self.under_way.range((print, 0)..=(print, u64::MAX)).next_back()?.0;
         self.under_way.remove(&key)

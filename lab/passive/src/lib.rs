@@ -1,18 +1,19 @@
-//! Passive measurement: what packets alone tell of applications.
+//! Passive measurement: reconstructs application behaviour from packets alone.
 //!
-//! [`measure`] takes the packets that the ends of a run saw and gives a record for each connection (TCP, MPTCP, SCTP, UDP)
-//! and for each HTTP/1 request with its response, whatever the programs were.
+//! [`measure`] takes the packets seen at the ends of a run and returns a record for each connection (TCP,
+//! MPTCP, SCTP, UDP) and for each HTTP/1 request with its response, for any program.
 //!
-//! `copies` tells which packet that was sent is the one that arrived; `tcp`, `mptcp`, `sctp` and `udp` tell whose it is and
-//! where its data stand; `passage` keeps when they were sent and arrived, `reassembly` puts them in order for `http`;
-//! `connection` and `timetable` make records of it.
+//! `copies` matches arriving packets with those sent; `tcp`, `mptcp`, `sctp` and `udp` find the connection
+//! and the position of data; `passage` stores when data were sent and arrived, `reassembly` orders them for
+//! `http`; `connection` and `timetable` make records.
 //!
-//! [`PathLearner`] takes the packets of one place and tells what the path between two hosts is like (`path`);
-//! [`Listener`] tells what applications said, message by message (`messages`).
+//! [`PathLearner`] takes the packets at one place and estimates the path between two hosts (`path`);
+//! [`Listener`] reconstructs the messages of applications (`messages`).
 //!
-//! What cannot be seen: when a program wrote (taken for when its last octet was first sent), and when it read (taken for when
-//! everything before was there). What is not read: IP fragments, associations that began before the capture did, and data
-//! in chunks other than DATA (RFC 8260). HTTP ends at a hole that SCTP's partial reliability leaves.
+//! Invisible in packets: when a program wrote (assumed: when its last octet was first sent) and when it read
+//! (assumed: when everything before had arrived). Not parsed: IP fragments, associations that began before
+//! the capture, and data in chunks other than DATA (RFC 8260). HTTP ends at a gap left by SCTP's partial
+//! reliability.
 
 mod connection;
 mod copies;

@@ -1,7 +1,8 @@
-//! What applications said, as packets show it: messages with their sizes and times.
+//! Application messages reconstructed from packets, with sizes and times.
 //!
-//! SCTP marks where a message begins and ends (RFC 9260 section 3.3.1), UDP's datagrams are messages. TCP has none; a segment with PSH
-//! stands where a program stopped to write (RFC 9293 section 3.9.1.2), and is taken for a message's end.
+//! SCTP marks the start and end of a message (RFC 9260 section 3.3.1); UDP's datagrams are messages. TCP has
+//! none: a segment with PSH is where a program stopped writing (RFC 9293 section 3.9.1.2), and counts as the
+//! end of a message.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -10,32 +11,32 @@ use crate::path::{Conversation, NoPackets, Says, Sight};
 use crate::places::Places;
 use crate::spans::Spans;
 
-/// Hears what applications say to each other.
+/// Reconstructs the messages that applications exchange.
 #[derive(Debug, Default)]
 pub struct Listener {
-    /// The latest between two sockets, the lower one first.
+    /// The latest conversation between two sockets, the lower one first.
     by_sockets: BTreeMap<[SocketAddr; 2], usize>,
     talks: Vec<Talk>,
     now: u64,
 }
 
-/// A conversation with what was said in it.
+/// A conversation and its messages.
 #[derive(Debug)]
 struct Talk {
     conversation: Conversation,
     said: [Said; 2],
 }
 
-/// What one side said.
+/// The messages of one side.
 #[derive(Debug, Default)]
 struct Said {
     places: Places,
     pieces: Spans<Piece>,
-    /// Datagrams, which have no places.
+    /// Datagrams, which have no position.
     datagrams: Vec<Message>,
 }
 
-/// What was in a segment, or in a chunk.
+/// The content of a segment or chunk.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     at: u64,
@@ -43,44 +44,44 @@ struct Piece {
     ends: bool,
 }
 
-/// Octets that were said at one time, in ns.
+/// Octets sent at one time, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Message {
     at: u64,
     octets: u64,
 }
 
-/// A message and what was said in reply.
+/// A message and its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchanged {
-    /// In ns since the first.
+    /// Time since the first message, in ns.
     pub at: u64,
     /// Octets of the message.
     pub octets: u64,
-    /// Octets of the reply; 0: there was none.
+    /// Octets of the reply; 0 if there was none.
     pub reply: u64,
 }
 
-/// What applications said.
+/// The messages of applications.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heard {
-    /// Those who opened the conversations, and whom they opened them to: the first two.
+    /// The hosts that opened conversations, and their peers: of the first conversation.
     pub hosts: [IpAddr; 2],
-    /// In the order of their times.
+    /// In order of time.
     pub exchanges: Vec<Exchanged>,
-    /// Only the side said something to which conversations were opened: the messages are its own.
+    /// Only the accepting side sent data: the messages are its own.
     pub is_turned: bool,
-    /// Messages of that side before anybody had asked it for something.
+    /// Messages of that side before any request.
     pub unasked: u64,
-    /// Conversations in which something was said.
+    /// Conversations with messages.
     pub conversations: u64,
 }
 
 impl Listener {
-    /// A packet was seen at this time, in ns, from its IP header on.
+    /// Takes a packet seen at this time, in ns, from its IP header on.
     pub fn see(&mut self, at: u64, ip: &[u8]) {
         let Some(sight) = Sight::of(ip) else { return };
-        // A clock that steps back would make times that do not ascend.
+        // Keeps times ascending even if the clock steps back.
         self.now = self.now.max(at);
         let now = self.now;
         let [from, to] = [0, 1].map(|side| SocketAddr::new(sight.hosts[side], sight.ports[side]));
@@ -105,7 +106,7 @@ impl Listener {
         &mut self.talks[index]
     }
 
-    /// What was said between all hosts, or to and by one of them.
+    /// Returns the messages between all hosts, or to and from one of them.
     pub fn finish(self, host: Option<IpAddr>) -> Result<Heard, NoPackets> {
         let belongs = |talk: &&Talk| {
             host.is_none_or(|host| talk.conversation.sides.iter().any(|(address, _)| *address == host))
@@ -147,18 +148,18 @@ impl Talk {
         }
     }
 
-    /// Adds each message of the side that asks, with all that the other side said from the time on at which it can have known of it.
-    /// Tells how many messages came before any.
+    /// Adds each message of the requesting side with everything that the other side sent after it can have
+    /// received it. Returns how many messages came before any request.
     fn exchanges(&self, is_turned: bool, all: &mut Vec<Exchanged>) -> u64 {
         let asks = usize::from(is_turned);
         let begin = all.len();
         let asked = self.said[asks].messages().into_iter();
         all.extend(asked.map(|Message { at, octets }| Exchanged { at, octets, reply: 0 }));
         let (mut unasked, own, replies) = (0, &mut all[begin..], self.said[1 - asks].messages());
-        // Datagrams tell no round trip; the first answer does, if it is one.
+        // Datagrams do not reveal the round trip, but the first answer does, if it is one.
         let first =
             own.first().zip(replies.first()).and_then(|(asked, reply)| reply.at.checked_sub(asked.at));
-        // A little less, for the way may be shorter than it was ever seen to be.
+        // Slightly less, since the path may be shorter than ever measured.
         let way = self.conversation.half(asks).or(first).unwrap_or(0) / 10 * 9;
         for reply in replies {
             let known = own.partition_point(|exchange| exchange.at + way <= reply.at);
@@ -194,7 +195,7 @@ impl Said {
         }
         messages.extend(open);
         messages.extend(&self.datagrams);
-        // What was lost before it came here was said before what followed it.
+        // What was lost before it came here was sent before what followed it.
         let mut latest = u64::MAX;
         for message in messages.iter_mut().rev() {
             latest = latest.min(message.at);

@@ -1,4 +1,4 @@
-//! Which MPTCP connection a subflow belongs to, and which of the subflow's octets are which of the data. RFC 8684.
+//! Assigns subflows to MPTCP connections, and their octets to the data. RFC 8684.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,34 +11,35 @@ use smallvec::SmallVec;
 use crate::connection::{Connection, Protocol};
 use crate::spans::Spans;
 
-/// What is known of all MPTCP connections, by their numbers.
+/// All MPTCP connections, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
-    /// Connection, and the direction of the side whose token it is.
+    /// The connection, and the direction of the side with this token.
     tokens: BTreeMap<u32, (usize, usize)>,
     data: BTreeMap<usize, [DataPlaces; 2]>,
 }
 
-/// The places of data sequence numbers: the first octet has place 0.
+/// The positions of data sequence numbers: the first octet has position 0.
 #[derive(Debug, Default)]
 struct DataPlaces {
     origin: Option<u64>,
     furthest: i64,
 }
 
-/// Parts of a subflow, each with what is to be added to a place in the subflow for the place in the data.
+/// Ranges of a subflow, each with the offset to the position in the data.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings(Spans<i64>);
 
 impl Sessions {
-    /// The connection that a SYN joins, and 1 if the other side opened that one. Section 3.2.
+    /// Returns the connection that a SYN joins, and 1 if the other side opened that one. Section 3.2.
     pub fn joined(&self, option: &Mptcp) -> Option<(usize, usize)> {
         let Mptcp::Join { token, .. } = option else { return None };
         // The token is the receiver's; the opener of the connection has direction 0.
         self.tokens.get(token).map(|(connection, receiver)| (*connection, 1 - receiver))
     }
 
-    /// Takes what a segment with its first octet at `place` of its subflow says; tells whether that ends the direction.
+    /// Handles the options of a segment with its first octet at `place` of its subflow; returns whether the
+    /// direction ends.
     pub fn heed(
         &mut self,
         option: &Mptcp,
@@ -49,13 +50,13 @@ impl Sessions {
         mappings: &mut Mappings,
     ) -> bool {
         match *option {
-            // Section 3.1: the connection is MPTCP when the other side says so too.
+            // Section 3.1: the connection is MPTCP when the other side confirms it.
             Mptcp::Capable { sender_key: None, .. } | Mptcp::Join { .. } => false,
             Mptcp::Capable { sender_key, receiver_key, data_length, .. } => {
                 connection.agree(Protocol::Mptcp);
                 self.know(index, direction, sender_key);
                 self.know(index, 1 - direction, receiver_key);
-                // Section 3.1: the data begin with the octet behind the SYN.
+                // Section 3.1: the data begin with the octet after the SYN.
                 data_length.into_iter().for_each(|length| mappings.add(0, 0, length.into()));
                 false
             }
@@ -69,8 +70,8 @@ impl Sessions {
         }
     }
 
-    /// Section 3.1: token and initial data sequence number are the first 32 and the last 64 bits of the key's SHA-256. Section
-    /// 3.3.1: the first octet has the number behind that.
+    /// Section 3.1: token and initial data sequence number are the first 32 and the last 64 bits of the key's
+    /// SHA-256. Section 3.3.1: the first octet has the number after that.
     fn know(&mut self, connection: usize, direction: usize, key: Option<u64>) {
         let places = &mut self.data.entry(connection).or_default()[direction];
         let (Some(key), None) = (key, places.origin) else { return };
@@ -99,7 +100,8 @@ impl Sessions {
 }
 
 impl DataPlaces {
-    /// The place of a number; half a number is the nearest to the furthest place so far. Section 3.3.
+    /// Returns the position of a number; a 32-bit number is the nearest to the furthest position so far.
+    /// Section 3.3.
     fn of(&mut self, number: DataSeq) -> i64 {
         let place = match (number, self.origin) {
             (DataSeq::Whole(number), origin) => number.wrapping_sub(origin.unwrap_or(number)) as i64,
@@ -119,8 +121,8 @@ impl DataPlaces {
 }
 
 impl Mappings {
-    /// Octets of the subflow are those of the data; what has been said before stays. Section 3.3.1. A mapping ends where it meets
-    /// an earlier one, so that none takes more than a step.
+    /// Maps octets of the subflow to the data; earlier mappings stay. Section 3.3.1. A mapping ends at an
+    /// earlier one, so that each takes one step.
     fn add(&mut self, subflow: i64, data: i64, length: u64) {
         let begin = u64::try_from(subflow).ok().filter(|_| data >= 0);
         if let Some(room) = begin.and_then(|begin| self.0.room(begin..begin + length)) {
@@ -128,7 +130,7 @@ impl Mappings {
         }
     }
 
-    /// What of a payload at a place of the subflow is data, and where.
+    /// Returns the data in a payload at a position of the subflow, with their positions.
     pub fn pieces(&self, place: i64, payload: &Bytes) -> SmallVec<[(Range<u64>, Bytes); 1]> {
         let end = place.saturating_add(payload.len() as i64).max(0) as u64;
         let begin = place.max(0) as u64;

@@ -1,4 +1,4 @@
-//! Packets in, records out.
+//! Converts packets to records.
 
 use std::net::SocketAddr;
 
@@ -20,30 +20,32 @@ use crate::udp::Pairs;
 pub struct Sighting<'p> {
     /// When.
     pub time: Time,
-    /// Sent, received, or how it ended; of a packet that ended on the way, noted when it was sent.
+    /// Sent, received, or how it was lost; a loss on the way is reported at sending.
     pub fate: Fate,
     /// The packet from its IPv4 header on.
     pub octets: &'p [u8],
 }
 
-/// What packets tell of applications.
+/// The result of a measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Traffic {
-    /// A [`Connection`](hol_measure::RecordKind::Connection) for each TCP or MPTCP connection, SCTP association and pair of UDP
-    /// sockets, from its first packet to its last, with the octets of both directions; a
-    /// [`Transaction`](hol_measure::RecordKind::Transaction) for each HTTP/1 request, with the octets of the request and the way
-    /// of the last octet of it and of its response. In the order in which they began; numbers count from 0.
+    /// A [`Connection`](hol_measure::RecordKind::Connection) for each TCP or MPTCP connection, SCTP
+    /// association and pair of UDP sockets, from its first packet to its last, with the octets of both
+    /// directions; a [`Transaction`](hol_measure::RecordKind::Transaction) for each HTTP/1 request, with the
+    /// octets of the request and the passage of its last octet and that of its response. In the order of
+    /// their starts; numbers count from 0.
     ///
-    /// The stream of a transaction is that of SCTP, or else its connection's place among all connections.
+    /// The stream of a transaction is SCTP's, or else its connection's index among all connections.
     pub records: Vec<Record>,
     /// Sums over all connections.
     pub totals: Totals,
 }
 
-/// Measures what passed the ends of a run, in order of time: each packet once as sent and, if it arrived, once as received.
+/// Measures the packets at the ends of a run, in order of time: each packet once as sent and, if it arrived,
+/// once as received.
 ///
-/// Octets from nowhere make no harm: what cannot be read is counted. A packet that was received and that nobody saw being sent
-/// was sent at that moment.
+/// Arbitrary input is safe: packets that cannot be parsed are counted. A packet received without having been
+/// seen being sent counts as sent at that moment.
 pub fn measure<'p>(sightings: impl IntoIterator<Item = Sighting<'p>>) -> Traffic {
     let mut observer = Observer::default();
     sightings.into_iter().for_each(|sighting| observer.see(&sighting));
@@ -63,7 +65,7 @@ struct Observer {
 
 impl Observer {
     fn see(&mut self, sighting: &Sighting<'_>) {
-        // A clock that steps back would make times that do not ascend.
+        // Keeps times ascending even if the clock steps back.
         self.now = self.now.max(sighting.time);
         let seen = match sighting.fate {
             Fate::Sent => self.send(sighting.octets),
@@ -136,7 +138,7 @@ impl Observer {
     }
 }
 
-/// Numbers records in the order of their beginnings; the first of each family is the parent of the others.
+/// Numbers records in the order of their starts; the first of each family is the parent of the others.
 fn numbered(families: impl Iterator<Item = Vec<Record>>) -> Vec<Record> {
     let mut all: Vec<(usize, bool, Record)> = families
         .enumerate()

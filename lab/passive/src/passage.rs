@@ -1,10 +1,10 @@
-//! One direction of a connection: when each part of its sequence space was sent and arrived.
+//! When each part of a direction's sequence space was sent and arrived.
 
 use hol_base::Time;
 
 use crate::spans::{Parts, Spans};
 
-/// The life of a sequence space: octets of TCP and MPTCP, chunks of SCTP.
+/// The history of a sequence space: octets of TCP and MPTCP, chunks of SCTP.
 #[derive(Debug, Default)]
 pub(crate) struct Passage {
     sent: Spans<Time>,
@@ -21,7 +21,7 @@ pub(crate) struct Arrival {
 }
 
 impl Passage {
-    /// Notes that a range was sent; tells what of it was for the first time.
+    /// Notes that a range was sent; returns the parts sent for the first time.
     pub fn depart(&mut self, range: std::ops::Range<u64>, now: Time) -> Parts {
         self.sent.fill(range, now)
     }
@@ -31,7 +31,7 @@ impl Passage {
         self.arrived.fill(range, arrival);
     }
 
-    /// Everything that was sent has arrived.
+    /// Returns whether everything sent has arrived.
     pub const fn is_through(&self) -> bool {
         self.sent.total() == self.arrived.total()
     }

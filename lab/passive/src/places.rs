@@ -1,6 +1,6 @@
-//! Numbers that wrap as places that do not.
+//! Converts numbers that wrap to positions that do not.
 
-/// Counts from the first number on: the nearest place to the furthest one so far. RFC 1982.
+/// Counts from the first number: the nearest position to the furthest one so far. RFC 1982.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     origin: Option<u32>,
@@ -8,17 +8,17 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Says which number has place 0, unless that is known.
+    /// Sets the number at position 0, unless known.
     pub fn begin(&mut self, origin: u32) {
         self.origin.get_or_insert(origin);
     }
 
-    /// The number that has place 0.
+    /// Returns the number at position 0.
     pub const fn origin(&self) -> Option<u32> {
         self.origin
     }
 
-    /// The place of a number; negative before the origin. The first number of all has place 0.
+    /// Returns the position of a number; negative before the origin. The first number of all has position 0.
     pub fn of(&mut self, number: u32) -> i64 {
         let origin = *self.origin.get_or_insert(number);
         let furthest = origin.wrapping_add(self.furthest as u32);

@@ -1,15 +1,15 @@
-//! Pieces in the order of their sequence space.
+//! Orders pieces by their sequence space.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Keeps pieces until everything before them is there.
+/// Stores pieces until everything before them has arrived.
 #[derive(Debug)]
 pub(crate) struct Reassembly<T> {
     next: u64,
-    /// A piece that came when all before it had been there: most never wait.
+    /// A piece that arrived in order: most never wait.
     ready: Option<(u64, T)>,
-    /// Ends and pieces by begin.
+    /// Ends and pieces by start.
     waiting: BTreeMap<u64, (u64, T)>,
 }
 
@@ -30,7 +30,7 @@ impl<T> Reassembly<T> {
         }
     }
 
-    /// The next piece, with its begin.
+    /// Returns the next piece with its start.
     pub fn take(&mut self) -> Option<(u64, T)> {
         if let Some(ready) = self.ready.take() {
             return Some(ready);
@@ -41,7 +41,7 @@ impl<T> Reassembly<T> {
         Some((begin, piece))
     }
 
-    /// Nothing that was taken as far as possible waits for a piece before it.
+    /// Returns whether no piece waits for an earlier one.
     pub fn is_whole(&self) -> bool {
         self.waiting.is_empty()
     }

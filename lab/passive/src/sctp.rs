@@ -1,4 +1,4 @@
-//! Whose an SCTP packet is, and the places of its chunks. RFC 9260, RFC 8260.
+//! Assigns SCTP packets to associations, and chunks to positions. RFC 9260, RFC 8260.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::connection::{Connection, Piece, Protocol};
 use crate::copies::Cargo;
 use crate::places::Places;
 
-/// The associations. Their packets are known by their tags, whatever addresses they have: section 8.5.
+/// The associations. Packets are identified by their tags, whatever addresses they have: section 8.5.
 #[derive(Debug, Default)]
 pub(crate) struct Associations {
     /// By source port, destination port and verification tag.
@@ -18,25 +18,25 @@ pub(crate) struct Associations {
     associations: Vec<Association>,
 }
 
-/// What the packets are that carry a tag.
+/// The packets with a certain tag.
 #[derive(Debug, Clone, Copy)]
 struct Tag {
     association: usize,
     direction: usize,
-    /// The first number of the side that gave the tag, and so receives it.
+    /// The first number of the side that chose the tag, and so receives it.
     initial_tsn: Tsn,
 }
 
 #[derive(Debug)]
 struct Association {
     connection: usize,
-    /// Of the TSNs of each direction.
+    /// Positions of the TSNs of each direction.
     places: [Places; 2],
     is_aborted: bool,
 }
 
 impl Associations {
-    /// A packet was sent. `None` if it belongs to no association whose INIT was seen.
+    /// Handles a sent packet. Returns `None` if its association's INIT was not seen.
     pub fn depart(&mut self, packet: &Packet, now: Time, connections: &mut Vec<Connection>) -> Option<Cargo> {
         let (index, direction) = self.find(packet, now, connections)?;
         let association = &mut self.associations[index];
@@ -70,7 +70,7 @@ impl Associations {
         Some(cargo)
     }
 
-    /// The association of a packet, and its direction.
+    /// Returns the association of a packet, and its direction.
     fn find(
         &mut self,
         packet: &Packet,
@@ -81,7 +81,7 @@ impl Associations {
         let (forth, back) = ((*source_port, *destination_port), (*destination_port, *source_port));
         if let Some(Chunk::Init(init)) = chunks.first() {
             let key = (back.0, back.1, init.initiate_tag);
-            // Section 5.1: an INIT that is sent again is the same; any other begins an association.
+            // Section 5.1: a repeated INIT is the same; any other starts an association.
             if let Some(Tag { association, direction: 1, .. }) = self.tags.get(&key) {
                 return Some((*association, 0));
             }
@@ -91,7 +91,7 @@ impl Associations {
         }
         let (association, direction) = match self.tags.get(&(forth.0, forth.1, *verification_tag)) {
             Some(Tag { association, direction, initial_tsn }) => {
-                // Each INIT gets an INIT ACK with a tag and a number of its own: what counts is the one that is taken up.
+                // Each INIT gets an INIT ACK with its own tag and number: the one that is used counts.
                 self.associations[*association].places[1 - direction].begin(initial_tsn.0);
                 (*association, *direction)
             }
@@ -118,8 +118,8 @@ impl Associations {
     }
 }
 
-/// Ordered messages make a stream of octets; unordered ones (section 6.6) have no place in it. Where messages of several streams
-/// are interleaved (RFC 8260), the chunks of one stream are still in its order.
+/// Ordered messages form a byte stream; unordered ones (section 6.6) have no position in it. With
+/// interleaving (RFC 8260), the chunks of one stream are still in order.
 fn piece(data: UserData<'_>) -> Piece {
     let is_ordered = !data.flags.contains(DataFlags::UNORDERED);
     Piece { stream: is_ordered.then_some(data.stream), payload: data.payload.clone() }

@@ -1,4 +1,4 @@
-//! What is known of each part of a sequence space: what was said first.
+//! A map from ranges of a sequence space to values; the first value stays.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 /// Disjoint ranges, each with its value.
 #[derive(Debug)]
 pub(crate) struct Spans<T> {
-    /// End and value by begin.
+    /// End and value by start.
     spans: BTreeMap<u64, (u64, T)>,
     total: u64,
 }
@@ -23,7 +23,7 @@ impl<T> Default for Spans<T> {
 }
 
 impl<T: Copy> Spans<T> {
-    /// Gives `value` to those parts of the range that have none, and tells them.
+    /// Sets `value` for the parts of the range without a value, and returns them.
     pub fn fill(&mut self, range: Range<u64>, value: T) -> Parts {
         let parts = self.gaps(range);
         for part in &parts {
@@ -33,10 +33,10 @@ impl<T: Copy> Spans<T> {
         parts
     }
 
-    /// The parts of a range that have no value. Each span meets the range in one place at least, so this takes no more steps than the range has.
+    /// Returns the parts of a range without a value, in at most as many steps as there are spans in it.
     pub fn gaps(&self, range: Range<u64>) -> Parts {
         let mut gaps = Parts::new();
-        // Most come behind all others.
+        // Most ranges come after all others.
         let end = self.spans.last_key_value().map_or(0, |(_, (end, _))| *end);
         if end <= range.start && range.start < range.end {
             gaps.push(range);
@@ -55,7 +55,7 @@ impl<T: Copy> Spans<T> {
         gaps
     }
 
-    /// What is free between the span that holds the range's beginning, if one does, and the next span.
+    /// Returns the free range between the span at the range's start, if any, and the next span.
     pub fn room(&self, range: Range<u64>) -> Option<Range<u64>> {
         let before = self.spans.range(..=range.start).next_back().map_or(0, |(_, (end, _))| *end);
         let begin = range.start.max(before);
@@ -64,7 +64,7 @@ impl<T: Copy> Spans<T> {
         (begin < end).then_some(begin..end)
     }
 
-    /// The spans that have something in common with the range, whole.
+    /// Returns the whole spans that overlap with the range.
     pub fn meeting(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, T)> {
         let before = self.spans.range(..range.start).next_back().filter(|(_, (end, _))| *end > range.start);
         let from = range.start.min(range.end);
@@ -72,13 +72,13 @@ impl<T: Copy> Spans<T> {
         before.into_iter().chain(inside).map(|(begin, (end, value))| (*begin..*end, *value))
     }
 
-    /// What is known of one place.
+    /// Returns the value at one position.
     pub fn at(&self, place: u64) -> Option<T> {
         let (_, (end, value)) = self.spans.range(..=place).next_back()?;
         (place < *end).then_some(*value)
     }
 
-    /// The spans from 0 on, as far as there is no gap: where each ends, and its value.
+    /// Returns the spans from 0 to the first gap: the end of each, and its value.
     pub fn run(&self) -> impl Iterator<Item = (u64, T)> {
         let mut edge = 0;
         self.spans.iter().map_while(move |(begin, (end, value))| {
@@ -88,7 +88,7 @@ impl<T: Copy> Spans<T> {
         })
     }
 
-    /// How much of the space has a value.
+    /// Returns how much of the space has a value.
     pub const fn total(&self) -> u64 {
         self.total
     }

@@ -1,4 +1,4 @@
-//! Whose a TCP segment is, and where its octets stand. RFC 9293, and RFC 8684 for MPTCP.
+//! Assigns TCP segments to connections, and their octets to positions. RFC 9293, and RFC 8684 for MPTCP.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,10 +14,10 @@ use crate::copies::Cargo;
 use crate::mptcp::{Mappings, Sessions};
 use crate::places::Places;
 
-/// All subflows: what TCP calls a connection, and MPTCP a part of one.
+/// All subflows: connections of TCP, parts of connections of MPTCP.
 #[derive(Debug, Default)]
 pub(crate) struct Subflows {
-    /// The latest between two sockets, of which the first one opened it.
+    /// The latest subflow between two sockets; the first one opened it.
     by_sockets: BTreeMap<(SocketAddr, SocketAddr), usize>,
     subflows: Vec<Subflow>,
     sessions: Sessions,
@@ -26,28 +26,28 @@ pub(crate) struct Subflows {
 #[derive(Debug)]
 struct Subflow {
     connection: usize,
-    /// 1 if the side that opened it is not the one that opened its MPTCP connection.
+    /// 1 if it was opened by the side that did not open its MPTCP connection.
     turned: usize,
     /// Side 0 opened it.
     sides: [Side; 2],
     is_reset: bool,
 }
 
-/// What one side sends.
+/// The data of one side.
 #[derive(Debug, Default)]
 struct Side {
-    /// The octet behind the SYN has place 0.
+    /// The octet after the SYN has position 0.
     places: Places,
     mappings: Mappings,
-    /// Which of SYN and FIN have been sent.
+    /// Whether SYN and FIN have been sent.
     sent: Flags,
 }
 
-/// Octets and their places in what the connection carries.
+/// Octets and their positions in the connection's data.
 type Pieces = SmallVec<[(Range<u64>, Bytes); 1]>;
 
 impl Subflows {
-    /// A segment was sent from one socket to another.
+    /// Handles a segment sent from one socket to another.
     pub fn depart(
         &mut self,
         sockets: [SocketAddr; 2],
@@ -69,7 +69,7 @@ impl Subflows {
             self.sessions.heed(option, index, direction, connection, place, &mut side.mappings)
         });
         if option.is_none() && !segment.payload.is_empty() {
-            // RFC 8684 section 3.7: first data without the option are those of plain TCP.
+            // RFC 8684 section 3.7: first data without the option mean plain TCP.
             connection.agree(Protocol::Tcp);
         }
         let is_mptcp = connection.protocol == Protocol::Mptcp;
@@ -94,7 +94,7 @@ impl Subflows {
         cargo
     }
 
-    /// The subflow of a segment, and the side that sent it.
+    /// Returns the subflow of a segment, and the side that sent it.
     fn find(
         &mut self,
         [from, to]: [SocketAddr; 2],
@@ -110,7 +110,7 @@ impl Subflows {
                 (subflow, side)
             }
             _ => {
-                // RFC 9293 section 3.4.3: the sockets may be used again.
+                // RFC 9293 section 3.4.3: the sockets may be reused.
                 self.by_sockets.remove(&(to, from));
                 self.by_sockets.insert((from, to), self.subflows.len());
                 self.subflows.push(self.open(segment, now, connections));
@@ -119,7 +119,7 @@ impl Subflows {
         }
     }
 
-    /// A subflow that begins with this segment: one more of its connection, or the first of a new one.
+    /// Opens a subflow: one more of its connection, or the first of a new one.
     fn open(&self, segment: &Segment, now: Time, connections: &mut Vec<Connection>) -> Subflow {
         let joined = segment.options.mptcp.as_deref().and_then(|option| self.sessions.joined(option));
         let (connection, turned) = joined.unwrap_or((connections.len(), 0));
@@ -132,12 +132,12 @@ impl Subflows {
 }
 
 impl Side {
-    /// Whether a SYN with this number opens the subflow that is known, first or once more.
+    /// Returns whether a SYN with this number opens the known subflow, or repeats it.
     fn may_begin(&self, seq: SeqNum) -> bool {
         self.places.origin().is_none_or(|origin| origin == seq.next().0)
     }
 
-    /// The place of the segment's first octet; a SYN comes before it. RFC 9293 section 3.4.
+    /// Returns the position of the segment's first octet; a SYN comes before it. RFC 9293 section 3.4.
     fn place(&mut self, segment: &Segment) -> i64 {
         let syn = u32::from(segment.flags.contains(Flags::SYN));
         if syn == 1 {
@@ -146,7 +146,7 @@ impl Side {
         self.places.of((segment.seq + syn).0)
     }
 
-    /// Whether SYN or FIN are sent again.
+    /// Returns whether SYN or FIN are repeated.
     fn repeats(&mut self, flags: Flags) -> bool {
         let marks = Flags(flags.0 & (Flags::SYN | Flags::FIN).0);
         let repeated = self.sent.0 & marks.0 != 0;
@@ -155,7 +155,8 @@ impl Side {
     }
 }
 
-/// The octets of a segment of plain TCP. What lies before the first place is no data but a probe: RFC 9293 section 3.8.4.
+/// Returns the octets of a plain TCP segment. Data before the first position are a probe: RFC 9293 section
+/// 3.8.4.
 fn plain(place: i64, segment: &Segment) -> Pieces {
     let before = usize::try_from(-place.min(0)).unwrap_or(usize::MAX);
     let octets = segment.payload.slice(before.min(segment.payload.len())..);

@@ -10,12 +10,12 @@ use crate::passage::Arrival;
 pub(crate) struct Timetable {
     /// Where each part ends, and when it was first sent.
     sent: Vec<(u64, Time)>,
-    /// Where each part ends, the copy that arrived, and when everything before it was there too.
+    /// The end of each part, the copy that arrived, and when everything before it had arrived too.
     arrived: Vec<(u64, Arrival, Time)>,
 }
 
 impl Timetable {
-    /// From parts in the order of the stream: where each ends, and what became of it.
+    /// Creates the timetable from parts in the order of the stream: the end of each, and its times.
     pub fn new(
         sent: impl Iterator<Item = (u64, Time)>,
         arrived: impl Iterator<Item = (u64, Arrival)>,
@@ -28,13 +28,14 @@ impl Timetable {
         Self { sent: sent.collect(), arrived: arrived.collect() }
     }
 
-    /// When an octet was sent for the first time.
+    /// Returns when an octet was first sent.
     pub fn first_sent(&self, octet: u64) -> Option<Time> {
         let at = self.sent.partition_point(|(end, _)| *end <= octet);
         self.sent.get(at).map(|(_, sent)| *sent)
     }
 
-    /// The way of what ends just before `end`. A program's write is not seen: it is taken for when its last octet was first sent.
+    /// Returns the leg of the data that end before `end`. A program's write is invisible; it counts as the
+    /// time when its last octet was first sent.
     pub fn leg(&self, end: u64) -> Option<Leg> {
         let octet = end.checked_sub(1)?;
         let first_sent = self.first_sent(octet)?;

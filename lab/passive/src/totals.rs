@@ -1,9 +1,9 @@
-//! What all connections together carried.
+//! Totals over all connections.
 
 /// Sums over a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// TCP that is no MPTCP.
+    /// TCP without MPTCP.
     pub tcp: Carried,
     /// MPTCP, all subflows together.
     pub mptcp: Carried,
@@ -11,7 +11,7 @@ pub struct Totals {
     pub sctp: Carried,
     /// UDP.
     pub udp: Carried,
-    /// Packets of none of these, or that cannot be read; drops of packets that nobody saw sent too.
+    /// Packets of other protocols, or that cannot be parsed, and drops of packets not seen being sent.
     pub unread: u64,
 }
 
@@ -22,11 +22,11 @@ pub struct Carried {
     pub connections: u64,
     /// Packets that were sent.
     pub packets: u64,
-    /// Of these, how many ended on the way or arrived corrupted.
+    /// Packets lost on the way or corrupted.
     pub lost: u64,
-    /// Segments or DATA chunks that carried something once more, SYN and FIN counted.
+    /// Retransmitted segments or DATA chunks, including SYN and FIN.
     pub retransmitted: u64,
-    /// Octets of payload without repetitions: from those who opened the connections, and to them.
+    /// Octets of payload without repetitions, from and to the openers of the connections.
     pub octets: [u64; 2],
 }
 

@@ -1,4 +1,4 @@
-//! UDP: two sockets that exchange datagrams are a connection, from the first datagram to the last. RFC 768.
+//! UDP: datagrams between two sockets are a connection, from the first to the last. RFC 768.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use crate::copies::Cargo;
 pub(crate) struct Pairs(BTreeMap<(SocketAddr, SocketAddr), usize>);
 
 impl Pairs {
-    /// A datagram was sent from one socket to another.
+    /// Handles a datagram sent from one socket to another.
     pub fn depart(
         &mut self,
         [from, to]: [SocketAddr; 2],

@@ -1,4 +1,4 @@
-//! What the pages load, embedded: scripts, styles, fonts, all made by `web/build` and checked in.
+//! The embedded assets of the pages: scripts, styles and fonts, made by `web/build` and checked in.
 
 use axum::Router;
 use axum::extract::Path;
@@ -23,7 +23,7 @@ async fn file(Path(path): Path<String>) -> Response {
     }
 }
 
-/// What a file is, by the ending of its name. RFC 9110, section 8.3
+/// Returns the media type of a file by its suffix. RFC 9110, section 8.3
 pub fn media_type(path: &str) -> &'static str {
     match path.rsplit_once('.').map(|(_, ending)| ending) {
         Some("html") => "text/html; charset=utf-8",

@@ -1,4 +1,4 @@
-//! The wall clock: for what people read and for sessions that end, never for results.
+//! The wall clock: for display and for session expiry, never for results.
 
 #![expect(clippy::disallowed_types, reason = "the one place where the server looks at the clock")]
 

@@ -1,4 +1,4 @@
-//! The files of a directory, as a client may have them.
+//! The files of a directory, as shown to clients.
 
 use std::fs;
 use std::io;
@@ -7,19 +7,19 @@ use std::path::{Component, Path, PathBuf};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Files that are listed.
+/// Maximum files listed.
 const MOST_FILES: usize = 10_000;
 
 /// A file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FileLine {
-    /// Where it is among the results.
+    /// Its path within the results.
     pub path: String,
     /// Its octets.
     pub size: u64,
 }
 
-/// Where `path` is, if it is a file in `directory`; what leads out of it, a symbolic link too, is not there.
+/// Returns the path of a file in `directory`; `None` if it leads outside, even by a symbolic link.
 pub fn inside(directory: &Path, path: &str) -> Option<PathBuf> {
     let relative = Path::new(path);
     if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
@@ -30,7 +30,7 @@ pub fn inside(directory: &Path, path: &str) -> Option<PathBuf> {
     (whole.starts_with(&directory) && whole.is_file()).then_some(whole)
 }
 
-/// All files of a directory, in order of name; none if it is not there.
+/// Lists all files of a directory, in order of name; none if it does not exist.
 pub fn directory(root: &Path) -> io::Result<Vec<FileLine>> {
     let mut found = Vec::new();
     let mut left = vec![root.to_owned()];
@@ -41,7 +41,7 @@ pub fn directory(root: &Path) -> io::Result<Vec<FileLine>> {
         };
         for entry in entries {
             let entry = entry?;
-            // A file may be gone again by now.
+            // The file may be gone by now.
             let Ok(metadata) = entry.metadata() else { continue };
             match entry.path().strip_prefix(root) {
                 _ if metadata.is_dir() => left.push(entry.path()),

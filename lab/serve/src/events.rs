@@ -1,34 +1,35 @@
-//! What happens, as it happens, for whoever watches.
+//! Events for watchers.
 //!
-//! One channel for all: a watcher takes out what it asked for. One that is too slow loses what it missed and is told where things are.
+//! One channel for all; a watcher filters it. A watcher that is too slow loses events and gets the current
+//! state.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use tokio::sync::{broadcast, watch};
 
-/// Events that a slow watcher may be behind.
+/// Maximum events that a watcher may lag behind.
 const BACKLOG: usize = 1024;
 
-/// What an event is about.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The experiment has another state.
+    /// The state of the experiment changed.
     State,
-    /// It is further.
+    /// Its progress changed.
     Progress,
-    /// A point has other numbers.
+    /// A point has new values.
     Point,
     /// A line of its log.
     Log,
-    /// Something was said in its shell.
+    /// A new entry of its shell.
     Shell,
-    /// It is no more, or somebody may no longer see it: streams end, and whoever may comes back.
+    /// It was deleted, or somebody may no longer see it: streams end, and clients with access reconnect.
     Closed,
 }
 
 impl Kind {
-    /// The name of the event. HTML standard, section 9.2.6
+    /// Returns the name of the event. HTML standard, section 9.2.6
     pub const fn word(self) -> &'static str {
         match self {
             Self::State => "state",
@@ -41,20 +42,20 @@ impl Kind {
     }
 }
 
-/// Something that has happened.
+/// An event.
 #[derive(Debug)]
 pub struct Happening {
-    /// To which experiment; of `Closed`, 0 is all.
+    /// The experiment; 0 in `Closed` means all.
     pub experiment: i64,
-    /// In which project.
+    /// Its project.
     pub project: i64,
-    /// What.
+    /// Its kind.
     pub kind: Kind,
-    /// More of it, as JSON in one line.
+    /// Details, as JSON in one line.
     pub data: String,
 }
 
-/// Where happenings go, and where watchers get them.
+/// Distributes events to watchers.
 #[derive(Debug)]
 pub struct Hub {
     sender: broadcast::Sender<Arc<Happening>>,
@@ -68,13 +69,13 @@ impl Default for Hub {
 }
 
 impl Hub {
-    /// Tells all that watch.
+    /// Sends an event to all watchers.
     pub fn tell(&self, experiment: i64, project: i64, kind: Kind, data: &impl Serialize) {
         if self.sender.receiver_count() == 0 {
             return;
         }
         let data = serde_json::to_string(data).expect("what happens is JSON");
-        // Nobody may be left to hear it.
+        // There may be no watcher left.
         let _ = self.sender.send(Arc::new(Happening { experiment, project, kind, data }));
     }
 
@@ -83,12 +84,12 @@ impl Hub {
         self.sender.subscribe()
     }
 
-    /// How many watch.
+    /// Returns the number of watchers.
     pub fn watchers(&self) -> usize {
         self.sender.receiver_count()
     }
 
-    /// Ends all streams: a server that waits for them to end would wait for ever.
+    /// Ends all streams, so that the server can stop.
     pub fn stop(&self) {
         let _ = self.stop.send_replace(true);
     }

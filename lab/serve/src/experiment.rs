@@ -1,32 +1,32 @@
-//! An experiment as the server tells of it.
+//! An experiment as shown by the server.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What becomes of an experiment: the states of the thesis, section 2.2, and one for nothing left to run.
+/// The state of an experiment, as in section 2.2 of the thesis, and one for completed experiments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It is held back until somebody starts it.
+    /// Held until somebody starts it.
     New,
-    /// It starts when cores are free.
+    /// Starts when cores are free.
     Queued,
-    /// Its process has begun and has told nothing yet.
+    /// Its process has started without reporting yet.
     Starting,
-    /// It runs.
+    /// Running.
     Active,
-    /// It has all it had and takes no core.
+    /// Stopped with its results so far, without cores.
     SwappedOut,
-    /// Somebody ended it; what was measured stays.
+    /// Ended by a user; results stay.
     Terminated,
-    /// It could not go on.
+    /// Could not continue.
     Failed,
-    /// Nothing is left to run.
+    /// Completed.
     Done,
 }
 
 impl State {
-    /// All of them, in the order of a life.
+    /// All states, in the order of a life cycle.
     pub const ALL: [Self; 8] = [
         Self::New,
         Self::Queued,
@@ -38,7 +38,7 @@ impl State {
         Self::Done,
     ];
 
-    /// As in JSON.
+    /// Returns the word used in JSON.
     pub const fn word(self) -> &'static str {
         match self {
             Self::New => "new",
@@ -52,13 +52,13 @@ impl State {
         }
     }
 
-    /// The state that is called so.
+    /// Returns the state with this word.
     pub fn called(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.word() == word)
     }
 }
 
-/// In which language the text of an experiment is.
+/// The language of an experiment's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -70,7 +70,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// As in JSON, and the ending of a file.
+    /// Returns the word used in JSON, which is also the file suffix.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Toml => "toml",
@@ -79,71 +79,71 @@ impl Format {
     }
 }
 
-/// How far an experiment is.
+/// The progress of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Progress {
-    /// Runs that are done.
+    /// Completed runs.
     pub runs: u64,
-    /// Runs that are known to be needed.
+    /// Runs known to be needed.
     pub runs_wanted: u64,
-    /// Runs that failed.
+    /// Failed runs.
     pub failed: u64,
-    /// Messages that are settled.
+    /// Settled messages.
     pub messages: u64,
-    /// Messages of all runs that are known to be needed.
+    /// Messages of all runs known to be needed.
     pub messages_wanted: u64,
-    /// The share of the work that is done, 0 to 1.
+    /// Completed share of the work, 0 to 1.
     pub share: f64,
-    /// About how many seconds are left, where anybody knows.
+    /// Estimated seconds left, if known.
     pub left: Option<f64>,
 }
 
 /// An experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Experiment {
-    /// Its number, never used again.
+    /// Its number, which is never reused.
     pub id: i64,
     /// Short, as in the name of a file.
     pub name: String,
-    /// One line for people.
+    /// A one-line title.
     pub title: String,
-    /// Whose it is, as a group.
+    /// Its project.
     pub project: String,
-    /// Whose it is.
+    /// Its owner.
     pub owner: String,
-    /// What becomes of it.
+    /// Its state.
     pub state: State,
-    /// Why it is in that state, in words; empty if there is nothing to say.
+    /// The reason for its state; may be empty.
     pub why: String,
-    /// Higher ones start first.
+    /// Priority; higher ones start first.
     pub priority: i64,
-    /// Whether it waits for free cores rather than to be rejected.
+    /// Whether it waits for free cores instead of being rejected.
     pub batch: bool,
-    /// Cores that it asks for.
+    /// Cores that it uses.
     pub cores: u32,
-    /// Seconds without any news after which it is swapped out.
+    /// Seconds without progress after which it is swapped out.
     pub idle_swap: Option<u32>,
-    /// Seconds after which it is swapped out whatever it does.
+    /// Seconds after which it is swapped out in any case.
     pub auto_swap: Option<u32>,
-    /// The study that it is, of one that comes with the program.
+    /// Name of the study, if it is one.
     pub study: Option<String>,
     /// Whether it has a twentieth of the study's messages.
     pub quick: bool,
-    /// How often its text was given.
+    /// Version of its text.
     pub version: u32,
-    /// When it came, RFC 3339.
+    /// Submission time, RFC 3339.
     pub created: String,
-    /// When its state changed last, RFC 3339.
+    /// Time of the last state change, RFC 3339.
     pub changed: String,
     /// The language of its text.
     pub format: Format,
-    /// How far it is.
+    /// Its progress.
     pub progress: Progress,
-    /// Where there is more.
+    /// Related resources.
     pub links: Links,
 }
 
-/// Where there is more of an experiment, each a path on this server.
+/// Related resources of an experiment, as paths on this server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Links {
     /// The experiment.
@@ -155,7 +155,7 @@ pub struct Links {
     pub report: String,
     /// Its files.
     pub files: String,
-    /// What happens to it, as it happens.
+    /// Its event stream.
     pub events: String,
 }
 
@@ -173,14 +173,14 @@ impl Links {
     }
 }
 
-/// Which experiments of a list.
+/// Selects experiments of a list.
 #[derive(Debug, Clone, Copy)]
 pub struct Filter {
     /// Only those in this state.
     pub state: Option<State>,
-    /// At most so many.
+    /// Maximum number.
     pub limit: usize,
-    /// Only those that came before this one.
+    /// Only those before this one.
     pub before: Option<i64>,
 }
 

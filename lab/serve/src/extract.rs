@@ -1,4 +1,4 @@
-//! What a request brings, and who makes it, read strictly; what is wrong with it is answered as everything else is.
+//! Parses a request and authenticates its user strictly; errors have the common form.
 
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
@@ -18,7 +18,8 @@ use crate::viewer::Viewer;
 /// The cookie of a session. `__Host-` would need TLS, which may be a proxy's.
 pub const COOKIE_NAME: &str = "headofline";
 
-/// A JSON body. Only `application/json` is taken: a form of another site cannot send that without being asked. Fetch, section 2.2.2
+/// A JSON body. Requires `application/json`, which forms of other sites cannot send without permission.
+/// Fetch, section 2.2.2
 #[derive(Debug)]
 pub struct Sent<T>(pub T);
 
@@ -33,7 +34,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Sent<T> {
     }
 }
 
-/// None if there is no body: then there is no type of one either.
+/// None without a body, which then needs no type.
 impl<T: DeserializeOwned, S: Send + Sync> OptionalFromRequest<S> for Sent<T> {
     type Rejection = Refusal;
 
@@ -54,7 +55,7 @@ fn refusal(rejection: &JsonRejection) -> Refusal {
     Refusal::new(rejection.status(), rejection.body_text(), cure)
 }
 
-/// What is behind the `?` of a URL.
+/// The query of a URL.
 #[derive(Debug)]
 pub struct Wanted<T>(pub T);
 
@@ -71,7 +72,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Wanted<T> {
     }
 }
 
-/// A part of the path. What cannot be read as one is not there.
+/// A path parameter. An invalid one is not found.
 #[derive(Debug)]
 pub struct Which<T>(pub T);
 

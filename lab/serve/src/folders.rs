@@ -1,4 +1,4 @@
-//! Files that people keep beside their experiments: each user's own, and those that a project has together.
+//! Files stored next to experiments: each user's own, and those of a project.
 
 use std::fs;
 use std::io::Write;
@@ -9,22 +9,22 @@ use crate::refusal::Refusal;
 use crate::server::Server;
 use crate::viewer::Viewer;
 
-/// Octets and files of a folder.
+/// Maximum octets and files of a folder.
 const LARGEST: u64 = 1 << 30;
 const MOST: usize = 5000;
 const LONGEST_PATH: usize = 500;
 
-/// Whose files.
+/// The owner of files.
 #[derive(Debug, Clone)]
 pub enum Folder {
-    /// One's own.
+    /// The user.
     Mine,
-    /// Those of a project that one is in.
+    /// A project of the user.
     Project(String),
 }
 
 impl Server {
-    /// Where a folder is, if `viewer` may see it.
+    /// Returns the path of a folder, if `viewer` may see it.
     pub(crate) fn folder(&self, viewer: &Viewer, folder: &Folder) -> Result<PathBuf, Refusal> {
         let (kind, id) = match folder {
             Folder::Mine => ("users", viewer.id),
@@ -36,7 +36,7 @@ impl Server {
         Ok(self.config.state.join(kind).join(id.to_string()))
     }
 
-    /// Keeps a file, whole or not at all; one of the same name before is no more.
+    /// Stores a file, completely or not at all; replaces one of the same name.
     pub(crate) fn keep(
         &self,
         viewer: &Viewer,
@@ -70,7 +70,7 @@ impl Server {
     }
 }
 
-/// A path that leads down only.
+/// Returns a relative path without parent components.
 fn checked(path: &str) -> Result<&Path, Refusal> {
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(name) if name.len() <= 255 && !name.as_encoded_bytes()[0].eq(&b'.'));
     let relative = Path::new(path);

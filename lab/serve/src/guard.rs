@@ -1,4 +1,4 @@
-//! What every request has to keep before anybody looks at it, and what every answer says to browsers.
+//! Checks on every request, and security headers of every response.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ use axum::response::{IntoResponse, Response};
 use crate::refusal::Refusal;
 use crate::server::{Config, Shared};
 
-/// No script but ours, nothing from elsewhere. CSP level 3
+/// Only our scripts and our origin. CSP level 3
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
      connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 );
 const YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// An answer that takes longer is no answer. Streams begin at once.
+/// Maximum time of a response; streams start at once.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Lets a request in, or says why not.
+/// Passes a request on, or rejects it.
 pub async fn guard(State(server): State<Shared>, request: Request, next: Next) -> Response {
     let is_private = !request.uri().path().starts_with("/web/");
     let mut response = match check(&server.config, &request) {
@@ -58,7 +58,7 @@ fn check(config: &Config, request: &Request) -> Result<(), Refusal> {
     check_origin(headers, &host)
 }
 
-/// A name that somebody lets point here (DNS rebinding) is not ours; an address cannot be made to.
+/// Rejects foreign host names (DNS rebinding); an address cannot be forged.
 fn check_host(config: &Config, host: &Authority) -> Result<(), Refusal> {
     let name = host.host().trim_start_matches('[').trim_end_matches(']');
     let is_address = name.parse::<std::net::IpAddr>().is_ok();
@@ -70,7 +70,7 @@ fn check_host(config: &Config, host: &Authority) -> Result<(), Refusal> {
     Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "this server has another name", cure))
 }
 
-/// What changes something comes from our own pages or from no browser. Fetch, section 3.2; Fetch Metadata, section 2.1
+/// Changes must come from our own pages or from a program. Fetch, section 3.2; Fetch Metadata, section 2.1
 fn check_origin(headers: &HeaderMap, host: &Authority) -> Result<(), Refusal> {
     let origin = text(headers, &ORIGIN).map(|origin| {
         let authority = origin.split_once("://").map(|(_, authority)| authority);
@@ -90,7 +90,7 @@ fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
 }
 
 fn decorate(headers: &mut HeaderMap, is_private: bool, is_secure: bool) {
-    // A report has a policy of its own.
+    // A report has its own policy.
     headers.entry(CONTENT_SECURITY_POLICY).or_insert(POLICY);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));

@@ -1,9 +1,9 @@
-//! Work that waits for the disk, away from the threads that serve.
+//! Blocking work, away from the threads that serve.
 
 use crate::refusal::Refusal;
 use crate::server::{Server, Shared};
 
-/// Does `work` where waiting is allowed.
+/// Runs `work` on a thread that may block.
 pub async fn at_leisure<T: Send + 'static>(
     server: Shared,
     work: impl FnOnce(&Server) -> Result<T, Refusal> + Send + 'static,
@@ -13,7 +13,7 @@ pub async fn at_leisure<T: Send + 'static>(
         .unwrap_or_else(|panic| Err(Refusal::internal(panic)))
 }
 
-/// The same for work that costs much: only so much of it goes on at a time, whether or not whoever asked is still there.
+/// As [`at_leisure`] for expensive work: limits concurrency even if the client has gone.
 pub async fn at_cost<T: Send + 'static>(
     server: Shared,
     work: impl FnOnce(&Server) -> Result<T, Refusal> + Send + 'static,

@@ -1,9 +1,10 @@
 //! The lab in the browser: `hol serve`.
 //!
-//! A [`Server`] is a state directory, a database in it, and experiments that wait, run in processes of their own, and end. All that
-//! is decided is plain code: `lifecycle` says what an event does to an experiment, `queue` who may start. `jobs` makes it so: one
-//! thread starts and ends processes. `shell` is a terminal on an experiment's nodes. `router` is the edge, where axum and tokio are: `guard` before it, `api` for programs, `pages`
-//! for people. `draft` turns questions, drawings and texts into one another.
+//! A [`Server`] is a state directory, a database in it, and experiments that wait, run in their own
+//! processes, and end. Decisions are plain code: `lifecycle` gives the state after an event, `queue` the
+//! experiment to start. In `jobs` one thread starts and ends processes. `shell` is a terminal on an
+//! experiment's nodes. Only the outer layer `router` uses axum and tokio: `guard` in front of it, `api` for
+//! programs, `pages` for people. `draft` converts between forms, drawings and texts.
 
 mod accounts;
 mod api;

@@ -1,35 +1,35 @@
-//! What an event does to an experiment: all of it is this table.
+//! The state transitions of an experiment, as one table.
 
 use crate::experiment::State;
 
-/// Something that happens to an experiment.
+/// An event of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// Somebody wants it to run.
+    /// A user starts it.
     Start,
-    /// Somebody wants it to go on.
+    /// A user continues it.
     SwapIn,
-    /// Somebody, or its time, wants it to make room.
+    /// A user, or its time limit, swaps it out.
     SwapOut,
-    /// Somebody wants no more of it.
+    /// A user ends it.
     Terminate,
-    /// Its text becomes another.
+    /// Its text is changed.
     Modify,
     /// It cannot start now and does not wait.
     Reject,
-    /// Its process begins.
+    /// Its process starts.
     Launch,
-    /// Its process has told how far it is.
+    /// Its process reports progress.
     Tell,
-    /// Its process has done all there was to do.
+    /// Its process has finished.
     Complete,
-    /// Its process says that it cannot go on.
+    /// Its process reports that it cannot continue.
     Break,
-    /// Its process is gone without a word, or the server was.
+    /// Its process, or the server, died without a message.
     Vanish,
 }
 
-/// The state after `event`; `None` where it cannot happen, or comes too late to mean anything.
+/// Returns the state after `event`; `None` if it is impossible, or comes too late.
 pub const fn next(state: State, event: Event) -> Option<State> {
     use Event::{Break, Complete, Launch, Modify, Reject, Start, SwapIn, SwapOut, Tell, Terminate, Vanish};
     use State::{Active, Done, Failed, New, Queued, Starting, SwappedOut, Terminated};
@@ -46,12 +46,12 @@ pub const fn next(state: State, event: Event) -> Option<State> {
     })
 }
 
-/// Whether it has cores of the machine.
+/// Returns whether it occupies cores.
 pub const fn holds_cores(state: State) -> bool {
     matches!(state, State::Starting | State::Active)
 }
 
-/// What can be done instead where [`next`] refuses a person's wish.
+/// Returns what a user can do instead if [`next`] rejects an action.
 pub const fn cure(state: State) -> &'static str {
     match state {
         State::New => "start it first",

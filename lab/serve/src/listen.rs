@@ -1,4 +1,4 @@
-//! Listens and answers until it is told to stop.
+//! Serves until told to stop.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -17,50 +17,50 @@ use crate::people::Registration;
 use crate::router::router;
 use crate::server::{Access, Config, Server, StateError};
 
-/// Who connects and sends nothing is not waited for. RFC 9110, section 15.5.9
+/// Maximum time for a request to arrive. RFC 9110, section 15.5.9
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What is being answered when the server stops may end.
+/// Time for open responses when the server stops.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// How browsers' connections are encrypted.
+/// How connections of browsers are encrypted.
 #[derive(Debug, Clone)]
 pub enum Tls {
     /// Not at all: on loopback.
     None,
-    /// By a proxy before the server.
+    /// By a proxy in front.
     Proxy,
     /// Here: files of the certificates and of the key, PEM.
     Files(PathBuf, PathBuf),
 }
 
-/// What `hol serve` was asked.
+/// The options of `hol serve`.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Where it listens; port 0 takes any.
     pub listen: SocketAddr,
-    /// Where everything is kept.
+    /// The state directory.
     pub state: PathBuf,
     /// The `hol` that runs experiments.
     pub program: PathBuf,
-    /// Cores that experiments may have.
+    /// Cores for experiments.
     pub cores: u32,
-    /// Names by which it may be called, beside addresses and localhost.
+    /// Additional host names besides addresses and localhost.
     pub names: Vec<String>,
     /// How connections are encrypted.
     pub tls: Tls,
-    /// Whether experiments may have programs even if others than the owner of this machine send them.
+    /// Whether users other than the owner of this machine may submit experiments with programs.
     pub programs: bool,
-    /// Where mail goes.
+    /// Destination of mail.
     pub post: Post,
 }
 
-/// Why there is no server.
+/// Why the server does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address cannot be had.
+    /// The address is not available.
     #[error("{0}: cannot listen: {1}; choose another with --listen")]
     Listen(SocketAddr, io::Error),
-    /// Passwords would be read by whoever is on the way.
+    /// Passwords could be read on the network.
     #[error(
         "{0}: others reach this address, so people log in, and passwords need TLS: give --tls CERTIFICATE KEY, or --proxy if \
          a proxy before the server does it, or listen on 127.0.0.1"
@@ -89,7 +89,7 @@ pub enum ServeError {
 }
 
 impl Options {
-    /// On loopback nobody logs in, unless a proxy brings others there.
+    /// Determines the access: no login on loopback, unless a proxy brings others there.
     fn access(&self) -> Result<Access, ServeError> {
         match (&self.tls, self.listen.ip().is_loopback()) {
             (Tls::None, true) => Ok(Access::Open),
@@ -112,14 +112,14 @@ impl Options {
     }
 }
 
-/// Makes an account that approves projects, in the state directory of a server that does not run.
+/// Creates an account that approves projects, in the state directory of a server that is not running.
 pub fn add_administrator(options: &Options, registration: &Registration) -> Result<(), ServeError> {
     let config = Config { access: Access::Accounts, ..options.config()? };
     let server = Server::open(config, Mailer::open(&Post::None)?, channel().0)?;
     server.register(registration, true).map_err(|refusal| ServeError::Account(refusal.to_string()))
 }
 
-/// Serves until SIGINT or SIGTERM; `ready` hears the address once, when requests are taken.
+/// Serves until SIGINT or SIGTERM; `ready` gets the address once requests are accepted.
 pub fn serve(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
     let config = options.config()?;
     let access = config.access;
@@ -133,7 +133,7 @@ pub fn serve(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Se
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    // The processes end with the thread that started them, so it is this one and none of the runtime's.
+    // Processes end with the thread that started them, so this thread does it instead of the runtime's.
     let conductor = {
         let (server, notes) = (server.clone(), notes.clone());
         std::thread::Builder::new()
@@ -168,13 +168,13 @@ async fn answer(listener: TcpListener, tls: &Tls, server: &Arc<Server>) -> Resul
 }
 
 async fn rustls(certificates: &PathBuf, key: &PathBuf) -> Result<RustlsConfig, ServeError> {
-    // Another part of the process may have chosen one already; either will do.
+    // Another part of the process may have installed one; either works.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let config = RustlsConfig::from_pem_file(certificates, key).await;
     config.map_err(|e| ServeError::Tls(certificates.clone(), e))
 }
 
-/// Waits for a signal, then ends streams and takes no more requests.
+/// Waits for a signal, then ends streams and accepts no more requests.
 async fn stop(handle: Handle<SocketAddr>, server: Arc<Server>) {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };

@@ -12,57 +12,57 @@ use hol_terminal::{companion, note, say};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The lab in the browser: experiments that wait for free cores, run, and are looked at while they do.
+/// The lab in the browser: submit experiments, which wait for free cores, and watch them run.
 ///
-/// On 127.0.0.1 nobody logs in: whoever can reach it, other users of this machine too, runs programs as you do. Elsewhere people have
-/// accounts.
+/// On 127.0.0.1 there is no login: everybody who can reach it, including other users of this machine, runs
+/// programs as you. Elsewhere users have accounts.
 #[derive(Debug, Parser)]
 #[command(name = "hol-serve", version, max_term_width = 100)]
 struct Serve {
     /// Where to listen; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:4540")]
     listen: SocketAddr,
-    /// Where experiments, their results and the database are kept [default: $XDG_STATE_HOME/headofline, or
+    /// Directory of experiments, results and the database [default: $XDG_STATE_HOME/headofline, or
     /// ~/.local/state/headofline]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Cores that experiments may have together [default: all]
+    /// Cores shared by all experiments [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     cores: Option<u32>,
-    /// A name by which browsers may call it, beside localhost and addresses; may be repeated
+    /// Additional host name for browsers, besides localhost and addresses; may be repeated
     #[arg(long = "name", value_name = "HOST")]
     names: Vec<String>,
-    /// Encrypt connections: certificates and key, in PEM. People log in
+    /// Encrypt connections with this certificate and key, in PEM; users log in
     #[arg(long, num_args = 2, value_names = ["CERTIFICATES", "KEY"], conflicts_with = "proxy")]
     tls: Option<Vec<PathBuf>>,
-    /// A proxy in front encrypts connections. People log in
+    /// A proxy in front encrypts connections; users log in
     #[arg(long)]
     proxy: bool,
-    /// Let experiments run programs even where people log in: those read what this user can read
+    /// Let experiments run programs even if users log in; programs can read what this user can read
     #[arg(long)]
     programs: bool,
     /// Write mail about each change into this directory
     #[arg(long, value_name = "DIR", conflicts_with = "smtp")]
     mail: Option<PathBuf>,
-    /// Send mail about each change by this server: smtp://HOST:PORT or smtps://USER:PASSWORD@HOST
+    /// Send mail about each change through this server: smtp://HOST:PORT or smtps://USER:PASSWORD@HOST
     #[arg(long, value_name = "URL", requires = "from")]
     smtp: Option<String>,
-    /// The address that mail is from
+    /// Sender address of mail
     #[arg(long, value_name = "NAME@HOST")]
     from: Option<String>,
-    /// Make an account that approves projects, with the password on standard input, and end
+    /// Create an account that approves projects, with the password from standard input, and exit
     #[arg(long, value_name = "NAME")]
     administrator: Option<String>,
-    /// The `hol` that runs experiments [default: the one beside this program, or else on PATH]
+    /// The `hol` that runs experiments [default: next to this program, or else on PATH]
     #[arg(long, value_name = "PROGRAM")]
     hol: Option<PathBuf>,
 }
 
-/// Why there is no server.
+/// Why the server ended.
 enum Failure {
-    /// The command line has to change: exit code 2.
+    /// A usage error: exit code 2.
     Usage(String),
-    /// It did not work: exit code 1.
+    /// A failure: exit code 1.
     Failed(String),
 }
 

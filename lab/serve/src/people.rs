@@ -95,7 +95,7 @@ impl Server {
         Ok(key)
     }
 
-    /// The project called `name`, if `viewer` leads it.
+    /// Returns the project called `name`, if `viewer` leads it.
     pub(crate) fn led(&self, viewer: &Viewer, name: &str) -> Result<i64, Refusal> {
         let (project, leader) = self.store.project(name, viewer.id)?.ok_or_else(Refusal::not_found)?;
         if leader != viewer.id {
@@ -104,7 +104,7 @@ impl Server {
         Ok(project)
     }
 
-    /// Ends all streams: whoever may still watch comes back and is looked at anew.
+    /// Ends all streams; clients that still have access reconnect and are authorised again.
     pub(crate) fn end_streams(&self) {
         self.hub.tell(0, 0, Kind::Closed, &());
     }

@@ -1,41 +1,42 @@
-//! Who starts, who waits and why, and who is rejected.
+//! Which experiments start, wait, or are rejected, and why.
 //!
-//! The line is by priority, then by age, and nobody overtakes: a small one that passes a large one would keep it waiting for ever.
+//! The queue is ordered by priority, then by age, without overtaking: small experiments would keep a large
+//! one waiting forever.
 
 use std::cmp::Reverse;
 
-/// More than this are not counted: else a line of thousands would have other reasons each time that one starts.
+/// Larger numbers are not counted, or the reasons in a queue of thousands would change at every start.
 const MANY: u32 = 9;
 
-/// Somebody who wants to start.
+/// A waiting experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
     /// Which experiment.
     pub id: i64,
     /// Higher ones come first.
     pub priority: i64,
-    /// Since when, in seconds of any clock; older ones come first.
+    /// Waiting since, in seconds of any clock; older ones come first.
     pub since: i64,
-    /// Whether it waits; if not, it starts now or not at all.
+    /// Whether it waits; if not, it starts now or is rejected.
     pub batch: bool,
-    /// Cores that it asks for.
+    /// Cores that it needs.
     pub cores: u32,
-    /// What else keeps it, such as a process of before that has not ended.
+    /// Another obstacle, such as an earlier process that has not ended.
     pub obstacle: Option<String>,
 }
 
-/// What becomes of it.
+/// The decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// It has its cores.
     Start,
-    /// It waits: why.
+    /// It waits, with the reason.
     Wait(String),
-    /// It does not start: why, and the cure.
+    /// It is rejected, with the reason and the fix.
     Reject(String),
 }
 
-/// Decides about all that wait on a machine of `cores`, of which `taken` are not free.
+/// Decides for all waiting experiments on a machine of `cores`, of which `taken` are in use.
 pub fn decide(mut waiting: Vec<Waiting>, cores: u32, taken: u32) -> Vec<(i64, Verdict)> {
     waiting.sort_by_key(|one| (Reverse(one.priority), one.since, one.id));
     let mut free = cores.saturating_sub(taken);
@@ -45,7 +46,7 @@ pub fn decide(mut waiting: Vec<Waiting>, cores: u32, taken: u32) -> Vec<(i64, Ve
         let verdict = one.verdict(cores, free, ahead);
         match verdict {
             Verdict::Start => free -= one.cores,
-            // What is kept by something else does not keep the others.
+            // One with another obstacle does not block others.
             Verdict::Wait(_) if one.obstacle.is_none() => ahead += 1,
             Verdict::Wait(_) | Verdict::Reject(_) => (),
         }

@@ -1,4 +1,4 @@
-//! Reads the text of an experiment that somebody sent: what it asks, or what is wrong with it and where.
+//! Parses the text of a submitted experiment, or reports its errors with their positions.
 
 use axum::http::StatusCode;
 use hol_lab::{Experiment, InputError, LabError, Source};
@@ -9,21 +9,21 @@ use crate::refusal::{Problem, Refusal};
 /// The longest text that is read, in octets.
 pub const LONGEST_TEXT: usize = 1 << 20;
 
-/// Octets that are read at most, over all combinations of a sweep: 10,000 points of a usual text are a third of it.
+/// Maximum octets parsed over all combinations of a sweep: 10,000 points of a usual text take a third of it.
 const MOST_WORK: usize = 64 << 20;
 
-/// What a text asks.
+/// The content of a text.
 #[derive(Debug)]
 pub struct Asked {
     /// Its points and the rest.
     pub experiment: Experiment,
 }
 
-/// Reads `text`, which is called `name`. It may name no file: it comes from afar, and the server's disk is none of its business.
-/// Programs need `may_run_programs`.
+/// Parses `text`, called `name` in messages. It may name no files, because a submission must not read the
+/// server's disk. Programs need `may_run_programs`.
 pub fn read(name: &str, text: &str, format: Format, may_run_programs: bool) -> Result<Asked, Refusal> {
     check_size(text, format)?;
-    // Looked at first: to read a [[program]] is to look whether its files are there.
+    // Checked first, since parsing a [[program]] looks for its files.
     if !may_run_programs && names_programs(text, format) {
         return Err(no_programs());
     }
@@ -34,7 +34,7 @@ pub fn read(name: &str, text: &str, format: Format, may_run_programs: bool) -> R
     Ok(Asked { experiment })
 }
 
-/// Refuses what takes too long to read: each combination of a sweep is a reading of the whole text.
+/// Rejects texts that take too long to parse: each combination of a sweep parses the whole text.
 pub fn check_size(text: &str, format: Format) -> Result<(), Refusal> {
     if text.len() > LONGEST_TEXT {
         return Err(Refusal::too_large(format!("the text is longer than {} MiB", LONGEST_TEXT >> 20)));
@@ -51,7 +51,7 @@ pub fn check_size(text: &str, format: Format) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// About how many combinations the axes of a text have; 1 if it has none, or is none.
+/// Returns the approximate number of combinations of a text's axes; 1 without axes, or if invalid.
 fn combinations(text: &str) -> usize {
     let Ok(table) = text.parse::<toml::Table>() else { return 1 };
     let lengths =
@@ -76,7 +76,7 @@ fn parse(name: &str, text: &str, format: Format) -> Result<Experiment, LabError>
     Ok(Experiment::parse(name, &source)?)
 }
 
-/// The experiment file in a text: of a script what it sends over its network.
+/// Returns the experiment file in a text: of a script its traffic.
 fn said(text: &str, format: Format) -> Option<String> {
     match format {
         Format::Toml => Some(text.to_owned()),

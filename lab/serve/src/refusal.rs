@@ -1,4 +1,4 @@
-//! Why a request is not done, and what its sender can do about it.
+//! Why a request failed, and what its sender can do.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// One thing that is wrong, and what to do.
+/// A problem and its fix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// The line of the text, from 1, if it has a place.
@@ -17,25 +17,25 @@ pub struct Problem {
     pub column: Option<u32>,
     /// What is wrong.
     pub message: String,
-    /// What to do; empty where the message says it.
+    /// The fix; empty if the message contains it.
     pub cure: String,
 }
 
-/// The body of every answer that is not the wanted one.
+/// The body of every error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problems {
     /// At least one.
     pub errors: Vec<Problem>,
 }
 
-/// Why a request is not done.
+/// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// RFC 9110, section 15
     pub status: StatusCode,
     /// What is wrong.
     pub problems: Vec<Problem>,
-    /// Seconds after which it may be tried again.
+    /// Seconds until a retry may succeed.
     pub retry_after: Option<u32>,
 }
 
@@ -46,12 +46,12 @@ impl Refusal {
         Self { status, problems: vec![problem], retry_after: None }
     }
 
-    /// There is no such thing, or it is nobody's business.
+    /// It does not exist, or the user may not know of it.
     pub fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "there is no such thing here", "look at / for what there is")
     }
 
-    /// It may be seen and not changed.
+    /// It is visible but must not be changed.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, message, "ask its owner, or the leader of its project")
     }
@@ -81,7 +81,7 @@ impl Refusal {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, message, "send less at a time")
     }
 
-    /// There is too much to do just now.
+    /// The server is overloaded.
     pub fn busy(message: impl Into<String>, seconds: u32) -> Self {
         let refusal = Self::new(StatusCode::SERVICE_UNAVAILABLE, message, "try again soon");
         Self { retry_after: Some(seconds), ..refusal }
@@ -93,7 +93,7 @@ impl Refusal {
         Self { retry_after: Some(seconds), ..refusal }
     }
 
-    /// The disk, the database, or a mistake of ours; what exactly is for the log and not for the one who asks.
+    /// A failure of the disk, the database, or our code; details go to the log, not to the client.
     pub fn internal(problem: impl fmt::Display) -> Self {
         let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("error: {problem}\n").as_bytes());
         Self::new(

@@ -1,4 +1,4 @@
-//! Every path that the server answers.
+//! All routes of the server.
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -13,7 +13,7 @@ use crate::{api, bundle, pages, shared};
 /// JSON may write an octet of text as six: `\u0000`.
 const LONGEST_BODY: usize = 6 * LONGEST_TEXT + (64 << 10);
 
-/// All of them over one server.
+/// Returns the router of all paths.
 pub fn router(server: Shared) -> Router {
     Router::new()
         .merge(pages::routes())

@@ -1,4 +1,5 @@
-//! What every request sees, and what it can do. All of it is plain code that waits for the disk; the edge calls it where that is allowed.
+//! The state shared by all requests, and their operations. All of it is blocking code, called where blocking
+//! is allowed.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -22,35 +23,35 @@ use crate::viewer::Viewer;
 /// The server, shared by all requests.
 pub type Shared = Arc<Server>;
 
-/// Who comes in.
+/// Who has access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Whoever reaches it: it listens on loopback.
+    /// Everybody who reaches it: it listens on loopback.
     Open,
-    /// Who has an account.
+    /// Users with an account.
     Accounts,
 }
 
-/// How the server is set up.
+/// The configuration of the server.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where everything is kept.
+    /// The state directory.
     pub state: PathBuf,
     /// The `hol` that runs experiments.
     pub program: PathBuf,
-    /// Cores that experiments may have.
+    /// Cores for experiments.
     pub cores: u32,
-    /// Who comes in.
+    /// Who has access.
     pub access: Access,
     /// Whether experiments may have programs.
     pub may_run_programs: bool,
-    /// Names by which it may be called, beside addresses and localhost.
+    /// Additional host names besides addresses and localhost.
     pub names: Vec<String>,
-    /// Whether browsers come by TLS.
+    /// Whether browsers use TLS.
     pub is_secure: bool,
 }
 
-/// A state directory and what goes on in it.
+/// A state directory and its running state.
 #[derive(Debug)]
 pub struct Server {
     /// How it is set up.
@@ -60,13 +61,13 @@ pub struct Server {
     pub(crate) attempts: Mutex<Attempts>,
     pub(crate) turns: Turns,
     pub(crate) shells: Shells,
-    /// The one person there is where nobody logs in.
+    /// The only user if there is no login.
     pub(crate) local: Option<Viewer>,
     mailer: Mailer,
     notes: Sender<Note>,
     /// One report is drawn at a time.
     drawing: Mutex<()>,
-    /// Held as long as the server lives: two of them would start everything twice.
+    /// Held as long as the server lives: two servers would start everything twice.
     _lock: File,
 }
 
@@ -79,16 +80,16 @@ pub enum StateError {
     /// The directory.
     #[error("{0}: {1}; choose another place with --state DIR")]
     Directory(PathBuf, std::io::Error),
-    /// Another server has it.
+    /// Another server uses it.
     #[error("{0}: another hol serve has it; stop that one, or choose another place with --state DIR")]
     Taken(PathBuf),
-    /// What is there cannot be read or changed.
+    /// Its content cannot be read or changed.
     #[error("the database: {0}")]
     Database(#[from] rusqlite::Error),
 }
 
 impl Server {
-    /// Opens the state directory. What had cores when the last server ended is in the queue again.
+    /// Opens the state directory. Experiments that were running when the last server ended are queued again.
     pub fn open(config: Config, mailer: Mailer, notes: Sender<Note>) -> Result<Self, StateError> {
         let lock = lock(&config.state)?;
         let store = Store::open(&config.state.join("lab.db"))?;
@@ -112,17 +113,17 @@ impl Server {
         Ok(server)
     }
 
-    /// The experiments that `viewer` may see, the newest first.
+    /// Lists the experiments that `viewer` may see, the newest first.
     pub fn experiments(&self, viewer: &Viewer, filter: &Filter) -> Result<Vec<Experiment>, Refusal> {
         Ok(self.store.list(viewer.id, filter)?)
     }
 
-    /// How many experiments that `viewer` may see are in each state.
+    /// Returns how many experiments that `viewer` may see are in each state.
     pub fn counts(&self, viewer: &Viewer) -> Result<Vec<(State, u64)>, Refusal> {
         Ok(self.store.counts(viewer.id)?)
     }
 
-    /// Cores that nobody has now.
+    /// Returns the free cores.
     pub fn free_cores(&self) -> Result<u32, Refusal> {
         let mut taken = 0;
         for id in self.store.holding()? {
@@ -131,7 +132,7 @@ impl Server {
         Ok(self.config.cores.saturating_sub(taken))
     }
 
-    /// Experiment `id`, if `viewer` may see it: what is invisible is not there.
+    /// Returns experiment `id`, if `viewer` may see it; invisible ones are not found.
     pub fn experiment(&self, viewer: &Viewer, id: i64) -> Result<Experiment, Refusal> {
         self.entry(viewer, id).map(|entry| entry.experiment)
     }
@@ -140,7 +141,7 @@ impl Server {
         self.store.visible(viewer.id, id)?.ok_or_else(Refusal::not_found)
     }
 
-    /// The same, if `viewer` may change it: its owner, and who leads its project.
+    /// Returns it if `viewer` may change it: its owner, and the leader of its project.
     pub(crate) fn own(&self, viewer: &Viewer, id: i64) -> Result<Entry, Refusal> {
         let entry = self.entry(viewer, id)?;
         if [entry.owner, entry.leader].contains(&viewer.id) {
@@ -150,7 +151,7 @@ impl Server {
         Err(Refusal::forbidden(whose))
     }
 
-    /// Does to an experiment what a person wants.
+    /// Applies a user's action to an experiment.
     pub fn act(&self, viewer: &Viewer, id: i64, event: Event) -> Result<Experiment, Refusal> {
         self.own(viewer, id)?;
         let why = match event {
@@ -169,7 +170,7 @@ impl Server {
         }
     }
 
-    /// Lets something happen that nobody asked for; it may come too late.
+    /// Applies an event of the system; it may come too late.
     pub(crate) fn happen(&self, id: i64, event: Event, why: &str) {
         match self.store.apply(id, event, why, now()) {
             Ok(Some(Ok(moved))) => self.announce(&moved),
@@ -178,7 +179,7 @@ impl Server {
         }
     }
 
-    /// Says why experiments wait.
+    /// Records why experiments wait.
     pub(crate) fn explain(&self, whys: &[(i64, String)]) -> rusqlite::Result<()> {
         self.store.explain(whys)?;
         for (id, _) in whys.iter().filter(|_| self.hub.watchers() > 0) {
@@ -189,7 +190,7 @@ impl Server {
         Ok(())
     }
 
-    /// Tells watchers, writes mail, and lets the queue look again.
+    /// Notifies watchers, sends mail, and wakes the queue.
     pub(crate) fn announce(&self, moved: &Moved) {
         let experiment = &moved.entry.experiment;
         self.hub.tell(experiment.id, moved.entry.project, Kind::State, experiment);
@@ -212,13 +213,13 @@ impl Server {
         Ok(())
     }
 
-    /// Lets the queue look again.
+    /// Wakes the queue.
     pub(crate) fn look(&self) {
         // Without a conductor the server is stopping.
         let _ = self.notes.send(Note::Look);
     }
 
-    /// What runs for experiment `id`, and where.
+    /// Returns the command for experiment `id`, and its directory.
     pub(crate) fn command(&self, id: i64) -> jobs::Command {
         let dir = self.config.state.join("experiments").join(id.to_string());
         jobs::Command { program: self.config.program.clone(), dir }
@@ -230,7 +231,7 @@ impl Server {
         jobs::draw(&self.command(id)).map_err(Refusal::internal)
     }
 
-    /// Says on standard error what nobody asked about.
+    /// Reports a problem on standard error.
     pub(crate) fn complain(&self, problem: &impl fmt::Display) {
         drop(Refusal::internal(problem));
     }
@@ -239,7 +240,7 @@ impl Server {
 fn lock(state: &std::path::Path) -> Result<File, StateError> {
     use std::os::unix::fs::DirBuilderExt;
     let failed = |error| StateError::Directory(state.to_owned(), error);
-    // What is in it is its owner's: passwords' hashes, and what experiments measured.
+    // Only the owner may read it: it has password hashes and results.
     fs::DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(failed)?;
     let file = File::create(state.join("lock")).map_err(failed)?;
     match file.try_lock() {
@@ -248,17 +249,18 @@ fn lock(state: &std::path::Path) -> Result<File, StateError> {
     }
 }
 
-/// Nobody with an account has this name.
+/// The user name without login; no account has it.
 pub const LOCAL: &str = "local";
 
-/// The person and the project of a lab where nobody logs in. Without a password nobody becomes this person elsewhere.
+/// Creates the user and the project of a lab without login. Without a password nobody can log in as this user
+/// elsewhere.
 fn settle_local(store: &Store) -> Result<Viewer, StateError> {
     let user = User { name: LOCAL.to_owned(), mail: String::new(), is_administrator: true };
     let id = match store.credentials(LOCAL)? {
         Some(credentials) => credentials.id,
         None => store.add_user(&user, "", now())?.ok_or(rusqlite::Error::QueryReturnedNoRows)?,
     };
-    // It is there already but for the first time.
+    // It exists already, except at the first start.
     store.add_project((LOCAL, "Everything on this machine"), id, true, now())?;
     Ok(Viewer { id, name: user.name, is_administrator: true })
 }

@@ -1,4 +1,4 @@
-//! What whoever has a link may read: the report and the files of one experiment.
+//! Read access by a shared link: the report and the files of one experiment.
 
 use axum::Router;
 use axum::extract::State;
@@ -12,7 +12,7 @@ use crate::leisure::at_leisure;
 use crate::refusal::Refusal;
 use crate::server::{Server, Shared};
 
-/// `/shared/KEY` and what is below it.
+/// Returns the routes of `/shared/KEY` and below.
 pub fn routes() -> Router<Shared> {
     Router::new()
         .route("/shared/{key}", get(enter))

@@ -1,4 +1,4 @@
-//! What people ask of experiments: new ones, other texts, the same again.
+//! Submissions: new experiments, changed texts, repetitions.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ use crate::server::Server;
 use crate::store::Fresh;
 use crate::viewer::Viewer;
 
-/// Experiments of one person that have not ended.
+/// Maximum unfinished experiments per user.
 const MOST_UNFINISHED: u64 = 20_000;
 const LONGEST_NAME: usize = 64;
 const LONGEST_TITLE: usize = 200;
-/// Days, in seconds: an `idle_swap` beyond them is none.
+/// Maximum of `idle_swap`, in seconds.
 const LONGEST_TIME: u32 = 366 * 86_400;
 const MOST_URGENT: i64 = 1000;
 
@@ -33,26 +33,26 @@ pub struct Submission {
     /// Which of the two.
     #[serde(default)]
     pub format: Format,
-    /// Letters, digits, `-`, `_` and `.`; one is made of the title if there is none.
+    /// Letters, digits, `-`, `_` and `.`; made from the title by default.
     pub name: Option<String>,
-    /// The project that it belongs to; the first of one's own if there is none.
+    /// The project; by default the user's first.
     pub project: Option<String>,
-    /// Whether it waits for cores (the default), rather than to be rejected without.
+    /// Whether it waits for cores (default) instead of being rejected.
     pub batch: Option<bool>,
     /// Higher ones start first; -1000 to 1000.
     pub priority: Option<i64>,
-    /// Seconds without news after which it is swapped out; 0 is never.
+    /// Seconds without progress after which it is swapped out; 0: never.
     pub idle_swap: Option<u32>,
-    /// Seconds after which it is swapped out whatever it does; 0 is never.
+    /// Seconds after which it is swapped out in any case; 0: never.
     pub auto_swap: Option<u32>,
-    /// Cores that it asks for; all of the machine if it does not say.
+    /// Cores that it needs; all of the machine by default.
     pub cores: Option<u32>,
-    /// Whether it is kept from starting until somebody starts it.
+    /// Whether it is held until somebody starts it.
     #[serde(default)]
     pub hold: bool,
 }
 
-/// What is to be changed of an experiment; whatever is absent stays.
+/// Changes of an experiment; absent fields stay.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -83,21 +83,21 @@ pub struct NewText {
     pub format: Format,
 }
 
-/// The same again, with other values.
+/// A repetition, with other values.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Again {
-    /// Keys of the experiment with their values, as `hol run --set` takes them.
+    /// Keys of the experiment with their values, as in `hol run --set`.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
     /// Another name.
     pub name: Option<String>,
-    /// Whether it is kept from starting.
+    /// Whether it is held.
     #[serde(default)]
     pub hold: bool,
 }
 
-/// How a study is to be run.
+/// The options of a study's run.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyRun {
@@ -171,7 +171,7 @@ impl Server {
         Ok(entry.experiment)
     }
 
-    /// Changes what may be changed at any time.
+    /// Applies changes that are possible at any time.
     pub fn change(&self, viewer: &Viewer, id: i64, change: Change) -> Result<Experiment, Refusal> {
         let entry = self.own(viewer, id)?;
         let mut to = entry.experiment;
@@ -198,7 +198,7 @@ impl Server {
         Ok(to)
     }
 
-    /// Gives an experiment that does not run another text; what was measured and is still asked counts.
+    /// Replaces the text of an experiment that is not running; earlier measurements that still apply count.
     pub fn rewrite(&self, viewer: &Viewer, id: i64, new: &NewText) -> Result<Experiment, Refusal> {
         let entry = self.own(viewer, id)?;
         if entry.experiment.study.is_some() {
@@ -223,7 +223,7 @@ impl Server {
         }
     }
 
-    /// Takes the same experiment once more, with other values if that is wanted.
+    /// Submits the same experiment again, optionally with other values.
     pub fn again(&self, viewer: &Viewer, id: i64, again: Again) -> Result<Experiment, Refusal> {
         let old = self.experiment(viewer, id)?;
         let project = Some(old.project.clone());
@@ -254,7 +254,7 @@ impl Server {
         self.submit(viewer, submission)
     }
 
-    /// Forgets an experiment and removes all that it has.
+    /// Deletes an experiment with all its files.
     pub fn remove(&self, viewer: &Viewer, id: i64) -> Result<(), Refusal> {
         let entry = self.own(viewer, id)?;
         if !self.store.remove(id)? {
@@ -285,7 +285,7 @@ impl Server {
     }
 }
 
-/// The text with `set` in it; unchanged if that is empty.
+/// Returns the text with the values in `set`; unchanged if empty.
 fn with_values(
     name: &str,
     text: String,
@@ -310,7 +310,7 @@ fn with_values(
     Ok((toml::to_string(&table).map_err(Refusal::internal)?, Format::Toml))
 }
 
-/// A name is part of a file's, and of a subject of mail.
+/// Checks a name, which becomes part of file names and mail subjects.
 pub fn check_name(name: &str) -> Result<(), Refusal> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -325,7 +325,7 @@ pub fn check_name(name: &str) -> Result<(), Refusal> {
     Err(Refusal::bad("this is no name", cure))
 }
 
-/// A name made of a title: `What loss does` is `what-loss-does`.
+/// Makes a name from a title: `What loss does` becomes `what-loss-does`.
 fn name_of(title: &str) -> String {
     let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let name = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-");
@@ -349,7 +349,7 @@ fn limit(wanted: u32) -> Result<Option<u32>, Refusal> {
     }
 }
 
-/// More than the machine has is the queue's to reject, with what it has.
+/// The queue rejects more cores than the machine has, and says how many there are.
 fn cores(wanted: u32) -> Result<u32, Refusal> {
     if (1..=4096).contains(&wanted) { Ok(wanted) } else { Err(range("cores", 1, 4096)) }
 }

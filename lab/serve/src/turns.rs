@@ -1,4 +1,4 @@
-//! How much the server does at the same time: what is beyond is refused at once rather than made to wait.
+//! Limits of concurrent work: excess requests are rejected at once instead of waiting.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 const REQUESTS: usize = 512;
 const COSTLY: usize = 16;
 
-/// Requests, and those that cost much: a text to be read, a password to be tried.
+/// Limits of requests, and of expensive ones: parsing a text, checking a password.
 #[derive(Debug)]
 pub struct Turns {
     requests: Semaphore,

@@ -1,12 +1,12 @@
-//! Who asks.
+//! The user of a request.
 
-/// Who asks: what this person may see and do follows from it.
+/// The user of a request, which determines permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Viewer {
     /// The user's number.
     pub id: i64,
-    /// The name of the user; on loopback, where nobody logs in, that of the one who owns everything.
+    /// The user name; without login, that of the owner of everything.
     pub name: String,
-    /// Whether this one approves projects.
+    /// Whether the user approves projects.
     pub is_administrator: bool,
 }

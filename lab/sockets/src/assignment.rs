@@ -1,4 +1,4 @@
-//! What a run is made of, and what comes out of it.
+//! The input and the result of a run on sockets.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,30 +14,32 @@ use serde::{Deserialize, Serialize};
 /// One flow: a workload over a transport between two ends.
 #[derive(Debug, Clone)]
 pub struct Assignment {
-    /// How the messages travel.
+    /// The transport.
     pub transport: TransportSpec,
-    /// What the application does.
+    /// The workload.
     pub workload: WorkloadSpec,
-    /// How many messages (or transactions) it sends.
+    /// Number of messages (or transactions).
     pub messages: u64,
-    /// Draws what the workload leaves open, as in the model world.
+    /// Seed of the workload's random values, as in the model world.
     pub seed: Seed,
-    /// Where the client is.
+    /// The client's addresses.
     pub client: Site,
     /// Whether the client's addresses come and go.
     pub client_moves: bool,
-    /// Where the server is.
+    /// The server's addresses.
     pub server: Site,
-    /// What its host has for it.
+    /// The server's host.
     pub server_host: HostSpec,
-    /// The processors of the client's host and the server's, which other flows may use too; they count in ns since 1970.
+    /// The processors of the client's and the server's host, which other flows may share; their clock counts
+    /// ns since 1970.
     pub processors: [Option<Processor>; 2],
     /// How its connections end.
     pub ending: Ending,
-    /// Whether messages that wait go to the kernel together, some at a time, and what has come is read between: a real clock goes on
-    /// while they are handed over, and who is late would never catch up one by one.
+    /// Whether waiting messages are passed to the kernel in groups, with reads between: real time passes
+    /// meanwhile, and a late sender could never catch up one message at a time.
     pub gathers: bool,
-    /// Whether the kernel is asked when it had what is read, so that it is known how long messages lay in their sockets: those of TCP,
+    /// Whether the kernel is asked when it received what is read, to measure how long messages waited in the
+    /// sockets of TCP, MPTCP and UDP.
     /// MPTCP and UDP.
     pub stamps: bool,
 }
@@ -45,69 +47,71 @@ pub struct Assignment {
 /// How the connections of a run end once its records are complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Both ends break off (RST, ABORT): nothing lingers that a later run on the same ports would meet.
+    /// Both ends abort (RST, ABORT), so that a later run on the same ports meets nothing of this one.
     Abort,
-    /// Both ends close in an orderly way (FIN, SHUTDOWN), so that hosts may keep what they learnt.
+    /// Both ends close in order (FIN, SHUTDOWN), so that hosts may cache metrics.
     Close,
 }
 
 /// The addresses of one end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
-    /// At least one; SCTP uses all of them unless single-homed, the first as the primary path, the others use the first.
+    /// At least one. SCTP uses all of them unless single-homed, the first as the primary path; other
+    /// transports use the first.
     pub addresses: Vec<IpAddr>,
-    /// The port; 0 lets the kernel choose. Parallel connections take the client's ports from this one on while there
-    /// are any.
+    /// The port; 0 lets the kernel choose. Parallel connections use consecutive client ports from this one,
+    /// as far as there are any.
     pub port: u16,
 }
 
-/// What one flow measured. Time counts from the first attempt to connect.
+/// The result of one flow. Times count from the first attempt to connect.
 #[derive(Debug, Clone)]
 pub struct FlowRun {
-    /// One record for each message of the schedule, in its order, also for those that never arrived.
+    /// One record per scheduled message, in order, including those that never arrived.
     pub records: Vec<Record>,
-    /// What the wall clock showed at the first attempt to connect, in ns since 1970: captures count from there.
+    /// Wall clock at the first attempt to connect, in ns since 1970; captures count from there.
     pub epoch: u64,
-    /// When every connection was open for sending; the schedule starts here.
+    /// When every connection was open for sending, which starts the schedule.
     pub connected: Option<Time>,
-    /// When the last message was settled, or the run was given up.
+    /// When the last message was settled, or the run was aborted.
     pub ended: Time,
     /// Why the run ended.
     pub stopped: RunEnd,
-    /// It ended because another thread wanted it to.
+    /// Another thread stopped it.
     pub was_stopped: bool,
-    /// What the kernel counted for the client's sockets.
+    /// The kernel's counters of the client's sockets.
     pub client: Counts,
-    /// What the kernel counted for the server's sockets.
+    /// The kernel's counters of the server's sockets.
     pub server: Counts,
-    /// How long messages lay in the client's sockets and in the server's, where the kernel was asked and told.
+    /// How long messages waited in the client's and the server's sockets, if the kernel was asked and could
+    /// tell.
     pub waits: [Option<WaitFacts>; 2],
-    /// What decrypts the packets of its connections, in the lines of a TLS key log; empty: nothing is encrypted.
+    /// The secrets that decrypt its packets, as lines of a TLS key log; empty if nothing is encrypted.
     pub secrets: String,
-    /// What became of the paths of an SCTP association, in the order of the notifications.
+    /// State changes of the paths of an SCTP association, in the order of the notifications.
     pub paths: Vec<PathChange>,
-    /// What the packet filter held in the end, if there was one.
+    /// The rules in the packet filter at the end, if there was one.
     pub filter: Option<FilterFacts>,
-    /// How its senders stood from time to time, if anybody wanted to know.
+    /// Samples of its senders, if requested.
     pub samples: Vec<Sample>,
 }
 
 impl FlowRun {
-    /// How long messages lay in the sockets of each end, where the kernel told.
+    /// Returns how long messages waited in the sockets of each end, as far as known.
     pub fn waited(&self) -> BTreeMap<Side, WaitFacts> {
         let sides = [Side::Client, Side::Server].into_iter().zip(self.waits);
         sides.filter_map(|(side, waits)| Some((side, waits?))).collect()
     }
 }
 
-/// What the kernel counted for the sockets of one end; zero where it does not say.
+/// The kernel's counters of one end's sockets; zero where unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Packets sent.
     pub packets_sent: u64,
     /// Packets received.
     pub packets_received: u64,
-    /// Data segments or DATA chunks sent again, for whatever reason.
+    /// Data segments or DATA chunks retransmitted for any reason.
     pub retransmissions: u64,
 }
 
@@ -126,7 +130,7 @@ impl std::iter::Sum for Counts {
 pub struct PathChange {
     /// When it was read.
     pub at: Time,
-    /// Who was told.
+    /// The end that was notified.
     pub end: Side,
     /// The peer's address.
     pub address: IpAddr,

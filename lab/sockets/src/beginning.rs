@@ -1,4 +1,4 @@
-//! When a run of several flows began.
+//! The start time of a run of several flows.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,28 +6,28 @@ use hol_base::{Duration, Time};
 
 use crate::clock::{Clock, monotonic};
 
-/// When the first flow of a run made its first attempt, once it has: what happens to the network at a time of the run counts
-/// from there, as the flows' records do, however long it took to come to it.
+/// When the first flow of a run made its first attempt, once it has. Scheduled changes of the network count
+/// from there, like the flows' records, however long the setup took.
 #[derive(Debug, Clone, Default)]
 pub struct Beginning(Arc<OnceLock<u64>>);
 
 impl Beginning {
-    /// The run has begun now.
+    /// Starts the run now.
     pub fn now() -> Self {
         Self(Arc::new(OnceLock::from(monotonic())))
     }
 
-    /// A flow has begun that was due so long after the run.
+    /// Notes that a flow has started that was due `due` after the start of the run.
     pub(crate) fn note(&self, clock: &Clock, due: Duration) {
         self.0.get_or_init(|| clock.origin().saturating_sub(due.as_nanos()));
     }
 
-    /// Waits until it has; returns the time of the run, which is not zero if it was due before.
+    /// Waits until the run has started; returns the time since, which is not zero if it started before.
     pub fn wait(&self) -> Time {
         Time::from_nanos(monotonic() - self.0.wait())
     }
 
-    /// The time of the run; `None` as long as nothing has begun.
+    /// Returns the time of the run; `None` if it has not started.
     pub fn time(&self) -> Option<Time> {
         self.0.get().map(|began| Time::from_nanos(monotonic() - began))
     }

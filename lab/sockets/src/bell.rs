@@ -1,4 +1,4 @@
-//! Wakes a run because an application on another thread has left something for one of its own.
+//! Wakes a run when an application on another thread has left work for one of its own.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,21 +11,21 @@ use rustix::event::{EventfdFlags, eventfd};
 pub struct Bell(Arc<OwnedFd>);
 
 impl Bell {
-    /// One that is silent.
+    /// Creates a silent bell.
     pub fn new() -> io::Result<Self> {
         Ok(Self(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
     }
 
-    /// Rings it, from any thread.
+    /// Returns a function that rings it, from any thread.
     pub fn ringer(&self) -> Box<dyn Fn() + Send> {
         let Self(file) = self.clone();
         Box::new(move || {
-            // It fails only where it has been rung 2^64 times.
+            // Fails only after 2^64 rings.
             let _ = rustix::io::write(&*file, &1u64.to_ne_bytes());
         })
     }
 
-    /// It has been heard.
+    /// Silences the bell.
     pub(crate) fn silence(&self) {
         let _ = rustix::io::read(&*self.0, &mut [0; 8]);
     }

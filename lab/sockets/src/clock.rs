@@ -1,4 +1,4 @@
-//! The kernel's monotonic clock as the run's time, and an alarm on it.
+//! The kernel's monotonic clock as the time of a run, and an alarm on it.
 
 use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,22 +10,22 @@ use rustix::time::{
     clock_gettime, timerfd_create, timerfd_settime,
 };
 
-/// Counts from when it was made.
+/// A clock that counts from its creation.
 #[derive(Debug)]
 pub(crate) struct Clock {
     start: u64,
-    /// What it showed at the last wake-up, where it stands still in between: there reading it is a system call, which takes
-    /// the host longer than anything else that an event wants.
+    /// The reading at the last wake-up, for a clock that stands still between wake-ups. There a reading is a
+    /// system call that takes the host longer than handling an event.
     standing: Option<Cell<u64>>,
 }
 
-/// Where the kernel names its clock, and the name of one that stands still while anything computes: User-Mode Linux with
-/// time-travel=inf-cpu.
+/// Where the kernel names its clock source, and the name of one that stands still during computation:
+/// User-Mode Linux with time-travel=inf-cpu.
 const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const STANDING: &str = "time-travel-clock";
 
-/// Readable from the time that it is set to. It has the precision of the kernel's high resolution timers,
-/// where the timeouts of `epoll_wait` and `poll` have slack.
+/// Readable from its set time, with the precision of the kernel's high-resolution timers; the timeouts of
+/// `epoll_wait` and `poll` have timer slack.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timer: OwnedFd,
@@ -41,7 +41,7 @@ impl Clock {
         Self { start, standing: stands_still.then(|| Cell::new(start)) }
     }
 
-    /// When it was made, in ns on the kernel's monotonic clock.
+    /// Returns its creation time in ns on the kernel's monotonic clock.
     pub(crate) fn origin(&self) -> u64 {
         self.start
     }
@@ -51,49 +51,49 @@ impl Clock {
         Time::from_nanos(now - self.start)
     }
 
-    /// To be told after each wait.
+    /// Notes a wake-up. Call after each wait.
     pub(crate) fn wake(&self) {
         self.standing.iter().for_each(|standing| standing.set(monotonic()));
     }
 
-    /// What the wall clock showed when this one began, in ns since 1970.
+    /// Returns the wall clock at its creation, in ns since 1970.
     pub(crate) fn epoch(&self) -> u64 {
         epoch_of(self.start)
     }
 
-    /// The kernel's own name for a time.
+    /// Converts a time to the kernel's clock.
     fn timespec(&self, at: Time) -> Timespec {
         let nanos = self.start.saturating_add(at.as_nanos());
         Timespec { tv_sec: (nanos / Self::SECOND) as i64, tv_nsec: (nanos % Self::SECOND) as i64 }
     }
 }
 
-/// What the kernel's clock counts, by the kernel's name for it; empty where it has none.
+/// Returns the kernel's name of its clock source; empty if there is none.
 pub fn clocksource() -> String {
     fs::read_to_string(SOURCE).unwrap_or_default().trim().to_owned()
 }
 
-/// What the kernel's timer wheel counts in: the resolution of its coarse clock. clock_getres(2)
+/// Returns the tick of the kernel's timer wheel, which is the resolution of its coarse clock. clock_getres(2)
 pub(crate) fn jiffy() -> Duration {
     let tick = clock_getres(ClockId::MonotonicCoarse);
     Duration::from_nanos(tick.tv_sec as u64 * Clock::SECOND + tick.tv_nsec as u64)
 }
 
-/// What the wall clock showed when the monotonic one showed `origin`, in ns since 1970.
+/// Returns the wall clock at `origin` of the monotonic clock, in ns since 1970.
 pub(crate) fn epoch_of(origin: u64) -> u64 {
-    // Between two readings, for a reading takes time too.
+    // The wall clock is read between two readings, since a reading takes time too.
     let before = monotonic();
     let wall = wall();
     let now = before.midpoint(monotonic());
     wall.saturating_sub(now.saturating_sub(origin))
 }
 
-/// The kernel's monotonic clock, in ns.
+/// Returns the kernel's monotonic clock, in ns.
 pub fn monotonic() -> u64 {
     nanos(ClockId::Monotonic)
 }
 
-/// The kernel's wall clock, in ns since 1970.
+/// Returns the kernel's wall clock, in ns since 1970.
 pub(crate) fn wall() -> u64 {
     nanos(ClockId::Realtime)
 }
@@ -110,7 +110,7 @@ impl Alarm {
         Ok(Self { timer, set: Time::MAX })
     }
 
-    /// Sets it, which also stops it ringing; [`Time::MAX`]: never.
+    /// Sets the alarm, which also stops it ringing; [`Time::MAX`]: never.
     pub(crate) fn set(&mut self, clock: &Clock, at: Time) -> io::Result<()> {
         if at == self.set {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A socket of UDP under a transport of this program: datagrams to and from one peer, and what IP's header says of marks.
+//! A UDP socket below a transport of this program: datagrams to and from one peer, with their ECN marks.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -15,25 +15,25 @@ use crate::ip_options::IpOptions;
 use crate::transceiver::{self, Family, Fault, refused};
 use crate::turns::{read_up_to, reads};
 
-/// Datagrams that leave in one call at most (Linux' UDP_MAX_SEGMENTS), and their octets.
+/// Maximum datagrams per send (Linux' UDP_MAX_SEGMENTS), and their octets.
 const MOST_TOGETHER: usize = 64;
 const MOST_OCTETS: usize = 65_000;
 
-/// A connected socket, and what it has no room for.
+/// A connected socket, and the datagrams for which it has no room.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     pub(crate) socket: Socket,
-    /// Whether several come from the kernel before others have their turn.
+    /// Whether several datagrams are read before others get their turn.
     gathers: bool,
-    /// Whether several can go to it in one call.
+    /// Whether several datagrams can be sent in one call.
     joins: bool,
-    /// So many at the front go one by one, for together they could not.
+    /// This many at the front must be sent one by one.
     alone: usize,
     options: &'static IpOptions,
-    /// What the headers say as long as nothing else is set.
+    /// The ECN field that the socket currently sends.
     says: Ecn,
     unsent: VecDeque<(Bytes, Ecn)>,
-    /// What came before it was there.
+    /// Datagrams that arrived before the socket existed.
     early: VecDeque<(Bytes, Ecn)>,
 }
 
@@ -46,8 +46,8 @@ impl Datagrams {
         cure: "use a kernel with this version of IP",
     };
 
-    /// A socket that sends no fragments, not even where the path is known to be too narrow: what is too long is lost. It tells how
-    /// what comes is marked if somebody wants to know.
+    /// Opens a socket that never fragments, even if the path MTU is known to be too small: datagrams that are
+    /// too long are lost. It reports ECN marks if requested.
     pub(crate) fn open(site: &Site, tells_marks: bool) -> Result<Socket, SocketsError> {
         let socket = Self::FAMILY.socket(site)?;
         let options = IpOptions::of(site.addresses[0]);
@@ -60,22 +60,22 @@ impl Datagrams {
         Ok(socket)
     }
 
-    /// Has a client's socket know its server.
+    /// Connects a client's socket to its server.
     pub(crate) fn connect(socket: Socket, server: &Site) -> Result<Socket, SocketsError> {
         transceiver::begin(socket.connect(&transceiver::address(server)), server)?;
         Ok(socket)
     }
 
-    /// Over a socket that is connected to such an address, or is going to be.
+    /// Wraps a socket that is, or will be, connected to such an address.
     pub(crate) fn over(socket: Socket, peer: IpAddr, gathers: bool) -> Self {
         let set = |name, value: libc::c_int| {
             system::set_option(&socket, libc::SOL_UDP, name, &value.to_ne_bytes()).is_ok()
         };
         if gathers {
-            // A kernel that cannot gives them one by one.
+            // A kernel without it delivers them one by one.
             set(libc::UDP_GRO, 1);
         }
-        // One that does not know the option would send several as one. Linux 4.18
+        // A kernel that does not know the option would send several as one. Linux 4.18
         let joins = gathers && set(libc::UDP_SEGMENT, 0);
         let (options, says) = (IpOptions::of(peer), Ecn::NotCapable);
         Self {
@@ -90,17 +90,17 @@ impl Datagrams {
         }
     }
 
-    /// Sends this after all that waits.
+    /// Sends a datagram after all that wait.
     pub(crate) fn push(&mut self, octets: Bytes, ecn: Ecn) {
         self.unsent.push_back((octets, ecn));
     }
 
-    /// Whether there is something for which there was no room.
+    /// Returns whether datagrams wait for room.
     pub(crate) fn is_full(&self) -> bool {
         !self.unsent.is_empty()
     }
 
-    /// Sends what there is room for.
+    /// Sends as much as there is room for.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         while let Some((_, ecn)) = self.unsent.front() {
             if *ecn != self.says {
@@ -111,7 +111,7 @@ impl Datagrams {
             let together = self.together();
             let mut sent = self.send(together);
             if sent.as_ref().is_err_and(is_of_the_path) {
-                // That was the news of an earlier one; this one has not been sent yet.
+                // That error was of an earlier datagram; this one has not been sent yet.
                 sent = self.send(together);
             }
             match sent {
@@ -128,7 +128,8 @@ impl Datagrams {
         Ok(())
     }
 
-    /// How many at the front can go to the kernel in one call: all of one length and one mark, but that the last may be shorter.
+    /// Returns how many at the front fit into one call: of the same length and mark, except that the last may
+    /// be shorter.
     fn together(&self) -> usize {
         if !self.joins || self.alone > 0 {
             return 1;
@@ -146,7 +147,7 @@ impl Datagrams {
         number.max(1)
     }
 
-    /// Sends so many at the front. udp(7), UDP_SEGMENT
+    /// Sends the first `together` datagrams. udp(7), UDP_SEGMENT
     fn send(&self, together: usize) -> io::Result<usize> {
         let (first, _) = &self.unsent[0];
         if together == 1 {
@@ -164,12 +165,12 @@ impl Datagrams {
         self.socket.sendmsg(&MsgHdr::new().with_buffers(&all).with_control(&control), 0)
     }
 
-    /// Takes a datagram that came before the socket was there.
+    /// Takes a datagram that arrived before the socket existed.
     pub(crate) fn hear_early(&mut self, octets: Bytes, ecn: Ecn) {
         self.early.push_back((octets, ecn));
     }
 
-    /// Gives what has come to `take`, until others are to have their turn.
+    /// Passes what has arrived to `take`, until others get their turn.
     pub(crate) fn receive_all(
         &mut self,
         buffer: &mut [u8],
@@ -183,7 +184,7 @@ impl Datagrams {
         })
     }
 
-    /// What came next, in `buffer`; `None`: news of the path, which are left alone (RFC 9000 section 14.2.1).
+    /// Reads into `buffer`; `None`: an ICMP error of the path, which is ignored (RFC 9000 section 14.2.1).
     fn receive<'b>(&mut self, buffer: &'b mut [u8]) -> io::Result<Option<Read<'b>>> {
         if let Some((octets, ecn)) = self.early.pop_front() {
             let place = &mut buffer[..octets.len()];
@@ -197,18 +198,19 @@ impl Datagrams {
     }
 }
 
-/// What came of a socket at once.
+/// The datagrams of one read.
 pub(crate) struct Read<'b> {
     pub(crate) octets: &'b [u8],
-    /// The mark of all.
+    /// The ECN mark of all.
     pub(crate) ecn: Ecn,
     /// The length of each datagram; the last may be shorter.
     pub(crate) each: usize,
 }
 
-/// What comes next of a socket, in `buffer`.
+/// Reads from a socket into `buffer`.
 pub(crate) fn read<'b>(socket: &Socket, buffer: &'b mut [u8]) -> io::Result<Read<'b>> {
-    // Room for two numbers: the Type of Service or traffic class as it came, and the length of each. ip(7), ipv6(7), udp(7)
+    // Room for two numbers: the Type of Service or traffic class, and the length of each. ip(7), ipv6(7),
+    // udp(7)
     let mut control = [0; 64];
     let read = system::receive(socket, buffer, &mut control)?;
     let control = &control[..read.control_length];
@@ -216,30 +218,31 @@ pub(crate) fn read<'b>(socket: &Socket, buffer: &'b mut [u8]) -> io::Result<Read
     Ok(Read { octets: &buffer[..read.length], ecn: marks(control), each: each.max(1) })
 }
 
-/// The number in an item of ancillary data, if it is that of UDP_GRO.
+/// Returns the number in an item of ancillary data of UDP_GRO.
 fn length_of_each((level, kind, value): (libc::c_int, libc::c_int, &[u8])) -> Option<usize> {
     let is_it = (level, kind) == (libc::SOL_UDP, libc::UDP_GRO);
     let length = is_it.then(|| value.first_chunk()).flatten()?;
     usize::try_from(libc::c_int::from_ne_bytes(*length)).ok()
 }
 
-/// What the header of IP said of marks, if the kernel tells.
+/// Returns the ECN field of the IP header, if the kernel reports it.
 fn marks(control: &[u8]) -> Ecn {
     let of_service = |(level, kind, value)| IpOptions::service_in(level, kind, value);
     system::items(control).find_map(of_service).map_or(Ecn::NotCapable, Ecn::of)
 }
 
-/// One of several is, and nobody says which.
+/// Returns whether one of several is too long; the kernel does not say which.
 fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMSGSIZE)
 }
 
-/// The way there cannot take them apart, not now and not later.
+/// Returns whether the route cannot segment them, now and later.
 fn is_of_their_being_several(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EOPNOTSUPP))
 }
 
-/// Something on the way, or the interface, did not take a datagram: it is lost, as others are that nobody tells of.
+/// Returns whether the path or the interface rejected a datagram: it is lost, like others that are lost
+/// silently.
 fn is_of_the_path(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

@@ -1,24 +1,24 @@
-//! Why a run could not begin.
+//! Why a run could not start.
 
 use std::io;
 
 use hol_filter::FilterError;
 use hol_workloads::WorkloadError;
 
-/// A run that could not begin.
+/// A run that could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketsError {
-    /// The kernel cannot do what was asked for.
+    /// The kernel cannot do what was requested.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
-    /// The kernel does not have the protocol.
+    /// The kernel lacks the protocol.
     #[error("this kernel has no {protocol} ({source}); {cure}")]
     NoProtocol {
         /// The protocol.
         protocol: &'static str,
         /// What to do.
         cure: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// An end has no address.
@@ -27,31 +27,31 @@ pub enum SocketsError {
     /// There is nothing to send.
     #[error("`messages` is 0; a run needs at least one")]
     NoMessages,
-    /// The packet filter cannot be had.
+    /// The packet filter is not available.
     #[error("packet filter: {0}")]
     Filter(#[from] FilterError),
-    /// The workload's table contradicts itself.
+    /// The workload's table is contradictory.
     #[error("in [workload]: {0}")]
     Workload(#[from] WorkloadError),
-    /// The kernel refused what ties a run to others.
+    /// The kernel rejected a resource shared with other runs.
     #[error("cannot tie a run to others: {0}")]
     Tie(#[from] io::Error),
-    /// The kernel refused a call.
+    /// The kernel rejected a call.
     #[error("cannot {doing}: {source}")]
     Refused {
         /// What was attempted, such as `set SCTP_RTOINFO`.
         doing: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
-/// What the kernel cannot do. Nothing is ever approximated in silence.
+/// An option that the kernel cannot honour. Nothing is approximated silently.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the kernel cannot honour {option}: {why}")]
 pub struct Unsupported {
     /// The option with its value, such as `hystart=false`.
     pub option: String,
-    /// Why not, and what to do.
+    /// The reason, and the fix.
     pub why: &'static str,
 }

@@ -1,4 +1,4 @@
-//! The loop: waits until a socket or the schedule wants something, and does what follows from it.
+//! The event loop: waits until a socket or the schedule is ready, and handles it.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ use crate::waits::Waits;
 /// Moves the thread to the network of an end.
 pub(crate) type Enter<'p> = &'p mut dyn FnMut(Side) -> io::Result<()>;
 
-/// Everything that takes part in a flow.
+/// All participants of a flow.
 pub(crate) struct EventLoop<'p> {
     pub(crate) assignment: &'p Assignment,
     pub(crate) enter: Enter<'p>,
@@ -42,42 +42,43 @@ pub(crate) struct EventLoop<'p> {
     pub(crate) alarm: Alarm,
     pub(crate) poller: Poller<Token>,
     pub(crate) opener: Box<dyn Opener>,
-    /// The server's socket: it accepts, or is there for the first client; `None`: nobody listens, or it has one.
+    /// The server's socket: it accepts, or serves the first client; `None`: nobody listens, or the client has
+    /// it.
     pub(crate) listener: Option<Socket>,
-    /// Where the server is, with the port that it has got.
+    /// The server's address, with the port it got.
     pub(crate) server_site: Site,
-    /// Which addresses the client's host has, if they come and go …
+    /// The addresses of the client's host, if they come and go.
     pub(crate) presence: Option<Presence>,
-    /// … and how many connections wait for one.
+    /// Number of connections that wait for one.
     pub(crate) homeless: usize,
-    /// By connection: where it comes from.
+    /// The source port of each connection.
     pub(crate) client_ports: Vec<u16>,
     pub(crate) client: Party,
     pub(crate) server: Party,
     pub(crate) bell: Option<Bell>,
     pub(crate) filter: Option<Filter>,
     pub(crate) flow: Referee<'p>,
-    /// The other end is on another host, from where …
+    /// The other end is on another host.
     pub(crate) is_alone: bool,
-    /// … news come …
+    /// News from that host.
     pub(crate) mail: Option<Mail>,
-    /// … such as how its application stands.
+    /// Progress of its application.
     pub(crate) far_standing: Rc<Cell<Standing>>,
-    /// Clients on another host whose datagrams have a socket of their own.
+    /// Clients on another host whose datagrams have their own socket.
     pub(crate) met: BTreeMap<SocketAddr, ConnectionId>,
     pub(crate) was_stopped: bool,
     pub(crate) paths: Vec<PathChange>,
-    /// When it is looked at, if anybody wants to know.
+    /// Sampling times, if requested.
     pub(crate) ticks: Option<Ticks>,
-    /// Scratch space for whoever reads.
+    /// Scratch space for reads.
     pub(crate) buffer: Box<[u8]>,
 }
 
 impl EventLoop<'_> {
-    /// Sockets that are looked after before the alarm is set anew.
+    /// Sockets handled before the alarm is set again.
     const MOST_READY: usize = 64;
 
-    /// Goes on until the flow has ended; returns the time.
+    /// Runs until the flow has ended; returns the time.
     pub(crate) fn run(&mut self) -> Result<Time, SocketsError> {
         let mut ready = Events::with_capacity(Self::MOST_READY);
         self.serve(Side::Client)?;
@@ -99,7 +100,7 @@ impl EventLoop<'_> {
         Ok(self.clock.now())
     }
 
-    /// Joins what both ends noted, asks the sockets for their counts, and lets go of them.
+    /// Joins the ledgers of both ends, reads the sockets' counters, and ends the connections.
     pub(crate) fn finish(mut self, ended: Time) -> Result<FlowRun, SocketsError> {
         let [client, server] = self.halves(ended)?;
         let Assignment { transport, workload, .. } = self.assignment;
@@ -109,15 +110,16 @@ impl EventLoop<'_> {
         Ok(run)
     }
 
-    /// The only end that is here, and its connections, which are to be let go when the other has ended, too.
+    /// Returns the local end, and its connections, which are to be ended after the other end has finished
+    /// too.
     pub(crate) fn half(&mut self, ended: Time) -> Result<Half, SocketsError> {
         let [client, server] = self.halves(ended)?;
         Ok(if self.mail.is_some() { client } else { server })
     }
 
-    /// What either end noted.
+    /// Returns the notes of each end.
     fn halves(&mut self, ended: Time) -> Result<[Half; 2], SocketsError> {
-        // Records are held here to the end: a run in real time has few.
+        // Records are kept to the end: a run in real time has few.
         while !self.was_stopped && !self.client.application.end(ended) {}
         while !self.server.application.end(self.clock.now()) {}
         let samples = self.ticks.as_mut().map_or(Vec::new(), |ticks| std::mem::take(&mut ticks.samples));
@@ -160,7 +162,7 @@ impl EventLoop<'_> {
         Ok([client, server])
     }
 
-    /// Ends the connections as is wanted: without more ado a socket that is dropped closes in an orderly way.
+    /// Ends the connections as configured; dropping a socket alone would close it in order.
     pub(crate) fn let_go(mut self) -> Result<(), SocketsError> {
         if self.assignment.ending == Ending::Abort {
             self.client.abort().and_then(|()| self.server.abort()).map_err(refused("set SO_LINGER"))?;
@@ -168,7 +170,7 @@ impl EventLoop<'_> {
         Ok(())
     }
 
-    /// Does what something ready asks for.
+    /// Handles a ready source.
     fn handle(&mut self, ready: Ready<Token>) -> Result<(), SocketsError> {
         match ready.token {
             Token::Alarm => {
@@ -214,7 +216,7 @@ impl EventLoop<'_> {
         }
     }
 
-    /// Notes how all senders stand. That is all: nothing else is to happen at another time because of it.
+    /// Samples all senders, without influencing the timing of anything else.
     fn look(&mut self) -> Result<(), SocketsError> {
         let Self { ticks: Some(ticks), client, server, clock, .. } = self else { return Ok(()) };
         for party in [client, server] {
@@ -241,11 +243,12 @@ impl EventLoop<'_> {
         followed.into_iter().for_each(|followed| self.note(end, followed));
     }
 
-    /// Has connections act that want to by themselves.
+    /// Lets connections act whose timers are due.
     fn act(&mut self) {
         for end in [Side::Client, Side::Server] {
             let now = self.clock.now();
-            // One that has more to say wants to be asked again: at most so often, then others have their turn.
+            // A connection with more to send is called again, up to this number of times; then others get
+            // their turn.
             for _ in 0..Self::MOST_READY {
                 let (party, poller) = self.party_and_poller(end);
                 let Some(id) = party.next_due(now) else { break };
@@ -255,7 +258,7 @@ impl EventLoop<'_> {
         }
     }
 
-    /// Tells the flow what followed at an end.
+    /// Reports an event of an end to the flow.
     fn note(&mut self, end: Side, followed: Followed) {
         let now = self.clock.now();
         match (followed, end) {
@@ -266,7 +269,7 @@ impl EventLoop<'_> {
         }
     }
 
-    /// Hears what has happened at the other host.
+    /// Handles news from the other host.
     fn hear(&mut self) {
         let letters = self.mail.as_ref().map_or(Vec::new(), Mail::take);
         for news in letters {
@@ -276,7 +279,7 @@ impl EventLoop<'_> {
         }
     }
 
-    /// Takes the connections that have come.
+    /// Accepts waiting connections.
     fn accept(&mut self) -> Result<(), Fault> {
         if !self.opener.accepts() {
             return self.meet_all();
@@ -290,8 +293,8 @@ impl EventLoop<'_> {
         accepted
     }
 
-    /// One each time that one is said to be there: Linux' SCTP sleeps until its next tick in an accept that finds none, though it is not to
-    /// block (`sctp_wait_for_accept`).
+    /// Accepts one connection per readiness event: Linux' SCTP sleeps until its next tick in an accept that
+    /// finds none, although it is non-blocking (`sctp_wait_for_accept`).
     fn accept_next(&mut self) -> Result<(), Fault> {
         let Some(listener) = &self.listener else { return Ok(()) };
         let (from, transceiver) =
@@ -305,8 +308,7 @@ impl EventLoop<'_> {
         Ok(())
     }
 
-    /// Whether it is our client who comes from there; any other is a stranger. What ports a client on another host has, nobody knows
-    /// here.
+    /// Returns whether the address is our client's. The ports of a client on another host are unknown here.
     fn is_ours(&self, from: Option<SocketAddr>) -> bool {
         if self.is_alone {
             return from.is_some_and(|from| self.assignment.client.addresses.contains(&from.ip()));
@@ -314,14 +316,14 @@ impl EventLoop<'_> {
         self.client_ports.contains(&from.map_or(0, |from| from.port()))
     }
 
-    /// Gives each client on another host whose datagrams have come a socket of its own, and them to it.
+    /// Gives each client on another host whose datagrams have arrived its own socket, and passes them on.
     fn meet_all(&mut self) -> Result<(), Fault> {
-        // So many at a time, then others have their turn: whoever likes may send some.
+        // A limited number at a time, since anybody may send some; then others get their turn.
         for _ in 0..Self::MOST_READY {
             let Some(listener) = &self.listener else { return Ok(()) };
             match early(listener, &mut self.buffer) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // News of the path, of some datagram before.
+                // An ICMP error for an earlier datagram.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
                 other => self.meet_one(other?)?,
             }
@@ -334,7 +336,7 @@ impl EventLoop<'_> {
             return Ok(());
         }
         let (mut own, mut strays) = (vec![(octets, ecn)], Vec::new());
-        // A port whose connection is over may be another one's now.
+        // The port of a finished connection may be another one's now.
         let id = match self.met.get(&from) {
             Some(id) if self.server.has(*id) => *id,
             _ => self.meet_at_once(from, &mut own, &mut strays)?,
@@ -348,7 +350,8 @@ impl EventLoop<'_> {
         strays.into_iter().try_for_each(|stray| self.meet_one(stray))
     }
 
-    /// The socket of a client, with the datagrams that came to it before it was connected: from then on it hears of no other.
+    /// Creates the socket of a client, with the datagrams that came before it was connected; from then on it
+    /// receives only from this client.
     fn meet_at_once(
         &mut self,
         from: SocketAddr,
@@ -373,8 +376,8 @@ impl EventLoop<'_> {
         Ok(id)
     }
 
-    /// Addresses of the client have come or gone: its connections are told, and those that had none to come from may have one
-    /// now.
+    /// Handles added or removed addresses of the client: its connections are told, and those waiting for an
+    /// address may open.
     fn follow(&mut self) -> Result<(), SocketsError> {
         let changes = self.presence.as_mut().map_or(Ok(Vec::new()), Presence::changes);
         for change in changes.map_err(refused("read the kernel's routing"))? {
@@ -387,13 +390,13 @@ impl EventLoop<'_> {
         Ok(())
     }
 
-    /// The client has an address.
+    /// Returns whether the client has an address.
     fn is_at_home(&self) -> bool {
         let Assignment { client, .. } = self.assignment;
         self.presence.as_ref().is_none_or(|presence| client.addresses.iter().any(|own| presence.has(*own)))
     }
 
-    /// Opens a connection, as soon as the client has an address.
+    /// Opens a connection as soon as the client has an address.
     fn open(&mut self, ConnectionId(id): ConnectionId) -> Result<(), SocketsError> {
         let next = self.client.connections() + self.homeless;
         assert_eq!(id as usize, next, "connections are numbered in the order of their opening");
@@ -405,7 +408,8 @@ impl EventLoop<'_> {
         Ok(())
     }
 
-    /// Begins to connect from the client; the port after that of the last connection, while there are any.
+    /// Starts to connect from the client, from the port after that of the last connection, while there are
+    /// any.
     fn connect(&mut self) -> Result<(), SocketsError> {
         let [Site { port, addresses: own }, server] = [&self.assignment.client, &self.server_site];
         let number = self.client.connections() as u16;
@@ -424,7 +428,7 @@ impl EventLoop<'_> {
         Ok(())
     }
 
-    /// Nobody is accepted: the server has a socket for each client.
+    /// For transports without accept: the server has a socket for each client.
     fn meet(&mut self, peer: &Site) -> Result<(), SocketsError> {
         let socket = match self.listener.take() {
             Some(socket) => socket,
@@ -440,7 +444,7 @@ impl EventLoop<'_> {
         self.server.add(&self.poller, server, self.clock.now()).map_err(refused("watch a socket"))
     }
 
-    /// Does what the application of an end wants, until it waits.
+    /// Handles the outputs of an end's application until it waits.
     fn serve(&mut self, end: Side) -> Result<(), SocketsError> {
         loop {
             let now = self.clock.now();
@@ -474,7 +478,7 @@ impl EventLoop<'_> {
         }
     }
 
-    /// The application of an end does nothing more until then by itself.
+    /// Sets the time at which an end's application acts next.
     fn rest(&mut self, end: Side, until: Time, now: Time) -> Result<(), SocketsError> {
         let (party, poller) = self.party_and_poller(end);
         party.wake = if party.send_all(poller, now) { until } else { now };
@@ -485,7 +489,7 @@ impl EventLoop<'_> {
         self.party_and_poller(end).0
     }
 
-    /// An end, and what watches its sockets.
+    /// Returns an end, and the poller of its sockets.
     fn party_and_poller(&mut self, end: Side) -> (&mut Party, &Poller<Token>) {
         let party = match end {
             Side::Client => &mut self.client,
@@ -499,7 +503,7 @@ impl EventLoop<'_> {
     }
 }
 
-/// A datagram that has come to a socket of no peer: from where, what, and its mark.
+/// A datagram that arrived at a socket without peer: its source, content and mark.
 type Early = (SocketAddr, Bytes, Ecn);
 
 fn early(socket: &Socket, buffer: &mut [u8]) -> io::Result<Early> {

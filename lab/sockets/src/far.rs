@@ -1,4 +1,4 @@
-//! The end of a flow that is on another host: what is heard of it, and how it is told of the one here.
+//! The end of a flow on another host: its news, and ours for it.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,44 +11,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::Bell;
 
-/// What the host of a server tells that of its client while a flow goes on: all that the rules of its end need to know.
+/// What a server's host reports to the client's host during a flow, as needed to decide when it ends.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct News {
-    /// How far its application has come.
+    /// The progress of its application.
     pub standing: Standing,
-    /// It has accepted a connection since the last time …
+    /// It accepted a connection since the last report.
     pub accepted: bool,
-    /// … or something was delivered to it.
+    /// Something was delivered to it since the last report.
     pub delivered: bool,
-    /// It cannot go on: why, in RFC words.
+    /// Why it cannot continue, in words of the RFC.
     pub failed: Option<String>,
 }
 
-/// Tells the other host.
+/// Reports to the other host.
 pub type Tell<'t> = Box<dyn FnMut(News) + Send + 't>;
 
-/// What has come from the other host, for the end here.
+/// News from the other host for the local end.
 #[derive(Debug)]
 pub struct Mail {
     pub(crate) bell: Bell,
     letters: Receiver<News>,
 }
 
-/// Where it is put, by another thread.
+/// Where another thread puts news.
 pub struct Letterbox {
     letters: Sender<News>,
     ring: Box<dyn Fn() + Send>,
 }
 
 impl Mail {
-    /// An empty one, and where letters are put.
+    /// Creates an empty mailbox and its letterbox.
     pub fn new() -> io::Result<(Self, Letterbox)> {
         let (bell, (sender, letters)) = (Bell::new()?, channel());
         let letterbox = Letterbox { letters: sender, ring: bell.ringer() };
         Ok((Self { bell, letters }, letterbox))
     }
 
-    /// All that has come.
+    /// Takes all news.
     pub(crate) fn take(&self) -> Vec<News> {
         self.bell.silence();
         self.letters.try_iter().collect()
@@ -56,7 +56,7 @@ impl Mail {
 }
 
 impl Letterbox {
-    /// Puts a letter there; one for a flow that is over is lost.
+    /// Adds news; those for a finished flow are lost.
     pub fn put(&self, news: News) {
         if self.letters.send(news).is_ok() {
             (self.ring)();
@@ -70,7 +70,7 @@ impl fmt::Debug for Letterbox {
     }
 }
 
-/// Stands for an application on the other host: it does nothing here, and has come as far as was heard.
+/// Stands for an application on the other host: it does nothing, and has the reported progress.
 #[derive(Debug, Default)]
 pub(crate) struct Absent {
     pub(crate) standing: Rc<Cell<Standing>>,

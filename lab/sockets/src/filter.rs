@@ -1,4 +1,4 @@
-//! The packet filter behind the middlebox: the one of the kernel, in the network of the server.
+//! The kernel's packet filter behind the middlebox, in the network of the server.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -10,28 +10,29 @@ use hol_scenario::FilterFacts;
 use hol_simco::{Change, Rule};
 use hol_workloads::Enforce;
 
-/// Lifetimes end earlier by this, at most: the kernel's longest tick (CONFIG_HZ=100).
+/// Lifetimes end early by at most this: the kernel's longest tick (CONFIG_HZ=100).
 const TICK: Duration = Duration::from_millis(10);
 
-/// One filter in two hands: the middlebox's during the run, ours when it is over.
+/// A filter shared by the middlebox during the run and by the run afterwards.
 #[derive(Clone)]
 pub(crate) struct Filter(Rc<RefCell<Inner>>);
 
 struct Inner {
     nftables: Nftables,
-    /// What it held in the end, beside what the middlebox had granted.
+    /// The rules in it at the end, compared with those that the middlebox granted.
     held: Option<Result<FilterFacts, FilterError>>,
 }
 
 impl Filter {
-    /// Makes a table without rules in the network of this thread: what they do not allow is not forwarded from now on.
+    /// Creates a table without rules in the network of this thread; from now on only what rules allow is
+    /// forwarded.
     pub(crate) fn new() -> Result<Self, FilterError> {
         let mut nftables = Nftables::open(Config::new())?;
         nftables.reconcile(Time::ZERO, &[])?;
         Ok(Self(Rc::new(RefCell::new(Inner { nftables, held: None }))))
     }
 
-    /// Whether the kernel held what the middlebox granted; nothing before the end.
+    /// Returns whether the kernel had the rules that the middlebox granted; nothing before the end.
     pub(crate) fn held(&self) -> Result<Option<FilterFacts>, FilterError> {
         self.0.borrow_mut().held.take().transpose()
     }

@@ -1,4 +1,4 @@
-//! The flows of a scenario: the one that is measured, and all others on threads of their own.
+//! The flows of a scenario: the measured one, and all others on their own threads.
 
 use std::io;
 use std::thread;
@@ -10,7 +10,7 @@ use hol_workloads::{ENDLESS, HostSpec, WorkloadSpec};
 
 use crate::{Assignment, Beginning, Bell, Ending, FlowRun, Site, SocketsError, Stop, Ties};
 
-/// What makes a flow another one than its neighbours.
+/// What distinguishes a flow from the others.
 struct Own<'s> {
     transport: &'s TransportSpec,
     workload: WorkloadSpec,
@@ -20,8 +20,8 @@ struct Own<'s> {
     host: HostSpec,
 }
 
-/// The flow that is measured, those of the background, then those on which servers ask. `site` says where a node is, given a port
-/// that no other flow has.
+/// Returns the measured flow, background flows, then onward flows. `site` returns the address of a node,
+/// given a port that no other flow uses.
 pub fn assignments(scenario: &Scenario, seed: Seed, site: impl Fn(&str, u16) -> Site) -> Vec<Assignment> {
     let Scenario { transport, messages, .. } = scenario;
     let background = scenario.background_flows(seed).map(|flow| Own {
@@ -75,18 +75,18 @@ pub fn assignments(scenario: &Scenario, seed: Seed, site: impl Fn(&str, u16) -> 
     [measured].into_iter().chain(background).chain(onward).enumerate().map(assignment).collect()
 }
 
-/// What came of all flows; the times of their records count from the beginning of the run.
+/// The results of all flows; times of records count from the start of the run.
 #[derive(Debug)]
 pub struct FlowRuns {
-    /// When the run began, in ns since 1970.
+    /// When the run started, in ns since 1970.
     pub epoch: u64,
-    /// The measured flow, those of the background, then those on which servers ask.
+    /// The measured flow, background flows, then onward flows.
     pub flows: Vec<FlowRun>,
 }
 
 impl FlowRuns {
-    /// Runs the first flow by `measured`, and each other by `other` on a thread of its own until `stop` is raised: at the latest
-    /// when the first has ended, which may tell something beside its run. Each is looked at once in an `interval`, if there is one.
+    /// Runs the first flow with `measured`, and each other with `other` on its own thread until `stop` is
+    /// raised, at the latest when the first has ended. Each is sampled once per `interval`, if given.
     pub fn of<T, E: From<SocketsError> + From<io::Error>>(
         scenario: &Scenario,
         assignments: &[Assignment],
@@ -113,7 +113,7 @@ impl FlowRuns {
         Ok((Self::since_the_first(flows, assignments), told))
     }
 
-    /// No flow connects before its time has come, and each counts from its own first attempt.
+    /// Shifts times: each flow counts from its own first attempt, which is not before its start time.
     pub(crate) fn since_the_first(mut flows: Vec<FlowRun>, assignments: &[Assignment]) -> Self {
         let due = assignments.iter().map(|assignment| assignment.workload.start.as_nanos());
         let epoch =
@@ -130,7 +130,7 @@ impl FlowRuns {
 }
 
 impl FlowRuns {
-    /// Takes how all senders stood from time to time, ascending in time.
+    /// Takes the samples of all senders, ascending in time.
     pub fn take_samples(&mut self) -> Vec<Sample> {
         let mut all: Vec<Sample> =
             self.flows.iter_mut().flat_map(|run| std::mem::take(&mut run.samples)).collect();
@@ -139,7 +139,7 @@ impl FlowRuns {
     }
 }
 
-/// What ties each flow to others.
+/// Returns the ties of each flow to others.
 fn ties<'s>(
     scenario: &Scenario,
     flows: usize,
@@ -159,13 +159,13 @@ fn ties<'s>(
     Ok(ties.collect())
 }
 
-/// What ties the applications of a flow to others, and what wakes them.
+/// The shared desk of a flow's applications, and the bell that wakes them.
 pub(crate) struct Bond {
     pub(crate) tied: FlowTies,
     pub(crate) bell: Option<Bell>,
 }
 
-/// By flow.
+/// Returns the bonds by flow.
 pub(crate) fn bonds(scenario: &Scenario, flows: usize) -> io::Result<Vec<Bond>> {
     let bells = (0..flows).map(|_| Bell::new()).collect::<io::Result<Vec<Bell>>>()?;
     let background = flows - 1 - scenario.onward.len();

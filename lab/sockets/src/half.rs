@@ -1,4 +1,4 @@
-//! What one end of a flow noted, and both ends joined: they may have been on two hosts.
+//! The result of one end of a flow, and how both are joined; they may come from two hosts.
 
 use hol_base::Time;
 use hol_measure::{Leg, Record};
@@ -10,34 +10,34 @@ use crate::assignment::{Counts, FlowRun, PathChange};
 use crate::clock::epoch_of;
 use crate::seen::Seen;
 
-/// What one end of a flow has to tell when it is over: plain data, which goes to the host where the ends are joined.
+/// The result of one end of a finished flow: plain data, sent to the host where the ends are joined.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Half {
-    /// What its application noted, in the time of `origin`.
+    /// The ledger of its application, in times since `origin`.
     pub ledger: Ledger,
-    /// When its clock began, on the monotonic clock of its host.
+    /// The start of its clock, on the monotonic clock of its host.
     pub origin: u64,
-    /// What the kernel counted for its sockets.
+    /// The kernel's counters of its sockets.
     pub counts: Counts,
-    /// How long messages lay in its sockets until they were delivered, where the kernel was asked and told.
+    /// How long messages waited in its sockets before delivery, if the kernel was asked and could tell.
     pub waits: Option<WaitFacts>,
-    /// What the rules of the flow came to, from the end that has them.
+    /// How the flow ended, from the end that decides it.
     pub verdict: Option<Verdict>,
-    /// What only this host is asked for; samples are told beside it, by [`Self::seen`].
+    /// Data that only this host uses; samples are sent separately, by [`Self::seen`].
     #[serde(skip)]
     pub(crate) aside: Aside,
 }
 
-/// What the rules of a flow came to.
+/// How a flow ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// When every connection was open for sending.
     pub connected: Option<Time>,
-    /// When it was over.
+    /// When it ended.
     pub ended: Time,
-    /// Why.
+    /// Why it ended.
     pub stopped: RunEnd,
-    /// Because another thread wanted it to.
+    /// Another thread stopped it.
     pub was_stopped: bool,
 }
 
@@ -51,19 +51,19 @@ pub(crate) struct Aside {
 }
 
 impl Half {
-    /// How its senders stood from time to time: so much that it is told in parts.
+    /// Returns the samples of its senders, which are sent in parts because of their number.
     pub fn seen(&self) -> impl Iterator<Item = Seen> {
         self.aside.samples.iter().filter_map(Seen::of)
     }
 
-    /// Adds how a sender of it stood, by the clock of its host.
+    /// Adds a sample of a sender, by the clock of its host.
     pub fn add_seen(&mut self, seen: Seen) {
         let side = if self.verdict.is_some() { Side::Client } else { Side::Server };
         self.aside.samples.push(seen.sample(side));
     }
 
-    /// The same from another host, by whose clock its times are, as `clock` tells them by ours; `None` if no end of a flow can
-    /// have told this.
+    /// Converts the result of another host with `clock` to our clock; `None` if no end of a flow can have
+    /// sent it.
     pub fn from_afar(self, clock: impl Fn(u64) -> u64) -> Option<Self> {
         let Self { ledger, origin, counts, waits, verdict, mut aside } = self;
         let (mut ledger, own) = (ledger.from_afar()?, clock(origin));
@@ -79,8 +79,8 @@ impl Half {
         Some(Self { ledger, origin: own, counts, waits, verdict, aside })
     }
 
-    /// The flow of which this is the client's end and `server` the other, both by the clock of this host; `None` if the client's
-    /// does not say how it ended. Beside it, how many times were less than those that they cannot be less than.
+    /// Joins this client's end with the `server` end, both on this host's clock; `None` if the client's does
+    /// not say how it ended. Also returns how many times were below their lower bound.
     pub fn join(self, server: Self, reading: Reading) -> Option<(FlowRun, u64)> {
         let (mut client, mut server) = (self, server);
         let Verdict { connected, ended, stopped, was_stopped } = client.verdict?;
@@ -116,14 +116,15 @@ impl Half {
     }
 }
 
-/// Nothing is delivered before it was written, nor answered before it was delivered, whatever two clocks say of it.
+/// Enforces that nothing is delivered before it was written, nor answered before it was delivered, despite
+/// differing clocks.
 fn in_order(record: Record, wrong: &mut u64) -> Record {
     let mut between = |time: Time, least: Time, most: Time| {
         let right = time.max(least).min(most);
         *wrong += u64::from(time != right);
         right
     };
-    // The times of a request's beginning and of a reply's end are of one clock, those between of the other.
+    // The start of a request and the end of a reply are on one clock, the times between on the other.
     let begin = record.request.map_or(record.scheduled, |leg| leg.written.max(record.scheduled));
     let end = record.reply.map_or(Time::MAX, |reply| reply.delivered.max(begin));
     let request = record.request.map(|leg| Leg {
@@ -137,7 +138,7 @@ fn in_order(record: Record, wrong: &mut u64) -> Record {
     Record { request, reply, ..record }
 }
 
-/// Sockets tell only when a message was written and when it was delivered.
+/// Sockets report only when a message was written and when it was delivered.
 fn without_passage(record: Record) -> Record {
     let unseen = |Leg { written, delivered, .. }| Leg {
         written,

@@ -1,4 +1,4 @@
-//! Those ends of a scenario's flows that are on this host, each on a thread of its own, where the others are on others.
+//! The local ends of a scenario's flows, each on its own thread, when the other ends are on other hosts.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,15 +13,15 @@ use crate::flows::{Bond, FlowRuns, bonds};
 use crate::half::Half;
 use crate::{Assignment, SocketsError, Stop, Ties, run_client, run_server};
 
-/// Tells the other host what happened to a flow's server here.
+/// Reports an event of a local server to the other host.
 pub type TellOf = dyn Fn(usize, News) + Send + Sync;
 
-/// Brings clients that are here the news of their servers.
+/// Delivers news of servers to the local clients.
 #[derive(Debug, Clone, Default)]
 pub struct Post(Arc<Mutex<Vec<(usize, Letterbox)>>>);
 
 impl Post {
-    /// Something has happened to the server of a flow on the other host.
+    /// Delivers news of the server of a flow on the other host.
     pub fn bring(&self, flow: usize, news: News) {
         let letterboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, letterbox)) = letterboxes.iter().find(|(own, _)| *own == flow) {
@@ -38,13 +38,13 @@ impl Post {
     }
 }
 
-/// Whatever is under way ends with this.
+/// The running local ends; dropping this ends them.
 pub struct Halves {
     secret: [u8; 32],
     interval: Option<Duration>,
-    /// Clients that wait to begin.
+    /// Clients that have not yet started.
     waiting: Vec<(usize, Assignment, Bond)>,
-    /// Of those that have begun.
+    /// The letterboxes of those that have.
     post: Post,
     clients: Ends,
     servers: Ends,
@@ -52,24 +52,25 @@ pub struct Halves {
     over: (Sender<usize>, Receiver<usize>),
 }
 
-/// Tells that a client has ended, however it did.
+/// Reports the end of a client, however it ended.
 struct Over(usize, Sender<usize>);
 
 impl Drop for Over {
     fn drop(&mut self) {
-        // Nobody may want to know.
+        // There may be no receiver.
         let _ = self.1.send(self.0);
     }
 }
 
-/// Threads, and what stops them.
+/// The threads of ends, and how to stop them.
 struct Ends {
     stop: Arc<Stop>,
     threads: Vec<(usize, JoinHandle<Result<Half, SocketsError>>)>,
 }
 
 impl Halves {
-    /// Has those servers listen that are here: of each flow `here` says which end is, if one is. Returns their ports by flow, 0 for others.
+    /// Starts the local servers; `here` says which end of each flow is local, if any. Returns their ports by
+    /// flow, 0 for others.
     pub fn listen(
         scenario: &Scenario,
         assignments: Vec<Assignment>,
@@ -115,7 +116,7 @@ impl Halves {
             let Bond { tied: FlowTies { desk, .. }, bell } = bond;
             let ties = Ties { stop: Some(stop), asker: None, desk, bell, beginning: None, interval };
             let tell = Box::new(move |news| tell(flow, news));
-            // Whoever waits for the ports waits for those that will not come, too.
+            // If a server fails, the wait for the ports must end too.
             run_server(&assignment, (tell, &secret), ties, &mut |port| {
                 if let Some(listens) = listens.take() {
                     let _ = listens.send((flow, port));
@@ -124,7 +125,7 @@ impl Halves {
         });
     }
 
-    /// Has the clients begin that are here; their servers listen at these ports, by flow.
+    /// Starts the local clients; their servers listen at these ports, by flow.
     pub fn start(&mut self, ports: &[u16]) -> Result<(), SocketsError> {
         for (flow, mut assignment, bond) in std::mem::take(&mut self.waiting) {
             assignment.server.port = ports.get(flow).copied().unwrap_or_default();
@@ -142,7 +143,7 @@ impl Halves {
         Ok(())
     }
 
-    /// Waits so long for the client of `flow` to end; whether it has.
+    /// Waits this long for the client of `flow`; returns whether it has ended.
     pub fn has_ended(&self, flow: usize, within: std::time::Duration) -> bool {
         match self.over.1.recv_timeout(within) {
             Ok(own) => own == flow,
@@ -151,12 +152,12 @@ impl Halves {
         }
     }
 
-    /// Ends the clients that are here. Their servers on the other host do not break off a connection that they still have.
+    /// Ends the local clients. Their servers on the other host do not abort connections that they still have.
     pub fn end_clients(&mut self) -> Result<Vec<(usize, Half)>, SocketsError> {
         self.clients.end()
     }
 
-    /// Ends the servers that are here.
+    /// Ends the local servers.
     pub fn end_servers(&mut self) -> Result<Vec<(usize, Half)>, SocketsError> {
         self.servers.end()
     }
@@ -176,7 +177,7 @@ impl Ends {
         self.threads.push((flow, thread::spawn(move || work(&stop))));
     }
 
-    /// Stops them, and waits until they have.
+    /// Stops them and waits until they have ended.
     fn end(&mut self) -> Result<Vec<(usize, Half)>, SocketsError> {
         self.stop.raise()?;
         let all = self.threads.drain(..);
@@ -189,21 +190,21 @@ impl Ends {
 impl Drop for Halves {
     fn drop(&mut self) {
         self.post.forget();
-        // What they came to nobody wants to know.
+        // The results are not needed.
         let _ = self.clients.end();
         let _ = self.servers.end();
     }
 }
 
-/// All flows, of the halves that were here and those from other hosts, which tell their times by the clock of this one; `None` if
-/// these do not belong together. Beside them, how many times two clocks had in the wrong order.
+/// Joins the local ends with those from other hosts, whose times are on this host's clock; `None` if they do
+/// not match. Also returns how many times two clocks had in the wrong order.
 pub fn joined(
     assignments: &[Assignment],
     here: Vec<(usize, Half)>,
     there: Vec<(usize, Half)>,
 ) -> Option<(FlowRuns, u64)> {
     let mut halves: Vec<[Option<Half>; 2]> = assignments.iter().map(|_| [None, None]).collect();
-    // What is here nobody else can say.
+    // Local data take precedence.
     for (flow, half) in there.into_iter().chain(here) {
         let end = usize::from(half.verdict.is_none());
         halves.get_mut(flow)?[end] = Some(half);

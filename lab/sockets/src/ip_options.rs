@@ -1,21 +1,21 @@
-//! What the two versions of IP call the same options of a socket. ip(7), ipv6(7)
+//! Socket options that IPv4 and IPv6 name differently. ip(7), ipv6(7)
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use libc::c_int;
 
-/// The names that a socket's version of IP has for them.
+/// The option names of a socket's version of IP.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct IpOptions {
-    /// Of all of them, and of what comes with a datagram.
+    /// The level of all options and ancillary data.
     pub(crate) level: c_int,
-    /// The MTU of a connected socket's path.
+    /// The path MTU of a connected socket.
     pub(crate) mtu: c_int,
-    /// Whether datagrams may be cut on their way.
+    /// Whether datagrams may be fragmented.
     pub(crate) mtu_discover: c_int,
-    /// The octet of the header with the marks.
+    /// The octet of the header with the ECN field.
     pub(crate) service: c_int,
-    /// Whether it comes with each datagram.
+    /// Whether that octet is reported with each datagram.
     pub(crate) tells_service: c_int,
 }
 
@@ -35,7 +35,7 @@ const V6: IpOptions = IpOptions {
     tells_service: libc::IPV6_RECVTCLASS,
 };
 
-/// The address of nobody in particular, of the same version as `address`.
+/// Returns the unspecified address of the same version as `address`.
 pub(crate) const fn unspecified(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -44,7 +44,7 @@ pub(crate) const fn unspecified(address: IpAddr) -> IpAddr {
 }
 
 impl IpOptions {
-    /// Those of a socket with such an address.
+    /// Returns the names for a socket with such an address.
     pub(crate) const fn of(address: IpAddr) -> &'static Self {
         match address {
             IpAddr::V4(_) => &V4,
@@ -52,7 +52,7 @@ impl IpOptions {
         }
     }
 
-    /// The octet of the header that came with a datagram, if this is what the kernel says here.
+    /// Returns the octet of the header in an item of ancillary data, if it is one.
     pub(crate) fn service_in(level: c_int, kind: c_int, value: &[u8]) -> Option<u8> {
         match (level, kind) {
             (libc::IPPROTO_IP, libc::IP_TOS) => value.first().copied(),

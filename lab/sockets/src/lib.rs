@@ -1,14 +1,15 @@
-//! The workloads on the operating system's own sockets: TCP, MPTCP, SCTP, UDP, those of UNIX, and QUIC over UDP's.
+//! The workloads over the operating system's sockets: TCP, MPTCP, SCTP, UDP, UNIX sockets, and QUIC over UDP.
 //!
-//! [`run`] drives both ends of one flow from one thread and one event loop; [`FlowRuns`] all flows of a scenario, [`Halves`] those ends
-//! of them that are on one of several hosts. Each end's sockets are made in the
-//! network that the caller's `enter` moves the thread to, so the two ends may live in two network namespaces.
-//! What a transport's options need of those namespaces, [`sysctls`] says; what the kernel cannot do at all is
-//! refused before anything is opened. A client whose addresses come and go hears of it from the kernel's routing (`presence`),
-//! and its connections follow.
+//! [`run`] drives both ends of one flow in one thread and event loop; [`FlowRuns`] runs all flows of a
+//! scenario, [`Halves`] those ends that are on one of several hosts. The caller's `enter` moves the thread to
+//! the network in which an end's sockets are created, so the ends may be in two network namespaces.
+//! [`sysctls`] returns the settings that a transport needs in those namespaces; what the kernel cannot do is
+//! rejected before anything is opened. The kernel's routing socket reports changes of a client's addresses
+//! (`presence`), and its connections follow.
 //!
-//! Sockets do not tell when a message left the sender or when it was complete at the receiver. The records
-//! say written = first sent = last sent and arrived = delivered, so all of the delay but the slip is `network`.
+//! Sockets do not report when a message left the sender or was complete at the receiver. So records have
+//! written = first sent = last sent and arrived = delivered, and all delay except the slip counts as
+//! `network`.
 
 mod assignment;
 mod beginning;
@@ -72,8 +73,8 @@ pub use stop::Stop;
 pub use ties::Ties;
 pub use tuning::{Sysctl, asked, sysctls};
 
-/// Does what `assignment` says on this machine's kernel, in its time. `enter` moves the calling thread to the network where
-/// the sockets of an end are to live; the thread is left in the client's.
+/// Runs `assignment` on this machine's kernel and clock. `enter` moves the calling thread to the network of
+/// an end's sockets; the thread is left in the client's.
 pub fn run(
     assignment: &Assignment,
     enter: &mut dyn FnMut(Side) -> io::Result<()>,
@@ -81,7 +82,7 @@ pub fn run(
     run_tied(assignment, Ties::default(), enter)
 }
 
-/// As [`run`], tied to others.
+/// As [`run`], tied to other runs.
 pub fn run_tied(
     assignment: &Assignment,
     ties: Ties<'_>,
@@ -93,8 +94,8 @@ pub fn run_tied(
     event_loop.finish(ended)
 }
 
-/// Runs the client's end of a flow alone, whose server is on another host and listens; news of it come by `mail`, and `secret` is
-/// known to both hosts and to nobody else.
+/// Runs only the client's end of a flow whose server listens on another host. `mail` delivers its news; only
+/// both hosts know `secret`.
 pub fn run_client(
     assignment: &Assignment,
     (mail, secret): (Mail, &[u8; 32]),
@@ -104,8 +105,8 @@ pub fn run_client(
     run_half(assignment, Here::Client(mail, secret), ties, &mut |_| ())
 }
 
-/// Runs the server's end of a flow alone until it is stopped; `listens` is told the port, and `tell` tells the client's host what
-/// the rules of the flow need to know.
+/// Runs only the server's end of a flow until it is stopped. `listens` gets the port; `tell` reports to the
+/// client's host.
 pub fn run_server(
     assignment: &Assignment,
     (tell, secret): (Tell<'_>, &[u8; 32]),
@@ -132,12 +133,12 @@ fn run_half(
 }
 
 impl Assignment {
-    /// Whether this kernel has the protocol.
+    /// Checks that this kernel has the protocol.
     pub fn probe(&self) -> Result<(), SocketsError> {
         open::probe(self)
     }
 
-    /// Refuses what contradicts itself or the kernel cannot honour.
+    /// Rejects contradictions and what the kernel cannot honour.
     pub fn check(&self) -> Result<(), SocketsError> {
         for (end, site) in [("client", &self.client), ("server", &self.server)] {
             if site.addresses.is_empty() {

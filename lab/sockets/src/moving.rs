@@ -1,4 +1,4 @@
-//! An association whose host gets and loses addresses. RFC 5061 sections 5.1 and 5.3, as Linux does it.
+//! An association whose host gets and loses addresses. RFC 5061 sections 5.1 and 5.3, as in Linux.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -11,38 +11,39 @@ use crate::presence::Change;
 use crate::sctp_structures::{self as structures, BINDX_ADD, BINDX_REM, PEER_PRIMARY_ADDR, SOL_SCTP};
 use crate::transceiver::{self, Fault, refused};
 
-/// What an association has of its host.
+/// The addresses of an association's host.
 ///
-/// Linux has a mode in which the kernel follows the host's addresses by itself (SCTP_AUTO_ASCONF), but it waits half a second
-/// before it does. So this says each change at its time (RFC 6458 section 9.1).
+/// In Linux' SCTP_AUTO_ASCONF mode the kernel follows the host's addresses by itself, but half a second late.
+/// So each change is made explicitly at its time (RFC 6458 section 9.1).
 #[derive(Debug, Default)]
 pub(crate) struct Moving {
-    /// Until the association is up there is nobody to tell. RFC 5061 section 5.1.1 C4.
+    /// Before the association is up there is no peer to tell. RFC 5061 section 5.1.1 C4.
     is_up: bool,
     waiting: Vec<Change>,
-    /// Went as the last one, and the peer has it still.
+    /// The last address, now removed, which the peer still has.
     left: Option<IpAddr>,
 }
 
-/// Linux lets nobody remove the last address of a socket, though the association may outlive it: an ASCONF from the next one
-/// moves it (section 5.3 F1). With this the socket always has one more. It never leaves the host, so the peer is not told.
+/// Linux does not allow the last address of a socket to be removed, although the association may outlive it:
+/// an ASCONF from the next address moves it (section 5.3 F1). This address keeps the socket bound. It never
+/// leaves the host, so the peer is not told.
 const ANCHOR: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Prepares a socket that is bound, and not connected yet.
+/// Prepares a socket that is bound but not yet connected.
 pub(crate) fn prepare(socket: &Socket) -> Result<(), SocketsError> {
-    // A namespace may have its loopback interface switched off.
+    // The loopback interface of a namespace may be down.
     socket.set_freebind_v4(true).map_err(refused("set IP_FREEBIND"))?;
     bindx(socket, BINDX_ADD, ANCHOR).map_err(refused("bind SCTP to the loopback address"))
 }
 
 impl Moving {
-    /// The association is up: the peer is told of what has changed meanwhile.
+    /// Tells the peer, now that the association is up, what has changed meanwhile.
     pub(crate) fn begin(&mut self, socket: &Socket) -> Result<(), Fault> {
         self.is_up = true;
         std::mem::take(&mut self.waiting).into_iter().try_for_each(|change| self.change(socket, change))
     }
 
-    /// The host has an address more, or less.
+    /// Handles an added or removed address of the host.
     pub(crate) fn change(&mut self, socket: &Socket, change: Change) -> Result<(), Fault> {
         if self.is_up {
             return Ok(self.tell(socket, change)?);
@@ -60,12 +61,12 @@ impl Moving {
         match change {
             Change::Came(address) => {
                 bindx(socket, BINDX_ADD, address)?;
-                // The peer is asked to send to there: section 5.3 G4.
+                // Asks the peer to send there: section 5.3 G4.
                 let primary = SocketAddr::new(address, port(socket)?);
                 system::set_option(socket, SOL_SCTP, PEER_PRIMARY_ADDR, &structures::primary(0, primary))?;
                 self.left.take().map_or(Ok(()), |left| {
-                    // Linux deletes the last address in the ASCONF that adds the next. But its peer refuses to, since it finds the
-                    // association by that address; so it is asked once more.
+                    // Linux deletes the last address in the ASCONF that adds the next. But its peer refuses,
+                    // because it finds the association by that address, so it is asked again.
                     bindx(socket, BINDX_ADD, left)?;
                     bindx(socket, BINDX_REM, left)
                 })
@@ -79,7 +80,7 @@ impl Moving {
     }
 }
 
-/// What a socket is bound to, but for the anchor.
+/// Returns the addresses of a socket, without the anchor.
 fn own(socket: &Socket) -> io::Result<Vec<IpAddr>> {
     let mut addresses = structures::local_addresses(socket)?;
     addresses.retain(|address| *address != ANCHOR);

@@ -1,5 +1,5 @@
-//! Multipath TCP (RFC 8684): TCP's framing over a socket that may have several subflows. Which addresses the
-//! subflows use is a setting of the network namespace (`ip mptcp endpoint`), not of the socket.
+//! Multipath TCP (RFC 8684): TCP's framing over a socket that may have several subflows. The network
+//! namespace (`ip mptcp endpoint`), not the socket, determines the subflows' addresses.
 
 use socket2::{Protocol, Socket, Type};
 
@@ -38,7 +38,7 @@ impl Opener for Mptcp {
     }
 }
 
-/// What is Multipath TCP's own.
+/// The specifics of Multipath TCP.
 #[derive(Debug)]
 struct Kind;
 
@@ -46,14 +46,15 @@ const SOL_MPTCP: i32 = 284;
 const MPTCP_INFO: i32 = 1;
 const MPTCP_TCPINFO: i32 = 2;
 const MPTCP_SUBFLOW_ADDRS: i32 = 3;
-/// Octets of `struct mptcp_subflow_addrs`: two of `struct sockaddr_storage`; and where the peer's IPv4 address is.
+/// Octets of `struct mptcp_subflow_addrs` (two `struct sockaddr_storage`), and the offset of the peer's IPv4
+/// address.
 const ADDRESSES_LENGTH: usize = 256;
 const PEER: usize = 128 + 4;
 /// In `mptcpi_flags` of `struct mptcp_info`.
 const FALLBACK: u32 = 1;
 
 impl Own for Kind {
-    /// A connection that fell back to TCP would be measured under a wrong name.
+    /// Fails if the connection fell back to TCP, which would be measured under a wrong name.
     fn opened(&self, socket: &Socket) -> Result<(), Fault> {
         let mut info = [0; 12];
         system::option(socket, SOL_MPTCP, MPTCP_INFO, &mut info)
@@ -64,13 +65,13 @@ impl Own for Kind {
         }
     }
 
-    /// All subflows together.
+    /// Sums all subflows.
     fn counts(&self, socket: &Socket) -> Counts {
         let infos = subflows(socket, MPTCP_TCPINFO, tcp::INFO_LENGTH);
         infos.iter().map(|info| tcp::info_counts(info)).sum()
     }
 
-    /// A path for each subflow: both lists are in one order.
+    /// Returns a path for each subflow: both lists have the same order.
     fn sending(&self, socket: &Socket) -> Option<Sending> {
         let infos = subflows(socket, MPTCP_TCPINFO, tcp::INFO_LENGTH);
         let addresses = subflows(socket, MPTCP_SUBFLOW_ADDRS, ADDRESSES_LENGTH);
@@ -83,7 +84,7 @@ impl Own for Kind {
     }
 }
 
-/// What the kernel tells of each subflow, so many octets of it: behind `struct mptcp_subflow_data`. linux/mptcp.h
+/// Returns the kernel's data on each subflow, `each` octets after `struct mptcp_subflow_data`. linux/mptcp.h
 fn subflows(socket: &Socket, option: i32, each: usize) -> Vec<Vec<u8>> {
     const HEADER: usize = 16;
     const SUBFLOWS: usize = 8;

@@ -1,7 +1,8 @@
-//! SCTP in the one-to-many style (RFC 6458 section 3): messages may be sent before the association is up, and go with COOKIE ECHO.
+//! One-to-many SCTP sockets (RFC 6458 section 3): messages may be sent before the association is up, together
+//! with the COOKIE ECHO.
 //!
-//! A client has a socket for each association all the same, for each may have a port of its own. A server has one, and branches each
-//! association off it (section 9.2) to a socket that is watched by itself.
+//! A client still has a socket per association, because each may have its own port. A server has one, and
+//! branches off each association (section 9.2) to its own socket.
 
 use std::io;
 use std::net::SocketAddr;
@@ -43,7 +44,7 @@ impl Opener for OneToMany {
         Box::new(Member { association: self.0.association(socket, peer), to })
     }
 
-    /// Linux branches nothing off from one network namespace to another.
+    /// Linux does not branch off associations between network namespaces.
     fn accepts_at_home(&self) -> bool {
         true
     }
@@ -69,7 +70,7 @@ impl Opener for OneToMany {
     }
 }
 
-/// An association of a one-to-many socket, which has no other.
+/// The association of a one-to-many socket with only one.
 #[derive(Debug)]
 struct Member {
     association: Association,
@@ -81,7 +82,7 @@ impl Transceiver for Member {
         self.association.socket()
     }
 
-    /// Such a socket can be written at any time.
+    /// Such a socket is always writable.
     fn is_open_when_writable(&self) -> bool {
         false
     }
@@ -91,7 +92,8 @@ impl Transceiver for Member {
         Ok(self.association.set_stream_values()?)
     }
 
-    /// By its address until it has a number, and no longer: else what has ended would begin again. RFC 6458 section 3.1.4.
+    /// Sends by address until the association has a number, and not afterwards: otherwise a finished
+    /// association would start again. RFC 6458 section 3.1.4.
     fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
         let to = SockAddr::from(self.to);
         let is_up = self.association.number != 0;
@@ -123,7 +125,7 @@ impl Transceiver for Member {
     }
 }
 
-/// An association that was branched off: its socket is its own, but for the way it ends.
+/// A branched-off association: it has its own socket, but ends differently.
 #[derive(Debug)]
 struct Branch(Association);
 
@@ -157,7 +159,8 @@ impl Transceiver for Branch {
     }
 }
 
-/// `shutdown` does nothing to sockets of this style: a message that is none says that there are no more. RFC 6458 section 3.1.5.
+/// `shutdown` does nothing on one-to-many sockets: an empty message with SCTP_EOF ends the data. RFC 6458
+/// section 3.1.5.
 fn shut_down(association: &Association) -> io::Result<()> {
     let control = structures::end_information(association.number);
     let end = MsgHdr::new().with_control(&control);

@@ -1,4 +1,4 @@
-//! Makes the listener and the applications of a flow.
+//! Creates the listener and the applications of a flow.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -35,17 +35,17 @@ use crate::udp::Udp;
 use crate::unix::Unix;
 use crate::waits::Waits;
 
-/// Which ends of a flow are on this host.
+/// Which ends of a flow are local.
 pub(crate) enum Here<'p> {
     Both,
-    /// The client's, with what comes from the server's host, where the server listens already; and a secret that both know.
+    /// The client's; the server listens on another host and sends news; both hosts know the secret.
     Client(Mail, &'p [u8; 32]),
-    /// The server's, and how the client's host is told.
+    /// The server's, which reports to the client's host.
     Server(Tell<'p>, &'p [u8; 32]),
 }
 
 impl Here<'_> {
-    /// What both hosts know.
+    /// Returns the secret of both hosts.
     fn shared(&self) -> Option<&[u8; 32]> {
         match self {
             Self::Both => None,
@@ -54,7 +54,8 @@ impl Here<'_> {
     }
 }
 
-/// The loop of an assignment, whose server listens; the thread is left in the client's network.
+/// Creates the event loop of an assignment with its listening server; the thread is left in the client's
+/// network.
 pub(crate) fn event_loop<'p>(
     assignment: &'p Assignment,
     here: Here<'p>,
@@ -78,9 +79,9 @@ pub(crate) fn event_loop<'p>(
         Here::Client(..) => (server.clone(), None),
         Here::Both | Here::Server(..) => listen(&*opener, transport.kind(), server)?,
     };
-    // Of who does not listen only the port is wanted.
+    // A server that does not listen only reserves the port.
     let listener = listener.filter(|_| workload.listens);
-    // Where both ends are here, the client's datagrams have a socket of their own before they come.
+    // If both ends are local, the client's datagrams have their own socket before they arrive.
     let is_watched = opener.accepts() || matches!(here, Here::Server(..));
     if let Some(listener) = listener.as_ref().filter(|_| is_watched) {
         poller.add(listener, Token::Listener, Interest::Read).map_err(refused("watch the listener"))?;
@@ -160,7 +161,7 @@ pub(crate) fn event_loop<'p>(
     })
 }
 
-/// Where the server is, by the port that it got, and the socket that has it.
+/// Returns the server's address with the port it got, and its socket.
 fn listen(opener: &dyn Opener, kind: Kind, server: &Site) -> Result<(Site, Option<Socket>), SocketsError> {
     let server = opener.place(server);
     let listener = opener.listen(&server)?;
@@ -172,14 +173,14 @@ fn listen(opener: &dyn Opener, kind: Kind, server: &Site) -> Result<(Site, Optio
     Ok((site, Some(listener)))
 }
 
-/// Listens for a moment where the kernel finds a place.
+/// Listens briefly where the kernel finds a port.
 pub(crate) fn probe(assignment: &Assignment) -> Result<(), SocketsError> {
     let anywhere = Site { port: 0, ..assignment.server.clone() };
     let opener = opener(assignment, &Here::Both);
     opener.listen(&opener.place(&anywhere)).map(drop)
 }
 
-/// An application that takes time for its messages, if its host does.
+/// Wraps an application in its host's processor, if it has one.
 fn on_its_host(
     application: Box<dyn Application>,
     processor: Option<Processor>,
@@ -220,7 +221,7 @@ fn opener(assignment: &Assignment, here: &Here<'_>) -> Box<dyn Opener> {
         }
         Protocol::Udp { .. } => Box::new(Udp { reads: reads(gathers), stamps }),
         Protocol::Quic { config, carriage, .. } => {
-            // Either host counts its endpoints from the first on.
+            // Each host counts its endpoints from the first.
             let seed = match here {
                 Here::Server(..) => assignment.seed.derive("server"),
                 Here::Both | Here::Client(..) => assignment.seed,

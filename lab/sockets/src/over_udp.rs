@@ -1,6 +1,7 @@
-//! Transports that this program speaks itself, over sockets of UDP that are connected to each other.
+//! Transports implemented by this program, over connected UDP sockets.
 //!
-//! Each end of a connection has a socket of its own. Nothing is fragmented. What ICMP says is left alone: RFC 9000 section 14.2.1.
+//! Each end of a connection has its own socket. Nothing is fragmented. ICMP errors are ignored: RFC 9000
+//! section 14.2.1.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,24 +20,24 @@ use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
 use crate::transceiver::{Fault, Heard, Opener, Sending, Sent, Transceiver};
 
-/// A transport that this program speaks.
+/// A transport implemented by this program.
 pub(crate) trait Protocol {
     /// One end of a connection.
     type Endpoint: Endpoint + 'static;
 
-    /// A socket at this site.
+    /// Opens a socket at this address.
     fn socket(&self, site: &Site) -> Result<Socket, SocketsError>;
 
-    /// An end whose datagrams go through `socket`.
+    /// Creates an endpoint whose datagrams go through `socket`.
     fn endpoint(&self, end: Side, socket: &Socket, peer: &Site) -> Self::Endpoint;
 
-    /// Whether several datagrams go to the kernel, or come from it, at a time.
+    /// Returns whether several datagrams are sent or read at a time.
     fn gathers(&self) -> bool;
 
-    /// Whether messages wait for [`Transceiver::send_all`].
+    /// Returns whether messages wait for [`Transceiver::send_all`].
     fn defers(&self) -> bool;
 
-    /// What decrypts the packets so far, in the lines of a TLS key log.
+    /// Returns the secrets that decrypt the packets so far, as lines of a TLS key log.
     fn secrets(&self) -> String {
         String::new()
     }
@@ -44,41 +45,41 @@ pub(crate) trait Protocol {
 
 /// One end of a connection, without its socket.
 pub(crate) trait Endpoint {
-    /// The next thing to do. After `Wait` there is nothing more until an input or the named time.
+    /// Returns the next action. After `Wait`, call it again at the next input or at the given time.
     fn poll(&mut self, now: Time) -> Next<Datagram>;
 
-    /// A datagram has come.
+    /// Takes a received datagram.
     fn hear(&mut self, now: Time, octets: &[u8], ecn: Ecn);
 
-    /// The application wants something.
+    /// Takes a command of the application.
     fn tell(&mut self, now: Time, command: Command);
 
-    /// Takes a message, if there is room for it; if not, it says so when there is.
+    /// Takes a message if there is room; otherwise it reports later when there is.
     fn offer(&mut self, now: Time, message: &Outgoing) -> bool;
 
-    /// Sends what was offered, where that waits.
+    /// Sends the offered messages, if they were deferred.
     fn send_offered(&mut self, _now: Time) {}
 
-    /// From now on it sends nothing, or does again, as the socket has room.
+    /// Stops or resumes sending, as the socket has room.
     fn hold(&mut self, _holds: bool) {}
 
-    /// Gives the messages in what was received to `take`.
+    /// Passes the messages in received data to `take`.
     fn deliver(&mut self, received: Received, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
         take(Heard::Message(received.stream, received.payload));
         Ok(())
     }
 
-    /// Whether it has still something to say when it is over.
+    /// Returns whether it still has to answer its peer after its end.
     fn lingers(&self) -> bool;
 
-    /// What it has counted.
+    /// Returns its counters.
     fn counts(&self) -> Counts;
 
-    /// How it stands as a sender; `None`: it has not sent data.
+    /// Returns its state as a sender; `None` if it has not sent data.
     fn sending(&self) -> Option<Sending>;
 }
 
-/// Opens the connections of such a transport.
+/// Opens connections of such a transport.
 pub(crate) struct OverUdp<P>(pub(crate) P);
 
 impl<P: Protocol> OverUdp<P> {
@@ -131,16 +132,16 @@ struct Connection<E> {
     endpoint: E,
     /// Messages wait for [`Transceiver::send_all`].
     defers: bool,
-    /// It is a client's, and has not begun.
+    /// A client's connection that has not started.
     begins: bool,
-    /// When the endpoint wants to act.
+    /// When the endpoint acts next.
     due: Time,
-    /// What it told, and nobody has heard.
+    /// Events not yet reported.
     events: VecDeque<Event>,
 }
 
 impl<E: Endpoint> Connection<E> {
-    /// Does what the endpoint wants, until it waits.
+    /// Handles the endpoint's outputs until it waits.
     fn drive(&mut self, now: Time) -> io::Result<()> {
         self.flush()?;
         loop {
@@ -155,18 +156,18 @@ impl<E: Endpoint> Connection<E> {
         }
     }
 
-    /// Sends what there is room for.
+    /// Sends as much as there is room for.
     fn flush(&mut self) -> io::Result<()> {
         self.datagrams.flush()?;
         self.endpoint.hold(self.datagrams.is_full());
         Ok(())
     }
 
-    /// Tells what there is to tell.
+    /// Reports events.
     fn tell(&mut self, take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
         while let Some(event) = self.events.pop_front() {
             match event {
-                // Of a connection that nobody knows to be open nobody hears more.
+                // Events of a connection that was never open are not reported further.
                 Event::Connected => {
                     take(Heard::Up(0));
                     return Ok(());
@@ -177,7 +178,7 @@ impl<E: Endpoint> Connection<E> {
                 Event::Closed => take(Heard::Closed),
                 Event::Failed { reason } => return Err(Fault::Protocol(reason)),
                 Event::Path { address, status } => take(Heard::Path(address, status)),
-                // Nobody hears of what is given up, in any protocol of this world.
+                // Abandoned messages are not reported, for any protocol of this world.
                 Event::Abandoned { .. } | Event::Reconfigured { .. } => {}
             }
         }
@@ -250,7 +251,7 @@ impl<E: Endpoint> Transceiver for Connection<E> {
 
     fn set_reading(&mut self, reads: bool, now: Time) -> bool {
         self.endpoint.tell(now, Command::Read(reads));
-        // What follows is said when it is asked what it wants to do.
+        // The next poll returns what follows.
         self.due = Time::ZERO;
         true
     }

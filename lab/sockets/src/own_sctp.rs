@@ -1,7 +1,7 @@
-//! SCTP without a kernel that has it: the model's endpoint, whose packets go in datagrams of UDP. RFC 6951.
+//! SCTP without kernel support: the model's endpoint, with packets in UDP datagrams. RFC 6951.
 //!
-//! Each association has a socket of its own at each end, and one path. Tags, TSNs and the secret of the cookies are chance, not the
-//! run's seed, for others may be on the network.
+//! Each association has its own socket at each end, and one path. Tags, TSNs and the cookie secret are random
+//! and not derived from the run's seed, because others may be on the network.
 
 use std::sync::Arc;
 
@@ -29,24 +29,24 @@ pub(crate) struct OwnSctp {
     config: Arc<Config>,
     unordered: bool,
     reliability: Reliability,
-    /// Whether several datagrams go to the kernel, or come from it, at a time.
+    /// Whether several datagrams are sent or read at a time.
     gathers: bool,
 }
 
 impl OwnSctp {
-    /// Octets of UDP's header, by which packets are shorter. RFC 6951 section 5.6.
+    /// Octets of the UDP header, which shorten packets. RFC 6951 section 5.6.
     const ENCAPSULATION: u64 = 8;
 
     pub(crate) fn new(config: &Config, unordered: bool, reliability: Reliability, gathers: bool) -> Self {
         const ETHERNET: u64 = 1500;
         let room = if config.mtu.0 == 0 { ETHERNET } else { config.mtu.0 } - Self::ENCAPSULATION;
-        // The kernel wakes the program when it does.
+        // The kernel already adds the wake-up delay.
         let config = Config { wakeup: Duration::ZERO, ..config.within(room) };
         Self { config: Arc::new(config), unordered, reliability, gathers }
     }
 }
 
-/// Numbers that nobody can foresee.
+/// Returns an unpredictable generator.
 fn chance() -> Rng {
     let mut octets = [0; 8];
     getrandom::fill(&mut octets).expect("Linux has random numbers");
@@ -58,7 +58,7 @@ impl over_udp::Protocol for OwnSctp {
 
     fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
         let socket = Datagrams::open(site, self.config.ecn)?;
-        // What the peer may send at once has room, with what the kernel adds to it, as far as the system allows.
+        // Room for the peer's whole window and the kernel's overhead, as far as the system allows.
         let room = usize::try_from(4 * self.config.receive_buffer.0).unwrap_or(usize::MAX);
         socket.set_recv_buffer_size(room.min(1 << 26)).map_err(refused("set SO_RCVBUF"))?;
         Ok(socket)
@@ -66,7 +66,7 @@ impl over_udp::Protocol for OwnSctp {
 
     fn endpoint(&self, end: Side, socket: &Socket, peer: &Site) -> Association {
         let site = |address: socket2::SockAddr| address.as_socket();
-        // Whoever has no address yet gets none by asking, and has its packets go nowhere.
+        // A host without an address still opens the socket; its packets go nowhere.
         let own = socket.local_addr().ok().and_then(site);
         let (remote, remote_port) = (peer.addresses[0], peer.port);
         let (local, port) = own.map_or((unspecified(remote), 0), |own| (own.ip(), own.port()));
@@ -96,11 +96,12 @@ pub(crate) struct Association {
     endpoint: Endpoint,
     local: Address,
     remote: Address,
-    /// For messages that say nothing else.
+    /// The terms of messages without their own.
     usual: Terms,
-    /// It answers so long after its end: a peer whose SHUTDOWN COMPLETE was lost asks again. RFC 9260 section 8.4, rule 5.
+    /// It answers for this long after its end: a peer that lost the SHUTDOWN COMPLETE asks again. RFC 9260
+    /// section 8.4, rule 5.
     linger: Duration,
-    /// Until then it does.
+    /// The end of that time.
     rests_at: Option<Time>,
 }
 
@@ -130,7 +131,7 @@ impl over_udp::Endpoint for Association {
     }
 
     fn hear(&mut self, now: Time, octets: &[u8], ecn: Ecn) {
-        // What is no packet, or has another checksum, is dropped in silence. RFC 9260 section 6.8.
+        // Anything that is not a valid packet is dropped silently. RFC 9260 section 6.8.
         if let Ok(packet) = Packet::parse(Bytes::copy_from_slice(octets)) {
             let packet = hol_wire::Packet { ecn, ..hol_wire::Packet::new(self.remote, self.local, packet) };
             self.endpoint.handle(now, Input::Packet(packet));

@@ -20,23 +20,23 @@ use crate::waits::Waits;
 pub(crate) struct Party {
     pub(crate) end: Side,
     pub(crate) application: Box<dyn Application>,
-    /// When it wants to act by itself.
+    /// When it acts next by itself.
     pub(crate) wake: Time,
-    /// Messages since others had their turn.
+    /// Messages since others last got their turn.
     pub(crate) said: usize,
-    /// Whether its connections have timers of their own.
+    /// Whether its connections have their own timers.
     timed: bool,
-    /// Whether they may hold back what they are to send.
+    /// Whether they may hold back data.
     hold_back: bool,
-    /// Whether its connections are watched for what there is to read.
+    /// Whether its connections are watched for data to read.
     reads: bool,
-    /// By number; `None`: it is over.
+    /// By number; `None`: finished.
     connections: Vec<Option<Connection>>,
-    /// What those that are over had counted.
+    /// Counters of finished connections.
     past: Counts,
-    /// How long messages lay in their sockets, if anybody wants to know.
+    /// How long messages waited in their sockets, if requested.
     pub(crate) waits: Option<Waits>,
-    /// Which may hold back messages that the application has sent.
+    /// Connections that may hold back messages of the application.
     sending: Vec<ConnectionId>,
 }
 
@@ -45,25 +45,25 @@ struct Connection {
     is_open: bool,
     /// The peer sends no more.
     is_half_closed: bool,
-    /// We send no more.
+    /// This end sends no more.
     is_closing: bool,
     /// The application is busy with other messages.
     is_held: bool,
-    /// The application knows that it is over; it is here to say so to its peer …
+    /// The application has seen its end; it remains only to tell its peer.
     is_over: bool,
-    /// … if its socket lets it.
+    /// Its socket does not allow that.
     cannot_linger: bool,
-    /// What it is watched for; `None`: for nothing.
+    /// The events it is watched for; `None`: none.
     interest: Option<Interest>,
 }
 
-/// What follows from a connection's being ready.
+/// The result of handling a ready connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Followed {
     Nothing,
-    /// It is open.
+    /// The connection is open.
     Opened,
-    /// Messages were delivered, or parts of one.
+    /// Messages, or parts of one, were delivered.
     Delivered,
 }
 
@@ -89,12 +89,12 @@ impl Party {
         }
     }
 
-    /// How many connections it has had.
+    /// Returns how many connections it has had.
     pub(crate) fn connections(&self) -> usize {
         self.connections.len()
     }
 
-    /// Takes a connection, which is open when it can be written.
+    /// Adds a connection, which is open when it becomes writable.
     pub(crate) fn add(
         &mut self,
         poller: &Poller<Token>,
@@ -118,13 +118,13 @@ impl Party {
         Ok(())
     }
 
-    /// What the kernel counted for all connections.
+    /// Returns the kernel's counters of all connections.
     pub(crate) fn counts(&self) -> Counts {
         let present = self.connections.iter().flatten().map(|connection| connection.transceiver.counts());
         present.chain([self.past]).sum()
     }
 
-    /// Adds how each of its connections stands, if that has sent data; the flow is whoever's this is.
+    /// Adds a sample of each connection that has sent data; the caller fills in the flow.
     pub(crate) fn look(&self, at: Time, samples: &mut Vec<Sample>) {
         for (connection, open) in (0..).zip(&self.connections) {
             let Some(sending) = open.as_ref().and_then(|open| open.transceiver.sending()) else { continue };
@@ -140,18 +140,18 @@ impl Party {
         }
     }
 
-    /// Ends every connection at once (RST, ABORT).
+    /// Aborts every connection (RST, ABORT).
     pub(crate) fn abort(&mut self) -> io::Result<()> {
         let mut connections = self.connections.drain(..).flatten();
         connections.try_for_each(|one| one.transceiver.socket().set_linger(Some(std::time::Duration::ZERO)))
     }
 
-    /// Whether its connections have timers of their own.
+    /// Returns whether its connections have their own timers.
     pub(crate) fn has_timers(&self) -> bool {
         self.timed
     }
 
-    /// When a connection wants to act by itself.
+    /// Returns when a connection acts next by itself.
     pub(crate) fn due(&self) -> Time {
         if !self.timed {
             return Time::MAX;
@@ -160,7 +160,7 @@ impl Party {
         due.min().unwrap_or(Time::MAX)
     }
 
-    /// A connection that wants to act by itself at this time.
+    /// Returns a connection whose timer is due.
     pub(crate) fn next_due(&self, now: Time) -> Option<ConnectionId> {
         let is_due = |connection: &Option<Connection>| {
             connection.as_ref().is_some_and(|connection| connection.transceiver.due() <= now)
@@ -169,12 +169,12 @@ impl Party {
         first.map(|number| ConnectionId(number as u32))
     }
 
-    /// A connection acts by itself.
+    /// Handles the timer of a connection.
     pub(crate) fn act(&mut self, poller: &Poller<Token>, id: ConnectionId, now: Time) -> Followed {
         self.listen(poller, id, || now, |_, _| {}, |transceiver, take| transceiver.act(now, take))
     }
 
-    /// A connection can be written: it is open now, or there is room again.
+    /// Handles a writable connection: it is now open, or has room again.
     pub(crate) fn write(&mut self, poller: &Poller<Token>, id: ConnectionId, now: Time) -> Followed {
         if self.timed {
             return self.act(poller, id, now);
@@ -195,13 +195,14 @@ impl Party {
         if has_opened { Followed::Opened } else { Followed::Nothing }
     }
 
-    /// Gives a connection a datagram that came before its socket was there; false if it is over.
+    /// Passes a datagram to a connection that came before its socket existed; returns false if it has
+    /// finished.
     pub(crate) fn hear_early(&mut self, id: ConnectionId, octets: Bytes, ecn: Ecn) -> bool {
         let connection = self.connection(id);
         connection.map(|connection| connection.transceiver.hear_early(octets, ecn)).is_some()
     }
 
-    /// What its application is told of a connection that is open.
+    /// Returns the application's input for an open connection.
     fn opened(&self, id: ConnectionId) -> Input {
         match self.end {
             Side::Client => Input::Opened(id),
@@ -209,7 +210,7 @@ impl Party {
         }
     }
 
-    /// A connection can be read: gives its messages to the application, and what else it tells to `tell`.
+    /// Reads a connection: passes its messages to the application, and other news to `tell`.
     pub(crate) fn read(
         &mut self,
         poller: &Poller<Token>,
@@ -222,7 +223,7 @@ impl Party {
         self.listen(poller, id, now, tell, |transceiver, take| transceiver.receive(buffer, at, take))
     }
 
-    /// Has a connection do something, and the application hear what it has to tell then.
+    /// Lets a connection act, and passes on what it reports.
     fn listen(
         &mut self,
         poller: &Poller<Token>,
@@ -239,7 +240,7 @@ impl Party {
         if !speaks && !application.is_reading() {
             return Followed::Nothing;
         }
-        // Octets of a message that is not whole yet are progress, too; news of a path are none.
+        // Octets of an incomplete message are progress, too; path changes are not.
         let mut followed = if speaks { Followed::Nothing } else { Followed::Delivered };
         let (mut is_up, mut has_closed, mut came) = (false, false, None);
         let is_over = connection.is_over;
@@ -286,7 +287,7 @@ impl Party {
             }
             Err(Fault::PeerClosed) if connection.is_open => {
                 connection.is_half_closed = true;
-                // There is nothing more to read, and it would be ready for that for ever.
+                // Nothing more can be read, and it would be readable forever.
                 match connection.watch_for_room(poller, token, connection.waits_for_room()) {
                     Ok(()) => application.handle(now(), Input::PeerClosed(id)),
                     Err(error) => self.fail(id, now(), &error.into()),
@@ -302,7 +303,7 @@ impl Party {
         followed
     }
 
-    /// A connection has told that it is open.
+    /// Notes that a connection has reported that it is open.
     fn open(&mut self, id: ConnectionId, now: Time) -> Followed {
         let Some(connection) = self.connection(id) else { return Followed::Nothing };
         if let Err(fault) = connection.opens() {
@@ -314,7 +315,7 @@ impl Party {
         Followed::Opened
     }
 
-    /// Watches its connections for what there is to read if the application reads.
+    /// Watches its connections for data if the application reads.
     pub(crate) fn watch_for_data(&mut self, poller: &Poller<Token>, now: Time) -> io::Result<()> {
         let reads = self.application.is_reading();
         if std::mem::replace(&mut self.reads, reads) == reads {
@@ -332,7 +333,7 @@ impl Party {
         Ok(())
     }
 
-    /// An address of the host has come or gone: every connection is told.
+    /// Reports an added or removed address of the host to every connection.
     pub(crate) fn follow(&mut self, change: Change, now: Time) {
         for id in (0..self.connections.len() as u32).map(ConnectionId) {
             let followed = self.connection(id).map(|connection| connection.transceiver.follow(change));
@@ -342,7 +343,7 @@ impl Party {
         }
     }
 
-    /// Sends a message; one that the transport does not take goes back to the application.
+    /// Sends a message; the application gets it back if the transport rejects it.
     pub(crate) fn send(&mut self, poller: &Poller<Token>, outgoing: Outgoing, now: Time) {
         let (end, id) = (self.end, outgoing.connection);
         let Some(connection) = self.connection(id) else { return };
@@ -361,7 +362,8 @@ impl Party {
         }
     }
 
-    /// The application has no more to send now, or others have their turn; false if it has heard of a failure.
+    /// Flushes when the application has nothing more to send now, or others get their turn; returns false
+    /// after a failure.
     pub(crate) fn send_all(&mut self, poller: &Poller<Token>, now: Time) -> bool {
         let mut went_well = true;
         for id in std::mem::take(&mut self.sending) {
@@ -376,7 +378,7 @@ impl Party {
         went_well
     }
 
-    /// Sends no more on a connection; it is over when the peer does not either.
+    /// Closes a connection for sending; it has finished when the peer has closed too.
     pub(crate) fn close(&mut self, id: ConnectionId, now: Time) {
         let Some(connection) = self.connection(id) else { return };
         connection.is_closing = true;
@@ -387,13 +389,13 @@ impl Party {
         }
     }
 
-    /// A connection cannot go on.
+    /// Ends a failed connection.
     fn fail(&mut self, id: ConnectionId, now: Time, fault: &Fault) {
         self.forget(id);
         self.application.handle(now, Input::Failed(id, fault.reason()));
     }
 
-    /// A connection is over, but for what it may have to say to its peer.
+    /// Removes a finished connection, unless it still has to answer its peer.
     fn forget(&mut self, id: ConnectionId) {
         let place = self.connections.get_mut(id.0 as usize);
         let over = place.and_then(|place| {
@@ -403,7 +405,7 @@ impl Party {
         self.past = [self.past].into_iter().chain(over.map(|one| one.transceiver.counts())).sum();
     }
 
-    /// Whether this connection is there, and not over.
+    /// Returns whether this connection exists and has not finished.
     pub(crate) fn has(&self, id: ConnectionId) -> bool {
         let place = self.connections.get(id.0 as usize);
         place.is_some_and(|connection| connection.as_ref().is_some_and(|connection| !connection.is_over))
@@ -442,10 +444,10 @@ impl Connection {
         matches!(self.interest, Some(Interest::Write | Interest::ReadWrite))
     }
 
-    /// The same for room that it wants itself.
+    /// Watches for room that the connection itself needs.
     fn watch_for_its_room(&mut self, poller: &Poller<Token>, token: Token) -> io::Result<()> {
         let wants = self.transceiver.waits_for_room();
-        // The application may wait for room, too, if nobody speaks for it.
+        // The application may wait for room too, unless the connection reports it.
         let is_watched = wants == self.waits_for_room() || !(wants || self.transceiver.speaks_for_itself());
         if is_watched {
             return Ok(());
@@ -453,7 +455,7 @@ impl Connection {
         self.watch_for_room(poller, token, wants)
     }
 
-    /// Watches it for what there may be to read, and for `room` to write if that is wanted.
+    /// Watches for data to read, and for `room` to write if requested.
     fn watch_for_room(&mut self, poller: &Poller<Token>, token: Token, room: bool) -> io::Result<()> {
         let before = self.interest;
         self.interest = match (self.is_half_closed || self.is_held, room) {

@@ -1,4 +1,4 @@
-//! Which IPv4 addresses the client's host has, as its kernel tells. rtnetlink(7)
+//! The IPv4 addresses of the client's host, as reported by its kernel. rtnetlink(7)
 
 use std::io;
 use std::net::IpAddr;
@@ -6,14 +6,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use hol_netlink::{Message, Socket, attributes};
 
-/// Addresses that may come and go.
+/// Addresses that come and go.
 #[derive(Debug)]
 pub(crate) struct Presence {
     events: Socket,
     here: Vec<IpAddr>,
 }
 
-/// An address has come, or gone.
+/// An address was added or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Came(IpAddr),
@@ -24,12 +24,12 @@ pub(crate) enum Change {
 const RTM_NEWROUTE: u16 = 24;
 const RTM_DELROUTE: u16 = 25;
 const RTM_GETROUTE: u16 = 26;
-/// Routes, and not addresses: it is with its local route that an address can be bound to.
+/// Routes instead of addresses, because an address can be bound only with its local route.
 const RTMGRP_IPV4_ROUTE: u32 = 0x40;
 const AF_INET: u8 = 2;
 
 impl Presence {
-    /// Of the network that this thread is in.
+    /// Watches the network of this thread.
     pub(crate) fn watch() -> io::Result<Self> {
         let events = Socket::routing_events(RTMGRP_IPV4_ROUTE)?;
         let mut here = Vec::new();
@@ -42,7 +42,7 @@ impl Presence {
         self.here.contains(&address)
     }
 
-    /// What has happened since the last time.
+    /// Returns the changes since the last call.
     pub(crate) fn changes(&mut self) -> io::Result<Vec<Change>> {
         let Self { events, here } = self;
         let mut changes = Vec::new();
@@ -67,7 +67,7 @@ impl AsFd for Presence {
     }
 }
 
-/// The address that a route says is this host's own. linux/rtnetlink.h, `struct rtmsg`.
+/// Returns the address that a local route assigns to this host. linux/rtnetlink.h, `struct rtmsg`.
 fn local(route: &[u8]) -> Option<IpAddr> {
     const LENGTH: usize = 12;
     const RTN_LOCAL: u8 = 2;

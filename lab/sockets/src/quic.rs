@@ -1,4 +1,4 @@
-//! QUIC: quinn's with TLS, over UDP.
+//! QUIC: quinn with TLS, over UDP.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -27,14 +27,14 @@ pub(crate) struct Quic {
     tls: Tls,
     log: KeyLog,
     seed: Seed,
-    /// Endpoints so far, for the names of their seeds.
+    /// Number of endpoints so far, which names their seeds.
     endpoints: Cell<u64>,
-    /// Whether what an application sends at once shares datagrams, and several go to the kernel, or come from it, at a time.
+    /// Whether messages sent at once share datagrams, and several datagrams are sent or read at a time.
     gathers: bool,
 }
 
 impl Quic {
-    /// `shared`: what ends on two hosts both know.
+    /// Creates the opener. `shared`: the secret of ends on two hosts.
     pub(crate) fn new(
         config: &Config,
         carriage: Carriage,
@@ -95,7 +95,8 @@ impl over_udp::Protocol for Quic {
     }
 }
 
-/// The payload that fits into the MTU of the path's first link, as a connected socket knows it. ip(7), IP_MTU.
+/// Returns the payload that fits into the MTU of the path's first link, from a connected socket. ip(7),
+/// IP_MTU.
 fn largest(socket: &Socket, peer: Address) -> Option<u64> {
     let (mut mtu, options) = ([0u8; 4], IpOptions::of(peer));
     system::option(socket, options.level, options.mtu, &mut mtu).ok()?;
@@ -107,7 +108,7 @@ fn largest(socket: &Socket, peer: Address) -> Option<u64> {
 pub(crate) struct Connection {
     peer: (Address, u16),
     endpoint: Endpoint<Sealed>,
-    /// Of streams that carry octets: a framer for each.
+    /// For byte streams: a framer each.
     framing: Option<(LengthOf, Vec<Framer>)>,
 }
 

@@ -1,4 +1,4 @@
-//! Who decides when a flow is over: its rules, where its client is; there they hear of what happens where its server is.
+//! Decides when a flow ends: its rules, on the client's host; the server's host reports to them.
 
 use hol_base::{Duration, Time};
 use hol_scenario::{Flow, RunEnd, Tally};
@@ -6,21 +6,21 @@ use hol_workloads::{Quit, Standing};
 
 use crate::far::{News, Tell};
 
-/// What happens here is told to …
+/// Where events are reported.
 pub(crate) enum Referee<'p> {
-    /// … the rules.
+    /// To the local rules.
     Rules(Flow),
-    /// … the host that has them.
+    /// To the host that has them.
     Host(Reporter<'p>),
 }
 
-/// Tells the other host how the server here stands; not more often than every so often, for its words take the way of what is
-/// measured.
+/// Reports the local server to the other host, at limited intervals, because reports share the path of the
+/// measured flow.
 pub(crate) struct Reporter<'p> {
     tell: Tell<'p>,
-    /// What is to be told, if anything is.
+    /// The news to report, if any.
     news: Option<News>,
-    /// Not before.
+    /// The earliest time of the next report.
     next: Time,
     stopped: Option<RunEnd>,
 }
@@ -49,7 +49,7 @@ impl<'p> Reporter<'p> {
     }
 }
 
-/// How the applications of the client and the server stand.
+/// The progress of the client's and of the server's application.
 pub(crate) type Standings = [Standing; 2];
 
 fn tally(flow: &Flow, [client, server]: Standings) -> Tally {
@@ -64,7 +64,7 @@ impl Referee<'_> {
         }
     }
 
-    /// Why it ended, once it has; where the rules are not, that it was told to.
+    /// Returns why the flow ended, once it has; without local rules, that it was told to.
     pub(crate) fn stopped(&self) -> Option<&RunEnd> {
         match self {
             Self::Rules(flow) => flow.stopped(),
@@ -72,7 +72,7 @@ impl Referee<'_> {
         }
     }
 
-    /// When it wants to [`check`](Self::check).
+    /// Returns when to call [`check`](Self::check).
     pub(crate) fn deadline(&self, standings: Standings) -> Time {
         match self {
             Self::Rules(flow) => flow.deadline(tally(flow, standings)),
@@ -132,7 +132,7 @@ impl Referee<'_> {
         }
     }
 
-    /// What happened on the other host, whose application stands as `standings` says.
+    /// Handles news of the other host, whose application has the progress in `standings`.
     pub(crate) fn note_news(&mut self, now: Time, news: News, standings: Standings) {
         let flow = self.rules();
         if news.accepted {
@@ -146,7 +146,7 @@ impl Referee<'_> {
         }
     }
 
-    /// Nothing more is wanted of it.
+    /// Ends the flow.
     pub(crate) fn end(&mut self) {
         match self {
             Self::Rules(flow) => flow.end(),

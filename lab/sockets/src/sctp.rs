@@ -1,4 +1,5 @@
-//! SCTP in the one-to-one style (RFC 6458 section 4): a socket an association, and the kernel keeps messages whole.
+//! One-to-one SCTP sockets (RFC 6458 section 4): a socket per association; the kernel preserves message
+//! boundaries.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
@@ -25,7 +26,7 @@ use hol_system as system;
 pub(crate) struct Sctp {
     pub(crate) family: Family,
     pub(crate) config: hol_sctp::Config,
-    /// How many there are.
+    /// Number of associations.
     pub(crate) associations: u16,
     pub(crate) single_homed: bool,
     pub(crate) unordered: bool,
@@ -40,12 +41,12 @@ impl Sctp {
         cure: "load its module (modprobe sctp), take sctp:socket=own, or use the kernel world (--world kernel)",
     };
 
-    /// Those of an end's addresses that take part.
+    /// Returns the addresses that are used.
     fn addresses<'s>(&self, site: &'s Site) -> &'s [IpAddr] {
         if self.single_homed { &site.addresses[..1] } else { &site.addresses }
     }
 
-    /// A socket that is bound to all of them and behaves as asked; what a listener accepts inherits it.
+    /// Opens a socket bound to all of them, with all options set; accepted sockets inherit them.
     fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
         let socket = self.family.socket(site)?;
         for option in structures::options(&self.config) {
@@ -63,7 +64,7 @@ impl Sctp {
         Ok(socket)
     }
 
-    /// The end of an association, which is the socket's own.
+    /// Wraps the association of a socket.
     pub(crate) fn association(&self, socket: Socket, peer: &Site) -> Association {
         let control = structures::send_information(self.unordered, self.reliability);
         let primary = peer.addresses[0];
@@ -99,43 +100,43 @@ impl Opener for Sctp {
 #[derive(Debug)]
 pub(crate) struct Association {
     pub(crate) socket: Socket,
-    /// By which a one-to-many socket knows it; else 0.
+    /// Its number on a one-to-many socket; otherwise 0.
     pub(crate) number: u32,
-    /// The peer's address that is to be used while it works.
+    /// The peer's address to use while it works.
     primary: IpAddr,
-    /// It may move.
+    /// The state of an association that may move.
     moving: Option<Moving>,
-    /// What goes with each message, but for the stream.
+    /// Ancillary data of each message, except the stream.
     control: Vec<u8>,
     config: hol_sctp::Config,
-    /// What has come of messages that are delivered in parts: where they are interleaved, one of each stream, and an unordered one.
+    /// Partially delivered messages: with interleaving, an ordered and an unordered one per stream.
     parts: BTreeMap<(u16, bool), BytesMut>,
 }
 
 impl Association {
-    /// Has the kernel prefer the peer's first address.
+    /// Makes the kernel prefer the peer's first address.
     pub(crate) fn set_primary(&self, port: u16) -> io::Result<()> {
         let primary = structures::primary(self.number, SocketAddr::new(self.primary, port));
         let set = || system::set_option(&self.socket, SOL_SCTP, structures::PRIMARY_ADDR, &primary);
         if !self.config.interleaving {
             return set();
         }
-        // The notification that this makes would be the last to wake anybody before the next chunk has been read: with I-DATA,
-        // Linux marks the socket as signalled though its owner has it (`net/sctp/stream_interleave.c` sctp_enqueue_event, unlike
-        // `ulpqueue.c` sctp_ulpq_tail_event).
+        // The notification of this would be the last wake-up before the next chunk has been read: with
+        // I-DATA, Linux marks the socket as signalled although its owner has it
+        // (`net/sctp/stream_interleave.c` sctp_enqueue_event, unlike `ulpqueue.c` sctp_ulpq_tail_event).
         structures::set_path_notifications(&self.socket, self.number, false)?;
         set()?;
         structures::set_path_notifications(&self.socket, self.number, true)
     }
 
-    /// Gives the streams their priorities or weights.
+    /// Sets the priorities or weights of the streams.
     pub(crate) fn set_stream_values(&self) -> io::Result<()> {
         structures::stream_values(&self.config, self.number).iter().try_for_each(|value| {
             system::set_option(&self.socket, SOL_SCTP, structures::STREAM_SCHEDULER_VALUE, value)
         })
     }
 
-    /// Sends a message, to this address if the association has no number yet.
+    /// Sends a message; to this address if the association has no number yet.
     pub(crate) fn send_to(&mut self, to: Option<&SockAddr>, message: &Outgoing) -> io::Result<Sent> {
         let of_its_own = |terms: Terms| structures::send_information(terms.unordered, terms.reliability);
         let mut own = message.terms.map(of_its_own);

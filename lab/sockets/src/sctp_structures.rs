@@ -1,5 +1,5 @@
-//! The structures of SCTP's socket interface, octet by octet: RFC 6458 names them, `linux/sctp.h` lays them
-//! out. Lengths of time are in ms.
+//! The structures of SCTP's socket API, as octets: RFC 6458 defines them, `linux/sctp.h` their layout. Times
+//! are in ms.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -26,21 +26,21 @@ const GET_PEER_ADDR_INFO: i32 = 15;
 const GET_PEER_ADDRS: i32 = 108;
 const GET_LOCAL_ADDRS: i32 = 109;
 const GET_ASSOC_STATS: i32 = 112;
-/// In the flags of a message that the kernel itself made.
+/// Message flag: the kernel itself made the message.
 pub(crate) const MSG_NOTIFICATION: i32 = 0x8000;
-/// Octets of ancillary data with `struct sctp_rcvinfo`, and some to spare.
+/// Octets of ancillary data with `struct sctp_rcvinfo`, with a margin.
 pub(crate) const RECEIVE_INFORMATION: usize = 64;
 
 /// Items of ancillary data.
 const SNDINFO: i32 = 2;
 const RCVINFO: i32 = 3;
 const PRINFO: i32 = 5;
-/// Where the stream and the association are in what [`send_information`] made: after the item's header.
+/// Offsets of the stream and the association in the result of [`send_information`], after the item's header.
 const STREAM: usize = 16;
 const ASSOCIATION: usize = STREAM + 12;
-/// In the flags of `struct sctp_sndinfo`: what is sent is the end.
+/// Flag in `struct sctp_sndinfo`: end of data.
 const EOF: u16 = 0x200;
-/// And: it is delivered as it comes.
+/// Flag in `struct sctp_sndinfo`: unordered delivery.
 const UNORDERED: u16 = 1;
 /// Octets of `struct sockaddr_storage`.
 const STORAGE: usize = 128;
@@ -48,7 +48,7 @@ const STORAGE: usize = 128;
 const ASSOC_CHANGE: u16 = 0x8001;
 const PEER_ADDR_CHANGE: u16 = 0x8002;
 const SHUTDOWN_EVENT: u16 = 0x8005;
-/// Octets of `struct sctp_paddr_change`, which none exceeds.
+/// Octets of `struct sctp_paddr_change`, the longest notification.
 pub(crate) const LONGEST_NOTIFICATION: usize = 148;
 
 /// A socket option.
@@ -65,7 +65,7 @@ pub(crate) struct Setting {
 struct Octets(Vec<u8>);
 
 impl Octets {
-    /// The association of the socket itself, which is how most structures begin.
+    /// The socket's own association, with which most structures start.
     fn of_socket() -> Self {
         Self::default().u32(0)
     }
@@ -99,7 +99,7 @@ impl Octets {
                 self.zeros(8)
             }
             IpAddr::V6(ip) => {
-                // Before it the flow, behind it the scope.
+                // The flow label comes before it, the scope after it.
                 self = self.zeros(4);
                 self.0.extend(ip.octets());
                 self.zeros(4)
@@ -115,13 +115,14 @@ impl Octets {
     }
 }
 
-/// Every setting of a socket that has no association yet.
+/// Returns every setting of a socket without an association.
 pub(crate) fn options(config: &Config) -> Vec<Setting> {
     let mut settings = vec![init(config), rto(config), association(config), path(config), thresholds(config)];
     let flag = |value| Octets::default().u32(u32::from(value));
     let for_socket = |value: u32| Octets::of_socket().u32(value);
     if config.auth {
-        // Off by default: net.sctp.auth_enable and net.sctp.addip_enable. ASCONF after AUTH, which it needs.
+        // Off by default: net.sctp.auth_enable and net.sctp.addip_enable. AUTH comes first, since ASCONF
+        // needs it.
         settings.push(setting(129, "set SCTP_AUTH_SUPPORTED", for_socket(1)));
         settings.push(setting(128, "set SCTP_ASCONF_SUPPORTED", for_socket(config.addip.into())));
     }
@@ -189,8 +190,8 @@ fn delayed_sack(config: &Config) -> Setting {
     setting(16, "set SCTP_DELAYED_SACK", octets.u32(frequency))
 }
 
-/// RFC 8260 section 4.3.1: an application says first that it takes parts of several messages beside each other, RFC 6458 section
-/// 8.1.20.
+/// RFC 8260 section 4.3.1: an application must first accept interleaved parts of several messages, RFC 6458
+/// section 8.1.20.
 fn interleaving(config: &Config) -> Option<[Setting; 2]> {
     let level = setting(18, "set SCTP_FRAGMENT_INTERLEAVE", Octets::default().u32(2));
     let supported = setting(125, "set SCTP_INTERLEAVING_SUPPORTED", Octets::of_socket().u32(1));
@@ -212,7 +213,8 @@ fn scheduler(config: &Config) -> Option<Setting> {
 
 pub(crate) const STREAM_SCHEDULER_VALUE: i32 = 124;
 
-/// `struct sctp_stream_value` of each stream of an association that is up: Linux takes them for no other. RFC 8260 section 4.3.3.
+/// Returns the `struct sctp_stream_value` of each stream of an association that is up, as Linux requires. RFC
+/// 8260 section 4.3.3.
 pub(crate) fn stream_values(config: &Config, association: u32) -> Vec<Vec<u8>> {
     let value = |stream| {
         let value = config.stream_values.of(stream)?;
@@ -226,25 +228,26 @@ fn event(kind: u16) -> Setting {
     setting(127, "subscribe to notifications (SCTP_EVENT)", Octets::of_socket().u16(kind).u8(1).u8(0))
 }
 
-/// Whether an association tells of changed paths.
+/// Turns notifications of path changes on or off.
 pub(crate) fn set_path_notifications(socket: &Socket, association: u32, tells: bool) -> io::Result<()> {
     let value = Octets::default().u32(association).u16(PEER_ADDR_CHANGE).u8(tells.into()).u8(0).0;
     system::set_option(socket, SOL_SCTP, event(PEER_ADDR_CHANGE).name, &value)
 }
 
-/// One-to-many sockets are not at their end when an association is: who wants to know subscribes to it. RFC 6458 section 6.1.5.
+/// Subscribes to the shutdown event: a one-to-many socket does not end with its association. RFC 6458 section
+/// 6.1.5.
 pub(crate) fn subscribe_to_shutdown(socket: &Socket) -> Result<(), SocketsError> {
     let Setting { name, value, doing } = event(SHUTDOWN_EVENT);
     system::set_option(socket, SOL_SCTP, name, &value).map_err(refused(doing))
 }
 
-/// Buffers are set when they differ from the kernel's own; it keeps to its limits without a word.
+/// Sets buffers that differ from the kernel's default; the kernel silently applies its limits.
 pub(crate) fn set_buffers(socket: &Socket, config: &Config) -> Result<(), SocketsError> {
     let limited = |asked: usize, got: usize, limit| {
         let why = format!("{limit} limits it to {got} octets where {asked} are needed");
         if asked == got { Ok(()) } else { Err(std::io::Error::other(why)) }
     };
-    // The kernel doubles what is asked for, to make room for its bookkeeping.
+    // The kernel doubles the value to make room for its bookkeeping.
     if config.send_buffer.0 != tuning::SCTP_SEND_BUFFER {
         let octets = config.send_buffer.0 as usize;
         socket
@@ -262,20 +265,20 @@ pub(crate) fn set_buffers(socket: &Socket, config: &Config) -> Result<(), Socket
     Ok(())
 }
 
-/// Addresses one after the other, as for `bindx` and `connectx`.
+/// Returns consecutive addresses, as for `bindx` and `connectx`.
 pub(crate) fn addresses(all: &[IpAddr], port: u16) -> Vec<u8> {
     let pack = |octets: Octets, ip: &IpAddr| octets.address(SocketAddr::new(*ip, port));
     all.iter().fold(Octets::default(), pack).0
 }
 
-/// The addresses that a socket is bound to, eight at most. RFC 6458 section 9.5, `struct sctp_getaddrs`.
+/// Returns up to eight addresses of a socket. RFC 6458 section 9.5, `struct sctp_getaddrs`.
 pub(crate) fn local_addresses(socket: &Socket) -> std::io::Result<Vec<IpAddr>> {
     let mut octets = [0; LIST];
     system::option(socket, SOL_SCTP, GET_LOCAL_ADDRS, &mut octets)?;
     Ok(listed(&octets).into_iter().map(|address| address.ip()).collect())
 }
 
-/// The peer's addresses, eight at most. RFC 6458 section 9.3.
+/// Returns up to eight addresses of the peer. RFC 6458 section 9.3.
 fn peer_addresses(socket: &Socket, association: u32) -> std::io::Result<Vec<SocketAddr>> {
     let mut octets = [0; LIST];
     octets[..4].copy_from_slice(&association.to_ne_bytes());
@@ -283,7 +286,7 @@ fn peer_addresses(socket: &Socket, association: u32) -> std::io::Result<Vec<Sock
     Ok(listed(&octets))
 }
 
-/// The addresses in a `struct sctp_getaddrs`.
+/// Returns the addresses in a `struct sctp_getaddrs`.
 fn listed(octets: &[u8]) -> Vec<SocketAddr> {
     let count = u32_at(octets, 4).unwrap_or(0) as usize;
     let mut rest = &octets[LIST_HEAD..];
@@ -295,7 +298,7 @@ fn listed(octets: &[u8]) -> Vec<SocketAddr> {
     (0..count).map_while(|_| next()).collect()
 }
 
-/// A `struct sockaddr_in` or `struct sockaddr_in6`, and how long it is.
+/// Parses a `struct sockaddr_in` or `struct sockaddr_in6`; also returns its length.
 fn socket_address(octets: &[u8]) -> Option<(SocketAddr, usize)> {
     let family = i32::from(u16_at(octets, 0)?);
     let port = u16::from_be_bytes(*octets.get(2..)?.first_chunk()?);
@@ -310,12 +313,13 @@ fn socket_address(octets: &[u8]) -> Option<(SocketAddr, usize)> {
 const LIST_HEAD: usize = 8;
 const LIST: usize = LIST_HEAD + 8 * 28;
 
-/// RFC 6458 sections 8.1.9 and 8.3.1: one of the peer's, or one of ours.
+/// RFC 6458 sections 8.1.9 and 8.3.1: sets a primary address of the peer, or one of ours.
 pub(crate) fn primary(association: u32, address: SocketAddr) -> Vec<u8> {
     Octets::default().u32(association).storage(address).0
 }
 
-/// What is said with each message. RFC 6458 sections 5.3.4 and 5.3.7; [`set_stream`] fills in the stream.
+/// Returns the ancillary data of a message. RFC 6458 sections 5.3.4 and 5.3.7; [`set_stream`] fills in the
+/// stream.
 pub(crate) fn send_information(unordered: bool, reliability: Reliability) -> Vec<u8> {
     const TTL: u16 = 0x10;
     const RTX: u16 = 0x20;
@@ -330,7 +334,7 @@ pub(crate) fn send_information(unordered: bool, reliability: Reliability) -> Vec
     control
 }
 
-/// What is said with no message: nothing more is sent. RFC 6458 section 5.3.4.
+/// Returns the ancillary data that end the data. RFC 6458 section 5.3.4.
 pub(crate) fn end_information(association: u32) -> Vec<u8> {
     let mut control = with_flags(EOF);
     set_place(&mut control, association, 0);
@@ -345,13 +349,13 @@ fn with_flags(flags: u16) -> Vec<u8> {
     control
 }
 
-/// Fills association and stream into what [`send_information`] made.
+/// Sets association and stream in the result of [`send_information`].
 pub(crate) fn set_place(control: &mut [u8], association: u32, stream: u16) {
     control[STREAM..STREAM + 2].copy_from_slice(&stream.to_ne_bytes());
     control[ASSOCIATION..ASSOCIATION + 4].copy_from_slice(&association.to_ne_bytes());
 }
 
-/// The stream that a message came on, and whether it is unordered. RFC 6458 section 5.3.5.
+/// Returns the stream of a message, and whether it is unordered. RFC 6458 section 5.3.5.
 pub(crate) fn stream(control: &[u8]) -> (u16, bool) {
     const FLAGS: usize = 4;
     let mut items = system::items(control);
@@ -360,7 +364,7 @@ pub(crate) fn stream(control: &[u8]) -> (u16, bool) {
     (field(0), field(FLAGS) & UNORDERED != 0)
 }
 
-/// The association that is up now, if a notification says so of one. RFC 6458 section 6.1.1.
+/// Returns the association that a notification reports as up. RFC 6458 section 6.1.1.
 pub(crate) fn is_up(notification: &[u8]) -> Option<u32> {
     const STATE: usize = 8;
     const ASSOCIATION: usize = 16;
@@ -368,7 +372,7 @@ pub(crate) fn is_up(notification: &[u8]) -> Option<u32> {
     u32_at(notification, ASSOCIATION).filter(|_| up)
 }
 
-/// Reads a notification: what it says of a path, or that the association is up or over. RFC 6458 section 6.1.
+/// Parses a notification of a path, or that the association is up or has ended. RFC 6458 section 6.1.
 pub(crate) fn notification(octets: &[u8]) -> Result<Option<Heard>, Fault> {
     const STATE: usize = 8;
     match u16_at(octets, 0) {
@@ -399,7 +403,7 @@ fn path_change(octets: &[u8]) -> Option<Heard> {
     Some(Heard::Path(address.ip(), status))
 }
 
-/// What `struct sctp_assoc_stats` says; nothing when there is no association any more.
+/// Returns the counters in `struct sctp_assoc_stats`; zero after the association has ended.
 pub(crate) fn counts(socket: &Socket, association: u32) -> Counts {
     const SENT: usize = 160;
     const RECEIVED: usize = 168;
@@ -407,10 +411,10 @@ pub(crate) fn counts(socket: &Socket, association: u32) -> Counts {
     Counts { packets_sent: at(SENT), packets_received: at(RECEIVED), retransmissions: at(SENT_AGAIN) }
 }
 
-/// Where `struct sctp_assoc_stats` has the chunks that were sent again.
+/// Offset of the retransmitted chunks in `struct sctp_assoc_stats`.
 const SENT_AGAIN: usize = 176;
 
-/// The numbers of `struct sctp_assoc_stats`, by where they are.
+/// Returns the numbers of `struct sctp_assoc_stats` by offset.
 fn statistics(socket: &Socket, association: u32) -> Option<impl Fn(usize) -> u64> {
     let mut stats = [0; 256];
     stats[..4].copy_from_slice(&association.to_ne_bytes());
@@ -418,8 +422,8 @@ fn statistics(socket: &Socket, association: u32) -> Option<impl Fn(usize) -> u64
     Some(move |offset: usize| stats[offset..].first_chunk().map_or(0, |octets| u64::from_ne_bytes(*octets)))
 }
 
-/// How an association stands as a sender: of each path what SCTP_GET_PEER_ADDR_INFO says (RFC 6458 section 8.2.2), which is neither
-/// ssthresh nor what is in flight.
+/// Returns the state of an association as a sender: for each path the values of SCTP_GET_PEER_ADDR_INFO (RFC
+/// 6458 section 8.2.2), which lack ssthresh and the data in flight.
 pub(crate) fn sending(socket: &Socket, association: u32) -> Option<Sending> {
     const UNORDERED_SENT: usize = 208;
     const ORDERED_SENT: usize = 224;
@@ -438,7 +442,7 @@ fn path_state(socket: &Socket, association: u32, peer: SocketAddr) -> Option<Pat
     const SRTT: usize = CWND + 4;
     let mut info = Octets::default().u32(association).storage(peer).zeros(20).0;
     system::option(socket, SOL_SCTP, GET_PEER_ADDR_INFO, &mut info).ok()?;
-    // In jiffies, whatever RFC 6458 says: sctp_getsockopt_peer_addr_info, net/sctp/socket.c.
+    // In jiffies, contrary to RFC 6458: sctp_getsockopt_peer_addr_info, net/sctp/socket.c.
     let srtt = u32_at(&info, SRTT).filter(|jiffies| *jiffies > 0);
     Some(PathState {
         peer: peer.ip(),

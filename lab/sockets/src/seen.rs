@@ -1,4 +1,4 @@
-//! How the senders of an end stood from time to time, for the host where the ends of a flow are joined.
+//! Samples of an end's senders, for the host where the ends of a flow are joined.
 
 use std::net::IpAddr;
 
@@ -7,16 +7,16 @@ use hol_scenario::{Sample, SampleValue, SenderSample, Side};
 use hol_transport::PathState;
 use serde::{Deserialize, Serialize};
 
-/// A sample of a sender, but for the flow and the end that it is of: whoever joins them knows. When, by the clock of its host, which
-/// connection, the peer's address, and the numbers, as few octets as may be.
+/// A sample of a sender without its flow and end, which the receiver knows: the time on its host's clock, the
+/// connection, the peer's address, and the numbers, in compact form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen(Time, u32, IpAddr, [Option<u64>; 6]);
 
-/// No number of a sender is greater; so many of them as a run has samples at most can be added.
+/// Maximum of a sender's number; as many of them as a run has samples can be added.
 const MOST: u64 = 1 << 42;
 
 impl Seen {
-    /// What is told of a sample; nothing if that is of no sender.
+    /// Converts a sample; `None` if it is not of a sender.
     pub(crate) fn of(sample: &Sample) -> Option<Self> {
         let SampleValue::Sender(SenderSample { connection, path, sent_again, .. }) = sample.of else {
             return None;
@@ -26,7 +26,7 @@ impl Seen {
         Some(Self(sample.at, connection, peer, numbers))
     }
 
-    /// The sample, which an end of this `side` has told. A number that no sender has is left out.
+    /// Returns the sample, sent by an end of this `side`, without impossible numbers.
     pub(crate) fn sample(self, side: Side) -> Sample {
         let Self(at, connection, peer, numbers) = self;
         let [cwnd, ssthresh, srtt, pacing_rate, in_flight, sent_again] =

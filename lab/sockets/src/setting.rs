@@ -1,20 +1,20 @@
-//! Where the kernel keeps its settings, and what they are.
+//! The kernel's settings.
 
 use std::fs;
 
-/// What a kernel setting is in the network namespace that this thread is in, its words one space apart; `None` if there is none
-/// of this name.
+/// Returns a kernel setting in this thread's network namespace, its words separated by single spaces; `None`
+/// if it does not exist.
 pub fn setting(name: &str) -> Option<String> {
     let text = fs::read_to_string(setting_path(name)).ok()?;
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The kernel's release and version, as `uname` gives them.
+/// Returns the kernel's release and version, as in `uname`.
 pub fn kernel_version() -> String {
     ["kernel/osrelease", "kernel/version"].map(|name| setting(name).unwrap_or_default()).join(" ")
 }
 
-/// Where a setting is: those of modules are not among the namespace's.
+/// Returns the path of a setting; those of modules do not belong to a namespace.
 pub fn setting_path(name: &str) -> String {
     if name.starts_with("module/") { format!("/sys/{name}") } else { format!("/proc/sys/{name}") }
 }

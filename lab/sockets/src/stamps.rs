@@ -1,17 +1,17 @@
-//! The kernel's word on when what is read came to a socket. Documentation/networking/timestamping.rst
+//! The kernel's receive timestamps. Documentation/networking/timestamping.rst
 
 use std::io::{self, Read};
 
 use hol_system as system;
 use socket2::Socket;
 
-/// Asks a socket to tell. One that cannot tells nothing, and is as good without.
+/// Enables timestamps on a socket; without support nothing is reported.
 pub(crate) fn ask(socket: &Socket) {
     let asked = libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_RX_SOFTWARE;
     let _ = system::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &asked.to_ne_bytes());
 }
 
-/// The reads of a socket, of which some tell.
+/// Reads from a socket, some with a timestamp.
 #[derive(Debug)]
 pub(crate) struct Stamped {
     is_asked: bool,
@@ -19,22 +19,23 @@ pub(crate) struct Stamped {
 }
 
 impl Stamped {
-    /// One read in so many tells: were it each, a host that is busy would do a tenth less. What is read at once is no multiple of it.
+    /// One read in this many has a timestamp: with all of them a busy host would do a tenth less. Group sizes
+    /// are no multiple of it.
     const ONE_IN: u64 = 7;
 
-    /// Those of a socket that was asked, or was not.
+    /// Creates the reader of a socket on which timestamps were enabled, or not.
     pub(crate) fn new(is_asked: bool) -> Self {
         Self { is_asked, reads: 0 }
     }
 
-    /// Reads. Beside the octets that were read: when the last of them came, in ns of the wall clock, if it is told.
+    /// Reads; also returns when the last octets arrived, in ns of the wall clock, if known.
     pub(crate) fn read(
         &mut self,
         mut socket: &Socket,
         buffer: &mut [u8],
     ) -> io::Result<(usize, Option<u64>)> {
         let read = if self.is_asked && self.reads.is_multiple_of(Self::ONE_IN) {
-            // Room for `struct scm_timestamping`, and for nothing else, which was not asked for.
+            // Room for `struct scm_timestamping` only; nothing else was enabled.
             let mut control = [0; 64];
             let read = system::receive(socket, buffer, &mut control)?;
             (read.length, told(&control[..read.control_length]))
@@ -46,7 +47,7 @@ impl Stamped {
     }
 }
 
-/// The first time of `struct scm_timestamping`: that of the kernel, which is zero if there is none.
+/// Returns the first time of `struct scm_timestamping`, the kernel's, unless it is zero.
 fn told(control: &[u8]) -> Option<u64> {
     let is_stamp = |item: &(i32, i32, &[u8])| (item.0, item.1) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING);
     let (_, _, times) = system::items(control).find(is_stamp)?;

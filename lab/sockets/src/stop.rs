@@ -1,4 +1,4 @@
-//! Ends runs on other threads.
+//! Stops runs on other threads.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -6,23 +6,23 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use hol_base::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-/// Readable, once raised, by every run that it was given to.
+/// A stop signal: once raised, readable by every run that has it.
 #[derive(Debug)]
 pub struct Stop(OwnedFd);
 
 impl Stop {
-    /// One that is not raised.
+    /// Creates a signal that is not raised.
     pub fn new() -> io::Result<Self> {
         Ok(Self(eventfd(0, EventfdFlags::CLOEXEC)?))
     }
 
-    /// Ends the runs that it was given to, also those that have not begun.
+    /// Stops the runs that have it, including those not yet started.
     pub fn raise(&self) -> io::Result<()> {
         rustix::io::write(&self.0, &1u64.to_ne_bytes())?;
         Ok(())
     }
 
-    /// Waits until the time has passed, or it is raised.
+    /// Waits until the time has passed or the signal is raised.
     pub fn wait(&self, time: Duration) -> io::Result<()> {
         const SECOND: u64 = 1_000_000_000;
         let nanos = time.as_nanos();

@@ -1,4 +1,4 @@
-//! A socket that carries a stream of octets, on which messages are framed: TCP's, MPTCP's and UNIX'.
+//! A byte-stream socket with framed messages: TCP, MPTCP and UNIX sockets.
 
 use std::io;
 use std::net::Shutdown;
@@ -19,15 +19,15 @@ use crate::transceiver::{Fault, Heard, Sending, Sent, Transceiver};
 pub(crate) struct Stream {
     socket: Socket,
     framer: Framer,
-    /// Octets that the kernel took of a message, when it did not take all.
+    /// Octets that the kernel took of a message, if not all.
     taken: usize,
-    /// What waits for the kernel, if it may.
+    /// Messages waiting for the kernel, if gathered.
     gathered: Option<Gathered>,
-    /// Whether the kernel tells when it had what is read.
+    /// The receive timestamps.
     stamped: Stamped,
 }
 
-/// Messages that leave together.
+/// Messages that are sent together.
 #[derive(Debug, Default)]
 struct Gathered {
     octets: Vec<u8>,
@@ -37,15 +37,15 @@ struct Gathered {
     is_last: bool,
 }
 
-/// A connection whose messages go over a stream of octets.
+/// A connection with messages over a byte stream.
 #[derive(Debug)]
 pub(crate) struct Connection<K> {
     pub(crate) stream: Stream,
-    /// What it has of its kind.
+    /// The specifics of its kind.
     pub(crate) of: K,
 }
 
-/// What one kind of socket has that carries a stream, and not each: as in [`Transceiver`].
+/// What differs between kinds of stream sockets, as in [`Transceiver`].
 pub(crate) trait Own {
     fn opened(&self, _socket: &Socket) -> Result<(), Fault> {
         Ok(())
@@ -105,14 +105,14 @@ impl<K: Own> Transceiver for Connection<K> {
 }
 
 impl Stream {
-    /// Over a socket that is open or is going to be; one that `gathers` holds messages back until [`Self::send_all`], and one with
-    /// `stamps` tells when the kernel had what it reads.
+    /// Wraps a socket that is, or will be, open. With `gathers` it holds messages back until
+    /// [`Self::send_all`]; with `stamps` it reports when the kernel received what it reads.
     pub(crate) fn new(socket: Socket, length_of: LengthOf, gathers: bool, stamps: bool) -> Self {
         let gathered = gathers.then(Gathered::default);
         Self { socket, framer: Framer::new(length_of), taken: 0, gathered, stamped: Stamped::new(stamps) }
     }
 
-    /// One that would block is to be given again before any other.
+    /// Sends a message; one that would block must be repeated before any other.
     fn send(&mut self, message: &[u8]) -> io::Result<Sent> {
         if let Some(gathered) = &mut self.gathered {
             return gathered.push(&self.socket, message);
@@ -122,17 +122,17 @@ impl Stream {
         sent
     }
 
-    /// Has all leave that is held back, as far as there is room.
+    /// Sends everything held back, as far as there is room.
     fn send_all(&mut self) -> io::Result<()> {
         self.gathered.as_mut().map_or(Ok(()), |gathered| gathered.send(&self.socket))
     }
 
-    /// Whether something is held back for which there was no room.
+    /// Returns whether something held back waits for room.
     fn waits_for_room(&self) -> bool {
         self.gathered.as_ref().is_some_and(|gathered| gathered.is_blocked)
     }
 
-    /// Sends no more, behind all that is held back.
+    /// Closes for sending, after everything held back.
     fn shutdown(&mut self) -> io::Result<()> {
         match &mut self.gathered {
             None => self.socket.shutdown(Shutdown::Write),
@@ -159,7 +159,7 @@ impl Stream {
 }
 
 impl Gathered {
-    /// So many octets leave at once.
+    /// Maximum octets sent at once.
     const MOST: usize = 1 << 14;
 
     fn push(&mut self, socket: &Socket, message: &[u8]) -> io::Result<Sent> {
@@ -184,7 +184,7 @@ impl Gathered {
     }
 }
 
-/// How many octets the kernel takes, and whether that is all.
+/// Sends octets; returns how many the kernel took, and whether that is all.
 fn send(socket: &Socket, octets: &[u8]) -> (usize, io::Result<Sent>) {
     let mut taken = 0;
     while taken < octets.len() {

@@ -1,4 +1,4 @@
-//! TCP: one stream of octets, and messages are framed.
+//! TCP: one byte stream with framed messages.
 
 use std::net::IpAddr;
 
@@ -22,19 +22,19 @@ pub(crate) struct Tcp {
     pub(crate) family: Family,
     pub(crate) config: hol_tcp::Config,
     pub(crate) length_of: LengthOf,
-    /// What waits leaves together.
+    /// Waiting messages are sent together.
     pub(crate) gathers: bool,
-    /// The kernel tells when it had what is read.
+    /// The kernel reports receive times.
     pub(crate) stamps: bool,
 }
 
 impl Tcp {
     pub(crate) const FAMILY: Family =
         Family { name: "TCP", kind: Type::STREAM, protocol: Protocol::TCP, cure: "use a kernel with IPv4" };
-    /// Longer than any number of parallel connections.
+    /// More than any number of parallel connections.
     pub(crate) const BACKLOG: i32 = 1024;
 
-    /// Makes a bound socket behave as asked; what a listener accepts inherits it.
+    /// Sets the options of a bound socket; accepted sockets inherit them.
     fn prepare(&self, socket: Socket) -> Result<Socket, SocketsError> {
         let nodelay = self.config.nagle == Nagle::Off;
         socket.set_tcp_nodelay(nodelay).map_err(refused("set TCP_NODELAY"))?;
@@ -56,7 +56,7 @@ impl Tcp {
         Ok(socket)
     }
 
-    /// What is framed over a socket.
+    /// Creates the framed stream of a socket.
     pub(crate) fn stream(&self, socket: Socket) -> Stream {
         Stream::new(socket, self.length_of, self.gathers, self.stamps)
     }
@@ -82,18 +82,18 @@ impl Opener for Tcp {
     }
 }
 
-/// What is TCP's own.
+/// The specifics of TCP.
 #[derive(Debug)]
 struct Kind {
-    /// It dies with its own address.
+    /// It ends with its own address.
     mortal: bool,
-    /// Its congestion control has a pace; any other has but a number for it.
+    /// Its congestion control paces; for others the pacing rate means nothing.
     paced: bool,
 }
 
 impl Own for Kind {
-    /// Linux leaves a connection alone whose address is gone: it is the system that destroys it, or who has it. Closed with RST,
-    /// which nobody hears, it leaves nothing behind.
+    /// Linux does not end a connection whose address is gone; the system or its owner has to. Closed with
+    /// RST, which reaches nobody, it leaves nothing behind.
     fn follow(&self, socket: &Socket, change: Change) -> Result<(), Fault> {
         let own = socket.local_addr()?.as_socket().map(|own| own.ip());
         if !self.mortal || own.map(Change::Went) != Some(change) {
@@ -120,16 +120,17 @@ impl Own for Kind {
     }
 }
 
-/// Octets of `struct tcp_info` that are looked at.
+/// Octets of `struct tcp_info` that are used.
 pub(crate) const INFO_LENGTH: usize = 160;
 
-/// What `struct tcp_info` says of a sender, and what it has sent again; `None` if that has not sent data. linux/tcp.h
+/// Returns a sender's state in `struct tcp_info` and its retransmissions; `None` if it has not sent data.
+/// linux/tcp.h
 pub(crate) fn info_sending(info: &[u8], peer: IpAddr, paced: bool) -> Option<(PathState, u64)> {
     /// TCP_INFINITE_SSTHRESH, include/net/tcp.h
     const INFINITE: u32 = 0x7fff_ffff;
     const DATA_SEGMENTS_OUT: usize = 156;
     let at = |offset| u32_at(info, offset);
-    // A kernel that does not count them, before 4.6, is not told from who has sent none.
+    // Kernels before 4.6 do not count segments, which looks as if none were sent.
     at(DATA_SEGMENTS_OUT).filter(|segments| *segments > 0)?;
     let (mss, [unacked, sacked, lost, again]) = (at(16)?, [at(24)?, at(28)?, at(32)?, at(36)?]);
     let octets = |segments: u32| u64::from(segments) * u64::from(mss);
@@ -147,7 +148,7 @@ pub(crate) fn info_sending(info: &[u8], peer: IpAddr, paced: bool) -> Option<(Pa
     Some((path, at(100)?.into()))
 }
 
-/// What `struct tcp_info` says.
+/// Returns the counters in `struct tcp_info`.
 pub(crate) fn info_counts(info: &[u8]) -> Counts {
     let at = |offset| u32_at(info, offset).unwrap_or(0).into();
     Counts { retransmissions: at(100), packets_sent: at(136), packets_received: at(140) }

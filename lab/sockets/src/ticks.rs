@@ -1,4 +1,4 @@
-//! When to look how the connections of a flow stand: at the multiples of an interval of the run's time.
+//! When to sample connections: at multiples of an interval of the run's time.
 
 use std::io;
 
@@ -7,29 +7,29 @@ use hol_scenario::Sample;
 
 use crate::clock::{Alarm, Clock};
 
-/// The alarm, and what was seen.
+/// The alarm, and the samples.
 #[derive(Debug)]
 pub(crate) struct Ticks {
     pub(crate) alarm: Alarm,
     interval: Duration,
-    /// How long after the run the flow begins, whose clock counts from there.
+    /// Time from the start of the run to that of the flow, where the flow's clock starts.
     start: Duration,
     pub(crate) samples: Vec<Sample>,
 }
 
 impl Ticks {
-    /// Of a flow that begins so long after its run.
+    /// Creates the ticks of a flow that starts `start` after its run.
     pub(crate) fn new(interval: Duration, start: Duration) -> io::Result<Self> {
         Ok(Self { alarm: Alarm::new()?, interval, start, samples: Vec::new() })
     }
 
-    /// Rings at the next multiple behind `now`; not any more when more was seen than anybody takes.
+    /// Sets the alarm to the next multiple after `now`; not after the maximum number of samples.
     pub(crate) fn set(&mut self, clock: &Clock, now: Time) -> io::Result<()> {
         let next = if self.samples.len() as u64 > Sample::MOST { Time::MAX } else { self.after(now) };
         self.alarm.set(clock, next)
     }
 
-    /// The next multiple behind `now`, on the clock of the flow.
+    /// Returns the next multiple after `now`, on the clock of the flow.
     fn after(&self, now: Time) -> Time {
         let (start, interval) = (self.start.as_nanos(), self.interval.as_nanos());
         Time::from_nanos(((now.as_nanos() + start) / interval + 1) * interval - start)

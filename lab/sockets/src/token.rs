@@ -1,21 +1,21 @@
-//! What a run waits for.
+//! The event sources of a run.
 
 use hol_scenario::Side;
 use hol_workloads::ConnectionId;
 
-/// What may become ready.
+/// A source that may become ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Token {
     Alarm,
-    /// Another thread wants the run to end.
+    /// Another thread stops the run.
     Stop,
-    /// An application on another thread has left something for one of these.
+    /// An application on another thread has left work.
     Bell,
-    /// News have come of the end on another host.
+    /// News from the end on another host.
     Far,
-    /// Addresses of the client have come or gone.
+    /// Addresses of the client were added or removed.
     Presence,
-    /// It is time to look how the connections stand.
+    /// It is time to sample the connections.
     Tick,
     /// The server's listening socket.
     Listener,

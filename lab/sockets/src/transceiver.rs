@@ -1,4 +1,4 @@
-//! One face for all protocols: sockets that are opened, and messages that go in and come out.
+//! A common interface to all protocols: opening sockets, sending and receiving messages.
 
 use std::io;
 use std::net::{IpAddr, Shutdown, SocketAddr};
@@ -17,27 +17,27 @@ use crate::presence::Change;
 
 /// How the sockets of a protocol are opened.
 pub(crate) trait Opener {
-    /// Where the server is to be, if the kernel cannot choose a port for it.
+    /// Returns the server's address, if the kernel cannot choose a port.
     fn place(&self, server: &Site) -> Site {
         server.clone()
     }
 
-    /// A socket that waits for the client at an address of the server.
+    /// Opens a listening socket at an address of the server.
     fn listen(&self, server: &Site) -> Result<Socket, SocketsError>;
 
-    /// A socket that is connecting to the server; it is writable when that is done.
+    /// Opens a socket that connects to the server; it becomes writable when connected.
     fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError>;
 
-    /// The transceiver of a socket that is connected to `peer`, or is going to be.
+    /// Creates the transceiver of a socket that is, or will be, connected to `peer`.
     fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver>;
 
-    /// The transceiver of a server's socket that has this client only.
+    /// Creates the transceiver of a server's socket for this client only.
     fn answerer(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
         self.transceiver(socket, peer)
     }
 
-    /// The next connection that has come to a listener, and from where, if that has an address; `client` may move: it need not
-    /// have its other addresses any more.
+    /// Accepts the next connection; also returns its source, if it has an address. `client` may move, so it
+    /// may lack its other addresses.
     fn accept(
         &self,
         listener: &Socket,
@@ -53,22 +53,22 @@ pub(crate) trait Opener {
         Ok((peer, self.transceiver(socket, &client)))
     }
 
-    /// Whether the thread has to be in the server's network to accept.
+    /// Returns whether the thread must be in the server's network to accept.
     fn accepts_at_home(&self) -> bool {
         false
     }
 
-    /// Whether a server accepts connections; else it has a socket for each client.
+    /// Returns whether a server accepts connections; otherwise it has a socket for each client.
     fn accepts(&self) -> bool {
         true
     }
 
-    /// Whether transceivers have timers of their own, because the kernel has none for them.
+    /// Returns whether transceivers have their own timers, because the kernel has none for them.
     fn has_timers(&self) -> bool {
         false
     }
 
-    /// What decrypts the packets so far, in the lines of a TLS key log.
+    /// Returns the secrets that decrypt the packets so far, as lines of a TLS key log.
     fn secrets(&self) -> String {
         String::new()
     }
@@ -76,119 +76,121 @@ pub(crate) trait Opener {
 
 /// One end of a connection.
 pub(crate) trait Transceiver {
-    /// What to watch.
+    /// Returns the socket to watch.
     fn socket(&self) -> &Socket;
 
-    /// Whether it is open when it can be written for the first time; else it tells.
+    /// Returns whether it is open when first writable; otherwise it reports it.
     fn is_open_when_writable(&self) -> bool {
         true
     }
 
-    /// What the kernel has to tell against it.
+    /// Returns the kernel's pending error.
     fn error(&self) -> io::Result<Option<io::Error>> {
         self.socket().take_error()
     }
 
-    /// The connection is open: the last word before the first message.
+    /// Handles the opening of the connection, before the first message.
     fn opened(&mut self) -> Result<(), Fault> {
         Ok(())
     }
 
-    /// Sends a message. One that would block is to be given again before any other.
+    /// Sends a message; one that would block must be repeated before any other.
     fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<Sent>;
 
-    /// The application has no more to send now: what a transport holds back, so that messages share a packet, is to leave.
+    /// Sends what was held back to share packets, when the application has nothing more to send now.
     fn send_all(&mut self, _now: Time) -> io::Result<()> {
         Ok(())
     }
 
-    /// Reads once and gives what is whole now to `take`. `buffer` is scratch space.
+    /// Reads once and passes what is now complete to `take`. `buffer` is scratch space.
     fn receive(&mut self, buffer: &mut [u8], now: Time, take: &mut dyn FnMut(Heard)) -> Result<(), Fault>;
 
-    /// Takes a datagram that came before its socket was there: it is read before all others.
+    /// Takes a datagram that came before its socket existed; it is read first.
     fn hear_early(&mut self, _octets: Bytes, _ecn: Ecn) {
         unreachable!("it is accepted before anything comes");
     }
 
-    /// Sends no more.
+    /// Closes for sending.
     fn shutdown(&mut self, _now: Time) -> io::Result<()> {
         self.socket().shutdown(Shutdown::Write)
     }
 
-    /// When it wants to act by itself.
+    /// Returns when it acts next by itself.
     fn due(&self) -> Time {
         Time::MAX
     }
 
-    /// It is due, or has room for what waited for it.
+    /// Acts when it is due, or has room for what waited.
     fn act(&mut self, _now: Time, _take: &mut dyn FnMut(Heard)) -> Result<(), Fault> {
         Ok(())
     }
 
-    /// Whether what it has taken waits for the socket's room.
+    /// Returns whether data it has accepted wait for room in the socket.
     fn waits_for_room(&self) -> bool {
         false
     }
 
-    /// The application reads from now on, or does not. Whether its socket is to be read all the same.
+    /// Sets whether the application reads; returns whether its socket must still be read.
     fn set_reading(&mut self, _reads: bool, _now: Time) -> bool {
         false
     }
 
-    /// Whether it tells when it is open, has delivered something and is over; else that follows from its socket.
+    /// Returns whether it reports that it is open, has delivered something or has ended; otherwise that
+    /// follows from its socket.
     fn speaks_for_itself(&self) -> bool {
         false
     }
 
-    /// Whether it has still something to say when it is over.
+    /// Returns whether it still has to answer its peer after its end.
     fn lingers(&self) -> bool {
         false
     }
 
-    /// An address of the host has come or gone.
+    /// Handles an added or removed address of the host.
     fn follow(&mut self, _: Change) -> Result<(), Fault> {
         Ok(())
     }
 
-    /// What the kernel has counted.
+    /// Returns the kernel's counters.
     fn counts(&self) -> Counts;
 
-    /// How it stands as a sender, as far as the kernel tells; `None`: it has not sent data, or nothing keeps it from that.
+    /// Returns its state as a sender, as far as the kernel reports it; `None` if it has not sent data, or has
+    /// no congestion control.
     fn sending(&self) -> Option<Sending> {
         None
     }
 }
 
-/// How a connection stands as a sender.
+/// The state of a connection as a sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sending {
     /// By address of the peer.
     pub(crate) paths: Vec<PathState>,
-    /// Data segments or DATA chunks sent again so far.
+    /// Data segments or DATA chunks retransmitted so far.
     pub(crate) again: u64,
 }
 
-/// What became of a message that was to be sent.
+/// The result of sending a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// The kernel has all of it.
+    /// The kernel took all of it.
     Whole,
     /// The send buffer is full.
     WouldBlock,
 }
 
-/// What a socket had to tell.
+/// What a socket reports.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// What follows of messages was in the socket when the wall clock showed this, in ns since 1970; `None`: nobody knows.
+    /// The following messages arrived at this time of the wall clock, in ns since 1970; `None`: unknown.
     Came(Option<u64>),
-    /// A message, and the stream that it came on.
+    /// A message, and its stream.
     Message(u16, Bytes),
-    /// An association is up; the number is by which a socket of several knows it.
+    /// An association is up, with its number on a one-to-many socket.
     Up(u32),
     /// A path of an association changed.
     Path(IpAddr, PathStatus),
-    /// Octets of a message that may not be whole yet.
+    /// Octets of a message that may be incomplete.
     Part,
     /// There is room for messages again.
     Room,
@@ -198,24 +200,24 @@ pub(crate) enum Heard {
     Closed,
 }
 
-/// Why a connection cannot go on.
+/// Why a connection cannot continue.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The kernel says so.
+    /// An error of the kernel.
     Kernel(io::Error),
-    /// In RFC words.
+    /// In words of the RFC.
     Protocol(&'static str),
-    /// The peer sends no more: an end, and no fault where one is expected.
+    /// The peer sends no more, which is no fault where expected.
     PeerClosed,
 }
 
 impl Fault {
-    /// Whether there was merely nothing to do.
+    /// Returns whether there was merely nothing to do.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self, Self::Kernel(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// In RFC words.
+    /// Returns the reason in words of the RFC.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Protocol(reason) => reason,
@@ -249,23 +251,23 @@ impl From<FramingError> for Fault {
     }
 }
 
-/// A protocol by the names that the kernel and people have for it.
+/// A protocol, by its names for the kernel and for people.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Family {
     pub(crate) name: &'static str,
     pub(crate) kind: Type,
     pub(crate) protocol: socket2::Protocol,
-    /// What to do when the kernel has it not.
+    /// What to do if the kernel lacks it.
     pub(crate) cure: &'static str,
 }
 
 impl Family {
-    /// A socket, bound to the first address of a site.
+    /// Opens a socket bound to the first address of a site.
     pub(crate) fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
         self.socket_at(SocketAddr::new(site.addresses[0], site.port))
     }
 
-    /// A socket for whoever comes to any address of a site.
+    /// Opens a socket for any address of a site.
     pub(crate) fn socket_for_all(&self, site: &Site) -> Result<Socket, SocketsError> {
         let address = match site.addresses[..] {
             [only] => only,
@@ -279,9 +281,9 @@ impl Family {
         let socket =
             Socket::new(Domain::for_address(at), kind, Some(self.protocol)).map_err(|e| self.missing(e))?;
         let reuse = || socket.set_reuse_address(true).map_err(refused("set SO_REUSEADDR"));
-        // Of those that may share a port the kernel takes one for free that another socket of datagrams has.
+        // For shared ports the kernel would consider a port free that another datagram socket has.
         let is_late = at.port() == 0 && self.kind == Type::DGRAM;
-        // A run may follow upon another whose connections are in TIME-WAIT.
+        // An earlier run's connections may be in TIME-WAIT.
         if !is_late {
             reuse()?;
         }
@@ -302,7 +304,7 @@ impl Family {
     }
 }
 
-/// Begins to connect `socket`.
+/// Starts to connect `socket`.
 pub(crate) fn begin(connecting: io::Result<()>, server: &Site) -> Result<(), SocketsError> {
     match connecting {
         Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => {
@@ -312,23 +314,23 @@ pub(crate) fn begin(connecting: io::Result<()>, server: &Site) -> Result<(), Soc
     }
 }
 
-/// The first address of a site with its port.
+/// Returns the first address of a site with its port.
 pub(crate) fn address(site: &Site) -> SockAddr {
     SocketAddr::new(site.addresses[0], site.port).into()
 }
 
-/// The port of a socket's own end.
+/// Returns a socket's own port.
 pub(crate) fn own_port(socket: &Socket) -> Result<u16, SocketsError> {
     let address = socket.local_addr().map_err(refused("ask for the port"))?;
     Ok(address.as_socket().as_ref().map_or(0, SocketAddr::port))
 }
 
-/// The error of a call that the kernel refused.
+/// Returns the error of a call that the kernel rejected.
 pub(crate) fn refused(doing: impl Into<String>) -> impl FnOnce(io::Error) -> SocketsError {
     move |source| SocketsError::Refused { doing: doing.into(), source }
 }
 
-/// What a send that takes all or nothing did.
+/// Returns the result of a send that takes all or nothing.
 pub(crate) fn whole_or_nothing(result: io::Result<usize>) -> io::Result<Sent> {
     match result {
         Ok(_) => Ok(Sent::Whole),

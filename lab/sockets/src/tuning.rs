@@ -1,7 +1,7 @@
-//! Which behaviours of a specification the kernel can be told, and how.
+//! Which transport options the kernel can honour, and how.
 //!
-//! The default stack says what Linux does by itself, so a behaviour that has the default stack's value is
-//! honoured. One that has not is honoured by a socket option or a sysctl, or else refused.
+//! The default stack describes Linux, so an option with the default stack's value needs nothing. Any other
+//! value needs a socket option or a sysctl, or is rejected.
 
 use hol_base::Duration;
 use hol_quic::Tls;
@@ -15,36 +15,36 @@ use crate::assignment::Assignment;
 use crate::error::Unsupported;
 use crate::udp::Udp;
 
-/// A setting of a network namespace, or of a module, which all namespaces share.
+/// A setting of a network namespace, or of a module, which is shared by all namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sysctl {
-    /// Its name below `/proc/sys`, such as `net/ipv4/tcp_sack`; of a module below `/sys`, such as
+    /// Its name below `/proc/sys`, such as `net/ipv4/tcp_sack`, or for a module below `/sys`, such as
     /// `module/sctp/parameters/no_checksums`.
     pub name: &'static str,
     /// Its value.
     pub value: String,
 }
 
-/// SCTP's `send_buffer` that needs no saying: `net.core.wmem_default`.
+/// SCTP's default `send_buffer`: `net.core.wmem_default`.
 pub(crate) const SCTP_SEND_BUFFER: u64 = 212_992;
-/// SCTP's `receive_buffer` that needs no saying: half of `net.core.rmem_default`.
+/// SCTP's default `receive_buffer`: half of `net.core.rmem_default`.
 pub(crate) const SCTP_RECEIVE_BUFFER: u64 = 106_496;
-/// Buffers of TCP at the least, at first and at most, as Linux chooses them where memory is plenty.
+/// TCP's minimum, default and maximum buffers, as Linux chooses them with plenty of memory.
 const BUFFERS: [(&str, &str); 2] =
     [("net/ipv4/tcp_rmem", "4096 131072 6291456"), ("net/ipv4/tcp_wmem", "4096 16384 4194304")];
 /// RFC 9260 section 6.2.
 const LONGEST_SACK_DELAY: Duration = Duration::from_millis(500);
 
-/// How the kernel is told of a behaviour.
+/// How an option is passed to the kernel.
 #[derive(Clone, Copy)]
 enum Means {
     /// By a socket option.
     Socket,
-    /// By a socket option that counts in whole ms.
+    /// By a socket option in whole ms.
     Milliseconds,
     /// By a setting of the namespace, always.
     Sysctl(&'static str, fn(&Value) -> Option<String>),
-    /// By a setting of the namespace that older kernels lack, so only when it is not the default.
+    /// By a namespace setting that older kernels lack, so only if it is not the default.
     NewSysctl(&'static str, fn(&Value) -> Option<String>),
     /// Not at all.
     Fixed(&'static str),
@@ -57,7 +57,7 @@ const ROUTE: &str = "Linux takes it from the route, which is not set here; remov
 const APPLICATION: &str = "sockets have no SIP on top; remove it or use the model world";
 const AUTOTUNED: &str = "Linux adapts it as it goes and counts its own bookkeeping; remove it";
 
-/// Behaviours of TCP, and of MPTCP's subflows.
+/// The options of TCP, and of MPTCP's subflows.
 #[rustfmt::skip]
 const TCP: &[(&str, Means)] = &[
     ("mss", Socket),
@@ -84,7 +84,7 @@ const TCP: &[(&str, Means)] = &[
     ("sack_compression_slack", Setting("net/ipv4/tcp_comp_sack_slack_ns", nanoseconds)),
     ("wakeup", Fixed(BUILT_IN)),
     ("congestion", Setting("net/ipv4/tcp_congestion_control", text)),
-    // What Linux does by itself agrees to it, and does not ask for it.
+    // By default Linux accepts ECN but does not request it.
     ("ecn", Setting("net/ipv4/tcp_ecn", |value| choice(value, ["2", "1"]))),
     ("ecn_if_offered", Fixed(BUILT_IN)),
     ("ecn_after_plain_syn", Fixed(BUILT_IN)),
@@ -108,7 +108,7 @@ const TCP: &[(&str, Means)] = &[
     ("rto_initial", Fixed(BUILT_IN)),
     ("rto_min", NewSysctl("net/ipv4/tcp_rto_min_us", microseconds)),
     ("rto_max", Fixed(BUILT_IN)),
-    // One setting bounds both, so `check_use` wants them equal.
+    // One setting bounds both, so `check_use` requires them to be equal.
     ("rto_variance_floor", NewSysctl("net/ipv4/tcp_rto_min_us", microseconds)),
     ("clock_granularity", Fixed(BUILT_IN)),
     ("timer_wheel", Fixed(BUILT_IN)),
@@ -119,7 +119,7 @@ const TCP: &[(&str, Means)] = &[
     ("address_loss_aborts", Socket),
 ];
 
-/// Behaviours of SCTP.
+/// The options of SCTP.
 #[rustfmt::skip]
 const SCTP: &[(&str, Means)] = &[
     ("streams", Socket),
@@ -154,7 +154,7 @@ const SCTP: &[(&str, Means)] = &[
     ("initial_window", Fixed(BUILT_IN)),
     ("idle_decay", Fixed(BUILT_IN)),
     ("partial_reliability", Socket),
-    // SCTP_INTERLEAVING_SUPPORTED asks for it, and the namespace has to allow it; since 4.16.
+    // SCTP_INTERLEAVING_SUPPORTED requests it, and the namespace has to allow it; since 4.16.
     ("interleaving", NewSysctl("net/sctp/intl_enable", flag)),
     ("reconfig", Fixed("workloads ask for no re-configuration; remove it or use the model world")),
     ("zero_checksum", Fixed("Linux has no RFC 9653, and nothing below it that finds errors as DTLS does; remove it")),
@@ -190,7 +190,7 @@ const SCTP: &[(&str, Means)] = &[
     ("valid_cookie_life", Milliseconds),
 ];
 
-/// Behaviours of what this program speaks itself: it has all of them but those of what is under it.
+/// The options of transports implemented by this program: all except those of the layers below.
 const OWN: &[(&str, Means)] = &[
     ("wakeup", Fixed("the kernel wakes a program when it does; remove it or use the model world")),
     (
@@ -243,8 +243,8 @@ fn nanoseconds(value: &Value) -> Option<String> {
     Some(duration(value)?.as_nanos().to_string())
 }
 
-/// The settings that a transport needs in the namespaces of both ends before [`run`](crate::run), every one
-/// spelt out, defaults too; or what the kernel cannot honour. A kernel that does not have one of them is older than the
+/// Returns the settings that a transport needs in the namespaces of both ends before [`run`](crate::run),
+/// including defaults, or what the kernel cannot honour. A kernel without one of them is older than the
 /// option.
 pub fn sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     let is_of_a_kernel = !matches!(transport.kind(), Kind::Udp | Kind::Unix) && !transport.is_our_own();
@@ -267,14 +267,14 @@ pub fn sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     Ok(settings)
 }
 
-/// Those of [`sysctls`] that it needs because somebody said so: its protocol alone does not.
+/// Returns those of [`sysctls`] that were requested explicitly and are not needed by the protocol alone.
 pub fn asked(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     let usual = transport.kind().name().parse().expect("a protocol alone is a transport");
     let usual = sysctls(&usual)?;
     Ok(sysctls(transport)?.into_iter().filter(|setting| !usual.contains(setting)).collect())
 }
 
-/// Refuses what no single behaviour tells.
+/// Rejects contradictory combinations of options.
 fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
     let refuse = |key: &str, why| Err(unsupported(key, &transport.behaviour()[key], why));
     if transport.is_our_own() && transport.has_no_checksums() {
@@ -321,7 +321,7 @@ fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// Refuses an assignment that the kernel cannot honour.
+/// Rejects an assignment that the kernel cannot honour.
 pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
     sysctls(&assignment.transport)?;
     let is_one_to_one =
@@ -349,13 +349,13 @@ pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
     }
 }
 
-/// Whatever the stack says, the socket is Linux' own.
+/// Whatever the stack, the socket is Linux' own.
 fn is_longer_than_buffer(transport: &TransportSpec, size: u64) -> bool {
     let Protocol::Sctp { socket, config, .. } = transport.protocol() else { return false };
     *socket != SocketStyle::Own && size > config.send_buffer.0
 }
 
-/// What no behaviour of an endpoint tells.
+/// Returns the settings of hosts, beyond the options of an endpoint.
 fn of_hosts(transport: &TransportSpec) -> Vec<Sysctl> {
     let set = |name, value: &str| Sysctl { name, value: value.to_owned() };
     let mut settings = Vec::new();
@@ -364,7 +364,7 @@ fn of_hosts(transport: &TransportSpec) -> Vec<Sysctl> {
         let cache = transport.metrics_cache();
         settings
             .push(set("net/ipv4/tcp_no_metrics_save", if cache == MetricsCache::Off { "1" } else { "0" }));
-        // Since Linux 5.6; without a cache it says nothing.
+        // Since Linux 5.6; it has no effect without a cache.
         match cache {
             MetricsCache::Off => {}
             MetricsCache::On => settings.push(set("net/ipv4/tcp_no_ssthresh_metrics_save", "1")),
@@ -381,7 +381,7 @@ fn of_hosts(transport: &TransportSpec) -> Vec<Sysctl> {
     settings
 }
 
-/// What a behaviour needs of the namespace, if the kernel can honour it.
+/// Returns the namespace setting of an option, if the kernel can honour it.
 fn setting(key: &str, value: &Value, means: Means, is_usual: bool) -> Result<Option<Sysctl>, Unsupported> {
     let unsupported = |why| Err(unsupported(key, value, why));
     match means {
@@ -419,11 +419,11 @@ fn means(transport: &TransportSpec, key: &str) -> Means {
         Kind::Quic => OWN,
         Kind::Unix => &[],
     };
-    // A behaviour that is new and not in the table is one that the kernel is not told of.
+    // A new option that is missing in the table is not passed to the kernel.
     table.iter().find(|(known, _)| *known == key).map_or(Fixed(BUILT_IN), |(_, means)| *means)
 }
 
-/// The transport with nothing asked for but its stack, which is Linux' own where it has one.
+/// Returns the transport with only its stack, which is Linux' own if it has one.
 fn usual(transport: &TransportSpec) -> TransportSpec {
     let name = transport.kind().name();
     let usual = if transport.is_our_own() {

@@ -1,19 +1,19 @@
-//! How much one socket or application may do before others have their turn.
+//! How much one socket or application may do before others get their turn.
 
 use crate::transceiver::Fault;
 
-/// Messages that leave an end, or reads of its sockets, before others have their turn, where a real clock goes on.
+/// Messages sent by an end, or reads of its sockets, per turn in real time.
 pub(crate) const MOST_AT_ONCE: usize = 64;
 
-/// As much as a datagram may be: scratch space for whoever reads.
+/// Octets of the largest datagram: scratch space for reads.
 pub(crate) const BUFFER: usize = 1 << 16;
 
-/// Reads of a socket before others have their turn.
+/// Returns the reads of a socket per turn.
 pub(crate) const fn reads(gathers: bool) -> usize {
     if gathers { MOST_AT_ONCE } else { 1 }
 }
 
-/// Reads one at a time until nothing is there, so many at most: then others have their turn.
+/// Reads until nothing is left, at most `most` times.
 pub(crate) fn read_up_to(most: usize, mut one: impl FnMut() -> Result<(), Fault>) -> Result<(), Fault> {
     for number in 0..most {
         match one() {

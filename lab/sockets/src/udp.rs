@@ -1,4 +1,4 @@
-//! UDP: a message is a datagram, and nobody sends it again.
+//! UDP: a message is a datagram, without retransmission.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
@@ -19,14 +19,14 @@ use crate::turns::read_up_to;
 /// Opens pairs of UDP sockets, each connected to the other.
 #[derive(Debug)]
 pub(crate) struct Udp {
-    /// Datagrams that are read before others have their turn.
+    /// Datagrams read per turn.
     pub(crate) reads: usize,
-    /// The kernel tells when it had what is read.
+    /// The kernel reports receive times.
     pub(crate) stamps: bool,
 }
 
 impl Udp {
-    /// The longest message: an IPv4 packet without its headers.
+    /// Maximum octets of a message: an IPv4 packet without its headers.
     pub(crate) const LONGEST: u64 = 65_507;
 
     fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
@@ -69,10 +69,10 @@ struct Messages {
     socket: Socket,
     reads: usize,
     stamped: Stamped,
-    /// What came before it was there.
+    /// Datagrams that arrived before the socket existed.
     early: VecDeque<Bytes>,
-    /// The first octets of what came, by which every workload tells its messages apart: the network may
-    /// deliver a datagram twice, an application expects it once.
+    /// The first octets of received messages, which identify them in every workload: the network may
+    /// duplicate a datagram, but an application expects it once.
     seen: BTreeSet<[u8; 8]>,
     counts: Counts,
 }
@@ -85,7 +85,7 @@ impl Transceiver for Messages {
     fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
         let mut sent = self.socket.send(&message.payload);
         if sent.as_ref().is_err_and(nobody_is_there) {
-            // That was the news of an earlier one; this one has not been sent yet.
+            // That error was of an earlier datagram; this one has not been sent yet.
             sent = self.socket.send(&message.payload);
         }
         let sent =
@@ -129,7 +129,8 @@ impl Messages {
     }
 }
 
-/// An ICMP message came for a datagram: it is lost, as others are that nobody tells of. RFC 1122 section 4.1.3.3.
+/// Returns whether an ICMP error came for a datagram: it is lost, like others that are lost silently. RFC
+/// 1122 section 4.1.3.3.
 fn nobody_is_there(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionRefused
 }

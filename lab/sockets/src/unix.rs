@@ -1,4 +1,4 @@
-//! UNIX sockets between two programs of one host: one stream of octets, framed as TCP's, and no network under it.
+//! UNIX sockets between two programs of one host: a byte stream framed as TCP's, without a network.
 
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::{io, process};
@@ -16,12 +16,12 @@ use crate::transceiver::{self, Fault, Opener, Transceiver, refused};
 #[derive(Debug)]
 pub(crate) struct Unix {
     pub(crate) length_of: LengthOf,
-    /// What waits leaves together.
+    /// Waiting messages are sent together.
     pub(crate) gathers: bool,
 }
 
-/// A name of no file, which ends with its socket: unix(7), abstract. Each network namespace has its own, and in one of them each
-/// process, for both ends are in it.
+/// Returns an abstract name, which ends with its socket: unix(7). It is unique per network namespace and
+/// process, since both ends are in this process.
 fn name(server: &Site) -> io::Result<SockAddr> {
     SockAddr::unix(format!("\0headofline-{}-{}", process::id(), server.port))
 }
@@ -52,7 +52,7 @@ impl Opener for Unix {
         let make = || socket().and_then(|socket| Ok((socket, name(server)?)));
         let (socket, name) = make().map_err(refused("make a UNIX socket"))?;
         match socket.connect(&name) {
-            // That nobody listens is known at once, and told when it is looked after.
+            // A missing listener is known at once, and reported when the connection is handled.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
             connecting => transceiver::begin(connecting, server)?,
         }
@@ -64,7 +64,7 @@ impl Opener for Unix {
     }
 }
 
-/// What is a pair's own.
+/// The specifics of a pair.
 #[derive(Debug)]
 struct Kind;
 
@@ -74,7 +74,7 @@ impl Own for Kind {
         peer.map(|_| ()).map_err(|_| Fault::Protocol("connection refused"))
     }
 
-    /// The kernel counts none.
+    /// The kernel has no counters.
     fn counts(&self, _: &Socket) -> Counts {
         Counts::default()
     }

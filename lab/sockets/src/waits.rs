@@ -1,4 +1,4 @@
-//! How long messages lay in the sockets of an end until they were delivered.
+//! How long messages waited in the sockets of an end before delivery.
 
 use hol_base::{Duration, Time};
 use hol_measure::Recorder;
@@ -6,29 +6,30 @@ use hol_scenario::WaitFacts;
 
 use crate::wall::Wall;
 
-/// Notes them.
+/// The record of these times.
 #[derive(Debug)]
 pub(crate) struct Waits {
     wall: Wall,
-    /// When the clock of the flow began, on the kernel's monotonic one.
+    /// The start of the flow's clock, on the kernel's monotonic clock.
     origin: u64,
     recorder: Recorder,
 }
 
 impl Waits {
-    /// Of a flow whose clock began then.
+    /// Creates the record of a flow whose clock started then.
     pub(crate) fn since(origin: u64) -> Self {
         Self { wall: Wall::read(), origin, recorder: Recorder::new() }
     }
 
-    /// A message is delivered `now` that came when the wall clock showed this. What would have come later, or before the flow, did not.
+    /// Notes a message delivered `now` that arrived at this time of the wall clock, limited to the time of
+    /// the flow.
     pub(crate) fn note(&mut self, now: Time, came: u64) {
         let now = self.origin.saturating_add(now.as_nanos());
         let came = self.wall.monotonic(came).filter(|came| (self.origin..=now).contains(came));
         came.into_iter().for_each(|came| self.recorder.complete(Duration::from_nanos(now - came)));
     }
 
-    /// All of them; none where the wall clock was set meanwhile, for nobody knows when.
+    /// Returns the times; none if the wall clock was set meanwhile.
     pub(crate) fn finish(self) -> Option<WaitFacts> {
         if self.wall.was_set(Wall::read()) {
             return None;

@@ -1,8 +1,9 @@
-//! The wall clock by the monotonic one: both go at one rate, until somebody sets the former.
+//! The offset between the wall clock and the monotonic clock, which run at the same rate until the wall clock
+//! is set.
 
 use crate::clock::{monotonic, wall};
 
-/// How far the wall clock is ahead, in ns: no less than the one, and no more than the other.
+/// How far the wall clock is ahead, in ns: a lower and an upper bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wall {
     least: i64,
@@ -10,7 +11,7 @@ pub(crate) struct Wall {
 }
 
 impl Wall {
-    /// Of so many readings the one counts that took least.
+    /// Of this many readings the fastest counts.
     const READINGS: usize = 8;
 
     pub(crate) fn read() -> Self {
@@ -18,18 +19,18 @@ impl Wall {
         readings.min_by_key(|one| one.most - one.least).expect("there are some")
     }
 
-    /// What the wall clock showed between two times.
+    /// Creates the bounds from a wall clock reading between two monotonic ones.
     fn between(before: u64, wall: u64, after: u64) -> Self {
         let ahead = |of: u64| wall as i64 - of as i64;
         Self { least: ahead(after), most: ahead(before) }
     }
 
-    /// A time that it showed, by the monotonic clock; `None`: before there was any.
+    /// Converts a wall clock time to the monotonic clock; `None` before its zero.
     pub(crate) fn monotonic(self, shown: u64) -> Option<u64> {
         shown.checked_add_signed(-self.least.midpoint(self.most))
     }
 
-    /// Whether it has been set between this reading and another one, which then cannot both be true.
+    /// Returns whether the wall clock was set between two readings, whose bounds then disagree.
     pub(crate) fn was_set(self, other: Self) -> bool {
         self.most < other.least || other.most < self.least
     }

@@ -1,4 +1,4 @@
-//! The network while its script runs, and the specification that comes of it.
+//! The network while its script runs, and the resulting specification.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -9,10 +9,10 @@ use hol_wire::Address;
 
 use crate::tcl::{Complaint, complain};
 
-/// What ns and Emulab give a queue that the script says nothing about.
+/// The default queue of ns and Emulab, in packets.
 pub(crate) const DEFAULT_QUEUE: u64 = 50;
 
-/// Nodes and what connects them, in the order of the script.
+/// Nodes and links, in the order of the script.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub nodes: Vec<Node>,
@@ -22,7 +22,7 @@ pub(crate) struct Draft {
 #[derive(Debug)]
 pub(crate) struct Node {
     pub name: Option<String>,
-    /// Where the script makes it.
+    /// Its position in the script.
     pub at: usize,
 }
 
@@ -32,9 +32,9 @@ pub(crate) struct Segment {
     pub name: Option<String>,
     /// By index into the nodes.
     pub members: Vec<usize>,
-    /// By member, where the script gives one.
+    /// By member, if given in the script.
     pub addresses: Vec<Option<Ipv4Addr>>,
-    /// A link's two directions, the first away from its first member; or a LAN's only line.
+    /// A link's two directions, the first away from its first member; or the single line of a LAN.
     pub lines: Vec<Line>,
 }
 
@@ -69,7 +69,7 @@ impl Default for Queue {
     }
 }
 
-/// A name without what has a meaning in Tcl.
+/// Returns a name without characters special to Tcl.
 pub(crate) fn plain_name(text: &str) -> String {
     text.replace(|c: char| "{}()[]\\$\",;".contains(c) || c.is_whitespace() || c.is_control(), "-")
 }
@@ -81,7 +81,7 @@ impl Segment {
 }
 
 impl Draft {
-    /// The network, complete. Names that the script left open are given out here, and addresses.
+    /// Completes the network, with default names and addresses.
     pub fn finish(mut self) -> Result<NetworkSpec, Complaint> {
         if self.nodes.is_empty() {
             return complain(0, "the script describes no nodes; begin with set server [$ns node]");
@@ -104,7 +104,7 @@ impl Draft {
             overhead: ByteCount(0),
             ..NetworkSpec::default()
         };
-        // Links come before LANs, so they have the first subnets.
+        // Links come before LANs to get the first subnets.
         self.segments.sort_by_key(|segment| !segment.is_link());
         let addresses = self.addresses();
         for (segment, addresses) in self.segments.iter().zip(addresses) {
@@ -118,7 +118,7 @@ impl Draft {
         Ok(network)
     }
 
-    /// Who has no name gets one, and names that are taken get a number.
+    /// Names unnamed objects, and numbers duplicates.
     fn name_all(&mut self) {
         let mut taken: BTreeSet<String> = BTreeSet::new();
         // The numbers below are given out for that name.
@@ -145,7 +145,8 @@ impl Draft {
         }
     }
 
-    /// Subnets are 10.1.1.0/24 and on, hosts are counted from 2, as on Emulab; what the script says goes first.
+    /// Assigns subnets 10.1.1.0/24 and up and hosts from 2, as in Emulab; addresses in the script take
+    /// precedence.
     fn addresses(&self) -> Vec<Vec<Address>> {
         let given: BTreeSet<Ipv4Addr> =
             self.segments.iter().flat_map(|s| s.addresses.iter().flatten().copied()).collect();
@@ -192,7 +193,7 @@ fn lan(segment: &Segment, nodes: Vec<String>, addresses: Vec<Address>, line: &Li
 }
 
 impl Line {
-    /// What the script says of it, which is not the default.
+    /// Returns the non-default settings.
     fn said(&self) -> Overrides {
         Overrides {
             rate: Some(self.rate),
@@ -205,7 +206,7 @@ impl Line {
         }
     }
 
-    /// What is different in this direction.
+    /// Returns the settings that differ in this direction.
     fn unlike(&self, other: &Self) -> Option<Overrides> {
         fn changed<T: PartialEq>(own: T, other: &T) -> Option<T> {
             (own != *other).then_some(own)

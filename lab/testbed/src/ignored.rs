@@ -1,11 +1,11 @@
-//! Commands that mean something to a machine room and nothing here.
+//! Commands that matter only on a physical testbed.
 
-/// Why a command has no meaning here; `None` for those that have one, and for unknown ones.
+/// Returns why a command has no meaning here; `None` for other commands.
 pub(crate) fn reason(command: &str) -> Option<&'static str> {
     IGNORED.iter().find(|(known, _)| *known == command).map(|(_, reason)| *reason)
 }
 
-/// The names of all commands that are ignored.
+/// Returns the names of all commands that are ignored.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     IGNORED.iter().map(|(name, _)| *name)
 }

@@ -1,14 +1,15 @@
 //! ns scripts as networks: Emulab's testbed in a file.
 //!
-//! [`Script::read`] makes a [`NetworkSpec`](hol_network::NetworkSpec) of a script in the language of ns-2 and Emulab,
-//! [`write()`] a script of a network, and [`mapping()`] says as Emulab's mails did what became of each node and link.
+//! [`Script::read`] converts a script in the language of ns-2 and Emulab to a
+//! [`NetworkSpec`](hol_network::NetworkSpec), [`write()`] a network to a script, and [`mapping()`] lists
+//! nodes and links as in Emulab's mails.
 //!
-//! Of traffic it knows FTP and CBR over the common agents, from a start to a stop, as [`Flow`]s, and what Emulab's start commands
-//! and program agents start, as [`Program`]s; whatever else a script does while it runs is not done here, and what is left out is listed. All that is not
-//! understood is told at once. A LAN is one line that its members
-//! share, where Emulab's switch has two for each of them; commands about a single member's are refused.
+//! Supported traffic is FTP and CBR over the common agents, from a start to a stop, as [`Flow`]s; Emulab's
+//! start commands and program agents become [`Program`]s. Other run-time commands are ignored and listed. All
+//! commands that are not understood are reported together. A LAN is one link shared by its members, where
+//! Emulab's switch has two for each of them; commands about a single member's are rejected.
 //!
-//! `tcl` is the language, `simulator` and `emulab` have its commands about networks.
+//! `tcl` is the language; `simulator` and `emulab` have its commands about networks.
 
 mod draft;
 mod emulab;

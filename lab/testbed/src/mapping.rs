@@ -1,4 +1,4 @@
-//! What became of each node and link, in the tables of Emulab's mails.
+//! Nodes and links in the tables of Emulab's mails.
 
 use hol_base::QueueLimit;
 use hol_network::{Discipline, LineId, LossSpec, Medium, RedSpec, Segment, Settings, Topology};
@@ -12,10 +12,10 @@ pub struct Section {
     pub rows: Vec<Vec<String>>,
 }
 
-/// Says which addresses, halves and lines the nodes, links and LANs of a network have.
+/// Returns the addresses, halves and links of a network's nodes, links and LANs.
 ///
-/// Emulab gives each member of a link or LAN two halves, to the switch and from it. The halves of a way have half its
-/// delay each, and losses that together make its loss; the line that carries packets has the whole of both.
+/// Emulab gives each member of a link or LAN two halves, to the switch and from it. Each half of a path has
+/// half its delay, and losses that together give its loss; the link that carries packets has all of both.
 pub fn mapping(topology: &Topology) -> [Section; 4] {
     [
         Section { title: "Virtual Node Info", rows: nodes(topology) },
@@ -35,7 +35,7 @@ fn nodes(topology: &Topology) -> Vec<Vec<String>> {
     rows
 }
 
-/// Two rows a member: what leaves it, and what comes to it.
+/// Returns two rows per member: outgoing and incoming.
 fn halves(topology: &Topology) -> Vec<Vec<String>> {
     let mut rows = vec![row(["ID", "Member", "IP/Mask", "Delay", "BW (Kbs)", "Loss Rate"])];
     for segment in topology.segments() {
@@ -83,7 +83,7 @@ fn queues(topology: &Topology) -> Vec<Vec<String>> {
     rows
 }
 
-/// In slots, as dummynet calls packets, or in octets.
+/// Formats a limit in slots (dummynet's packets) or in octets.
 fn limit(limit: QueueLimit) -> String {
     match limit {
         QueueLimit::Packets(packets) => format!("{packets}s"),
@@ -91,7 +91,7 @@ fn limit(limit: QueueLimit) -> String {
     }
 }
 
-/// The lines that carry the packets: one for each direction of a link, and one for a LAN.
+/// Returns the links that carry packets: one per direction of a link, and one per LAN.
 fn lines(topology: &Topology) -> Vec<Vec<String>> {
     let mut rows = vec![row(["ID", "Member", "Line", "Delay", "BW (Kbs)", "PLR"])];
     let mut line = |segment: &Segment, member: &str, id: LineId| {
@@ -113,7 +113,7 @@ fn lines(topology: &Topology) -> Vec<Vec<String>> {
     rows
 }
 
-/// The lines away from a member and towards it.
+/// Returns the lines away from a member and towards it.
 fn directions(medium: Medium, place: usize) -> [LineId; 2] {
     match medium {
         Medium::Link { up, down } if place == 0 => [up, down],
@@ -126,7 +126,7 @@ fn settings(topology: &Topology, line: LineId) -> &Settings {
     &topology.lines()[usize::from(line.0)].settings
 }
 
-/// The share of packets that are lost by chance in the long run; those lost by number are not counted.
+/// Returns the long-run share of packets lost at random, without those lost by number.
 fn share(settings: &Settings) -> f64 {
     match &settings.loss {
         LossSpec::Independent(ratio) => ratio.value(),

@@ -1,4 +1,5 @@
-//! Programs that a script starts on its nodes: by Emulab's start commands when a node is up, and by its program agents at a time.
+//! Programs that a script starts on its nodes: by Emulab's start commands when a node is up, and by its
+//! program agents at a given time.
 
 use hol_base::Duration;
 
@@ -9,23 +10,23 @@ use crate::tcl::{Complaint, Word, complain};
 /// A program, once for each time that it is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Where the script names it: `file:line`.
+    /// Position in the script: `file:line`.
     pub place: String,
-    /// Where it runs.
+    /// Its node.
     pub node: String,
-    /// What is run, for the node's shell.
+    /// The command for the node's shell.
     pub command: String,
-    /// The directory that it runs in, if the script says.
+    /// Its working directory, if given.
     pub directory: Option<String>,
     /// When it starts; `None`: when its node is up.
     pub start: Option<Duration>,
-    /// When it is asked to end, if it is.
+    /// When it is asked to end, if at all.
     pub stop: Option<Duration>,
-    /// Archives that its node has: the directory, and the name of the file.
+    /// Archives for its node: the directory, and the name of the file.
     pub archives: Vec<(String, String)>,
 }
 
-/// What the script says of them so far.
+/// The programs of the script so far.
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
     all: Vec<Draft>,
@@ -38,7 +39,7 @@ struct Draft {
     node: Option<usize>,
     command: Option<String>,
     directory: Option<String>,
-    /// An agent does nothing by itself.
+    /// An agent that only runs when started.
     is_agent: bool,
     starts: Vec<Duration>,
     stops: Vec<Duration>,
@@ -120,7 +121,8 @@ impl Simulator<'_> {
 }
 
 impl Programs {
-    /// The programs in the order of the script, on nodes called by `names`; the script's `end` is theirs.
+    /// Returns the programs in the order of the script, on nodes called by `names`; they end at the script's
+    /// `end`.
     pub fn finish(
         &self,
         names: &[String],

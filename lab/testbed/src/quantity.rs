@@ -33,7 +33,7 @@ pub(crate) fn rate(word: &Word) -> Result<BitRate, Complaint> {
     }
 }
 
-/// A time. Bare numbers are seconds to ns and milliseconds to some testbeds, so they are refused.
+/// Parses a time. Bare numbers are seconds in ns and milliseconds in some testbeds, so they are rejected.
 pub(crate) fn delay(word: &Word) -> Result<Duration, Complaint> {
     let (number, unit) = split(&word.text);
     let factor = match unit {
@@ -50,7 +50,7 @@ pub(crate) fn delay(word: &Word) -> Result<Duration, Complaint> {
     }
 }
 
-/// A point in time, or an interval: bare numbers are seconds, as everywhere in ns but for links.
+/// Parses a time or interval: bare numbers are seconds, as everywhere in ns but for links.
 pub(crate) fn seconds(word: &Word) -> Result<Duration, Complaint> {
     match word.text.parse::<f64>() {
         Ok(number) if (0.0..1e9).contains(&number) => Ok(Duration::from_secs_f64(number)),
@@ -59,7 +59,7 @@ pub(crate) fn seconds(word: &Word) -> Result<Duration, Complaint> {
     }
 }
 
-/// The rate of an application: a bare number is bit/s.
+/// Parses the rate of an application: a bare number is bit/s.
 pub(crate) fn bits_per_second(word: &Word) -> Result<f64, Complaint> {
     match word.text.parse::<f64>() {
         Ok(number) if (1e-3..1e15).contains(&number) => Ok(number),
@@ -86,7 +86,7 @@ pub(crate) fn positive<N: FromStr + PartialOrd + Default>(word: &Word) -> Result
     }
 }
 
-/// The inverse of a probability.
+/// Returns the inverse of a probability.
 pub(crate) fn at_least_one(word: &Word) -> Result<f64, Complaint> {
     let number = positive(word)?;
     if number >= 1.0 { Ok(number) } else { no(word, "at least 1: its inverse is a probability") }

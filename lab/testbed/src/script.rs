@@ -1,4 +1,4 @@
-//! A script, read.
+//! A parsed script.
 
 use hol_network::{NetworkSpec, Topology};
 
@@ -12,38 +12,38 @@ use crate::traffic::Flow;
 pub struct Script {
     /// Its nodes, links and LANs, in the order of the script.
     pub network: NetworkSpec,
-    /// What is sent over it, in the order of the script.
+    /// Its traffic, in the order of the script.
     pub flows: Vec<Flow>,
-    /// What it starts on its nodes.
+    /// The programs that it starts.
     pub programs: Vec<Program>,
-    /// What it says that has no meaning here, in the order of the script.
+    /// Its ignored commands, in order.
     pub ignored: Vec<Ignored>,
 }
 
-/// A command without a meaning here.
+/// An ignored command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {command}: {reason}")]
 pub struct Ignored {
-    /// Where it stands: `file:line`.
+    /// Its position: `file:line`.
     pub place: String,
     /// As it is written.
     pub command: String,
-    /// Why it means nothing.
+    /// The reason.
     pub reason: &'static str,
 }
 
-/// A script that cannot be read: where, what, and the cure.
+/// An error in a script, with its position and the fix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct ScriptError {
     /// `file:line:column` of the word.
     pub place: String,
-    /// What is wrong with it; what to do.
+    /// The problem, and what to do.
     pub problem: String,
 }
 
 impl Script {
-    /// Reads a script; `name` stands in messages.
+    /// Parses a script; messages contain `name`.
     pub fn read(name: &str, text: &str) -> Result<Self, ScriptError> {
         let explain = |complaint: Complaint| {
             let (line, column) = place(text, complaint.at);
@@ -69,7 +69,7 @@ impl Script {
     }
 }
 
-/// Line and column of an offset in the text, both from 1.
+/// Returns line and column of an offset in the text, both from 1.
 pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);

@@ -25,11 +25,11 @@ pub(crate) enum Object {
     Agent(usize),
     Application(usize),
     Program(usize),
-    /// What was not understood; whatever it is told is not either.
+    /// Unknown: commands for it are not understood either.
     Unknown,
 }
 
-/// The network in the making, and what its handles stand for.
+/// The network under construction, and the objects of its handles.
 #[derive(Debug)]
 pub(crate) struct Simulator<'t> {
     /// The script's, for messages.
@@ -40,7 +40,7 @@ pub(crate) struct Simulator<'t> {
     pub traffic: Traffic,
     pub programs: Programs,
     pub ignored: Vec<Ignored>,
-    /// What was not understood so far.
+    /// Errors so far.
     pub unknown: Vec<Complaint>,
     /// Where commands stand that are ignored.
     ignored_at: BTreeSet<usize>,
@@ -63,7 +63,7 @@ const METHODS: [(&str, &str); 10] = [
 /// Methods of the simulator that only draw or record.
 const RECORDING: [&str; 5] = ["color", "duplex-link-op", "flush-trace", "namtrace-all", "trace-all"];
 
-/// So much that is not understood is told at once.
+/// Maximum number of errors reported together.
 const MOST_UNKNOWN: usize = 50;
 
 /// Attributes of a queue that have no meaning here.
@@ -87,7 +87,7 @@ impl Host for Simulator<'_> {
         Some(self.emulab(words, form))
     }
 
-    /// Nodes, links and LANs are called like the variable that holds them first; `node(3)` gives `node-3`.
+    /// Nodes, links and LANs are named after the first variable that holds them; `node(3)` gives `node-3`.
     fn assigned(&mut self, variable: &str, value: &str) {
         let Some(object) = handle(value).and_then(|index| self.objects.get(index)) else { return };
         let name = match *object {
@@ -130,7 +130,7 @@ impl<'t> Simulator<'t> {
         }
     }
 
-    /// A command of an object: of the simulator, or of something that it has made.
+    /// Runs a command of an object: of the simulator, or of something that it created.
     fn method(&mut self, object: Object, words: &[Word]) -> Outcome {
         let Some(method) = words.get(1) else {
             return complain(words[0].at, "an object stands here without a command, as in $ns node");
@@ -277,7 +277,7 @@ impl<'t> Simulator<'t> {
         Ok(value.text.clone())
     }
 
-    /// The link from one node to another made last, and which of its lines leads there.
+    /// Returns the link from one node to another made last, and which of its lines leads there.
     pub(crate) fn between(&self, from: &Word, to: &Word) -> Result<(usize, usize), Complaint> {
         let ends = [self.node(from)?, self.node(to)?];
         for (index, segment) in self.draft.segments.iter().enumerate().rev().filter(|(_, s)| s.is_link()) {
@@ -329,7 +329,7 @@ impl<'t> Simulator<'t> {
         self.objects.get(handle(text)?).copied()
     }
 
-    /// Notes what is not understood, and goes on: all of it is told at once.
+    /// Notes an error and continues, so that all errors are reported together.
     pub(crate) fn unknown(&mut self, at: usize, problem: String) -> Outcome {
         if self.unknown.len() >= MOST_UNKNOWN {
             return complain(at, problem);
@@ -341,13 +341,13 @@ impl<'t> Simulator<'t> {
         Ok(self.add(Object::Unknown))
     }
 
-    /// A handle for a new object.
+    /// Creates a handle for a new object.
     pub(crate) fn add(&mut self, object: Object) -> String {
         self.objects.push(object);
         format!("_o{}", self.objects.len() - 1)
     }
 
-    /// Where the text of a command ends, as far as it stands in one line.
+    /// Returns where the text of a command ends, if it is on one line.
     fn end_of(&self, words: &[Word]) -> usize {
         let (first, last) = (words[0].at, words[words.len() - 1].at);
         let text = &self.text[last..];
@@ -361,7 +361,7 @@ impl<'t> Simulator<'t> {
     }
 
     pub(crate) fn ignore(&mut self, words: &[Word], reason: &'static str) -> Outcome {
-        // A loop comes by more than once.
+        // A loop may come here several times.
         if !self.ignored_at.insert(words[0].at) {
             return Ok(String::new());
         }
@@ -375,7 +375,7 @@ impl<'t> Simulator<'t> {
     }
 }
 
-/// What is wrong with a method of the simulator that is written wrongly, or is none.
+/// Describes what is wrong with a method call of the simulator.
 fn unknown(method: &Word) -> String {
     let name = method.text.as_str();
     if let Some((_, form)) = METHODS.iter().find(|(known, _)| *known == name) {

@@ -1,4 +1,4 @@
-//! Agents and applications of ns, and when they start and stop: what is sent over the network, as flows.
+//! Agents and applications of ns with their start and stop times: the traffic as flows.
 
 use hol_base::Duration;
 
@@ -6,12 +6,12 @@ use crate::quantity::{bits_per_second, positive, seconds};
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{Complaint, Word, complain};
 
-/// What one application sends to another node.
+/// The traffic of one application to another node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
     /// Where the script makes its application: `file:line`.
     pub place: String,
-    /// The transport that comes next to the agent's, such as `"tcp:cc=reno"`.
+    /// The transport most similar to the agent's, such as `"tcp:cc=reno"`.
     pub transport: &'static str,
     /// The node that sends.
     pub from: String,
@@ -25,16 +25,16 @@ pub struct Flow {
     pub stop: Duration,
 }
 
-/// What an application sends.
+/// The traffic of an application.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FlowLoad {
-    /// FTP: all that the transport takes.
+    /// FTP: as much as the transport takes.
     Greedy,
-    /// CBR: packets of so many octets, one in each interval.
+    /// CBR: a packet of this many octets per interval.
     Every {
         /// Octets of a packet, without its headers.
         size: u64,
-        /// From one to the next.
+        /// Interval.
         interval: Duration,
     },
 }
@@ -85,7 +85,7 @@ struct Application {
     stop: Option<Duration>,
 }
 
-/// What `new` makes of a class of agents or applications; `None` if it is neither.
+/// Creates an object of a class of agents or applications; `None` if it is neither.
 pub(crate) fn make(simulator: &mut Simulator<'_>, class: &Word) -> Option<String> {
     if let Some((_, transport)) = AGENTS.iter().find(|(name, _)| *name == class.text) {
         let agents = &mut simulator.traffic.agents;
@@ -210,8 +210,8 @@ impl Simulator<'_> {
 }
 
 impl Traffic {
-    /// The flows in the order in which the script makes their applications, between nodes called by `names`; an application
-    /// that never starts is none.
+    /// Returns the flows in the order of their applications in the script, between nodes called by `names`,
+    /// without applications that never start.
     pub fn flows(&self, names: &[String], place: impl Fn(usize) -> String) -> Result<Vec<Flow>, Complaint> {
         let started =
             self.applications.iter().filter_map(|application| Some((application, application.start?)));
@@ -251,7 +251,7 @@ impl Traffic {
 
 impl Application {
     fn paced(&self, transport: &str) -> FlowLoad {
-        // ns counts the headers of UDP into its packets.
+        // ns includes UDP headers in the packet size.
         let headers = if transport == "udp" { 28 } else { 0 };
         FlowLoad::Every { size: self.size.saturating_sub(headers).max(8), interval: self.interval() }
     }

@@ -1,4 +1,4 @@
-//! A network as an ns script.
+//! Writes a network as an ns script.
 
 use std::fmt::Write;
 
@@ -11,13 +11,13 @@ use hol_wire::Address;
 
 use crate::draft::{DEFAULT_QUEUE, plain_name};
 
-/// Writes the network as a script from which [`Script::read`](crate::Script::read) makes the same graph. What ns has no
-/// words for stands in comments.
+/// Writes the network as a script from which [`Script::read`](crate::Script::read) reads the same graph.
+/// Settings that ns cannot express are comments.
 pub fn write(topology: &Topology) -> String {
     write_with_addresses(topology, &|_| true)
 }
 
-/// The same with those addresses that are `said`; whoever reads the script gives out the others.
+/// As [`write()`], with only the addresses for which `said` is true; readers of the script assign the others.
 pub fn write_with_addresses(topology: &Topology, said: &dyn Fn(Address) -> bool) -> String {
     let mut writer = Writer { topology, said, names: Names::default(), script: String::new() };
     // A write into a string cannot fail.
@@ -37,7 +37,7 @@ struct Writer<'t> {
 struct Names(Vec<String>);
 
 impl Names {
-    /// `wanted`, or what is left of it that Tcl and earlier names allow.
+    /// Returns `wanted`, changed as far as Tcl and earlier names require.
     fn take(&mut self, wanted: &str) -> String {
         let plain = plain_name(wanted);
         let numbered = (2..).map(|number| format!("{plain}-{number}"));
@@ -191,7 +191,7 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Says in comments what the line does that ns cannot say.
+    /// Writes comments with the settings that ns cannot express.
     fn unsaid(&mut self, place: &str, settings: &Settings) -> std::fmt::Result {
         let Settings { jitter, loss, duplicate, reorder, reorder_by, corrupt, mtu, overhead, .. } = settings;
         let Settings { jitter_distribution, jitter_correlation, police, channel, .. } = settings;
@@ -258,7 +258,7 @@ impl<'t> Writer<'t> {
     }
 }
 
-/// The value of a variable.
+/// Returns the value of a variable.
 fn value(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if plain { format!("${name}") } else { format!("${{{name}}}") }

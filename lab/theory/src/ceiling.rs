@@ -1,4 +1,4 @@
-//! The most that a line carries of a one-way stream of equal messages: nothing is lost, no window is ever too small.
+//! The maximum throughput of a one-way stream of equal messages without loss or window limits.
 
 use hol_base::{BitRate, Duration};
 
@@ -11,7 +11,7 @@ pub struct Stream {
     pub size: u64,
     /// Octets that each takes on the bottleneck, with its share of the headers.
     pub on_wire: f64,
-    /// From one to the next; zero sends each as soon as the last has been taken.
+    /// Interval between messages; zero sends each as soon as the last has been taken.
     pub interval: Duration,
     /// The bottleneck's rate.
     pub rate: BitRate,

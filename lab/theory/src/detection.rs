@@ -1,10 +1,10 @@
-//! How long it takes to find out that a packet was lost: by acknowledgements of later packets, or by the timer.
+//! The time to detect a packet loss: by acknowledgements of later packets, or by the timer.
 
 use hol_base::Duration;
 
 use crate::{Recovery, Transfer};
 
-/// The law of the time between two transmissions of a packet.
+/// The distribution of the time between two transmissions of a packet.
 pub(crate) struct Detection {
     /// ns until later packets reveal the first loss, each with its probability.
     first: Vec<(u64, f64)>,
@@ -12,10 +12,10 @@ pub(crate) struct Detection {
     again: Vec<(u64, f64)>,
     /// The retransmission timeout in ns, without back-off.
     pub rto: u64,
-    /// How much later than after a timeout the timer fires the first time, being restarted by
-    /// the acknowledgement of the packet before (what RFC 7765 takes back).
+    /// How much later than after a timeout the timer fires the first time, because the acknowledgement of the
+    /// packet before restarts it (which RFC 7765 corrects).
     restart: u64,
-    /// The most that back-off comes to.
+    /// The maximum of back-off.
     rto_max: u64,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Step {
 
 /// Later than every timer.
 const NEVER: u64 = u64::MAX / 4;
-/// Laws are cut off where so little is left; it goes to the timer.
+/// Distributions are cut off at this probability; the rest goes to the timer.
 const REST: f64 = 1e-12;
 
 impl Detection {
@@ -72,7 +72,8 @@ impl Detection {
         Self { first, again, rto, restart: round_trip.saturating_sub(period), rto_max }
     }
 
-    /// When a packet is sent again that was lost for the first time, or again, after so many timeouts.
+    /// Returns when a packet is sent again that was lost for the first time, or again, after `timeouts`
+    /// timeouts.
     pub fn steps(&self, first: bool, timeouts: u32) -> Vec<Step> {
         let backed_off = self.rto.saturating_mul(1 << timeouts.min(20)).min(self.rto_max.max(self.rto));
         let (fast, timer) =
@@ -89,7 +90,7 @@ impl Detection {
     }
 }
 
-/// The number of trials until the `successes`-th success (negative binomial).
+/// Returns the number of trials until the `successes`-th success (negative binomial).
 fn trials(successes: u64, success: f64) -> Vec<(u64, f64)> {
     let mut probability = success.powi(successes as i32);
     let (mut law, mut rest) = (Vec::new(), 1.0);
@@ -106,8 +107,8 @@ fn trials(successes: u64, success: f64) -> Vec<(u64, f64)> {
     law
 }
 
-/// Packets until a TCP sender knows of three later arrivals: SACK blocks repeat what lost ACKs said,
-/// so only an ACK lost at the third or after it delays.
+/// Returns the distribution of packets until a TCP sender knows of three later arrivals. SACK blocks repeat
+/// what lost ACKs reported, so only an ACK lost at the third or after it delays.
 fn duplicates(arrives: f64) -> Vec<(u64, f64)> {
     let told_later = trials(1, arrives * arrives);
     let mut law = vec![0.0; 4];

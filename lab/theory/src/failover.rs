@@ -1,4 +1,4 @@
-//! How long a multihomed SCTP association keeps to a path that has died.
+//! How long a multihomed SCTP association uses a path that has failed.
 
 use hol_base::Duration;
 

@@ -1,8 +1,8 @@
-//! Closed-form models that the measurements are held against, and where they hold.
+//! Closed-form models to compare with measurements, and their limits.
 //!
-//! [`Transfer`] describes requests and replies on a path with independent losses; its methods are the
-//! closed form, [`mechanistic::simulate`] plays the same rules out event by event, and [`applies`] says
-//! where the two part. Means are in ms.
+//! [`Transfer`] describes requests and replies on a path with independent losses. Its methods are the closed
+//! form, [`mechanistic::simulate`] simulates the same rules event by event, and [`applies`] checks where the
+//! two differ. Means are in ms.
 
 mod ceiling;
 mod detection;

@@ -7,10 +7,10 @@ use crate::mathis::{Acks, mean_window};
 /// Why the closed form may not describe a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Limit {
-    /// The laws grow without bound as nothing arrives any more.
+    /// The distributions grow without bound as nothing arrives any more.
     #[error("more than half of the packets are lost")]
     Loss,
-    /// Times that the integers of the closed form were not made for.
+    /// Times outside the integer range of the closed form.
     #[error("a round trip, a timeout, or a time between messages of more than a day")]
     Times,
     /// Losses keep the congestion window below what the rate needs: messages wait at the sender.
@@ -23,7 +23,7 @@ pub enum Limit {
         /// Mean congestion window in packets.
         window: f64,
     },
-    /// Timeouts overlap, so that one repairs many losses: the closed form, which adds them up, is too high.
+    /// Timeouts overlap, so that one repairs many losses: the closed form, which adds them, is too high.
     #[error("{overlap:.2} further timeouts begin during one: they repair each other's losses")]
     Timeouts {
         /// Mean number of timeouts that begin while one lasts.

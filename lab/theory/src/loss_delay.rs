@@ -1,4 +1,4 @@
-//! How late a lost packet arrives: once detected and sent again, or lost again and again.
+//! The delay of a lost packet: until it is detected and sent again, perhaps repeatedly.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use hol_base::Duration;
 use crate::detection::Detection;
 use crate::{Recovery, Transfer};
 
-/// A step of the law of the delay `X` that losses give a packet itself.
+/// A step of the distribution of the delay `X` that losses cause for a packet itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Level {
     /// ns beyond the one-way delay.
@@ -16,10 +16,10 @@ pub(crate) struct Level {
     pub reached: f64,
 }
 
-/// Losses of one packet in a row that are followed up.
+/// Maximum consecutive losses of one packet that are considered.
 const MOST_LOSSES: u32 = 32;
 
-/// The law of `X`, ascending; empty if nothing is lost.
+/// Returns the distribution of `X`, ascending; empty without loss.
 pub(crate) fn levels(transfer: &Transfer) -> Vec<Level> {
     let mut delays: Vec<(u64, f64)> = delays(transfer).into_iter().collect();
     let mut reached = 0.0;
@@ -30,12 +30,13 @@ pub(crate) fn levels(transfer: &Transfer) -> Vec<Level> {
     delays.into_iter().map(|(delay, reached)| Level { delay, reached }).collect()
 }
 
-/// The delays above zero with their probabilities: lost once and then arrived, twice and then arrived, …
+/// Returns the delays above zero with their probabilities: lost once and then arrived, twice and then
+/// arrived, …
 fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
     let (loss, detection) = (transfer.loss.value(), Detection::of(transfer));
     let ideal = matches!(transfer.recovery, Recovery::Ideal { .. });
     let mut arrived = BTreeMap::new();
-    // So late, and after so many timeouts, is the next transmission with this probability.
+    // The probability that the next transmission is this late, after this many timeouts.
     let mut sent = BTreeMap::from([((0u64, 0), 1.0)]);
     for losses in 1..=MOST_LOSSES {
         let mut again = BTreeMap::new();
@@ -59,7 +60,8 @@ fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
     arrived
 }
 
-/// True if a delay adds less than ten nanoseconds to the mean, `probability * (delay + delay² / (2 spacing))`.
+/// Returns true if a delay adds less than ten nanoseconds to the mean,
+/// `probability * (delay + delay² / (2 spacing))`.
 fn negligible(transfer: &Transfer, delay: u64, probability: f64) -> bool {
     let spacing = transfer.period().saturating_mul(transfer.streams.into()) as f64;
     let delay = delay as f64;
@@ -79,15 +81,15 @@ pub(crate) fn overlapping_timeouts(transfer: &Transfer) -> f64 {
 }
 
 impl Transfer {
-    /// How much later a lost message arrives if as few packets as possible reveal the loss and its first
-    /// retransmission arrives; zero on a path that loses nothing.
+    /// Returns the delay of a lost message if as few packets as possible reveal the loss and its first
+    /// retransmission arrives; zero on a path without loss.
     ///
-    /// Nothing that waits for it then waits longer: an upper bound of the mean resequencing delay, too.
+    /// Nothing that waits for it waits longer, so this is also an upper bound of the mean resequencing delay.
     pub fn loss_delay(&self) -> Duration {
         Duration::from_nanos(levels(self).first().map_or(0, |level| level.delay))
     }
 
-    /// The number of streams from which a message lost once delays no other.
+    /// Returns the number of streams from which on a message lost once delays no other.
     pub fn streams_enough(&self) -> u32 {
         self.loss_delay().as_nanos().div_ceil(self.period()).max(1) as u32
     }

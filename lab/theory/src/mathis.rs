@@ -1,4 +1,4 @@
-//! The rate that random loss leaves to a window-based sender (Mathis, Semke, Mahdavi, Ott, CCR 27(3), 1997).
+//! The rate of a window-based sender under random loss (Mathis, Semke, Mahdavi, Ott, CCR 27(3), 1997).
 
 use hol_base::{ByteCount, Duration, Ratio};
 

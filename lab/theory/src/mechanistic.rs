@@ -1,6 +1,6 @@
-//! A small event simulation that shares nothing with the model world: its independent cross-check.
+//! A small event simulation, independent of the model world, as a cross-check.
 //!
-//! It plays out packets, acknowledgements and timers one by one, with losses of both, and leaves out
+//! It simulates packets, acknowledgements and timers one by one, with losses of both, and leaves out
 //! everything else: congestion window, bundling, delayed acknowledgements, serialization.
 
 mod sender;
@@ -36,13 +36,13 @@ enum Event {
     Request(usize),
     /// A packet of a channel arrives.
     Data(Channel, usize),
-    /// The sender of a channel learns the first so many arrivals of the receiver.
+    /// The sender of a channel learns the first arrivals of the receiver, up to this number.
     Ack(Channel, usize),
-    /// A timer of a channel's sender, unless it was set anew.
+    /// A timer of a channel's sender, unless it has been set again.
     Timer(Channel),
 }
 
-/// One direction: senders, what has arrived, and what the streams have released.
+/// One direction: senders, arrived packets, and the streams' deliveries.
 struct Direction {
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
@@ -58,8 +58,8 @@ struct Receiver {
     /// The message that each packet carries, by packet number.
     messages: Vec<usize>,
     arrived: Vec<bool>,
-    /// Packet numbers in the order in which they first arrived. An acknowledgement tells a prefix of it,
-    /// so that one that arrives makes up for those that were lost.
+    /// Packet numbers in the order in which they first arrived. An acknowledgement reports a prefix of it, so
+    /// one that arrives makes up for lost ones.
     log: Vec<usize>,
 }
 
@@ -168,7 +168,7 @@ impl<'a> Transmission<'a> {
         matches!(self.transfer.recovery, Recovery::Ideal { .. })
     }
 
-    /// Timers that were set anew stay in the agenda; their sender ignores them.
+    /// Timers that were set again stay in the agenda; their sender ignores them.
     fn set_timer(&mut self, channel: Channel) {
         if let Some(deadline) = self.directions[channel.0].senders[channel.1].newly_set() {
             self.at(deadline, Event::Timer(channel));
@@ -191,7 +191,7 @@ impl<'a> Transmission<'a> {
         self.deliver(way, message);
     }
 
-    /// Gives the application what is now in order on the stream of `message`.
+    /// Delivers the messages that are now in order on the stream of `message`.
     fn deliver(&mut self, way: usize, message: usize) {
         let streams = self.transfer.streams as usize;
         let stream = message % streams;

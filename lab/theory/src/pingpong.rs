@@ -1,12 +1,13 @@
-//! One message outstanding: no later packet tells of a loss, so every loss costs a timeout.
+//! One message outstanding: no later packet reveals a loss, so every loss costs a timeout.
 
 use hol_base::{Duration, Ratio};
 
-/// Mean time in ms of a request and its reply, each repeated until it arrives after timeouts that double.
+/// Returns the mean time in ms of a request and its reply, each repeated until it arrives after timeouts that
+/// double.
 ///
 /// `RTT + 2 RTO p / (1 - 2 p)`; `None` from a loss of one half on, where doubling outgrows the losses
-/// (without a longest RTO the mean is infinite). Retransmissions by tail loss probes do not change it:
-/// with one packet in flight Linux's probe timer is not shorter than the RTO.
+/// (without a maximum RTO the mean is infinite). Tail loss probes do not change it: with one packet in flight
+/// Linux's probe timer is not shorter than the RTO.
 pub fn mean_time(round_trip: Duration, rto: Duration, loss: Ratio) -> Option<f64> {
     let p = loss.value();
     (p < 0.5).then(|| round_trip.as_millis_f64() + 2.0 * rto.as_millis_f64() * p / (1.0 - 2.0 * p))

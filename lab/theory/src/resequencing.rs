@@ -1,9 +1,9 @@
-//! How long messages wait for a lost one sent before them on their stream.
+//! How long messages wait for an earlier lost one of their stream.
 //!
 //! A message is delivered when it and everything before it on its stream have arrived. The `i`-th message
-//! before it was sent `i s` earlier; if that arrives `X_i` late, this one is late by `X_i - i s` at least.
-//! So its delay is `W = max over i of (X_i - i s)`, and with independent `X_i` the law of `W` is a product
-//! over `i` (the model idea of Kiesel and Scharf, Networking 2006, LNCS 3976, pages 451–462).
+//! before it was sent `i s` earlier; if that arrives `X_i` late, this one is late by at least `X_i - i s`. So
+//! its delay is `W = max over i of (X_i - i s)`, and with independent `X_i` the distribution of `W` is a
+//! product over `i` (the model idea of Kiesel and Scharf, Networking 2006, LNCS 3976, pages 451–462).
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,12 @@ use hol_base::Duration;
 use crate::loss_delay::{Level, levels};
 use crate::{Arrivals, Transfer};
 
-/// Where the law is continuous, or has very many steps, it is cut into parts no longer than this share of a delay.
+/// A continuous distribution, or one with very many steps, is cut into parts no longer than this fraction of
+/// a delay.
 const FINENESS: u64 = 256;
 
-/// The law of the resequencing delay of one direction: how much later than undisturbed a message is
-/// delivered, be it lost itself or waiting for another. All times in ns.
+/// The distribution of the resequencing delay of one direction: how much later than undisturbed a message is
+/// delivered, whether lost itself or waiting for another. All times in ns.
 pub(crate) struct Law {
     levels: Vec<Level>,
     /// Mean time between two messages of a stream.
@@ -30,7 +31,7 @@ impl Law {
         Self { levels: levels(transfer), spacing, arrivals: transfer.arrivals }
     }
 
-    /// The probability that a message waits no longer than `x`.
+    /// Returns the probability that a message waits no longer than `x`.
     fn cdf(&self, x: u64) -> f64 {
         match self.arrivals {
             Arrivals::Periodic => self.periodic(x),
@@ -38,7 +39,8 @@ impl Law {
         }
     }
 
-    /// The product of `F(x + i s)` over all `i >= 0`: `F` is constant between levels, so count the factors.
+    /// Returns the product of `F(x + i s)` over all `i >= 0`: `F` is constant between levels, so count the
+    /// factors.
     fn periodic(&self, x: u64) -> f64 {
         let mut counted = 0;
         let mut log = 0.0;
@@ -107,12 +109,12 @@ impl Law {
         atoms
     }
 
-    /// The mean in ns.
+    /// Returns the mean in ns.
     fn mean(&self) -> f64 {
         self.atoms().iter().map(|(value, probability)| *value as f64 * probability).sum()
     }
 
-    /// The probability that two independent delays together exceed `x`.
+    /// Returns the probability that two independent delays together exceed `x`.
     fn both_exceed(&self, x: u64) -> f64 {
         let atoms = self.atoms();
         let within = atoms.iter().take_while(|(value, _)| *value <= x);
@@ -127,7 +129,7 @@ impl Transfer {
         (self.round_trip() as f64 + 2.0 * Law::of(self).mean()) / 1e6
     }
 
-    /// The share of the transactions that take longer than `response`.
+    /// Returns the share of the transactions that take longer than `response`.
     pub fn ccdf(&self, response: Duration) -> f64 {
         match response.as_nanos().checked_sub(self.round_trip()) {
             Some(beyond) => Law::of(self).both_exceed(beyond),
@@ -135,7 +137,8 @@ impl Transfer {
         }
     }
 
-    /// The share of the transactions that take longer than a round trip: the height of the CCDF's plateau.
+    /// Returns the share of the transactions that take longer than a round trip: the height of the CCDF's
+    /// plateau.
     pub fn share_delayed(&self) -> f64 {
         1.0 - Law::of(self).cdf(0).powi(2)
     }

@@ -1,4 +1,4 @@
-//! The transfer that the models describe: requests one way, replies the other, over a path that loses packets.
+//! The transfer in the models: requests one way, replies the other, over a path with loss.
 
 use hol_base::{Duration, Frequency, Ratio};
 
@@ -26,9 +26,8 @@ pub struct Transfer {
 pub enum Arrivals {
     /// At equal distances.
     Periodic,
-    /// At exponentially distributed distances. The closed form then takes each stream's messages for
-    /// Poisson, too, as if streams were drawn at random; taken in turn they are more regular, and
-    /// wait less.
+    /// Exponential intervals. The closed form then treats each stream's messages as Poisson, too, as if
+    /// streams were drawn at random; taken in turn they are more regular, and wait less.
     Poisson,
 }
 
@@ -47,12 +46,12 @@ pub enum Recovery {
         /// Whether a chunk may be fast-retransmitted again when its retransmission is lost, too.
         again: bool,
     },
-    /// TCP with SACK and a duplicate threshold of three (RFC 6675), as Linux had it in 2006.
+    /// TCP with SACK and a duplicate threshold of three (RFC 6675), as in Linux in 2006.
     TcpDupThresh {
         /// What the retransmission timeout adds to the round trip at least (Linux: 200 ms).
         rto_min: Duration,
     },
-    /// TCP with RACK-TLP (RFC 8985), as Linux has it today.
+    /// TCP with RACK-TLP (RFC 8985), as in Linux today.
     TcpRack {
         /// What the retransmission timeout adds to the round trip at least (Linux: 200 ms).
         rto_min: Duration,
@@ -60,17 +59,17 @@ pub enum Recovery {
 }
 
 impl Transfer {
-    /// The round-trip time in ns.
+    /// Returns the round-trip time in ns.
     pub(crate) fn round_trip(&self) -> u64 {
         self.one_way_delay.as_nanos().saturating_mul(2)
     }
 
-    /// The mean time between two requests in ns.
+    /// Returns the mean time between two requests in ns.
     pub(crate) fn period(&self) -> u64 {
         self.rate.period().as_nanos()
     }
 
-    /// The shortest retransmission timeout in ns.
+    /// Returns the shortest retransmission timeout in ns.
     pub(crate) fn rto_min(&self) -> u64 {
         match self.recovery {
             Recovery::Ideal { .. } => 0,

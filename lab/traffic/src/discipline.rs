@@ -1,4 +1,4 @@
-//! A queueing discipline: where it stands, and what the kernel says of it. rtnetlink(7)
+//! A queueing discipline: its position, and the kernel's report on it. rtnetlink(7)
 
 use hol_netlink::{CREATE, Message, REPLACE, attributes};
 
@@ -6,34 +6,35 @@ use hol_netlink::{CREATE, Message, REPLACE, attributes};
 const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
 const RTM_GETQDISC: u16 = 38;
-/// linux/rtnetlink.h: an attribute of disciplines and filters, their kind …
+/// linux/rtnetlink.h: the attribute with the kind of a discipline or filter.
 pub const TCA_KIND: u16 = 1;
-/// … and another, what only this kind has.
+/// linux/rtnetlink.h: the attribute with the options of this kind.
 pub const TCA_OPTIONS: u16 = 2;
-/// linux/pkt_sched.h: what the first discipline of an interface stands in.
+/// linux/pkt_sched.h: the parent of an interface's root discipline.
 pub const ROOT: u32 = u32::MAX;
-/// Octets of the structure that messages begin with.
+/// Octets of the structure at the start of messages.
 const HEADER: usize = 20;
 
-/// A discipline of this kind with this handle is to stand there, whatever stood there before.
+/// Returns the message that sets a discipline of this kind with this handle, replacing an existing one.
 pub fn set(interface: u32, handle: u32, parent: u32, kind: &str) -> Message {
     Message::new(RTM_NEWQDISC, CREATE | REPLACE, &place(interface, handle, parent, 0))
         .with_name(TCA_KIND, kind)
 }
 
-/// The same where there is none.
+/// As [`set`], if there is none.
 pub fn add(interface: u32, handle: u32, parent: u32, kind: &str) -> Message {
     const EXCLUSIVE: u16 = hol_netlink::EXCLUSIVE;
     Message::new(RTM_NEWQDISC, CREATE | EXCLUSIVE, &place(interface, handle, parent, 0))
         .with_name(TCA_KIND, kind)
 }
 
-/// The first discipline of an interface, if it has this handle, makes room for the one that it has by itself.
+/// Returns the message that removes the root discipline of an interface, if it has this handle, in favour of
+/// the default one.
 pub fn remove(interface: u32, handle: u32) -> Message {
     Message::new(RTM_DELQDISC, 0, &place(interface, handle, ROOT, 0))
 }
 
-/// All disciplines of all interfaces are to be listed: [`Discipline::read`].
+/// Returns the message that lists all disciplines of all interfaces: see [`Discipline::read`].
 pub fn list() -> Message {
     Message::new(RTM_GETQDISC, 0, &[0; HEADER])
 }
@@ -43,29 +44,29 @@ pub fn place(interface: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
     [0, interface, handle, parent, info].map(u32::to_ne_bytes).concat()
 }
 
-/// What the kernel says of one.
+/// The kernel's report on a discipline.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Discipline {
     /// The number of its interface.
     pub interface: u32,
-    /// 0: the interface has it by itself.
+    /// 0: the interface's default discipline.
     pub handle: u32,
-    /// What it stands in.
+    /// Its parent.
     pub parent: u32,
-    /// As `netem`.
+    /// Such as `netem`.
     pub kind: String,
     /// Packets that have left it.
     pub passed: u64,
-    /// Packets that are in it …
+    /// Packets queued in it.
     pub packets: u64,
-    /// … and their octets.
+    /// Their octets.
     pub octets: u64,
-    /// Packets that it, or one that stands in it, has dropped.
+    /// Packets dropped by it or by one inside it.
     pub drops: u64,
 }
 
 impl Discipline {
-    /// Takes an entry of the list apart; `None` if it makes no sense. linux/gen_stats.h
+    /// Parses an entry of the list; `None` if it is invalid. linux/gen_stats.h
     pub fn read(entry: &[u8]) -> Option<Self> {
         const TCA_STATS2: u16 = 7;
         const BASIC: u16 = 1;
@@ -104,7 +105,7 @@ impl Discipline {
         Some(read)
     }
 
-    /// Whether it is the first of its interface.
+    /// Returns whether it is the root discipline of its interface.
     pub fn is_root(&self) -> bool {
         self.parent == ROOT
     }

@@ -1,48 +1,48 @@
-//! Random early detection as Linux has it: a queue whose average decides who is dropped. tc-red(8).
+//! Random early detection in Linux: drops by the average queue. tc-red(8).
 //!
-//! What Linux decides otherwise is refused by name. Its weights are powers of two, it counts octets with the overhead of the
-//! line, and while the line is idle the average falls by rough steps.
+//! What Linux does differently is rejected by name. Its weights are powers of two, it counts octets including
+//! the overhead of the link, and while the link is idle the average falls in coarse steps.
 
 use hol_base::{QueueLimit, Ratio};
 use hol_network::{RedSpec, Settings};
 
 use crate::pace::Refusal;
 
-/// Who is dropped early.
+/// The parameters of RED.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Early {
-    /// Octets.
+    /// Lower threshold in octets.
     pub min: u32,
-    /// Octets.
+    /// Upper threshold in octets.
     pub max: u32,
-    /// The weight of the newest sample is one half to the power of this.
+    /// The weight of the newest sample is 2 to the minus this.
     pub weight_log: u8,
-    /// The probability as the average comes to `max`.
+    /// Drop probability as the average approaches `max`.
     pub drop: Ratio,
-    /// Marked instead of dropped.
+    /// Mark instead of dropping.
     pub ecn: bool,
-    /// How the average falls while nobody comes.
+    /// How the average falls while no packets arrive.
     pub damping: Damping,
 }
 
-/// How the average falls while the line is idle: a table by time.
+/// How the average falls while the link is idle: a table over time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Damping {
-    /// A step of the table takes 2 to the power of this, in µs.
+    /// Duration of a table step: 2 to the power of this, in µs.
     pub step_log: u8,
-    /// How often it is halved after so many steps; before the first it falls in proportion.
+    /// Number of halvings after each number of steps; before the first the average falls linearly.
     pub halvings: [u8; 256],
 }
 
-/// How far the weight may be from a power of two: as much as ns-2's default of 0.002 is from 1/512.
+/// Maximum deviation of the weight from a power of two: that of ns-2's default 0.002 from 1/512.
 const WEIGHT_TOLERANCE: f64 = 0.025;
-/// A longer step's table would not fit into the kernel's 32 bits.
+/// A table with longer steps would not fit into the kernel's 32 bits.
 const LONGEST_STEP: f64 = 23.0;
-/// The kernel refuses more.
+/// Maximum accepted by the kernel.
 const MOST_HALVINGS: f64 = 31.0;
 
 impl Early {
-    /// The same as `spec` on a line with `settings`, if the kernel has words for it.
+    /// Converts `spec` on a link with `settings`, if the kernel supports it.
     pub(crate) fn of(spec: &RedSpec, settings: &Settings) -> Result<Self, Refusal> {
         if spec.gentle {
             let why = "Linux's RED drops everybody from `max` on; leave `gentle` out";
@@ -59,7 +59,7 @@ impl Early {
             return Err(("network.discipline: weight", why));
         }
         let weight_log = weight_log as u8;
-        // What the kernel takes for thresholds: with the fraction of the average they have 31 bits.
+        // The kernel's maximum for thresholds, which share 31 bits with the fraction of the average.
         let most = (1_u64 << 31_u8.saturating_sub(weight_log)) - 1;
         if max > most {
             let why = format!("with this weight Linux takes {most}B at most; lower it");
@@ -72,7 +72,8 @@ impl Early {
 }
 
 impl Damping {
-    /// Falls to 1/e in `time`, in µs: as if packets came to an empty queue one after the other.
+    /// Creates a table that falls to 1/e in `time`, in µs: as if packets came to an empty queue one after the
+    /// other.
     fn of(time: f64) -> Self {
         let step_log = time.log2().round().clamp(0.0, LONGEST_STEP);
         let halvings_a_step = step_log.exp2() / time * std::f64::consts::LOG2_E;

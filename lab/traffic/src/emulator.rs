@@ -1,4 +1,4 @@
-//! What is told to one network emulator. tc-netem(8).
+//! The options of a network emulator. tc-netem(8).
 
 use hol_base::Ratio;
 use hol_netlink::Message;
@@ -6,10 +6,11 @@ use hol_netlink::Message;
 use crate::discipline::TCA_OPTIONS;
 use crate::line::{Emulator, Loss};
 
-/// The kind of discipline that an emulator is.
+/// The discipline's kind.
 pub const KIND: &str = "netem";
 
-/// Makes an emulator of the discipline that a message is about. The seed has its random stream begin anew, where the kernel takes one (6.6).
+/// Makes the discipline in a message an emulator. The seed restarts its random stream, if the kernel supports
+/// that (6.6).
 pub fn tell(message: Message, emulator: &Emulator, seed: u64) -> Message {
     message.with_nested(TCA_OPTIONS, &parameters(emulator), |options| attributes(options, emulator, seed))
 }
@@ -21,7 +22,7 @@ fn parameters(emulator: &Emulator) -> Vec<u8> {
     [0, emulator.limit, loss, gap, 0, 0].map(u32::to_ne_bytes).concat()
 }
 
-/// What comes after the parameters.
+/// Adds the attributes after the parameters.
 fn attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
     const DELAY_DIST: u16 = 2;
     const REORDER: u16 = 3;
@@ -49,7 +50,7 @@ fn attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
         options = options.with(CORRUPT, &with_correlation(share(emulator.corrupt)));
     }
     if let Loss::Bursts([good_to_bad, bad_to_good, loss_good, loss_bad]) = emulator.loss {
-        // The kernel wants to know what survives while bad, and what is lost while good.
+        // The kernel takes the share that survives in the bad state, and the loss in the good state.
         let bursts = [share(good_to_bad), share(bad_to_good), u32::MAX - share(loss_bad), share(loss_good)];
         let bursts = bursts.map(u32::to_ne_bytes).concat();
         options = options.with_nested(LOSS, &[], |inner| inner.with(GILBERT_ELLIOTT, &bursts));
@@ -62,7 +63,7 @@ fn attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
     options
 }
 
-/// A probability as the kernel has it: a part of 2³² − 1.
+/// Returns a probability as the kernel encodes it: a fraction of 2³² − 1.
 fn share(ratio: Ratio) -> u32 {
     (ratio.value() * f64::from(u32::MAX)).round() as u32
 }

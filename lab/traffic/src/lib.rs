@@ -1,8 +1,9 @@
-//! Traffic control, tc(8): a line of the network as a chain of queueing disciplines.
+//! Traffic control, tc(8): a link of the network as a chain of queueing disciplines.
 //!
-//! [`Line`] says which stages make a line what its settings say, and what no kernel can do; `pace` and `early` are what makes packets
-//! wait before they are sent. [`emulator`] and [`queue`] are what the kernel is told of a stage, [`discipline`] where it
-//! stands, and [`Discipline`] what the kernel says of one. Who tells it, and through which interfaces packets go, is for the worlds.
+//! [`Line`] returns the stages that implement a link's settings, or what no kernel supports; `pace` and
+//! `early` make packets queue. [`emulator`] and [`queue`] encode the options of a stage, [`discipline`] its
+//! position, and [`Discipline`] parses the kernel's report. The worlds send these messages and route packets
+//! through the interfaces.
 
 pub mod discipline;
 mod early;

@@ -1,10 +1,10 @@
-//! A line, and its stages, the first one first.
+//! A link as a chain of stages.
 //!
-//! A line of the model is a queue, a transmitter, loss, then propagation. Here it is a chain on a router of its own:
-//! delay, admission to the queue, rate, release from the queue, loss, hold-back, police; copies are made where the line ends.
-//! Where the queue is more than a number, packets wait behind a pace before the rate.
-//! All but the last are first in, first out, so the delay may stand before the queue: the sums are the same. An
-//! emulator counts what the ones inside it hold, so packets that are held back take room in a queue of packets.
+//! A link of the model is a queue, a transmitter, loss, then propagation. Here it is a chain on its own
+//! router: delay, admission to the queue, rate, release from the queue, loss, reordering, policing; packets
+//! are duplicated at the end. If the queue has a discipline, packets wait behind a pace before the rate. All
+//! stages but the last are first in, first out, so the delay may come before the queue: the sums are equal.
+//! An emulator counts the packets inside nested ones, so reordered packets take room in a queue of packets.
 
 use std::sync::Arc;
 
@@ -18,79 +18,79 @@ use crate::pace::{Pace, Refusal, Waiting};
 /// One direction of a link, or a LAN.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// It also names the random stream: `link/1/up`.
+    /// Its name, which also names the random stream: `link/1/up`.
     pub name: String,
-    /// What it is at the start.
+    /// The settings at the start.
     pub settings: Settings,
-    /// What changes during the run; a stage has to be there for that from the beginning.
+    /// What changes during the run; its stages must exist from the beginning.
     pub changing: Changing,
 }
 
-/// What of a line changes during the run.
+/// What changes during the run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Changing {
-    /// Something does.
+    /// Anything changes.
     pub anything: bool,
-    /// Its delay does.
+    /// The delay changes.
     pub delay: bool,
-    /// Its loss does.
+    /// The loss changes.
     pub loss: bool,
-    /// Its rate does.
+    /// The rate changes.
     pub rate: bool,
 }
 
-/// One step of a packet's way along a line.
+/// A stage of a link.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stage {
-    /// It delays, loses, transmits.
+    /// Delays, loses or transmits.
     Emulator(Emulator),
-    /// It decides about packets by number or by octets.
+    /// Filters packets by number or by octets.
     Filter(Filter),
-    /// It lets packets go as fast as the line does.
+    /// Releases packets at the rate of the link.
     Pace(Pace),
-    /// Packets wait in it.
+    /// Queues packets.
     Waiting(Waiting),
-    /// The stages up to here are on an interface before the line's own, those after it on that one.
+    /// The stages before this are on an interface before the link's own, those after it on that one.
     Crossing,
 }
 
 /// The settings of one network emulator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Emulator {
-    /// So long it holds a packet.
+    /// Delay of each packet.
     pub delay: Duration,
-    /// By so much either way that varies.
+    /// Maximum deviation of the delay, either way.
     pub jitter: Duration,
-    /// How the delay varies, if not uniformly.
+    /// Distribution of the delay, if not uniform.
     pub distribution: Option<Arc<[i16]>>,
-    /// Octets a second; 0: no limit.
+    /// Octets per second; 0: unlimited.
     pub rate: u64,
-    /// Octets that a packet takes beyond what the interface counts, which is IP and Ethernet.
+    /// Octets per packet beyond what the interface counts, which is IP and Ethernet.
     pub overhead: i32,
-    /// Packets that it holds at most.
+    /// Maximum packets in it.
     pub limit: u32,
-    /// Which it loses.
+    /// Packet loss.
     pub loss: Loss,
-    /// The share of packets that pass without the delay.
+    /// Share of packets that pass without the delay.
     pub overtaking: Option<Ratio>,
-    /// The share of packets of which it changes a bit.
+    /// Share of packets in which a bit is changed.
     pub corrupt: Ratio,
 }
 
-/// What decides about packets by number or by octets, for which emulators have no words.
+/// Decisions by packet number or octets that emulators do not support.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
-    /// Lets a packet in if it has room among so many octets of IP.
+    /// Admits a packet if it fits into this many octets of IP.
     Admit(u64),
-    /// A packet gives its room back.
+    /// Releases the room of a packet.
     Release,
-    /// Loses packets by number, the first being 1.
+    /// Drops packets by number, counted from 1.
     Drop(Vec<u64>),
-    /// Loses what comes faster than the tokens.
+    /// Drops packets beyond the token rate.
     Police(TokenBucket),
 }
 
-/// Which packets an emulator loses.
+/// The packet loss of an emulator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Loss {
     /// Each with this probability.
@@ -99,13 +99,13 @@ pub enum Loss {
     Bursts([Ratio; 4]),
 }
 
-/// What no queueing discipline does as the settings of a line say.
+/// A setting that no queueing discipline supports.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{what}`: {why}")]
 pub struct Unsupported {
     /// The key.
     pub what: String,
-    /// Why not, and what to do.
+    /// The reason, and the fix.
     pub why: String,
 }
 
@@ -113,11 +113,11 @@ fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Unsup
     Err(Unsupported { what: what.into(), why: why.into() })
 }
 
-/// Room for everything that is under way; the limit that matters is that of the queue.
+/// Room for all packets in flight; only the limit of the queue matters. In packets.
 const UNDER_WAY: u32 = 1_000_000;
-/// Faster than any line: it takes no time, but keeps packets in order. In octets a second.
+/// Faster than any link: takes no time, but keeps packets in order. In octets per second.
 const NO_TIME: u64 = 1 << 50;
-/// What the interface counts beyond IP.
+/// Octets that the interface counts beyond IP.
 const ETHERNET: i64 = 14;
 
 /// An emulator that does nothing.
@@ -146,7 +146,7 @@ impl Changing {
 }
 
 impl Line {
-    /// All lines of a network; refuses what is not to be had of them.
+    /// Returns all link directions of a network; rejects unsupported settings.
     pub fn all(network: &Topology) -> Result<Vec<Self>, Unsupported> {
         let lines = (0..).zip(network.lines()).map(|(id, line)| Self {
             name: line.name.clone(),
@@ -156,11 +156,11 @@ impl Line {
         lines.map(|line| line.check().map(|()| line)).collect()
     }
 
-    /// The stages under `settings`, which may be others than those at the start.
+    /// Returns the stages for `settings`, which may differ from those at the start.
     pub fn stages(&self, settings: &Settings) -> Vec<Stage> {
         let Settings { delay, jitter, queue, loss, reorder, reorder_by, corrupt, police, .. } = settings;
         let discipline = &self.settings.discipline;
-        // A rate keeps the order of packets whose delays differ.
+        // A rate keeps packets in order although their delays differ.
         let in_order = *jitter > Duration::ZERO || self.changing.delay;
         let rate = if in_order { NO_TIME } else { 0 };
         let distribution = settings.jitter_distribution.table();
@@ -168,7 +168,7 @@ impl Line {
         let mut stages = vec![Stage::Emulator(delay)];
         let octets = match queue {
             QueueLimit::Packets(_) => None,
-            // Who drops early is asked first, and counts for itself.
+            // A discipline with early drops comes first and counts by itself.
             QueueLimit::Bytes(octets) => (*discipline == Discipline::DropTail).then_some(*octets),
         };
         stages.extend(octets.map(|octets| Stage::Filter(Filter::Admit(octets))));
@@ -195,7 +195,7 @@ impl Line {
             stages.push(Stage::Emulator(Emulator { loss, corrupt: *corrupt, ..IDLE }));
         }
         if !reorder.is_zero() {
-            // Last, for a packet that overtakes also overtakes the emulators inside.
+            // Last, since a packet that overtakes also overtakes the emulators inside.
             let overtaking = Some(Ratio::new(1.0 - reorder.value()).unwrap_or_default());
             stages.push(Stage::Emulator(Emulator { delay: *reorder_by, overtaking, ..IDLE }));
         }
@@ -203,20 +203,20 @@ impl Line {
         stages
     }
 
-    /// The stages that take a known time, on the line's own interface: what is measured before the run.
+    /// Returns the stages of known duration on the link's own interface, which are measured before the run.
     pub fn floor(&self) -> Vec<Stage> {
         let delay = Emulator { delay: self.settings.delay, ..IDLE };
         let [delay, transmitter] = [delay, transmitter(&self.settings)].map(Stage::Emulator);
         vec![Stage::Crossing, delay, transmitter]
     }
 
-    /// How long a packet of `octets` of IP occupies the transmitter.
+    /// Returns how long a packet with `octets` of IP occupies the transmitter.
     pub fn serialization(&self, octets: u64) -> Duration {
         let Settings { rate, overhead, .. } = &self.settings;
         rate.serialization(octets + overhead.0, 0).0
     }
 
-    /// The share of packets that it loses by chance; `None` if that changes or is not by chance.
+    /// Returns the share of packets lost at random; `None` if it changes or is not random.
     pub fn expected_loss(&self) -> Option<Ratio> {
         match &self.settings.loss {
             LossSpec::Independent(ratio) if !self.changing.anything => Some(*ratio),
@@ -224,26 +224,26 @@ impl Line {
         }
     }
 
-    /// The seed of one of its stages, since its n-th change.
+    /// Returns the seed of a stage after its n-th change.
     pub fn seed(&self, run: Seed, stage: usize, change: u64) -> u64 {
         let seed = run.derive(&self.name).derive("netem").derive_index(stage as u64);
         seed.derive_index(change).0
     }
 
-    /// The pace under `settings` and who waits behind it, if a queue that is part of the transmitter will not do: an emulator
-    /// decides when a packet leaves as it comes, whatever the rate is by then.
+    /// Returns the pace for `settings` and the queues behind it, if a queue inside the transmitter is not
+    /// enough: an emulator fixes a packet's departure on arrival, whatever the rate is by then.
     fn paced(&self, settings: &Settings) -> Option<Result<(Pace, Vec<Waiting>), Refusal>> {
         let is_paced = self.changing.rate || self.settings.discipline != Discipline::DropTail;
         let paced = || Waiting::of(&self.settings).and_then(|waiting| Ok((Pace::of(settings)?, waiting)));
         is_paced.then(paced)
     }
 
-    /// Whether some of its stages are on an interface before its own.
+    /// Returns whether some stages are on an interface before its own.
     pub fn crosses(&self) -> bool {
         matches!(self.paced(&self.settings), Some(Ok(_)))
     }
 
-    /// Refuses a queue that Linux has no words for, on the line with `settings`.
+    /// Rejects a queue that Linux does not support on the link with `settings`.
     pub fn check_queue(&self, settings: &Settings) -> Result<(), Unsupported> {
         match self.paced(settings) {
             Some(Err((key, why))) => refuse(key, format!("{}: {why}", self.name)),
@@ -251,7 +251,7 @@ impl Line {
         }
     }
 
-    /// Refuses keys that nothing here stands for, or not beside each other.
+    /// Rejects unsupported keys and combinations.
     fn check_words(&self) -> Result<(), Unsupported> {
         let Settings { jitter_correlation, channel, police, duplicate, .. } = &self.settings;
         if !jitter_correlation.is_zero() {
@@ -270,7 +270,7 @@ impl Line {
         Ok(())
     }
 
-    /// Refuses what an emulator has no words for.
+    /// Rejects what an emulator does not support.
     fn check(&self) -> Result<(), Unsupported> {
         let Settings { jitter, loss, .. } = &self.settings;
         self.check_queue(&self.settings)?;
@@ -294,7 +294,7 @@ impl Line {
     }
 }
 
-/// The emulator that gives a line its rate, with room for all.
+/// Returns the emulator for the rate of a link, with room for all packets.
 fn transmitter(settings: &Settings) -> Emulator {
     let rate = octets_a_second(settings);
     let overhead = i32::try_from(settings.overhead.0 as i64 - ETHERNET).unwrap_or(i32::MAX);
@@ -315,7 +315,7 @@ fn by_chance(loss: &LossSpec) -> Loss {
     }
 }
 
-/// `settings` after `change`.
+/// Applies `change` to `settings`.
 pub fn apply(settings: &mut Settings, change: &Change) {
     match change {
         Change::Down | Change::Up => {}

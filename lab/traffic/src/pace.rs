@@ -1,64 +1,64 @@
-//! Queues behind a pace, which lets packets go as fast as the line does. tc-cbs(8).
+//! Queues behind a pace, which releases packets at the rate of the link. tc-cbs(8).
 //!
-//! The emulator that is the transmitter comes after, on an interface of its own: packets that are in it have left the queue,
-//! as in the model. So who waits may be dropped early, may be overtaken, and leaves at the rate that the line has by then.
+//! The transmitter is an emulator after it, on its own interface: packets in it have left the queue, as in
+//! the model. So queued packets may be dropped early or overtaken, and leave at the link's current rate.
 //!
-//! Of Linux's shapers only that for credits will do: it takes a packet out of the queue no earlier than the
-//! line is free for it, and asks an empty queue too, which thereby learns that it is idle.
+//! Of Linux's shapers only the credit-based one works: it takes a packet from the queue no earlier than the
+//! link is free, and also polls an empty queue, which thus learns that it is idle.
 
 use hol_base::QueueLimit;
 use hol_network::{CodelSpec, Discipline, FairSpec, PieSpec, Settings};
 
 use crate::early::Early;
 
-/// What makes packets wait.
+/// The shaper that makes packets queue.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pace {
-    /// What a sender gains while it waits, in parts of a kbit/s: 64 of them.
+    /// Credit gained while waiting, in 64ths of a kbit/s.
     pub gain: i32,
 }
 
-/// Who goes next of those that wait, and who is dropped.
+/// The queue behind the pace.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Waiting {
-    /// First in first out; who finds it full.
+    /// First in, first out, with this limit.
     Fifo(QueueLimit),
-    /// Some who come to the queue that follows.
+    /// RED, with a queue after it.
     Early(Box<Early>),
-    /// Who has waited for long, as CoDel has it.
+    /// CoDel.
     Codel {
         /// Its settings.
         spec: CodelSpec,
-        /// Packets that wait at most.
+        /// Maximum packets queued.
         limit: u32,
     },
-    /// The same, a queue for each flow.
+    /// CoDel with a queue per flow.
     FairCodel {
         /// Its settings.
         spec: FairSpec,
-        /// Packets that wait at most.
+        /// Maximum packets queued.
         limit: u32,
     },
-    /// Who comes when those before have long to wait, as PIE has it.
+    /// PIE.
     Pie {
         /// Its settings.
         spec: PieSpec,
-        /// Packets that wait at most.
+        /// Maximum packets queued.
         limit: u32,
     },
 }
 
-/// A key for which the kernel has no words, and what to do.
+/// A key that the kernel does not support, and what to do.
 pub(crate) type Refusal = (&'static str, String);
 
 impl Waiting {
     const ALL: QueueLimit = QueueLimit::Packets(1_000_000);
 
-    /// The disciplines behind the pace of a line that began with `start`, one in the other. What RED has averaged falls at the
-    /// rate that there was in the beginning, for Linux would have it begin anew.
+    /// Returns the nested disciplines behind the pace of a link that started with `start`. RED's average
+    /// falls at the initial rate, because Linux would restart it with a new one.
     pub(crate) fn of(start: &Settings) -> Result<Vec<Self>, Refusal> {
         Ok(match (&start.discipline, start.queue) {
-            // Its octets are counted before the pace, and given back behind the transmitter.
+            // Its octets are counted before the pace, and released behind the transmitter.
             (Discipline::DropTail, QueueLimit::Bytes(_)) => vec![Self::Fifo(Self::ALL)],
             (Discipline::DropTail, queue) => vec![Self::Fifo(queue)],
             (Discipline::Red(spec), queue) => {
@@ -73,7 +73,7 @@ impl Waiting {
     }
 }
 
-/// How many packets wait at most, beside the one in transmission.
+/// Returns the maximum packets queued, without the one in transmission.
 fn packets(queue: QueueLimit) -> Result<u32, Refusal> {
     match queue {
         QueueLimit::Packets(packets) => Ok(beside_one(packets)),
@@ -84,21 +84,22 @@ fn packets(queue: QueueLimit) -> Result<u32, Refusal> {
     }
 }
 
-/// What is left of a queue of so many packets beside the one in transmission.
+/// Returns the rest of a queue of this many packets without the one in transmission.
 pub(crate) fn beside_one(packets: u64) -> u32 {
     u32::try_from(packets.saturating_sub(1).max(1)).unwrap_or(u32::MAX)
 }
 
 impl Pace {
-    /// What the interfaces say they carry, in kbit/s: a packet takes so long, and then until its octets are gained.
+    /// The rate of the interfaces in kbit/s, which determines how long a packet takes before its octets are
+    /// gained.
     pub(crate) const PORT: i32 = 10_000_000;
-    /// Linux counts credits in whole octets, which for a short packet is a part in a hundred: so it is told of so many times as
-    /// many.
+    /// Linux counts credits in whole octets, an error of a hundredth for a short packet; so all values are
+    /// multiplied by this.
     pub(crate) const SCALE: i32 = 64;
-    /// The pace may be slower than the line by this part.
+    /// Maximum relative shortfall of the pace below the link's rate.
     const TOLERANCE: f64 = 0.001;
 
-    /// The pace of a line, if the kernel has words for it.
+    /// Returns the pace of a link, if the kernel supports it.
     pub(crate) fn of(settings: &Settings) -> Result<Self, Refusal> {
         let (rate, port) = (settings.rate.bits_per_second() as f64 / 1e3, f64::from(Self::PORT));
         let exact = rate * port / (port - rate) * f64::from(Self::SCALE);

@@ -1,4 +1,5 @@
-//! What is told to a pace and to the queue behind it. tc-cbs(8), tc-red(8), tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-pfifo(8).
+//! The options of a pace and of the queue behind it. tc-cbs(8), tc-red(8), tc-codel(8), tc-fq_codel(8),
+//! tc-pie(8), tc-pfifo(8).
 
 use hol_base::{ByteCount, Duration, QueueLimit};
 use hol_netlink::Message;
@@ -8,10 +9,10 @@ use crate::discipline::TCA_OPTIONS;
 use crate::early::Early;
 use crate::pace::{Pace, Waiting, beside_one};
 
-/// What an interface counts beyond IP.
+/// Octets that an interface counts beyond IP.
 const ETHERNET: i64 = 14;
 
-/// Has packets be as long as they are on a line, for all disciplines of an interface; told to the first of them.
+/// Sets the overhead of packets for all disciplines of an interface, in the message for the first of them.
 pub fn lengths(message: Message, overhead: ByteCount) -> Message {
     const TCA_STAB: u16 = 8;
     const STAB_BASE: u16 = 1;
@@ -21,19 +22,19 @@ pub fn lengths(message: Message, overhead: ByteCount) -> Message {
     message.with_nested(TCA_STAB, &[], |stab| stab.with(STAB_BASE, &sizes))
 }
 
-/// How fast packets may go.
+/// Adds the rate of a pace.
 pub fn pace(message: Message, pace: &Pace) -> Message {
     const PARAMETERS: u16 = 1;
     /// Enough for any packet.
     const CREDIT: i32 = Pace::SCALE << 20;
-    // linux/pkt_sched.h, `struct tc_cbs_qopt`: in software; most and least credit in octets, gain and loss in kbit/s,
-    // all of them scaled.
+    // linux/pkt_sched.h, `struct tc_cbs_qopt`: in software; maximum and minimum credit in octets, gain and
+    // loss in kbit/s, all scaled.
     let parameters =
         [0, CREDIT, -CREDIT, pace.gain, -Pace::PORT * Pace::SCALE].map(i32::to_ne_bytes).concat();
     message.with_nested(TCA_OPTIONS, &[], |options| options.with(PARAMETERS, &parameters))
 }
 
-/// The kind of discipline that a queue is, and its module.
+/// Returns the kind of a queue's discipline, and its module.
 pub const fn kind(waiting: &Waiting) -> (&'static str, &'static str) {
     match waiting {
         Waiting::Fifo(QueueLimit::Packets(_)) => ("pfifo", "sch_fifo"),
@@ -45,7 +46,7 @@ pub const fn kind(waiting: &Waiting) -> (&'static str, &'static str) {
     }
 }
 
-/// Who goes next, and who is dropped.
+/// Adds the options of a queue.
 pub fn waiting(message: Message, waiting: &Waiting) -> Message {
     match waiting {
         Waiting::Fifo(limit) => message.with_number(TCA_OPTIONS, fifo(*limit)),
@@ -56,7 +57,7 @@ pub fn waiting(message: Message, waiting: &Waiting) -> Message {
     }
 }
 
-// linux/pkt_sched.h: what CoDel and FQ-CoDel have in common.
+// linux/pkt_sched.h: options common to CoDel and FQ-CoDel.
 const TARGET: u16 = 1;
 const LIMIT: u16 = 2;
 const INTERVAL: u16 = 3;
@@ -85,7 +86,7 @@ fn fair(message: Message, spec: &FairSpec, limit: u32) -> Message {
         let options = options.with_number(TARGET, micros(target)).with_number(INTERVAL, micros(interval));
         let options = options.with_number(LIMIT, limit).with_number(ECN, u32::from(ecn));
         let quantum = u32::try_from(quantum.0).unwrap_or(u32::MAX);
-        // Memory is no limit: the packets are.
+        // No memory limit, only the limit in packets.
         let options =
             options.with_number(FLOWS, flows).with_number(QUANTUM, quantum).with_number(MEMORY, u32::MAX);
         ce_threshold
@@ -103,7 +104,7 @@ fn pie(message: Message, spec: &PieSpec, limit: u32) -> Message {
     const ALPHA: u16 = 4;
     const BETA: u16 = 5;
     const ECN: u16 = 6;
-    /// A timer of Linux goes off with the tick after the one it was set for, and both engines' kernels tick 250 times a second.
+    /// A timer of Linux fires at the tick after its time, and both engines' kernels tick 250 times a second.
     const TICK: Duration = Duration::from_millis(4);
     let PieSpec { target, update, alpha, beta, ecn } = *spec;
     let update = update.saturating_sub(TICK).max(TICK);
@@ -118,7 +119,7 @@ fn micros(duration: Duration) -> u32 {
     u32::try_from(duration.as_nanos() / 1000).unwrap_or(u32::MAX)
 }
 
-/// Who is dropped early.
+/// Adds the options of RED.
 fn early(message: Message, early: &Early) -> Message {
     const PARAMETERS: u16 = 1;
     const DAMPING: u16 = 2;
@@ -126,7 +127,8 @@ fn early(message: Message, early: &Early) -> Message {
     let Early { min, max, weight_log, damping, ecn, .. } = *early;
     // `TC_RED_ECN`.
     let flags = u8::from(ecn);
-    // linux/pkt_sched.h, `struct tc_red_qopt`: limit, thresholds, four octets. Without a limit the queue has to be told of.
+    // linux/pkt_sched.h, `struct tc_red_qopt`: limit, thresholds, four octets. Without a limit there has to
+    // be an inner queue.
     let thresholds = [0, min, max].map(u32::to_ne_bytes).concat();
     let parameters = [&thresholds[..], &[weight_log, 0, damping.step_log, flags]].concat();
     let probability = (early.drop.value() * f64::from(u32::MAX)).round() as u32;
@@ -136,7 +138,7 @@ fn early(message: Message, early: &Early) -> Message {
     })
 }
 
-/// What it holds beside the packet in transmission.
+/// Returns the capacity besides the packet in transmission.
 fn fifo(limit: QueueLimit) -> u32 {
     match limit {
         QueueLimit::Packets(packets) => beside_one(packets),

@@ -1,24 +1,25 @@
-//! Messages that follow each other and are recorded together, beside each of them: from when the first was due to the reply to the last.
+//! Batches: consecutive messages that are also recorded together, from when the first was due to the reply to
+//! the last.
 
 use hol_base::Time;
 use hol_measure::RecordKind;
 
 use crate::ledger::{Arrived, Due, EntryId, Ledger};
 
-/// What messages make up together.
+/// A batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Batch {
-    /// How many they are.
+    /// Number of messages.
     pub(crate) messages: u64,
-    /// What stands in the record.
+    /// Octets in the record.
     pub(crate) octets: u32,
 }
 
-/// One batch after the other, if messages make any up.
+/// The sequence of batches, if the workload has any.
 #[derive(Debug)]
 pub(crate) struct Batches {
     batch: Option<Batch>,
-    /// The one that has begun, and the messages that it still has.
+    /// The current batch, and its remaining messages.
     begun: Option<(EntryId, u64)>,
 }
 
@@ -27,7 +28,7 @@ impl Batches {
         Self { batch, begun: None }
     }
 
-    /// A message is about to come due: the number of the batch that it is part of, which may begin with it.
+    /// Returns the number of the batch of the message that is about to come due, which may start the batch.
     pub(crate) fn number(&mut self, ledger: &mut Ledger, now: Time, scheduled: Time) -> Option<u32> {
         let Batch { messages, octets } = self.batch?;
         let (entry, _) = *self.begun.get_or_insert_with(|| {
@@ -38,7 +39,7 @@ impl Batches {
         Some(entry.number())
     }
 
-    /// A message is answered; true if the batch has ended with it.
+    /// Notes that a message was answered; returns true if the batch ended with it.
     pub(crate) fn answered(&mut self, ledger: &mut Ledger, number: u32, reply: Arrived) -> bool {
         let Some((entry, left)) = &mut self.begun else { return false };
         *left -= 1;
@@ -50,8 +51,8 @@ impl Batches {
         is_over
     }
 
-    /// Notes the next batch as one that never began, or leaves the one that did; how many of the `left` messages are not to be
-    /// asked for.
+    /// Notes the next batch as never started, or abandons the current one. Returns how many of the `left`
+    /// messages are not to be requested.
     pub(crate) fn skip(&mut self, ledger: &mut Ledger, now: Time, left: u64) -> Option<u64> {
         let messages = self.batch?.messages;
         let of_begun = left % messages;

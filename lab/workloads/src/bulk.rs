@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use crate::padded::Padded;
 use crate::{MessageSize, Pace};
 
-/// Its keys.
+/// The keys of `bulk`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
-    /// Octets of a message. Default 4,096.
+    /// Octets per message. Default 4,096.
     #[serde(default)]
     pub size: MessageSize<4096>,
 }

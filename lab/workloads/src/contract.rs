@@ -1,9 +1,9 @@
-//! What an application is told and what it answers.
+//! Inputs and outputs of an application.
 //!
-//! Sans-IO, like an endpoint: `handle` an input, then `poll` until [`Output::Wait`] (or [`Output::Stop`]); again at the
-//! next input or the named time. It opens and closes connections when it wants, sends on (connection, stream), wakes
-//! itself, and notes in its [`Ledger`] what is to be measured. Closed loops, think times and what depends on what
-//! are its own affair.
+//! Sans-IO, like an endpoint: `handle` an input, then `poll` until [`Output::Wait`] (or [`Output::Stop`]);
+//! repeat at the next input or at the given time. The application opens and closes connections, sends on
+//! (connection, stream), sets its own timers, and notes measurements in its [`Ledger`]. Closed loops, think
+//! times and dependencies are up to the application.
 
 use std::fmt;
 
@@ -14,140 +14,139 @@ use serde::{Deserialize, Serialize};
 
 use crate::ledger::{EntryId, Ledger};
 
-/// A connection, or association, of one application, numbered from 0 in the order in which it opens or accepts them.
+/// A connection or association of one application, numbered from 0 in the order of opening or accepting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId(pub u32);
 
-/// What an application is told.
+/// An input of an application.
 #[derive(Debug)]
 pub enum Input {
-    /// A connection that it asked for is open for sending.
+    /// A connection that it requested is open for sending.
     Opened(ConnectionId),
-    /// The other side has opened a connection.
+    /// The peer opened a connection.
     Accepted(ConnectionId),
-    /// A whole message has been delivered.
+    /// A whole message was delivered.
     Message(Delivery),
-    /// The transport did not take this message, for its send buffer is full; `Writable` follows.
+    /// The transport rejected this message because its send buffer is full; `Writable` follows.
     Full(Outgoing),
-    /// The connection takes messages again.
+    /// The connection accepts messages again.
     Writable(ConnectionId),
-    /// The other side sends no more on it.
+    /// The peer sends no more on this connection.
     PeerClosed(ConnectionId),
-    /// It has ended in an orderly way.
+    /// The connection was closed in order.
     Closed(ConnectionId),
-    /// It was refused or reset, or it timed out: why, in RFC words.
+    /// The connection was refused, reset or timed out, with the reason in words of the RFC.
     Failed(ConnectionId, &'static str),
 }
 
-/// A message that was delivered.
+/// A delivered message.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// The connection that it came on.
+    /// Its connection.
     pub connection: ConnectionId,
-    /// Its stream there.
+    /// Its stream.
     pub stream: u16,
     /// The whole message.
     pub payload: Bytes,
-    /// How it came here.
+    /// How it travelled.
     pub passage: Passage,
 }
 
-/// A message for the transport. The application notes it as written now, unless it comes back as
-/// [`Input::Full`].
+/// A message for the transport. The application notes it as written, unless it comes back as [`Input::Full`].
 #[derive(Debug)]
 pub struct Outgoing {
-    /// The connection that it takes.
+    /// Its connection.
     pub connection: ConnectionId,
-    /// Its stream there; TCP has but one.
+    /// Its stream; TCP has only one.
     pub stream: u16,
     /// The whole message.
     pub payload: Bytes,
-    /// How hard the transport tries; `None`: as its own options say.
+    /// Delivery terms of this message; `None`: those of the transport's options.
     pub terms: Option<Terms>,
-    /// The entry of the application's ledger that it belongs to.
+    /// Its entry in the application's ledger.
     pub(crate) entry: Option<EntryId>,
 }
 
 impl Outgoing {
-    /// Whether it is a message of the workload; a greeting that is said again is no sign that a run goes on.
+    /// Returns whether it belongs to the workload. A repeated greeting does not, and is no progress.
     pub const fn is_message(&self) -> bool {
         self.entry.is_some()
     }
 }
 
-/// What one message asks of a transport that can give messages up or let them overtake each other. RFC 3758, RFC 7496.
+/// Delivery terms of one message over a partially reliable or unordered transport. RFC 3758, RFC 7496.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// Deliver on arrival, whatever came before.
+    /// Deliver on arrival, out of order.
     pub unordered: bool,
-    /// When to give up; of a deadline the time that is left is the lifetime.
+    /// When to give up. With a deadline, the lifetime is the remaining time.
     pub reliability: Reliability,
 }
 
-/// What an application answers.
+/// An output of an application.
 #[derive(Debug)]
 pub enum Output {
-    /// Open a connection, which has the next number. Only the side that connects does.
+    /// Open a connection, which gets the next number. Only the client does.
     Open(ConnectionId),
-    /// Send this.
+    /// Send this message.
     Send(Outgoing),
-    /// Deliver what is queued on a connection, then close it.
+    /// Deliver queued data, then close the connection.
     Close(ConnectionId),
-    /// Nothing to do: it has come to a message that it had waited with, which may have been the last.
+    /// Nothing to do: the application took a message that it had postponed, which may have been the last.
     Took,
-    /// Nothing more until an input, or until this time; [`Time::MAX`]: only an input.
+    /// Nothing until an input, or until this time; [`Time::MAX`]: only an input.
     Wait(Time),
-    /// Give the run up.
+    /// Abort the run.
     Stop(Quit),
 }
 
-/// Why an application gives up.
+/// Why an application aborts the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quit {
-    /// A message could not be handed to the transport within `late_limit` of its scheduled time.
+    /// A message could not be sent within `late_limit` of its scheduled time.
     BehindSchedule {
         /// The message.
         message: u64,
-        /// When it was to be sent.
+        /// Its scheduled time.
         scheduled: Time,
     },
-    /// A connection that it cannot do without failed: why, in RFC words.
+    /// A required connection failed, with the reason in words of the RFC.
     Connection(&'static str),
-    /// The other side said something that makes no sense.
+    /// The peer sent invalid data.
     Nonsense(&'static str),
 }
 
-/// How far an application has come: all that the rules of a run's end need to know of it.
+/// The progress of an application, as needed to decide when a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Standing {
     /// Messages that came due here.
     pub due: u64,
-    /// Messages that are done as far as this side can tell: answered, or here.
+    /// Messages known to be done on this side: answered, or received.
     pub done: u64,
-    /// When the latest came due.
+    /// When the latest one came due.
     pub last_due: Option<Time>,
-    /// No more will come due.
+    /// No more messages will come due.
     pub all_due: bool,
-    /// Nothing comes due before the other side answers: a session, or the reply of a ping-pong.
+    /// Nothing comes due before the peer answers: a session, or the reply in a ping-pong.
     pub awaits_answer: bool,
 }
 
-/// One side of a workload: takes an input, then says what to do until there is nothing more.
+/// One side of a workload: takes an input, then returns actions until there are none left.
 pub trait Application: fmt::Debug {
     /// Takes one input.
     fn handle(&mut self, now: Time, input: Input);
-    /// The next thing to do.
+    /// Returns the next action.
     fn poll(&mut self, now: Time) -> Output;
-    /// How far it has come.
+    /// Returns its progress.
     fn standing(&self) -> Standing;
-    /// Whether it reads what comes. While it does not, messages are to stay with the transport.
+    /// Returns whether it reads. While it does not, messages stay in the transport.
     #[inline]
     fn is_reading(&self) -> bool {
         true
     }
-    /// What it has noted.
+    /// Returns its ledger.
     fn ledger(&mut self) -> &mut Ledger;
-    /// The run is over: notes what never came due, and settles with its host. A long schedule ends in parts: to be called
-    /// until it says true.
+    /// Ends the run: notes what never came due, and tells its host. Call until it returns true, because a
+    /// long schedule is processed in parts.
     fn end(&mut self, now: Time) -> bool;
 }

@@ -1,43 +1,43 @@
-//! Where a server keeps the requests that it cannot answer before it has asked others: a proxy that asks its middlebox, then
+//! Requests that a server can answer only after asking others, such as a proxy that asks its middlebox, then
 //! the next proxy.
 //!
-//! It is shared by the server's application and by the clients that ask on its behalf, one after another. Whoever gets
-//! something to do hears a bell. It knows no time: those who share it may have clocks of their own.
+//! The server's application shares the desk with the clients that ask for it, one after another. A bell wakes
+//! whoever gets work. The desk has no clock, since its users may have different ones.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The desk of a server.
+/// The pending requests of a server.
 #[derive(Debug, Clone)]
 pub struct Desk(Arc<Mutex<Papers>>);
 
-/// The place of one of those who ask, in the order in which they do.
+/// One of the clients that ask, in order.
 #[derive(Debug)]
 pub struct Asker {
     desk: Desk,
     place: usize,
-    /// What it has asked, and is not answered: the request of its own, and on whose behalf.
+    /// Unanswered requests: the number of its own message, and the request for which it asks.
     under_way: VecDeque<(u32, Request)>,
     asked: u32,
 }
 
-/// A request that waits, by its place in the order of arrival.
+/// A pending request, by order of arrival.
 type Request = u64;
 
-/// Called when there is something to do.
+/// Called when there is work.
 pub type Bell = Box<dyn Fn() + Send>;
 
 #[derive(Debug)]
 struct Papers {
-    /// By asker: what it is to ask for.
+    /// Requests waiting for each asker.
     trays: Vec<Tray>,
-    /// What all have been asked for.
+    /// Requests for which all have been asked.
     ready: Tray,
     requests: Request,
 }
 
-/// Requests that lie there, and who is to know.
+/// A queue of requests, and whom to wake.
 #[derive(Default)]
 struct Tray {
     requests: VecDeque<Request>,
@@ -45,24 +45,24 @@ struct Tray {
 }
 
 impl Desk {
-    /// One with places for so many who ask.
+    /// Creates a desk for this many askers.
     pub fn new(askers: usize) -> Self {
         let trays = std::iter::repeat_with(Tray::default).take(askers).collect();
         Self(Arc::new(Mutex::new(Papers { trays, ready: Tray::default(), requests: 0 })))
     }
 
-    /// The place of the one who asks after so many others. `bell` is called when it has something to ask.
+    /// Returns the asker at `place`. `bell` is called when it has something to ask.
     pub fn asker(&self, place: usize, bell: Bell) -> Asker {
         self.papers().trays[place].bell = Some(bell);
         Asker { desk: self.clone(), place, under_way: VecDeque::new(), asked: 0 }
     }
 
-    /// `bell` is called when a request can be answered.
+    /// Sets the `bell` to call when a request can be answered.
     pub fn on_ready(&self, bell: Bell) {
         self.papers().ready.bell = Some(bell);
     }
 
-    /// A request came.
+    /// Adds a request.
     pub(crate) fn put(&self) -> Request {
         let mut papers = self.papers();
         let request = papers.requests;
@@ -71,7 +71,7 @@ impl Desk {
         request
     }
 
-    /// The next that can be answered.
+    /// Returns the next request that can be answered.
     pub(crate) fn take_ready(&self) -> Option<Request> {
         self.papers().ready.requests.pop_front()
     }
@@ -82,7 +82,7 @@ impl Desk {
 }
 
 impl Papers {
-    /// Gives a request to the asker at `place`, or back if there is none left.
+    /// Passes a request to the asker at `place`, or returns it to the server after the last.
     fn pass(&mut self, place: usize, request: Request) {
         let tray = self.trays.get_mut(place).unwrap_or(&mut self.ready);
         tray.requests.push_back(request);
@@ -91,19 +91,19 @@ impl Papers {
 }
 
 impl Asker {
-    /// Whether it has something to ask.
+    /// Returns whether it has something to ask.
     pub(crate) fn is_due(&self) -> bool {
         !self.desk.papers().trays[self.place].requests.is_empty()
     }
 
-    /// It asks, with a message of its own, which is the next by number.
+    /// Notes that it asks, with its next message.
     pub(crate) fn ask(&mut self) {
         let request = self.desk.papers().trays[self.place].requests.pop_front().expect("it is due");
         self.under_way.push_back((self.asked, request));
         self.asked += 1;
     }
 
-    /// Its message has been answered.
+    /// Notes that its message was answered.
     pub(crate) fn answered(&mut self, number: u32) {
         let place = self.under_way.iter().position(|(asked, _)| *asked == number);
         if let Some((_, request)) = place.and_then(|place| self.under_way.remove(place)) {

@@ -1,4 +1,4 @@
-//! `echo`: each message comes back as it is.
+//! `echo`: each message is sent back unchanged.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::padded::Padded;
 use crate::{Load, MessageSize, Pace};
 
-/// Its keys.
+/// The keys of `echo`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Echo {
-    /// When messages are due.
+    /// The load: when messages are due.
     #[serde(flatten)]
     pub load: Load,
-    /// Octets of a message, and of its reply. Default 128.
+    /// Octets per message and reply. Default 128.
     #[serde(default)]
     pub size: MessageSize<128>,
 }

@@ -1,36 +1,36 @@
-//! A workload that contradicts itself.
+//! Errors in workload tables.
 
 use crate::simco::Mix;
 
-/// A workload table that contradicts itself.
+/// A contradictory workload table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkloadError {
-    /// A key that means nothing where the transport sets the pace.
+    /// A key has no meaning where the transport sets the pace.
     #[error("`{0}` has no meaning where the transport sets the pace (interval = \"0s\"); remove it")]
     Paced(&'static str),
-    /// Two keys say the same.
+    /// Two keys with the same meaning.
     #[error("`rate` and `interval` are two names of one thing; remove one")]
     RateAndInterval,
-    /// Nobody sends.
+    /// No sources.
     #[error("`sources` is 0; a workload needs at least one")]
     NoSources,
-    /// Rules that are deleted have to be enabled first.
+    /// More rules are deleted than enabled.
     #[error(
         "`mix` enables {} and deletes {}: nothing would be left to delete; raise `enable`, or lower `delete`",
         .0.enable,
         .0.delete
     )]
     Mix(Mix),
-    /// A page that cannot be.
+    /// An invalid page.
     #[error("{0}")]
     Page(&'static str),
-    /// A medium that cannot be.
+    /// An invalid medium.
     #[error("{0}")]
     Media(String),
-    /// Exchanges that cannot be.
+    /// Invalid exchanges.
     #[error("{0}")]
     Replay(String),
-    /// Files that cannot be.
+    /// Invalid files.
     #[error("{0}")]
     Files(&'static str),
     /// A message must have room for its length and number.
@@ -46,8 +46,8 @@ pub enum WorkloadError {
 }
 
 impl WorkloadError {
-    /// Octets that the length and the number of a message take.
+    /// Octets of a message's length and number.
     pub const MIN_SIZE: u64 = 8;
-    /// The longest message, in octets.
+    /// Maximum octets of a message.
     pub const MAX_SIZE: u64 = 16 << 20;
 }

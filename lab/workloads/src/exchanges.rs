@@ -1,4 +1,4 @@
-//! Messages and replies that somebody wrote down.
+//! Given messages and replies, for `replay`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 /// A message and its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// When the message is due, since the first one could be.
+    /// When the message is due, relative to the earliest possible start.
     pub at: Duration,
-    /// Its octets.
+    /// Octets of the message.
     pub octets: ByteCount,
-    /// Octets of its reply.
+    /// Octets of the reply.
     pub reply: Option<ByteCount>,
 }
 
-/// One exchange after the other; a copy costs nothing.
+/// A sequence of exchanges, cheap to copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Exchange>", into = "Vec<Exchange>")]
 pub struct Exchanges(pub(crate) Arc<[Exchange]>);
@@ -80,7 +80,8 @@ impl<'de> Deserialize<'de> for Exchange {
 }
 
 impl Exchanges {
-    /// Behind the last exchange the first one follows after the mean time between two; after 10 ms if there is one only.
+    /// Returns the time after which the sequence repeats: the last exchange plus the mean interval, or 10 ms
+    /// if there is only one exchange.
     pub fn period(&self) -> Duration {
         const ALONE: Duration = Duration::from_millis(10);
         let (count, last) = (self.0.len() as u64, self.0.last().map_or(Duration::ZERO, |last| last.at));
@@ -90,7 +91,7 @@ impl Exchanges {
         }
     }
 
-    /// When the message of this number is due.
+    /// Returns when the message of this number is due.
     pub(crate) fn due(&self, number: u64) -> Duration {
         let (round, place) = (number / self.0.len() as u64, number % self.0.len() as u64);
         self.period().saturating_mul(round) + self.0[place as usize].at

@@ -1,4 +1,4 @@
-//! What is said on each connection, and answered, before the first message.
+//! Greetings: messages on each connection that must be answered before the first message of the workload.
 
 use std::collections::BTreeSet;
 
@@ -6,31 +6,31 @@ use hol_base::{Duration, Time};
 
 use crate::ConnectionId;
 
-/// Greetings that have no answer yet. Where the transport may lose one it is said again: after a second, and then after
-/// twice the time, again and again (RFC 8085 section 3.1.1).
+/// Unanswered greetings. On an unreliable transport each is repeated after a second, then after twice the
+/// time, and so on (RFC 8085 section 3.1.1).
 #[derive(Debug)]
 pub(crate) struct Greetings {
-    /// How often each may be said.
+    /// Maximum attempts per greeting.
     times: u32,
-    /// Which time it is, from 0 on.
+    /// The current attempt, from 0.
     attempt: u32,
-    /// Still to be said at this attempt.
+    /// Connections not yet greeted in this attempt.
     to_say: BTreeSet<u32>,
     unanswered: BTreeSet<u32>,
-    /// When those without an answer are said again.
+    /// When unanswered greetings are repeated.
     again: Time,
 }
 
 impl Greetings {
     const FIRST: Duration = Duration::from_secs(1);
 
-    /// None yet; each will be said so many times at most.
+    /// Creates an empty set; each greeting will be sent at most `times` times.
     pub(crate) fn new(times: u32) -> Self {
         let (to_say, unanswered) = (BTreeSet::new(), BTreeSet::new());
         Self { times, attempt: 0, to_say, unanswered, again: Time::MAX }
     }
 
-    /// One is due on each of so many connections.
+    /// Makes greetings due on this many connections.
     pub(crate) fn begin(&mut self, now: Time, connections: u32) {
         self.unanswered = (0..connections).collect();
         self.say(now);
@@ -42,7 +42,7 @@ impl Greetings {
         self.again = if is_last { Time::MAX } else { now + Self::FIRST * (1 << self.attempt) };
     }
 
-    /// What is to be said now, and how often it has been said before.
+    /// Returns the next connection to greet, and how often it was greeted before.
     pub(crate) fn next(&mut self, now: Time) -> Option<(ConnectionId, u32)> {
         if now >= self.again && !self.unanswered.is_empty() {
             self.attempt += 1;
@@ -51,18 +51,18 @@ impl Greetings {
         self.to_say.pop_first().map(|connection| (ConnectionId(connection), self.attempt))
     }
 
-    /// When there is something to say again, if nothing is answered.
+    /// Returns when to repeat greetings if none is answered.
     pub(crate) fn due(&self) -> Time {
         if self.unanswered.is_empty() { Time::MAX } else { self.again }
     }
 
-    /// One is answered; true if it was the last.
+    /// Notes an answer; returns true if it was the last.
     pub(crate) fn answered(&mut self, ConnectionId(connection): ConnectionId) -> bool {
         self.to_say.remove(&connection);
         self.unanswered.remove(&connection) && self.unanswered.is_empty()
     }
 
-    /// Whether a refusal can only mean that this connection was greeted before, and the answer lost.
+    /// Returns whether a refusal can only mean that an earlier greeting arrived and its answer was lost.
     pub(crate) fn may_be_known(&self, ConnectionId(connection): ConnectionId) -> bool {
         self.attempt > 0 || !self.unanswered.contains(&connection)
     }

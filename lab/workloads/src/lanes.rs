@@ -1,38 +1,39 @@
-//! Streams over connections: the one place where their arithmetic stands.
+//! Lanes: the streams of all connections.
 
 use crate::ConnectionId;
 
-/// The streams that a workload may spread its messages over: those of parallel associations, which take them in turn, or
-/// parallel TCP connections of one stream each. A lane is one of them.
+/// The streams over which a workload may spread its messages: streams of parallel associations, or parallel
+/// TCP connections with one stream each. A lane is one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lanes {
-    /// Streams of all connections together.
+    /// Total streams of all connections.
     pub streams: u16,
-    /// Connections, or associations; each is a session of an application that has any.
+    /// Connections or associations; each is a session if the application has sessions.
     pub connections: u16,
     /// The transport may lose a message for good.
     pub gives_up: bool,
-    /// It carries octets, and who wants messages has to tell where they end.
+    /// A byte stream, in which the application must mark message boundaries.
     pub is_stream: bool,
 }
 
 impl Lanes {
-    /// How often a greeting is said, at most: about two minutes long where it may be lost.
+    /// Returns the maximum attempts of a greeting: about two minutes if it may be lost.
     pub(crate) fn greetings(self) -> u32 {
         if self.gives_up { 7 } else { 1 }
     }
 
-    /// The connection that has a lane.
+    /// Returns the connection of a lane.
     pub fn connection(self, lane: u16) -> ConnectionId {
         ConnectionId((lane % self.connections).into())
     }
 
-    /// The stream of its connection that a lane is.
+    /// Returns the stream of a lane within its connection.
     pub fn stream(self, lane: u16) -> u16 {
         lane / self.connections
     }
 
-    /// The lane of the message in this turn, or the next behind it whose connection `has_room`; the first if none has.
+    /// Returns the lane of the message in this turn, or the next one whose connection `has_room`; the first
+    /// if none has.
     pub(crate) fn in_turn(self, turn: u32, has_room: impl Fn(ConnectionId) -> bool) -> u16 {
         let streams = u32::from(self.streams);
         let lane = |skipped| ((turn % streams + skipped) % streams) as u16;

@@ -1,5 +1,4 @@
-//! What one side noted of the messages that are not settled. The sides never share memory, so they may as well be on two hosts: a
-//! ledger is plain data.
+//! What one side noted of unsettled messages. A ledger is plain data, because the sides may run on two hosts.
 
 use std::collections::BTreeMap;
 
@@ -16,23 +15,23 @@ use crate::window::Window;
 pub struct Ledger {
     pub(crate) asked: Window<Asked>,
     pub(crate) answered: Window<Option<Answered>>,
-    /// By the number of a note: what is made of several messages.
+    /// Records of several messages, by entry number.
     #[serde(default)]
     pub(crate) wholes: BTreeMap<u32, Whole>,
     /// By message: when the transport took the first part of a reply that has several.
     #[serde(default)]
     pub(crate) begun: BTreeMap<u32, Time>,
-    /// Messages that the other side sends at most.
+    /// Maximum messages from the other side.
     expected: u64,
     received: u64,
     last_due: Option<Time>,
-    /// Messages in either window that are done: answered, or here.
+    /// Messages in either window that are done: answered, or received.
     pub(crate) done: u64,
-    /// Messages have been settled without having arrived; such a one may still come.
+    /// Some messages were settled without having arrived; they may still arrive.
     pub(crate) gave_up: bool,
 }
 
-/// The place of a note in its ledger: the number of its message.
+/// An entry in a ledger: the number of its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryId(u32);
 
@@ -44,23 +43,23 @@ pub(crate) struct Asked {
     pub(crate) lane: u16,
     pub(crate) size: u32,
     pub(crate) kind: RecordKind,
-    /// The record that it is part of.
+    /// The record that contains it.
     pub(crate) parent: Option<u32>,
     pub(crate) reply: Option<Arrived>,
-    /// The reply says no.
+    /// The reply is a refusal.
     pub(crate) refused: bool,
 }
 
-/// What is no message itself, but is made of several.
+/// A record that is made of several messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Whole {
-    /// The message whose way its own end is: the first, until it has ended with another.
+    /// The message whose passage ends the record: the first, until another has ended it.
     pub(crate) message: u32,
-    /// With which part of the reply to that.
+    /// The part of the reply to that message.
     pub(crate) part: Part,
 }
 
-/// Of a reply that is written in parts.
+/// The first or last part of a reply that is written in parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Part {
     First,
@@ -72,33 +71,33 @@ pub(crate) enum Part {
 pub(crate) struct Answered {
     pub(crate) request: Arrived,
     pub(crate) reply_written: Time,
-    /// It came after its time.
+    /// It arrived too late.
     #[serde(default)]
     pub(crate) is_late: bool,
 }
 
-/// How and when a message came to the application.
+/// How and when a message reached the application.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[Time; 4]", into = "[Time; 4]")]
 pub struct Arrived {
     /// How it travelled.
     pub passage: Passage,
-    /// When the application had it.
+    /// When the application received it.
     pub delivered: Time,
 }
 
 /// What a sender notes when a message comes due.
 #[derive(Debug, Clone, Copy)]
 pub struct Due {
-    /// When it was to be sent.
+    /// Its scheduled time.
     pub scheduled: Time,
-    /// The lane that it takes.
+    /// Its lane.
     pub lane: u16,
     /// Its octets.
     pub size: u32,
-    /// What it is.
+    /// Its record kind.
     pub kind: RecordKind,
-    /// The record that it is part of, by its number.
+    /// The number of the record that contains it.
     pub parent: Option<u32>,
 }
 
@@ -109,7 +108,7 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// An empty one, of a side to which the other sends at most `expected` messages.
+    /// Creates an empty ledger of a side that receives at most `expected` messages.
     pub(crate) fn new(expected: u64) -> Self {
         let (asked, answered) = (Window::default(), Window::default());
         let (wholes, begun) = (BTreeMap::new(), BTreeMap::new());
@@ -126,7 +125,8 @@ impl Ledger {
         }
     }
 
-    /// The same as whoever got it from another host may read it; `None` if no side of a run that settled nothing has such a one.
+    /// Validates a ledger received from another host; `None` if it cannot belong to a run in which nothing
+    /// was settled.
     pub fn from_afar(mut self) -> Option<Self> {
         let replies = self.asked.notes().filter(|asked| asked.reply.is_some()).count();
         let requests = self.answered.notes().flatten().count();
@@ -134,7 +134,8 @@ impl Ledger {
         (self.asked.start() == 0 && self.answered.start() == 0).then_some(self)
     }
 
-    /// Tells its times by another clock. When packets went and came is left out: it is not known to whoever needs another clock.
+    /// Converts its times with `clock`. Packet times are dropped, because they are unknown where a conversion
+    /// is needed.
     pub fn on_clock(&mut self, clock: impl Fn(Time) -> Time) {
         let arrival = |arrived: &mut Arrived| arrived.delivered = clock(arrived.delivered);
         for asked in self.asked.notes_mut() {
@@ -149,8 +150,8 @@ impl Ledger {
         self.last_due = self.last_due.map(&clock);
     }
 
-    /// Makes room for notes on so many messages that are sent, and that come: for whoever settles nothing before the end of a
-    /// run in real time, which a ledger that grows would delay.
+    /// Reserves room for this many sent and received messages, so that a run in real time that settles
+    /// nothing before its end is not delayed by reallocation.
     pub fn make_room(&mut self, asked: u64, answered: u64) {
         const MOST: u64 = 1 << 20;
         let room = |messages: u64| if messages == ENDLESS { 0 } else { messages.min(MOST) as usize };
@@ -158,22 +159,22 @@ impl Ledger {
         self.answered.make_room(room(answered));
     }
 
-    /// Messages that came due.
+    /// Returns the messages that came due.
     pub fn due(&self) -> u64 {
         self.asked.end().into()
     }
 
-    /// Messages that came here.
+    /// Returns the messages received.
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// When the latest message was scheduled.
+    /// Returns the scheduled time of the latest message.
     pub fn last_due(&self) -> Option<Time> {
         self.last_due
     }
 
-    /// A message comes due `now`, and is written unless the transport refuses it. Its number is that of the entry.
+    /// Notes a message that comes due `now`, as written unless the transport rejects it. Returns its entry.
     pub fn note_due(&mut self, now: Time, due: Due) -> EntryId {
         let Due { scheduled, lane, size, kind, parent } = due;
         let asked = Asked { scheduled, written: now, lane, size, kind, parent, reply: None, refused: false };
@@ -181,41 +182,41 @@ impl Ledger {
         EntryId(self.asked.push(asked))
     }
 
-    /// The transport has taken the message only now.
+    /// Notes that the transport took the message only now.
     pub fn note_written(&mut self, entry: EntryId, now: Time) {
         if let Some(asked) = self.asked.get_mut(entry.0) {
             asked.written = now;
         }
     }
 
-    /// The message was to be sent only now.
+    /// Changes the scheduled time of the message to now.
     pub fn note_scheduled(&mut self, entry: EntryId, now: Time) {
         if let Some(asked) = self.asked.get_mut(entry.0) {
             asked.scheduled = now;
         }
     }
 
-    /// The message takes this lane.
+    /// Notes the lane of the message.
     pub fn note_lane(&mut self, entry: EntryId, lane: u16) {
         if let Some(asked) = self.asked.get_mut(entry.0) {
             asked.lane = lane;
         }
     }
 
-    /// What is made of several messages comes due; `first` is the first of them.
+    /// Notes a record of several messages; `first` is the first of them.
     pub fn note_whole_due(&mut self, now: Time, due: Due, first: u32) -> EntryId {
         let entry = self.note_due(now, due);
         self.wholes.insert(entry.0, Whole { message: first, part: Part::First });
         entry
     }
 
-    /// It has ended with the reply to message `last`.
+    /// Ends such a record with the reply to message `last`.
     pub fn note_whole(&mut self, entry: EntryId, last: u32, reply: Arrived) {
         self.wholes.insert(entry.0, Whole { message: last, part: Part::Last });
         self.note_end(entry, reply);
     }
 
-    /// It has ended with the first part of the reply to its first message.
+    /// Ends such a record with the first part of the reply to its first message.
     pub fn note_first_octets(&mut self, entry: EntryId, reply: Arrived) {
         self.note_end(entry, reply);
     }
@@ -227,12 +228,12 @@ impl Ledger {
         }
     }
 
-    /// When the message of an entry, which is not settled, was to be sent.
+    /// Returns the scheduled time of an unsettled entry.
     pub fn scheduled(&self, entry: EntryId) -> Time {
         self.asked.get(entry.0).expect("a message that waits is not settled").scheduled
     }
 
-    /// The reply to message `number` came; false if there is no such message, or if it has one already.
+    /// Notes the reply to message `number`; returns false if there is no such message or it already has one.
     #[must_use]
     pub fn note_reply(&mut self, number: u32, reply: Arrived, refused: bool) -> bool {
         match self.asked.get_mut(number) {
@@ -246,13 +247,13 @@ impl Ledger {
         }
     }
 
-    /// Message `number` of the other side came.
+    /// Notes message `number` of the other side.
     ///
     /// # Panics
-    /// If it came before: no transport may do that.
+    /// If it came before, which no transport may allow.
     pub fn note_request(&mut self, number: u32, request: Arrived) -> EntryId {
         self.received += 1;
-        // A number beyond the schedule cannot come from our client.
+        // A number beyond the schedule is not from our client.
         if u64::from(number) < self.expected {
             while self.answered.end() <= number {
                 self.answered.push(None);
@@ -269,14 +270,15 @@ impl Ledger {
         EntryId(number)
     }
 
-    /// The message of an entry, which has just come, came after its time.
+    /// Notes that the message just received was too late.
     pub fn note_late(&mut self, entry: EntryId) {
         if let Some(Some(answered)) = self.answered.get_mut(entry.0) {
             answered.is_late = true;
         }
     }
 
-    /// The same, where a client whose connection failed may ask again: the first request counts.
+    /// As [`Self::note_request`], but a client whose connection failed may repeat a request; the first one
+    /// counts.
     pub fn note_request_again(&mut self, number: u32, request: Arrived) -> EntryId {
         match self.answered.get_mut(number) {
             Some(Some(_)) => EntryId(number),
@@ -284,13 +286,13 @@ impl Ledger {
         }
     }
 
-    /// The transport takes the first of several parts of the reply to the message of an entry.
+    /// Notes that the transport takes the first of several parts of the reply.
     pub fn note_answer_begun(&mut self, entry: EntryId, now: Time) {
-        // Of an answer that is given again the first time counts.
+        // If a reply is repeated, the first time counts.
         self.begun.entry(entry.0).or_insert(now);
     }
 
-    /// The transport has taken the reply to the message of an entry, or a part of it.
+    /// Notes that the transport has taken the reply, or a part of it.
     pub fn note_answer_written(&mut self, entry: EntryId, now: Time) {
         if let Some(Some(answered)) = self.answered.get_mut(entry.0) {
             answered.reply_written = now;
@@ -299,12 +301,12 @@ impl Ledger {
 }
 
 impl EntryId {
-    /// The entry of a message that has come due.
+    /// Returns the entry of a message that has come due.
     pub(crate) const fn of(number: u32) -> Self {
         Self(number)
     }
 
-    /// The number of the message.
+    /// Returns the number of the message.
     pub const fn number(self) -> u32 {
         self.0
     }
@@ -316,18 +318,18 @@ impl Arrived {
         Leg { written, first_sent, last_sent: sent, arrived, delivered }
     }
 
-    /// The same of a frame, which was `written` then, and is whole with whichever packet came last: what was under way before is
-    /// none of its time. Where nobody sees when packets leave, that is zero.
+    /// Returns the leg of a frame written at `written` and completed by any packet; earlier transit does not
+    /// count. Zero if packet departures are unknown.
     pub(crate) fn leg_of_frame(self, written: Time) -> Leg {
         let Passage { first_sent, sent, arrived } = self.passage;
-        // Parity may restore what is not written.
+        // Parity may restore a frame before it is written.
         let written = written.min(self.delivered);
         let [first_sent, sent, arrived] = [first_sent, sent, arrived].map(|time| time.max(written));
         Self { passage: Passage { first_sent, sent, arrived }, ..self }.leg(written)
     }
 
-    /// The same of what came in parts, of which the last was `written` then: where parts overtake each other another may
-    /// have come last. Where nobody sees when they leave, that is zero.
+    /// Returns the leg of a message in parts, the last of which was `written` then; with overtaking another
+    /// may arrive last. Zero if packet departures are unknown.
     pub(crate) fn leg_of_parts(self, written: Time) -> Leg {
         let first_sent = self.passage.first_sent;
         self.leg(if first_sent == Time::ZERO { written } else { written.min(first_sent) })

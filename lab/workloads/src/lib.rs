@@ -1,9 +1,10 @@
-//! What applications do: sans-IO state machines that open connections, send messages and note what is to be measured, and
-//! the load generation that makes their messages due.
+//! Applications as sans-IO state machines that open connections, send messages and note measurements; and the
+//! load generation that makes their messages due.
 //!
-//! A workload is two applications, one that connects and one that listens ([`contract`](Application)); they see whole
-//! messages and nothing of the transport but its lanes. Each keeps a [`Ledger`], and a [`Reading`] joins the two. Those whose
-//! messages come due by time and are answered one by one share `sender` and `receiver`; `registry` lists them all.
+//! A workload is two applications, a client and a server ([`contract`](Application)). They see whole
+//! messages, and of the transport only its lanes. Each keeps a [`Ledger`]; a [`Reading`] joins the two.
+//! Workloads with scheduled messages that are answered one by one share `sender` and `receiver`. `registry`
+//! lists all workloads.
 
 mod batches;
 mod bulk;
@@ -63,5 +64,5 @@ pub use simco::{Mix, Simco};
 pub use spec::WorkloadSpec;
 pub use workload::{LengthOf, Workload};
 
-/// So many messages has a workload that goes on until something else ends the run.
+/// Number of messages of a workload that continues until something else ends the run.
 pub const ENDLESS: u64 = u64::MAX;

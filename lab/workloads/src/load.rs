@@ -1,4 +1,4 @@
-//! When messages are due: open-loop load generation, and the two paces that are none.
+//! Load generation: when messages are due. Open loop, and two closed loops.
 
 use hol_base::{Duration, Frequency, Rng, Seed, Time};
 use schemars::JsonSchema;
@@ -7,36 +7,36 @@ use serde::{Deserialize, Serialize};
 use crate::exchanges::Exchanges;
 use crate::{Asker, ENDLESS, WorkloadError};
 
-/// The keys of a workload whose messages come due by time.
+/// The keys of a workload with scheduled messages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Load {
-    /// Messages a second of each source. Default 100/s.
+    /// Messages per second and source. Default 100/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Frequency>,
-    /// The time between messages, instead of `rate`; `"0s"`: each as soon as the transport has taken the last.
+    /// Time between messages, instead of `rate`. `"0s"`: each as soon as the transport has taken the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Duration>,
-    /// How the messages are spaced. Default periodic.
+    /// Distribution of the intervals between messages. Default periodic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Sources that send in step, each by this `rate`: as many messages are due at once. Default 1.
+    /// Number of synchronous sources, each at `rate`: as many messages are due at once. Default 1.
     #[serde(skip_serializing_if = "is_one")]
     pub sources: u16,
-    /// The run is aborted when a message cannot be handed to the transport this long after its scheduled time, and ends
-    /// so long after the last was scheduled, but not before 120 s. Default: messages wait for as long as it takes.
+    /// Abort the run if a message cannot be passed to the transport this long after its scheduled time. The
+    /// run ends this long after the last scheduled message, but not before 120 s. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_limit: Option<Duration>,
 }
 
-/// How the messages are spaced in time.
+/// Distribution of the intervals between messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
-    /// All gaps are equal.
+    /// Equal intervals.
     #[default]
     Periodic,
-    /// Gaps are exponential: a Poisson process.
+    /// Exponential intervals: a Poisson process.
     Poisson,
 }
 
@@ -45,9 +45,9 @@ pub enum Arrivals {
 pub enum Pace {
     /// Time alone: an open loop.
     Every(Duration),
-    /// The transport has taken the last message.
+    /// The transport took the last message.
     Taken,
-    /// The reply to the last message has come.
+    /// The reply to the last message arrived.
     Replied,
 }
 
@@ -63,10 +63,10 @@ const fn is_one(number: &u16) -> bool {
 }
 
 impl Load {
-    /// Its keys.
+    /// The names of the keys.
     pub(crate) const KEYS: [&'static str; 5] = ["rate", "interval", "arrivals", "sources", "late_limit"];
 
-    /// What makes the next message due.
+    /// Returns what makes the next message due.
     pub fn pace(&self) -> Pace {
         const DEFAULT: Duration = Duration::from_millis(10);
         match self.interval {
@@ -76,7 +76,7 @@ impl Load {
         }
     }
 
-    /// Messages a second of each source; `None` where the transport sets the pace.
+    /// Returns messages per second and source; `None` where the transport sets the pace.
     pub fn rate(&self) -> Option<Frequency> {
         match (self.pace(), self.rate) {
             (Pace::Every(_), Some(rate)) => Some(rate),
@@ -85,18 +85,18 @@ impl Load {
         }
     }
 
-    /// How the messages are spaced.
+    /// Returns the distribution of the intervals.
     pub fn arrivals(&self) -> Arrivals {
         self.arrivals.unwrap_or_default()
     }
 
-    /// Spells every default out.
+    /// Sets every default.
     pub(crate) fn settle(&mut self) {
         self.arrivals = self.rate().map(|_| self.arrivals());
         self.rate = self.rate().filter(|_| self.interval.is_none());
     }
 
-    /// Refuses keys that contradict each other.
+    /// Rejects contradictory keys.
     pub(crate) fn check(&self) -> Result<(), WorkloadError> {
         let greedy = self.pace() == Pace::Taken;
         match self {
@@ -108,7 +108,7 @@ impl Load {
         }
     }
 
-    /// The due times of `messages` messages; of the run's `seed` come the gaps.
+    /// Returns the due times of `messages` messages; random intervals derive from the run's `seed`.
     pub(crate) fn pacer(&self, messages: u64, seed: Seed) -> Pacer {
         match (self.pace(), self.arrivals()) {
             (Pace::Every(interval), Arrivals::Periodic) => {
@@ -123,17 +123,17 @@ impl Load {
     }
 }
 
-/// The due time of one message after the other.
+/// The due times of messages, one after the other.
 ///
-/// Open loop: the times are fixed by the rate alone, whatever the transport does, so a slow transport cannot
-/// hide its delay by slowing the load down. Closed loop (`pingpong`): the next is due when the reply came. Greedy
-/// (`bulk`): the next is due when the transport has taken the last. Several sources keep step: as many messages are
-/// due at a time.
+/// Open loop: the rate alone determines the times, so a slow transport cannot hide its delay by slowing the
+/// load down. Closed loop (`pingpong`): the next message is due when the reply has arrived. Greedy (`bulk`):
+/// the next is due when the transport has taken the last. With several sources as many messages are due at a
+/// time.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     gaps: Gaps,
     sources: u16,
-    /// How many of them have had their message of this step.
+    /// Sources that have sent their message of this step.
     served: u16,
     left: u64,
     next: Time,
@@ -148,9 +148,9 @@ enum Gaps {
     },
     UntilTaken,
     UntilReply,
-    /// A request waits for it.
+    /// When a request waits for this asker.
     UntilAsked(Asker),
-    /// Times that are given; so many messages of them have come due.
+    /// At given times; this many of them have come due.
     Scripted {
         exchanges: Exchanges,
         done: u64,
@@ -158,38 +158,39 @@ enum Gaps {
 }
 
 impl Pacer {
-    /// Something else than time makes a message due.
+    /// Creates a pacer whose messages are not due by time.
     pub(crate) fn untimed(pace: Pace, messages: u64) -> Self {
         let gaps = if pace == Pace::Replied { Gaps::UntilReply } else { Gaps::UntilTaken };
         Self::new(gaps, 1, messages)
     }
 
-    /// A message is due whenever a request waits for somebody to ask.
+    /// Creates a pacer with a message due whenever a request waits for the asker.
     pub(crate) fn asked(asker: Asker) -> Self {
         Self::new(Gaps::UntilAsked(asker), 1, ENDLESS)
     }
 
-    /// Messages are due at given times.
+    /// Creates a pacer with messages due at given times.
     pub(crate) fn scripted(exchanges: Exchanges, messages: u64) -> Self {
         Self::new(Gaps::Scripted { exchanges, done: 0 }, 1, messages)
     }
 
-    /// Of `messages` messages none is due before the start.
+    /// Creates a pacer of `messages` messages, none due before the start.
     fn new(gaps: Gaps, sources: u16, messages: u64) -> Self {
         Self { gaps, sources, served: 0, left: messages, next: Time::MAX }
     }
 
-    /// The first message is due one gap from now; now, if not time alone makes it due.
+    /// Starts the load: the first message is due one interval from now, or now if time alone does not make it
+    /// due.
     pub(crate) fn start(&mut self, now: Time) {
         self.next = if self.left == 0 { Time::MAX } else { now + self.gap() };
     }
 
-    /// How many messages have not come due.
+    /// Returns how many messages have not come due.
     pub(crate) fn left(&self) -> u64 {
         self.left
     }
 
-    /// When the next message is due; [`Time::MAX`] if none is.
+    /// Returns when the next message is due; [`Time::MAX`] if none is.
     #[inline]
     pub(crate) fn next(&self) -> Time {
         match &self.gaps {
@@ -198,16 +199,16 @@ impl Pacer {
         }
     }
 
-    /// Whether the next message waits for the other side, so that its silence is a stall.
+    /// Returns whether the next message waits for the other side, so that its silence is a stall.
     pub(crate) fn awaits_answer(&self) -> bool {
         self.left > 0 && self.next == Time::MAX
     }
 
-    /// The message that is due is made at `now`; returns when it was due. When each source has had its own, the next is
-    /// due a gap after it was.
+    /// Takes the message due at `now` and returns when it was due. After each source has sent, the next is
+    /// due one interval later.
     pub(crate) fn advance(&mut self, now: Time) -> Time {
         self.left -= 1;
-        // Who asks at the transport's pace asks when the last message has been taken.
+        // With the transport's pace, a message is due when the last one was taken.
         let due = if matches!(self.gaps, Gaps::UntilTaken) { now } else { self.next };
         if let Gaps::UntilAsked(asker) = &mut self.gaps {
             asker.ask();
@@ -223,17 +224,17 @@ impl Pacer {
         due
     }
 
-    /// So many messages are not made.
+    /// Skips this many messages.
     pub(crate) fn skip(&mut self, messages: u64) {
         self.left = self.left.saturating_sub(messages);
     }
 
-    /// Whether messages can be late: only what time makes due.
+    /// Returns whether messages can be late, which requires that time makes them due.
     pub(crate) fn is_open_loop(&self) -> bool {
         !matches!(self.gaps, Gaps::UntilTaken | Gaps::UntilReply)
     }
 
-    /// The reply to a message came.
+    /// Notes the reply to a message.
     pub(crate) fn replied(&mut self, now: Time, number: u32) {
         match &mut self.gaps {
             Gaps::UntilReply if self.left > 0 => self.next = now,

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::padded::Padded;
 use crate::{Load, MessageSize, Pace};
 
-/// Its keys.
+/// The keys of `oneway`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Oneway {
-    /// When messages are due.
+    /// The load: when messages are due.
     #[serde(flatten)]
     pub load: Load,
-    /// Octets of a message. Default 128.
+    /// Octets per message. Default 128.
     #[serde(default)]
     pub size: MessageSize<128>,
 }

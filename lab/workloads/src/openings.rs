@@ -1,14 +1,14 @@
-//! The connections that a client opens before it does anything else.
+//! The connections that a client opens first.
 
 use std::ops::Range;
 
 use crate::{ConnectionId, Lanes};
 
-/// One for each connection that the lanes have.
+/// One per connection of the lanes.
 #[derive(Debug)]
 pub(crate) struct Openings {
     to_open: Range<u32>,
-    /// How many are not open yet.
+    /// Connections not yet open.
     missing: u32,
 }
 
@@ -18,12 +18,12 @@ impl Openings {
         Self { to_open: 0..all, missing: all }
     }
 
-    /// The next that is to be asked for.
+    /// Returns the next connection to request.
     pub(crate) fn next(&mut self) -> Option<ConnectionId> {
         self.to_open.next().map(ConnectionId)
     }
 
-    /// One is open: whether that was the last.
+    /// Notes an open connection; returns true if it was the last.
     pub(crate) fn opened(&mut self) -> bool {
         self.missing = self.missing.saturating_sub(1);
         self.missing == 0

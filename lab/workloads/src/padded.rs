@@ -1,5 +1,5 @@
-//! What `echo`, `pingpong`, `oneway` and `bulk` have in common: their messages are padding. They differ in what makes a message
-//! due, and in whether it comes back.
+//! What `echo`, `pingpong`, `oneway` and `bulk` share: their messages are padding. They differ in what makes
+//! a message due, and in whether it is returned.
 
 use hol_base::{ByteCount, Seed};
 use hol_measure::RecordKind;
@@ -12,24 +12,24 @@ use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::{Application, Asker, ENDLESS, Host, Lanes, LengthOf, Load, Pace, Workload, WorkloadError};
 
-/// A workload of padding.
+/// A workload whose messages are padding.
 pub trait Padded {
-    /// As it is written in an experiment.
+    /// Its name in an experiment.
     const NAME: &'static str;
-    /// What it does, for who looks for one.
+    /// A one-line description for lists of workloads.
     const ABOUT: &'static str;
-    /// Whether each message comes back as it is.
+    /// Whether each message is sent back.
     const COMES_BACK: bool;
 
-    /// Octets of a message.
+    /// Returns the octets per message.
     fn octets(&self) -> u64;
-    /// What makes the next message due.
+    /// Returns what makes the next message due.
     fn pace(&self) -> Pace;
-    /// The keys of its load, if time makes its messages due.
+    /// Returns the keys of its load, if time makes its messages due.
     fn load(&self) -> Option<&Load> {
         None
     }
-    /// The same, to be changed.
+    /// As [`Self::load`], mutable.
     fn load_mut(&mut self) -> Option<&mut Load> {
         None
     }
@@ -98,7 +98,7 @@ impl<W: Padded> Workload for W {
     }
 }
 
-/// Octets of a message, `DEFAULT` unless an experiment says otherwise.
+/// Octets per message, by default `DEFAULT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct MessageSize<const DEFAULT: u64>(pub ByteCount);

@@ -1,4 +1,4 @@
-//! Messages of any size that say only who they are: `echo`, `pingpong`, `oneway` and `bulk`.
+//! Messages of any size that contain only their number: `echo`, `pingpong`, `oneway` and `bulk`.
 
 use bytes::{Bytes, BytesMut};
 use hol_base::Time;
@@ -9,14 +9,14 @@ use crate::receiver::Answers;
 use crate::sender::{Answered, Requests};
 use crate::{ConnectionId, WorkloadError};
 
-/// Keeps protocol analysers from taking small numbers for commands of a protocol they know.
+/// Keeps protocol analysers from mistaking small numbers for commands of a known protocol.
 const MARK: u32 = u32::from_be_bytes(*b"hol\0");
 
 /// Zeros from which messages are cut, so that many share one allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Zeros(BytesMut);
 
-/// Makes messages: four octets of length, four of marked number, then zeros.
+/// Builds messages: four octets of length, four of marked number, then zeros.
 #[derive(Debug)]
 pub(crate) struct Padding {
     size: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Padding {
 impl Zeros {
     const SLAB: usize = 64 << 10;
 
-    /// So many octets, which are nobody else's.
+    /// Returns this many octets for exclusive use.
     pub(crate) fn cut(&mut self, octets: usize) -> BytesMut {
         if self.0.len() < octets {
             self.0 = BytesMut::zeroed(octets.max(Self::SLAB));
@@ -45,7 +45,7 @@ impl Padding {
     }
 }
 
-/// A message of any size.
+/// Builds a message of any size.
 pub(crate) fn message(zeros: &mut Zeros, octets: usize, number: u32) -> Bytes {
     let mut message = zeros.cut(octets);
     message[..4].copy_from_slice(&(octets as u32).to_be_bytes());
@@ -53,12 +53,12 @@ pub(crate) fn message(zeros: &mut Zeros, octets: usize, number: u32) -> Bytes {
     message.freeze()
 }
 
-/// The number of a message.
+/// Returns the number of a message.
 pub(crate) fn number(message: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*message.get(4..)?.first_chunk()?) ^ MARK)
 }
 
-/// The length of the message that starts with `octets`.
+/// Returns the length of the message that starts with `octets`.
 pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     let Some(length) = octets.first_chunk().map(|length| u32::from_be_bytes(*length)) else {
         return Ok(None);
@@ -71,7 +71,7 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     }
 }
 
-/// Asks for nothing but to be answered, or to arrive.
+/// Requests that only need an answer, or to arrive.
 #[derive(Debug)]
 pub(crate) struct Numbered {
     padding: Padding,
@@ -98,7 +98,7 @@ impl Requests for Numbered {
     }
 }
 
-/// Sends back what it gets, or only observes.
+/// Returns what it receives, or only reads.
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(crate) sends_back: bool,

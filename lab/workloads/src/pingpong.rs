@@ -1,4 +1,4 @@
-//! `pingpong`: as `echo`, but the next message goes out when the reply to the last came back.
+//! `pingpong`: like `echo`, but the next message is sent when the reply to the last has arrived.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use crate::padded::Padded;
 use crate::{MessageSize, Pace};
 
-/// Its keys.
+/// The keys of `pingpong`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pingpong {
-    /// Octets of a message, and of its reply. Default 128.
+    /// Octets per message and reply. Default 128.
     #[serde(default)]
     pub size: MessageSize<128>,
 }

@@ -1,8 +1,8 @@
-//! A host that takes time for each message that comes to an application on it.
+//! A host that needs time to process each message of an application.
 //!
-//! All applications of a host share its processor: it serves one message at a time, in the order in which they were read. An
-//! application reads no more while it has messages that wait, so what comes meanwhile stays with the transport, whose flow
-//! control then holds the sender back. Served, it may answer.
+//! All applications of a host share its processor, which serves one message at a time in the order of
+//! reading. An application reads no more while its messages wait, so data stays in the transport, whose flow
+//! control then stops the sender. After its message is served, the application may answer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,33 +13,33 @@ use hol_base::{Duration, Time};
 use crate::contract::{Application, Input, Output, Standing};
 use crate::ledger::Ledger;
 
-/// The processor of a host; a clone is the same one.
+/// The processor of a host; clones share it.
 #[derive(Debug, Clone)]
 pub struct Processor {
     service: Duration,
-    /// When it has served all that were read, in ns; clones that run at other clocks see the same.
+    /// When it has served everything read, in ns; shared by clones with different clocks.
     free_at: Arc<AtomicU64>,
-    /// What this clone's clock showed at its zero, in ns.
+    /// The zero of this clone's clock, in ns.
     zero: u64,
 }
 
 impl Processor {
-    /// One that takes `service` for a message.
+    /// Creates a processor that takes `service` per message.
     pub(crate) fn new(service: Duration) -> Self {
         Self { service, free_at: Arc::default(), zero: 0 }
     }
 
-    /// The same one for applications whose clock began at `zero` ns of the clock that all have.
+    /// Returns the same processor for applications whose clock started at `zero` ns of the common clock.
     pub fn since(self, zero: u64) -> Self {
         Self { zero, ..self }
     }
 
-    /// An application on its host.
+    /// Runs an application on this processor.
     pub fn run(self, application: Box<dyn Application>) -> Box<dyn Application> {
         Box::new(Served { application, processor: self, waiting: VecDeque::new(), turn: Turn::None })
     }
 
-    /// When it begins to serve a message that was read now.
+    /// Returns when it starts to serve a message that is read now.
     fn begin(&self, now: Time) -> Time {
         let now = self.zero + now.as_nanos();
         let after = |free_at: u64| Some(free_at.max(now).saturating_add(self.service.as_nanos()));
@@ -53,31 +53,32 @@ impl Processor {
 struct Served {
     application: Box<dyn Application>,
     processor: Processor,
-    /// Messages that were read, and what came behind them.
+    /// Messages read, and inputs that came after them.
     waiting: VecDeque<Input>,
     turn: Turn,
 }
 
-/// What the processor does for an application.
+/// The state of the processor for an application.
 #[derive(Debug, Clone, Copy)]
 enum Turn {
-    /// Nothing.
+    /// Idle.
     None,
-    /// It will begin with the oldest message then.
+    /// It starts with the oldest message at this time.
     Begins(Time),
-    /// It is done with a message then.
+    /// It finishes a message at this time.
     Ends(Time),
 }
 
 impl Served {
-    /// Gives the application the oldest of what waits.
+    /// Passes the oldest input to the application.
     fn take_oldest(&mut self, now: Time) {
         if let Some(input) = self.waiting.pop_front() {
             self.application.handle(now, input);
         }
     }
 
-    /// The application is free: takes what waits up to the next message, for which it asks the processor.
+    /// Continues when the application is free: passes inputs until the next message, which needs the
+    /// processor.
     fn go_on(&mut self, now: Time) {
         while matches!(self.turn, Turn::None) {
             match self.waiting.front() {
@@ -92,7 +93,7 @@ impl Served {
 impl Application for Served {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
-            // The end of what the peer sends comes behind what it sent.
+            // The end of the peer's data comes after its messages.
             Input::Message(_) | Input::PeerClosed(_) => self.waiting.push_back(input),
             other => self.application.handle(now, other),
         }
@@ -109,7 +110,7 @@ impl Application for Served {
             Turn::Ends(_) => self.turn = Turn::None,
             Turn::None => {}
         }
-        // What it has to say of the last message comes before the next one.
+        // Output for the last message comes before the next message.
         match self.application.poll(now) {
             Output::Wait(_) if !self.waiting.is_empty() => {
                 self.go_on(now);

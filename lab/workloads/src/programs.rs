@@ -1,4 +1,4 @@
-//! `programs`: the user's own, which a kernel runs; none of ours sends anything.
+//! `programs`: the user's own programs, run by a kernel; the lab itself sends nothing.
 
 use hol_base::{Duration, Seed};
 use hol_measure::RecordKind;
@@ -7,35 +7,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Application, Host, Lanes, LengthOf, Pace, Workload, WorkloadError};
 
-/// Its keys.
+/// The keys of `programs`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Programs {
-    /// What the latency is about.
+    /// Which times are measured.
     #[serde(default)]
     pub measure: Measure,
-    /// After so long of virtual time what has not ended is ended. Default 10 min.
+    /// Virtual time after which remaining programs are ended. Default 10 min.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Duration>,
 }
 
 impl Programs {
-    /// How long they may take.
+    /// Returns how long they may take.
     pub fn limit(&self) -> Duration {
         self.limit.unwrap_or(Duration::from_secs(600))
     }
 }
 
-/// What is measured of programs, from outside.
+/// The times measured of programs, from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
-    /// How long each program takes whose end is awaited.
+    /// The run time of each awaited program.
     #[default]
     Program,
-    /// How long each connection lasts, by its packets.
+    /// The duration of each connection, from its packets.
     Connection,
-    /// How long each request of HTTP/1 takes, by its packets.
+    /// The duration of each HTTP/1 request, from its packets.
     Transaction,
 }
 
@@ -85,13 +85,13 @@ impl Workload for Programs {
     }
 
     /// # Panics
-    /// Always: a kernel starts the programs, and a world that has none refuses them.
+    /// Always: a kernel starts the programs, and worlds without one reject them.
     fn client(&self, _: Lanes, _: u64, _: Seed) -> Box<dyn Application> {
         unreachable!("programs are started, not played")
     }
 
     /// # Panics
-    /// Always, as the client.
+    /// Always, as for the client.
     fn server(&self, _: Lanes, _: u64, _: Host) -> Box<dyn Application> {
         unreachable!("programs are started, not played")
     }

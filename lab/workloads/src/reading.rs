@@ -1,25 +1,25 @@
-//! The ledgers of both sides, joined into records as messages are settled.
+//! Joins the ledgers of both sides into records as messages are settled.
 
 use hol_measure::{Outcome, Record, RecordKind};
 
 use crate::ledger::{Asked, Ledger, Part, Whole};
 
-/// A message that may be lost without a word is taken for lost when so many later ones have been settled: it cannot be
-/// waited for in a run without bounds.
+/// A message that may be lost silently counts as lost when this many later ones have been settled, since an
+/// endless run cannot wait.
 const OVERTAKEN: u64 = 1 << 18;
 
-/// How the ledgers of both sides are read.
+/// How the ledgers of both sides are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// A message is done when it has been answered.
+    /// A message is done when it is answered.
     pub has_replies: bool,
-    /// The transport may give messages up, so one that is missing counts as abandoned.
+    /// The transport may abandon messages, so a missing one counts as abandoned.
     pub gives_up: bool,
 }
 
 impl Reading {
-    /// Takes the notes on every message that is settled, and on which all before are, out of both ledgers: their records, in
-    /// the order of the schedule.
+    /// Removes the notes of all settled messages without unsettled predecessors from both ledgers, and passes
+    /// on their records in the order of the schedule.
     pub fn settle(self, client: &mut Ledger, server: &mut Ledger, mut record: impl FnMut(Record)) {
         loop {
             let is_done = if self.has_replies {
@@ -39,13 +39,13 @@ impl Reading {
         }
     }
 
-    /// The same of all messages: for those that are not settled it is too late.
+    /// As [`Self::settle`] for all messages: those not settled are now too late.
     pub fn settle_all(self, client: &mut Ledger, server: &mut Ledger, record: impl FnMut(Record)) {
         (client.gave_up, server.gave_up) = (true, true);
         std::iter::from_fn(|| self.take_oldest(client, server)).for_each(record);
     }
 
-    /// The record of the oldest message that is in the ledgers.
+    /// Removes the oldest message from the ledgers and returns its record.
     fn take_oldest(self, client: &mut Ledger, server: &mut Ledger) -> Option<Record> {
         let (number, asked) = client.asked.pop()?;
         let mut answered = server.answered.pass().flatten();
@@ -56,7 +56,7 @@ impl Reading {
         let mut reply_written = answered.map(|answered| answered.reply_written);
         if let Some(Whole { message, part }) = client.wholes.remove(&number) {
             in_parts = true;
-            // It stands before its messages, so their notes are still there.
+            // It is before its messages, so their notes still exist.
             written = client.asked.get(message).map_or(written, |asked| asked.written);
             answered = server.answered.get(message).copied().flatten();
             reply_written = match part {

@@ -1,4 +1,4 @@
-//! The side that answers.
+//! The answering side of a workload.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -10,12 +10,12 @@ use crate::Desk;
 use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing};
 use crate::ledger::{Arrived, Ledger};
 
-/// What a workload answers.
+/// The replies of a workload.
 pub(crate) trait Answers: fmt::Debug {
-    /// The number of the message that a request came from; `None`: it belongs to none.
+    /// Returns the number of the message of a request; `None` if it belongs to none.
     fn number(&self, request: &Bytes) -> Option<u32>;
 
-    /// The reply to a request, if there is any.
+    /// Returns the reply to a request, if any.
     fn answer(
         &mut self,
         now: Time,
@@ -23,31 +23,31 @@ pub(crate) trait Answers: fmt::Debug {
         request: Bytes,
     ) -> Result<Option<Bytes>, &'static str>;
 
-    /// The run is over.
+    /// Ends the run.
     fn end(&mut self, now: Time) {
         let _ = now;
     }
 }
 
-/// Answers at once and in the order in which requests are delivered, on the stream that they came on; who asks others first,
-/// when they have answered.
+/// Answers at once, in the order of delivery and on the same stream; after asking others first, when they
+/// have answered.
 #[derive(Debug)]
 pub(crate) struct Receiver<A> {
     answers: A,
-    /// Where requests wait until others have been asked, and the replies that wait for that.
+    /// Pending requests until others have been asked, and the replies to them.
     desk: Option<Desk>,
     waiting: BTreeMap<u64, Outgoing>,
-    /// Replies that the transport has not taken yet.
+    /// Replies that the transport has not yet taken.
     outbox: VecDeque<Outgoing>,
     blocked: bool,
-    /// Connections whose peer sends no more.
+    /// Connections on which the peer sends no more.
     to_close: VecDeque<ConnectionId>,
     quit: Option<Quit>,
     ledger: Ledger,
 }
 
 impl<A: Answers> Receiver<A> {
-    /// One that expects `messages` messages.
+    /// Creates a receiver of `messages` messages.
     pub(crate) fn new(answers: A, messages: u64) -> Self {
         Self {
             answers,
@@ -61,7 +61,7 @@ impl<A: Answers> Receiver<A> {
         }
     }
 
-    /// The same, but who may have to ask others before it answers.
+    /// Returns the same receiver, asking others before it answers if there is a desk.
     pub(crate) fn asking(self, desk: Option<Desk>) -> Self {
         Self { desk, ..self }
     }
@@ -80,7 +80,7 @@ impl<A: Answers> Receiver<A> {
         }
     }
 
-    /// A greeting is answered at once, a message when others have been asked.
+    /// Sends a greeting's reply at once, a message's when others have been asked.
     fn reply(&mut self, reply: Outgoing) {
         match self.desk.as_ref().filter(|_| reply.is_message()) {
             Some(desk) => drop(self.waiting.insert(desk.put(), reply)),
@@ -88,7 +88,7 @@ impl<A: Answers> Receiver<A> {
         }
     }
 
-    /// Takes what others have been asked for.
+    /// Sends the replies whose requests are ready.
     fn take_ready(&mut self) {
         while let Some(request) = self.desk.as_ref().and_then(Desk::take_ready) {
             self.outbox.extend(self.waiting.remove(&request));
@@ -128,7 +128,7 @@ impl<A: Answers> Application for Receiver<A> {
         if !self.waiting.is_empty() {
             return Output::Wait(Time::MAX);
         }
-        // Only when all that it has to say is on its way.
+        // Close only after everything has been sent.
         self.to_close.pop_front().map_or(Output::Wait(Time::MAX), Output::Close)
     }
 

@@ -1,4 +1,4 @@
-//! Every workload that there is. A new one is a line here, and a file or folder of its own.
+//! The list of all workloads. A new one is a line here, and its own file or folder.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use crate::{Bulk, Echo, Files, Load, Media, Oneway, Page, Pingpong, Programs, Re
 
 macro_rules! registry {
     ($($workload:ident),* $(,)?) => {
-        /// A workload with its keys; which one it is, the key `kind` says.
+        /// A workload with its keys; the key `kind` selects it.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "lowercase")]
         pub enum Kind {
@@ -15,17 +15,17 @@ macro_rules! registry {
         }
 
         impl Kind {
-            /// Each of them with every key left out.
+            /// Returns each workload with every key left out.
             pub fn all() -> Vec<Self> {
                 vec![$(Self::$workload($workload::default())),*]
             }
 
-            /// Whichever it is.
+            /// Returns the workload.
             pub fn workload(&self) -> &dyn Workload {
                 match self { $(Self::$workload(workload) => workload,)* }
             }
 
-            /// The same, to be changed.
+            /// Returns the workload, mutable.
             pub fn workload_mut(&mut self) -> &mut dyn Workload {
                 match self { $(Self::$workload(workload) => workload,)* }
             }
@@ -39,11 +39,11 @@ macro_rules! registry {
     };
 }
 
-/// The keys that every workload has, beside `kind`.
+/// The keys that every workload has besides `kind`.
 const KEYS: [&str; 6] = ["from", "to", "start", "spread", "connect_timeout", "listens"];
 
 impl Kind {
-    /// Every key that may stand beside `kind`.
+    /// Returns every key that may be given with `kind`.
     pub fn keys(&self) -> Vec<&'static str> {
         let load = if self.workload().load().is_some() { Load::KEYS.as_slice() } else { &[] };
         [self.workload().own_keys(), load, &KEYS].concat()

@@ -1,4 +1,4 @@
-//! `replay`: messages of the sizes and at the times that somebody wrote down, such as those of a capture.
+//! `replay`: messages of given sizes at given times, such as those of a capture.
 
 use bytes::Bytes;
 use hol_base::{Seed, Time};
@@ -15,12 +15,13 @@ use crate::{
     Application, Asker, ConnectionId, ENDLESS, Host, Lanes, LengthOf, Pace, Workload, WorkloadError,
 };
 
-/// Its keys.
+/// The keys of `replay`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    /// When each message is due, its octets, and those of its reply: `"12ms 200B 5kB"`, in ascending order. Without the third number
-    /// none is answered. A run of more messages begins again behind the last. Default one of 128 octets each way.
+    /// Time, octets and reply octets of each message: `"12ms 200B 5kB"`, in ascending order. Without the
+    /// third number there are no replies. A run with more messages repeats the list. Default one of 128
+    /// octets each way.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub exchanges: Exchanges,

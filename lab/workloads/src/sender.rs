@@ -16,27 +16,27 @@ use crate::load::Pacer;
 use crate::openings::Openings;
 use crate::{ENDLESS, Lanes};
 
-/// What a workload asks for, and what it makes of the answers.
+/// The requests of a workload, and how it reads the answers.
 pub(crate) trait Requests: fmt::Debug {
-    /// What stands in the records.
+    /// Returns the kind of its records.
     fn kind(&self) -> RecordKind;
 
-    /// What messages make up that is recorded beside them, if they do.
+    /// Returns the batch that messages form, if any.
     fn batch(&self) -> Option<Batch> {
         None
     }
 
-    /// What has to be said on each connection, and answered, before the first message, with its turn among the lanes; it
-    /// has been said so many times before.
+    /// Returns the greeting of a connection, with its turn among the lanes: a message that must be answered
+    /// before the first message. `attempt` counts earlier ones.
     fn greeting(&mut self, connection: ConnectionId, attempt: u32) -> Option<(u32, Bytes)> {
         let _ = (connection, attempt);
         None
     }
 
-    /// The next message, whose number is `number`, with its turn among the lanes.
+    /// Returns the next message, whose number is `number`, with its turn among the lanes.
     fn next(&mut self, now: Time, number: u32) -> (u32, Bytes);
 
-    /// Reads a reply.
+    /// Parses a reply.
     fn reply(&mut self, now: Time, payload: &Bytes) -> Result<Answered, &'static str>;
 }
 
@@ -45,20 +45,20 @@ pub(crate) trait Requests: fmt::Debug {
 pub(crate) enum Answered {
     /// The greeting of this connection.
     Greeting(ConnectionId),
-    /// The greeting of this connection, and it does not like it.
+    /// The greeting of this connection, with a refusal.
     NoGreeting(ConnectionId),
-    /// What the message with this number asked for is done.
+    /// The message with this number, successfully.
     Message(u32),
-    /// It is not: it was refused, or the reply is that to another request.
+    /// The message with this number: it was refused, or the reply is to another request.
     Refused(u32),
 }
 
-/// Opens the connections of all its lanes, then sends a message whenever one is due.
+/// Opens the connections of all its lanes, then sends each message when it is due.
 ///
-/// Messages leave in the order of the schedule. When the transport's buffer is full, the one it refused and all that come
-/// due after it wait; with a late limit the run is given up if that takes longer, because from then on it would measure
-/// the backlog and not the transport (Kiesel et al. 2006, section 3.2). Where the transport sets the pace each
-/// connection sets its own: a full one does not hold up those beside it.
+/// Messages are sent in the order of the schedule. When the transport's buffer is full, the rejected message
+/// and all later ones wait. With a late limit the run is aborted if that takes longer, because it would then
+/// measure the backlog instead of the transport (Kiesel et al. 2006, section 3.2). Where the transport sets
+/// the pace, each connection has its own pace, so a full one does not block others.
 #[derive(Debug)]
 pub(crate) struct Sender<R> {
     requests: R,
@@ -70,7 +70,7 @@ pub(crate) struct Sender<R> {
     openings: Openings,
     greetings: Greetings,
     held: Held,
-    /// Connections whose peer sends no more.
+    /// Connections on which the peer sends no more.
     to_close: VecDeque<ConnectionId>,
     quit: Option<Quit>,
     ledger: Ledger,
@@ -78,7 +78,7 @@ pub(crate) struct Sender<R> {
 }
 
 impl<R: Requests> Sender<R> {
-    /// One that sends `messages` messages, or [`ENDLESS`] ones, as `pacer` says.
+    /// Creates a sender of `messages` messages, or [`ENDLESS`] ones, due by `pacer`.
     pub(crate) fn new(
         requests: R,
         lanes: Lanes,
@@ -120,13 +120,13 @@ impl<R: Requests> Sender<R> {
         }
     }
 
-    /// Something is still to be sent, or to be answered.
+    /// Returns whether something is still to be sent or answered.
     fn has_more(&self) -> bool {
         let answered = self.requests.kind() != RecordKind::Transaction || self.replies == self.ledger.due();
         self.pacer.left() > 0 || !answered
     }
 
-    /// No connection takes the next message.
+    /// Returns whether no connection takes the next message.
     fn is_blocked(&self) -> bool {
         let most = if self.pacer.is_open_loop() { 1 } else { usize::from(self.lanes.connections) };
         self.held.len() >= most
@@ -159,7 +159,8 @@ impl<R: Requests> Sender<R> {
         Outgoing { entry: Some(entry), ..self.outgoing(lane, payload) }
     }
 
-    /// The next message is never sent; where messages make up batches, those of the next are not even asked for.
+    /// Notes that the next message is never sent; with batches, the messages of the next one are not
+    /// requested either.
     fn note_unsent(&mut self, now: Time) {
         if let Some(messages) = self.batches.skip(&mut self.ledger, now, self.pacer.left()) {
             self.pacer.skip(messages);
@@ -176,7 +177,7 @@ impl<R: Requests> Sender<R> {
         Outgoing { connection, stream, payload, terms: None, entry: None }
     }
 
-    /// Messages take the lanes in turn, but for those of a full connection.
+    /// Returns the lane of a turn, skipping full connections.
     fn lane(&self, turn: u32) -> u16 {
         self.lanes.in_turn(turn, |connection| !self.held.waits_for(connection))
     }
@@ -269,7 +270,7 @@ impl<R: Requests> Application for Sender<R> {
         &mut self.ledger
     }
 
-    /// Notes the rest of the schedule as never sent. Without an end there is no rest.
+    /// Notes the rest of the schedule as never sent; an endless one has no rest.
     fn end(&mut self, now: Time) -> bool {
         const PART: u64 = 4096;
         if self.endless {

@@ -10,32 +10,32 @@ use serde::{Deserialize, Serialize};
 use crate::error::WorkloadError;
 use crate::{Application, Arrivals, Asker, Host, Kind, Lanes, LengthOf, Load, Pace, Reading};
 
-/// What the application does, between which nodes, and from when on. Beside these keys stand those of its kind.
+/// The application, its nodes and its start; the keys of its kind are in the same table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadSpec {
     /// The application, with its own keys.
     #[serde(flatten)]
     pub kind: Kind,
-    /// The node whose application connects and sends by the schedule. Default `client`.
+    /// Node of the client, which connects and sends by the schedule. Default `client`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The node whose application listens. Default `server`.
+    /// Node of the server, which listens. Default `server`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// When it connects, since the start of the run. Default at once.
+    /// When the client connects, since the start of the run. Default at once.
     #[serde(default)]
     pub start: Duration,
-    /// It connects at random up to this long after `start`, in each repetition anew. Default at `start`.
+    /// Random delay of up to this long after `start`, drawn for each repetition. Default none.
     ///
-    /// A host's timers end at the ticks of its clock. Where nothing else is random, a run that starts at the same tick is
-    /// one sample path however often it is repeated, and its interval of ± 0 says nothing (phase effects: Floyd and
-    /// Jacobson 1992). 256 ms are a whole slot of Linux' timer wheel for timeouts of 2 to 16 s, and of all finer ones.
+    /// A host's timers expire at the ticks of its clock. Where nothing else is random, runs that start at the
+    /// same tick are identical, and an interval of ± 0 means nothing (phase effects: Floyd and Jacobson
+    /// 1992). 256 ms is one slot of Linux' timer wheel for timeouts of 2 to 16 s, and covers all finer slots.
     #[serde(default)]
     pub spread: Duration,
-    /// The run is over when it is not connected after this time. Default as long as the transport tries.
+    /// End the run if it is not connected after this time. Default: as long as the transport tries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_timeout: Option<Duration>,
-    /// Whether anybody listens there; a connection to nobody is refused. Default true.
+    /// Whether the server listens; otherwise connections are refused. Default true.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub listens: bool,
 }
@@ -45,105 +45,105 @@ const fn yes() -> bool {
 }
 
 impl WorkloadSpec {
-    /// A workload with every key left out that all have.
+    /// Creates a workload with all common keys left out.
     pub fn new(kind: impl Into<Kind>) -> Self {
         let kind = kind.into();
         let (start, spread) = (Duration::ZERO, Duration::ZERO);
         Self { kind, from: None, to: None, start, spread, connect_timeout: None, listens: true }
     }
 
-    /// The node whose application sends by the schedule.
+    /// Returns the client's node.
     pub fn from(&self) -> &str {
         self.from.as_deref().unwrap_or("client")
     }
 
-    /// The node whose application listens.
+    /// Returns the server's node.
     pub fn to(&self) -> &str {
         self.to.as_deref().unwrap_or("server")
     }
 
-    /// The keys of its load, if time makes its messages due.
+    /// Returns the keys of its load, if time makes its messages due.
     pub fn load(&self) -> Option<&Load> {
         self.kind.workload().load()
     }
 
-    /// The same, to be changed.
+    /// As [`Self::load`], mutable.
     pub fn load_mut(&mut self) -> Option<&mut Load> {
         self.kind.workload_mut().load_mut()
     }
 
-    /// Messages a second of each source; `None` where something else than time makes them due.
+    /// Returns messages per second and source; `None` if they are not due by time.
     pub fn rate(&self) -> Option<Frequency> {
         self.load().and_then(Load::rate)
     }
 
-    /// Sources that send in step.
+    /// Returns the number of synchronous sources.
     pub fn sources(&self) -> u16 {
         self.load().map_or(1, |load| load.sources)
     }
 
-    /// How the messages are spaced.
+    /// Returns the distribution of the intervals.
     pub fn arrivals(&self) -> Arrivals {
         self.load().map_or(Arrivals::Periodic, Load::arrivals)
     }
 
-    /// How late a message may be handed to the transport; `None`: as late as it takes.
+    /// Returns how late a message may be passed to the transport; `None`: without limit.
     pub fn late_limit(&self) -> Option<Duration> {
         self.load().and_then(|load| load.late_limit)
     }
 
-    /// Octets of a message; `None`: its messages have sizes of their own.
+    /// Returns the octets per message; `None` if sizes differ.
     pub fn size(&self) -> Option<u64> {
         self.kind.workload().size()
     }
 
-    /// Octets of its longest message.
+    /// Returns the octets of its longest message.
     pub fn longest(&self) -> Option<u64> {
         self.kind.workload().longest()
     }
 
-    /// The records that its latency is about.
+    /// Returns the kind of records whose latency is reported.
     pub fn record_kind(&self) -> RecordKind {
         self.kind.workload().record_kind()
     }
 
-    /// Whether it is the user's own programs, and nothing of ours.
+    /// Returns whether it runs the user's own programs.
     pub const fn is_programs(&self) -> bool {
         matches!(self.kind, Kind::Programs(_))
     }
 
-    /// Whether each message is answered.
+    /// Returns whether each message is answered.
     pub fn has_replies(&self) -> bool {
         self.record_kind().has_reply()
     }
 
-    /// Whether the next message waits for the reply to the last one.
+    /// Returns whether the next message waits for the reply to the last.
     pub fn waits_for_replies(&self) -> bool {
         self.kind.workload().pace() == Pace::Replied
     }
 
-    /// Whether only the transport keeps it from sending everything at once.
+    /// Returns whether only the transport limits its rate.
     pub fn is_greedy(&self) -> bool {
         self.kind.workload().pace() == Pace::Taken
     }
 
-    /// What cuts a byte stream into its messages.
+    /// Returns the function that finds message boundaries in a byte stream.
     pub fn length_of(&self) -> LengthOf {
         self.kind.workload().length_of()
     }
 
-    /// How its ledgers are read, over a transport that gives messages up or does not.
+    /// Returns how its ledgers are joined, over a transport that may abandon messages or not.
     pub fn reading(&self, gives_up: bool) -> Reading {
         Reading { has_replies: self.has_replies(), gives_up }
     }
 
-    /// The side that connects and sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; of `seed` come the
-    /// arrivals and what is asked for.
+    /// Creates the client, which sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; arrivals and
+    /// requests derive from `seed`.
     pub fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
         self.kind.workload().client(lanes, messages, seed)
     }
 
-    /// The side that connects and sends whenever a request waits for it to ask.
+    /// Creates a client that sends whenever a request waits for it to ask.
     ///
     /// # Panics
     /// If its messages are not answered one by one.
@@ -152,18 +152,18 @@ impl WorkloadSpec {
         client.expect("a scenario is checked first")
     }
 
-    /// The side that listens, on a host that lends it what it has.
+    /// Creates the server on its host.
     pub fn server(&self, lanes: Lanes, messages: u64, host: Host) -> Box<dyn Application> {
         self.kind.workload().server(lanes, messages, host)
     }
 
-    /// The same workload with the start that it has in a run with this seed.
+    /// Returns the workload with its start in a run with this seed.
     pub fn started(&self, seed: Seed) -> Self {
         let late = seed.derive("start").rng().below(self.spread.as_nanos().saturating_add(1));
         Self { start: self.start + Duration::from_nanos(late), spread: Duration::ZERO, ..self.clone() }
     }
 
-    /// The same workload with every default spelt out.
+    /// Returns the workload with every default set.
     pub fn settled(&self) -> Self {
         let (from, to) = (Some(self.from().to_owned()), Some(self.to().to_owned()));
         let mut settled = Self { from, to, ..self.clone() };
@@ -171,13 +171,13 @@ impl WorkloadSpec {
         settled
     }
 
-    /// Refuses keys that contradict each other, and impossible sizes.
+    /// Rejects contradictory keys and impossible sizes.
     pub fn check(&self) -> Result<(), WorkloadError> {
         self.kind.workload().check()
     }
 }
 
-/// What the application does, in a few words.
+/// Writes the application in a few words.
 impl fmt::Display for WorkloadSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind.workload().describe())

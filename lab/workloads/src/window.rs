@@ -1,10 +1,10 @@
-//! Notes on messages that are not settled, by the numbers of the messages.
+//! Notes on unsettled messages, by message number.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// The notes from one number on, without gaps: what is settled leaves at the front.
+/// Consecutive notes from one number on; settled ones leave at the front.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Window<T> {
     start: u32,
@@ -22,17 +22,17 @@ impl<T> Window<T> {
         self.notes.reserve(notes);
     }
 
-    /// The number of the first.
+    /// Returns the number of the first.
     pub(crate) fn start(&self) -> u32 {
         self.start
     }
 
-    /// The number after the last.
+    /// Returns the number after the last.
     pub(crate) fn end(&self) -> u32 {
         self.start + self.notes.len() as u32
     }
 
-    /// The note on the next message; its number.
+    /// Adds the note on the next message and returns its number.
     pub(crate) fn push(&mut self, note: T) -> u32 {
         self.notes.push_back(note);
         self.end() - 1
@@ -50,7 +50,7 @@ impl<T> Window<T> {
         self.notes.get_mut(number.checked_sub(self.start)? as usize)
     }
 
-    /// All notes, in their order.
+    /// Returns all notes in order.
     pub(crate) fn notes(&self) -> impl Iterator<Item = &T> {
         self.notes.iter()
     }
@@ -59,14 +59,14 @@ impl<T> Window<T> {
         self.notes.iter_mut()
     }
 
-    /// Takes the oldest note, with its number.
+    /// Removes the oldest note and returns it with its number.
     pub(crate) fn pop(&mut self) -> Option<(u32, T)> {
         let oldest = self.notes.pop_front()?;
         self.start += 1;
         Some((self.start - 1, oldest))
     }
 
-    /// Goes past the message that the window starts with; the note on it, if there is one.
+    /// Advances past the first message and returns its note, if any.
     pub(crate) fn pass(&mut self) -> Option<T> {
         self.start += 1;
         self.notes.pop_front()

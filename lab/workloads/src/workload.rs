@@ -1,4 +1,4 @@
-//! What a workload is: keys of an experiment, and the two applications that they make.
+//! The contract of a workload: its keys in an experiment, and its two applications.
 
 use hol_base::Seed;
 use hol_measure::RecordKind;
@@ -6,75 +6,77 @@ use hol_transport::FramingError;
 
 use crate::{Application, Asker, Host, Lanes, Load, Pace, WorkloadError};
 
-/// Tells how long a message is, from its first octets: what a byte stream's framer needs.
+/// Returns the length of a message from its first octets, for the framer of a byte stream.
 pub type LengthOf = fn(&[u8]) -> Result<Option<usize>, FramingError>;
 
-/// The contract of a workload; its fields are the keys that experiments give.
+/// The contract of a workload; its fields are the keys in experiments.
 pub trait Workload {
-    /// As it is written in an experiment.
+    /// Returns its name in an experiment.
     fn name(&self) -> &'static str;
-    /// What it does, for who looks for one.
+    /// Returns a one-line description for lists of workloads.
     fn about(&self) -> &'static str;
-    /// The keys of its own; those of its load are not among them.
+    /// Returns its own keys, without those of its load.
     fn own_keys(&self) -> &'static [&'static str];
-    /// Spells every default out.
+    /// Sets every default.
     fn settle(&mut self) {
         if let Some(load) = self.load_mut() {
             load.settle();
         }
     }
-    /// Refuses keys of its own that contradict each other.
+    /// Rejects contradictions among its own keys.
     fn check_own(&self) -> Result<(), WorkloadError>;
-    /// Refuses keys that contradict each other.
+    /// Rejects contradictory keys.
     fn check(&self) -> Result<(), WorkloadError> {
         self.load().map_or(Ok(()), Load::check)?;
         self.check_own()
     }
-    /// What makes the next message due.
+    /// Returns what makes the next message due.
     fn pace(&self) -> Pace;
-    /// The keys of its load, if time makes its messages due.
+    /// Returns the keys of its load, if time makes its messages due.
     fn load(&self) -> Option<&Load> {
         None
     }
-    /// The same, to be changed.
+    /// As [`Self::load`], mutable.
     fn load_mut(&mut self) -> Option<&mut Load> {
         None
     }
-    /// Octets of a message; `None`: its messages have sizes of their own.
+    /// Returns the octets per message; `None` if sizes differ.
     fn size(&self) -> Option<u64>;
-    /// Octets of its longest message, if anything but its load says so.
+    /// Returns the octets of its longest message, if it is not determined by its load.
     fn longest(&self) -> Option<u64> {
         self.size()
     }
-    /// The records that its latency is about. A transaction is done when it is answered, a message when it is there.
+    /// Returns the kind of records whose latency is reported. A transaction is done when answered, a message
+    /// when it arrives.
     fn record_kind(&self) -> RecordKind;
-    /// Whether its server is a middlebox, which a host's packet filter is for.
+    /// Returns whether its server is a middlebox, which can use a host's packet filter.
     fn has_middlebox(&self) -> bool {
         false
     }
-    /// How many connections a client opens at most that sends `messages` messages, of a transport that has `parallel` ones.
+    /// Returns the maximum connections of a client that sends `messages` messages over a transport with
+    /// `parallel` connections.
     fn connections(&self, messages: u64, parallel: u16) -> u64 {
         let _ = messages;
         parallel.into()
     }
-    /// Whether it sends before its connection is open, if the transport lets it.
+    /// Returns whether it sends before its connection is open, if the transport allows it.
     fn is_early(&self) -> bool {
         false
     }
-    /// What cuts a byte stream into its messages.
+    /// Returns the function that finds message boundaries in a byte stream.
     fn length_of(&self) -> LengthOf;
-    /// The side that connects and sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; of `seed` come the
-    /// arrivals and what is asked for.
+    /// Creates the client, which sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; arrivals and
+    /// requests derive from `seed`.
     fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application>;
-    /// The side that connects and sends whenever a request waits for it to ask; `None`: it is not a workload of requests that are
-    /// answered one by one, so it can neither ask on behalf of others nor let others ask.
+    /// Creates a client that sends whenever a request waits for it to ask; `None` if its requests are not
+    /// answered one by one, so that it can neither ask for others nor let others ask.
     fn asking(&self, lanes: Lanes, asker: Asker, seed: Seed) -> Option<Box<dyn Application>> {
         let _ = (lanes, asker, seed);
         None
     }
-    /// The side that listens, on a host that lends it what it has.
+    /// Creates the server on its host.
     fn server(&self, lanes: Lanes, messages: u64, host: Host) -> Box<dyn Application>;
-    /// In a few words, with what is not as usual.
+    /// Returns a short description with all non-default keys.
     fn describe(&self) -> String {
         self.size().map_or_else(|| self.name().to_owned(), |size| format!("{} {size}B", self.name()))
     }

@@ -1,4 +1,4 @@
-//! Certificates and keys from files, and TLS with them.
+//! Reads certificates and keys, and configures TLS.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::secrets::{SecretFileError, read_secrets};
 
-/// Why files are of no use for TLS.
+/// Why files cannot be used for TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// A file cannot be read.
@@ -21,7 +21,7 @@ pub enum CertificateError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// It is not PEM, or has no certificate.
@@ -29,7 +29,7 @@ pub enum CertificateError {
     NoCertificate {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: pem::Error,
     },
     /// It is not PEM, or has no key.
@@ -37,36 +37,36 @@ pub enum CertificateError {
     NoKey {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: pem::Error,
     },
-    /// Others may know the key.
+    /// Other users may know the key.
     #[error(transparent)]
     Key(#[from] SecretFileError),
-    /// The certificate and the key do not belong together, or are of a kind that nobody uses.
+    /// The certificate and the key do not match, or are of an unsupported kind.
     #[error("{}: {problem}; is the key that of the first certificate?", .path.display())]
     Unusable {
         /// The file of the certificates.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: rustls::Error,
     },
-    /// Nobody can be certified by that.
+    /// The file has no usable authority.
     #[error("{}: {problem}; it has to have the certificates of those who certify others", .path.display())]
     NoAuthority {
         /// The file of the authorities.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: rustls::Error,
     },
 }
 
-/// How TLS is spoken: version 1.3 (RFC 8446), with the cryptography of `ring`.
+/// Returns the cryptography of `ring`, for TLS 1.3 (RFC 8446).
 pub fn cryptography() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// The certificates of a file, in PEM; the first is that of its owner.
+/// Reads a file of certificates, in PEM; the first is that of its owner.
 pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
     let text =
         fs::read(path).map_err(|source| CertificateError::Unreadable { path: path.to_owned(), source })?;
@@ -76,14 +76,14 @@ pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Ce
     if certificates.is_empty() { Err(none(pem::Error::NoItemsFound)) } else { Ok(certificates) }
 }
 
-/// The private key of a file, in PEM, that nobody but its owner may access.
+/// Reads a private key, in PEM, from a file accessible only to its owner.
 pub fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, CertificateError> {
     let text = read_secrets(path)?;
     PrivateKeyDer::from_pem_slice(text.as_bytes())
         .map_err(|problem| CertificateError::NoKey { path: path.to_owned(), problem })
 }
 
-/// Those who certify others, as a file has them.
+/// Reads a file of authorities.
 pub fn read_authorities(path: &Path) -> Result<RootCertStore, CertificateError> {
     let mut roots = RootCertStore::empty();
     for certificate in read_certificates(path)? {
@@ -99,8 +99,8 @@ pub fn read_authorities(path: &Path) -> Result<RootCertStore, CertificateError> 
 pub struct Tls(pub(crate) Arc<ClientConfig>);
 
 impl Tls {
-    /// Believes middleboxes that these authorities have certified, and shows a certificate, with its key, if asked who is
-    /// there.
+    /// Reads a configuration that accepts middleboxes certified by these authorities, and presents a
+    /// certificate if requested.
     pub fn read(authorities: &Path, identity: Option<(&Path, &Path)>) -> Result<Self, CertificateError> {
         let builder = ClientConfig::builder_with_provider(cryptography());
         let builder = builder.with_protocol_versions(&[&TLS13]).expect("ring has TLS 1.3");
@@ -116,7 +116,7 @@ impl Tls {
 }
 
 impl PartialEq for Tls {
-    /// Only what was read at once is surely the same.
+    /// Equality is known only for configurations read together.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

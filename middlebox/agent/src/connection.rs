@@ -19,7 +19,7 @@ use crate::{Server, SessionError, Tls, Transport};
 
 /// Octets that are read at a time.
 const PIECE: usize = 1 << 16;
-/// A silent middlebox is asked for a sign of life after this time, and again after the next.
+/// A silent middlebox is probed after this time, and again after the next.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_AGAIN: Duration = Duration::from_secs(10);
 
@@ -30,14 +30,14 @@ pub(crate) struct Connection {
     piece: Vec<u8>,
 }
 
-/// What carries messages. RFC 4540 section 3.
+/// The transport of messages. RFC 4540 section 3.
 #[derive(Debug)]
 enum Carrier {
-    /// A stream of octets, cut by the messages' own length.
+    /// A byte stream, cut by the length of messages.
     Tcp { socket: Socket, framer: Framer },
-    /// The same, protected.
+    /// An encrypted byte stream.
     Tls { socket: Socket, session: Box<ClientConnection>, framer: Framer },
-    /// A user message is a message. They take the streams in turn.
+    /// A user message is a message. Messages use the streams in turn.
     Sctp { association: Association, streams: u16 },
 }
 
@@ -49,7 +49,7 @@ impl Connection {
             match Carrier::connect(server, address) {
                 Ok(carrier) => return Ok(Self { carrier, piece: vec![0; PIECE] }),
                 Err(error) if is_missing(&error) => return Err(SessionError::NoSctp),
-                // Who is not who he should be is not so at another address either.
+                // A wrong identity will not be right at another address.
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(error.into()),
                 Err(error) => failure = error,
             }
@@ -57,7 +57,7 @@ impl Connection {
         Err(SessionError::Connect { server: Box::new(server.clone()), source: failure })
     }
 
-    /// What there is to read.
+    /// Returns the socket to wait for.
     pub fn socket(&self) -> &Socket {
         self.carrier.socket()
     }
@@ -81,7 +81,7 @@ impl Connection {
         }
     }
 
-    /// The next whole message; `None` if there is none by the deadline.
+    /// Returns the next whole message; `None` if there is none by the deadline.
     pub fn receive(&mut self, deadline: Deadline) -> io::Result<Option<Bytes>> {
         loop {
             if let Carrier::Tcp { framer, .. } | Carrier::Tls { framer, .. } = &mut self.carrier
@@ -153,7 +153,7 @@ impl Carrier {
     }
 }
 
-/// Shakes hands, and believes that the server is the one that was meant.
+/// Performs the handshake, and checks the server's identity.
 fn protect(server: &Server, tls: &Tls, mut socket: &Socket) -> io::Result<ClientConnection> {
     let name = ServerName::try_from(server.host.clone()).map_err(io::Error::other)?;
     let mut session = ClientConnection::new(tls.0.clone(), name).map_err(unsafe_line)?;
@@ -172,7 +172,7 @@ fn unsafe_line(problem: rustls::Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, problem)
 }
 
-/// Waits until there is something to read; false if there is nothing by the deadline.
+/// Waits until there is something to read; returns false at the deadline.
 fn wait(socket: &Socket, deadline: Deadline) -> io::Result<bool> {
     loop {
         let remaining = deadline.remaining().and_then(|time| Timespec::try_from(time).ok());
@@ -183,7 +183,7 @@ fn wait(socket: &Socket, deadline: Deadline) -> io::Result<bool> {
     }
 }
 
-/// True if the kernel has no such protocol.
+/// Returns true if the kernel lacks the protocol.
 fn is_missing(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::PROTONOSUPPORT | Errno::SOCKTNOSUPPORT))
 }

@@ -1,11 +1,11 @@
-//! Until when to wait, in real time.
+//! A deadline in real time.
 #![expect(clippy::disallowed_types, reason = "an agent waits for its middlebox by the wall clock")]
 
 use std::time::Instant;
 
 use hol_base::Duration;
 
-/// A moment, or never.
+/// A time, or never.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline(Option<Instant>);
 
@@ -18,13 +18,13 @@ impl Deadline {
         Self(Instant::now().checked_add(standard(patience)))
     }
 
-    /// What is left of the time, zero if it is over; `None` if it never is.
+    /// Returns the remaining time, zero if it is over; `None` if never.
     pub fn remaining(self) -> Option<std::time::Duration> {
         self.0.map(|end| end.saturating_duration_since(Instant::now()))
     }
 }
 
-/// As the standard library has it.
+/// Converts to the type of the standard library.
 pub(crate) fn standard(time: Duration) -> std::time::Duration {
     std::time::Duration::from_nanos(time.as_nanos())
 }

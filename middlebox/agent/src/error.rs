@@ -1,4 +1,4 @@
-//! Why a session does not do what it should.
+//! Errors of a session.
 
 use std::io;
 
@@ -7,8 +7,8 @@ use hol_simco::{AgentError, ParseError, Refusal};
 
 use crate::Server;
 
-/// Why there is no session, or no answer, or not the wanted one. After [`Refused`](Self::Refused) the session goes on,
-/// after everything else it is of no more use.
+/// Why there is no session, no answer, or a refusal. After [`Refused`](Self::Refused) the session continues,
+/// after anything else it is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The server's name is unknown.
@@ -16,30 +16,30 @@ pub enum SessionError {
     UnknownHost {
         /// The name.
         host: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Nobody answers there.
     #[error("cannot connect to {server}: {source}; does the middlebox run there, and listen?")]
     Connect {
-        /// Where.
+        /// Its address.
         server: Box<Server>,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// TLS finds that the other side is not who it should be, or the other side finds that of us.
+    /// TLS rejects the identity of the other side, or the other side rejects ours.
     #[error("TLS: {0}; {cure}", cure = cure(.0))]
     Tls(rustls::Error),
-    /// The kernel has no such sockets.
+    /// The kernel lacks SCTP.
     #[error("this kernel has no SCTP; load its module (modprobe sctp), or use TCP")]
     NoSctp,
-    /// The protocol says no: the session is refused, or the middlebox is not what it should be.
+    /// A protocol error: the session is refused, or the middlebox is not authentic.
     #[error(transparent)]
     Protocol(#[from] AgentError),
     /// The middlebox refuses one request.
     #[error("the middlebox refuses: {0}")]
     Refused(Refusal),
-    /// The middlebox could not read what we sent. RFC 4540 section 5.1.1.
+    /// The middlebox could not parse our message. RFC 4540 section 5.1.1.
     #[error("the middlebox says that it got a badly formed message; is that a SIMCO 3.0 middlebox?")]
     BadlyFormed,
     /// The middlebox ended the session. RFC 4540 section 7.5.
@@ -48,7 +48,7 @@ pub enum SessionError {
     /// The connection broke.
     #[error("the connection to the middlebox is lost: {0}; rules live on until their lifetimes end")]
     Lost(io::Error),
-    /// Nothing came in time.
+    /// No answer in time.
     #[error("the middlebox has not answered for {0}; allow more time, or look after it")]
     Silent(Duration),
 }

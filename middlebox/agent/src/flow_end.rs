@@ -1,4 +1,4 @@
-//! Address tuples as people write them: `10.0.0.5:5004`, `[2001:db8::/32]:5004-5005`, `any:5004+2`, `any`.
+//! Address tuples as users write them: `10.0.0.5:5004`, `[2001:db8::/32]:5004-5005`, `any:5004+2`, `any`.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use hol_simco::{AddressTuple, Addresses, IpVersion, Location};
 
-/// One end of a flow: hosts, and ports of theirs.
+/// One end of a flow: hosts and their ports.
 ///
-/// A host is an IP address, a prefix, or `any`; IPv6 stands in brackets. Ports are `:5004`, `:5004-5007` or `:5004+4`
-/// (four from 5004 on); every port is `:any`, or nothing. `*` is `any`, but shells have other plans with it.
+/// A host is an IP address, a prefix, or `any`; IPv6 is in brackets. Ports are `:5004`, `:5004-5007` or
+/// `:5004+4` (four from 5004 on); every port is `:any`, or omitted. `*` is `any`, but shells expand it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowEnd {
     hosts: Hosts,
@@ -18,7 +18,7 @@ pub struct FlowEnd {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hosts {
-    /// Of the IP version of the other end.
+    /// Of the same IP version as the other end.
     Any,
     Prefix(IpAddr, u8),
 }
@@ -29,7 +29,7 @@ enum Ports {
     Range { first: u16, count: u16 },
 }
 
-/// Not the end of a flow: the text, what is wrong with it, and what is right.
+/// An invalid end of a flow: the text, the problem, and the right form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}`: {problem}")]
 pub struct FlowEndError {
@@ -38,7 +38,7 @@ pub struct FlowEndError {
 }
 
 impl FlowEnd {
-    /// What a tuple says, but for its protocol and location.
+    /// Returns the content of a tuple, without protocol and location.
     pub fn of(tuple: &AddressTuple) -> Self {
         match tuple.addresses {
             Addresses::ProtocolsOnly(version) => Self { hosts: every(version), ports: Ports::Any },
@@ -50,7 +50,7 @@ impl FlowEnd {
         }
     }
 
-    /// How many consecutive ports; `None` if it is every port.
+    /// Returns the number of consecutive ports; `None` if it is every port.
     pub fn port_count(&self) -> Option<u16> {
         match self.ports {
             Ports::Any => None,
@@ -77,7 +77,7 @@ impl FlowEnd {
     }
 }
 
-/// A0 and A3 of a request. `any` is of the IP version of the other end, or else of IPv4.
+/// Returns A0 and A3 of a request. `any` gets the IP version of the other end, or else IPv4.
 pub fn tuples(internal: &FlowEnd, external: &FlowEnd, protocol: u8) -> (AddressTuple, AddressTuple) {
     let version = internal.ip_version().or(external.ip_version()).unwrap_or(IpVersion::V4);
     let tuple = |end: &FlowEnd, location| end.tuple(location, protocol, version);

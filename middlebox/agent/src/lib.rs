@@ -1,8 +1,8 @@
 //! A SIMCO agent for programs: sessions with a middlebox over TCP, with or without TLS, and SCTP. RFC 4540.
 //!
-//! [`Session`] blocks, with a limit to its patience. Requests may be pipelined: [`send`](Session::send) any number, and
-//! take each answer when it is needed. What other agents do to rules that this one may access arrives as [`RuleEvent`].
-//! The protocol itself is [`hol_simco::Agent`]; here are the sockets.
+//! [`Session`] blocks, with a timeout. Requests may be pipelined: [`send`](Session::send) any number, and
+//! take each answer when needed. Changes by other agents of accessible rules arrive as [`RuleEvent`]. The
+//! protocol itself is [`hol_simco::Agent`]; this crate adds the sockets.
 //!
 //! ```no_run
 //! use hol_agent::{FlowEnd, Server, Session, tuples};

@@ -1,4 +1,4 @@
-//! Secrets from files that only their owner reads, and nonces from the operating system.
+//! Secrets from files accessible only to their owner, and nonces from the operating system.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use hol_simco::Nonces;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Why a file of secrets is not taken.
+/// Why a file of secrets is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretFileError {
     /// It cannot be read.
@@ -16,10 +16,10 @@ pub enum SecretFileError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Its secrets may be known.
+    /// Other users may know its secrets.
     #[error("{path}: others may access it (mode {mode:03o}); `chmod 600 {path}`, and change its secrets", path = .path.display())]
     Exposed {
         /// The file.
@@ -27,7 +27,7 @@ pub enum SecretFileError {
         /// Its permissions.
         mode: u32,
     },
-    /// Whoever owns it can change it.
+    /// Its owner can change it.
     #[error("{path}: it belongs to another user (uid {owner}); `chown` it to the one who reads it", path = .path.display())]
     Foreign {
         /// The file.
@@ -37,12 +37,12 @@ pub enum SecretFileError {
     },
 }
 
-/// The text of a file that belongs to this user, or to root, and that nobody else may access.
+/// Reads a file that belongs to this user, or to root, and that nobody else may access.
 pub fn read_secrets(path: &Path) -> Result<String, SecretFileError> {
     let path = path.to_owned();
     let read = || {
         let mut file = File::open(&path)?;
-        // Of the open file: the name may come to mean another one.
+        // Of the open file, since the name may be replaced meanwhile.
         let metadata = file.metadata()?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
@@ -60,14 +60,14 @@ pub fn read_secrets(path: &Path) -> Result<String, SecretFileError> {
     }
 }
 
-/// True if others than the owner and root may access it. Where systemd grants a service its credentials by an access
-/// list, that shows as the right of root's group to read a file of root's.
+/// Returns true if others than the owner and root may access it. systemd grants a service its credentials by
+/// an access list, which appears as the right of root's group to read a file of root's.
 fn is_exposed(mode: u32, owner: u32, group: u32) -> bool {
     let roots_group_reads = if (owner, group) == (0, 0) { 0o040 } else { 0 };
     mode & 0o077 & !roots_group_reads != 0
 }
 
-/// Nonces of the kernel's random number generator.
+/// Returns nonces from the kernel's random number generator.
 pub fn nonces() -> Nonces {
     Box::new(|| {
         let mut nonce = [0; 32];

@@ -1,4 +1,4 @@
-//! Where a middlebox is, and how to talk to it.
+//! The address of a middlebox, and how to connect to it.
 
 use std::fmt;
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -16,43 +16,43 @@ pub struct Server {
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// What carries the session.
+    /// The transport of the session.
     pub transport: Transport,
-    /// What protects it, over TCP.
+    /// TLS settings, over TCP.
     pub tls: Option<Tls>,
-    /// How long to wait for the connection, and then for each answer.
+    /// Timeout of the connection, and then of each answer.
     pub patience: Duration,
 }
 
-/// What carries a session. RFC 4540 section 3.
+/// The transport of a session. RFC 4540 section 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// A stream of octets.
+    /// A byte stream.
     Tcp,
-    /// A message a message, on streams that do not wait for each other.
+    /// User messages, on independent streams.
     Sctp,
 }
 
-/// Why a text is no server.
+/// Why a text is not a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerError {
-    /// Nothing of the kind.
+    /// Invalid.
     #[error("`{0}` is no server; write HOST, HOST:PORT or [IPV6]:PORT")]
     NoServer(String),
-    /// An IPv6 address whose end could be a port.
+    /// An IPv6 address whose last part could be a port.
     #[error(
         "`{address}:{port}` may have a port or not; write [{address}]:{port}, or [{address}:{port}] if it has none"
     )]
     Ambiguous {
-        /// The address in front of what may be the port.
+        /// The address before the possible port.
         address: Ipv6Addr,
-        /// What may be the port.
+        /// The possible port.
         port: String,
     },
 }
 
 impl Server {
-    /// The middlebox on this host: port 7626 of the loopback interface, over TCP.
+    /// Returns the middlebox on this host: port 7626 of the loopback interface, over TCP.
     pub fn here() -> Self {
         Self::new("127.0.0.1", PORT)
     }
@@ -62,7 +62,7 @@ impl Server {
         Self { host: host.to_owned(), port, transport: Transport::Tcp, tls: None, patience }
     }
 
-    /// Every address that its name stands for.
+    /// Resolves its name.
     pub(crate) fn addresses(&self) -> Result<Vec<SocketAddr>, SessionError> {
         let resolved = (self.host.as_str(), self.port).to_socket_addrs();
         let unknown = |source| SessionError::UnknownHost { host: self.host.clone(), source };
@@ -81,7 +81,7 @@ impl FromStr for Server {
                 return Some(Self::new(host, port));
             }
             match text.split_once(':') {
-                // An IPv6 address may do without brackets if there is no port.
+                // An IPv6 address without port needs no brackets.
                 Some(_) if text.parse::<Ipv6Addr>().is_ok() => Some(Self::new(text, PORT)),
                 Some((host, port)) => Some(Self::new(host, port.parse().ok()?)),
                 None => Some(Self::new(text, PORT)),
@@ -95,7 +95,7 @@ impl FromStr for Server {
     }
 }
 
-/// `::1:7626` is an address, but who writes it means another one and a port.
+/// `::1:7626` is a valid address, but probably meant as another one with a port.
 fn ambiguous(text: &str) -> Option<ServerError> {
     text.parse::<Ipv6Addr>().ok()?;
     let (address, port) = text.rsplit_once(':')?;
@@ -117,7 +117,7 @@ impl fmt::Display for Server {
 }
 
 impl Transport {
-    /// As people write it.
+    /// Returns the name that users write.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tcp => "TCP",

@@ -10,37 +10,37 @@ use crate::connection::Connection;
 use crate::deadline::Deadline;
 use crate::{Server, SessionError};
 
-/// What the middlebox answers to one request.
+/// The middlebox's answer to one request.
 pub type Answer = Result<Reply, Refusal>;
 
-/// Something happened to a rule that this session did not ask for. RFC 4540 section 5.3.19.
+/// A change of a rule without a request of this session. RFC 4540 section 5.3.19.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleEvent {
     /// The rule.
     pub pid: Pid,
-    /// What remains; zero if it has ended.
+    /// The remaining lifetime; zero if it has ended.
     pub lifetime: Lifetime,
 }
 
-/// An open session. Dropping it closes the connection; rules live on.
+/// An open session. Dropping it closes the connection; rules stay.
 #[derive(Debug)]
 pub struct Session {
     connection: Connection,
     agent: Agent,
     capabilities: Capabilities,
     patience: Duration,
-    /// Answers that nobody has taken yet.
+    /// Answers not yet taken.
     answers: BTreeMap<Tid, Answer>,
     events: VecDeque<RuleEvent>,
 }
 
 impl Session {
-    /// Requests that may be under way at a time; so few that neither side ever waits for the other to read.
+    /// Maximum pending requests; low enough that neither side blocks on the other's reads.
     pub const WINDOW: usize = 256;
-    /// Events that are kept until somebody takes them; of more, the oldest are forgotten.
+    /// Maximum events kept; the oldest are dropped.
     pub const MOST_EVENTS: usize = 1 << 16;
 
-    /// Connects, and establishes a session: SE, and SA if either side wants to know who the other is.
+    /// Connects, and establishes a session: SE, and SA if either side authenticates the other.
     pub fn open(server: &Server, credentials: Box<dyn Credentials>) -> Result<Self, SessionError> {
         let mut connection = Connection::open(server)?;
         let mut agent = Agent::new(credentials);
@@ -49,7 +49,7 @@ impl Session {
         Ok(Self { connection, agent, capabilities, patience: server.patience, answers, events })
     }
 
-    /// What the middlebox can do.
+    /// Returns the capabilities of the middlebox.
     pub fn capabilities(&self) -> Capabilities {
         self.capabilities
     }
@@ -60,7 +60,7 @@ impl Session {
         self.answer(tid)?.map_err(SessionError::Refused)
     }
 
-    /// Sends a request about rules, and waits only if [`WINDOW`](Self::WINDOW) are under way.
+    /// Sends a request about rules; waits only if [`WINDOW`](Self::WINDOW) are pending.
     pub fn send(&mut self, request: Request) -> Result<Tid, SessionError> {
         while self.agent.pending() >= Self::WINDOW {
             self.hear_in_time()?;
@@ -84,8 +84,7 @@ impl Session {
         }
     }
 
-    /// What happened to a rule without this session's asking; `None` if nothing does for `patience`, which may be
-    /// for ever.
+    /// Returns the next event of a rule; `None` if there is none for `patience`, which may be unlimited.
     pub fn next_event(&mut self, patience: Option<Duration>) -> Result<Option<RuleEvent>, SessionError> {
         let deadline = patience.map_or(Deadline::never(), Deadline::after);
         while self.events.is_empty() {
@@ -96,7 +95,7 @@ impl Session {
         Ok(self.events.pop_front())
     }
 
-    /// Ends the session by ST and waits until the middlebox agrees. Answers that are still under way are lost.
+    /// Ends the session by ST and waits for the reply. Pending answers are lost.
     pub fn close(mut self) -> Result<(), SessionError> {
         let message = self.agent.terminate()?;
         self.connection.send(&message)?;
@@ -114,7 +113,7 @@ impl Session {
         if heard { Ok(()) } else { Err(SessionError::Silent(self.patience)) }
     }
 
-    /// Takes the next message of the middlebox; false if there is none by the deadline.
+    /// Takes the next message of the middlebox; returns false at the deadline.
     fn hear(&mut self, deadline: Deadline) -> Result<bool, SessionError> {
         let Some(message) = self.connection.receive(deadline)? else { return Ok(false) };
         match self.agent.receive(&message)? {
@@ -138,7 +137,8 @@ impl Session {
 }
 
 impl AsFd for Session {
-    /// Readable when the middlebox says something; what it has said before, [`next_event`](Self::next_event) may have.
+    /// Readable when the middlebox sends something; earlier events may already be in
+    /// [`next_event`](Self::next_event).
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.connection.socket().as_fd()
     }

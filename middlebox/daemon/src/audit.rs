@@ -1,4 +1,4 @@
-//! Who asked for what, a line a request, with a limit: nobody shall be able to fill a disk with it.
+//! The audit log: one line per request, limited so that nobody can fill a disk with it.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use hol_simco::{AddressTuple, Addresses, AgentId, Answered, Body, Pid, Policy, R
 use crate::log::{Field, Level, Log};
 use crate::metrics::name;
 
-/// What of the requests of this second has been written.
+/// The requests logged in this second.
 #[derive(Debug, Default)]
 pub(crate) struct Audit {
     until: Time,
@@ -16,10 +16,10 @@ pub(crate) struct Audit {
 }
 
 impl Audit {
-    /// Requests of an agent that are written in a second. A line behind them tells how many more there were.
+    /// Maximum requests logged per agent and second. A further line has the number of the others.
     const MOST: u64 = 100;
 
-    /// Writes that a request was answered.
+    /// Logs a request and its answer.
     pub fn write(&mut self, now: Time, answered: &Answered<'_>, policy: &Policy, log: &mut Log) {
         if self.until <= now {
             self.close(now, policy, log);
@@ -31,7 +31,7 @@ impl Audit {
         }
     }
 
-    /// Tells what was left out of the second that is over.
+    /// Logs the number of requests left out of the past second.
     fn close(&mut self, now: Time, policy: &Policy, log: &mut Log) {
         for (agent, asked) in std::mem::take(&mut self.asked) {
             if let Some(more @ 1..) = asked.checked_sub(Self::MOST) {
@@ -65,7 +65,7 @@ fn write(now: Time, Answered { session, request, answer, .. }: &Answered<'_>, ag
     log.write(now, Level::Info, "asked", &fields);
 }
 
-/// The rule that it is about, or that came of it.
+/// Returns the rule of the request, or the one it created.
 fn pid(request: &Request, answer: &Body) -> Option<Pid> {
     match (request, answer) {
         (Request::Plc { pid, .. } | Request::Prs { pid } | Request::Pea { pid, .. }, _)
@@ -85,7 +85,7 @@ fn ends(request: &Request) -> Option<(&AddressTuple, &AddressTuple)> {
     }
 }
 
-/// As in `17 10.0.0.0/8:5004+2`: the protocol, the prefix, and from this port on so many.
+/// Such as `17 10.0.0.0/8:5004+2`: the protocol, the prefix, the first port and the number of ports.
 fn text(tuple: &AddressTuple) -> String {
     let protocol = tuple.protocol;
     match tuple.addresses {

@@ -1,4 +1,4 @@
-//! Real time that only goes forwards, so that the end of a rule means the same after a restart.
+//! Real time that only moves forwards, so that the end of a rule stays valid over a restart.
 
 use std::fs;
 use std::path::Path;
@@ -8,24 +8,24 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::SetupError;
 
-/// Nanoseconds since 1970: what the wall clock showed at the start, and what has passed since. It does not follow
-/// when somebody sets the wall clock; lifetimes are spans, not dates.
+/// Nanoseconds since 1970: the wall clock at the start plus the time since then. It ignores later settings of
+/// the wall clock; lifetimes are spans, not dates.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
-    /// What the wall clock showed when the monotonic one was at zero.
+    /// The wall clock at the zero of the monotonic clock.
     epoch: u64,
 }
 
 impl Clock {
     pub fn start() -> Self {
-        // Between two readings, for a reading takes time too.
+        // The wall clock is read between two readings, since a reading takes time too.
         let before = nanos(ClockId::Monotonic);
         let wall = nanos(ClockId::Realtime);
         Self { epoch: wall.saturating_sub(before.midpoint(nanos(ClockId::Monotonic))) }
     }
 
-    /// The clock that the rules in this directory are told by: as long as the machine has not been started anew, the one of
-    /// an earlier daemon, whatever somebody has set the wall clock to meanwhile.
+    /// Returns the clock for the rules in this directory: that of an earlier daemon until the machine
+    /// reboots, whatever the wall clock has been set to meanwhile.
     pub fn of(directory: &Path) -> Self {
         let kept = fs::read_to_string(directory.join(FILE)).ok();
         kept.zip(boot()).and_then(|(kept, boot)| Self::parse(&kept, &boot)).unwrap_or_else(Self::start)
@@ -36,7 +36,7 @@ impl Clock {
         Some(Self { epoch: epoch.parse().ok().filter(|_| its_boot == boot)? })
     }
 
-    /// Has a later daemon go on with this clock.
+    /// Stores this clock for a later daemon.
     pub fn keep(self, directory: &Path) -> Result<(), SetupError> {
         let Some(boot) = boot() else { return Ok(()) };
         let (path, unfinished) = (directory.join(FILE), directory.join(format!("{FILE}.new")));
@@ -52,10 +52,10 @@ impl Clock {
     }
 }
 
-/// Which boot of the machine the kept clock is of, and the epoch.
+/// The file with the boot of the stored clock, and its epoch.
 const FILE: &str = "clock";
 
-/// Names this boot of the machine: random(4). `None` where the kernel does not tell.
+/// Identifies this boot of the machine: random(4). `None` if unknown.
 fn boot() -> Option<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|boot| boot.trim_end().to_owned())
 }

@@ -1,4 +1,4 @@
-//! One connection: read from while it owes us nothing, closed behind what was sent last.
+//! One connection: read while nothing waits to be sent, closed after the last message is sent.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,33 +18,33 @@ use crate::turns::Party;
 pub(crate) struct Connection {
     line: Box<dyn Line>,
     pub peer: SocketAddr,
-    /// Who is there.
+    /// The agent at the other end.
     pub party: Party,
     stage: Stage,
-    /// What the poller watches it for.
+    /// The events it is watched for.
     pub interest: Interest,
-    /// It waits for its turn to be heard.
+    /// It waits for its turn to be read.
     pub is_queued: bool,
-    /// It has said more than a turn had room for: it is to be heard again, even if it says no more.
+    /// Its data exceeded a turn: it must be processed again even without new data.
     pub is_behind: bool,
-    /// It is to be told of others' rules, when it is its turn.
+    /// It gets others' notifications in its next turn.
     pub is_told: bool,
-    /// When it is given up.
+    /// When it is closed for inactivity.
     pub deadline: Option<Time>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Messages come and go.
+    /// Messages are exchanged.
     Open,
-    /// What waits is still sent.
+    /// Queued messages are still sent.
     Closing,
-    /// We have sent all and said so. A socket that is closed before the other side has read it might lose the last
-    /// messages: TCP resets a connection on which something unread has arrived (RFC 1122 section 4.2.2.13).
+    /// Everything is sent and our side is shut down. Closing the socket before the other side has read it
+    /// might lose the last messages: TCP resets a connection with unread data (RFC 1122 section 4.2.2.13).
     Lingering,
 }
 
-/// Why a connection is at its end.
+/// Why a connection ends.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Over {
     #[error("closed")]
@@ -66,7 +66,7 @@ pub(crate) enum Over {
 }
 
 impl Over {
-    /// How much that matters.
+    /// Returns its log level.
     pub fn level(&self) -> Level {
         match self {
             Self::Closed | Self::Lost(_) | Self::Displaced | Self::Unproved(_) => Level::Debug,
@@ -76,7 +76,7 @@ impl Over {
 }
 
 impl Connection {
-    /// How long the other side may take to close as well.
+    /// How long to wait for the other side to close.
     const LINGER: Duration = Duration::from_secs(2);
 
     pub fn new(line: Box<dyn Line>, peer: SocketAddr) -> Self {
@@ -93,12 +93,12 @@ impl Connection {
         }
     }
 
-    /// Reads what the middlebox is to hear.
+    /// Reads data for the middlebox.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<Heard> {
         match (self.stage, self.line.read(buffer)?) {
             (Stage::Open, heard) => Ok(heard),
             (_, Heard::End) => Ok(Heard::End),
-            // It is too late for requests.
+            // Requests now come too late.
             (_, _) => Ok(Heard::Nothing),
         }
     }
@@ -107,7 +107,7 @@ impl Connection {
         self.line.push(message);
     }
 
-    /// No more is heard; what waits is still sent.
+    /// Stops reading; queued messages are still sent.
     pub fn close(&mut self) {
         if self.stage == Stage::Open {
             self.stage = Stage::Closing;
@@ -118,27 +118,27 @@ impl Connection {
         self.stage == Stage::Open
     }
 
-    /// True if it has said something that no socket will tell of again.
+    /// Returns true if buffered data remain that no socket event will report.
     pub fn has_rest(&self) -> bool {
         self.is_open() && self.line.has_rest()
     }
 
-    /// True if the line itself has something to send.
+    /// Returns true if the transport itself has data to send.
     pub fn is_to_write(&self) -> bool {
         self.line.is_to_write()
     }
 
-    /// Octets that wait for it.
+    /// Returns the octets queued for it.
     pub fn waiting(&self) -> usize {
         self.line.waiting()
     }
 
-    /// Why it is given up at its deadline.
+    /// Returns why it is closed at its deadline.
     pub fn overdue(&self) -> Over {
         if self.stage == Stage::Lingering { Over::Closed } else { Over::Overdue }
     }
 
-    /// Sends what can be sent, and sets what is waited for next, and until when.
+    /// Sends what it can, and sets the events and the deadline to wait for.
     pub fn settle(&mut self, now: Time, limits: &Limits) -> Result<(), Over> {
         if self.stage == Stage::Lingering {
             return Ok(());

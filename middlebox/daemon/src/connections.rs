@@ -1,4 +1,4 @@
-//! All connections, and when each is given up.
+//! All connections and their deadlines.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,24 +13,24 @@ use crate::limits::Limits;
 use crate::token::Token;
 use crate::turns::Turns;
 
-/// The connections by their session.
+/// The connections by session.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     all: BTreeMap<SessionId, Connection>,
     deadlines: BTreeSet<(Time, SessionId)>,
-    /// Those to settle before the turn ends.
+    /// Those to flush before the turn ends.
     touched: BTreeSet<SessionId>,
-    /// Those that are told of others' rules, some each turn: to write to thousands of sockets takes longer than anybody
-    /// should wait for an answer.
+    /// Those with others' notifications, of which some are sent each turn: writing to thousands of sockets
+    /// takes too long.
     told: VecDeque<SessionId>,
-    /// Those to hear.
+    /// Those to read.
     turns: Turns,
-    /// Octets that wait on all of them.
+    /// Octets queued on all of them.
     waiting: usize,
 }
 
 impl Connections {
-    /// Connections that are told of others' rules in a turn.
+    /// Maximum connections that get notifications per turn.
     const MOST_TOLD: usize = 128;
 
     pub fn len(&self) -> usize {
@@ -47,21 +47,21 @@ impl Connections {
         self.all.get_mut(&id)
     }
 
-    /// The connection has something to send that is no message.
+    /// Notes that the connection has data to send other than a message.
     pub fn note_to_write(&mut self, id: SessionId) {
         if self.all.get(&id).is_some_and(Connection::is_to_write) {
             self.touched.insert(id);
         }
     }
 
-    /// From now on it is known who is there.
+    /// Sets the agent of a connection.
     pub fn identify(&mut self, id: SessionId, agent: AgentId) {
         if let Some(connection) = self.all.get_mut(&id) {
             connection.party = Some(agent);
         }
     }
 
-    /// The connection takes what waits for it; if nothing does, it is to be heard, behind the others.
+    /// Handles a writable or readable connection: sends what is queued, or else queues it for reading.
     pub fn note_ready(&mut self, id: SessionId) {
         match self.all.get_mut(&id) {
             Some(connection) if connection.interest == Interest::Write => drop(self.touched.insert(id)),
@@ -70,7 +70,7 @@ impl Connections {
         }
     }
 
-    /// Whose turn it is to be heard. Nobody is who is to hear something first.
+    /// Returns the connection to read next. One with data to be sent to it first is skipped.
     pub fn next_speaker(&mut self) -> Option<SessionId> {
         while let Some(id) = self.turns.next() {
             if let Some(connection) = self.all.get_mut(&id) {
@@ -83,7 +83,7 @@ impl Connections {
         None
     }
 
-    /// A message for an agent; one that has gone does not get it.
+    /// Queues a message for an agent, unless it has gone.
     pub fn push(&mut self, id: SessionId, message: &Message) {
         let Some(connection) = self.all.get_mut(&id) else { return };
         let before = connection.waiting();
@@ -96,7 +96,7 @@ impl Connections {
         }
     }
 
-    /// Closes the connection behind what waits for it.
+    /// Closes the connection after what is queued.
     pub fn close(&mut self, id: SessionId) {
         if let Some(connection) = self.all.get_mut(&id) {
             connection.close();
@@ -114,8 +114,8 @@ impl Connections {
         Some(connection)
     }
 
-    /// Sends what waits on those that were touched, and on some of those that are told of others' rules. Returns those
-    /// that are over; they are to be removed.
+    /// Flushes the touched connections, and some of those with notifications. Returns ended ones, which the
+    /// caller must remove.
     pub fn settle(&mut self, now: Time, limits: &Limits, poller: &Poller<Token>) -> Vec<(SessionId, Over)> {
         let mut over = Vec::new();
         let mut to_settle = std::mem::take(&mut self.touched);
@@ -143,7 +143,7 @@ impl Connections {
         over
     }
 
-    /// If more waits than may, those for which most waits. They are to be removed.
+    /// If too much is queued, returns the connections with the most, which the caller must remove.
     pub fn slowest(&self, limits: &Limits) -> Vec<(SessionId, Over)> {
         let mut slowest = Vec::new();
         if self.waiting > limits.backlog {
@@ -151,7 +151,7 @@ impl Connections {
                 self.all.iter().map(|(id, connection)| (connection.waiting(), *id)).collect();
             all.sort_unstable_by_key(|connection| Reverse(*connection));
             let mut rest = self.waiting;
-            // A good deal less, so that this is not looked for each turn.
+            // Well below the limit, so that this does not run every turn.
             while rest > limits.backlog / 4 * 3
                 && let Some((waiting, id)) = all.get(slowest.len())
             {
@@ -162,20 +162,20 @@ impl Connections {
         slowest
     }
 
-    /// Those that have had their time. They are to be removed.
+    /// Returns connections past their deadline, which the caller must remove.
     pub fn overdue(&self, now: Time) -> Vec<(SessionId, Over)> {
         let late = self.deadlines.iter().take_while(|(deadline, _)| *deadline <= now);
         late.filter_map(|&(_, id)| Some((id, self.all.get(&id)?.overdue()))).collect()
     }
 
-    /// When something is to be done that no socket tells: at once if somebody waits to be heard or told; [`Time::MAX`] if
-    /// there is nothing.
+    /// Returns when to act without a socket event: at once if a connection waits to be read or notified;
+    /// [`Time::MAX`] if never.
     pub fn wake_at(&self) -> Time {
         let deadline = self.deadlines.first().map_or(Time::MAX, |(deadline, _)| *deadline);
         if self.turns.is_empty() && self.told.is_empty() { deadline } else { Time::ZERO }
     }
 
-    /// Octets that wait on all of them.
+    /// Returns the octets queued on all of them.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.waiting

@@ -29,10 +29,11 @@ use crate::token::Token;
 use crate::{DaemonError, LedgerError, Listen};
 use reload::Reload;
 
-/// A middlebox that listens.
+/// A listening middlebox.
 ///
-/// In every turn it hears what has arrived, within bounds, makes all changes that come of it in one go, and only then
-/// answers. What arrives meanwhile is the next turn's: the slower the disk, the larger the batches.
+/// In every turn it reads what has arrived, within bounds, applies all resulting changes together, and only
+/// then answers. Data that arrive meanwhile belong to the next turn: the slower the disk, the larger the
+/// batches.
 #[derive(Debug)]
 pub struct Daemon {
     clock: Clock,
@@ -47,31 +48,32 @@ pub struct Daemon {
     batch: Batch,
     buffer: Box<[u8]>,
     metrics: Metrics,
-    /// Where the metrics are read, until the daemon runs.
+    /// The endpoint for metrics, until the daemon runs.
     endpoint: Option<Endpoint>,
     supervisor: Supervisor,
     reload: Option<Reload>,
-    /// Hosts that want port mappings, if they may, and which of its sockets have something to say.
+    /// The service for port mappings, if enabled, and its readable sockets.
     mapper: Option<PortMapper>,
     asking: BTreeSet<u32>,
-    /// Who asked for what, if that is to be logged.
+    /// The audit log, if enabled.
     audit: Option<Audit>,
-    /// When it ends, whoever has not heard of it; [`Time::MAX`] until it is to stop.
+    /// When it ends even if agents have not read everything; [`Time::MAX`] until it is to stop.
     end: Time,
-    /// Why it has to stop, if nobody wants it to.
+    /// Why it has to stop, other than by request.
     failure: Option<LedgerError>,
 }
 
 impl Daemon {
-    /// Sockets that are looked after in a turn.
+    /// Maximum sockets handled per turn.
     const MOST_READY: usize = 256;
-    /// Octets that are read at a time.
+    /// Octets per read.
     const PIECE: usize = 4096;
-    /// How long agents may take to hear that it is over.
+    /// Time for agents to receive the end of their session.
     const FAREWELL: Duration = Duration::from_secs(5);
 
-    /// Serves until `stop` becomes readable; then it ends the sessions, and waits until their agents have been told.
-    /// `tell` hears of it when agents are heard, and nothing passes the packet filter but what rules let pass.
+    /// Serves until `stop` becomes readable; then it ends the sessions, and waits until their agents have
+    /// been told. `tell` is called when agents can connect and the packet filter passes only what rules
+    /// allow.
     pub fn run(&mut self, stop: impl AsFd, tell: impl FnOnce(&Self)) -> Result<(), DaemonError> {
         self.poller.add(&stop, Token::Stop, Interest::Read)?;
         self.begin()?;
@@ -90,12 +92,13 @@ impl Daemon {
         !is_served || self.clock.now() >= self.end
     }
 
-    /// Where it listens, with the ports that it was given.
+    /// Returns its addresses, with the actual ports.
     pub fn addresses(&self) -> impl Iterator<Item = Listen> {
         self.listeners.iter().flat_map(Listeners::addresses)
     }
 
-    /// A middlebox whose sockets are open. The packet filter is as it was until the daemon [begins](Self::begin).
+    /// Creates a middlebox with open sockets. The packet filter is unchanged until the daemon
+    /// [begins](Self::begin).
     #[expect(clippy::too_many_arguments, reason = "each is a part of it")]
     pub(crate) fn new(
         clock: Clock,
@@ -132,8 +135,8 @@ impl Daemon {
         })
     }
 
-    /// Makes the filter hold the rules of the middlebox, and no others, but for what is missing in it and comes by and by;
-    /// then tells that agents are heard. Whoever waits for that can rely on it that nothing else passes.
+    /// Makes the filter contain exactly the rules of the middlebox, except missing ones, which follow
+    /// gradually; then reports that agents can connect. From then on nothing else passes.
     pub(crate) fn begin(&mut self) -> Result<(), DaemonError> {
         let now = self.clock.now();
         let Mended { missing, surplus } = self.ledger.mend(now, &self.middlebox)?;
@@ -177,12 +180,12 @@ impl Daemon {
         Ok(self.try_again(now)?)
     }
 
-    /// From now on writes who asked for what.
+    /// Enables the audit log.
     pub(crate) fn audit(&mut self) {
         self.audit = Some(Audit::default());
     }
 
-    /// From now on hosts may ask for port mappings as well.
+    /// Enables port mappings for hosts.
     pub(crate) fn map_ports(&mut self, mut mapper: PortMapper) -> io::Result<()> {
         mapper.begin(self.clock.now(), &self.middlebox);
         for (socket, number) in mapper.sockets().zip(0..) {
@@ -192,7 +195,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// How long nothing has to be done.
+    /// Returns how long nothing has to be done.
     fn patience(&self) -> Option<Duration> {
         let listeners = self.listeners.as_ref().map_or(Time::MAX, Listeners::wake_at);
         let others = self.connections.wake_at().min(self.ledger.wake_at()).min(self.supervisor.wake_at());
@@ -200,7 +203,7 @@ impl Daemon {
         (next < Time::MAX).then(|| next.saturating_since(self.clock.now()))
     }
 
-    /// Takes nobody in any more, and ends the sessions. RFC 4540 section 7.5.
+    /// Stops accepting agents, and ends the sessions. RFC 4540 section 7.5.
     fn stop(&mut self, now: Time) {
         self.supervisor.stopping();
         self.log.write(now, Level::Info, "stopping", &[("connections", &self.connections.len())]);
@@ -209,7 +212,7 @@ impl Daemon {
         self.middlebox.end_sessions(&mut self.batch);
     }
 
-    /// Makes true what the requests of this turn come to.
+    /// Applies the changes of this turn's requests.
     fn commit(&mut self, now: Time) {
         let failures = self.ledger.commit(now, &mut self.middlebox, &mut self.batch);
         if let Some(worst) = failures.iter().min_by_key(|failure| failure.level()) {
@@ -235,7 +238,7 @@ impl Daemon {
         }
     }
 
-    /// Says what is true now.
+    /// Sends the answers, which are now true.
     fn answer(&mut self, now: Time) {
         self.count_answers();
         self.take_notice(now);
@@ -267,7 +270,7 @@ impl Daemon {
         numbers.count_turn(self.batch.work());
     }
 
-    /// Tells who is there, who was refused, what was short, and who asked for what.
+    /// Logs sessions, refusals, shortages, and requests.
     fn take_notice(&mut self, now: Time) {
         for notice in self.batch.notices() {
             match *notice {
@@ -294,14 +297,14 @@ impl Daemon {
         }
     }
 
-    /// Gives up connections that have had their time.
+    /// Closes connections past their deadline.
     fn give_up(&mut self, now: Time) {
         for (id, why) in self.connections.overdue(now) {
             self.remove(now, id, &why);
         }
     }
 
-    /// Does what failed before, when it is time to try again.
+    /// Retries failed operations when due.
     fn try_again(&mut self, now: Time) -> io::Result<()> {
         if self.ledger.look(now) {
             self.log.write(now, Level::Warn, "changed-by-others", &[("what", &"packet filter")]);
@@ -335,7 +338,7 @@ impl Daemon {
         }
     }
 
-    /// Closes a connection at once. Its session ends, its rules live on. RFC 3989 section 2.2.4.
+    /// Closes a connection at once. Its session ends, its rules stay. RFC 3989 section 2.2.4.
     fn remove(&mut self, now: Time, id: SessionId, why: &Over) {
         self.middlebox.disconnect(id);
         self.handshakes.end(id);

@@ -1,6 +1,7 @@
-//! Where Prometheus reads the metrics: HTTP/1.1 as far as `GET /metrics` needs it. RFC 9112.
+//! The endpoint for Prometheus: HTTP/1.1 as far as `GET /metrics` needs it. RFC 9112.
 //!
-//! A thread of its own takes readers in, and each has one for a second, so that none holds up the event loop or another.
+//! It accepts readers on its own thread and serves each on another for a second, so that none blocks the
+//! event loop or another reader.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,15 +11,15 @@ use std::time::Duration;
 
 use crate::metrics::{MIME, Metrics};
 
-/// How long a reader may take for a piece that it sends, and for what it is sent.
+/// Maximum time for each piece received, and for sending.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// Readers at a time; more are turned away.
+/// Maximum concurrent readers; further ones are rejected.
 const MOST_READERS: usize = 64;
-/// Octets of a request, and pieces in which they come.
+/// Maximum octets of a request, and of a piece.
 const MOST: usize = 4096;
 const MOST_PIECES: usize = 4;
 
-/// A socket that waits for readers.
+/// The listening socket.
 #[derive(Debug)]
 pub(crate) struct Endpoint(TcpListener);
 
@@ -47,7 +48,7 @@ impl Endpoint {
                     let _ = answer(reader, &metrics);
                     drop(place);
                 };
-                // Without another thread this one is turned away, too.
+                // If no thread can be started, this reader is rejected, too.
                 let _ = thread::Builder::new().name("metrics".into()).spawn(answer);
             }
         };
@@ -68,7 +69,7 @@ fn answer(mut reader: TcpStream, metrics: &Metrics) -> io::Result<()> {
     reader.write_all(format!("{head}Connection: close\r\n\r\n{body}").as_bytes())
 }
 
-/// The first line of a request whose head has arrived whole; empty if it is too long or too slow.
+/// Returns the first line of a complete request; empty if it is too long or too slow.
 fn request_line(reader: &mut TcpStream) -> io::Result<String> {
     let (mut octets, mut length) = ([0; MOST], 0);
     for _ in 0..MOST_PIECES {

@@ -15,7 +15,7 @@ pub enum DaemonError {
     Listen {
         /// Where.
         at: Listen,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The socket for metrics cannot be opened.
@@ -23,7 +23,7 @@ pub enum DaemonError {
     Metrics {
         /// Where.
         at: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The socket for port mappings cannot be opened.
@@ -31,19 +31,19 @@ pub enum DaemonError {
     PortMapper {
         /// Where.
         at: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is told what cannot work.
+    /// Invalid settings.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The packet filter cannot be made to hold the rules.
+    /// The packet filter cannot take the rules.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// The rules that are recorded cannot be taken over.
+    /// The recorded rules cannot be restored.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The operating system does not do its part.
+    /// An error of the operating system.
     #[error("the event loop: {0}")]
     System(#[from] io::Error),
 }

@@ -1,4 +1,4 @@
-//! Makes changes true: in the packet filter first, then in the journal; in both or in neither.
+//! Applies changes to the packet filter, then to the journal: to both or to neither.
 
 use std::fmt;
 
@@ -11,24 +11,24 @@ use crate::clock::Clock;
 use crate::log::Level;
 use crate::metrics::Metrics;
 
-/// Where changes are put in force, and where they are written down.
+/// The packet filter and the journal.
 pub(crate) struct Ledger {
     filter: Box<dyn PacketFilter>,
     journal: Option<Journal>,
-    /// Rules that have ended, though they could not be taken out of filter and journal: to be recorded with what comes
-    /// next. A rule that gets the place of one of them is never recorded before that end.
+    /// Ended rules that could not be removed from filter and journal: recorded with the next changes. A rule
+    /// that replaces one of them is never recorded before that end.
     owed: Vec<Change>,
     clock: Clock,
     metrics: Metrics,
-    /// When to make the filter hold what it should, if it may hold something else.
+    /// When to repair the filter, if its content may be wrong.
     mend_at: Time,
-    /// When to go on with mending the filter; [`Time::MAX`] if that is over.
+    /// When to continue the repair; [`Time::MAX`] if finished.
     go_on_at: Time,
-    /// When to see whether somebody else has changed the filter, if somebody can.
+    /// When to check whether somebody else has changed the filter, if possible.
     look_at: Time,
 }
 
-/// Why a change could not be made.
+/// Why a change could not be applied.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// It is not in force.
@@ -40,7 +40,7 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
-    /// How much it matters: what an agent can ask for in vain, it shall not be able to fill a log with.
+    /// Returns the log level: agents must not be able to fill a log with failing requests.
     pub(crate) fn level(&self) -> Level {
         match self {
             Self::Filter(FilterError::Unsupported { .. } | FilterError::TooManyShapes(_)) => Level::Debug,
@@ -48,16 +48,16 @@ impl LedgerError {
         }
     }
 
-    /// Nobody knows any more what is recorded: only a new beginning tells.
+    /// Returns true if it is unknown what is recorded, so that only a restart helps.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::Journal(JournalError::Broken { .. }))
     }
 }
 
 impl Ledger {
-    /// Between attempts to mend the filter.
+    /// Interval between attempts to repair the filter.
     const MENDING: Duration = Duration::from_secs(1);
-    /// Between looks at what others have done to it.
+    /// Interval between checks for others' changes to it.
     const LOOKING: Duration = Duration::from_secs(1);
 
     pub fn new(clock: Clock, filter: Box<dyn PacketFilter>, journal: Option<Journal>) -> Self {
@@ -74,13 +74,13 @@ impl Ledger {
         }
     }
 
-    /// What it has made, in numbers.
+    /// Returns its counters.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// Makes the changes of a batch, all together. If that fails it makes them step by step, and refuses each request
-    /// whose changes cannot be made. Returns why, for each.
+    /// Applies the changes of a batch together. If that fails it applies them step by step, and refuses each
+    /// request whose changes cannot be applied. Returns the reasons.
     pub fn commit(&mut self, now: Time, middlebox: &mut Middlebox, batch: &mut Batch) -> Vec<LedgerError> {
         let mut failures = Vec::new();
         match self.make(now, batch.changes(), middlebox.policy()) {
@@ -94,7 +94,7 @@ impl Ledger {
             if let Err(failure) = self.make(now, batch.last_step(), middlebox.policy()) {
                 middlebox.refuse(batch);
                 failures.push(failure);
-                // A rule that has ended has ended, even if the filter cannot take it out.
+                // A rule that has ended stays ended, even if the filter cannot remove it.
                 if !batch.last_step().is_empty() {
                     self.owe(batch.last_step());
                     self.doubt(now);
@@ -104,7 +104,7 @@ impl Ledger {
         failures
     }
 
-    /// All of the changes, or none.
+    /// Applies all of the changes, or none.
     fn make(&mut self, now: Time, changes: &[Change], policy: &Policy) -> Result<(), LedgerError> {
         if changes.is_empty() {
             return Ok(());
@@ -130,7 +130,7 @@ impl Ledger {
         }
     }
 
-    /// Writes the changes down, behind what is owed.
+    /// Records the changes, after those still owed.
     fn record(&mut self, changes: &[Change], policy: &Policy) -> Result<(), JournalError> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         let name = |agent| policy.name(agent);
@@ -146,17 +146,18 @@ impl Ledger {
         self.mend_at = self.mend_at.min(now + Self::MENDING);
     }
 
-    /// When to [`look`](Self::look), to [`mend`](Self::mend) or to [go on](Self::go_on) with that; [`Time::MAX`] if the filter is as it should be.
+    /// Returns when to [`look`](Self::look), to [`mend`](Self::mend) or to [continue](Self::go_on);
+    /// [`Time::MAX`] if the filter is correct.
     pub fn wake_at(&self) -> Time {
         self.mend_at.min(self.look_at).min(self.go_on_at)
     }
 
-    /// True if it is time to [`mend`](Self::mend).
+    /// Returns true if it is time to [`mend`](Self::mend).
     pub fn is_doubtful(&self, now: Time) -> bool {
         self.mend_at <= now
     }
 
-    /// True if it is time to look, and somebody else has changed the filter: then it is time to mend, too.
+    /// Returns true if the check is due and somebody else has changed the filter, which makes a repair due.
     pub fn look(&mut self, now: Time) -> bool {
         if self.look_at > now {
             return false;
@@ -169,7 +170,7 @@ impl Ledger {
         is_touched
     }
 
-    /// Makes the filter hold exactly the rules of the middlebox.
+    /// Makes the filter contain exactly the rules of the middlebox.
     pub fn mend(&mut self, now: Time, middlebox: &Middlebox) -> Result<Mended, LedgerError> {
         self.mend_at = now + Self::MENDING;
         let rules: Vec<Rule> = middlebox.rules(now).copied().collect();
@@ -179,7 +180,7 @@ impl Ledger {
         Ok(mended)
     }
 
-    /// Goes on with mending, a little. True if that was the end of it.
+    /// Continues the repair in a small step; returns true if it is finished.
     pub fn go_on(&mut self, now: Time) -> Result<bool, LedgerError> {
         if self.go_on_at > now {
             return Ok(false);
@@ -197,13 +198,13 @@ impl Ledger {
         Ok(false)
     }
 
-    /// Lets the journal forget what is superseded, when that is much.
+    /// Lets the journal drop superseded entries, if there are many.
     pub fn tidy(&mut self) -> Result<(), LedgerError> {
         Ok(self.journal.as_mut().map_or(Ok(()), Journal::tidy)?)
     }
 }
 
-/// True if it is not for one of the changes that they were not made.
+/// Returns true if the failure is not due to one of the changes.
 fn concerns_all(failure: &FilterError) -> bool {
     use FilterError::{Refused, TooManyShapes, Unsupported};
     !matches!(failure, Refused { .. } | TooManyShapes(_) | Unsupported { .. })

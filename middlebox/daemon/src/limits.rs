@@ -1,4 +1,4 @@
-//! How much others may make the daemon hold.
+//! Limits of the resources that others can make the daemon use.
 
 use std::io;
 
@@ -7,18 +7,18 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::{DaemonError, SetupError};
 
-/// How much others may make the daemon hold.
+/// Limits of the resources that others can make the daemon use.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Connections at a time. One more takes the place of the oldest that has opened no session, or else waits in the
+    /// Maximum connections. A further one replaces the oldest without a session, or else waits in the
     /// kernel's queue.
     pub connections: usize,
-    /// Octets that may wait for an agent that does not read them. It is heard again when none do, so these are replies
-    /// of one turn, for which half of them are, and notifications.
+    /// Maximum octets queued for an agent that does not read. It is read again only when none are, so these
+    /// are replies of one turn, which get half of them, and notifications.
     pub output: usize,
-    /// Octets that may wait for all agents together. If more do, those for whom most waits lose their connections.
+    /// Maximum octets queued for all agents together. Beyond that, those with the most are disconnected.
     pub backlog: usize,
-    /// How long an agent may take none of what waits for it.
+    /// How long an agent may read nothing of what is queued for it.
     pub patience: Duration,
 }
 
@@ -29,25 +29,24 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Files that are open beside the connections: listeners, journal, packet filter and the like.
+    /// Open files besides connections: listeners, journal, packet filter and the like.
     const OTHER_FILES: u64 = 64;
-    /// The others shall not wait longer than it takes to write so many octets.
+    /// A turn ends after this many octets of answers, so that others do not wait longer.
     const LONGEST_TURN: usize = 1 << 20;
-    /// What a turn may cost before those who have asked in it are answered, in units of about a nanosecond; and how much of
-    /// that one agent may use before others are heard.
+    /// The cost of a turn before its requests are answered, in units of about a nanosecond; and the share of
+    /// one agent before others get their turn.
     pub(crate) const TURN_WORK: u64 = 10_000_000;
     pub(crate) const SHARE: u64 = 1_000_000;
-    /// The least `output`: half of it has room for the longest list, which is the longest reply.
+    /// Minimum of `output`: half of it holds the longest list, which is the longest reply.
     pub(crate) const LEAST_OUTPUT: u64 = 2 << 16;
 
-    /// Octets of answers that are enough for a turn. The other half of `output` has room for the longest answer, and for
-    /// notifications: so nobody is given up for what was asked at once, however much that is.
+    /// Returns the octets of answers that end a turn. The other half of `output` holds the longest answer and
+    /// notifications, so no agent is disconnected for the volume of its own requests.
     pub(crate) fn turn(&self) -> usize {
         (self.output / 2).min(Self::LONGEST_TURN)
     }
 
-    /// Raises the number of files that the process may have open to the most that it may ask for. An error if the
-    /// connections may be more.
+    /// Raises the limit of open files to the maximum; fails if it is too low for the connections.
     pub(crate) fn within_open_files(self) -> Result<Self, DaemonError> {
         let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).map_err(io::Error::from)?;

@@ -1,4 +1,4 @@
-//! A connection's socket and what waits to be sent on it, whatever the protocol.
+//! A connection's socket with its send queue, for any protocol.
 
 use std::fmt;
 use std::io;
@@ -9,45 +9,45 @@ use hol_simco::{Framing, Message};
 
 /// One end of a connection that carries messages.
 pub(crate) trait Line: AsFd + fmt::Debug + Send {
-    /// How it carries them.
+    /// Returns how messages are framed.
     fn framing(&self) -> Framing;
 
     /// Reads once. `buffer` is scratch space.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Heard>;
 
-    /// True if there is something to read of which the socket knows nothing any more.
+    /// Returns true if buffered data remain that the socket will not report.
     fn has_rest(&self) -> bool {
         false
     }
 
-    /// Puts a message behind those that wait.
+    /// Queues a message.
     fn push(&mut self, message: &Message);
 
-    /// Octets that wait.
+    /// Returns the queued octets.
     fn waiting(&self) -> usize;
 
-    /// True if it has something to send, though it may be none of the messages.
+    /// Returns true if it has something to send, possibly other than messages.
     fn is_to_write(&self) -> bool {
         self.waiting() > 0
     }
 
-    /// Sends what the kernel takes; returns how many octets that were.
+    /// Sends what the kernel takes; returns the number of octets.
     fn flush(&mut self) -> io::Result<usize>;
 
-    /// Says that nothing more will be sent.
+    /// Shuts down the sending side.
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// What reading gave.
+/// The result of a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Heard {
-    /// Octets as the line's framing has them.
+    /// Octets, framed as the protocol does.
     Octets(Bytes),
-    /// Nothing to hear, which has cost so much in units of about a nanosecond.
+    /// Nothing yet, at this cost in units of about a nanosecond.
     Work(u64),
-    /// The line is protected from now on, and the other side has proved to have these names.
+    /// The connection is now encrypted, and the other side has authenticated with these names.
     Names(Vec<String>),
-    /// Nothing whole for now.
+    /// Nothing complete yet.
     Nothing,
     /// The other side sends no more.
     End,

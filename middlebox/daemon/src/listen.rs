@@ -1,4 +1,4 @@
-//! Sockets that wait for agents.
+//! Listening sockets.
 
 use std::fmt;
 use std::io;
@@ -20,35 +20,35 @@ use crate::token::Token;
 /// Where the daemon listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listen {
-    /// Over what.
+    /// The transport.
     pub transport: Transport,
     /// Port 0 is any that is free.
     pub address: SocketAddr,
-    /// True if only that is heard which an interface brings that is protected below IP.
+    /// True if only traffic of an interface that is protected below IP is accepted.
     pub is_protected: bool,
 }
 
-/// What carries SIMCO.
+/// The transport below SIMCO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// A stream of octets.
+    /// TCP: a byte stream.
     Tcp,
-    /// The same, protected.
+    /// TLS over TCP.
     Tls,
-    /// Messages, in streams that do not wait for one another.
+    /// SCTP: messages in independent streams.
     Sctp,
 }
 
-/// An agent that has connected.
+/// A connection of an agent.
 #[derive(Debug)]
 pub(crate) struct Arrival {
-    /// Where.
+    /// The socket where it arrived.
     pub listen: Listen,
     pub line: Box<dyn Line>,
     pub peer: SocketAddr,
 }
 
-/// Reads the address of a socket: `127.0.0.1:7626`, `[::1]:7626`.
+/// Parses the address of a socket: `127.0.0.1:7626`, `[::1]:7626`.
 pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     let cure = "is no address with a port; write 127.0.0.1:7626, or [::1]:7626";
     text.parse().map_err(|_| format!("`{text}` {cure}"))
@@ -58,19 +58,19 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
 #[derive(Debug)]
 pub(crate) struct Listeners {
     sockets: Vec<(Listen, Socket)>,
-    /// How TLS is spoken, if it is.
+    /// The TLS configuration, if TLS is used.
     tls: Option<Arc<ServerConfig>>,
-    /// Nobody is accepted until then, or until a connection closes; [`Time::ZERO`] if agents are accepted.
+    /// No connections are accepted until then, or until one closes; [`Time::ZERO`] if they are accepted.
     paused_until: Time,
 }
 
 impl Listeners {
-    /// Agents that wait in the kernel.
+    /// Maximum connections waiting in the kernel.
     const BACKLOG: i32 = 1024;
-    /// How long to wait before another attempt when there is no room: the system may find some elsewhere.
+    /// Interval before a retry when there is no room.
     const PAUSE: Duration = Duration::from_secs(1);
 
-    /// Opens all sockets, and watches them. Those that are protected are of this interface.
+    /// Opens and watches all sockets; protected ones are bound to this interface.
     pub fn open(
         all: &[Listen],
         interface: Option<&str>,
@@ -87,12 +87,12 @@ impl Listeners {
         Ok(listeners)
     }
 
-    /// Where they listen, with the ports that they were given.
+    /// Returns their addresses, with the actual ports.
     pub fn addresses(&self) -> impl Iterator<Item = Listen> {
         self.sockets.iter().map(|(listen, _)| *listen)
     }
 
-    /// From now on TLS is spoken so.
+    /// Sets the TLS configuration.
     pub fn speak(&mut self, tls: Option<Arc<ServerConfig>>) {
         self.tls = tls;
     }
@@ -103,7 +103,7 @@ impl Listeners {
         loop {
             match socket.accept() {
                 Ok((socket, peer)) => {
-                    // An agent that has gone again is no reason to keep the others waiting.
+                    // Others must not wait for an agent that has gone.
                     if let (Some(peer), Ok(line)) = (peer.as_socket(), self.line(listen.transport, socket)) {
                         return Ok(Some(Arrival { listen: *listen, line, peer }));
                     }
@@ -115,7 +115,7 @@ impl Listeners {
         }
     }
 
-    /// Accepts nobody for a while.
+    /// Pauses accepting.
     pub fn pause(&mut self, now: Time, poller: &Poller<Token>) -> io::Result<()> {
         if self.paused_until == Time::ZERO {
             self.sockets.iter().try_for_each(|(_, socket)| poller.remove(socket))?;
@@ -124,7 +124,7 @@ impl Listeners {
         Ok(())
     }
 
-    /// Accepts again, if it did not.
+    /// Resumes accepting.
     pub fn resume(&mut self, poller: &Poller<Token>) -> io::Result<()> {
         if self.paused_until != Time::ZERO {
             self.paused_until = Time::ZERO;
@@ -133,12 +133,12 @@ impl Listeners {
         Ok(())
     }
 
-    /// A connection has closed: [`resume`](Self::resume) at once.
+    /// Makes [`resume`](Self::resume) due at once, because a connection has closed.
     pub fn room_again(&mut self, now: Time) {
         self.paused_until = self.paused_until.min(now);
     }
 
-    /// When to [`resume`](Self::resume).
+    /// Returns when to [`resume`](Self::resume).
     pub fn wake_at(&self) -> Time {
         if self.paused_until == Time::ZERO { Time::MAX } else { self.paused_until }
     }
@@ -161,7 +161,7 @@ impl Listeners {
 }
 
 impl Listen {
-    /// A listening socket, and the address that it got.
+    /// Opens a listening socket; returns its actual address too.
     fn open(&self, interface: Option<&str>) -> io::Result<(Self, Socket)> {
         let kind = Type::STREAM.nonblocking().cloexec();
         let socket = Socket::new(Domain::for_address(self.address), kind, Some(self.transport.protocol()))?;
@@ -190,7 +190,7 @@ impl Transport {
 }
 
 impl fmt::Display for Listen {
-    /// As in `tcp 127.0.0.1:7626`.
+    /// Such as `tcp 127.0.0.1:7626`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let transport = match self.transport {
             Transport::Tcp => "tcp",

@@ -1,4 +1,4 @@
-//! What happens, a line an event: `time=… level=info event=listening transport=tcp address=127.0.0.1:7626`.
+//! The log, one line per event: `time=… level=info event=listening transport=tcp address=127.0.0.1:7626`.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
@@ -6,33 +6,32 @@ use std::io::Write;
 
 use hol_base::{Duration, Time};
 
-/// How much an event matters. At `info` and above there is nothing that an agent could make the daemon write for each
-/// request.
+/// The level of an event. At `info` and above agents cannot cause a line per request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// Something does not work.
     Error,
-    /// Something was refused or given up.
+    /// Something was refused or closed.
     Warn,
-    /// The daemon's own life.
+    /// The daemon's own life cycle.
     Info,
     /// Every connection and every rule.
     Debug,
 }
 
-/// Where events are written, in the format logfmt.
+/// Writes events in the format logfmt.
 pub struct Log {
     most: Level,
     seldom: Seldom,
     out: Box<dyn Write + Send>,
 }
 
-/// What is said about an event.
+/// A field of an event.
 pub(crate) type Field<'a> = (&'static str, &'a dyn Display);
 
 impl Log {
-    /// Writes events of `most` and those that matter more.
+    /// Creates a log of events up to the level `most`.
     pub fn new(most: Level, out: Box<dyn Write + Send>) -> Self {
         Self { most, seldom: Seldom::default(), out }
     }
@@ -41,7 +40,7 @@ impl Log {
         level <= self.most
     }
 
-    /// Writes an event. Nobody is left to be told if that fails.
+    /// Writes an event. Failures cannot be reported.
     pub(crate) fn write(&mut self, now: Time, level: Level, event: &str, fields: &[Field<'_>]) {
         if self.writes(level) {
             let _ = self.out.write_all(line(now, level, event, fields).as_bytes());
@@ -50,8 +49,8 @@ impl Log {
 }
 
 impl Log {
-    /// Writes an event that others can bring about as often as they like: once a minute with the same fields, and how often
-    /// it was since.
+    /// Writes an event that others can cause at will: once a minute with the same fields, with the number of
+    /// occurrences since.
     pub(crate) fn write_seldom(
         &mut self,
         now: Time,
@@ -72,10 +71,10 @@ struct Seldom(BTreeMap<(&'static str, String), (Time, u64)>);
 
 impl Seldom {
     const PERIOD: Duration = Duration::from_secs(60);
-    /// Different ones that are kept: beyond them, all others of an event count as the same.
+    /// Maximum different ones; beyond that all others of an event count as the same.
     const MOST: usize = 256;
 
-    /// How often the event has happened, if that is to be written now.
+    /// Returns how often the event has happened, if it is to be written now.
     fn note(&mut self, now: Time, event: &'static str, fields: &[Field<'_>]) -> Option<u64> {
         let mut key = (event, fields.iter().map(|(_, value)| format!("{value} ")).collect());
         if self.0.len() >= Self::MOST && !self.0.contains_key(&key) {

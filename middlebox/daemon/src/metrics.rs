@@ -1,4 +1,4 @@
-//! What the daemon has done and what it holds, in numbers, and those as text for Prometheus.
+//! The daemon's counters and gauges, and their text for Prometheus.
 
 mod histogram;
 mod text;
@@ -12,56 +12,56 @@ use hol_simco::{Body, Change, Refusal, Request, Shortage};
 pub(crate) use histogram::Histogram;
 pub(crate) use text::MIME;
 
-/// The numbers of a daemon: the loop counts, the [endpoint](crate::endpoint) reads.
+/// The numbers of a daemon: written by the event loop, read by the [endpoint](crate::endpoint).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Metrics(Arc<Mutex<Numbers>>);
 
 impl Metrics {
-    /// The numbers, to change or to read a few of them.
+    /// Locks the numbers for access.
     pub fn numbers(&self) -> MutexGuard<'_, Numbers> {
-        // Counters are whole at any time.
+        // Counters are consistent at any time.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All of them, as Prometheus reads them.
+    /// Returns all of them as text for Prometheus.
     pub fn text(&self) -> String {
         let numbers = self.numbers().clone();
         text::of(&numbers)
     }
 }
 
-/// Counters go up from the start of the daemon; gauges are what is.
+/// Counters increase from the start of the daemon; gauges are current values.
 #[derive(Debug, Clone)]
 pub(crate) struct Numbers {
-    /// Requests about rules, by type and by the sub-type of the negative reply, if that was it.
+    /// Requests about rules, by type and by the sub-type of a negative reply.
     requests: BTreeMap<(&'static str, Option<u8>), u64>,
-    /// Sessions that were refused, by the sub-type of the negative reply.
+    /// Refused sessions, by the sub-type of the negative reply.
     pub refused_sessions: BTreeMap<u8, u64>,
-    /// TLS handshakes that came to nothing.
+    /// Failed TLS handshakes.
     pub refused_handshakes: u64,
-    /// Requests that were refused because an agent has its quota, or all is taken.
+    /// Requests refused because a quota or a resource is exhausted.
     pub shortages: BTreeMap<&'static str, u64>,
-    /// Connections that are open.
+    /// Open connections.
     pub connections: u64,
-    /// Connections that were ever accepted.
+    /// Accepted connections.
     pub accepted: u64,
-    /// Rules that are held.
+    /// Rules in the table.
     pub rules: u64,
     /// Octets from agents.
     pub received: u64,
     /// Octets to agents.
     pub sent: u64,
-    /// Changes that were made at once.
+    /// Changes per batch.
     pub batches: Histogram,
-    /// What the packet filter took for a batch, in nanoseconds.
+    /// Time of the packet filter per batch, in nanoseconds.
     pub filter: Histogram,
-    /// What the journal took.
+    /// Time of the journal per batch, in nanoseconds.
     pub journal: Histogram,
-    /// Batches that could not be made as a whole.
+    /// Batches that could not be applied as a whole.
     pub failures: u64,
-    /// What turns cost, in units of about a nanosecond.
+    /// Cost of turns, in units of about a nanosecond.
     pub work: Histogram,
-    /// What the turn cost that cost most.
+    /// Maximum cost of a turn.
     pub most_work: u64,
 }
 
@@ -88,29 +88,29 @@ impl Default for Numbers {
 }
 
 impl Numbers {
-    /// A session was refused.
+    /// Counts a refused session.
     pub fn count_refused_session(&mut self, refusal: Refusal) {
         *self.refused_sessions.entry(refusal.code()).or_default() += 1;
     }
 
-    /// An agent wanted more than it may have.
+    /// Counts a request beyond a limit.
     pub fn count_shortage(&mut self, shortage: Shortage) {
         *self.shortages.entry(shortage.name()).or_default() += 1;
     }
 
-    /// A turn has cost so much.
+    /// Counts the cost of a turn.
     pub fn count_turn(&mut self, work: u64) {
         self.work.count(work);
         self.most_work = self.most_work.max(work);
     }
 
-    /// A request was answered.
+    /// Counts an answered request.
     pub fn count_answer(&mut self, request: &Request, answer: &Body) {
         let refusal = if let Body::Refusal(refusal) = answer { Some(refusal.code()) } else { None };
         *self.requests.entry((name(request), refusal)).or_default() += 1;
     }
 
-    /// Changes have been made in one go, in so long by the packet filter and by the journal.
+    /// Counts applied changes, and the times of the packet filter and of the journal.
     pub fn count_batch(&mut self, changes: &[Change], (filter, journal): (Duration, Duration)) {
         self.batches.count(changes.len() as u64);
         self.filter.count(filter.as_nanos());

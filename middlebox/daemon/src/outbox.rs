@@ -1,8 +1,8 @@
-//! Messages that wait to be sent in a stream of octets.
+//! The send queue of a byte stream.
 
 use hol_simco::Message;
 
-/// Encoded messages; the first `sent` octets are gone.
+/// Encoded messages; the first `sent` octets have been sent.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     octets: Vec<u8>,
@@ -10,10 +10,10 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Room that is kept for the next messages when all are sent: little, for there may be ten thousand connections.
+    /// Memory kept when all is sent: little, since there may be ten thousand connections.
     const KEPT: usize = 4096;
 
-    /// Puts a message behind those that wait.
+    /// Queues a message.
     pub fn push(&mut self, message: &Message) {
         if self.sent > self.octets.len() / 2 {
             self.octets.drain(..self.sent);
@@ -22,12 +22,12 @@ impl Outbox {
         message.append_to(&mut self.octets);
     }
 
-    /// What waits.
+    /// Returns what is queued.
     pub fn rest(&self) -> &[u8] {
         &self.octets[self.sent..]
     }
 
-    /// The first octets of what waits are gone.
+    /// Removes the first octets, which have been sent.
     pub fn take(&mut self, octets: usize) {
         self.sent += octets;
         if self.sent == self.octets.len() {

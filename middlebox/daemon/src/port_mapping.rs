@@ -1,7 +1,7 @@
-//! PCP and NAT-PMP: hosts inside ask for port mappings, and each is a rule. RFC 6887, RFC 6886.
+//! PCP and NAT-PMP: internal hosts request port mappings, each of which is a rule. RFC 6887, RFC 6886.
 //!
-//! Here is an agent within the daemon: it has a session as others have, for each agent of the policy that hosts are taken for,
-//! so what they ask for is bounded, recorded and put in force as everything else is. Who a host is, its address says.
+//! This is an agent within the daemon, with a session for each agent of the policy that owns hosts, so its
+//! requests are limited, recorded and enforced like all others. Hosts are identified by their address.
 
 mod table;
 mod wanted;
@@ -22,15 +22,15 @@ use socket2::{Domain, Protocol, Socket, Type};
 use table::{Granted, Key, Table, host_of};
 use wanted::Wanted;
 
-/// Where hosts ask, and what they have.
+/// The sockets for hosts, and their mappings.
 #[derive(Debug)]
 pub(crate) struct PortMapper {
     sockets: Vec<UdpSocket>,
-    /// The gateway's address outside, for NAT-PMP.
+    /// The gateway's outside address, for NAT-PMP.
     address: Option<Ipv4Addr>,
-    /// Mappings of one host.
+    /// Maximum mappings per host.
     most: usize,
-    /// Since when it knows what it knows.
+    /// Start of its epoch.
     start: Time,
     table: Table,
     sessions: BTreeMap<AgentId, SessionId>,
@@ -38,14 +38,14 @@ pub(crate) struct PortMapper {
     last_tid: u32,
 }
 
-/// Somebody to be answered.
+/// A host to answer.
 #[derive(Debug, Clone, Copy)]
 struct Host {
     socket: u32,
     address: SocketAddr,
 }
 
-/// What the middlebox was asked for.
+/// A pending request to the middlebox.
 #[derive(Debug)]
 struct Asked {
     /// `None` if nobody waits for it.
@@ -55,7 +55,7 @@ struct Asked {
     agent: AgentId,
 }
 
-/// What can be said at once.
+/// The immediate result of a request.
 enum Outcome {
     Answer(Vec<u8>),
     /// The middlebox has been asked.
@@ -63,10 +63,10 @@ enum Outcome {
 }
 
 impl PortMapper {
-    /// Datagrams that are heard in a turn.
+    /// Maximum datagrams read per turn.
     pub const MOST_HEARD: usize = 32;
 
-    /// Opens the sockets, of this interface if there is one.
+    /// Opens the sockets, on this interface if given.
     pub fn open(
         addresses: &[SocketAddr],
         interface: Option<&str>,
@@ -79,7 +79,7 @@ impl PortMapper {
         Ok(Self { sockets, address, most, start: Time::ZERO, table, sessions, asked, last_tid: 0 })
     }
 
-    /// Begins with the mappings that rules of earlier times are.
+    /// Starts with the mappings of restored rules.
     pub fn begin(&mut self, now: Time, middlebox: &Middlebox) {
         self.start = now;
         let policy = middlebox.policy();
@@ -95,12 +95,12 @@ impl PortMapper {
         self.sockets.iter().map(UdpSocket::as_fd)
     }
 
-    /// Where it listens, with the ports that it was given.
+    /// Returns its addresses, with the actual ports.
     pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
         self.sockets.iter().filter_map(|socket| socket.local_addr().ok())
     }
 
-    /// Hears a datagram of this socket; false if there is none.
+    /// Reads a datagram of this socket; returns false if there is none.
     pub fn hear(
         &mut self,
         now: Time,
@@ -119,7 +119,7 @@ impl PortMapper {
         Ok(true)
     }
 
-    /// Answers what this host has said, or has the middlebox do it.
+    /// Answers a host's request, or passes it to the middlebox.
     fn take(
         &mut self,
         now: Time,
@@ -136,7 +136,7 @@ impl PortMapper {
         }
     }
 
-    /// What it costs to read a datagram and to answer it, in units of about a nanosecond.
+    /// Cost to parse and answer a datagram, in units of about a nanosecond.
     const DATAGRAM: u64 = 10_000;
 
     fn understand(
@@ -166,14 +166,14 @@ impl PortMapper {
         };
         let agent = middlebox.policy().agent_at(ip).ok_or(Refusal::NotAuthorized)?;
         if self.asked.values().any(|asked| asked.host.is_some() && asked.wanted.key == wanted.key) {
-            // It is being done: the answer to the first is one to the second.
+            // The same request is pending; its answer serves both.
             return Ok(None);
         }
         let asked = Asked { host: Some(host), wanted, octets: octets.to_vec(), agent };
         self.want(now, asked, middlebox, batch).map(Some)
     }
 
-    /// Does what is wanted, or has the middlebox do it.
+    /// Fulfils a request, or passes it to the middlebox.
     fn want(
         &mut self,
         now: Time,
@@ -212,7 +212,7 @@ impl PortMapper {
                 self.change(now, asked, had.pid, lifetime, middlebox, batch)
             }
             Some(had) => {
-                // Another rule, for others, with the same port.
+                // Another rule with the same port.
                 let gone =
                     Asked { host: None, wanted: wanted.clone(), octets: Vec::new(), agent: asked.agent };
                 self.change(now, gone, had.pid, Lifetime(0), middlebox, batch)?;
@@ -231,7 +231,7 @@ impl PortMapper {
         batch: &mut Batch,
     ) -> Result<Outcome, Refusal> {
         let (wanted, key) = (&asked.wanted, asked.wanted.key);
-        // A flow of a port that is mapped for everybody is let pass by that. RFC 6887 section 12.3.
+        // A port that is mapped for everybody already lets this flow pass. RFC 6887 section 12.3.
         if key.remote.is_some()
             && let Some(mapped) = self.table.get(&Key { remote: None, ..key })
         {
@@ -267,7 +267,8 @@ impl PortMapper {
         Ok(Outcome::Asked)
     }
 
-    /// All mappings of the host, or those of a protocol, that it may take away. RFC 6887 section 15.1, RFC 6886 section 3.4.
+    /// Deletes all mappings of the host, or those of a protocol, that it may delete. RFC 6887 section 15.1,
+    /// RFC 6886 section 3.4.
     fn give_all_back(
         &mut self,
         now: Time,
@@ -298,7 +299,7 @@ impl PortMapper {
         tid
     }
 
-    /// The session of an agent; it is opened for its first host.
+    /// Returns the session of an agent, opening it for its first host.
     fn session(
         &mut self,
         now: Time,
@@ -313,7 +314,7 @@ impl PortMapper {
         let underlay = Underlay { is_secure: true, agent: Some(name), ..Underlay::plain(Framing::Messages) };
         let session = middlebox.connect(now, underlay);
         let establish = Request::Se { version: Version::SIMCO_3_0, challenge: None };
-        // Before what it is told of that, it is a session of ours.
+        // Registered before its first message arrives.
         self.sessions.insert(agent, session);
         middlebox.receive(now, session, Message::request(Tid(0), establish).to_bytes(), batch);
         if middlebox.agent(session).is_none() {
@@ -323,17 +324,17 @@ impl PortMapper {
         Ok(session)
     }
 
-    /// True if this is one of its sessions.
+    /// Returns true if this is one of its sessions.
     pub fn has(&self, session: SessionId) -> bool {
         self.sessions.values().any(|ours| *ours == session)
     }
 
-    /// The session has ended.
+    /// Handles the end of the session.
     pub fn close(&mut self, session: SessionId) {
         self.sessions.retain(|_, ours| *ours != session);
     }
 
-    /// Hears what the middlebox says, now that it is true, and tells the host.
+    /// Handles a committed message of the middlebox, and answers the host.
     pub fn learn(&mut self, now: Time, Message { tid, body }: Message) {
         if let Body::Notification(Notification::Are { pid, lifetime }) = body {
             return match lifetime {
@@ -386,12 +387,12 @@ impl PortMapper {
         self.say(host, &answer);
     }
 
-    /// Whoever does not hear it asks again.
+    /// Sends an answer; a host that does not get it asks again.
     fn say(&self, host: Host, octets: &[u8]) {
         let _ = self.sockets[host.socket as usize].send_to(octets, host.address);
     }
 
-    /// Seconds for which it has known what it knows. RFC 6887 section 8.5.
+    /// Returns the epoch in seconds. RFC 6887 section 8.5.
     fn epoch(&self, now: Time) -> u32 {
         (now.saturating_since(self.start).as_millis() / 1000) as u32
     }
@@ -410,7 +411,7 @@ fn open(at: SocketAddr, interface: Option<&str>) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// What a refusal of SIMCO is in PCP.
+/// Converts a refusal of SIMCO to PCP.
 fn in_pcp(refusal: hol_simco::Refusal, is_exact: bool) -> Refusal {
     use hol_simco::Refusal as Simco;
     match refusal {
@@ -422,7 +423,7 @@ fn in_pcp(refusal: hol_simco::Refusal, is_exact: bool) -> Refusal {
     }
 }
 
-/// The address that stands for all hosts, if there is one of IPv4.
+/// Returns the first IPv4 address of the NAT.
 pub(crate) fn public_address(outside: &[IpAddr]) -> Option<Ipv4Addr> {
     outside.iter().find_map(|address| match address {
         IpAddr::V4(address) => Some(*address),

@@ -1,4 +1,4 @@
-//! What the daemon may do beyond any other process, and what it gives up. capabilities(7).
+//! The daemon's capabilities, and how it drops them. capabilities(7).
 
 use std::io;
 
@@ -8,10 +8,10 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-/// Gives up every capability but CAP_NET_ADMIN, which the packet filter needs, and that one too without `filters`. No
-/// program that this process might run gets any of them back.
+/// Drops every capability except CAP_NET_ADMIN, which the packet filter needs, and without `filters` that one
+/// too. Child programs cannot regain any.
 ///
-/// It is for this thread and for those that it starts: call it when everything is open, before there are others.
+/// Applies to this thread and those that it starts: call it when everything is open, before there are others.
 pub fn drop_privileges(filters: bool) -> io::Result<()> {
     let needed = if filters { CapabilitySet::NET_ADMIN } else { CapabilitySet::empty() };
     set_no_new_privs(true)?;
@@ -24,13 +24,13 @@ pub fn drop_privileges(filters: bool) -> io::Result<()> {
     )?)
 }
 
-/// Takes all others out of the bounding set, if this thread may: it may not if it has few capabilities anyway.
+/// Removes all others from the bounding set; a thread with few capabilities may not, and need not.
 fn bound(needed: CapabilitySet) -> io::Result<()> {
     let all = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
     for capability in all.filter(|capability| !needed.contains(*capability)) {
         match remove_capability_from_bounding_set(capability) {
             Ok(()) => {}
-            // Behind the last that the kernel knows, or without CAP_SETPCAP.
+            // Beyond the last one that the kernel knows, or without CAP_SETPCAP.
             Err(Errno::INVAL | Errno::PERM) => return Ok(()),
             Err(error) => return Err(error.into()),
         }

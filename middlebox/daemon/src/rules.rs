@@ -1,4 +1,4 @@
-//! The rules that a daemon has recorded, whether it runs or not.
+//! The recorded rules of a daemon, running or not.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use hol_simco::{Owner, Reply};
 
 use crate::clock::Clock;
 
-/// The rules in force as recorded in this directory, by PID, each as the reply to PRS tells it. However many they are:
-/// the reply to PRL has 8,191 at most (RFC 4540 section 8.7).
+/// Returns the rules in force recorded in this directory, by PID, each as the reply to PRS. There is no
+/// limit, whereas a reply to PRL has at most 8,191 (RFC 4540 section 8.7).
 ///
-/// A daemon that runs does not notice. The lifetimes are counted by its clock.
+/// A running daemon does not notice. Lifetimes are relative to its clock.
 pub fn recorded_rules(state: &Path) -> Result<Vec<Reply>, JournalError> {
     let now = Clock::of(state).now();
     let recorded = hol_journal::read(state)?.into_iter();

@@ -1,4 +1,4 @@
-//! SCTP: a user message is a message, and its stream follows from its TID.
+//! SCTP: a user message is a message; its stream follows from its TID.
 
 use std::collections::VecDeque;
 use std::io;
@@ -37,7 +37,7 @@ impl Line for Sctp {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Heard> {
         match self.association.receive(buffer) {
             Ok(Some(message)) => Ok(Heard::Octets(message)),
-            // Nothing is no message, as little as one that does not end.
+            // An empty message is invalid, and so is one that never ends.
             Ok(None) if self.association.partial() > Header::LONGEST_REQUEST => {
                 Ok(Heard::Octets(Bytes::new()))
             }

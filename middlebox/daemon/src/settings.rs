@@ -1,6 +1,6 @@
-//! What the daemon is told: a file, and the flags that override it. `docs/simco-service.md` has every setting.
+//! The daemon's settings: a file, and flags that override it. `docs/simco-service.md` has every setting.
 //!
-//! Files are named from where this one is.
+//! Paths are relative to this file.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -12,124 +12,124 @@ use serde::{Deserialize, Deserializer};
 use crate::setup::{SetupError, read};
 use crate::{Level, Limits, Listen, Transport, socket_address};
 
-/// What the daemon is told.
+/// The daemon's settings.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
-    /// Where it listens for TCP.
+    /// TCP addresses.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen: Vec<SocketAddr>,
-    /// Where it listens for SCTP.
+    /// SCTP addresses.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen_sctp: Vec<SocketAddr>,
-    /// Where it listens for TLS.
+    /// TLS addresses.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen_tls: Vec<SocketAddr>,
-    /// What puts rules in force.
+    /// How rules are enforced.
     pub filter: FilterKind,
-    /// True if data that no rule is about is dropped.
+    /// True if data without a rule is dropped.
     pub firewall: bool,
     /// The directory where rules are recorded; without it, they end with the daemon.
     pub state: Option<PathBuf>,
-    /// True if the disk has a rule before its reply goes out; else a crash of the machine may lose some.
+    /// True if a rule is on the disk before its reply is sent; otherwise a crash of the machine may lose
+    /// some.
     pub sync: bool,
-    /// The file that says who may do what; without it, whoever has a secret may do anything, and anybody if there are no
-    /// secrets either.
+    /// The policy file; without it, everybody with a secret may do anything, and without secrets anybody.
     pub policy: Option<PathBuf>,
-    /// The file of the agents' secrets, with which they prove who they are.
+    /// The file of the agents' secrets for authentication.
     pub secrets: Option<PathBuf>,
-    /// The longest lifetime that a rule is granted, in whole seconds.
+    /// The maximum lifetime of a rule, in whole seconds.
     pub max_lifetime: Duration,
-    /// How much is logged.
+    /// The log level.
     pub log: Level,
-    /// True if it is logged who asked for what.
+    /// True if requests are logged.
     pub audit: bool,
-    /// Where Prometheus reads metrics, by HTTP.
+    /// The HTTP address of the metrics for Prometheus.
     #[serde(deserialize_with = "maybe_socket_address")]
     pub metrics: Option<SocketAddr>,
-    /// How TLS is spoken.
+    /// TLS.
     pub tls: TlsSettings,
-    /// Where it listens to what is protected below IP.
+    /// Sockets for traffic protected below IP.
     pub protected: ProtectedSettings,
-    /// How nftables are used.
+    /// nftables.
     pub nftables: NftablesSettings,
-    /// The addresses of a translator.
+    /// The addresses of a NAT.
     pub nat: NatSettings,
-    /// Port mappings for hosts inside.
+    /// Port mappings for internal hosts.
     pub pcp: PcpSettings,
-    /// How much others may make the daemon hold.
+    /// Limits of the resources that others can make the daemon use.
     pub limits: LimitSettings,
 }
 
-/// What puts rules in force.
+/// How rules are enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FilterKind {
-    /// Nothing does: rules are promised, and what passes is the affair of others. For measurements.
+    /// Not at all: rules are granted, but what passes is decided elsewhere. For measurements.
     None,
-    /// Linux' own filter.
+    /// By Linux' packet filter.
     Nftables,
 }
 
-/// How TLS is spoken. The files are PEM.
+/// TLS settings. The files are PEM.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlsSettings {
-    /// The middlebox' certificate, and those between it and the authority that agents believe.
+    /// The middlebox' certificate chain, up to an authority that agents trust.
     pub certificate: Option<PathBuf>,
-    /// Its key, which nobody else may access.
+    /// Its private key, which no other user may access.
     pub key: Option<PathBuf>,
-    /// Who certifies agents: each then has to show a certificate with its name. Without it agents prove who they are by
-    /// their secrets.
+    /// The authorities that certify agents, which then must have a certificate with their name. Without it
+    /// agents authenticate with their secrets.
     pub agents: Option<PathBuf>,
 }
 
-/// Where it listens to what is protected below IP, by WireGuard or IPsec.
+/// Sockets for traffic protected below IP, by WireGuard or IPsec.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ProtectedSettings {
-    /// The interface: what another one brings does not reach these sockets.
+    /// The interface; traffic of others does not reach these sockets.
     pub interface: Option<String>,
-    /// Where for TCP.
+    /// TCP addresses.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen: Vec<SocketAddr>,
-    /// Where for SCTP.
+    /// SCTP addresses.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen_sctp: Vec<SocketAddr>,
 }
 
-/// How nftables are used.
+/// nftables settings.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NftablesSettings {
-    /// The table of the family inet that is ours alone.
+    /// The table of the family inet, which only the daemon uses.
     pub table: String,
-    /// The interface towards internal hosts.
+    /// The interface to internal hosts.
     pub inside: Option<String>,
-    /// The interface towards external hosts. Data that does not pass between the two is not filtered.
+    /// The interface to external hosts. Only data between the two is filtered.
     pub outside: Option<String>,
 }
 
-/// The addresses of a translator: without any, the middlebox is a pure firewall.
+/// The addresses of a NAT; without any, the middlebox is a pure firewall.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NatSettings {
-    /// Addresses that stand for internal hosts.
+    /// Addresses that replace internal hosts.
     pub outside: Vec<IpAddr>,
-    /// Addresses that stand for external hosts, of a twice NAT.
+    /// Addresses that replace external hosts, for twice NAT.
     pub inside: Vec<IpAddr>,
     /// The first and the last port of those addresses.
     pub ports: (u16, u16),
 }
 
-/// Port mappings by PCP (RFC 6887) and NAT-PMP (RFC 6886), for hosts that the policy takes for an agent.
+/// Port mappings by PCP (RFC 6887) and NAT-PMP (RFC 6886), for hosts that belong to an agent of the policy.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PcpSettings {
-    /// Where hosts ask: addresses of the inside interface.
+    /// Addresses of the inside interface where hosts send requests.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen: Vec<SocketAddr>,
-    /// Mappings of one host at a time.
+    /// Maximum mappings per host.
     pub mappings: usize,
 }
 
@@ -139,21 +139,21 @@ impl Default for PcpSettings {
     }
 }
 
-/// How much others may make the daemon hold.
+/// Limits of the resources that others can make the daemon use.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
-    /// Connections at a time.
+    /// Maximum connections.
     pub connections: usize,
-    /// Rules at a time.
+    /// Maximum rules.
     pub rules: usize,
-    /// Elements of all rules in the packet filter at a time.
+    /// Maximum elements of all rules in the packet filter.
     pub elements: usize,
-    /// Octets that may wait for an agent that does not read.
+    /// Maximum octets queued for an agent that does not read.
     pub output: ByteCount,
-    /// Octets that may wait for all agents together.
+    /// Maximum octets queued for all agents together.
     pub backlog: ByteCount,
-    /// How long such an agent may take none of them.
+    /// How long such an agent may read nothing.
     pub patience: Duration,
 }
 
@@ -219,7 +219,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Every socket that is to be opened.
+    /// Returns every socket to open.
     pub fn sockets(&self) -> Vec<Listen> {
         let ProtectedSettings { listen, listen_sctp, .. } = &self.protected;
         let all = [

@@ -1,4 +1,4 @@
-//! From settings to a daemon: reads the files that they name, and refuses what cannot work.
+//! Creates a daemon from settings: reads their files, and rejects what cannot work.
 
 use std::io;
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ use crate::{
     PcpSettings, ProtectedSettings, Settings, TlsSettings,
 };
 
-/// Why settings are no daemon.
+/// Why settings are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// A file cannot be read.
@@ -40,40 +40,40 @@ pub enum SetupError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is not TOML, or has keys that settings have not.
+    /// The file is not TOML, or has unknown keys.
     #[error("{}: {problem}", .path.display())]
     Syntax {
         /// The file.
         path: PathBuf,
-        /// Where and what is wrong.
+        /// The position and the problem.
         problem: String,
     },
-    /// The file is no policy.
+    /// The file is not a policy.
     #[error("{}: {source}", .path.display())]
     Policy {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         source: PolicyError,
     },
-    /// The file holds no secrets.
+    /// The file has no secrets.
     #[error("{}: {source}", .path.display())]
     Secrets {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         source: SecretError,
     },
     /// The secrets may be known to others.
     #[error(transparent)]
     SecretFile(#[from] SecretFileError),
-    /// Certificates or keys are of no use.
+    /// Certificates or keys are unusable.
     #[error("[tls]: {0}")]
     Certificate(#[from] CertificateError),
-    /// Half of what TLS takes.
+    /// TLS needs certificate and key.
     #[error("[tls]: listen-tls takes `certificate` and `key`, two files in PEM")]
     NoCertificate,
     /// The certificates of agents cannot be checked.
@@ -81,34 +81,34 @@ pub enum SetupError {
     Authorities {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: VerifierBuilderError,
     },
-    /// A certificate names agents, but nobody says what they may.
+    /// Certificates name agents, but no policy gives them rights.
     #[error(
         "[tls] agents: names in certificates are agents of a policy; set policy = FILE, with a table [agents.NAME] for each"
     )]
     NamesWithoutPolicy,
-    /// Anything would count as protected.
+    /// Without an interface everything would count as protected.
     #[error(
         "[protected]: set interface = \"NAME\", the one of WireGuard or IPsec that the addresses belong to"
     )]
     NoProtectedInterface,
-    /// Nobody could ask for a port mapping.
+    /// Nobody could request a port mapping.
     #[error(
         "[pcp]: the policy takes no host for an agent; give one of its agents hosts = [\"192.168.1.0/24\"]"
     )]
     NoHosts,
-    /// A mapping has one side.
+    /// Twice NAT does not fit port mappings.
     #[error("[pcp]: a twice NAT has no port mappings; leave out `inside` of [nat], or `listen` of [pcp]")]
     MappedTwice,
-    /// The middlebox contradicts itself.
+    /// Contradictory settings of the middlebox.
     #[error("{0}; see `firewall` and [nat] of the settings")]
     Middlebox(#[from] ConfigError),
-    /// The packet filter cannot be so.
+    /// Invalid settings of the packet filter.
     #[error("[nftables]: {0}")]
     Filter(#[from] hol_filter::ConfigError),
-    /// Half of the interfaces, or the same twice.
+    /// One of two interfaces, or the same twice.
     #[error(
         "[nftables]: `inside` and `outside` are two interfaces that belong together; name both, or none for all that is forwarded"
     )]
@@ -121,10 +121,10 @@ pub enum SetupError {
     /// Nobody could open a session.
     #[error("{}: every agent has to prove who it is, but there are no secrets; set secrets = FILE, or `anonymous`", .0.display())]
     NobodyCanProve(PathBuf),
-    /// Nobody could open a session, for without a policy only agents with a secret may.
+    /// Nobody could open a session, because without a policy an agent needs a secret.
     #[error("{}: there is no secret; add a line NAME = \"SECRET\" for each agent", .0.display())]
     NoSecrets(PathBuf),
-    /// Nobody could open a session either.
+    /// Nobody could open a session: no agent has a secret.
     #[error("{}: none of these agents has a secret in {}; add a line NAME = \"SECRET\" there, or set `anonymous`", .policy.display(), .secrets.display())]
     NobodyHasASecret {
         /// The file that names the agents.
@@ -132,12 +132,12 @@ pub enum SetupError {
         /// The file of the secrets.
         secrets: PathBuf,
     },
-    /// The clock that rules are told by cannot be kept.
+    /// The clock of recorded rules cannot be stored.
     #[error("{}: {source}; the directory of rules has to be writable", .path.display())]
     Clock {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Connections would fail when there are many.
@@ -146,24 +146,24 @@ pub enum SetupError {
          LimitNOFILE={needed}, a shell: ulimit -n {needed}), or set connections = {most}"
     )]
     TooFewFiles {
-        /// Connections that are wanted.
+        /// Configured connections.
         connections: usize,
         /// Files that may be open.
         files: u64,
-        /// Files that are needed.
+        /// Files needed.
         needed: u64,
-        /// Connections that are possible.
+        /// Possible connections.
         most: u64,
     },
-    /// A limit that nobody could live with.
+    /// A limit that is too small to work.
     #[error("{key}: it has to be {least} at least")]
     TooLittle {
         /// The setting.
         key: &'static str,
-        /// The least that works.
+        /// Its minimum.
         least: &'static str,
     },
-    /// Nobody could connect.
+    /// No socket for agents.
     #[error("listen: no addresses; name one, as in listen = [\"127.0.0.1:7626\"]")]
     ListensNowhere,
 }
@@ -184,7 +184,7 @@ pub(crate) fn read(path: &Path) -> Result<String, SetupError> {
 }
 
 impl Settings {
-    /// The middlebox that is wanted, without rules.
+    /// Creates the middlebox without rules.
     pub fn middlebox(&self) -> Result<Middlebox, SetupError> {
         if self.sockets().is_empty() && self.pcp.listen.is_empty() {
             return Err(SetupError::ListensNowhere);
@@ -197,7 +197,7 @@ impl Settings {
         Ok(Middlebox::new(self.config(), policy, authentication)?)
     }
 
-    /// Who may do what, and how agents prove who they are, as the files have it now.
+    /// Reads the policy and the authentication from their files.
     pub(crate) fn access(&self) -> Result<(Policy, Box<dyn Authentication>), SetupError> {
         let secrets = self.read_secrets()?;
         let policy = self.read_policy(secrets.as_ref())?;
@@ -214,7 +214,8 @@ impl Settings {
         let mut middlebox = self.middlebox()?;
         let clock = self.state.as_deref().map_or_else(Clock::start, Clock::of);
         let poller = Poller::new()?;
-        // What can fail comes before the packet filter is touched: a firewall that does not start is not to drop everything.
+        // Everything that may fail comes before the packet filter is touched: a firewall that does not start
+        // must not drop everything.
         let limits = self.limits().within_open_files()?;
         let tls = self.tls()?;
         let listeners = Listeners::open(&self.sockets(), self.protected.interface.as_deref(), tls, &poller)?;
@@ -250,14 +251,14 @@ impl Settings {
         Ok(daemon)
     }
 
-    /// Removes the table of the packet filter, and with it all that rules have done: as after a daemon that is not to come
-    /// back. Rules that are recorded stay so.
+    /// Removes the table of the packet filter with all its rules, for a daemon that will not run again.
+    /// Recorded rules stay.
     pub fn clear(&self) -> Result<(), DaemonError> {
         let filter = Nftables::open(self.nftables()?).map_err(LedgerError::from)?;
         Ok(filter.remove().map_err(LedgerError::from)?)
     }
 
-    /// How TLS is spoken, if it is.
+    /// Returns the TLS configuration, if TLS is used.
     pub(crate) fn tls(&self) -> Result<Option<Arc<ServerConfig>>, SetupError> {
         let TlsSettings { certificate, key, agents } = &self.tls;
         if self.listen_tls.is_empty() && certificate.is_none() && key.is_none() {
@@ -281,7 +282,7 @@ impl Settings {
         let mut config = builder
             .with_single_cert(read_certificates(certificate)?, read_key(key)?)
             .map_err(|problem| CertificateError::Unusable { path: certificate.clone(), problem })?;
-        // Sessions last for days: nothing is kept to take one up again.
+        // Sessions last for days, so resumption is not needed.
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
         Ok(Some(Arc::new(config)))
@@ -322,8 +323,7 @@ impl Settings {
         Limits { connections, output, backlog, patience: self.limits.patience }
     }
 
-    /// Takes over the rules that are recorded. One that the middlebox cannot have any more, since the settings are
-    /// others, ends.
+    /// Restores recorded rules. One that is no longer possible under the current settings ends.
     fn restore(
         &self,
         directory: &Path,
@@ -357,7 +357,8 @@ impl Settings {
         Ok(journal)
     }
 
-    /// Warns of names that no interface has: it may come yet, but a firewall with a typing error lets everything pass.
+    /// Warns of missing interfaces: one may appear later, but with a misspelt name a firewall lets everything
+    /// pass.
     fn look_for_interfaces(&self, clock: Clock, log: &mut Log) {
         let NftablesSettings { inside, outside, .. } = &self.nftables;
         let missing = |name: &&String| !Path::new("/sys/class/net").join(name).exists();
@@ -412,7 +413,7 @@ impl Settings {
         }
     }
 
-    /// Without a policy, whoever has a secret may do anything; anybody may if there are no secrets either.
+    /// Without a policy, everybody with a secret may do anything; without secrets, anybody.
     fn read_policy(&self, secrets: Option<&SharedSecrets>) -> Result<Policy, SetupError> {
         let (path, policy) = match (&self.policy, &self.secrets, secrets) {
             (Some(path), ..) => (path, Policy::parse(&read(path)?)),
@@ -432,12 +433,12 @@ impl Settings {
         secrets.map(Some).map_err(|source| SetupError::Secrets { path: path.clone(), source })
     }
 
-    /// Refuses a policy under which nobody could open a session.
+    /// Rejects a policy under which nobody could open a session.
     fn check_agents(&self, policy: &Policy, secrets: Option<&SharedSecrets>) -> Result<(), SetupError> {
         let is_known = |name| secrets.is_some_and(|secrets| secrets.knows(name));
-        // Whoever has a certificate with the name of an agent is one.
+        // A certificate with the name of an agent authenticates it.
         let are_certified = self.tls.agents.is_some() && policy.names().next().is_some();
-        // Whoever is an agent by its address needs no session.
+        // An agent identified by its address needs no session.
         let are_hosts = !self.pcp.listen.is_empty() && policy.knows_hosts();
         if policy.anonymous().is_some() || are_certified || are_hosts || policy.names().any(is_known) {
             return Ok(());

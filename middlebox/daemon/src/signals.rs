@@ -1,4 +1,4 @@
-//! Signals, as something that becomes readable.
+//! Signals as a readable file.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -6,17 +6,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-/// Readable when one of some signals has come. Catch them before any thread is started: threads inherit what is caught.
+/// Readable when one of its signals has arrived. Create it before any thread, because threads inherit the
+/// signal mask.
 #[derive(Debug)]
 pub struct Signals(SignalFd);
 
 impl Signals {
-    /// SIGTERM and SIGINT: the daemon is to stop.
+    /// SIGTERM and SIGINT, which stop the daemon.
     pub fn stop() -> io::Result<Self> {
         Self::catch([Signal::SIGTERM, Signal::SIGINT])
     }
 
-    /// SIGHUP: it is to read its policy and its secrets again.
+    /// SIGHUP, which reloads policy and secrets.
     pub fn reload() -> io::Result<Self> {
         Self::catch([Signal::SIGHUP])
     }
@@ -27,7 +28,7 @@ impl Signals {
         Ok(Self(SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?))
     }
 
-    /// Takes the signals that have come, so that it is readable no more.
+    /// Takes the pending signals, so that it is no longer readable.
     pub(crate) fn take(&mut self) -> io::Result<()> {
         while self.0.read_signal()?.is_some() {}
         Ok(())

@@ -1,4 +1,4 @@
-//! What systemd is told: that the daemon is ready, that it stops, that it still turns. sd_notify(3).
+//! Notifies systemd that the daemon is ready, stops, or is alive. sd_notify(3).
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,14 +13,14 @@ use hol_base::{Duration, Time};
 #[derive(Debug)]
 pub(crate) struct Supervisor {
     socket: Option<UnixDatagram>,
-    /// How long the daemon may be silent before it is taken for dead.
+    /// How long the daemon may be silent before it is considered dead.
     watchdog: Option<Duration>,
-    /// When to show life.
+    /// When to send the next sign of life.
     alive_at: Time,
 }
 
 impl Supervisor {
-    /// The one that has started this process.
+    /// Returns the manager that started this process.
     pub fn from_environment() -> io::Result<Self> {
         let is_ours = env::var("WATCHDOG_PID").map_or(true, |pid| pid == std::process::id().to_string());
         let micros = env::var("WATCHDOG_USEC").ok().and_then(|micros| micros.parse().ok());
@@ -28,7 +28,7 @@ impl Supervisor {
         Self::at(env::var_os("NOTIFY_SOCKET").as_deref(), watchdog)
     }
 
-    /// One that listens at this socket; a name that begins with @ is in the abstract namespace.
+    /// Returns the manager at this socket; a name that starts with @ is in the abstract namespace.
     fn at(socket: Option<&OsStr>, watchdog: Option<Duration>) -> io::Result<Self> {
         let connect = |name: &OsStr| {
             let address = match name.as_bytes() {
@@ -44,17 +44,17 @@ impl Supervisor {
         Ok(Self { socket: socket.transpose()?, watchdog, alive_at: Time::ZERO })
     }
 
-    /// Agents can connect.
+    /// Reports that agents can connect.
     pub fn ready(&self) {
         self.tell("READY=1");
     }
 
-    /// The daemon ends, as it should.
+    /// Reports that the daemon stops as requested.
     pub fn stopping(&self) {
         self.tell("STOPPING=1");
     }
 
-    /// The event loop turns. Half of what may pass has to do for a turn.
+    /// Reports that the event loop runs. A turn must take less than half of the watchdog's time.
     pub fn alive(&mut self, now: Time) {
         if let Some(watchdog) = self.watchdog
             && self.alive_at <= now
@@ -64,12 +64,12 @@ impl Supervisor {
         }
     }
 
-    /// When to show life; [`Time::MAX`] if nobody looks.
+    /// Returns when to report next; [`Time::MAX`] without a watchdog.
     pub fn wake_at(&self) -> Time {
         if self.watchdog.is_some() { self.alive_at } else { Time::MAX }
     }
 
-    /// A supervisor that does not listen is no reason to stop serving.
+    /// A manager that does not listen is no reason to stop serving.
     fn tell(&self, state: &str) {
         if let Some(socket) = &self.socket {
             let _ = socket.send(state.as_bytes());

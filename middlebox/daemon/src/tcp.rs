@@ -1,4 +1,4 @@
-//! TCP: messages one behind the other in a stream of octets.
+//! TCP: consecutive messages in a byte stream.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -25,8 +25,8 @@ impl Tcp {
     }
 }
 
-/// Replies to pipelined requests are not held back for one another, and who has vanished is found out after four minutes:
-/// the kernel's own default is two hours and more.
+/// Sets options: replies to pipelined requests are not delayed, and vanished agents are detected after four
+/// minutes instead of the kernel's default of more than two hours.
 pub(crate) fn prepare(socket: &Socket) -> io::Result<()> {
     let seconds = std::time::Duration::from_secs;
     socket.set_tcp_nodelay(true)?;

@@ -1,6 +1,6 @@
-//! TLS over TCP: the same stream of octets, protected, and a certificate that says who is there. RFC 8446.
+//! TLS over TCP: an encrypted byte stream, and a certificate that identifies the agent. RFC 8446.
 //!
-//! A handshake is much work for few octets, so each step of it is told, and counts as such.
+//! A handshake is much work for few octets, so each of its steps is counted as work.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -21,19 +21,19 @@ pub(crate) struct Tls {
     socket: Socket,
     session: ServerConnection,
     outbox: Outbox,
-    /// Octets of the outbox that the record has which is being sent.
+    /// Octets of the outbox in the record being sent.
     under_way: usize,
-    /// Octets that have been opened and not been read.
+    /// Decrypted octets that have not been read.
     rest: usize,
-    /// It has been told who is there.
+    /// The agent's names have been reported.
     is_told: bool,
 }
 
 impl Tls {
-    /// A step of a handshake, in units of about a nanosecond: a signature and two verifications of ECDSA, or one of RSA, and
-    /// the exchange of keys.
+    /// Cost of a handshake step, in units of about a nanosecond: a signature and two verifications of ECDSA,
+    /// or one of RSA, and the key exchange.
     const STEP: u64 = 1_000_000;
-    /// An octet that is nothing to read: a record may be as short as 22 of them, and wants new keys.
+    /// Cost of an octet without content: a record may have only 22 of them, and request new keys.
     const EMPTY_OCTET: u64 = 200;
     /// Octets of a record. RFC 8446 section 5.1.
     const RECORD: usize = 1 << 14;
@@ -44,14 +44,14 @@ impl Tls {
         Ok(Self { socket, session, outbox: Outbox::default(), under_way: 0, rest: 0, is_told: false })
     }
 
-    /// The names in the certificate that the other side has proved to be its own.
+    /// Returns the names in the authenticated certificate of the other side.
     fn names(&self) -> Vec<String> {
         let certificate = self.session.peer_certificates().and_then(|certificates| certificates.first());
         let parsed = certificate.and_then(|certificate| webpki::EndEntityCert::try_from(certificate).ok());
         parsed.iter().flat_map(|parsed| parsed.valid_dns_names().map(str::to_owned)).collect()
     }
 
-    /// Takes octets from the socket and opens what is whole of them; `None` if that gives something to read.
+    /// Reads octets from the socket and decrypts complete records; `None` if there is something to read.
     fn open(&mut self) -> io::Result<Option<Heard>> {
         let was_handshaking = self.session.is_handshaking();
         let taken = match self.session.read_tls(&mut self.socket) {
@@ -62,7 +62,7 @@ impl Tls {
         };
         let opened = self.session.process_new_packets();
         let says_something = self.session.wants_write();
-        // A handshake's answer, or the word that it has failed: there is room for it, or it goes out with the next.
+        // The answer of a handshake, or its failure: sent now, or with the next data.
         let sent = self.send_records();
         self.rest = opened
             .map_err(|problem| io::Error::new(io::ErrorKind::InvalidData, problem))?
@@ -74,7 +74,7 @@ impl Tls {
         Ok((self.rest == 0).then_some(Heard::Work(Self::EMPTY_OCTET * taken as u64)))
     }
 
-    /// Sends what has been sealed; false if the kernel does not take all of it.
+    /// Sends encrypted records; returns false if the kernel does not take all.
     fn send_records(&mut self) -> io::Result<bool> {
         while self.session.wants_write() {
             match self.session.write_tls(&mut self.socket) {
@@ -104,7 +104,7 @@ impl Line for Tls {
                 return Ok(Heard::Octets(Bytes::copy_from_slice(&buffer[..count])));
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // It has gone without a word. What it has said is whole, or the session sees that it is not.
+            // It closed without notice. Its messages are complete, or the session sees that they are not.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Heard::End),
             Err(error) => return Err(error),
         }
@@ -130,7 +130,7 @@ impl Line for Tls {
         self.waiting() > 0 || self.session.wants_write()
     }
 
-    /// A record at a time, so that no more than one is kept beside the messages themselves.
+    /// One record at a time, so that at most one is stored besides the messages themselves.
     fn flush(&mut self) -> io::Result<usize> {
         let before = self.waiting();
         while self.send_records()? {

@@ -1,17 +1,17 @@
-//! What the event loop waits for.
+//! The event sources of the event loop.
 
 use hol_simco::SessionId;
 
-/// What may become ready.
+/// A source that may become ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Token {
-    /// The daemon is to stop.
+    /// Stops the daemon.
     Stop,
-    /// It is to read its policy and its secrets again.
+    /// Reloads policy and secrets.
     Reload,
-    /// A listening socket, by its number.
+    /// A listening socket, by index.
     Listener(u32),
-    /// A socket for port mappings, by its number.
+    /// A socket for port mappings, by index.
     PortMapper(u32),
     Connection(SessionId),
 }

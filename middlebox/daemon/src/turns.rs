@@ -1,22 +1,22 @@
-//! Whose turn it is to be heard: agents one after the other, however many connections one of them has.
+//! The order of reading: agents take turns, however many connections one of them has.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use hol_simco::{AgentId, SessionId};
 
-/// The agent at the other end of a connection. Those who have not said who they are count as one.
+/// The agent of a connection. All unauthenticated ones count as one.
 pub(crate) type Party = Option<AgentId>;
 
-/// Connections that wait to be heard.
+/// Connections waiting to be read.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
-    /// Those who have some, the one that has waited longest first.
+    /// Agents with waiting connections, longest waiting first.
     parties: VecDeque<Party>,
     waiting: BTreeMap<Party, VecDeque<SessionId>>,
 }
 
 impl Turns {
-    /// Puts a connection behind the others of its party.
+    /// Adds a connection behind the others of its agent.
     pub fn push(&mut self, party: Party, id: SessionId) {
         let waiting = self.waiting.entry(party).or_default();
         if waiting.is_empty() {
@@ -25,7 +25,7 @@ impl Turns {
         waiting.push_back(id);
     }
 
-    /// Takes out the connection whose turn it is; its party is behind the others now.
+    /// Removes the next connection; its agent is now behind the others.
     pub fn next(&mut self) -> Option<SessionId> {
         let party = self.parties.pop_front()?;
         let waiting = self.waiting.get_mut(&party)?;

@@ -1,5 +1,5 @@
-//! What it costs to put rules in force and to end them, beside `nft -f` with the same rules; and a million of them at a
-//! time. In a network namespace of its own, so it needs root, and the other half needs `nft`.
+//! The cost of adding and removing rules, compared with `nft -f` with the same rules; and of a million rules.
+//! Runs in its own network namespace, so it needs root; the comparison needs `nft`.
 
 use std::fmt::Write;
 use std::fs;
@@ -17,10 +17,10 @@ use nix::sched::{CloneFlags, unshare};
 
 const UDP: u8 = 17;
 const NOW: Time = Time::from_nanos(1_700_000_000_000_000_000);
-/// Rules that hold while others begin and end.
+/// Rules in force while others are added and removed.
 const HELD: u32 = 10_000;
 
-/// The `n`th pinhole for RTP, of a minute.
+/// Adds the `n`th pinhole for RTP, for a minute.
 fn begin(n: u32) -> Change {
     let host = |net: u32| format!("{net}.{}.{}.1:5004", n >> 8 & 255, n & 255).parse().unwrap();
     let action = Action::Enable {
@@ -71,7 +71,7 @@ fn rules(c: &mut Criterion) {
                 });
             });
         }
-        // The filter is gone, and its table nobody's.
+        // The filter is gone, and its table has no owner.
         if has_nft {
             let [add, delete] = ["add", "delete"].map(|command| script(command, HELD..HELD + size));
             group.sample_size(20).bench_function("nft -f", |b| {
@@ -84,7 +84,7 @@ fn rules(c: &mut Criterion) {
     }
 }
 
-/// One million elements: what they take, here and in the kernel.
+/// The memory of a million elements, here and in the kernel.
 fn million(c: &mut Criterion) {
     const RULES: u32 = 1_000_000;
     const BATCH: u32 = 1000;
@@ -115,12 +115,12 @@ fn filter() -> Option<Nftables> {
     Some(Nftables::open(Config::new()).unwrap())
 }
 
-/// Megabytes of this process.
+/// Returns the megabytes of this process.
 fn resident() -> u64 {
     megabytes("/proc/self/status", &["VmRSS:"])
 }
 
-/// Megabytes that the kernel has for itself.
+/// Returns the megabytes of the kernel.
 fn kernel() -> u64 {
     megabytes("/proc/meminfo", &["SUnreclaim:", "VmallocUsed:"])
 }

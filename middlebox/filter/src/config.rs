@@ -1,9 +1,9 @@
-//! What a filter is told beside the rules.
+//! The configuration of a filter, apart from rules.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
-/// How nftables are to be used.
+/// How nftables is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     table: String,
@@ -13,7 +13,7 @@ pub struct Config {
     is_guarded: bool,
 }
 
-/// What a NAT has to give away. Datagrams to it are nobody else's, not even the middlebox' own.
+/// The addresses of a NAT. Datagrams to them are for nobody else, not even for the middlebox itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
     /// A2 and A1.
@@ -22,38 +22,38 @@ pub struct Pool {
     pub ports: RangeInclusive<u16>,
 }
 
-/// The interfaces of the middlebox, by name. Data that comes or goes by another one is none of its business.
+/// The interfaces of the middlebox, by name. Data over other interfaces is not filtered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interfaces {
-    /// Towards internal hosts.
+    /// To internal hosts.
     pub inside: String,
-    /// Towards external hosts.
+    /// To external hosts.
     pub outside: String,
 }
 
-/// What becomes of forwarded data that no rule is about.
+/// What happens to forwarded data without a rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Unmatched {
     /// It is dropped: a firewall.
     #[default]
     Drop,
-    /// It passes: a NAT and nothing else. Only connections that a rule translates end with the rule.
+    /// It passes: a NAT without a firewall. Only connections translated by a rule end with the rule.
     Accept,
 }
 
-/// Why a [`Config`] is none.
+/// Why a [`Config`] is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// nftables would not take it, or `nft` could not read it.
+    /// nftables would reject the name, or `nft` could not parse it.
     #[error("`{0}` is no name for a table; use a letter, then letters, digits and `_`, 64 at most")]
     Table(String),
-    /// The kernel has no such interface names.
+    /// Not a valid interface name in the kernel.
     #[error("`{0}` is no name of an interface; `ip link` lists those that there are")]
     Interface(String),
 }
 
 impl Config {
-    /// The table `inet simco`, all interfaces, what no rule allows is dropped.
+    /// Returns the default: table `inet simco`, all interfaces, drop without a rule.
     pub fn new() -> Self {
         Self {
             table: "simco".into(),
@@ -64,7 +64,7 @@ impl Config {
         }
     }
 
-    /// Another name for the table, of the family `inet`.
+    /// Sets the name of the table, of the family `inet`.
     pub fn with_table(self, table: &str) -> Result<Self, ConfigError> {
         let is_name = table.len() <= 64
             && table.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -72,7 +72,7 @@ impl Config {
         if is_name { Ok(Self { table: table.into(), ..self }) } else { Err(ConfigError::Table(table.into())) }
     }
 
-    /// Only data that passes between these interfaces.
+    /// Limits filtering to data between these interfaces.
     pub fn with_interfaces(self, interfaces: Interfaces) -> Result<Self, ConfigError> {
         for name in [&interfaces.inside, &interfaces.outside] {
             // linux/if.h: IFNAMSIZ is 16, with the zero at the end.
@@ -83,42 +83,42 @@ impl Config {
         Ok(Self { interfaces: Some(interfaces), ..self })
     }
 
-    /// What becomes of data that no rule is about.
+    /// Sets what happens to data without a rule.
     pub fn with_unmatched(self, unmatched: Unmatched) -> Self {
         Self { unmatched, ..self }
     }
 
-    /// What a NAT has to give away; a firewall has nothing.
+    /// Sets the addresses of a NAT; a firewall has none.
     pub fn with_pool(self, pool: Pool) -> Self {
         Self { pool, ..self }
     }
 
-    /// Lets others change the table, as kernels before Linux 6.9 do in any case. For tests.
+    /// Lets others change the table, which kernels before Linux 6.9 allow in any case. For tests.
     pub fn unguarded(self) -> Self {
         Self { is_guarded: false, ..self }
     }
 
-    /// The name of the table.
+    /// Returns the name of the table.
     pub fn table(&self) -> &str {
         &self.table
     }
 
-    /// The interfaces, if they matter.
+    /// Returns the interfaces, if they matter.
     pub fn interfaces(&self) -> Option<&Interfaces> {
         self.interfaces.as_ref()
     }
 
-    /// What becomes of data that no rule is about.
+    /// Returns what happens to data without a rule.
     pub fn unmatched(&self) -> Unmatched {
         self.unmatched
     }
 
-    /// What a NAT has to give away.
+    /// Returns the addresses of a NAT.
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// True if nobody else is to change the table, where the kernel can see to that.
+    /// Returns true if others must not change the table, where the kernel can enforce that.
     pub fn is_guarded(&self) -> bool {
         self.is_guarded
     }

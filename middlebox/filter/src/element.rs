@@ -1,4 +1,4 @@
-//! What a rule comes to in a filter: elements of sets and maps.
+//! Elements of sets and maps, the parts of a rule in a filter.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use hol_simco::IpVersion;
 
 use crate::ports::Block;
 
-/// What an element does to the packets that match it.
+/// The effect of an element on matching packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
     /// Drops them, whatever else allows them.
@@ -15,17 +15,17 @@ pub(crate) enum Role {
     Inbound,
     /// Lets them pass to external hosts.
     Outbound,
-    /// Gives a connection's first packet another destination.
+    /// Changes the destination of a connection's first packet.
     Dnat,
-    /// Gives it another source.
+    /// Changes its source.
     Snat,
 }
 
-/// Packets, and what becomes of them. Fields that are wildcards are no part of the key.
+/// The packets of an element, and its effect. Wildcard fields are not part of the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Element {
     pub role: Role,
-    /// IP protocol number; `None` is any, and then so are the ports.
+    /// IP protocol number; `None` is any, which implies any port.
     pub protocol: Option<u8>,
     pub source: End,
     pub destination: End,
@@ -42,7 +42,7 @@ pub(crate) struct End {
     pub port: Option<Block>,
 }
 
-/// What a NAT writes in the place of an end; without a port it leaves the port alone.
+/// The replacement of an end by a NAT; without a port the port stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Target {
     pub address: IpAddr,
@@ -56,7 +56,7 @@ impl Element {
 }
 
 impl End {
-    /// A prefix, with the bits beyond it made zero.
+    /// Returns a prefix with the bits beyond it set to zero.
     pub fn new(address: IpAddr, length: u8, port: Option<Block>) -> Self {
         let address = match address {
             IpAddr::V4(v4) => IpAddr::V4((v4.to_bits() & mask_v4(length)).into()),
@@ -65,24 +65,24 @@ impl End {
         Self { address, length, port }
     }
 
-    /// Every host and port of the version of `address`.
+    /// Returns every host and port of the version of `address`.
     pub fn any(address: IpAddr) -> Self {
         Self::new(address, 0, None)
     }
 
-    /// One host, and the port if there is one.
+    /// Returns one host, with its port if there is one.
     pub fn host(target: Target) -> Self {
         let port = target.port.map(Block::of_port);
         Self::new(target.address, IpVersion::of(target.address).address_bits(), port)
     }
 }
 
-/// `length` ones, then zeros.
+/// Returns `length` ones, then zeros.
 pub(crate) fn mask_v4(length: u8) -> u32 {
     u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0)
 }
 
-/// `length` ones, then zeros.
+/// Returns `length` ones, then zeros.
 pub(crate) fn mask_v6(length: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Why a filter did not do what it was told.
+//! Errors of a filter.
 
 use std::io;
 
@@ -7,13 +7,13 @@ use hol_simco::Pid;
 /// Why no change was made.
 #[derive(Debug, thiserror::Error)]
 pub enum FilterError {
-    /// The process may not.
+    /// The process has no permission.
     #[error(
         "the kernel lets nobody change nftables without CAP_NET_ADMIN; run as root, or give the capability \
          (systemd: AmbientCapabilities=CAP_NET_ADMIN, a file: setcap cap_net_admin+ep)"
     )]
     NotPermitted,
-    /// A kernel without nftables, or without a part of them.
+    /// A kernel without nftables, or without a part of it.
     #[error(
         "this kernel lacks a part of nftables ({0}); load the modules nf_tables, nft_ct, nft_nat and nft_chain_nat"
     )]
@@ -33,15 +33,15 @@ pub enum FilterError {
         /// Its name.
         table: String,
     },
-    /// One rule is more than the filter can do.
+    /// The filter does not support a rule.
     #[error("rule {}: {why}", .pid.0)]
     Unsupported {
         /// The rule.
         pid: Pid,
-        /// What it is that cannot be done.
+        /// The reason.
         why: Unsupported,
     },
-    /// Too many kinds of wildcards at a time.
+    /// Too many combinations of wildcards.
     #[error(
         "rules with {0} different combinations of prefix lengths and wildcards are in force, and each costs every \
          packet a look; use fewer prefix lengths"
@@ -50,9 +50,9 @@ pub enum FilterError {
     /// The kernel refused a change for another reason.
     #[error("nftables refused change {change} of the batch: {source}")]
     Refused {
-        /// The first change that it refused, counted from 0.
+        /// The first rejected change, counted from 0.
         change: usize,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The socket failed.
@@ -60,20 +60,20 @@ pub enum FilterError {
     Socket(#[from] io::Error),
 }
 
-/// What a filter cannot do.
+/// What a filter does not support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
-    /// No NAT64 in nftables.
+    /// nftables has no NAT64.
     #[error("nftables do not translate between IPv4 and IPv6")]
     ProtocolTranslation,
-    /// Each is an element of its own, in each direction.
+    /// Each pair of ports is an element, in each direction.
     #[error(
         "{flows} pairs of ports are more than the {most} that such a rule may have; use a wildcard port at one end"
     )]
     TooManyPorts {
         /// Pairs of ports, or of blocks of ports.
         flows: usize,
-        /// The most of them.
+        /// Their maximum.
         most: usize,
     },
     /// Middleboxes refuse these themselves.

@@ -1,4 +1,4 @@
-//! Rules taken apart into elements. RFC 4540 sections 8.3 and 8.8, RFC 3989 section 2.3.5.
+//! Splits rules into elements. RFC 4540 sections 8.3 and 8.8, RFC 3989 section 2.3.5.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -8,10 +8,10 @@ use crate::element::{Element, End, Role, Target};
 use crate::error::Unsupported;
 use crate::ports::Block;
 
-/// Elements of one rule: what a request may ask of the kernel at once.
+/// Maximum elements of one rule, which limits what a request may ask of the kernel at once.
 pub(crate) const MOST_ELEMENTS: usize = 512;
 
-/// Data between two ends, and what stands for them at the other side.
+/// Data between two ends, and their translation.
 #[derive(Debug, Clone, Copy)]
 struct Flow {
     protocol: Option<u8>,
@@ -25,7 +25,7 @@ struct Flow {
     inside: Option<Target>,
 }
 
-/// What a rule puts into the filter. A reservation puts in nothing.
+/// Returns the elements of a rule; a reservation has none.
 pub(crate) fn elements(rule: &Rule) -> Result<Vec<(Element, Option<Target>)>, Unsupported> {
     match rule.action {
         Action::Reserve { .. } => Ok(Vec::new()),
@@ -55,7 +55,7 @@ impl Flow {
         Self { protocol, internal, external, outside: None, inside: None }
     }
 
-    /// Data to the internal host: to A2 in fact, and as if from A1.
+    /// Returns the elements of data to the internal host: to A2 on the wire, and as if from A1.
     fn inbound(&self) -> impl Iterator<Item = (Element, Option<Target>)> {
         let to_internal = self.element(Role::Inbound, self.external, self.internal);
         let dnat = self.outside.map(|outside| self.redirect(outside, self.internal));
@@ -63,7 +63,7 @@ impl Flow {
         [Some((to_internal, None)), dnat, snat].into_iter().flatten()
     }
 
-    /// Data from the internal host: to A1 in fact, and as if from A2.
+    /// Returns the elements of data from the internal host: to A1 on the wire, and as if from A2.
     fn outbound(&self) -> impl Iterator<Item = (Element, Option<Target>)> {
         let to_external = self.element(Role::Outbound, self.internal, self.external);
         let dnat = self.inside.map(|inside| self.redirect(inside, self.external));
@@ -76,7 +76,7 @@ impl Flow {
         both.map(|(source, destination)| (self.element(Role::Block, source, destination), None))
     }
 
-    /// From anybody to an address of the middlebox, which stands for `end`.
+    /// Redirects from anybody to an address of the middlebox, which stands for `end`.
     fn redirect(&self, address: Target, end: End) -> (Element, Option<Target>) {
         let element = self.element(Role::Dnat, End::any(address.address), End::host(address));
         (element, Some(Target { address: end.address, port: end.port.map(Block::first) }))
@@ -87,8 +87,8 @@ impl Flow {
     }
 }
 
-/// The flows of an enabled rule. Port ranges run in parallel: so does a NAT translate them, and that is why section
-/// 8.3.1 wants them equally long. What pairs no ports is taken in blocks.
+/// Returns the flows of an enabled rule. Port ranges run in parallel, as a NAT translates them, which is why
+/// section 8.3.1 requires equal lengths. A range without a partner is taken in blocks.
 fn parallel(
     a0: &AddressTuple,
     a3: &AddressTuple,
@@ -118,7 +118,7 @@ fn parallel(
     Ok((0..count).map(flow).collect())
 }
 
-/// Every port with every other, as section 8.8.1 has overlaps of disabled rules.
+/// Every port with every other, as section 8.8.1 defines overlaps of disabled rules.
 fn crossed(a0: &AddressTuple, a3: &AddressTuple, most: usize) -> Result<Vec<Flow>, Unsupported> {
     check_versions(a0, a3)?;
     let (internal_ports, external_ports) = (Ports::of(a0).blocks(), Ports::of(a3).blocks());
@@ -150,13 +150,13 @@ impl Ports {
         self.count.into()
     }
 
-    /// The blocks that have them; `None` has all.
+    /// Returns the blocks that cover the ports; `None` covers all.
     fn blocks(self) -> Vec<Option<Block>> {
         let blocks = |first| Block::cover(first, self.count).into_iter().map(Some).collect();
         self.first.map_or(vec![None], blocks)
     }
 
-    /// Ports beyond 65,535 are refused by the middlebox.
+    /// The middlebox refuses ports beyond 65,535.
     fn nth(self, n: usize) -> Option<u16> {
         Some(self.first? + n as u16)
     }
@@ -170,7 +170,7 @@ fn end(tuple: &AddressTuple, port: Option<Block>) -> End {
     }
 }
 
-/// What the `n`th flow has in the place of an end with this port. An address that is bound as a whole keeps ports.
+/// Returns the replacement of an end with this port in the `n`th flow. A wholly bound address keeps ports.
 fn target(tuple: &AddressTuple, n: usize, port: Option<u16>) -> Option<Target> {
     let Addresses::Full { address, .. } = tuple.addresses else { return None };
     Some(Target { address, port: port.map(|port| Ports::of(tuple).nth(n).unwrap_or(port)) })

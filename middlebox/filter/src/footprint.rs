@@ -1,14 +1,15 @@
-//! What a rule takes up in nftables, before anybody asks the kernel.
+//! The resources of a rule in nftables, computed without the kernel.
 
 use hol_simco::{Footprint, Refusal, Rule};
 
 use crate::flow::elements;
 use crate::shape::Shape;
 
-/// Every set costs every packet a look.
+/// Maximum sets, because each costs a lookup per packet.
 pub const MOST_SHAPES: usize = 64;
 
-/// The elements of a rule and the sets that hold them. RFC 4540 section 8.3.2: what cannot be in force is refused.
+/// Returns the elements of a rule and their sets. RFC 4540 section 8.3.2: a rule that cannot be enforced is
+/// refused.
 pub fn footprint(rule: &Rule) -> Result<Footprint, Refusal> {
     let elements = elements(rule).map_err(|_| Refusal::ConfigurationFailed)?;
     let mut shapes = Vec::new();

@@ -1,4 +1,4 @@
-//! Which rules hold which elements, and until when.
+//! Which rules need which elements, and until when.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,32 +11,33 @@ use crate::element::{Element, Target};
 use crate::flow::elements;
 use crate::shape::Shape;
 
-/// Every element with the rules that want it. Two rules may want the same one: it stands as long as either does.
+/// Every element with the rules that need it. Two rules may need the same one: it stays as long as either
+/// does.
 #[derive(Debug, Default)]
 pub(crate) struct Holds {
     wanted: BTreeMap<(Element, Time, Pid), Option<Target>>,
-    /// How many of them have each shape.
+    /// Number of elements of each shape.
     shapes: BTreeMap<Shape, usize>,
 }
 
-/// How an element stands in the filter: as the rule has it that ends last.
+/// An element in the filter: that of the rule that ends last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub end: Time,
     pub target: Option<Target>,
 }
 
-/// An element that changes were about.
+/// An element affected by changes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Touched {
-    /// How it stood before them.
+    /// Its state before them.
     pub before: Option<Standing>,
     /// The last of them.
     pub change: usize,
 }
 
 impl Holds {
-    /// What these rules want.
+    /// Returns the elements of these rules.
     pub fn of<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Result<Self, FilterError> {
         let mut holds = Self::default();
         for rule in rules {
@@ -45,7 +46,7 @@ impl Holds {
         Ok(holds)
     }
 
-    /// Makes all changes, or none, and tells which elements they were about.
+    /// Applies all changes, or none; returns the affected elements.
     pub fn apply(&mut self, changes: &[Change]) -> Result<BTreeMap<Element, Touched>, FilterError> {
         let wanted_by = |rule: &Option<Rule>| rule.as_ref().map_or(Ok(Vec::new()), wanted);
         let pair = |change: &Change| Ok((wanted_by(&change.before)?, wanted_by(&change.after)?));
@@ -61,13 +62,13 @@ impl Holds {
         Ok(touched)
     }
 
-    /// Takes back changes that were applied.
+    /// Undoes applied changes.
     pub fn undo(&mut self, changes: &[Change]) {
         let inverse: Vec<Change> = changes.iter().rev().map(|change| change.inverse()).collect();
         self.apply(&inverse).expect("what was applied can be taken back");
     }
 
-    /// How the filter has to have an element.
+    /// Returns how an element must be in the filter.
     pub fn standing(&self, element: &Element) -> Option<Standing> {
         let first = (*element, Time::ZERO, Pid(0));
         let last = (*element, Time::MAX, Pid(u32::MAX));
@@ -75,7 +76,7 @@ impl Holds {
         Some(Standing { end, target })
     }
 
-    /// Every element, and how the filter has to have it.
+    /// Returns every element, and how it must be in the filter.
     pub fn all(&self) -> impl Iterator<Item = (Element, Standing)> {
         let mut holds = self.wanted.iter().peekable();
         std::iter::from_fn(move || {
@@ -88,12 +89,12 @@ impl Holds {
         })
     }
 
-    /// How many elements there are, those that several rules want counted for each.
+    /// Returns the number of elements, counting shared ones for each rule.
     pub fn len(&self) -> usize {
         self.wanted.len()
     }
 
-    /// The shapes of all elements.
+    /// Returns the shapes of all elements.
     pub fn shapes(&self) -> impl Iterator<Item = Shape> {
         self.shapes.keys().copied()
     }
@@ -125,7 +126,7 @@ impl Holds {
 }
 
 impl Holds {
-    /// One element fewer has this shape.
+    /// Counts one element less of this shape.
     fn forget(&mut self, shape: Shape) {
         let count = self.shapes.get_mut(&shape).expect("it was counted");
         *count -= 1;

@@ -1,7 +1,8 @@
-//! Packet filters: what puts the policy rules of a SIMCO middlebox in force.
+//! Packet filters, which enforce the policy rules of a SIMCO middlebox.
 //!
-//! A [`PacketFilter`] makes the [`Change`]s of a batch, all or none. [`Nftables`] is Linux' own filter, [`NullFilter`]
-//! lets measurements leave it out, [`RecordingFilter`] is for tests. `docs/simco-filter.md` shows the rules that come out.
+//! A [`PacketFilter`] applies the [`Change`]s of a batch, all or none. [`Nftables`] is Linux' own filter,
+//! [`NullFilter`] lets measurements leave it out, [`RecordingFilter`] is for tests. `docs/simco-filter.md`
+//! shows the resulting ruleset.
 
 use hol_base::Time;
 use hol_simco::{Change, Rule};
@@ -25,49 +26,49 @@ pub use nftables::Nftables;
 pub use null::NullFilter;
 pub use recording::RecordingFilter;
 
-/// Something that puts rules in force.
+/// A packet filter that enforces rules.
 pub trait PacketFilter: Send {
-    /// Makes all changes at once, or none. A rule's lifetime ends at [`Rule::expires`] on the clock of `now`, also if
-    /// nobody says so again.
+    /// Applies all changes at once, or none. A rule ends by itself at [`Rule::expires`] on the clock of
+    /// `now`.
     fn apply(&mut self, now: Time, changes: &[Change]) -> Result<(), FilterError>;
 
-    /// Makes exactly these rules hold, whatever held before, and says what that takes. If it takes long, some of what is
-    /// missing is missing until [`go_on`](Self::go_on) says that nothing is.
+    /// Makes exactly these rules apply, and returns the necessary corrections. If it takes long, some
+    /// elements are missing until [`go_on`](Self::go_on) reports completion.
     fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Mended, FilterError>;
 
-    /// Goes on with a reconciliation for a few milliseconds. Changes may be applied in between.
+    /// Continues a reconciliation for a few milliseconds. Changes may be applied in between.
     fn go_on(&mut self, now: Time) -> Result<Progress, FilterError> {
         let _ = now;
         Ok(Progress::Done)
     }
 
-    /// True if nobody else can change what holds.
+    /// Returns true if nobody else can change the filter.
     fn is_guarded(&self) -> bool {
         true
     }
 
-    /// True if somebody else is known to have changed it since this was asked last.
+    /// Returns true if somebody else has changed it since the last call.
     fn is_touched(&mut self) -> bool {
         false
     }
 }
 
-/// How far a reconciliation is.
+/// The progress of a reconciliation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Some of what rules want is missing.
+    /// Some required elements are missing.
     GoesOn,
-    /// All is there that rules want. Whether there is more is still looked for: go on in a second.
+    /// All required elements are present. A search for surplus ones continues: call again in a second.
     Waits,
-    /// Exactly what rules want is there.
+    /// Exactly the required elements are present.
     Done,
 }
 
-/// What a filter lacked, and had too much. One that is as it has to be has neither.
+/// The corrections of a filter; none if it was right.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Mended {
-    /// Elements that were added: a rule has one a direction and port.
+    /// Elements added: a rule has one per direction and port.
     pub missing: usize,
-    /// Elements that were removed. One that ended at the wrong time or translated wrongly counts as both.
+    /// Elements removed. One with a wrong end or translation counts as both.
     pub surplus: usize,
 }

@@ -27,32 +27,33 @@ use self::watch::Watch;
 use crate::holds::Holds;
 use crate::{Config, FilterError, Mended, PacketFilter, Progress};
 
-/// Rules as elements of sets, in a table of their own. The kernel ends their lifetimes, whether anybody is there or not.
+/// Rules as elements of sets, in a table of their own. The kernel ends their lifetimes, even without this
+/// process.
 #[derive(Debug)]
 pub struct Nftables {
     config: Config,
     kernel: Kernel,
     ownership: Ownership,
     watch: Option<Watch>,
-    /// What the rules want.
+    /// The required elements.
     holds: Holds,
-    /// Where the table has it.
+    /// The sets of the table.
     sets: Sets,
-    /// True once the table is known to be as the two say, but for what is missing.
+    /// True if the table is known to match, except for missing elements.
     is_known: bool,
-    /// What a reconciliation has not got to yet.
+    /// Elements that a reconciliation has not added yet.
     missing: Vec<Missing>,
-    /// A look for what is surplus in a large table.
+    /// A search for surplus elements in a large table.
     survey: Option<Survey>,
 }
 
 impl Nftables {
-    /// Elements end while we speak of them; but not thrice.
+    /// Elements may expire during a transaction; but not three times.
     const ATTEMPTS: usize = 3;
 
-    /// Opens the way to the nftables of the network namespace of this thread. The table stays as it is until
-    /// [`reconcile`](PacketFilter::reconcile) says what it should hold; without that, the first change empties it.
-    /// From then on it belongs to this filter.
+    /// Opens the nftables of this thread's network namespace. The table is unchanged until
+    /// [`reconcile`](PacketFilter::reconcile); without that, the first change empties it. From then on it
+    /// belongs to this filter.
     pub fn open(config: Config) -> Result<Self, FilterError> {
         let kernel = Kernel::open()?;
         let ownership = if config.is_guarded() { Ownership::ask(&kernel)? } else { Ownership::Everybodys };
@@ -70,13 +71,13 @@ impl Nftables {
         })
     }
 
-    /// From now on [`is_touched`](PacketFilter::is_touched) tells what others do, where the table is not guarded.
+    /// Makes [`is_touched`](PacketFilter::is_touched) report others' changes, where the table is not guarded.
     pub fn watch(&mut self) -> Result<(), FilterError> {
         self.watch = Some(Watch::open(self.config.table(), self.kernel.port()?)?);
         Ok(())
     }
 
-    /// Removes the table, and with it all that rules have done.
+    /// Removes the table, with all effects of rules.
     pub fn remove(self) -> Result<(), FilterError> {
         let mut transaction = Transaction::new(self.config.table());
         transaction.ensure_table();
@@ -87,7 +88,7 @@ impl Nftables {
         }
     }
 
-    /// Takes the steps in one transaction, behind what `begin` does.
+    /// Applies the steps in one transaction, after the messages of `begin`.
     fn commit(
         &self,
         now: Time,
@@ -113,7 +114,7 @@ impl Nftables {
         Err(self.changed())
     }
 
-    /// A survey is not to take for surplus what comes while it looks.
+    /// Prevents a survey from treating elements added meanwhile as surplus.
     fn note_added(&self, sets: &Sets, steps: &Steps) {
         if let Some(survey) = &self.survey {
             let named = steps.additions().filter_map(|(shape, key)| Some((sets.name(shape)?, key)));
@@ -121,7 +122,7 @@ impl Nftables {
         }
     }
 
-    /// What a refusal means that cannot be cured.
+    /// Returns the error for a refusal that cannot be handled.
     fn reason(&self, refusal: Refusal, steps: &Steps) -> FilterError {
         match (steps.change_of(refusal.sequence), refusal.reason(self.config.table())) {
             (Some(_), _) if refusal.error == NO_ENTRY => self.changed(),
@@ -155,7 +156,7 @@ impl PacketFilter for Nftables {
             Ok(sets) => self.sets = sets,
             Err(error) => {
                 self.holds.undo(changes);
-                // Who knows what became of it.
+                // The result is unknown.
                 self.is_known = !matches!(error, FilterError::Socket(_));
                 return Err(error);
             }

@@ -1,17 +1,17 @@
-//! Ranges of ports as blocks, which hash tables can have: a port is a number of four hexadecimal digits, and a block is
-//! what begins with some of them, as a prefix of addresses is.
+//! Ranges of ports as blocks for hash tables: a port is a number of four hexadecimal digits, and a block is a
+//! prefix of them, like a prefix of addresses.
 //!
-//! A range of 4,096 ports is one block or 76 at most, never 4,096 elements. Blocks of all sixteen sizes would be fewer,
-//! but each size is a table that every packet is looked up in.
+//! A range of 4,096 ports is one block or at most 76, never 4,096 elements. Blocks of all sixteen sizes would
+//! be fewer, but each size is a table in which every packet is looked up.
 
-/// So many ports as a power of 16, the first of which is a multiple of that: all that have the same first bits.
+/// A power of 16 consecutive ports, aligned to their number: all with the same first bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Block {
     first: u16,
     bits: u8,
 }
 
-/// Ranges up to here are taken port by port: they need no tables of blocks.
+/// Shorter ranges are taken port by port, without tables of blocks.
 const SHORT: u32 = 16;
 
 impl Block {
@@ -22,17 +22,17 @@ impl Block {
         Self { first: port, bits: Self::PORT }
     }
 
-    /// The first port.
+    /// Returns the first port.
     pub fn first(self) -> u16 {
         self.first
     }
 
-    /// Bits that all its ports have in common.
+    /// Returns the number of bits common to all its ports.
     pub fn bits(self) -> u8 {
         self.bits
     }
 
-    /// What has these ports and no others; the last is 65,535 at most.
+    /// Returns blocks that cover exactly these ports; the last port is at most 65,535.
     pub fn cover(first: u16, count: u16) -> Vec<Self> {
         let (mut next, end) = (u32::from(first), u32::from(first) + u32::from(count));
         let mut blocks = Vec::new();

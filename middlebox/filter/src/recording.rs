@@ -7,7 +7,7 @@ use hol_simco::{Change, Pid, Rule};
 
 use crate::{FilterError, Mended, PacketFilter};
 
-/// Remembers what it was told, and fails on demand.
+/// Records the batches, and fails on demand.
 #[derive(Debug, Clone, Default)]
 pub struct RecordingFilter {
     batches: Vec<Vec<Change>>,
@@ -16,17 +16,17 @@ pub struct RecordingFilter {
 }
 
 impl RecordingFilter {
-    /// The batches that it made, in order.
+    /// Returns the applied batches, in order.
     pub fn batches(&self) -> &[Vec<Change>] {
         &self.batches
     }
 
-    /// The rules that hold.
+    /// Returns the current rules.
     pub fn rules(&self) -> impl Iterator<Item = &Rule> {
         self.rules.values()
     }
 
-    /// From now on refuses batches with a change of this rule; `None` refuses none.
+    /// Makes batches with a change of this rule fail; `None`: no batch.
     pub fn refuse(&mut self, pid: Option<Pid>) {
         self.refused = pid;
     }

@@ -1,6 +1,6 @@
-//! Which fields an element's key has. nftables' own sets of intervals refuse intervals that overlap, and SIMCO's rules may:
-//! so each combination of prefix lengths and wildcards has a hash table of its own, and every packet is looked up in
-//! each ("tuple space search", Srinivasan, Suri and Varghese 1999).
+//! The fields of an element's key. nftables' own interval sets reject overlapping intervals, and SIMCO's
+//! rules may overlap: so each combination of prefix lengths and wildcards has its own hash table, and every
+//! packet is looked up in each ("tuple space search", Srinivasan, Suri and Varghese 1999).
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -24,11 +24,11 @@ pub(crate) struct Shape {
 struct EndShape {
     /// Bits of the prefix.
     length: u8,
-    /// Bits of the port that matter: all of one, fewer of a block.
+    /// Significant bits of the port: all for one port, fewer for a block.
     port: Option<u8>,
 }
 
-/// One field of a key, or of what a map gives.
+/// A field of a key, or of a map's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field {
     Protocol,
@@ -36,7 +36,7 @@ pub(crate) enum Field {
     Port(Side, u8),
 }
 
-/// Whose address or port.
+/// Source or destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Source,
@@ -55,7 +55,7 @@ impl Shape {
         }
     }
 
-    /// A number that no other shape has.
+    /// Returns a unique number of the shape.
     pub fn id(&self) -> ShapeId {
         let end = |end: EndShape| u64::from(end.length) << 8 | end.port.map_or(0, |bits| u64::from(bits) + 1);
         let rest = (self.role as u64) << 2
@@ -64,7 +64,8 @@ impl Shape {
         ShapeId(rest << 32 | end(self.source) << 16 | end(self.destination))
     }
 
-    /// The fields of a key, in order. A source address that is any is left out; the destination tells the version.
+    /// Returns the fields of a key, in order. A wildcard source address is omitted; the destination shows the
+    /// version.
     pub fn key(&self) -> impl Iterator<Item = Field> {
         let Self { version, protocol, source, destination, .. } = *self;
         let fields = [
@@ -77,7 +78,7 @@ impl Shape {
         fields.into_iter().flatten()
     }
 
-    /// The fields of what a map gives: it gives a port if it translates one. Sets give nothing.
+    /// Returns the fields of a map's value, with a port if it is translated. Sets have none.
     pub fn data(&self) -> impl Iterator<Item = Field> {
         let translated = match self.role {
             Role::Block | Role::Inbound | Role::Outbound => None,
@@ -90,7 +91,7 @@ impl Shape {
         })
     }
 
-    /// The name of the set, which tells the fields.
+    /// Returns the name of the set, which encodes the fields.
     pub fn name(&self) -> String {
         let role = match self.role {
             Role::Block => "blocked",
@@ -127,7 +128,7 @@ impl Side {
 }
 
 impl Field {
-    /// Octets of the value.
+    /// Returns the octets of the value.
     pub fn length(self) -> usize {
         match self {
             Self::Protocol => 1,
@@ -136,12 +137,12 @@ impl Field {
         }
     }
 
-    /// Octets of its place in a concatenation: registers have four each.
+    /// Returns the octets in a concatenation: registers have four each.
     pub fn width(self) -> usize {
         self.length().next_multiple_of(4)
     }
 
-    /// What `nft` calls `inet_proto`, `ipv4_addr`, `ipv6_addr` and `inet_service`; for listings only.
+    /// Returns `nft`'s types `inet_proto`, `ipv4_addr`, `ipv6_addr` and `inet_service`; for listings only.
     pub fn kind(self) -> u32 {
         match self {
             Self::Protocol => 12,
@@ -152,7 +153,7 @@ impl Field {
     }
 }
 
-/// The octets of an element's key.
+/// Returns the octets of an element's key.
 pub(crate) fn key(element: &Element) -> Vec<u8> {
     let mut octets = Vec::with_capacity(44);
     for field in Shape::of(element).key() {
@@ -169,7 +170,7 @@ pub(crate) fn key(element: &Element) -> Vec<u8> {
     octets
 }
 
-/// The octets of what a map gives.
+/// Returns the octets of what a map gives.
 pub(crate) fn data(target: &Target) -> Vec<u8> {
     let mut octets = Vec::with_capacity(20);
     put_address(&mut octets, target.address);

@@ -1,4 +1,4 @@
-//! What a batch costs that is recorded, with and without waiting for the disk, and what it takes to read a million rules.
+//! The cost of recording a batch, with and without sync, and the time to read a million rules.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use hol_simco::{
 
 const UDP: u8 = 17;
 
-/// A pinhole for IPv4 begins.
+/// Adds a pinhole for IPv4.
 fn begin(pid: u32) -> Change {
     let action = Action::Enable {
         gid: Gid(pid),

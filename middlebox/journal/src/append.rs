@@ -1,4 +1,4 @@
-//! The end of a segment that grows: all of a frame is appended, or nothing.
+//! The end of a growing segment: a frame is appended completely, or not at all.
 
 use std::fs::File;
 use std::io;
@@ -8,26 +8,26 @@ use std::path::PathBuf;
 use crate::frame::{self, Place};
 use crate::{Durability, JournalError};
 
-/// A segment that grows.
+/// A growing segment.
 #[derive(Debug)]
 pub(crate) struct Appender {
     file: File,
     path: PathBuf,
-    /// Octets of whole frames.
+    /// Octets of complete frames.
     end: u64,
-    /// The place of the next.
+    /// The position of the next frame.
     place: Place,
-    /// Why nobody knows what is on the disk.
+    /// Why the content of the disk is unknown.
     broken: Option<String>,
 }
 
 impl Appender {
-    /// Goes on behind the first `end` octets of a file, which are all that it has.
+    /// Continues after the first `end` octets of a file, which has no more.
     pub fn new(file: File, path: PathBuf, end: u64, place: Place) -> Self {
         Self { file, path, end, place, broken: None }
     }
 
-    /// Seals a frame and writes it; it is as durable as wanted on return.
+    /// Seals and writes a frame with the given durability.
     pub fn append(&mut self, frame: &mut [u8], durability: Durability) -> Result<(), JournalError> {
         self.check()?;
         let next = frame::seal(frame, self.place);
@@ -43,18 +43,18 @@ impl Appender {
         Ok(())
     }
 
-    /// Says that this is all of the segment, and has the disk keep it. It may go on nevertheless, if no other follows.
+    /// Marks the segment as complete, and syncs it. It may still continue if no other follows.
     pub fn close(&mut self) -> Result<(), JournalError> {
         self.append(&mut frame::close(self.place), Durability::Synced)
     }
 
-    /// Has the disk keep what was written.
+    /// Syncs what was written.
     pub fn sync(&mut self) -> Result<(), JournalError> {
         self.check()?;
         self.file.sync_data().map_err(|error| self.give_up("fdatasync", &error))
     }
 
-    /// Cuts off what a failed write has left.
+    /// Removes the remains of a failed write.
     fn take_back(&mut self) -> Result<(), JournalError> {
         self.file.set_len(self.end).map_err(|error| self.give_up("ftruncate", &error))
     }

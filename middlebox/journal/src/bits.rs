@@ -1,12 +1,12 @@
-//! Which single bit a wrong checksum stands for.
+//! Detects single-bit errors from a wrong checksum.
 
 /// The polynomial of CRC-32C, RFC 9260 appendix A, with its bits reversed as in the table of that appendix.
 const POLYNOMIAL: u32 = 0x82F6_3B78;
 
-/// True if a checksum that differs by this much is that of `octets` octets of which one bit is another.
+/// Returns true if a checksum that differs by this much can result from one changed bit in `octets` octets.
 ///
-/// CRCs are linear: what one bit changes depends on its place alone, and each place towards the beginning is one step of the
-/// register further.
+/// CRCs are linear: the difference depends only on the bit's position, and each position towards the start is
+/// one more step of the register.
 pub(crate) fn is_of_one_bit(difference: u32, octets: usize) -> bool {
     let mut register = POLYNOMIAL;
     (0..octets * 8).any(|_| {

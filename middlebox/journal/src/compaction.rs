@@ -1,4 +1,4 @@
-//! Compaction: what several segments come to, in one.
+//! Compaction: replaces several segments by one.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,12 +9,12 @@ use crate::frame::{self, Place};
 use crate::lasting::Lasting;
 use crate::segment::{self, Start};
 
-/// Octets of a frame at which the next begins. Each is synced by itself, so that a record made meanwhile does not wait
-/// for the whole segment.
+/// Octets of a frame at which the next starts. Each is synced by itself, so that a concurrent record does not
+/// wait for the whole segment.
 const FRAME: usize = 1 << 18;
 
-/// Makes the last of these segments one that begins from nothing and means what all of them meant, then removes the
-/// others. Nobody writes to any of them.
+/// Replaces the last of these segments by one that starts from nothing and has the meaning of all of them,
+/// then removes the others. Nobody writes to any of them.
 pub(crate) fn compact(dir: &Path, numbers: &[u64]) -> Result<(), JournalError> {
     let (last, superseded) = numbers.split_last().expect("something to compact");
     let lasting = Lasting::of(dir, numbers)?;
@@ -42,7 +42,7 @@ fn copy(dir: &Path, numbers: &[u64], lasting: &Lasting, file: &mut File) -> Resu
         .map_err(JournalError::io("compact", &segment::path(dir, last)))
 }
 
-/// Writes the frame if it has entries, and begins another.
+/// Writes the frame if it has entries, and starts another.
 fn flush(out: &mut Vec<u8>, place: &mut Place, file: &mut File) -> io::Result<()> {
     if !frame::is_empty(out) {
         *place = frame::seal(out, *place);

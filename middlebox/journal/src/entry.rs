@@ -1,4 +1,4 @@
-//! Entries: what a change leaves behind in the journal.
+//! Journal entries: the result of a change.
 
 use hol_simco::{AgentId, Change, Owner, Pid, Recorded};
 
@@ -6,16 +6,16 @@ use hol_simco::{AgentId, Change, Owner, Pid, Recorded};
 const HOLDS: u8 = 1;
 const ENDED: u8 = 2;
 
-/// What an entry says.
+/// The content of an entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// From now on the rule is this, whether it is new or replaces one with its PID.
+    /// The new form of the rule, whether it is new or replaces one with its PID.
     Holds(Recorded),
-    /// The rule is no more.
+    /// The rule has ended.
     Ended(Pid),
 }
 
-/// Appends what a change comes to.
+/// Appends the entry of a change.
 pub(crate) fn write(change: &Change, owner: &impl Fn(AgentId) -> Owner, out: &mut Vec<u8>) {
     match (&change.before, &change.after) {
         (_, Some(rule)) => write_as(HOLDS, out, |out| rule.record(&owner(rule.owner), out)),
@@ -32,7 +32,7 @@ fn write_as(kind: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out[begin - 2..begin].copy_from_slice(&length.to_be_bytes());
 }
 
-/// The entries of a frame, each with its octets; `None` in place of one that breaks the format, and then no more.
+/// Parses the entries of a frame, each with its octets; `None` for a malformed one, which is the last.
 pub(crate) fn parse_all(mut frame: &[u8]) -> impl Iterator<Item = Option<(Entry, &[u8])>> {
     std::iter::from_fn(move || {
         if frame.is_empty() {
@@ -45,7 +45,7 @@ pub(crate) fn parse_all(mut frame: &[u8]) -> impl Iterator<Item = Option<(Entry,
     })
 }
 
-/// The first entry, its octets, and the others.
+/// Parses the first entry; also returns its octets, and the rest.
 fn parse(octets: &[u8]) -> Option<(Entry, &[u8], &[u8])> {
     let ([kind, l0, l1], rest) = octets.split_first_chunk()?;
     let length = usize::from(u16::from_be_bytes([*l0, *l1]));

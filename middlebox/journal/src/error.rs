@@ -1,4 +1,4 @@
-//! What can go wrong with a directory and the files in it.
+//! Errors of a journal.
 
 use std::fmt;
 use std::io;
@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 /// Why a journal cannot be opened, or cannot record.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// Another process records there.
+    /// Another process uses it.
     #[error("{0}: another process records its rules there; stop it, or give this one a directory of its own")]
     Locked(PathBuf),
-    /// Nothing was ever recorded there.
+    /// There is no journal.
     #[error("{0}: no rules are recorded there; name the directory that a middlebox has for its state")]
     None(PathBuf),
-    /// A file or directory cannot be opened, read or made.
+    /// A file or directory cannot be opened, read or created.
     #[error("{path}: cannot {action}: {source}")]
     Io {
-        /// What was to be done.
+        /// The attempted action.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// A later version has written it.
+    /// A newer version wrote it.
     #[error("{path}: has format {version}, this program knows {known}; run the version that wrote it",
         known = crate::segment::VERSION)]
     Version {
@@ -32,7 +32,7 @@ pub enum JournalError {
         /// Its format.
         version: u8,
     },
-    /// What is there is not what was written.
+    /// The content is not what was written.
     #[error(
         "{path}: octet {offset}: {what}; what is recorded behind it is not to be trusted: restore the directory \
          from a copy, or move it away to begin without rules"
@@ -40,12 +40,12 @@ pub enum JournalError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where the damage begins, in octets from its start.
+        /// Where the damage starts, in octets from the start.
         offset: u64,
-        /// What is wrong there.
+        /// The problem.
         what: &'static str,
     },
-    /// There is no room. Nothing was recorded; the journal can be used when there is room again.
+    /// There is no room. Nothing was recorded; the journal is usable again when there is room.
     #[error("{path}: nothing was recorded: {source}; make room on the disk")]
     Refused {
         /// The file.
@@ -53,35 +53,35 @@ pub enum JournalError {
         /// Why it could not grow.
         source: io::Error,
     },
-    /// A write-back has failed, so nobody knows what is on the disk: it may be the changes, or not. The kernel reports
-    /// this once, and a second fsync would succeed without having written anything, so there is no second one.
+    /// A write-back has failed, so it is unknown whether the changes are on the disk. The kernel reports this
+    /// once, and a second fsync would succeed without having written anything, so there is none.
     #[error(
         "{path}: what is on the disk is unknown, since {why}; check the disk, then start anew to read what it holds"
     )]
     Broken {
         /// The file.
         path: PathBuf,
-        /// What failed.
+        /// The failure.
         why: String,
     },
 }
 
 impl JournalError {
-    /// For `map_err`: what was to be done with which file.
+    /// For `map_err`: the attempted action and the file.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, path: path.to_owned(), source }
     }
 }
 
-/// Octets at the end of the journal that were being written when the machine or the process stopped. Nobody was
-/// promised what they say, and they have been cut off.
+/// Octets at the end of the journal that were being written when the machine or the process stopped. They
+/// were never acknowledged, and have been cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Torn {
     /// The file.
     pub path: PathBuf,
-    /// Where they began, in octets from its start.
+    /// Where they started, in octets from the start.
     pub offset: u64,
-    /// How many they were.
+    /// Their number.
     pub octets: u64,
 }
 

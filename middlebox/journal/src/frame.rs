@@ -1,27 +1,27 @@
-//! Frames: the entries of one batch with a length, a checksum, and its place behind the frame before.
+//! Frames: the entries of one batch with a length, a checksum, and its position after the previous frame.
 //!
 //! ```text
 //! mark | checksum | length | sequence (8) | checksum of the frame before | entries
 //! ```
 //!
-//! Each frame is whole by itself, so that it is found behind damage; and it names its place, so that one that was removed,
-//! repeated or exchanged is seen.
+//! Each frame is self-contained, so that frames after damage are found; and it has its position, so that
+//! removed, repeated or exchanged frames are detected.
 
 use std::io::{self, Read};
 
 use crate::bits;
 
-/// Begins each frame, so that frames behind damage can be found. 0xF5 is in no name.
+/// Starts each frame, so that frames after damage can be found. 0xF5 is in no name.
 const MARK: [u8; 4] = *b"\xF5hol";
-/// Where the length begins, and with it what the checksum is of.
+/// Offset of the length, where the checksummed part starts.
 const LENGTH: usize = 8;
 /// Octets before the entries.
 const HEADER: usize = Format::Chained.header();
 
-/// What a segment's frames look like.
+/// The frame format of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// Of earlier versions: without a place.
+    /// Of earlier versions: without a position.
     Loose,
     Chained,
 }
@@ -35,17 +35,17 @@ impl Format {
     }
 }
 
-/// The place of a frame in its segment.
+/// The position of a frame in its segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Counted from 1.
     sequence: u64,
-    /// The checksum of the frame before; of the first, that of the segment's number.
+    /// The checksum of the previous frame; for the first, that of the segment's number.
     before: u32,
 }
 
 impl Place {
-    /// The first of a segment.
+    /// Returns the first position of a segment.
     pub fn first(segment: u64) -> Self {
         Self { sequence: 1, before: crc32c::crc32c(&segment.to_be_bytes()) }
     }
@@ -68,12 +68,12 @@ pub(crate) fn begin(out: &mut Vec<u8>) {
     out.extend_from_slice(&[0; HEADER]);
 }
 
-/// True if there are no entries in it.
+/// Returns true if the frame has no entries.
 pub(crate) fn is_empty(frame: &[u8]) -> bool {
     frame.len() <= HEADER
 }
 
-/// Completes a frame for its place. Returns the place of the next.
+/// Completes a frame for its position; returns the next position.
 pub(crate) fn seal(frame: &mut [u8], place: Place) -> Place {
     let length = u32::try_from(frame.len() - HEADER).expect("no batch has 4 GiB of changes");
     frame[LENGTH..LENGTH + 4].copy_from_slice(&length.to_be_bytes());
@@ -84,7 +84,7 @@ pub(crate) fn seal(frame: &mut [u8], place: Place) -> Place {
     place.behind(checksum)
 }
 
-/// A frame without entries: nothing follows it in its segment, so one whose end is missing is seen.
+/// Returns a frame without entries, the last of its segment, so that a missing end is detected.
 pub(crate) fn close(place: Place) -> Vec<u8> {
     let mut frame = Vec::new();
     begin(&mut frame);
@@ -92,7 +92,7 @@ pub(crate) fn close(place: Place) -> Vec<u8> {
     frame
 }
 
-/// Checksum and length of a frame that begins here.
+/// Parses checksum and length of a frame.
 fn parse_header(octets: &[u8]) -> Option<(u32, u32)> {
     let number =
         |at| octets.get(at..at + 4).map(|octets| u32::from_be_bytes(octets.try_into().expect("four")));
@@ -100,15 +100,15 @@ fn parse_header(octets: &[u8]) -> Option<(u32, u32)> {
     numbers.filter(|_| octets.starts_with(&MARK))
 }
 
-/// What comes next in a segment.
+/// The next item of a segment.
 pub(crate) enum Next<'a> {
-    /// The entries of a whole frame, which begins there.
+    /// The entries of a complete frame, and its offset.
     Frame(u64, &'a [u8]),
-    /// A whole frame begins there that does not follow the one before.
+    /// A complete frame at this offset that does not follow the previous one.
     Elsewhere(u64),
-    /// Nothing more.
+    /// The end.
     End,
-    /// Octets that are no whole frame.
+    /// An incomplete frame.
     Broken,
 }
 
@@ -116,7 +116,7 @@ pub(crate) enum Next<'a> {
 pub(crate) struct Frames<R> {
     source: R,
     format: Format,
-    /// Where the next frame begins, and where the segment ends.
+    /// Offsets of the next frame and of the end of the segment.
     offset: u64,
     end: u64,
     place: Place,
@@ -125,17 +125,17 @@ pub(crate) struct Frames<R> {
 }
 
 impl<R: Read> Frames<R> {
-    /// The frames of a source that stands at `offset` of `end` octets.
+    /// Creates a reader of a source at `offset` of `end` octets.
     pub fn new(source: R, offset: u64, end: u64, format: Format, place: Place) -> Self {
         Self { source, format, offset, end, place, is_closed: false, octets: Vec::new() }
     }
 
-    /// Octets up to the end of the last whole frame.
+    /// Returns the octets up to the end of the last complete frame.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The place of what comes next.
+    /// Returns the position of the next frame.
     pub fn place(&self) -> Place {
         self.place
     }
@@ -144,17 +144,17 @@ impl<R: Read> Frames<R> {
         self.format
     }
 
-    /// True if nothing lies behind the last whole frame.
+    /// Returns true if nothing follows the last complete frame.
     pub fn are_at_end(&self) -> bool {
         self.offset == self.end
     }
 
-    /// True if the last frame says that it is the last. Earlier versions had none that did.
+    /// Returns true if the last frame marks the end. Earlier versions have no such frames.
     pub fn are_closed(&self) -> bool {
         self.is_closed || self.format == Format::Loose
     }
 
-    /// The next frame. Behind [`Next::Broken`] there is none to be had.
+    /// Returns the next frame. After [`Next::Broken`] there is none.
     pub fn next(&mut self) -> io::Result<Next<'_>> {
         let (left, header) = (self.end - self.offset, self.format.header());
         if left == 0 {
@@ -165,7 +165,7 @@ impl<R: Read> Frames<R> {
         }
         self.octets.resize(header, 0);
         self.source.read_exact(&mut self.octets)?;
-        // A length is not believed before it fits into the file.
+        // A length is used only if it fits into the file.
         let promised =
             parse_header(&self.octets).filter(|(_, length)| u64::from(*length) <= left - header as u64);
         let Some((expected, length)) = promised else { return Ok(Next::Broken) };
@@ -185,7 +185,7 @@ impl<R: Read> Frames<R> {
     }
 }
 
-/// True if there is a whole frame anywhere in these octets.
+/// Returns true if there is a complete frame anywhere in these octets.
 pub(crate) fn any_in(octets: &[u8], format: Format) -> bool {
     let marks = octets.windows(MARK.len()).enumerate().filter(|(_, window)| *window == MARK);
     marks.map(|(at, _)| &octets[at..]).any(|frame| {
@@ -195,8 +195,8 @@ pub(crate) fn any_in(octets: &[u8], format: Format) -> bool {
     })
 }
 
-/// True if these octets at the end of a segment are a frame of which one bit has changed since it was written: not one
-/// that was half written.
+/// Returns true if these octets at the end of a segment are a frame with one changed bit, rather than a
+/// partly written one.
 pub(crate) fn is_one_bit_off(octets: &[u8], format: Format) -> bool {
     let Some((header, entries)) = octets.split_at_checked(format.header()) else { return false };
     let length = u32::from_be_bytes(header[LENGTH..LENGTH + 4].try_into().expect("four"));
@@ -206,7 +206,7 @@ pub(crate) fn is_one_bit_off(octets: &[u8], format: Format) -> bool {
     let bits_off =
         |one: &[u8], other: &[u8]| -> u32 { one.iter().zip(other).map(|(a, b)| (a ^ b).count_ones()).sum() };
     let mark_off = bits_off(&header[..4], &MARK);
-    // One in the length is one in what the checksum is of; it then ends where it should not.
+    // A changed bit in the length also changes the checksummed part; the frame then ends in the wrong place.
     let length_off = (length ^ entries.len() as u32).count_ones();
     match (mark_off, length_off) {
         (1, 0) => found == checksum,

@@ -17,40 +17,40 @@ use crate::{JournalError, Torn, compaction, entry, frame};
 /// When a record is safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// It is on the disk: it survives a crash of the machine.
+    /// On the disk: it survives a crash of the machine.
     Synced,
-    /// The kernel has it: it survives the end of the process, however violent.
+    /// In the kernel: it survives any end of the process.
     Buffered,
 }
 
-/// The record of one middlebox, in a directory that it has for itself.
+/// The journal of one middlebox, in its own directory.
 #[derive(Debug)]
 pub struct Journal {
     dir: PathBuf,
-    /// The directory again: as long as it is open here, no other process opens the journal.
+    /// The directory, locked while open, so that no other process opens the journal.
     _lock: File,
     durability: Durability,
-    /// Numbers of the segments; the last is the one that grows.
+    /// Numbers of the segments; the last one grows.
     segments: Vec<u64>,
     appender: Appender,
-    /// Rules that hold.
+    /// Number of current rules.
     held: u64,
-    /// Entries that mean nothing any more.
+    /// Number of superseded entries.
     superseded: u64,
     compaction: Option<JoinHandle<Result<(), JournalError>>>,
     torn: Option<Torn>,
-    /// PIDs of rules that had ended when it was opened, as far as it says.
+    /// Known PIDs of rules that had ended when it was opened.
     ended: Vec<Pid>,
-    /// The frame that is being written, kept for its memory.
+    /// The frame being written, kept for its memory.
     frame: Vec<u8>,
 }
 
-/// So many entries may be superseded before segments are compacted, beside as many as there are rules.
+/// Segments are compacted when this many entries more than there are rules are superseded.
 const SLACK: u64 = 100_000;
 
 impl Journal {
-    /// Opens the journal in this directory, which is made if there is none, and says which rules hold, in the
-    /// order in which they became what they are; also those whose lifetime has ended meanwhile. One process at a time can have it open.
+    /// Opens the journal in this directory, creating it if necessary, and returns the current rules in the
+    /// order of their latest change, including expired ones. Only one process can have it open.
     pub fn open(dir: &Path) -> Result<(Self, Vec<Recorded>), JournalError> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(JournalError::io("create", dir))?;
         let lock = lock(dir)?;
@@ -61,7 +61,7 @@ impl Journal {
                 let appender = resume(segment::path(dir, last), &end, recovered.torn.is_some())?;
                 match end.format {
                     Format::Chained => appender,
-                    // What an earlier version has written stays as it is.
+                    // Segments of an earlier version stay unchanged.
                     Format::Loose => {
                         recovered.segments.push(last + 1);
                         begin(dir, last + 1, Start::Before)?
@@ -91,19 +91,19 @@ impl Journal {
         Ok((journal, rules))
     }
 
-    /// The same journal with records that are safe at another time than [`Durability::Synced`].
+    /// Returns the journal with another durability than [`Durability::Synced`].
     pub fn with_durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// What was cut off at the end when the journal was opened.
+    /// Returns what was cut off at the end when the journal was opened.
     pub fn torn(&self) -> Option<&Torn> {
         self.torn.as_ref()
     }
 
-    /// The PIDs of rules that had ended when the journal was opened, the latest last; those of long ago are forgotten. Empty
-    /// when asked again.
+    /// Returns the PIDs of rules that had ended when the journal was opened, the latest last, without old
+    /// ones. Empty at the second call.
     pub fn take_ended(&mut self) -> Vec<Pid> {
         std::mem::take(&mut self.ended)
     }
@@ -136,14 +136,14 @@ impl Journal {
         }
     }
 
-    /// Has the disk keep what was recorded; only [`Durability::Buffered`] leaves anything to do.
+    /// Syncs what was recorded, which matters only with [`Durability::Buffered`].
     pub fn sync(&mut self) -> Result<(), JournalError> {
         self.appender.sync()
     }
 
-    /// Compacts the segments if most of what they say is superseded. A thread does the work while records go on; call
-    /// this now and then. An error is that of the last compaction: it costs room and time at the next opening, but no
-    /// record, and it is tried again.
+    /// Compacts the segments if most of their entries are superseded, on a thread while recording continues;
+    /// call it now and then. An error is that of the last compaction: it costs room and time at the next
+    /// opening, but no record, and compaction is tried again.
     pub fn tidy(&mut self) -> Result<(), JournalError> {
         if self.compaction.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return Ok(());
@@ -156,9 +156,9 @@ impl Journal {
         self.begin_compaction()
     }
 
-    /// Leaves the segments to a thread, and begins another.
+    /// Passes the segments to a thread, and starts another.
     fn begin_compaction(&mut self) -> Result<(), JournalError> {
-        // A segment is followed by another only if it is whole.
+        // A segment is followed by another only if it is complete.
         self.appender.close()?;
         let next = self.segments[self.segments.len() - 1] + 1;
         self.appender = begin(&self.dir, next, Start::Before)?;
@@ -179,14 +179,15 @@ impl Journal {
 }
 
 impl Drop for Journal {
-    /// Nothing works on the directory when the lock is gone.
+    /// Nothing may use the directory after the lock is released.
     fn drop(&mut self) {
-        // The next compaction finds what this one has left.
+        // The next compaction cleans up after this one.
         let _ = self.finish_compaction();
     }
 }
 
-/// Two processes would overwrite each other's records. The kernel lifts the lock when its holder ends, however it does.
+/// Two processes would overwrite each other's records. The kernel releases the lock when its holder ends, for
+/// any reason.
 fn lock(dir: &Path) -> Result<File, JournalError> {
     let lock = File::open(dir).map_err(JournalError::io("open", dir))?;
     lock.try_lock().map_err(|error| match error {
@@ -196,7 +197,7 @@ fn lock(dir: &Path) -> Result<File, JournalError> {
     Ok(lock)
 }
 
-/// Goes on behind the whole frames of a segment, and cuts off the rest.
+/// Continues after the complete frames of a segment, and cuts off the rest.
 fn resume(path: PathBuf, end: &SegmentEnd, is_torn: bool) -> Result<Appender, JournalError> {
     let file = File::options().write(true).open(&path).map_err(JournalError::io("open", &path))?;
     if is_torn {

@@ -1,7 +1,7 @@
-//! Which entries of a history still mean something: for each rule that holds at its end, the last.
+//! Finds the entries of a history that still matter: the last one of each current rule.
 //!
-//! A history is read twice, first for this, then for what those entries say: a rule costs a few octets of memory, not
-//! itself.
+//! A history is read twice, first for this, then for the content of those entries, so that a rule costs only
+//! a few octets of memory.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,30 +16,30 @@ use crate::segment::{self, Reader};
 /// The lasting entries of some segments.
 #[derive(Debug, Default)]
 pub(crate) struct Lasting {
-    /// For each rule, the number of its last entry.
+    /// The number of each rule's last entry.
     numbers: BTreeMap<Pid, u64>,
-    /// Rules that have ended, in the order in which they did.
+    /// Ended rules, in order.
     pub ended: Vec<Pid>,
-    /// How many entries there are in all.
+    /// Total number of entries.
     pub entries: u64,
-    /// For each segment, how its whole frames end.
+    /// The end of each segment's complete frames.
     pub ends: Vec<SegmentEnd>,
 }
 
-/// How the whole frames of a segment end.
+/// The end of a segment's complete frames.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentEnd {
-    /// Where, in octets.
+    /// Its offset, in octets.
     pub offset: u64,
     pub format: Format,
-    /// The place of another frame.
+    /// The position of the next frame.
     pub place: Place,
-    /// True if the last says that it is the last.
+    /// True if the last frame marks the end.
     pub is_closed: bool,
 }
 
 impl Lasting {
-    /// Reads the segments, with their numbers, for the first time.
+    /// Reads the segments for the first time.
     pub fn of(dir: &Path, numbers: &[u64]) -> Result<Self, JournalError> {
         let mut lasting = Self::default();
         for number in numbers {
@@ -61,12 +61,12 @@ impl Lasting {
         Ok(lasting)
     }
 
-    /// How many rules hold.
+    /// Returns the number of current rules.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Reads the same segments again: calls `visit` with each rule that holds, and with the octets of its entry.
+    /// Reads the same segments again: calls `visit` with each current rule, and with the octets of its entry.
     pub fn for_each(
         &self,
         dir: &Path,
@@ -90,8 +90,8 @@ impl Lasting {
     }
 }
 
-/// Calls `visit` with each entry of a segment and its octets, and returns where its whole frames end. What `visit` has
-/// against an entry is damage.
+/// Calls `visit` with each entry of a segment and its octets, and returns the end of its complete frames. An
+/// error of `visit` counts as damage.
 fn for_each_entry(
     dir: &Path,
     number: u64,
@@ -104,7 +104,7 @@ fn for_each_entry(
     Ok(SegmentEnd { offset, format, place, is_closed: frames.are_closed() })
 }
 
-/// The same for a segment that is open.
+/// The same for an open segment.
 pub(crate) fn for_each_entry_of(
     frames: &mut Reader,
     path: &Path,

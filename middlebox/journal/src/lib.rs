@@ -1,8 +1,8 @@
-//! The durable record of a middlebox's policy rules: what was acknowledged survives kill -9, a crash of the machine
-//! and a full disk.
+//! The durable record of a middlebox's policy rules: acknowledged rules survive kill -9, a crash of the
+//! machine and a full disk.
 //!
-//! [`Journal::open`] says which rules there were and goes on behind them; [`Journal::record`] returns when the changes
-//! of a batch are on the disk, after one fdatasync, however many they are.
+//! [`Journal::open`] returns the recorded rules and continues after them; [`Journal::record`] returns when
+//! all changes of a batch are on the disk, after one fdatasync.
 //!
 //! ```
 //! use hol_journal::Journal;
@@ -18,9 +18,9 @@
 //! ```
 //!
 //! # Why no embedded database
-//! The rules are in memory already, and nobody asks the disk for one of them: what is wanted is a log and now and then
-//! a smaller one. redb 4.5 and fjall 3.1 were measured against a plain append with rules of 96 octets. The disk's
-//! fdatasync bounds a batch of one rule in all three. Where there is no sync to wait for (tmpfs), a batch costs
+//! The rules are in memory, and none is read from disk individually: what is needed is a log that is
+//! compacted now and then. redb 4.5 and fjall 3.1 were compared with a plain append, with rules of 96 octets.
+//! For a batch of one rule the disk's fdatasync dominates in all three. Without sync (tmpfs), a batch costs
 //!
 //! | rules a batch | append | redb | fjall |
 //! | --- | --- | --- | --- |
@@ -28,13 +28,13 @@
 //! | 64 | 9 µs | 71 µs | 27 µs |
 //! | 1024 | 118 µs | 603 µs | 463 µs |
 //!
-//! redb copies the pages on the way to a leaf, fjall brings 45 crates and threads of its own. With either, "the disk is
-//! full" and "fsync has failed" would be what the library makes of them; here they are [`JournalError::Refused`], after
-//! which the journal goes on, and [`JournalError::Broken`], after which it never does.
+//! redb copies the pages on the path to a leaf; fjall adds 45 crates and its own threads. With either, the
+//! library would decide what "disk full" and "fsync failed" mean; here they are [`JournalError::Refused`],
+//! after which the journal continues, and [`JournalError::Broken`], after which it never does.
 //!
 //! # On the disk
-//! The directory holds *segments*, `journal.0000000001` and so on, each a header and *frames*. A frame is a batch: whole
-//! or void.
+//! The directory has *segments*, `journal.0000000001` and so on, each a header and *frames*. A frame is a
+//! batch: complete or void.
 //!
 //! ```text
 //! segment   "hol:rule" | version 1 | start 1 | 0 2 | crc32c 4     start: from nothing, or from the segment before
@@ -42,12 +42,13 @@
 //! entry     kind 1 | length 2 | a rule as it now is, or the PID of one that has ended
 //! ```
 //!
-//! Numbers are big-endian; a rule is written as [`hol_simco::Rule::record`] says. Octets at the end of the last segment
-//! that are no whole frame are what was being written when the machine stopped; they are cut off. Anything else that is
-//! wrong is [`JournalError::Damaged`].
+//! Numbers are big-endian; [`hol_simco::Rule::record`] defines the format of a rule. An incomplete frame at
+//! the end of the last segment was being written when the machine stopped, and is cut off. Any other error is
+//! [`JournalError::Damaged`].
 //!
-//! When more entries are superseded than not, a new segment begins, and a thread writes what the older ones come to into
-//! one that begins from nothing. It gets its name when it is on the disk, and only then the older ones go.
+//! When more entries are superseded than not, a new segment starts, and a thread merges the older ones into
+//! one that starts from nothing. It gets its name when it is on the disk; only then the older ones are
+//! removed.
 
 mod append;
 mod bits;

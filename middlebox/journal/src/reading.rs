@@ -1,4 +1,4 @@
-//! Looking into a journal without disturbing the process that records there.
+//! Reads a journal without disturbing the process that records there.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -11,18 +11,18 @@ use crate::lasting::for_each_entry_of;
 use crate::recovery::{NO_FRAME, damaged, segments_that_count};
 use crate::{JournalError, segment};
 
-/// Compactions that may get in the way: each takes much longer than opening its segments.
+/// Maximum retries after a compaction, which takes much longer than opening the segments.
 const ATTEMPTS: usize = 10;
 
-/// The rules that hold as recorded in this directory, by PID; also those whose lifetime has ended meanwhile.
+/// Returns the current rules recorded in this directory, by PID, including expired ones.
 ///
-/// Nothing is written, locked or cleared away: a process that records there goes on, and what it records meanwhile may
-/// be missing.
+/// Nothing is written, locked or removed: a recording process continues, and its concurrent records may be
+/// missing.
 pub fn read(dir: &Path) -> Result<Vec<Recorded>, JournalError> {
     let mut attempts = 1;
     loop {
         match read_once(dir) {
-            // A segment was compacted away between being listed and being opened.
+            // A segment was compacted between being listed and being opened.
             Err(JournalError::Io { source, path, .. })
                 if source.kind() == ErrorKind::NotFound && path != dir && attempts < ATTEMPTS =>
             {
@@ -39,7 +39,8 @@ fn read_once(dir: &Path) -> Result<Vec<Recorded>, JournalError> {
         return Err(JournalError::None(dir.to_owned()));
     }
     let mut rules = BTreeMap::new();
-    // What is open stays as it is, even if it is compacted away. Only the last segment grows, and may end in half a frame.
+    // Open files stay unchanged, even after compaction. Only the last segment grows, and may end in a partial
+    // frame.
     for (number, mut frames) in segments_that_count(dir, &numbers)? {
         let path = segment::path(dir, number);
         for_each_entry_of(&mut frames, &path, |entry, _| {

@@ -1,4 +1,4 @@
-//! What the segments of a directory come to.
+//! Recovers the rules from the segments of a directory.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -11,23 +11,23 @@ use crate::lasting::{Lasting, SegmentEnd};
 use crate::segment::{self, Listed, Reader, Start};
 use crate::{JournalError, Torn};
 
-/// A history, read to its end.
+/// The result of a complete history.
 pub(crate) struct Recovered {
-    /// The rules that hold.
+    /// The current rules.
     pub rules: Vec<Recorded>,
-    /// PIDs of rules that have ended.
+    /// PIDs of ended rules.
     pub ended: Vec<Pid>,
-    /// How many entries said so.
+    /// Number of entries.
     pub entries: u64,
-    /// The segments that have them.
+    /// The segments with these entries.
     pub segments: Vec<u64>,
-    /// How the whole frames of the last one end; `None` if there is none.
+    /// The end of the last one's complete frames; `None` if there is none.
     pub end: Option<SegmentEnd>,
-    /// What lies behind those.
+    /// What follows them.
     pub torn: Option<Torn>,
 }
 
-/// Reads all segments that count, and removes those that do not.
+/// Reads all relevant segments, and removes the others.
 pub(crate) fn recover(dir: &Path) -> Result<Recovered, JournalError> {
     let Listed { numbers, unfinished } = segment::list(dir)?;
     let counting = segments_that_count(dir, &numbers)?;
@@ -39,7 +39,7 @@ pub(crate) fn recover(dir: &Path) -> Result<Recovered, JournalError> {
     let mut torn = None;
     for (at, (number, end)) in segments.iter().zip(&lasting.ends).enumerate() {
         let path = segment::path(dir, *number);
-        // Only what was written last can be torn: a new segment is begun when the one before is on the disk.
+        // Only the last data written can be torn: a new segment starts when the previous one is on the disk.
         if let Some(Torn { path, offset, .. }) = &torn {
             return Err(damaged(path, *offset, NO_FRAME));
         }
@@ -60,7 +60,7 @@ pub(crate) fn damaged(path: &Path, offset: u64, what: &'static str) -> JournalEr
     JournalError::Damaged { path: path.to_owned(), offset, what }
 }
 
-/// The last segment that begins from nothing and those behind it, open.
+/// Opens the last segment that starts from nothing and those after it.
 pub(crate) fn segments_that_count(dir: &Path, numbers: &[u64]) -> Result<Vec<(u64, Reader)>, JournalError> {
     let mut counting = Vec::new();
     for (at, number) in numbers.iter().enumerate().rev() {
@@ -78,8 +78,8 @@ pub(crate) fn segments_that_count(dir: &Path, numbers: &[u64]) -> Result<Vec<(u6
     Ok(counting)
 }
 
-/// What lies behind the whole frames of a segment, if that can have been torn: one batch is written at a time, so a
-/// whole frame behind it says that something else has happened.
+/// Returns what follows the complete frames of a segment, if it can be torn: one batch is written at a time,
+/// so a complete frame after it means another kind of damage.
 fn torn_tail(path: &Path, end: &SegmentEnd) -> Result<Option<Torn>, JournalError> {
     let &SegmentEnd { offset: end, format, .. } = end;
     let read = || {

@@ -1,4 +1,4 @@
-//! Segments: the files of a journal, numbered in the order in which they were begun.
+//! Segments: the files of a journal, numbered in the order of creation.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufReader, Read, Write};
@@ -12,20 +12,20 @@ use crate::frame::{Format, Frames, Place};
 pub(crate) const HEADER: usize = 16;
 /// The version of the format.
 pub(crate) const VERSION: u8 = 2;
-/// The one before, which can be read.
+/// The previous version, which can still be read.
 const LOOSE: u8 = 1;
 
 const MAGIC: [u8; 8] = *b"hol:rule";
 const PREFIX: &str = "journal.";
-/// Ends the name of a segment that is not on the disk yet.
+/// Suffix of a segment that is not on the disk yet.
 const UNFINISHED: &str = ".new";
 
-/// Which rules hold before a segment's first frame.
+/// The rules before a segment's first frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// None: the segments before it mean nothing any more.
+    /// None: earlier segments are obsolete.
     Nothing,
-    /// Those at the end of the segment before it.
+    /// Those at the end of the previous segment.
     Before,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn path(dir: &Path, number: u64) -> PathBuf {
 pub(crate) struct Listed {
     /// Their numbers, in order.
     pub numbers: Vec<u64>,
-    /// Files of those that are not on the disk yet.
+    /// Files that are not on the disk yet.
     pub unfinished: Vec<PathBuf>,
 }
 
@@ -64,8 +64,8 @@ pub(crate) fn remove(path: &Path) -> Result<(), JournalError> {
     fs::remove_file(path).map_err(JournalError::io("remove", path))
 }
 
-/// Makes a segment in place of any other of this number. It has its name only when all that `fill` writes is on the
-/// disk, so a segment always has a whole header. Returns the file.
+/// Creates a segment, replacing one with this number. It gets its name only when everything written by `fill`
+/// is on the disk, so a segment always has a complete header. Returns the file.
 pub(crate) fn create(
     dir: &Path,
     number: u64,
@@ -75,7 +75,7 @@ pub(crate) fn create(
     let path = path(dir, number);
     let unfinished = dir.join(format!("{PREFIX}{number:010}{UNFINISHED}"));
     let file = create_unfinished(&unfinished, start, fill).inspect_err(|_| {
-        // It may hold the room that others lack. Opening the journal clears it away, too.
+        // It may occupy room that others need. Opening the journal removes it, too.
         let _ = fs::remove_file(&unfinished);
     })?;
     fs::rename(&unfinished, &path).map_err(JournalError::io("create", &path))?;
@@ -101,7 +101,7 @@ fn sync_directory(dir: &Path) -> Result<(), JournalError> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(JournalError::io("sync", dir))
 }
 
-/// The frames of a segment that is open.
+/// The frames of an open segment.
 pub(crate) type Reader = Frames<BufReader<File>>;
 
 /// Opens a segment for reading.
@@ -139,7 +139,7 @@ enum HeaderError {
 }
 
 fn parse_header(octets: [u8; HEADER]) -> Result<(Start, Format), HeaderError> {
-    // Other versions may have other checksums, but this is where they say which they are.
+    // Other versions may have other checksums, but this is where they state their version.
     let format = match octets[8] {
         LOOSE => Format::Loose,
         VERSION => Format::Chained,

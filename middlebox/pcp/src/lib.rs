@@ -1,8 +1,9 @@
-//! PCP (RFC 6887) and its predecessor NAT-PMP (RFC 6886): how a host asks its gateway to let others reach one of its ports.
+//! PCP (RFC 6887) and its predecessor NAT-PMP (RFC 6886): a host asks its gateway to make one of its ports
+//! reachable.
 //!
-//! Datagrams to values and back. Both come to the same port of the gateway and are told apart by their first octet, the
-//! version: [`hear`]. Who gets what is the gateway's affair; here are the formats, and what a server answers to a datagram
-//! that is none.
+//! Converts datagrams to values and back. Both protocols use the same port of the gateway and differ in their
+//! first octet, the version: [`hear`]. The gateway decides about requests; this crate has the formats, and
+//! the answers to invalid datagrams.
 //!
 //! ```
 //! use hol_pcp::{Heard, Operation, Refusal, hear, reply};
@@ -27,7 +28,7 @@ pub use request::{Mapping, Operation, Request};
 /// The port of a gateway for both protocols. RFC 6887 section 19.1.
 pub const PORT: u16 = 5351;
 
-/// A request of either protocol.
+/// A request in either protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
     /// PCP.
@@ -36,8 +37,8 @@ pub enum Heard {
     NatPmp(nat_pmp::Request),
 }
 
-/// What a datagram asks for; `None` if it is to be passed over in silence. If it asks for nothing that there is, the answer
-/// is [`reply::refusal`] for PCP and [`nat_pmp::refusal`] for version 0. RFC 6887 section 8.3.
+/// Parses a datagram; `None` if it is to be ignored. The answer to an invalid request is [`reply::refusal`]
+/// for PCP and [`nat_pmp::refusal`] for version 0. RFC 6887 section 8.3.
 pub fn hear(octets: &[u8]) -> Result<Option<Heard>, Refusal> {
     match octets {
         [] | [_] => Ok(None),

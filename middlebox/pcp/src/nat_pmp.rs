@@ -1,4 +1,4 @@
-//! NAT-PMP, which came before. RFC 6886 section 3.
+//! NAT-PMP, the predecessor of PCP. RFC 6886 section 3.
 
 use std::net::Ipv4Addr;
 
@@ -6,33 +6,33 @@ use bytes::{Buf, BufMut};
 
 use crate::Refusal;
 
-/// The version that this is.
+/// The version number.
 pub(crate) const VERSION: u8 = 0;
-/// What is added to an opcode in its answer.
+/// Added to the opcode in an answer.
 const ANSWER: u8 = 128;
 const UDP: u8 = 17;
 const TCP: u8 = 6;
 
-/// What a host asks for.
+/// A request of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// Which address the gateway has outside.
+    /// The gateway's outside address.
     Address,
-    /// That others reach one of its ports.
+    /// A mapping of one of its ports.
     Map {
         /// TCP or UDP, as an IP protocol number.
         protocol: u8,
         /// Its port; 0 with a lifetime of 0 is all of them.
         port: u16,
-        /// The port that it would like to have outside; 0 is any.
+        /// The preferred outside port; 0 is any.
         external: u16,
-        /// Seconds for which it wants it; 0 gives it back.
+        /// Lifetime in seconds; 0 deletes the mapping.
         lifetime: u32,
     },
 }
 
 impl Request {
-    /// `None` if it is too short to be one: nobody is answered who may not have asked.
+    /// Parses a request; `None` if it is too short: it may not be a request, so there is no answer.
     pub(crate) fn parse(octets: &[u8]) -> Result<Option<Self>, Refusal> {
         let mut rest = octets;
         let (_, operation) = (rest.get_u8(), rest.get_u8());
@@ -50,7 +50,7 @@ impl Request {
         Ok(Some(Self::Map { protocol, port, external, lifetime: rest.get_u32() }))
     }
 
-    /// The datagram.
+    /// Returns the datagram.
     pub fn to_bytes(&self) -> Vec<u8> {
         match *self {
             Self::Address => vec![VERSION, 0],
@@ -73,21 +73,22 @@ fn put_mapping(out: &mut Vec<u8>, port: u16, external: u16, lifetime: u32) {
     out.put_u32(lifetime);
 }
 
-/// The gateway's address.
+/// Returns the answer with the gateway's address.
 pub fn address(address: Ipv4Addr, epoch: u32) -> Vec<u8> {
     let mut out = header(0, 0, epoch);
     out.put_slice(&address.octets());
     out
 }
 
-/// A mapping that has been granted, with what stands for it outside; or given back, with port and lifetime 0.
+/// Returns the answer about a granted mapping, with its outside port; or a deleted one, with port and
+/// lifetime 0.
 pub fn mapped(protocol: u8, port: u16, external: u16, lifetime: u32, epoch: u32) -> Vec<u8> {
     let mut out = header(operation(protocol), 0, epoch);
     put_mapping(&mut out, port, external, lifetime);
     out
 }
 
-/// The datagram that asked for it, as refused. It has codes of its own, and fewer. RFC 6886 section 3.5.
+/// Returns the refusal of a request. NAT-PMP has fewer codes of its own. RFC 6886 section 3.5.
 pub fn refusal(request: &[u8], refusal: Refusal, epoch: u32) -> Vec<u8> {
     let code = match refusal {
         Refusal::UnsupportedVersion => 1,

@@ -6,15 +6,15 @@ use bytes::{Buf, BufMut};
 
 use crate::{Refusal, address};
 
-/// Codes below this one have to be heeded. RFC 6887 section 7.3.
+/// Options with lower codes are mandatory. RFC 6887 section 7.3.
 const FIRST_OPTIONAL: u8 = 128;
 const PREFER_FAILURE: u8 = 2;
 const FILTER: u8 = 3;
 
-/// Remote hosts that may use a mapping: an option FILTER. RFC 6887 section 13.3.
+/// Remote hosts that may use a mapping: the option FILTER. RFC 6887 section 13.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filter {
-    /// Bits of the address that count.
+    /// Prefix length in bits.
     pub prefix_length: u8,
     /// Their address.
     pub address: IpAddr,
@@ -30,7 +30,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Reads them; those that may be left out are passed over.
+    /// Parses the options, ignoring unknown optional ones.
     pub fn parse(mut rest: &[u8], is_map: bool) -> Result<Self, Refusal> {
         let mut options = Self::default();
         while !rest.is_empty() {
@@ -42,7 +42,7 @@ impl Options {
                     }
                 }
                 FILTER if is_map => options.filter(value)?,
-                // Others' mappings (THIRD_PARTY) are nobody's to ask for.
+                // No host may manage mappings of another (THIRD_PARTY).
                 0..FIRST_OPTIONAL => return Err(Refusal::UnsupportedOption),
                 FIRST_OPTIONAL.. => {}
             }
@@ -50,7 +50,7 @@ impl Options {
         Ok(options)
     }
 
-    /// A filter of length zero takes away those before it.
+    /// A filter of length zero removes earlier ones.
     fn filter(&mut self, mut value: &[u8]) -> Result<(), Refusal> {
         if value.len() != Filter::LENGTH {
             return Err(Refusal::MalformedOption);
@@ -90,7 +90,7 @@ impl Filter {
     const LENGTH: usize = 20;
 }
 
-/// The next option's code and value. Its length is without the padding to four octets.
+/// Takes the next option's code and value. Its length excludes the padding to four octets.
 fn take_one<'a>(rest: &mut &'a [u8]) -> Result<(u8, &'a [u8]), Refusal> {
     let ([code, _, high, low], others) = rest.split_first_chunk().ok_or(Refusal::MalformedOption)?;
     let length = usize::from(u16::from_be_bytes([*high, *low]));

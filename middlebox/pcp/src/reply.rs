@@ -5,17 +5,18 @@ use bytes::BufMut;
 use crate::request::{HEADER, LONGEST, VERSION};
 use crate::{Operation, Refusal};
 
-/// The bit of the opcode that tells an answer.
+/// The bit of the opcode that marks an answer.
 const ANSWER: u8 = 0x80;
 
-/// An operation as it has been granted, for so many seconds; `epoch` is for how many the gateway has known what it knows.
+/// Returns the answer to a granted operation with its lifetime in seconds; `epoch` is the age of the
+/// gateway's state in seconds.
 pub fn grant(operation: &Operation, lifetime: u32, epoch: u32) -> Vec<u8> {
     let mut out = header(operation.code(), 0, lifetime, epoch);
     operation.put(&mut out);
     out
 }
 
-/// The datagram that asked for it, sent back as refused: as much of it as a message may have.
+/// Returns the refusal of a request, with as much of it as a message may contain.
 pub fn refusal(request: &[u8], refusal: Refusal, epoch: u32) -> Vec<u8> {
     let operation = request.get(1).copied().unwrap_or_default();
     let mut out = header(operation, refusal.code(), refusal.lifetime(), epoch);

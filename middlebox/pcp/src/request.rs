@@ -7,64 +7,64 @@ use bytes::{Buf, BufMut};
 use crate::option::{Filter, Options};
 use crate::{Refusal, address};
 
-/// The version that this is. RFC 6887 section 7.
+/// The version number. RFC 6887 section 7.
 pub(crate) const VERSION: u8 = 2;
-/// Octets of the header that every message has.
+/// Octets of the header of every message.
 pub(crate) const HEADER: usize = 24;
 /// Octets of the longest message.
 pub(crate) const LONGEST: usize = 1100;
 const MAP: usize = 36;
 const PEER: usize = 20;
 
-/// What a host asks for.
+/// A request of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Seconds for which it wants it; 0 gives it back.
+    /// Lifetime in seconds; 0 deletes the mapping.
     pub lifetime: u32,
-    /// Its address, as it knows it.
+    /// The host's address, as it knows it.
     pub client: IpAddr,
-    /// What.
+    /// The operation.
     pub operation: Operation,
 }
 
-/// What a host may ask for.
+/// An operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// Whether the gateway still knows what it knew. RFC 6887 section 14.1.
+    /// Asks whether the gateway has lost its state. RFC 6887 section 14.1.
     Announce,
-    /// That others reach one of its ports. RFC 6887 section 11.
+    /// Makes one of its ports reachable. RFC 6887 section 11.
     Map {
         /// Which.
         mapping: Mapping,
-        /// It wants the suggested address and port or none. RFC 6887 section 13.2.
+        /// Fail if the suggested address and port are not available. RFC 6887 section 13.2.
         prefer_failure: bool,
-        /// Who may use it; everybody if there are none.
+        /// Who may use it; everybody if empty.
         filters: Vec<Filter>,
     },
-    /// That a flow to somebody passes, and for how long. RFC 6887 section 12.
+    /// Keeps a flow to a peer open. RFC 6887 section 12.
     Peer {
         /// Which.
         mapping: Mapping,
-        /// To whom.
+        /// The peer.
         remote: SocketAddr,
     },
 }
 
-/// A port of a host, and what is to stand for it outside.
+/// A port of a host, and its outside address and port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
-    /// Whoever does not know it cannot take the mapping away.
+    /// Required to change or delete the mapping.
     pub nonce: [u8; 12],
     /// IP protocol number; 0 is all of them.
     pub protocol: u8,
     /// The host's port; 0 is all of them.
     pub port: u16,
-    /// What is wanted outside: the unspecified address and port 0 are any.
+    /// The requested outside address and port; the unspecified address and port 0 mean any.
     pub external: SocketAddr,
 }
 
 impl Request {
-    /// Reads a datagram of version 2. RFC 6887 section 8.3.
+    /// Parses a datagram of version 2. RFC 6887 section 8.3.
     pub(crate) fn parse(octets: &[u8]) -> Result<Self, Refusal> {
         if octets.len() > LONGEST || octets.len() < HEADER || !octets.len().is_multiple_of(4) {
             return Err(Refusal::MalformedRequest);
@@ -94,7 +94,7 @@ impl Request {
         Ok(Self { lifetime, client, operation })
     }
 
-    /// The datagram.
+    /// Returns the datagram.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = vec![VERSION, self.operation.code(), 0, 0];
         out.put_u32(self.lifetime);
@@ -113,7 +113,7 @@ impl Operation {
         }
     }
 
-    /// What follows the header, in a request as in its answer.
+    /// Appends what follows the header, in a request as in its answer.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         match self {
             Self::Announce => {}
@@ -130,7 +130,7 @@ impl Operation {
         }
     }
 
-    /// What it is about, and what has been granted of that.
+    /// Returns the mapping, to fill in what was granted.
     pub fn mapping_mut(&mut self) -> Option<&mut Mapping> {
         match self {
             Self::Announce => None,
@@ -140,7 +140,7 @@ impl Operation {
 }
 
 impl Mapping {
-    /// Of an operation that has so many octets before its options.
+    /// Parses an operation of `length` octets before its options.
     fn parse(rest: &mut &[u8], length: usize) -> Result<Self, Refusal> {
         if rest.len() < length {
             return Err(Refusal::MalformedRequest);

@@ -1,4 +1,4 @@
-//! What a transaction costs in the codec and in the middlebox, with a filter that does nothing.
+//! The cost of a transaction in the codec and in the middlebox, with a filter that does nothing.
 
 use std::hint::black_box;
 
@@ -93,7 +93,7 @@ fn codec(c: &mut Criterion) {
     c.bench_function("PER reply, decode", |b| b.iter(|| Message::parse(black_box(&reply_octets))));
 }
 
-/// From octets to octets, a request a millisecond: each begins a rule, and one ends.
+/// From octets to octets, a request per millisecond: each adds a rule, and one expires.
 fn transactions(c: &mut Criterion) {
     let mut group = c.benchmark_group("PER transactions");
     for seconds in [1, 10, 1000] {
@@ -112,11 +112,11 @@ fn transactions(c: &mut Criterion) {
     group.finish();
 }
 
-/// The same where PDR is served and each rule is of another host; and PDR that overlaps with one of the rules.
+/// The same with PDR supported, each rule for another host; and a PDR that overlaps with one of the rules.
 fn blocking(c: &mut Criterion) {
     const HELD: u32 = 1_000_000;
     let (mut world, mut now, mut count) = (World::with(Capabilities::PDR), Time::ZERO, 0_u32);
-    // Hosts that follow each other are far apart.
+    // Consecutive hosts are far apart.
     let host = |count: u32| {
         let [.., b, c, d] = (count % HELD).wrapping_mul(0x9E_3779).to_be_bytes();
         [10, b, c, d]
@@ -141,7 +141,7 @@ fn blocking(c: &mut Criterion) {
     group.finish();
 }
 
-/// Rules' lives, 32 at a time on one connection: enable; change of lifetime and delete.
+/// Life cycles of rules, 32 at a time on one connection: enable; change lifetime; delete.
 fn pipelined(c: &mut Criterion) {
     let mut world = World::new();
     let enable = per(60);
@@ -162,7 +162,7 @@ fn pipelined(c: &mut Criterion) {
     group.finish();
 }
 
-/// The first attribute of a PER reply.
+/// Returns the first attribute of a PER reply.
 fn pid(reply: &[u8]) -> u32 {
     reply[12..16].try_into().map(u32::from_be_bytes).unwrap()
 }

@@ -1,4 +1,4 @@
-//! What each agent has of what is there for all.
+//! The resources that each agent uses.
 
 use std::collections::BTreeMap;
 
@@ -6,26 +6,26 @@ use crate::{
     AddressTuple, AgentId, Binding, Change, Footprint, Measure, Quota, Refusal, Rule, ShapeId, Shortage,
 };
 
-/// The accounts of all agents. [`apply`](Self::apply) is the only way to change what rules take up, so every change can
-/// be taken back.
+/// The accounts of all agents. Only [`apply`](Self::apply) changes what rules use, so every change can be
+/// undone.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     measure: Option<Measure>,
     most: Most,
     agents: BTreeMap<AgentId, Account>,
     elements: usize,
-    /// Rules that have each, of whomever.
+    /// Number of rules of each shape, for all agents.
     shapes: BTreeMap<ShapeId, usize>,
 }
 
-/// What there is for all agents together.
+/// The limits for all agents together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Most {
     pub elements: usize,
     pub shapes: usize,
 }
 
-/// What one agent has.
+/// The resources used by one agent.
 #[derive(Debug, Default)]
 struct Account {
     sessions: usize,
@@ -36,7 +36,7 @@ struct Account {
     ports: usize,
 }
 
-/// What a rule would take, beside a place in the table.
+/// The resources that a rule needs, besides its slot in the table.
 #[derive(Debug, Default)]
 pub(crate) struct Claim {
     pub footprint: Footprint,
@@ -45,14 +45,14 @@ pub(crate) struct Claim {
 }
 
 impl Accounts {
-    /// Shapes that an agent gets even when few are left: those are kept for agents that have less.
+    /// Shapes that an agent gets even when few are left: those are reserved for agents with fewer.
     const FEW_SHAPES: usize = 4;
 
     pub fn new(measure: Option<Measure>, most: Most) -> Self {
         Self { measure, most, agents: BTreeMap::new(), elements: 0, shapes: BTreeMap::new() }
     }
 
-    /// What the rule takes; a refusal if it cannot be put in force.
+    /// Returns the resources that the rule needs; a refusal if it cannot be enforced.
     pub fn claim(&self, rule: &Rule) -> Result<Claim, Refusal> {
         let footprint = self.measure.map_or(Ok(Footprint::default()), |measure| measure(rule))?;
         let Binding { outside, inside } = rule.binding();
@@ -60,7 +60,7 @@ impl Accounts {
         Ok(Claim { footprint, addresses, ports })
     }
 
-    /// Says what is short if the agent may not have so much more, in the place of what it gives up.
+    /// Checks that the agent may have `more` in exchange for `less`; the error says which resource is short.
     pub fn check(&self, agent: AgentId, quota: &Quota, more: &Claim, less: &Claim) -> Result<(), Shortage> {
         let nothing = Account::default();
         let has = self.agents.get(&agent).unwrap_or(&nothing);
@@ -80,7 +80,7 @@ impl Accounts {
         }
     }
 
-    /// A quarter of all shapes is kept for agents that have few.
+    /// Reserves a quarter of all shapes for agents that have few.
     fn check_shapes(&self, has: &Account, quota: &Quota, wanted: &[ShapeId]) -> Result<(), Shortage> {
         let more = wanted.iter().filter(|shape| !has.shapes.contains_key(shape)).count();
         let new = wanted.iter().filter(|shape| !self.shapes.contains_key(shape)).count();
@@ -97,12 +97,12 @@ impl Accounts {
         }
     }
 
-    /// True if the agent may have another rule.
+    /// Returns true if the agent may have another rule.
     pub fn has_room_for_rule(&self, agent: AgentId, quota: &Quota) -> bool {
         self.agents.get(&agent).map_or(0, |account| account.rules) < quota.rules
     }
 
-    /// True if the agent may have another session.
+    /// Returns true if the agent may have another session.
     pub fn has_room_for_session(&self, agent: AgentId, quota: &Quota) -> bool {
         self.agents.get(&agent).map_or(0, |account| account.sessions) < quota.sessions
     }
@@ -115,7 +115,8 @@ impl Accounts {
         self.agents.entry(agent).or_default().sessions -= 1;
     }
 
-    /// Gives back what the change ends, and takes what it begins. Returns the elements that a packet filter has to touch.
+    /// Releases what the change ends, and takes what it begins. Returns the elements that a packet filter has
+    /// to change.
     pub fn apply(&mut self, change: &Change) -> usize {
         let is_same = |before: &Rule, after: &Rule| before.action == after.action;
         if let (Some(before), Some(after)) = (&change.before, &change.after)
@@ -130,7 +131,7 @@ impl Accounts {
     }
 
     fn take(&mut self, rule: &Rule) -> usize {
-        // What was restored may be more than can be put in force; it then takes up nothing there.
+        // A restored rule may be more than can be enforced; it then uses nothing.
         let Claim { footprint, addresses, ports } = self.claim(rule).unwrap_or_default();
         let account = self.agents.entry(rule.owner).or_default();
         account.rules += 1;
@@ -173,7 +174,7 @@ fn add(one: (usize, usize), other: (usize, usize)) -> (usize, usize) {
     (one.0 + other.0, one.1 + other.1)
 }
 
-/// Addresses and ports of a NAT.
+/// Returns the addresses and ports of a NAT.
 fn taken(tuple: &AddressTuple) -> (usize, usize) {
     let (first, last) = tuple.ports();
     if tuple.has_protocol_wildcard() || tuple.has_port_wildcard() {

@@ -8,13 +8,13 @@ use crate::{
     Reply, Request, Tid, Token, Version,
 };
 
-/// One session of an agent: requests to octets, octets to what the middlebox said.
+/// One session of an agent: encodes requests, decodes the middlebox's messages.
 #[derive(Debug)]
 pub struct Agent {
     state: State,
     credentials: Box<dyn Credentials>,
     last_tid: u32,
-    /// Sub-types of the requests that have no reply yet.
+    /// Sub-types of the requests without a reply.
     pending: BTreeMap<Tid, u8>,
 }
 
@@ -22,34 +22,35 @@ pub struct Agent {
 #[derive(Debug)]
 enum State {
     Closed,
-    /// SE or SA is under way.
+    /// SE or SA has no reply yet.
     Establishing(Exchange),
     Open,
-    /// ST is under way.
+    /// ST has no reply yet.
     Terminating,
 }
 
-/// What a message of the middlebox means.
+/// The meaning of a message of the middlebox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
     /// The session is open.
     Open(Capabilities),
-    /// The middlebox wants to know who we are: send this.
+    /// The middlebox requests authentication: send this message.
     Authenticate(Message),
     /// The answer to a request about rules.
     Answer(Tid, Result<Reply, Refusal>),
-    /// A rule was established, changed, or ended (zero) without this session's asking. RFC 4540 section 5.3.19.
+    /// A rule was established, changed, or ended (zero) without a request of this session. RFC 4540 section
+    /// 5.3.19.
     RuleEvent(Pid, Lifetime),
-    /// The middlebox could not read what we sent; it closes the connection. RFC 4540 section 5.1.1.
+    /// The middlebox could not parse our message; it closes the connection. RFC 4540 section 5.1.1.
     BadlyFormed,
-    /// The session is over: by ST, or because the middlebox wants it.
+    /// The session has ended, by ST or by the middlebox.
     Closed,
 }
 
-/// Why a session cannot go on, or cannot do what it should.
+/// Why a session or an operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AgentError {
-    /// Requests need an open session, SE needs a closed one.
+    /// Requests need an open session, SE a closed one.
     #[error("the session is not {0}")]
     State(&'static str),
     /// SE, SA and ST have their own functions.
@@ -64,10 +65,10 @@ pub enum AgentError {
     /// The middlebox speaks another version.
     #[error("the middlebox speaks SIMCO {}.{}, not 3.0", .0.major, .0.minor)]
     Version(Version),
-    /// The middlebox did not prove that it is ours.
+    /// The middlebox failed to authenticate.
     #[error("the middlebox did not authenticate itself; check the secret, and whom you are connected to")]
     Impostor,
-    /// The octets are no message.
+    /// The octets are not a message.
     #[error("the middlebox sent no SIMCO message: {0}")]
     Malformed(#[from] ParseError),
     /// A reply to no request, of the wrong kind, or a request.
@@ -76,12 +77,12 @@ pub enum AgentError {
 }
 
 impl Agent {
-    /// A session that is not established.
+    /// Creates a session that is not established.
     pub fn new(credentials: Box<dyn Credentials>) -> Self {
         Self { state: State::Closed, credentials, last_tid: 0, pending: BTreeMap::new() }
     }
 
-    /// SE.
+    /// Returns an SE.
     pub fn establish(&mut self) -> Result<Message, AgentError> {
         let State::Closed = self.state else { return Err(AgentError::State("closed")) };
         let challenge = self.credentials.challenge();
@@ -91,7 +92,7 @@ impl Agent {
         Ok(se)
     }
 
-    /// A request about rules. Any number may be under way.
+    /// Returns a request about rules. Any number may be pending.
     pub fn ask(&mut self, request: Request) -> Result<Message, AgentError> {
         match (&self.state, &request) {
             (_, Request::Se { .. } | Request::Sa { .. } | Request::St) => Err(AgentError::SessionControl),
@@ -100,7 +101,7 @@ impl Agent {
         }
     }
 
-    /// ST. Requests that are under way are still answered.
+    /// Returns an ST. Pending requests are still answered.
     pub fn terminate(&mut self) -> Result<Message, AgentError> {
         let (State::Open | State::Establishing(_)) = self.state else {
             return Err(AgentError::State("open"));
@@ -110,17 +111,17 @@ impl Agent {
         Ok(st)
     }
 
-    /// Requests that have no reply yet.
+    /// Returns the number of requests without a reply.
     pub fn pending(&self) -> usize {
         self.pending.len()
     }
 
-    /// True if this request has no reply yet.
+    /// Returns true if this request has no reply yet.
     pub fn awaits(&self, tid: Tid) -> bool {
         self.pending.contains_key(&tid)
     }
 
-    /// A whole message of the middlebox. After an error or [`Heard::Closed`] the connection is to be closed.
+    /// Takes a whole message of the middlebox. After an error or [`Heard::Closed`] close the connection.
     pub fn receive(&mut self, octets: &[u8]) -> Result<Heard, AgentError> {
         let Message { tid, body } = Message::parse(octets)?;
         let body = match body {
@@ -158,7 +159,7 @@ impl Agent {
                 };
                 exchange.of_middlebox = challenge;
                 check_middlebox(&*self.credentials, exchange, token.as_ref())?;
-                // It has proved itself, so the SE reply need not.
+                // It has authenticated already, so the SE reply need not.
                 let challenged = exchange.of_middlebox.is_some();
                 let token = challenged.then(|| self.credentials.prove(exchange));
                 exchange.of_agent = None;
@@ -172,7 +173,7 @@ impl Agent {
         }
     }
 
-    /// Who asked for a proof does not open the session without one.
+    /// Opens the session, unless the requested authentication is missing.
     fn opened(&mut self, tid: Tid, capabilities: Capabilities) -> Result<Heard, AgentError> {
         match &self.state {
             State::Establishing(exchange) if exchange.of_agent.is_none() => {
@@ -208,7 +209,7 @@ fn is_session_control(asked: u8) -> bool {
     matches!(asked, sub_type::SE | sub_type::SA | sub_type::ST)
 }
 
-/// Whether a request of this sub-type may have this reply. RFC 4540 sections 7 and 8.
+/// Returns whether a request of this sub-type may have this reply. RFC 4540 sections 7 and 8.
 fn answers(reply: &Reply, asked: u8) -> bool {
     match asked {
         sub_type::SE => matches!(reply, Reply::Se { .. } | Reply::Sa { .. }),

@@ -1,19 +1,19 @@
 //! Attributes: type, length, value. RFC 4540 section 4.3.
 //!
-//! A body is a fixed sequence of attributes (section 5), so each message says its sequence once to read it
-//! and once to write it; the length comes from the same place as the octets.
+//! A body is a fixed sequence of attributes (section 5). Each message lists its sequence once to parse it and
+//! once to emit it; length and octets come from the same place.
 
 use bytes::{BufMut, Bytes};
 
 use crate::ParseError;
 
-/// A value that knows its attribute type.
+/// A value of a certain attribute type.
 pub(crate) trait Attribute: Sized {
     /// The attribute type.
     const KIND: u16;
-    /// The attribute with this value; `None` if the value breaks the attribute's format.
+    /// Parses a value; `None` if it breaks the attribute's format.
     fn parse(value: &[u8]) -> Option<Self>;
-    /// Octets of the value.
+    /// Returns the octets of the value.
     fn length(&self) -> usize;
     /// Appends the value.
     fn emit(&self, out: &mut Vec<u8>);
@@ -22,7 +22,7 @@ pub(crate) trait Attribute: Sized {
 /// Octets of an attribute's type and length.
 const ATTRIBUTE_HEADER: usize = 4;
 
-/// Takes the attributes of a body in order.
+/// Parses the attributes of a body in order.
 pub(crate) struct Attributes<'a>(&'a [u8]);
 
 impl<'a> Attributes<'a> {
@@ -30,28 +30,28 @@ impl<'a> Attributes<'a> {
         Self(body)
     }
 
-    /// True behind the last attribute.
+    /// Returns true after the last attribute.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The next attribute, which must be an `A`.
+    /// Returns the next attribute, which must be an `A`.
     #[inline]
     pub fn next<A: Attribute>(&mut self) -> Result<A, ParseError> {
         self.take().ok_or(ParseError::Attribute(A::KIND))
     }
 
-    /// The next attribute if there is one; it must be an `A`.
+    /// Returns the next attribute, if any, which must be an `A`.
     pub fn next_if_any<A: Attribute>(&mut self) -> Result<Option<A>, ParseError> {
         if self.is_empty() { Ok(None) } else { self.next().map(Some) }
     }
 
-    /// The next attribute if it is an `A`.
+    /// Returns the next attribute if it is an `A`.
     pub fn next_if<A: Attribute>(&mut self) -> Result<Option<A>, ParseError> {
         if self.0.starts_with(&A::KIND.to_be_bytes()) { self.next().map(Some) } else { Ok(None) }
     }
 
-    /// Holds that nothing follows.
+    /// Fails if attributes are left.
     pub fn finish(self) -> Result<(), ParseError> {
         if self.is_empty() { Ok(()) } else { Err(ParseError::SurplusAttribute) }
     }
@@ -66,7 +66,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// Where the attributes of a body go, in order.
+/// A destination of the attributes of a body, in order.
 pub(crate) trait Sink {
     fn add<A: Attribute>(&mut self, attribute: &A);
 
@@ -139,7 +139,7 @@ macro_rules! opaque {
         pub struct $name(Bytes);
 
         impl $name {
-            /// The most octets it may have.
+            /// Maximum octets.
             pub const LIMIT: usize = $limit;
 
             /// Wraps the octets.
@@ -151,7 +151,7 @@ macro_rules! opaque {
                 assert!(octets.len() <= Self::LIMIT, "{} octets of {}", octets.len(), stringify!($name));
                 Self(octets)
             }
-            /// The octets.
+            /// Returns the octets.
             pub fn octets(&self) -> &[u8] {
                 &self.0
             }
@@ -172,7 +172,7 @@ macro_rules! opaque {
     };
 }
 opaque!(
-    /// Asks the other side to authenticate itself. RFC 4540 section 4.3.2.
+    /// Requests authentication of the other side. RFC 4540 section 4.3.2.
     Challenge, 0x0002, 4096
 );
 opaque!(
@@ -180,12 +180,12 @@ opaque!(
     Token, 0x0003, 4096
 );
 opaque!(
-    /// The agent that owns a policy rule, as the middlebox names it. RFC 4540 section 4.3.7.
+    /// The agent that owns a policy rule, as named by the middlebox. RFC 4540 section 4.3.7.
     Owner, 0x0008, 255
 );
 
 impl Token {
-    /// Says "I cannot authenticate myself". RFC 4540 section 7.2.
+    /// Returns the token that means "I cannot authenticate myself". RFC 4540 section 7.2.
     pub fn empty() -> Self {
         Self::new(Bytes::new())
     }

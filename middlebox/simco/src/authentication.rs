@@ -1,7 +1,7 @@
-//! Who is at the other end? Challenges and tokens, RFC 4540 sections 4.3.2 and 7.2.
+//! Authentication by challenges and tokens, RFC 4540 sections 4.3.2 and 7.2.
 //!
-//! The RFC says where they travel and leaves to others what is in them. The traits are that place; a [shared
-//! secret](crate::SharedSecrets) is one way to fill it.
+//! The RFC defines where they are sent and leaves their content open. These traits define the content; a
+//! [shared secret](crate::SharedSecrets) is one implementation.
 
 use std::fmt;
 
@@ -16,31 +16,32 @@ pub struct Exchange {
     pub of_middlebox: Option<Challenge>,
 }
 
-/// How a middlebox proves itself, and recognizes agents.
+/// How a middlebox authenticates itself and agents.
 pub trait Authentication: fmt::Debug + Send {
-    /// A challenge that was never used before.
+    /// Returns a challenge that was never used before.
     fn challenge(&mut self) -> Challenge;
 
     /// Answers the agent's challenge; the empty token if it cannot.
     fn prove(&self, exchange: &Exchange) -> Token;
 
-    /// The name of the agent that answered our challenge with this token; `None` if nobody can tell.
+    /// Returns the name of the agent that answered our challenge with this token; `None` if unknown.
     fn recognize(&self, exchange: &Exchange, token: &Token) -> Option<String>;
 }
 
-/// How an agent proves itself, and recognizes its middlebox.
+/// How an agent authenticates itself and its middlebox.
 pub trait Credentials: fmt::Debug + Send {
-    /// A challenge that was never used before; `None` if the agent does not ask who the middlebox is.
+    /// Returns a challenge that was never used before; `None` if the agent does not authenticate the
+    /// middlebox.
     fn challenge(&mut self) -> Option<Challenge>;
 
     /// Answers the middlebox's challenge; the empty token if it cannot.
     fn prove(&self, exchange: &Exchange) -> Token;
 
-    /// True if the token answers our challenge.
+    /// Returns true if the token answers our challenge.
     fn recognizes(&self, exchange: &Exchange, token: &Token) -> bool;
 }
 
-/// Nobody proves anything: for agents and middleboxes that are known by the layers below, or not at all.
+/// No authentication: for agents and middleboxes known by the layers below, or not at all.
 #[derive(Debug, Clone, Copy)]
 pub struct Unauthenticated;
 

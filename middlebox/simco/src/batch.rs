@@ -1,19 +1,19 @@
-//! What requests come to, before it is true: changes to be made, and messages that wait for them.
+//! The result of requests before it takes effect: changes to apply, and messages that wait for them.
 
 use std::collections::VecDeque;
 
 use crate::{AgentId, Body, Message, Pid, PortMapping, Refusal, Request, Rule, Shortage, Tid};
 
-/// A connection to the middlebox, as long as it lasts.
+/// A connection to the middlebox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionId(pub u32);
 
-/// A rule begins, is replaced or ends. A packet filter puts it in force, a store writes it down.
+/// A rule begins, is replaced or ends. A packet filter enforces it, a store records it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// The rule that goes.
+    /// The rule before the change.
     pub before: Option<Rule>,
-    /// The rule that comes; it has the PID of the one before.
+    /// The rule after the change, with the same PID.
     pub after: Option<Rule>,
 }
 
@@ -30,47 +30,47 @@ impl Change {
         Self { before: Some(rule), after: None }
     }
 
-    /// What takes it back.
+    /// Returns the change that undoes this one.
     pub fn inverse(self) -> Self {
         Self { before: self.after, after: self.before }
     }
 
-    /// The rule that it is about, as it last was.
+    /// Returns the rule in its latest form.
     pub(crate) fn rule(&self) -> &Rule {
         self.after.as_ref().or(self.before.as_ref()).expect("a change is about a rule")
     }
 }
 
-/// What is to happen on a connection.
+/// An action on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// The message goes out.
+    /// Send the message.
     Send(SessionId, Message),
-    /// The connection is closed behind what went out.
+    /// Close the connection after everything sent before.
     Close(SessionId),
 }
 
-/// What whoever runs the middlebox may want to know of a step; agents are told in their own way.
+/// An event for the operator of the middlebox; agents are informed separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
-    /// A session is open.
+    /// A session was opened.
     Opened(SessionId, AgentId),
-    /// Somebody was refused one.
+    /// A session was refused.
     NotOpened(SessionId, Refusal),
-    /// An agent wanted more than its quota, or than there is.
+    /// An agent requested more than its quota, or than there is.
     Short(AgentId, Shortage),
 }
 
-/// A request about rules, and what came of it.
+/// A request about rules, and its answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Answered<'a> {
-    /// Who asked, and where.
+    /// The session.
     pub session: SessionId,
-    /// As whom.
+    /// The agent.
     pub agent: AgentId,
-    /// What for.
+    /// The request.
     pub request: &'a Request,
-    /// What it was told.
+    /// The answer.
     pub answer: &'a Body,
 }
 
@@ -83,17 +83,17 @@ impl Output {
     }
 }
 
-/// The steps that inputs led to, each with its changes and its messages.
+/// The steps that result from inputs, each with its changes and its messages.
 ///
-/// A positive reply promises that a rule is in force, so make the [`changes`](Self::changes) first, all of them or
-/// none, then [`release`](Self::release) the messages. If that cannot be, [`Middlebox::undo`](crate::Middlebox::undo)
-/// the batch.
+/// A positive reply promises that a rule is in force. So first apply the [`changes`](Self::changes), all of
+/// them or none, then [`release`](Self::release) the messages. If that fails,
+/// [`Middlebox::undo`](crate::Middlebox::undo) the batch.
 #[derive(Debug)]
 pub struct Batch {
     pub(crate) steps: Vec<Step>,
     pub(crate) changes: Vec<Change>,
     pub(crate) outputs: Vec<Output>,
-    /// What the steps came of that are to be done anew, and what they said.
+    /// Causes of the undone steps that are to be repeated, and their outputs.
     pub(crate) undone: VecDeque<(Cause, Vec<Output>)>,
     notices: Vec<Notice>,
     octets: usize,
@@ -101,11 +101,11 @@ pub struct Batch {
     work: u64,
     most_work: u64,
     share: u64,
-    /// The work at which the share of whoever is heard is used up.
+    /// The work at which the current session's share is used up.
     share_end: u64,
 }
 
-/// Where a step's changes and outputs begin; they end where those of the next begin.
+/// Start of a step's changes and outputs; they end where those of the next start.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub cause: Cause,
@@ -113,14 +113,14 @@ pub(crate) struct Step {
     pub first_output: usize,
 }
 
-/// What a step came of.
+/// The cause of a step.
 #[derive(Debug, Clone)]
 pub(crate) enum Cause {
     /// A request of an open session.
     Asked(Asked),
-    /// The lifetime of a rule.
+    /// A rule expired.
     Expired(Pid),
-    /// The will of whoever runs the middlebox.
+    /// The operator ended a rule.
     Ended(Pid),
     /// Session control, which changes no rule.
     Session,
@@ -133,19 +133,19 @@ pub(crate) struct Asked {
     pub agent: AgentId,
     pub tid: Tid,
     pub request: Request,
-    /// More than the protocol has words for.
+    /// Extensions beyond the protocol.
     pub mapping: Option<PortMapping>,
 }
 
 impl Default for Batch {
-    /// A batch that is never full.
+    /// Creates a batch that is never full.
     fn default() -> Self {
         Self::with_room(usize::MAX)
     }
 }
 
 impl Batch {
-    /// A batch that is [full](Self::is_full) when its messages have so many octets.
+    /// Creates a batch that is [full](Self::is_full) when its messages have `octets` octets.
     pub fn with_room(octets: usize) -> Self {
         let (steps, changes, outputs, notices) = Default::default();
         let undone = VecDeque::new();
@@ -165,34 +165,34 @@ impl Batch {
         }
     }
 
-    /// A batch that is also full when it is so much [work](Self::work), of which nobody has more than a share before
-    /// others are heard.
+    /// Returns the batch with a limit of [work](Self::work), of which each session gets at most `share`
+    /// before others get their turn.
     pub fn with_work(self, most: u64, share: u64) -> Self {
         Self { most_work: most, share, share_end: share, ..self }
     }
 
-    /// What the batch costs, counted in units of about a nanosecond of a processor.
+    /// Returns the cost of the batch in units of about a nanosecond of processor time.
     pub fn work(&self) -> u64 {
         self.work
     }
 
-    /// Somebody else has a share from now on.
+    /// Starts the share of another session.
     pub fn begin_share(&mut self) {
         self.share_end = self.work.saturating_add(self.share);
     }
 
-    /// All changes, in order.
+    /// Returns all changes in order.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// The changes of the last step: what one request wants, or the end of one rule.
+    /// Returns the changes of the last step: of one request, or the end of one rule.
     pub fn last_step(&self) -> &[Change] {
         let first = self.steps.last().map_or(0, |step| step.first_change);
         &self.changes[first..]
     }
 
-    /// The requests about rules, each with its answer.
+    /// Returns the requests about rules with their answers.
     pub fn answers(&self) -> impl Iterator<Item = Answered<'_>> {
         self.steps.iter().filter_map(|step| match (&step.cause, self.outputs.get(step.first_output)) {
             (Cause::Asked(Asked { session, agent, request, .. }), Some(Output::Send(_, answer))) => {
@@ -202,28 +202,29 @@ impl Batch {
         })
     }
 
-    /// What is worth a word beside changes and messages.
+    /// Returns events worth reporting besides changes and messages.
     pub fn notices(&self) -> &[Notice] {
         &self.notices
     }
 
-    /// Octets of the messages that wait.
+    /// Returns the octets of the waiting messages.
     pub fn octets(&self) -> usize {
         self.octets
     }
 
-    /// True if messages that arrive are to wait for the next batch: a reply can be eight thousand times as long as its
-    /// request, and a request can be a thousand times the work of another.
+    /// Returns true if further messages must wait for the next batch: a reply can be eight thousand times as
+    /// long as its request, and one request a thousand times the work of another.
     pub fn is_full(&self) -> bool {
         self.octets >= self.room || self.work >= self.most_work
     }
 
-    /// True as long as whoever is heard may be heard further.
+    /// Returns true while the current session may continue.
     pub fn has_room(&self) -> bool {
         !self.is_full() && self.work < self.share_end
     }
 
-    /// What is to be sent and closed, in order, now that every change is in force and recorded. Empties the batch.
+    /// Returns what to send and close, in order, after every change is in force and recorded. Empties the
+    /// batch.
     pub fn release(&mut self) -> impl Iterator<Item = Output> {
         self.steps.clear();
         self.changes.clear();
@@ -232,22 +233,22 @@ impl Batch {
         self.outputs.drain(..)
     }
 
-    /// Begins a step: what is added from now on is its own.
+    /// Starts a step; everything added from now on belongs to it.
     pub(crate) fn begin(&mut self, cause: Cause) {
         self.end_step(self.here(), cause);
     }
 
-    /// Ends a step that began [here](Self::here).
+    /// Ends a step that started [here](Self::here).
     pub(crate) fn end_step(&mut self, (first_change, first_output): (usize, usize), cause: Cause) {
         self.steps.push(Step { cause, first_change, first_output });
     }
 
-    /// The ends of the changes and of the outputs.
+    /// Returns the ends of the changes and of the outputs.
     pub(crate) fn here(&self) -> (usize, usize) {
         (self.changes.len(), self.outputs.len())
     }
 
-    /// Takes out the last step; what it came of, and what it said.
+    /// Removes the last step; returns its cause and its outputs.
     pub(crate) fn pop_step(&mut self) -> Option<(Cause, Vec<Output>)> {
         let Step { cause, first_change, first_output } = self.steps.pop()?;
         self.changes.truncate(first_change);
@@ -256,7 +257,7 @@ impl Batch {
         Some((cause, said))
     }
 
-    /// Counts work that has been done, here or for it: what the layers below do for a session is work as well.
+    /// Adds work done here or by the layers below for a session.
     pub fn count(&mut self, work: u64) {
         self.work = self.work.saturating_add(work);
     }
@@ -269,7 +270,7 @@ impl Batch {
         self.say(Output::Send(session, message));
     }
 
-    /// Adds what is to be sent or closed.
+    /// Adds an output.
     pub(crate) fn say(&mut self, output: Output) {
         self.octets += output.octets();
         self.outputs.push(output);

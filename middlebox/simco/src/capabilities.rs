@@ -1,4 +1,4 @@
-//! What a middlebox can do. RFC 4540 section 4.3.3.
+//! The capabilities of a middlebox. RFC 4540 section 4.3.3.
 
 use bytes::BufMut;
 
@@ -50,28 +50,28 @@ impl Capabilities {
     /// IIV and EIV: IPv6 on both sides.
     pub const IPV6: u8 = 0b1010;
 
-    /// A pure firewall for IPv4 that takes every wildcard.
+    /// Returns the capabilities of a pure IPv4 firewall with every wildcard.
     pub const fn firewall(max_lifetime: Lifetime) -> Self {
         let wildcards = Self::INTERNAL_WILDCARD | Self::EXTERNAL_WILDCARD | Self::PORT_WILDCARD;
         Self { middlebox_type: Self::PACKET_FILTER, flags: wildcards | Self::IPV4, max_lifetime }
     }
 
-    /// True if every bit of `flags` is set.
+    /// Returns true if every bit of `flags` is set.
     pub const fn allow(&self, flags: u8) -> bool {
         self.flags & flags == flags
     }
 
-    /// True if every bit of the MB type `function` is set.
+    /// Returns true if every bit of the MB type `function` is set.
     pub const fn include(&self, function: u8) -> bool {
         self.middlebox_type & function == function
     }
 
-    /// True if internal addresses may have this IP version.
+    /// Returns true if internal addresses may have this IP version.
     pub const fn serve_inside(&self, version: IpVersion) -> bool {
         self.flags >> 2 & version.code() != 0
     }
 
-    /// True if external addresses may have this IP version.
+    /// Returns true if external addresses may have this IP version.
     pub const fn serve_outside(&self, version: IpVersion) -> bool {
         self.flags & version.code() != 0
     }

@@ -1,4 +1,4 @@
-//! What a middlebox is.
+//! The configuration of a middlebox.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -6,33 +6,33 @@ use std::ops::RangeInclusive;
 
 use crate::{Capabilities, Lifetime, Measure};
 
-/// What a middlebox is, and how much it takes on.
+/// The functions and limits of a middlebox.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What it tells agents of itself.
+    /// The capabilities sent to agents.
     pub capabilities: Capabilities,
-    /// Addresses that a NAT gives to internal hosts, A2.
+    /// Addresses that a NAT assigns to internal hosts, A2.
     pub outside: Vec<IpAddr>,
-    /// Addresses that a twice NAT gives to external hosts, A1.
+    /// Addresses that a twice NAT assigns to external hosts, A1.
     pub inside: Vec<IpAddr>,
     /// Ports of those addresses.
     pub ports: RangeInclusive<u16>,
-    /// Policy rules at a time; more are refused.
+    /// Maximum policy rules; more are refused.
     pub most_rules: usize,
-    /// Elements that the rules of all agents have in the packet filter at a time.
+    /// Maximum elements of all agents' rules in the packet filter.
     pub most_elements: usize,
-    /// Kinds of elements at a time. A quarter is kept for agents that have few.
+    /// Maximum shapes of elements. A quarter is reserved for agents that have few.
     pub most_shapes: usize,
-    /// What a rule takes up in the packet filter; nothing, if there is none.
+    /// Computes what a rule uses in the packet filter, if there is one.
     pub measure: Option<Measure>,
-    /// Sessions at a time; more are refused.
+    /// Maximum sessions; more are refused.
     pub most_sessions: usize,
-    /// Sessions hear of each other's rules, as RFC 4540 section 8.9 wants it. That costs every change as much as there
-    /// are sessions, for nothing where nobody listens.
+    /// Sessions are notified of each other's rules, as required by RFC 4540 section 8.9. Each change costs
+    /// work for every session, which is wasted where nobody listens.
     pub announces: bool,
 }
 
-/// Why a [`Config`] contradicts itself.
+/// Why a [`Config`] is contradictory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// Neither filter nor translator.
@@ -41,16 +41,16 @@ pub enum ConfigError {
     /// RFC 4540 section 4.3.3.
     #[error("twice NAT, protocol and port translation are kinds of NAT; set NAT as well")]
     NatKindWithoutNat,
-    /// Nothing to give.
+    /// No addresses to assign.
     #[error("a NAT needs outside addresses, and a twice NAT inside ones; add some")]
     NoAddresses,
-    /// No host can have it.
+    /// Not a host address.
     #[error("{0} is no address of a host; name one that is the middlebox's own, or leave it out")]
     NoHost(IpAddr),
-    /// Its ports would be given twice.
+    /// Its ports would be assigned twice.
     #[error("the address {0} is named twice; leave one out")]
     NamedTwice(IpAddr),
-    /// No such port.
+    /// An invalid port range.
     #[error(
         "the ports {0} to {1} are none that a NAT can give; start at 1 or above and end behind the start"
     )]
@@ -58,7 +58,8 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// A pure firewall for IPv4 that takes every wildcard, a million rules and ten thousand sessions.
+    /// Returns the configuration of a pure IPv4 firewall with every wildcard, a million rules and ten
+    /// thousand sessions.
     pub fn firewall(max_lifetime: Lifetime) -> Self {
         Self {
             capabilities: Capabilities::firewall(max_lifetime),

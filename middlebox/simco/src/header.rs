@@ -4,13 +4,13 @@ use bytes::BufMut;
 
 use crate::Challenge;
 
-/// Where a middlebox listens, TCP and SCTP. RFC 4540 section 3.
+/// The port of a middlebox, TCP and SCTP. RFC 4540 section 3.
 pub const PORT: u16 = 7626;
 
-/// What SIMCO is called in SCTP's payload protocol identifier. Each message is sent in order, on stream TID modulo streams.
+/// SIMCO's SCTP payload protocol identifier. Each message is ordered, on stream TID modulo streams.
 pub const PAYLOAD_PROTOCOL: u32 = 15;
 
-/// Transaction identifier: a reply repeats its request's. RFC 4540 section 4.2.5.
+/// Transaction identifier: a reply repeats that of its request. RFC 4540 section 4.2.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tid(pub u32);
 
@@ -29,7 +29,7 @@ pub struct Tid(pub u32);
 pub struct Header {
     /// Request, positive reply, negative reply or notification, as on the wire.
     pub basic_type: u8,
-    /// Which of them, as on the wire.
+    /// The kind of request, reply or notification, as on the wire.
     pub sub_type: u8,
     /// Octets that follow the header.
     pub body_length: u16,
@@ -73,7 +73,7 @@ impl Header {
         Self::LENGTH + VERSION + CHALLENGE
     };
 
-    /// The header of the message that starts with `octets`; `None` while there are too few.
+    /// Parses the header of the message that starts with `octets`; `None` if there are too few.
     pub fn parse(octets: &[u8]) -> Option<Self> {
         let [basic_type, sub_type, l0, l1, t0, t1, t2, t3] = *octets.first_chunk()?;
         Some(Self {
@@ -84,12 +84,12 @@ impl Header {
         })
     }
 
-    /// Octets of the whole message.
+    /// Returns the octets of the whole message.
     pub fn message_length(&self) -> usize {
         Self::LENGTH + usize::from(self.body_length)
     }
 
-    /// False if no request is so long.
+    /// Returns false if it is too long for any request.
     pub fn may_be_request(&self) -> bool {
         self.message_length() <= Self::LONGEST_REQUEST
     }
@@ -100,7 +100,7 @@ impl Header {
     }
 }
 
-/// The length in octets of the message that starts with `octets`; `None` while there are too few to tell.
+/// Returns the octets of the message that starts with `octets`; `None` if there are too few to know.
 pub fn length_of(octets: &[u8]) -> Option<usize> {
     Header::parse(octets).map(|header| header.message_length())
 }

@@ -1,10 +1,10 @@
-//! SIMCO 3.0, RFC 4540: how an agent asks a middlebox to let flows pass.
+//! SIMCO 3.0, RFC 4540: an agent asks a middlebox to let flows pass.
 //!
-//! [`Message::parse`] and [`Message::to_bytes`] are the codec. [`Middlebox`] serves all sessions of a firewall or NAT,
-//! [`Agent`] is one session from the other side. Bytes, time and randomness are arguments throughout.
+//! [`Message::parse`] and [`Message::to_bytes`] are the codec. [`Middlebox`] serves all sessions of a
+//! firewall or NAT, [`Agent`] is the other side of one session. Bytes, time and randomness are arguments.
 //!
-//! Names are the RFC's: SE, SA and ST control the session; PRR, PER, PEA, PDR, PLC, PRS and PRL the policy rules.
-//! Where the RFC contradicts itself, `docs/simco.md` says what we chose.
+//! Names are the RFC's: SE, SA and ST control the session; PRR, PER, PEA, PDR, PLC, PRS and PRL the policy
+//! rules. Where the RFC contradicts itself, `docs/simco.md` gives our choice.
 //!
 //! ```
 //! use hol_base::Time;

@@ -11,46 +11,46 @@ use crate::{Lifetime, Pid, Refusal, Reply, Request, Tid, Version};
 pub struct Message {
     /// Transaction identifier.
     pub tid: Tid,
-    /// What it says.
+    /// Its content.
     pub body: Body,
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
-    /// The agent asks.
+    /// A request of the agent.
     Request(Request),
-    /// The middlebox grants.
+    /// A positive reply.
     Reply(Reply),
-    /// The middlebox refuses.
+    /// A negative reply.
     Refusal(Refusal),
-    /// The middlebox refuses the session, but would speak this version: the one negative reply with an attribute.
-    /// RFC 4540 section 5.2.6.
+    /// The middlebox refuses the session but supports this version: the only negative reply with an
+    /// attribute. RFC 4540 section 5.2.6.
     VersionMismatch(Version),
-    /// The middlebox tells unasked.
+    /// An unsolicited message of the middlebox.
     Notification(Notification),
 }
 
-/// What a middlebox tells unasked; its TIDs are the middlebox's own. RFC 4540 section 4.2.4.
+/// An unsolicited message of the middlebox, with TIDs of its own. RFC 4540 section 4.2.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notification {
     /// A badly formed message arrived, section 5.1.1.
     Bfm,
     /// The session ends asynchronously, section 5.2.7.
     Ast,
-    /// Something happened to a policy rule, section 5.3.19.
+    /// A policy rule changed, section 5.3.19.
     Are {
         /// The rule.
         pid: Pid,
-        /// What remains; zero if it was deleted.
+        /// The remaining lifetime; zero if it was deleted.
         lifetime: Lifetime,
     },
 }
 
-/// Why octets are no SIMCO message. RFC 4540 section 6.
+/// Why octets are not a SIMCO message. RFC 4540 section 6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// The octets are fewer or more than the header says, or not even a header.
+    /// More or fewer octets than in the header, or not even a header.
     #[error("the message's length is not what its header says")]
     Length,
     /// The basic message type is not defined.
@@ -59,13 +59,13 @@ pub enum ParseError {
     /// The sub-type is not defined for the basic message type.
     #[error("unknown sub-type {0:#04x}")]
     SubType(u8),
-    /// The next attribute is not the one that belongs here, or its value breaks its format.
+    /// The next attribute is not the expected one, or its value is malformed.
     #[error("attribute {0:#06x} is missing or malformed")]
     Attribute(u16),
-    /// There is no attribute where at least one of several belongs.
+    /// An attribute is missing where at least one of several is required.
     #[error("attributes are missing")]
     MissingAttribute,
-    /// There are more attributes than belong here.
+    /// There are more attributes than allowed.
     #[error("more attributes than the message has")]
     SurplusAttribute,
 }
@@ -78,27 +78,27 @@ const AST: u8 = 0x02;
 const ARE: u8 = 0x03;
 
 impl Message {
-    /// A request.
+    /// Creates a request.
     pub fn request(tid: Tid, request: Request) -> Self {
         Self { tid, body: Body::Request(request) }
     }
 
-    /// A positive reply.
+    /// Creates a positive reply.
     pub fn reply(tid: Tid, reply: Reply) -> Self {
         Self { tid, body: Body::Reply(reply) }
     }
 
-    /// A negative reply.
+    /// Creates a negative reply.
     pub fn refusal(tid: Tid, refusal: Refusal) -> Self {
         Self { tid, body: Body::Refusal(refusal) }
     }
 
-    /// A notification.
+    /// Creates a notification.
     pub fn notification(tid: Tid, notification: Notification) -> Self {
         Self { tid, body: Body::Notification(notification) }
     }
 
-    /// The message that these octets are, no fewer and no more.
+    /// Parses exactly one message.
     pub fn parse(octets: &[u8]) -> Result<Self, ParseError> {
         let header = Header::parse(octets).ok_or(ParseError::Length)?;
         if octets.len() != header.message_length() {
@@ -118,15 +118,15 @@ impl Message {
     /// Few messages have more octets.
     const USUAL: usize = 64;
 
-    /// Octets on the wire.
+    /// Returns the octets on the wire.
     pub fn length(&self) -> usize {
         Header::LENGTH + self.body.length()
     }
 
-    /// The octets of the message.
+    /// Returns the octets of the message.
     ///
     /// # Panics
-    /// If the body is longer than its length field can say: 65,535 octets.
+    /// If the body is longer than its length field allows: 65,535 octets.
     pub fn to_bytes(&self) -> Bytes {
         let mut out = Vec::with_capacity(Self::USUAL);
         self.append_to(&mut out);

@@ -1,7 +1,7 @@
-//! The middlebox: sessions and requests in; changes and messages out. RFC 4540 sections 6 to 8.
+//! The middlebox: takes sessions and requests, returns changes and messages. RFC 4540 sections 6 to 8.
 //!
-//! One [`Middlebox`] serves all sessions, one request after the other, so requests are atomic (RFC 3989 section
-//! 2.1.4). It knows no socket, no packet filter and no disk: what is to happen it puts into a [`Batch`].
+//! One [`Middlebox`] serves all sessions, one request after the other, so requests are atomic (RFC 3989
+//! section 2.1.4). It has no socket, packet filter or disk; its outputs go into a [`Batch`].
 
 mod disable;
 mod enable;
@@ -39,21 +39,21 @@ pub struct Middlebox {
     policy: Policy,
     authentication: Box<dyn Authentication>,
     sessions: BTreeMap<SessionId, Session>,
-    /// Those in NOAUTH and OPEN.
+    /// Number of sessions in NOAUTH and OPEN.
     established: usize,
     last_session: u32,
-    /// Sessions that are to do something, and until when.
+    /// Sessions with a deadline.
     impatient: BTreeSet<(Time, SessionId)>,
     /// Open sessions whose agent may access an owner's rules.
     listeners: BTreeMap<AgentId, BTreeSet<SessionId>>,
     rules: Rules,
     nat: Nat,
     accounts: Accounts,
-    /// Disable rules whose conflicts have not all been ended yet, and who asked for them.
+    /// Disable rules whose conflicting rules have not all been ended, and the requesting sessions.
     sweeps: VecDeque<(SessionId, Sweep)>,
 }
 
-/// Why a rule of an earlier time contradicts those that there are.
+/// Why a recorded rule contradicts existing ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
     /// Another rule has its PID.
@@ -68,14 +68,15 @@ pub enum RestoreError {
 }
 
 impl Middlebox {
-    /// How long half a message, or a connection without a session, is waited for. RFC 4540 section 6, step 2.
+    /// How long to wait for the rest of a message, or for a session on a new connection. RFC 4540 section 6,
+    /// step 2.
     pub const PATIENCE: Duration = Duration::from_secs(60);
-    /// Rules taken out in one go, so that many that end together hold nobody up.
+    /// Maximum rules ended at once, so that many simultaneous ends block nobody.
     const MOST_ENDS: usize = 64;
-    /// Notifications in one go of rules that end.
+    /// Maximum notifications at once for ending rules.
     const MOST_TOLD: usize = 16_384;
 
-    /// A middlebox without sessions and rules.
+    /// Creates a middlebox without sessions and rules.
     pub fn new(
         config: Config,
         policy: Policy,
@@ -105,8 +106,8 @@ impl Middlebox {
         Ok(middlebox)
     }
 
-    /// From now on another policy says who may do what, and agents prove otherwise who they are. Sessions and rules
-    /// stay. An agent that the policy does not know any more may nothing; its rules stand until they end.
+    /// Replaces the policy and the authentication. Sessions and rules stay. An agent that the new policy does
+    /// not know has no rights; its rules stay until they expire.
     pub fn rule_by(
         &mut self,
         policy: Policy,
@@ -128,13 +129,13 @@ impl Middlebox {
         self.rules.expect_disabling(has_pdr && self.policy.permits_anybody(Right::Disable));
     }
 
-    /// A pure firewall that asks nobody who they are: for measurements.
+    /// Creates a pure firewall without authentication, for measurements.
     pub fn firewall(max_lifetime: Lifetime) -> Self {
         let config = Config::firewall(max_lifetime);
         Self::new(config, Policy::open(), Box::new(Unauthenticated)).expect("a pure firewall is consistent")
     }
 
-    /// An agent has connected.
+    /// Adds a connection of an agent.
     pub fn connect(&mut self, now: Time, underlay: Underlay) -> SessionId {
         let id = self.unused_session();
         self.sessions.insert(id, Session::new(underlay));
@@ -152,14 +153,15 @@ impl Middlebox {
         }
     }
 
-    /// The layers below have proved who is at the other end, before the first message: TLS does so after it has begun.
+    /// Sets the agent that the layers below have authenticated, before the first message: TLS does so after
+    /// the connection is open.
     pub fn identify(&mut self, id: SessionId, agent: String) {
         if let Some(session) = self.sessions.get_mut(&id) {
             session.identify(agent);
         }
     }
 
-    /// The connection is lost. Its session ends, its rules live on. RFC 3989 sections 2.2.3 and 2.2.4.
+    /// Removes a lost connection. Its session ends, its rules stay. RFC 3989 sections 2.2.3 and 2.2.4.
     pub fn disconnect(&mut self, id: SessionId) {
         let Some(session) = self.sessions.remove(&id) else { return };
         if let Some(deadline) = session.deadline {
@@ -176,10 +178,11 @@ impl Middlebox {
         }
     }
 
-    /// Octets have arrived: any part of the stream, or one whole message, as the connection's [`Framing`] says.
+    /// Takes received octets: any part of the stream, or one whole message, depending on the connection's
+    /// [`Framing`].
     ///
-    /// Messages of a stream for which the batch has no [room](Batch::is_full) wait; [`resume`](Self::resume) before more
-    /// octets come.
+    /// Messages of a stream wait if the batch is [full](Batch::is_full); call [`resume`](Self::resume) before
+    /// passing more octets.
     pub fn receive(&mut self, now: Time, id: SessionId, octets: Bytes, batch: &mut Batch) {
         self.end_rules(now, batch);
         let Some(session) = self.sessions.get_mut(&id) else { return };
@@ -193,21 +196,21 @@ impl Middlebox {
         self.watch(now, id);
     }
 
-    /// Takes the messages of a connection that [wait](Self::is_behind).
+    /// Processes the messages of a connection that [wait](Self::is_behind).
     pub fn resume(&mut self, now: Time, id: SessionId, batch: &mut Batch) {
         self.end_rules(now, batch);
         self.take_messages(now, id, batch);
         self.watch(now, id);
     }
 
-    /// True if octets of the connection wait since a batch was full.
+    /// Returns true if octets of the connection wait because a batch was full.
     pub fn is_behind(&self, id: SessionId) -> bool {
         let framer = self.sessions.get(&id).and_then(|session| session.framer.as_ref());
         framer.is_some_and(Framer::has_rest)
     }
 
-    /// Takes the messages that have arrived whole, as long as there is a session and the batch has room, and what
-    /// the last one has overruled has ended.
+    /// Processes whole messages while there is a session, the batch has room, and the rules overruled by the
+    /// last message have ended.
     fn take_messages(&mut self, now: Time, id: SessionId, batch: &mut Batch) {
         while batch.has_room()
             && !self.is_sweeping_for(id)
@@ -221,7 +224,7 @@ impl Middlebox {
         }
     }
 
-    /// Does what time demands: lifetimes end, and so does patience. Call it at [`wake_at`](Self::wake_at).
+    /// Handles timeouts: lifetimes and deadlines. Call it at [`wake_at`](Self::wake_at).
     pub fn advance(&mut self, now: Time, batch: &mut Batch) {
         self.end_rules(now, batch);
         self.sweep(now, batch);
@@ -232,7 +235,8 @@ impl Middlebox {
         }
     }
 
-    /// When to [`advance`](Self::advance) next; [`Time::MAX`] if only inputs can change anything.
+    /// Returns when to call [`advance`](Self::advance) next; [`Time::MAX`] if only inputs can change
+    /// anything.
     pub fn wake_at(&self) -> Time {
         if !self.sweeps.is_empty() {
             return Time::ZERO;
@@ -242,12 +246,12 @@ impl Middlebox {
         ends.into_iter().chain(patience).min().unwrap_or(Time::MAX)
     }
 
-    /// Who is at the other end, if the session is open.
+    /// Returns the agent of an open session.
     pub fn agent(&self, id: SessionId) -> Option<AgentId> {
         self.sessions.get(&id)?.agent()
     }
 
-    /// The connection that has been there longest without opening a session: the one to give up if there is no room for
+    /// Returns the oldest connection without an open session, which is closed first if there is no room for
     /// another.
     pub fn longest_unopened(&self) -> Option<SessionId> {
         let is_unopened =
@@ -255,7 +259,7 @@ impl Middlebox {
         self.impatient.iter().map(|(_, id)| *id).find(is_unopened)
     }
 
-    /// Ends a rule for a reason of the middlebox's own; false if there is none. RFC 4540 section 8.9.
+    /// Ends a rule for a reason of the middlebox; returns false if it does not exist. RFC 4540 section 8.9.
     pub fn end_rule(&mut self, now: Time, pid: Pid, batch: &mut Batch) -> bool {
         let is_in_force = self.rules.get(now, pid).is_some();
         if is_in_force {
@@ -275,10 +279,11 @@ impl Middlebox {
         }
     }
 
-    /// Takes over a rule from before a restart, before agents connect. Its lifetime may have ended meanwhile:
-    /// [`advance`](Self::advance) then ends it. `owner` replaces [`Rule::owner`], which the restart has made void.
+    /// Restores a rule recorded before a restart, before agents connect. If its lifetime has ended meanwhile,
+    /// [`advance`](Self::advance) ends it. `owner` replaces [`Rule::owner`], which is invalid after a
+    /// restart.
     ///
-    /// None lasts longer than the longest lifetime from now on, whatever clock its end was told by.
+    /// The lifetime is limited to the maximum from now on, whatever clock recorded its end.
     pub fn restore(&mut self, now: Time, rule: Rule, owner: &str) -> Result<(), RestoreError> {
         let latest = self.config.capabilities.max_lifetime.end(now);
         let rule = Rule { owner: self.policy.owner(owner), expires: rule.expires.min(latest), ..rule };
@@ -297,27 +302,28 @@ impl Middlebox {
         Ok(())
     }
 
-    /// The PID of a rule that ended before a restart rests, as one does that ends after it.
+    /// Reserves the PID of a rule that ended before a restart for a while, like that of one that ends
+    /// afterwards.
     pub fn rest(&mut self, pid: Pid) {
         self.rules.rest(pid);
     }
 
-    /// Every rule in force, in no order.
+    /// Returns every rule in force, in no particular order.
     pub fn rules(&self, now: Time) -> impl Iterator<Item = &Rule> {
         self.rules.in_force(now)
     }
 
-    /// Who may do what.
+    /// Returns the policy.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// What agents are told of this middlebox.
+    /// Returns the capabilities sent to agents.
     pub fn capabilities(&self) -> Capabilities {
         self.config.capabilities
     }
 
-    /// Ends rules whose lifetime has passed.
+    /// Ends expired rules.
     fn end_rules(&mut self, now: Time, batch: &mut Batch) {
         for _ in 0..self.most_ends() {
             match self.rules.first_to_end() {
@@ -329,14 +335,14 @@ impl Middlebox {
         }
     }
 
-    /// Rules that may end in one go: fewer if many may have to be told of each.
+    /// Returns how many rules may end at once: fewer if many sessions must be notified of each.
     fn most_ends(&self) -> usize {
         (Self::MOST_TOLD / self.established.max(1)).clamp(1, Self::MOST_ENDS)
     }
 
-    /// Ends a rule that no request is about: everybody who may access it is told. RFC 4540 section 8.9.
+    /// Ends a rule without a request and notifies all sessions that may access it. RFC 4540 section 8.9.
     fn end(&mut self, pid: Pid, cause: Cause, batch: &mut Batch) {
-        // What has expired, the packet filter has ended by itself.
+        // The packet filter has already removed an expired rule.
         let has_expired = matches!(cause, Cause::Expired(_));
         batch.begin(cause);
         if let Some(&rule) = self.rules.lingering(pid) {
@@ -354,7 +360,7 @@ impl Middlebox {
         batch.changes.push(change);
     }
 
-    /// Returns the elements that a packet filter has to touch.
+    /// Returns the elements that a packet filter has to change.
     fn apply(&mut self, change: &Change) -> usize {
         self.rules.apply(change);
         self.nat.apply(change);

@@ -1,4 +1,4 @@
-//! The addresses and ports that a NAT has to give away. RFC 4540 sections 8.2.3 and 8.3.3.
+//! The address and port pools of a NAT. RFC 4540 sections 8.2.3 and 8.3.3.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -8,14 +8,14 @@ use crate::{
     AddressTuple, Addresses, Binding, Change, IpVersion, Location, PortMapping, Refusal, ReservedParity, Rule,
 };
 
-/// The translator's addresses at both sides.
+/// The translator's addresses on both sides.
 #[derive(Debug)]
 pub(crate) struct Nat {
     pub outside: Pool,
     pub inside: Pool,
 }
 
-/// Addresses at one side.
+/// Addresses on one side.
 #[derive(Debug)]
 pub(crate) struct Pool {
     location: Location,
@@ -30,16 +30,16 @@ struct Address {
     protocols: BTreeMap<u8, Ports>,
 }
 
-/// Taken ports of one protocol, a bit each.
+/// Taken ports of one protocol, one bit each.
 #[derive(Debug)]
 struct Ports {
     taken: Box<[u64; 1024]>,
     count: u32,
-    /// Where to look next: a port that was just given back is not given to another at once.
+    /// Where to search next, so that a port just released is not reused at once.
     next: u32,
 }
 
-/// What a rule needs of a pool.
+/// What a rule needs from a pool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
     pub version: IpVersion,
@@ -53,19 +53,19 @@ pub(crate) struct Wanted {
 pub(crate) enum WantedPorts {
     /// All ports of the protocol.
     All,
-    /// So many consecutive ports, the first of this parity.
+    /// This many consecutive ports, the first of this parity.
     Range(u16, ReservedParity),
 }
 
 impl Wanted {
-    /// True if it takes an address, for all protocols or for one.
+    /// Returns true if it takes a whole address, for all protocols or for one.
     fn is_address(&self) -> bool {
         self.protocol == 0 || matches!(self.ports, WantedPorts::All)
     }
 }
 
 impl Nat {
-    /// Gives back what the change ends, and takes what it begins.
+    /// Releases what the change ends, and takes what it begins.
     pub fn apply(&mut self, change: &Change) {
         if self.outside.addresses.is_empty() {
             return;
@@ -80,7 +80,8 @@ impl Nat {
         }
     }
 
-    /// True if no rule has any of these addresses and ports; of addresses that are no longer ours, nobody has any.
+    /// Returns true if no rule has any of these addresses and ports; addresses that are no longer ours are
+    /// free.
     pub fn is_free(&self, binding: &Binding) -> bool {
         let is_free =
             |pool: &Pool, tuple: &Option<AddressTuple>| tuple.as_ref().is_none_or(|t| pool.is_free(t));
@@ -94,8 +95,8 @@ impl Pool {
         Self { location, ports, addresses }
     }
 
-    /// Addresses and ports that are free. RFC 4540 lists "lack of IP addresses" and "lack of port numbers" without
-    /// saying when: ports are lacking if there is an address that gives some.
+    /// Returns free addresses and ports. RFC 4540 lists "lack of IP addresses" and "lack of port numbers"
+    /// without saying when: here ports are lacking if some address has ports at all.
     pub fn find(&self, wanted: Wanted) -> Result<AddressTuple, Refusal> {
         let mut refusal = Refusal::LackOfAddresses;
         for (address, taken) in &self.addresses {
@@ -115,7 +116,7 @@ impl Pool {
         Err(refusal)
     }
 
-    /// The address and port that a mapping wants, if they are free; else any, unless it wants no others.
+    /// Returns the address and port that a mapping requests, if free; otherwise any, unless it requires them.
     pub fn find_for(&self, mapping: Option<PortMapping>, wanted: Wanted) -> Result<AddressTuple, Refusal> {
         let Some(mapping) = mapping else { return self.find(wanted) };
         match self.suggested(mapping.outside, wanted) {
@@ -139,7 +140,7 @@ impl Pool {
         tuples.find(|tuple| self.ports.contains(&outside.port()) && self.is_free(tuple))
     }
 
-    /// True if it has an address of this version, taken or not.
+    /// Returns true if it has an address of this version, taken or not.
     pub fn has(&self, version: IpVersion) -> bool {
         self.addresses.iter().any(|(address, _)| IpVersion::of(*address) == version)
     }
@@ -173,7 +174,7 @@ impl Pool {
 }
 
 impl Address {
-    /// First port and number of ports; port 0 stands for all of them, as in any tuple.
+    /// Returns the first port and the number of ports; port 0 means all.
     fn find(&self, wanted: Wanted, usable: &RangeInclusive<u16>) -> Option<(u16, u16)> {
         const ALL: (u16, u16) = (0, 1);
         if wanted.protocol == 0 {
@@ -198,7 +199,7 @@ impl Default for Ports {
 }
 
 impl Ports {
-    /// The first port of a free run: behind the one that was found last, or else from the beginning.
+    /// Returns the first port of a free run: after the last one found, or else from the beginning.
     fn find(&self, usable: &RangeInclusive<u16>, count: u32, parity: ReservedParity) -> Option<u16> {
         let (first, last) = (u32::from(*usable.start()), u32::from(*usable.end()));
         let from = |start| self.find_from(start, last, count, parity);
@@ -227,7 +228,7 @@ impl Ports {
         self.taken[port as usize / 64] >> (port % 64) & 1 == 1
     }
 
-    /// The first free port from here on, 64 ports a look.
+    /// Returns the next free port, examining 64 ports at a time.
     fn next_free(&self, port: u32) -> Option<u32> {
         let word = port as usize / 64;
         let rest = !self.taken[word] >> (port % 64);

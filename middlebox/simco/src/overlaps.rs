@@ -1,8 +1,9 @@
-//! Rules by the addresses at both ends, to find those that may be about the same packets. RFC 4540 section 8.8.1.
+//! An index of rules by the addresses at both ends, to find those that may match the same packets. RFC 4540
+//! section 8.8.1.
 //!
-//! Prefixes of one length are the same or have nothing in common, so each pair of lengths has a table of its own, in
-//! which a wanted pair of prefixes is a range: V. Srinivasan, S. Suri and G. Varghese, "Packet Classification Using
-//! Tuple Space Search", SIGCOMM 1999.
+//! Prefixes of equal length are equal or disjoint, so each pair of lengths has its own table, in which a pair
+//! of prefixes is a range: V. Srinivasan, S. Suri and G. Varghese, "Packet Classification Using Tuple Space
+//! Search", SIGCOMM 1999.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -13,15 +14,15 @@ use crate::{AddressTuple, Pid, Prefix};
 /// PIDs by A0 and A3.
 #[derive(Debug, Default)]
 pub(crate) struct Overlaps {
-    /// Of IPv4 at both ends: most rules are, and here they take a third of the memory.
+    /// Most rules have IPv4 at both ends; here they take a third of the memory.
     v4: Tables<Ipv4Addr>,
     others: Tables<IpAddr>,
 }
 
-/// There are as many tables as rules have shapes, not as there are rules.
+/// The number of tables depends on the shapes of rules, not on the number of rules.
 type Tables<A> = BTreeMap<Shape, Table<A>>;
 
-/// What the rules of a table have in common.
+/// The properties shared by the rules of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Shape {
     protocol: u8,
@@ -35,16 +36,16 @@ struct Table<A> {
     by_external: BTreeMap<Key<A>, Ports>,
 }
 
-/// The first address of a rule's prefix at one end, that at the other, and the rule.
+/// The first addresses of a rule's prefixes at both ends, and the rule.
 type Key<A> = (A, A, Pid);
 
-/// The first and the last port at A0 and at A3: with them at hand, few rules have to be looked up.
+/// The first and last port at A0 and at A3, stored here so that few rules must be looked up.
 #[derive(Debug, Clone, Copy)]
 struct Ports([(u16, u16); 2]);
 
 impl Ports {
     fn of((internal, external): &(AddressTuple, AddressTuple)) -> Self {
-        // Beyond 65,535 there are none.
+        // Ports end at 65,535.
         Self(
             [internal.ports(), external.ports()].map(|(first, last)| (first as u16, last.min(0xffff) as u16)),
         )
@@ -76,8 +77,8 @@ impl Overlaps {
         self.v4.is_empty() && self.others.is_empty()
     }
 
-    /// All rules that overlap with these tuples at both ends, and perhaps others; some more than once. Each item is a look
-    /// at two rules.
+    /// Returns all rules that overlap with these tuples at both ends, perhaps others too, and some more than
+    /// once. Each item stands for two examined rules.
     pub fn candidates(
         &self,
         internal: &AddressTuple,
@@ -88,12 +89,12 @@ impl Overlaps {
     }
 }
 
-/// A walk over rules that takes its time: all that overlapped when it began, and are still there when it comes by.
+/// An interruptible search: all rules that overlapped at its start and still exist when it reaches them.
 ///
-/// So that one request cannot make everybody wait for a look at a million rules.
+/// So one request cannot make everybody wait while a million rules are examined.
 #[derive(Debug)]
 pub(crate) struct Sweep {
-    /// The disable rule that it is for.
+    /// Its disable rule.
     pub pid: Pid,
     internal: AddressTuple,
     external: AddressTuple,
@@ -101,11 +102,11 @@ pub(crate) struct Sweep {
     others: Place<IpAddr>,
 }
 
-/// How far a walk has come.
+/// The progress of a search.
 #[derive(Debug)]
 enum Place<A> {
     Beginning,
-    /// Behind these keys of the orders by A0 and by A3.
+    /// After these keys of the orders by A0 and by A3.
     Behind(Shape, Key<A>, Key<A>),
     End,
 }
@@ -115,12 +116,12 @@ impl Sweep {
         Self { pid, internal, external, v4: Place::Beginning, others: Place::Beginning }
     }
 
-    /// What the rules have to overlap with.
+    /// Returns the tuples with which rules must overlap.
     pub fn ends(&self) -> (&AddressTuple, &AddressTuple) {
         (&self.internal, &self.external)
     }
 
-    /// True if the rules that it has not come upon may include one with these ends.
+    /// Returns true if the rules not yet reached may include one with these ends.
     pub fn is_about(&self, internal: &AddressTuple, external: &AddressTuple) -> bool {
         self.internal.overlaps(internal) && self.external.overlaps(external)
     }
@@ -133,7 +134,7 @@ impl Sweep {
         (self.v4, self.others) = (Place::End, Place::End);
     }
 
-    /// Looks at so many rules, or one more, and returns those that may overlap; some more than once.
+    /// Examines `most` rules, or one more, and returns those that may overlap; some more than once.
     pub fn go_on(&mut self, rules: &Overlaps, most: usize) -> Vec<Pid> {
         let wanted = Wanted::of(&self.internal, &self.external);
         let (mut looks, mut found) = (0, Vec::new());
@@ -165,7 +166,7 @@ fn of_v4(range: RangeInclusive<IpAddr>) -> Option<RangeInclusive<Ipv4Addr>> {
     }
 }
 
-/// What is looked for.
+/// The tuples searched for.
 #[derive(Clone, Copy)]
 struct Wanted {
     protocol: u8,
@@ -180,7 +181,7 @@ impl Wanted {
         Self { protocol: internal.protocol, a0: internal.prefix(), a3: external.prefix(), ports }
     }
 
-    /// `narrow` gives `None` for addresses that no rule in these tables has.
+    /// `narrow` returns `None` for addresses that no rule in these tables has.
     fn candidates<A: Ord + Copy>(
         self,
         tables: &Tables<A>,
@@ -198,7 +199,7 @@ impl Wanted {
 }
 
 impl Wanted {
-    /// Goes on from `place` until there are `most`.
+    /// Continues from `place` until there are `most`.
     fn walk<A: Ord + Copy>(
         self,
         tables: &Tables<A>,
@@ -228,12 +229,12 @@ impl Wanted {
         *place = Place::End;
     }
 
-    /// Those of both whose ports overlap with what is wanted.
+    /// Returns those of the pair whose ports overlap with the wanted ones.
     fn overlapping<A>(self, pair: [(Key<A>, Ports); 2]) -> [Option<Pid>; 2] {
         pair.map(|((_, _, pid), ports)| ports.overlap(&self.ports).then_some(pid))
     }
 
-    /// The prefixes of a table that overlap with what is wanted at both ends; `None` if there are none.
+    /// Returns the prefixes of a table that overlap at both ends; `None` if there are none.
     fn ranges<A>(
         self,
         shape: &Shape,
@@ -264,8 +265,8 @@ impl<A> Default for Table<A> {
 }
 
 impl<A: Ord + Copy> Table<A> {
-    /// Both orders have all that is wanted, so they are walked in step until the one with less beside it is through.
-    /// If a range is a single prefix, the order that begins with it has nothing beside.
+    /// Both orders contain all results, so they are walked in step until the one with fewer other rules ends.
+    /// If a range is a single prefix, the order that starts with it has no others.
     fn pairs(
         &self,
         internal: &RangeInclusive<A>,
@@ -284,7 +285,7 @@ fn keys<A: Copy>(major: &RangeInclusive<A>, minor: &RangeInclusive<A>) -> RangeI
     (*major.start(), *minor.start(), Pid(0))..=(*major.end(), *minor.end(), Pid(u32::MAX))
 }
 
-/// What of a range is behind a key in it.
+/// Returns the part of a range after a key in it.
 fn rest<K: Copy>(range: RangeInclusive<K>, behind: Option<K>) -> (Bound<K>, Bound<K>) {
     let (first, last) = range.into_inner();
     (behind.map_or(Bound::Included(first), Bound::Excluded), Bound::Included(last))

@@ -50,7 +50,7 @@ codes!(
 );
 
 codes!(
-    /// The IP version that a reservation wants. RFC 4540 section 4.3.9.
+    /// The IP version of a reservation. RFC 4540 section 4.3.9.
     IpChoice {
         /// Either.
         Any = 0b00,

@@ -1,4 +1,4 @@
-//! Who may do what: the middlebox's policy on agents. RFC 3989 section 2.1.5.
+//! The middlebox's policy: which agent may do what. RFC 3989 section 2.1.5.
 
 mod succession;
 
@@ -11,16 +11,16 @@ use serde::Deserialize;
 use crate::quota::QuotaTable;
 use crate::{AddressTuple, IpVersion, Owner, Prefix, Quota};
 
-/// An agent that the policy knows, or that owns rules of an earlier time.
+/// An agent that the policy knows, or that owns recorded rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AgentId(u16);
 
 impl AgentId {
-    /// Stands for the owner of a rule where no policy says who that is. [`Policy`] has fewer agents.
+    /// The owner of a rule where no policy identifies it. [`Policy`] has fewer agents.
     pub const NOBODY: Self = Self(u16::MAX);
 }
 
-/// A transaction that an agent may or may not request.
+/// A right to request a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Right {
@@ -65,16 +65,16 @@ pub struct Policy {
     secure_only: bool,
 }
 
-/// What one agent may.
+/// The rights of one agent.
 #[derive(Debug, Clone)]
 struct Permit {
     name: String,
     may: Vec<Right>,
     accesses: Accesses,
-    /// Hosts that its rules may be about; `None` is all.
+    /// Hosts that its rules may cover; `None` is all.
     internal: Option<Vec<Prefix>>,
     external: Option<Vec<Prefix>>,
-    /// Hosts whose requests for port mappings are this agent's.
+    /// Hosts whose port mapping requests belong to this agent.
     hosts: Vec<Prefix>,
     quota: Quota,
 }
@@ -85,10 +85,10 @@ enum Accesses {
     Agents(Vec<AgentId>),
 }
 
-/// Why a text is no policy.
+/// Why a text is not a policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// The text is not TOML, or has keys that a policy has not.
+    /// The text is not TOML, or has unknown keys.
     #[error("{0}")]
     Syntax(String),
     /// A name that no `[agents.…]` defines.
@@ -98,7 +98,7 @@ pub enum PolicyError {
         place: String,
         /// The name.
         name: String,
-        /// The agent that may be meant.
+        /// The agent that was probably meant.
         nearest: Option<String>,
     },
     /// More agents than there are identifiers.
@@ -118,9 +118,9 @@ fn hint(nearest: &Option<String>) -> String {
 struct PolicyFile {
     #[serde(default)]
     secure_only: bool,
-    /// The agent that a session without any authentication acts as.
+    /// The agent for sessions without authentication.
     anonymous: Option<String>,
-    /// What every agent may have, unless its table says otherwise.
+    /// The default quota of every agent.
     #[serde(default)]
     quota: QuotaTable,
     agents: BTreeMap<String, AgentTable>,
@@ -164,23 +164,24 @@ impl TryFrom<String> for PrefixText {
     }
 }
 
-/// What an agent may if the file does not say: all but to block others.
+/// The default rights: everything except blocking others.
 const USUAL: [Right; 5] = [Right::Reserve, Right::Enable, Right::Lifetime, Right::Status, Right::List];
 
-/// The place and the line as the reader shows them, with the problem in plain words.
+/// Returns the location and the line as shown by the parser, with the problem in plain words.
 fn told(error: &toml::de::Error) -> String {
     error.to_string().trim_end().replace(error.message(), &plain_words(error.message()))
 }
 
 impl Policy {
-    /// Anybody may do anything without authentication, and take what there is: nobody is told apart.
+    /// Returns a policy that allows everything to everybody without authentication, without distinguishing
+    /// agents.
     pub fn open() -> Self {
         let quota = Quota::UNLIMITED;
         let anybody = Permit { may: everything(), accesses: Accesses::All, quota, ..Permit::nothing("") };
         Self { agents: vec![anybody], anonymous: Some(AgentId(0)), secure_only: false }
     }
 
-    /// These agents may do anything, each once it has proved who it is, and nobody else.
+    /// Returns a policy that allows everything to these agents once authenticated, and nothing to others.
     pub fn of_agents<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, PolicyError> {
         let permit =
             |name: &str| Permit { may: everything(), accesses: Accesses::All, ..Permit::nothing(name) };
@@ -189,7 +190,7 @@ impl Policy {
         Ok(Self { agents, anonymous: None, secure_only: false })
     }
 
-    /// Reads a policy file.
+    /// Parses a policy file.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
         let file: PolicyFile = toml::from_str(text).map_err(|error| PolicyError::Syntax(told(&error)))?;
         check_count(file.agents.len())?;
@@ -202,17 +203,17 @@ impl Policy {
         Ok(Self { agents: agents?, anonymous, secure_only: file.secure_only })
     }
 
-    /// The names of the agents that the file defines.
+    /// Returns the names of the agents in the file.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.agents.iter().map(|permit| permit.name.as_str())
     }
 
-    /// The agent with this name.
+    /// Returns the agent with this name.
     pub fn agent(&self, name: &str) -> Option<AgentId> {
         self.ids().find(|agent| self.permit(*agent).name == name)
     }
 
-    /// The agent with this name; one that the policy does not know may nothing, but owns the rules that it had.
+    /// Returns the agent with this name; an unknown one has no rights but owns its earlier rules.
     pub fn owner(&mut self, name: &str) -> AgentId {
         self.agent(name).unwrap_or_else(|| {
             self.agents.push(Permit::nothing(name));
@@ -220,7 +221,7 @@ impl Policy {
         })
     }
 
-    /// The agent that a host is by its address: that of the longest prefix.
+    /// Returns the agent of a host by its address, by longest prefix.
     pub fn agent_at(&self, host: IpAddr) -> Option<AgentId> {
         let host = Prefix::new(host, IpVersion::of(host).address_bits())?;
         let covers = |agent: &AgentId| self.permit(*agent).hosts.iter().filter(|hosts| hosts.covers(&host));
@@ -228,47 +229,47 @@ impl Policy {
         self.ids().filter(|agent| covers(agent).next().is_some()).max_by_key(longest)
     }
 
-    /// True if some host is an agent by its address.
+    /// Returns true if some host is an agent by its address.
     pub fn knows_hosts(&self) -> bool {
         self.ids().any(|agent| !self.permit(agent).hosts.is_empty())
     }
 
-    /// The agent's name, as an attribute of its rules.
+    /// Returns the agent's name as an attribute of its rules.
     pub fn name(&self, agent: AgentId) -> Owner {
         Owner::new(self.permit(agent).name.clone())
     }
 
-    /// The agent's name; empty if nobody is told apart.
+    /// Returns the agent's name; empty if agents are not distinguished.
     pub fn agent_name(&self, agent: AgentId) -> &str {
         &self.permit(agent).name
     }
 
-    /// The agent that a session without authentication acts as; `None` if every agent must authenticate itself.
+    /// Returns the agent for sessions without authentication; `None` if every agent must authenticate.
     pub fn anonymous(&self) -> Option<AgentId> {
         self.anonymous
     }
 
-    /// True if sessions need security below SIMCO. RFC 4540 section 7.2.
+    /// Returns true if sessions need security below SIMCO. RFC 4540 section 7.2.
     pub fn is_secure_only(&self) -> bool {
         self.secure_only
     }
 
-    /// True if the agent may request such transactions.
+    /// Returns true if the agent may request such transactions.
     pub fn permits(&self, agent: AgentId, right: Right) -> bool {
         self.permit(agent).may.contains(&right)
     }
 
-    /// True if some agent may request it.
+    /// Returns true if some agent may request it.
     pub(crate) fn permits_anybody(&self, right: Right) -> bool {
         self.ids().any(|agent| self.permits(agent, right))
     }
 
-    /// True if the agent may do anything at all.
+    /// Returns true if the agent has any right.
     pub fn admits(&self, agent: AgentId) -> bool {
         !self.permit(agent).may.is_empty()
     }
 
-    /// True if the agent may touch and see the owner's rules.
+    /// Returns true if the agent may see and change the owner's rules.
     pub fn may_access(&self, agent: AgentId, owner: AgentId) -> bool {
         agent == owner
             || match &self.permit(agent).accesses {
@@ -277,17 +278,17 @@ impl Policy {
             }
     }
 
-    /// Everybody whose rules the agent may touch and see.
+    /// Returns all agents whose rules the agent may see and change.
     pub fn accessible(&self, agent: AgentId) -> impl Iterator<Item = AgentId> {
         self.ids().filter(move |&owner| self.may_access(agent, owner))
     }
 
-    /// What the agent may have at a time.
+    /// Returns the agent's quota.
     pub fn quota(&self, agent: AgentId) -> &Quota {
         &self.permit(agent).quota
     }
 
-    /// True if the agent's rules may be about these hosts.
+    /// Returns true if the agent's rules may cover these hosts.
     pub fn covers(&self, agent: AgentId, internal: &AddressTuple, external: &AddressTuple) -> bool {
         let permit = self.permit(agent);
         let covered = |allowed: &Option<Vec<Prefix>>, tuple: &AddressTuple| {

@@ -1,4 +1,4 @@
-//! IP addresses that share their first bits.
+//! IP address prefixes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::IpVersion;
 
-/// All addresses of one IP version that begin like this one.
+/// All addresses of one IP version that start with the same bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prefix {
     address: IpAddr,
@@ -21,12 +21,12 @@ pub struct Prefix {
 pub struct PrefixError(String);
 
 impl Prefix {
-    /// The addresses that share the first `length` bits of `address`; `None` if it has fewer.
+    /// Creates the prefix of the first `length` bits of `address`; `None` if it has fewer.
     pub fn new(address: IpAddr, length: u8) -> Option<Self> {
         (length <= IpVersion::of(address).address_bits()).then_some(Self { address, length })
     }
 
-    /// Every address of this version.
+    /// Returns the prefix of all addresses of this version.
     pub const fn all(version: IpVersion) -> Self {
         let address = match version {
             IpVersion::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -35,27 +35,27 @@ impl Prefix {
         Self { address, length: 0 }
     }
 
-    /// Its first bits, and others that mean nothing.
+    /// Returns an address whose first bits are the prefix; the others have no meaning.
     pub const fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// How many bits its addresses share.
+    /// Returns the prefix length in bits.
     pub const fn length(&self) -> u8 {
         self.length
     }
 
-    /// True if every address of `other` is one of these.
+    /// Returns true if every address of `other` is in this prefix.
     pub fn covers(&self, other: &Self) -> bool {
         self.length <= other.length && self.shares_bits(other, self.length)
     }
 
-    /// True if some address is in both.
+    /// Returns true if some address is in both.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.shares_bits(other, self.length.min(other.length))
     }
 
-    /// From the first to the last of its addresses.
+    /// Returns the range of its addresses.
     fn addresses(&self) -> RangeInclusive<IpAddr> {
         let length = u32::from(self.length);
         match self.address {
@@ -72,13 +72,13 @@ impl Prefix {
         }
     }
 
-    /// Its first address: prefixes of one length with the same first address are the same.
+    /// Returns its first address, which is unique among prefixes of one length.
     pub(crate) fn first(&self) -> IpAddr {
         *self.addresses().start()
     }
 
-    /// The prefixes of this length that overlap with it are those whose first address lies in this range. There is one
-    /// if the length is no more than its own.
+    /// Returns the range of first addresses of the prefixes of this length that overlap with it; a single one
+    /// if `length` is not greater than its own.
     pub(crate) fn overlapping(&self, length: u8) -> RangeInclusive<IpAddr> {
         if length > self.length {
             return self.addresses();

@@ -1,26 +1,26 @@
-//! How much one agent may take of what is there for all.
+//! The limits of one agent.
 
 use serde::Deserialize;
 
-/// What one agent may have at a time.
+/// The limits of one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// Open sessions.
     pub sessions: usize,
     /// Policy rules.
     pub rules: usize,
-    /// Elements that its rules have in the packet filter.
+    /// Elements of its rules in the packet filter.
     pub elements: usize,
-    /// Combinations of wildcards and of lengths of prefixes, of which a packet filter has few.
+    /// Shapes (combinations of wildcards and prefix lengths), of which a packet filter has few.
     pub shapes: usize,
-    /// Addresses of a NAT as a whole, or all their ports of a protocol.
+    /// Whole addresses of a NAT, or all ports of a protocol.
     pub addresses: usize,
     /// Ports of a NAT.
     pub ports: usize,
 }
 
 impl Quota {
-    /// What there is bounds it, nothing else.
+    /// No limits other than the available resources.
     pub const UNLIMITED: Self = Self {
         sessions: usize::MAX,
         rules: usize::MAX,
@@ -32,13 +32,13 @@ impl Quota {
 }
 
 impl Default for Quota {
-    /// A third of what a middlebox has by default, or less; and no address as a whole, for there may be but one.
+    /// A third of a middlebox's defaults, or less; and no whole address, since there may be only one.
     fn default() -> Self {
         Self { sessions: 64, rules: 100_000, elements: 100_000, shapes: 16, addresses: 0, ports: 8192 }
     }
 }
 
-/// What a policy says of a quota; what it leaves out is as it would be without.
+/// The quota in a policy file; missing values keep their default.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct QuotaTable {
@@ -63,7 +63,7 @@ impl QuotaTable {
     }
 }
 
-/// What an agent wanted more of than it may have, or than there is.
+/// The resource that was exhausted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shortage {
     /// [`Quota::sessions`]
@@ -81,7 +81,7 @@ pub enum Shortage {
 }
 
 impl Shortage {
-    /// The key of a policy's quota.
+    /// Returns the key in a policy's quota.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sessions => "sessions",

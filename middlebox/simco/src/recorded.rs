@@ -1,4 +1,4 @@
-//! A rule as a store keeps it: the attributes of RFC 4540 that describe it, and one that no message has.
+//! A rule as recorded in a store: its attributes of RFC 4540, and one more.
 
 use bytes::BufMut;
 use hol_base::Time;
@@ -9,20 +9,20 @@ use crate::{
     Rule,
 };
 
-/// A rule of an earlier time, for [`Middlebox::restore`](crate::Middlebox::restore).
+/// A recorded rule, for [`Middlebox::restore`](crate::Middlebox::restore).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    /// The rule. Its [`owner`](Rule::owner) is [`AgentId::NOBODY`]: identifiers are those of one policy.
+    /// The rule. Its [`owner`](Rule::owner) is [`AgentId::NOBODY`], since identifiers belong to one policy.
     pub rule: Rule,
     /// The name of the agent that owns it.
     pub owner: String,
 }
 
-/// The end of a rule, in nanoseconds of the clock that goes on over restarts.
+/// The end of a rule, in nanoseconds of a clock that continues over restarts.
 struct Expiry(Time);
 
 impl Attribute for Expiry {
-    /// Out of the reach of RFC 4540, which has no registry for attribute types.
+    /// Outside RFC 4540, which has no registry for attribute types.
     const KIND: u16 = 0xFF01;
     fn parse(value: &[u8]) -> Option<Self> {
         Some(Self(Time::from_nanos(u64::from_be_bytes(value.try_into().ok()?))))
@@ -36,7 +36,7 @@ impl Attribute for Expiry {
 }
 
 impl Rule {
-    /// Appends the rule, with its owner's name in place of an identifier. [`Recorded::parse`] reads it.
+    /// Appends the rule, with its owner's name instead of an identifier. [`Recorded::parse`] reads it.
     pub fn record(&self, owner: &Owner, out: &mut Vec<u8>) {
         out.add(&self.pid);
         out.add(&Expiry(self.expires));
@@ -64,7 +64,7 @@ impl Rule {
 }
 
 impl Recorded {
-    /// The rule that [`Rule::record`] has written, no octet fewer and no more.
+    /// Parses exactly one rule written by [`Rule::record`].
     pub fn parse(octets: &[u8]) -> Result<Self, ParseError> {
         let mut body = Attributes::new(octets);
         let (pid, Expiry(expires)) = (body.next()?, body.next()?);
@@ -90,7 +90,7 @@ fn parse_action(mut body: Attributes<'_>) -> Result<Action, ParseError> {
     }
 }
 
-/// Tuples say where they are seen, so none needs a place of its own.
+/// Tuples contain their location, so their order does not matter.
 fn parse_binding(mut body: Attributes<'_>) -> Result<Binding, ParseError> {
     let mut binding = Binding::default();
     while let Some(tuple) = body.next_if_any::<AddressTuple>()? {

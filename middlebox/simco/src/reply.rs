@@ -1,4 +1,4 @@
-//! Positive replies: what a middlebox answers. RFC 4540 sections 5.2 and 5.3.
+//! Positive replies of the middlebox. RFC 4540 sections 5.2 and 5.3.
 
 use crate::attribute::{Attributes, Sink};
 use crate::header::sub_type;
@@ -11,12 +11,12 @@ use crate::{
 pub enum Reply {
     /// The session is open, section 5.2.2.
     Se {
-        /// What the middlebox can do.
+        /// The capabilities of the middlebox.
         capabilities: Capabilities,
     },
     /// The session needs authentication, section 5.2.3. At least one of the two is present.
     Sa {
-        /// Asks the agent to authenticate itself.
+        /// Requests authentication of the agent.
         challenge: Option<Challenge>,
         /// Answers the agent's challenge.
         token: Option<Token>,
@@ -25,12 +25,12 @@ pub enum Reply {
     St,
     /// A rule is reserved, section 5.3.9.
     Prr(Granted),
-    /// A rule is enabled, by PER or PEA, section 5.3.10. A NAT of the traditional kind omits the inside tuple, says
-    /// section 8.3.3, although 5.3.10 demands it: we take both.
+    /// A rule is enabled, by PER or PEA, section 5.3.10. Section 8.3.3 says that a traditional NAT omits the
+    /// inside tuple, section 5.3.10 requires it: both are accepted.
     Per(Granted),
     /// The lifetime was changed, section 5.3.11.
     Plc {
-        /// What remains.
+        /// The remaining lifetime.
         lifetime: Lifetime,
     },
     /// The rule was deleted, section 5.3.12.
@@ -52,19 +52,19 @@ pub enum Reply {
     Pdr {
         /// The rule.
         pid: Pid,
-        /// What remains.
+        /// The remaining lifetime.
         lifetime: Lifetime,
     },
 }
 
-/// A rule as the middlebox granted it.
+/// A granted rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Granted {
     /// The rule.
     pub pid: Pid,
     /// Its group.
     pub gid: Gid,
-    /// What remains.
+    /// The remaining lifetime.
     pub lifetime: Lifetime,
     /// The middlebox, seen from the external side.
     pub outside: AddressTuple,
@@ -72,7 +72,7 @@ pub struct Granted {
     pub inside: Option<AddressTuple>,
 }
 
-/// All about an enabled rule. RFC 4540 section 5.3.14.
+/// The status of an enabled rule. RFC 4540 section 5.3.14.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnabledRule {
     /// The rule.
@@ -89,13 +89,13 @@ pub struct EnabledRule {
     pub outside: AddressTuple,
     /// A3.
     pub external: AddressTuple,
-    /// What remains.
+    /// The remaining lifetime.
     pub lifetime: Lifetime,
-    /// Who owns it.
+    /// Its owner.
     pub owner: Owner,
 }
 
-/// All about a disable rule. RFC 4540 section 5.3.15.
+/// The status of a disable rule. RFC 4540 section 5.3.15.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DisabledRule {
     /// The rule.
@@ -104,9 +104,9 @@ pub struct DisabledRule {
     pub internal: AddressTuple,
     /// A3.
     pub external: AddressTuple,
-    /// What remains.
+    /// The remaining lifetime.
     pub lifetime: Lifetime,
-    /// Who owns it.
+    /// Its owner.
     pub owner: Owner,
 }
 

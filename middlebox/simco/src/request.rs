@@ -1,4 +1,4 @@
-//! Requests: what an agent sends. RFC 4540 sections 5.2 and 5.3.
+//! Requests of an agent. RFC 4540 sections 5.2 and 5.3.
 
 use std::net::SocketAddr;
 
@@ -16,7 +16,7 @@ pub enum Request {
     Se {
         /// The version that the agent speaks.
         version: Version,
-        /// Asks the middlebox to authenticate itself.
+        /// Requests authentication of the middlebox.
         challenge: Option<Challenge>,
     },
     /// Session authentication, section 5.2.4.
@@ -32,14 +32,14 @@ pub enum Request {
         parameters: PrrParameters,
         /// For how long.
         lifetime: Lifetime,
-        /// The group that the rule joins; without it the rule starts one.
+        /// The group that the rule joins; if absent, it starts one.
         gid: Option<Gid>,
     },
     /// Policy enable rule, section 5.3.3.
     Per {
         /// What to enable.
         enable: Enable,
-        /// The group that the rule joins; without it the rule starts one.
+        /// The group that the rule joins; if absent, it starts one.
         gid: Option<Gid>,
     },
     /// Policy enable rule after reservation, section 5.3.4.
@@ -62,7 +62,7 @@ pub enum Request {
     Plc {
         /// The rule.
         pid: Pid,
-        /// From now on; zero deletes the rule.
+        /// The new lifetime from now on; zero deletes the rule.
         lifetime: Lifetime,
     },
     /// Policy rule status, section 5.3.6.
@@ -74,7 +74,7 @@ pub enum Request {
     Prl,
 }
 
-/// What a PER or PEA request wants to let pass. RFC 4540 section 5.3.3.
+/// The data that a PER or PEA request lets pass. RFC 4540 section 5.3.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Enable {
     /// Parity and direction.
@@ -87,18 +87,18 @@ pub struct Enable {
     pub lifetime: Lifetime,
 }
 
-/// What an agent within the middlebox asks of a PER request beyond what RFC 4540 has words for: that it is a port mapping as
-/// PCP has them (RFC 6887). Data passes both ways then, also if the external host is a wildcard.
+/// An extension of PER beyond RFC 4540 for an agent within the middlebox: a port mapping as in PCP (RFC
+/// 6887). Data then passes both ways, even if the external host is a wildcard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortMapping {
-    /// What a NAT is to give to it outside, if that is free; port 0 and the unspecified address are any.
+    /// The requested outside address and port, used if free; port 0 and the unspecified address mean any.
     pub outside: SocketAddr,
-    /// That or nothing.
+    /// Fail if it is not free.
     pub is_exact: bool,
 }
 
 impl PortMapping {
-    /// True if this tuple is what it wants outside, or if it may be any.
+    /// Returns true if this tuple matches the requested address, or any is allowed.
     pub(crate) fn admits(&self, tuple: &AddressTuple) -> bool {
         let Addresses::Full { address, port, .. } = tuple.addresses else { return false };
         let (wanted, wanted_port) = (self.outside.ip(), self.outside.port());

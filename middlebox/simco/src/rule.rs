@@ -14,22 +14,22 @@ pub struct Rule {
     pub pid: Pid,
     /// The agent that established it.
     pub owner: AgentId,
-    /// When its lifetime ends.
+    /// The end of its lifetime.
     pub expires: Time,
-    /// What it does.
+    /// Its effect.
     pub action: Action,
 }
 
-/// What a rule does.
+/// The effect of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Keeps addresses for later: the state RESERVED.
+    /// Reserves addresses: the state RESERVED.
     Reserve {
         /// The group of the rule.
         gid: Gid,
-        /// What was asked for.
+        /// The requested parameters.
         parameters: PrrParameters,
-        /// What is kept.
+        /// The reserved addresses.
         binding: Binding,
     },
     /// Lets data pass: the state ENABLED.
@@ -42,10 +42,10 @@ pub enum Action {
         internal: AddressTuple,
         /// A3.
         external: AddressTuple,
-        /// What stands for A0 and A3 at the other side.
+        /// The addresses that replace A0 and A3 on the other side.
         binding: Binding,
     },
-    /// Blocks data: the state ENABLED of a rule that PDR made. It belongs to no group.
+    /// Blocks data: the state ENABLED of a rule created by PDR. It belongs to no group.
     Disable {
         /// A0.
         internal: AddressTuple,
@@ -54,28 +54,28 @@ pub enum Action {
     },
 }
 
-/// Addresses of the middlebox that a NAT gives to a rule; a pure firewall gives none.
+/// The middlebox's addresses that a NAT assigns to a rule; a pure firewall assigns none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Binding {
-    /// A2, what external hosts see in place of A0.
+    /// A2, which external hosts see instead of A0.
     pub outside: Option<AddressTuple>,
-    /// A1, what internal hosts see in place of A3: only of a twice NAT.
+    /// A1, which internal hosts see instead of A3; twice NAT only.
     pub inside: Option<AddressTuple>,
 }
 
 impl Rule {
-    /// True until its lifetime ends.
+    /// Returns true until its lifetime ends.
     pub fn is_in_force(&self, now: Time) -> bool {
         self.expires > now
     }
 
-    /// What remains, in whole seconds that have begun.
+    /// Returns the remaining lifetime in seconds, rounded up.
     pub fn remaining(&self, now: Time) -> Lifetime {
         let nanos = self.expires.saturating_since(now).as_nanos();
         Lifetime(u32::try_from(nanos.div_ceil(1_000_000_000)).unwrap_or(u32::MAX))
     }
 
-    /// The group that it belongs to.
+    /// Returns its group.
     pub fn gid(&self) -> Option<Gid> {
         match self.action {
             Action::Reserve { gid, .. } | Action::Enable { gid, .. } => Some(gid),
@@ -83,7 +83,7 @@ impl Rule {
         }
     }
 
-    /// Its addresses at the middlebox.
+    /// Returns its addresses at the middlebox.
     pub fn binding(&self) -> Binding {
         match self.action {
             Action::Reserve { binding, .. } | Action::Enable { binding, .. } => binding,
@@ -91,7 +91,7 @@ impl Rule {
         }
     }
 
-    /// A0 and A3, unless it is a reservation.
+    /// Returns A0 and A3, unless it is a reservation.
     pub fn ends(&self) -> Option<(AddressTuple, AddressTuple)> {
         match self.action {
             Action::Reserve { .. } => None,
@@ -101,7 +101,8 @@ impl Rule {
         }
     }
 
-    /// The positive reply to the request that established it. RFC 4540 sections 5.3.9, 5.3.10 and 5.3.17.
+    /// Returns the positive reply to the request that established it. RFC 4540 sections 5.3.9, 5.3.10 and
+    /// 5.3.17.
     pub fn reply(&self, now: Time) -> Reply {
         let lifetime = self.remaining(now);
         match self.action {
@@ -111,7 +112,7 @@ impl Rule {
         }
     }
 
-    /// The reply to PRS: all about the rule. RFC 4540 section 8.6.
+    /// Returns the reply to PRS, with all its attributes. RFC 4540 section 8.6.
     pub fn status(&self, now: Time, owner: Owner) -> Reply {
         let (pid, lifetime) = (self.pid, self.remaining(now));
         match self.action {
@@ -149,7 +150,8 @@ impl Rule {
     }
 }
 
-/// What a pure firewall reserves. RFC 4540 section 8.2.2. The tuple has no code for "any IP version": IPv4.
+/// Returns the reservation of a pure firewall. RFC 4540 section 8.2.2. The tuple has no code for "any IP
+/// version": IPv4.
 fn nothing_reserved(parameters: &PrrParameters) -> AddressTuple {
     let version = if parameters.outside == IpChoice::V6 { IpVersion::V6 } else { IpVersion::V4 };
     AddressTuple {
@@ -161,7 +163,7 @@ fn nothing_reserved(parameters: &PrrParameters) -> AddressTuple {
 }
 
 impl Lifetime {
-    /// The moment when it ends, if it begins now.
+    /// Returns the end of a lifetime that starts now.
     pub fn end(self, now: Time) -> Time {
         now + Duration::from_secs(u64::from(self.0))
     }

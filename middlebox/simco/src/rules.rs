@@ -1,4 +1,4 @@
-//! The rules of a middlebox by PID, by end, by owner and by group.
+//! The rules of a middlebox, indexed by PID, end, owner and group.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -7,34 +7,35 @@ use hol_base::{Duration, Time};
 use crate::overlaps::{Overlaps, Sweep};
 use crate::{Action, AddressTuple, AgentId, Change, Gid, Pid, Rule};
 
-/// The rule table. [`apply`](Self::apply) is the only way to change it, so every change can be taken back.
+/// The rule table. Only [`apply`](Self::apply) changes it, so every change can be undone.
 ///
-/// A PID is the number of a slot and how often the slot has been used: nothing is searched, however many rules there
-/// are.
+/// A PID is the number of a slot and how often the slot has been used, so a lookup does not depend on the
+/// number of rules.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     slots: Vec<Slot>,
-    /// Slots that may be empty, those that have been for longest first.
+    /// Slots that may be empty, longest unused first.
     resting: VecDeque<usize>,
     held: usize,
     /// By the second in which they end.
     ends: BTreeMap<u64, Vec<Pid>>,
     owned: BTreeMap<AgentId, Vec<Pid>>,
-    /// Groups that have or had more than one member. A rule that is alone is in the group with the number of its PID.
+    /// Groups that have or had more than one member. A single rule is in the group with the number of its
+    /// PID.
     groups: BTreeMap<Gid, Group>,
-    /// Enable rules, if disable rules may begin.
+    /// Index of enable rules, if disable rules are possible.
     enabling: Option<Overlaps>,
     disabling: Overlaps,
 }
 
 #[derive(Debug)]
 struct Slot {
-    /// The last PID that it had.
+    /// Its last PID.
     pid: Pid,
     entry: Option<Entry>,
 }
 
-/// A rule, and where the lists of its second and of its owner have it.
+/// A rule, and its positions in the lists of its second and of its owner.
 #[derive(Debug)]
 struct Entry {
     rule: Rule,
@@ -49,33 +50,34 @@ struct Group {
     members: u32,
 }
 
-/// PIDs of one slot are so far apart.
+/// Distance between the PIDs of one slot.
 const SLOTS: u32 = 1 << 24;
-/// A slot rests until so many others do, so that the PID of a rule that has ended soon means no other.
+/// A slot is reused only after this many others are free, so that the PID of an ended rule is not reused
+/// soon.
 const RESTING: usize = 64;
 
 fn slot_of(pid: Pid) -> usize {
     (pid.0 % SLOTS) as usize
 }
 
-/// The second at whose beginning a rule has ended.
+/// Returns the second at whose start a rule has ended.
 fn second_of(end: Time) -> u64 {
     end.as_nanos().div_ceil(1_000_000_000)
 }
 
 impl Rules {
-    /// The most rules that a table can hold.
+    /// Maximum rules in a table.
     pub const MOST: usize = SLOTS as usize - RESTING - 2;
 
-    /// No rules.
+    /// Creates an empty table.
     pub fn new() -> Self {
         let mut rules = Self::default();
-        // People count from one, and take 0 for none. A rule of an earlier time may be there nevertheless.
+        // PID 0 is unused because people read it as "none"; a recorded rule may still have it.
         rules.add_slot();
         rules
     }
 
-    /// Only if disable rules may begin, what they would end is kept at hand.
+    /// Builds the index of enable rules if disable rules are possible.
     pub fn expect_disabling(&mut self, may_disable: bool) {
         if may_disable == self.enabling.is_some() {
             return;
@@ -91,49 +93,49 @@ impl Rules {
         }
     }
 
-    /// The rule, if it is in force.
+    /// Returns the rule if it is in force.
     pub fn get(&self, now: Time, pid: Pid) -> Option<&Rule> {
         self.lingering(pid).filter(|rule| rule.is_in_force(now))
     }
 
-    /// The rule, even if its lifetime has ended, as long as it has not been taken out.
+    /// Returns the rule even if its lifetime has ended, while it is in the table.
     pub fn lingering(&self, pid: Pid) -> Option<&Rule> {
         self.entry(pid).map(|entry| &entry.rule)
     }
 
-    /// True if a rule with this PID can be put in.
+    /// Returns true if a rule with this PID can be added.
     pub fn has_room_for(&self, pid: Pid) -> bool {
         self.slots.get(slot_of(pid)).is_none_or(|slot| slot.entry.is_none())
     }
 
-    /// Rules in the table, also those that have ended but have not been taken out.
+    /// Returns the number of rules in the table, including ended ones that have not been removed.
     pub fn len(&self) -> usize {
         self.held
     }
 
-    /// Every rule in force.
+    /// Returns every rule in force.
     pub fn in_force(&self, now: Time) -> impl Iterator<Item = &Rule> {
         let entries = self.slots.iter().filter_map(|slot| slot.entry.as_ref());
         entries.map(|entry| &entry.rule).filter(move |rule| rule.is_in_force(now))
     }
 
-    /// Rules of this agent in the table, also those that have ended but have not been taken out.
+    /// Returns this agent's number of rules in the table, including ended ones that have not been removed.
     pub fn count_of(&self, owner: AgentId) -> usize {
         self.owned.get(&owner).map_or(0, Vec::len)
     }
 
-    /// Rules in the table of which some may have ended: all others are in force.
+    /// Returns the number of rules that may have ended: all others are in force.
     pub fn due(&self, now: Time) -> usize {
         self.ends.range(..=second_of(now)).map(|(_, pids)| pids.len()).sum()
     }
 
-    /// The rules in force that this agent owns.
+    /// Returns this agent's rules in force.
     pub fn of(&self, now: Time, owner: AgentId) -> impl Iterator<Item = &Rule> {
         self.owned.get(&owner).into_iter().flatten().filter_map(move |&pid| self.get(now, pid))
     }
 
-    /// Goes on with a sweep, and returns the enable rules in force that it has come upon, by PID. It looks at so many
-    /// rules at most. RFC 4540 section 8.8.1.
+    /// Continues a sweep and returns the enable rules in force that it found, by PID. Examines at most `most`
+    /// rules. RFC 4540 section 8.8.1.
     pub fn sweep(&self, now: Time, sweep: &mut Sweep, most: usize) -> Vec<Rule> {
         let Some(enabling) = &self.enabling else {
             sweep.end();
@@ -146,8 +148,8 @@ impl Rules {
         pids.into_iter().filter_map(|pid| self.get(now, pid).copied()).collect()
     }
 
-    /// True if a disable rule in force is about some packet that matches these tuples; and how many rules were looked
-    /// at. RFC 4540 section 8.8.1.
+    /// Returns true if a disable rule in force covers some packet that matches these tuples; also returns the
+    /// number of examined rules. RFC 4540 section 8.8.1.
     pub fn are_disabled(&self, now: Time, internal: &AddressTuple, external: &AddressTuple) -> (bool, u64) {
         if self.disabling.is_empty() {
             return (false, 0);
@@ -164,20 +166,21 @@ impl Rules {
         ends.is_some_and(|(a0, a3)| a0.overlaps(internal) && a3.overlaps(external))
     }
 
-    /// Who owns the members of a group; `None` if it has none. RFC 3989 section 2.3.3.
+    /// Returns the owner of a group's members; `None` if it has none. RFC 3989 section 2.3.3.
     pub fn owner_of_group(&self, gid: Gid) -> Option<AgentId> {
         let alone =
             || self.lingering(Pid(gid.0)).filter(|rule| rule.gid() == Some(gid)).map(|rule| rule.owner);
         self.groups.get(&gid).map(|group| group.owner).or_else(alone)
     }
 
-    /// A rule that ends before those of later seconds, and the beginning of the second in which it has ended.
+    /// Returns a rule that ends before those of later seconds, and the start of the second in which it has
+    /// ended.
     pub fn first_to_end(&self) -> Option<(Time, Pid)> {
         let (second, pids) = self.ends.first_key_value()?;
         Some((Time::ZERO + Duration::from_secs(*second), *pids.last()?))
     }
 
-    /// A PID in the state UNUSED, for a rule that is put in at once. No group has its number.
+    /// Returns a PID in the state UNUSED, for a rule that is added at once. No group has its number.
     pub fn unused_pid(&mut self) -> Pid {
         loop {
             let slot = if self.resting.len() > RESTING { self.resting.pop_front() } else { None };
@@ -187,13 +190,13 @@ impl Rules {
             match entry {
                 None if !self.groups.contains_key(&Gid(pid.0)) => return pid,
                 None => self.resting.push_back(slot),
-                // A rule has come back to it.
+                // A rule has returned to it.
                 Some(_) => {}
             }
         }
     }
 
-    /// The PID of a rule of an earlier time that has ended: it is given out again as late as if it had ended here.
+    /// Delays reuse of the PID of a recorded rule that has ended, as if it had ended here.
     pub fn rest(&mut self, pid: Pid) {
         let slot = slot_of(pid);
         self.add_slots_to(slot);
@@ -202,12 +205,12 @@ impl Rules {
         }
     }
 
-    /// A PID that was to be used, and is not: the next rule gets it.
+    /// Returns a PID that was not used after all: the next rule gets it.
     pub fn give_back(&mut self, pid: Pid) {
         self.resting.push_front(slot_of(pid));
     }
 
-    /// All of them rest.
+    /// Adds slots as unused.
     fn add_slots_to(&mut self, last: usize) {
         while self.slots.len() <= last {
             let slot = self.add_slot();
@@ -224,7 +227,7 @@ impl Rules {
         slot
     }
 
-    /// Takes out the rule before the change, and puts in the one after it.
+    /// Removes the rule before the change, and adds the one after it.
     pub fn apply(&mut self, change: &Change) {
         match (&change.before, &change.after) {
             (Some(before), Some(after)) => self.replace(before, after),
@@ -273,7 +276,7 @@ impl Rules {
         self.take_from_ends(rule);
     }
 
-    /// The same PID, owner and group: only what it does and when it ends may differ.
+    /// Replaces a rule with the same PID, owner and group; only its effect and end may differ.
     fn replace(&mut self, before: &Rule, after: &Rule) {
         debug_assert_eq!((before.pid, before.owner, before.gid()), (after.pid, after.owner, after.gid()));
         self.take_out_of_second(before);

@@ -1,14 +1,14 @@
 //! Authentication by a secret that agent and middlebox share: HMAC-SHA-256 over both challenges, RFC 2104.
 //!
-//! An agent's challenge is a nonce and the agent's name; a middlebox's is a nonce. A token is a MAC, and the agent's
-//! ends with its name:
+//! An agent's challenge is a nonce and the agent's name; a middlebox's is a nonce. A token is a MAC; the
+//! agent's is followed by its name:
 //!
 //! ```text
 //! MAC(secret, role | length, agent's challenge | length, middlebox's challenge | name)
 //! ```
 //!
-//! The role keeps a token from being sent back to whoever made it, and both challenges tie it to this session. The
-//! exchange protects the beginning of a session, not what follows: for that there is TLS or IPsec (section 9).
+//! The role prevents reflection of a token, and both challenges bind it to this session. The exchange
+//! protects the start of a session, not what follows: that needs TLS or IPsec (section 9).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,48 +23,48 @@ use crate::{Authentication, Challenge, Credentials, Exchange, Owner, Token};
 const NONCE: usize = 32;
 const MAC: usize = 32;
 
-/// Where nonces come from: 32 octets that nobody can foretell and that never come again.
+/// A source of nonces: 32 unpredictable octets that never repeat.
 pub type Nonces = Box<dyn FnMut() -> [u8; NONCE] + Send>;
 
-/// A secret of an agent and its middlebox.
+/// A secret shared by an agent and its middlebox.
 #[derive(Clone)]
 pub struct Secret(Vec<u8>);
 
-/// The agents' secrets, as a middlebox knows them.
+/// The secrets of all agents, for the middlebox.
 pub struct SharedSecrets {
     secrets: BTreeMap<String, Secret>,
-    /// Stands for the secret of an agent that there is not, so that nobody learns which agents there are.
+    /// Used for unknown agents, so that nobody learns which agents exist.
     decoy: Secret,
     nonces: Nonces,
 }
 
-/// One agent's secret, as the agent knows it.
+/// One agent's secret, for the agent.
 pub struct SharedSecret {
     name: String,
     secret: Secret,
     nonces: Nonces,
 }
 
-/// Why a text is no secret.
+/// Why a text is not a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
     /// The file is not a TOML table of strings.
     #[error("line {line}: {message}; write a line an agent: name = \"secret\"")]
     Syntax {
-        /// Where.
+        /// The line.
         line: usize,
-        /// What is wrong, without what is secret.
+        /// The problem, without the secret.
         message: String,
     },
-    /// Guessing would be too easy.
+    /// The secret is too easy to guess.
     #[error("the secret of `{name}` has {octets} octets; {least} or more random ones are needed", least = Secret::LEAST)]
     TooShort {
         /// The agent.
         name: String,
-        /// Octets that the secret has.
+        /// Its octets.
         octets: usize,
     },
-    /// The file has secrets, but not this agent's.
+    /// The file lacks this agent's secret.
     #[error("there is no secret of `{0}`; add a line {0} = \"…\", as in the middlebox's file")]
     Missing(String),
     /// The name does not fit into an owner attribute.
@@ -73,10 +73,10 @@ pub enum SecretError {
 }
 
 impl Secret {
-    /// The fewest octets of a secret.
+    /// Minimum octets of a secret.
     pub const LEAST: usize = 16;
 
-    /// The secret that the agent of this name shares with its middlebox.
+    /// Creates the secret of the agent with this name.
     pub fn new(name: &str, octets: &[u8]) -> Result<Self, SecretError> {
         if name.is_empty() || name.len() > Owner::LIMIT {
             Err(SecretError::Name(name.to_owned()))
@@ -91,7 +91,7 @@ impl Secret {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of every length");
         mac.update(role.label());
         for challenge in [&exchange.of_agent, &exchange.of_middlebox] {
-            // A challenge has 4096 octets at most, so this length says that there is none.
+            // A challenge has at most 4096 octets, so this length means that there is none.
             let length = challenge.as_ref().map_or(u16::MAX, |challenge| challenge.octets().len() as u16);
             mac.update(&length.to_be_bytes());
             mac.update(challenge.as_ref().map_or(&[], Challenge::octets));
@@ -104,28 +104,28 @@ impl Secret {
         self.mac(role, exchange, name).finalize().into_bytes().to_vec()
     }
 
-    /// Takes as long for a wrong token as for a right one.
+    /// Takes the same time for a wrong token as for a right one.
     fn verify(&self, role: Role, exchange: &Exchange, name: &str, mac: &[u8]) -> bool {
         self.mac(role, exchange, name).verify_slice(mac).is_ok()
     }
 }
 
 impl SecretError {
-    /// The parser's own report would show the line.
+    /// The parser's own message would show the line.
     fn syntax(text: &str, error: &toml::de::Error) -> Self {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         Self::Syntax { line: 1 + before.matches('\n').count(), message: plain_words(error.message()) }
     }
 }
 
-/// Secrets are not for logs.
+/// Secrets are not logged.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
     }
 }
 
-/// Whose token it is.
+/// The sender of a token.
 #[derive(Clone, Copy)]
 enum Role {
     Agent,
@@ -141,7 +141,7 @@ impl Role {
     }
 }
 
-/// A line an agent: `call-server = "…"`.
+/// Parses one line per agent: `call-server = "…"`.
 fn parse(text: &str) -> Result<BTreeMap<String, Secret>, SecretError> {
     let table: BTreeMap<String, String> =
         toml::from_str(text).map_err(|error| SecretError::syntax(text, &error))?;
@@ -153,17 +153,17 @@ fn parse(text: &str) -> Result<BTreeMap<String, Secret>, SecretError> {
 }
 
 impl SharedSecrets {
-    /// Reads a file of secrets, a line an agent: `call-server = "…"`.
+    /// Parses a file of secrets, one line per agent: `call-server = "…"`.
     pub fn parse(text: &str, mut nonces: Nonces) -> Result<Self, SecretError> {
         Ok(Self { secrets: parse(text)?, decoy: Secret(nonces().to_vec()), nonces })
     }
 
-    /// The agents that have a secret.
+    /// Returns the agents that have a secret.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.secrets.keys().map(String::as_str)
     }
 
-    /// True if this agent has a secret.
+    /// Returns true if this agent has a secret.
     pub fn knows(&self, name: &str) -> bool {
         self.secrets.contains_key(name)
     }
@@ -204,12 +204,12 @@ impl Authentication for SharedSecrets {
 }
 
 impl SharedSecret {
-    /// The secret of the agent with this name.
+    /// Creates the credentials of the agent with this name.
     pub fn new(name: &str, secret: Secret, nonces: Nonces) -> Self {
         Self { name: name.to_owned(), secret, nonces }
     }
 
-    /// Reads the secret of the agent with this name from a file as the middlebox has it, or a part of that.
+    /// Parses the secret of the agent with this name from the middlebox's file, or a part of it.
     pub fn parse(name: &str, text: &str, nonces: Nonces) -> Result<Self, SecretError> {
         let secret = parse(text)?.remove(name).ok_or_else(|| SecretError::Missing(name.to_owned()))?;
         Ok(Self::new(name, secret, nonces))

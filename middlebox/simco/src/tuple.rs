@@ -8,7 +8,7 @@ use crate::Prefix;
 use crate::attribute::Attribute;
 use crate::codes::codes;
 
-/// On which side of the middlebox an address is seen. RFC 4540 section 4.3.8.
+/// The side of the middlebox on which an address is seen. RFC 4540 section 4.3.8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Location {
     /// A0: the host on the internal side.
@@ -19,12 +19,12 @@ pub enum Location {
     Outside,
     /// A3: the host on the external side.
     External,
-    /// None of them, by its code: well formed, and no side of any rule (section 8.3.1).
+    /// An undefined code: well formed, but no side of any rule (section 8.3.1).
     Undefined(u8),
 }
 
 impl Location {
-    /// The number on the wire.
+    /// Returns the number on the wire.
     pub const fn code(self) -> u8 {
         match self {
             Self::Internal => 0x00,
@@ -35,7 +35,7 @@ impl Location {
         }
     }
 
-    /// The side with this number on the wire.
+    /// Returns the side with this number on the wire.
     pub const fn from_code(code: u8) -> Self {
         match code {
             0x00 => Self::Internal,
@@ -76,13 +76,13 @@ pub struct AddressTuple {
     pub location: Location,
     /// IP protocol number; 0 is any.
     pub protocol: u8,
-    /// Prefix length in bits; shorter than the address, it makes the address a wildcard.
+    /// Prefix length in bits; if shorter than the address, the address is a wildcard.
     pub prefix_length: u8,
     /// The addresses.
     pub addresses: Addresses,
 }
 
-/// What a tuple says beyond the protocol.
+/// The content of a tuple besides the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Addresses {
     /// Addresses and ports.
@@ -91,10 +91,10 @@ pub enum Addresses {
         address: IpAddr,
         /// First port; 0 is any.
         port: u16,
-        /// How many consecutive ports, at least 1.
+        /// Number of consecutive ports, at least 1.
         port_range: u16,
     },
-    /// The IP version and nothing else.
+    /// Only the IP version.
     ProtocolsOnly(IpVersion),
 }
 
@@ -103,23 +103,23 @@ const FULL: u8 = 0x0;
 const PROTOCOLS_ONLY: u8 = 0x1;
 
 impl AddressTuple {
-    /// One port of one host; port 0 is any port.
+    /// Creates a tuple of one port of one host; port 0 is any port.
     pub fn of_host(location: Location, protocol: u8, host: SocketAddr) -> Self {
         let addresses = Addresses::Full { address: host.ip(), port: host.port(), port_range: 1 };
         Self { location, protocol, prefix_length: addresses.ip_version().address_bits(), addresses }
     }
 
-    /// The same addresses seen from another side.
+    /// Returns the same addresses seen from another side.
     pub fn seen_from(self, location: Location) -> Self {
         Self { location, ..self }
     }
 
-    /// IP version of the addresses.
+    /// Returns the IP version of the addresses.
     pub fn ip_version(&self) -> IpVersion {
         self.addresses.ip_version()
     }
 
-    /// The addresses; all of the version if it names protocols only. RFC 4540 section 8.3.1.
+    /// Returns the addresses; all of the version if it names protocols only. RFC 4540 section 8.3.1.
     pub fn prefix(&self) -> Prefix {
         match self.addresses {
             Addresses::Full { address, .. } => {
@@ -129,8 +129,8 @@ impl AddressTuple {
         }
     }
 
-    /// First and last port; all of them if ports are a wildcard. The last lies beyond 65,535 if there are not so
-    /// many ports as the tuple wants.
+    /// Returns the first and last port; all of them if ports are a wildcard. The last is above 65,535 if
+    /// there are fewer ports than the tuple requests.
     pub fn ports(&self) -> (u32, u32) {
         match self.addresses {
             Addresses::Full { port, port_range, .. } if self.protocol != 0 && port != 0 => {
@@ -140,7 +140,7 @@ impl AddressTuple {
         }
     }
 
-    /// True if it stands for more than one address. RFC 4540 section 8.3.1.
+    /// Returns true if it covers more than one address. RFC 4540 section 8.3.1.
     pub fn has_address_wildcard(&self) -> bool {
         match self.addresses {
             Addresses::Full { .. } => self.prefix_length < self.ip_version().address_bits(),
@@ -148,19 +148,19 @@ impl AddressTuple {
         }
     }
 
-    /// True if it stands for every protocol, and so for every port. RFC 4540 section 8.3.1.
+    /// Returns true if it covers every protocol, and so every port. RFC 4540 section 8.3.1.
     pub fn has_protocol_wildcard(&self) -> bool {
         self.protocol == 0
     }
 
-    /// True if it stands for every port of its protocol. RFC 4540 section 8.3.1.
+    /// Returns true if it covers every port of its protocol. RFC 4540 section 8.3.1.
     pub fn has_port_wildcard(&self) -> bool {
         let names_no_port =
             matches!(self.addresses, Addresses::Full { port: 0, .. } | Addresses::ProtocolsOnly(_));
         names_no_port && !self.has_protocol_wildcard()
     }
 
-    /// True if some packet matches both tuples. RFC 4540 section 8.8.1.
+    /// Returns true if some packet matches both tuples. RFC 4540 section 8.8.1.
     pub fn overlaps(&self, other: &Self) -> bool {
         let either_protocol = self.has_protocol_wildcard() || other.has_protocol_wildcard();
         let ((first, last), (other_first, other_last)) = (self.ports(), other.ports());
@@ -171,7 +171,7 @@ impl AddressTuple {
 }
 
 impl Addresses {
-    /// The IP version.
+    /// Returns the IP version.
     pub fn ip_version(&self) -> IpVersion {
         match self {
             Self::Full { address, .. } => IpVersion::of(*address),
@@ -181,7 +181,7 @@ impl Addresses {
 }
 
 impl IpVersion {
-    /// The version of an address.
+    /// Returns the version of an address.
     pub const fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(_) => Self::V4,
@@ -189,7 +189,7 @@ impl IpVersion {
         }
     }
 
-    /// Bits of an address.
+    /// Returns the bits of an address.
     pub const fn address_bits(self) -> u8 {
         match self {
             Self::V4 => 32,
@@ -229,7 +229,7 @@ impl Attribute for AddressTuple {
             prefix_length: *prefix_length,
             addresses,
         };
-        // Without an address it says nothing.
+        // Ignored without an address.
         let is_irrelevant = matches!(addresses, Addresses::ProtocolsOnly(_));
         (is_irrelevant || *prefix_length <= version.address_bits()).then_some(tuple)
     }
@@ -253,7 +253,7 @@ impl Attribute for AddressTuple {
         let Addresses::Full { address, port, port_range } = self.addresses else {
             return out.put_slice(&head);
         };
-        // In one piece: each that is appended costs as much.
+        // In one piece, because each append has the same cost.
         let (head, ports) = (u32::from_be_bytes(head), u32::from(port) << 16 | u32::from(port_range));
         match address {
             IpAddr::V4(address) => {

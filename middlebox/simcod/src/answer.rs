@@ -1,4 +1,4 @@
-//! What the middlebox answered, shown: what it granted, and what it refused and why.
+//! Shows the middlebox's answers: what was granted, and what was refused and why.
 
 use hol_agent::{Answer, FlowEnd};
 use hol_simco::{AddressTuple, Enable, Pid, Refusal, Request};
@@ -11,7 +11,7 @@ use crate::table::table;
 use hol_terminal::json;
 use hol_terminal::say;
 
-/// A request, and what to call it when it is refused.
+/// A request, and its name in error messages.
 #[derive(Debug)]
 pub struct Asked {
     about: String,
@@ -22,15 +22,15 @@ pub struct Asked {
 /// A refused request.
 #[derive(Debug, Serialize)]
 struct Refused {
-    /// The rule that it was about.
+    /// The rule of the request.
     pid: Option<u32>,
-    /// As RFC 4540 section 4.2.3 has it: 0x0343.
+    /// The code of RFC 4540 section 4.2.3: 0x0343.
     refused: String,
     meaning: &'static str,
 }
 
 impl Asked {
-    /// The same, asked for in this place of a file.
+    /// Returns the same request, from this place in a file.
     pub fn at(self, place: &str) -> Self {
         Self { about: format!("{place}: {}", self.about), ..self }
     }
@@ -48,7 +48,7 @@ impl From<Request> for Asked {
     }
 }
 
-/// Shows what was granted and which rules ended for it, and fails if anything was refused.
+/// Shows what was granted and which rules ended for it; fails if anything was refused.
 pub fn show(
     answers: impl Iterator<Item = (Asked, Answer)>,
     overruled: &[Pid],

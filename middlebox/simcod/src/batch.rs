@@ -1,4 +1,4 @@
-//! `simcod batch`: many orders in one session, pipelined.
+//! `simcod batch`: many requests in one session, pipelined.
 
 use std::fs;
 use std::io;
@@ -11,14 +11,13 @@ use crate::answer::Asked;
 use crate::client::Client;
 use crate::failure::Failure;
 
-/// Do what the lines of a file say: each is an order as on the command line, as in
-/// `enable 10.0.0.5:5004 any --udp`.
+/// Run the commands in a file, one per line, as on the command line: `enable 10.0.0.5:5004 any --udp`.
 ///
-/// All go out before the first answer comes, so one must not need the answer to another. Empty lines and those that begin
-/// with # are left out. If one line is wrong, nothing is sent.
+/// All requests are sent before the first answer arrives, so none may depend on another's answer. Empty lines
+/// and lines that start with # are ignored. If any line is invalid, nothing is sent.
 #[derive(Debug, Args)]
 pub struct Batch {
-    /// The file; - is standard input
+    /// The file; - for standard input
     file: PathBuf,
     #[command(flatten)]
     client: Client,
@@ -33,7 +32,7 @@ struct Line {
 }
 
 impl Batch {
-    /// Reads every line, then sends everything.
+    /// Parses every line, then sends everything.
     pub fn run(&self) -> Result<(), Failure> {
         let text =
             read(&self.file).map_err(|error| Failure::failed(format!("{}: {error}", self.file.display())))?;
@@ -55,7 +54,7 @@ fn read(file: &Path) -> io::Result<String> {
     if file == Path::new("-") { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) }
 }
 
-/// The grammar is that of [`Line`], which takes longer to build than to use.
+/// Parses a line. The grammar is that of [`Line`], which takes longer to build than to use.
 fn parse(grammar: &mut Command, line: &str) -> Result<Vec<Asked>, String> {
     let parsed = grammar.try_get_matches_from_mut(line.split_whitespace());
     let Line { what } =
@@ -70,7 +69,7 @@ fn parse(grammar: &mut Command, line: &str) -> Result<Vec<Asked>, String> {
     Ok(requests.into_iter().map(Asked::from).collect())
 }
 
-/// What clap says, without how to use the whole program.
+/// Returns clap's message without the usage of the whole program.
 fn problem(error: &clap::Error) -> String {
     let text = error.render().to_string();
     let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));

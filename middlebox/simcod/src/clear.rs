@@ -1,4 +1,4 @@
-//! `simcod clear`: the packet filter is as if there had been no middlebox.
+//! `simcod clear`: removes everything that a middlebox left in the packet filter.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,13 @@ use hol_daemon::{DaemonError, Settings};
 
 use crate::failure::Failure;
 
-/// Remove the table that a middlebox has left in the packet filter, and with it all that its rules have done.
+/// Remove a middlebox's table from the packet filter, with all effects of its rules.
 ///
-/// For a middlebox that is not to start again: what it has left drops all that no rule allows. It is not to run meanwhile.
+/// For a middlebox that will not run again: its table drops everything that no rule allows. It must not be
+/// running.
 #[derive(Debug, Args)]
 pub struct Clear {
-    /// Its settings, which name the table
+    /// Its settings file, which names the table
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

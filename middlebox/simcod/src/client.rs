@@ -1,4 +1,4 @@
-//! How a command reaches its middlebox, asks, and shows the answers.
+//! Connects a command to its middlebox, sends requests, and shows the answers.
 
 use std::env;
 use std::path::PathBuf;
@@ -13,38 +13,38 @@ use crate::answer::{Asked, show};
 use crate::cure::with_cure;
 use crate::failure::Failure;
 
-/// Names the middlebox where no `--server` does.
+/// The environment variable with the middlebox, if there is no `--server`.
 const SERVER_VARIABLE: &str = "HOL_SIMCO";
 
-/// Which middlebox, and who asks.
+/// The options to reach and authenticate with a middlebox.
 #[derive(Debug, Default, PartialEq, Args)]
 #[command(next_help_heading = "Connection")]
 pub struct Client {
-    /// The middlebox: HOST or HOST:PORT, IPv6 in brackets; else $HOL_SIMCO, else 127.0.0.1:7626
+    /// The middlebox: HOST or HOST:PORT, IPv6 in brackets [default: $HOL_SIMCO, else 127.0.0.1:7626]
     #[arg(long, value_name = "SERVER")]
     server: Option<String>,
-    /// What carries the session [default: tcp]
+    /// Transport of the session [default: tcp]
     #[arg(long, value_name = "PROTOCOL")]
     over: Option<Over>,
-    /// A file with a line NAME = "SECRET", which nobody else may access
+    /// File with a line NAME = "SECRET", accessible only to its owner
     #[arg(long, value_name = "FILE", requires = "name")]
     secret: Option<PathBuf>,
-    /// Who this agent is: the NAME in that file
+    /// Name of this agent: the NAME in that file
     #[arg(long, value_name = "AGENT", requires = "secret")]
     name: Option<String>,
-    /// Protect the session by TLS, with a middlebox that one of the authorities in this file (PEM) has certified
+    /// Use TLS, and accept middleboxes certified by an authority in this file (PEM)
     #[arg(long, value_name = "FILE")]
     tls: Option<PathBuf>,
-    /// This agent's certificate (PEM), for --tls: the name in it is who it is
+    /// This agent's certificate (PEM), for --tls; its name identifies the agent
     #[arg(long, value_name = "FILE", requires = "key", requires = "tls")]
     certificate: Option<PathBuf>,
-    /// The key of the certificate, which nobody else may access
+    /// Private key of the certificate, accessible only to its owner
     #[arg(long, value_name = "FILE", requires = "certificate")]
     key: Option<PathBuf>,
-    /// How long to wait for the connection, and for each answer [default: 10s]
+    /// Timeout of the connection, and of each answer [default: 10s]
     #[arg(long, value_name = "10s", value_parser = patience)]
     timeout: Option<Duration>,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
 }
@@ -55,7 +55,7 @@ enum Over {
     Sctp,
 }
 
-/// An order, and where it goes.
+/// A command, and where to send it.
 #[derive(Debug, Args)]
 pub struct Asking<A: Args> {
     #[command(flatten)]
@@ -65,7 +65,7 @@ pub struct Asking<A: Args> {
 }
 
 impl<A: Args + Order> Asking<A> {
-    /// The order, and how it reaches the middlebox.
+    /// Returns the command, and how to reach the middlebox.
     pub fn parts(&self) -> (&dyn Order, &Client) {
         (&self.order, &self.client)
     }
@@ -77,7 +77,7 @@ impl Client {
         Ok(Session::open(&self.server()?, self.credentials()?)?)
     }
 
-    /// Asks, all in one go, and shows the answers.
+    /// Sends all requests at once, and shows the answers.
     pub fn ask(&self, asked: Vec<Asked>) -> Result<(), Failure> {
         let mut session = self.open()?;
         let (answers, ended) = ask_all(&mut session, asked.iter().map(|asked| asked.request.clone()));
@@ -87,7 +87,7 @@ impl Client {
         Ok(())
     }
 
-    /// The middlebox.
+    /// Returns the middlebox.
     pub fn server(&self) -> Result<Server, Failure> {
         let variable = env::var(SERVER_VARIABLE).ok().filter(|value| !value.is_empty());
         let (text, origin) = match (&self.server, &variable) {
@@ -121,7 +121,7 @@ impl Client {
     }
 }
 
-/// Reads how long to wait.
+/// Parses a timeout.
 fn patience(text: &str) -> Result<Duration, String> {
     let patience: Duration = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
     if patience == Duration::ZERO {
@@ -131,7 +131,7 @@ fn patience(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Sends everything before it waits. What was answered before the session broke is not lost.
+/// Sends everything before it waits. Answers that arrived before the session broke are kept.
 pub fn ask_all(
     session: &mut Session,
     requests: impl Iterator<Item = Request>,
@@ -149,14 +149,15 @@ pub fn ask_all(
     (answers, sent.and(answered))
 }
 
-/// Rules that a PDR has ended: the asking session is told of them behind the reply. RFC 4540 section 8.9.
+/// Returns the rules ended by a PDR, of which the requesting session is notified after the reply. RFC 4540
+/// section 8.9.
 fn overruled(session: &mut Session, answers: &[Answer]) -> Result<Vec<Pid>, SessionError> {
     let blocks = |answer: &Answer| match answer {
         Ok(Reply::Pdr { pid, .. }) => Some(*pid),
         _ => None,
     };
     let Some(pid) = answers.iter().find_map(blocks) else { return Ok(Vec::new()) };
-    // What was told before its answer has come when that has, be it a refusal.
+    // Earlier notifications have arrived once this request is answered, even by a refusal.
     let tid = session.send(Request::Prs { pid })?;
     drop(session.answer(tid)?);
     let mut ended = Vec::new();
@@ -166,7 +167,7 @@ fn overruled(session: &mut Session, answers: &[Answer]) -> Result<Vec<Pid>, Sess
     Ok(ended)
 }
 
-/// Ends a session that has done its work, so that nothing that goes wrong now matters.
+/// Closes a session that is no longer needed; errors do not matter.
 pub fn close(session: Session) {
     drop(session.close());
 }

@@ -1,8 +1,8 @@
-//! What to do about a refusal.
+//! Advice on refusals.
 
 use hol_simco::Refusal;
 
-/// A refusal with its cure, where there is one.
+/// Returns the refusal with advice, if there is any.
 pub fn with_cure(what: &str, refusal: Refusal) -> String {
     match cure(refusal) {
         "" => format!("{what}: {refusal}"),

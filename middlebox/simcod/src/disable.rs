@@ -9,16 +9,16 @@ use crate::failure::Failure;
 use crate::protocol::Protocol;
 use crate::{Order, span};
 
-/// Block a flow for a while: rules that let it pass end, and new ones are refused.
+/// Block a flow for a while: end rules that allow it, and refuse new ones.
 #[derive(Debug, Args)]
 pub struct Disable {
-    /// The internal hosts and ports, as in 10.0.0.5 or any
+    /// Internal hosts and ports, such as 10.0.0.5 or any
     internal: FlowEnd,
-    /// The external hosts and ports, as in 203.0.113.66
+    /// External hosts and ports, such as 203.0.113.66
     external: FlowEnd,
     #[command(flatten)]
     protocol: Protocol,
-    /// For how long; the middlebox may grant less
+    /// Lifetime; the middlebox may grant less
     #[arg(long, value_name = "5m", default_value = "5m", value_parser = span::parse)]
     lifetime: Lifetime,
 }

@@ -6,10 +6,10 @@ use hol_simco::{Lifetime, Pid, Request};
 use crate::Order;
 use crate::failure::Failure;
 
-/// End rules now, whatever is left of their lifetimes.
+/// End rules now, before their lifetime is over.
 #[derive(Debug, Args)]
 pub struct Disallow {
-    /// The numbers of the rules
+    /// PIDs of the rules
     #[arg(required = true)]
     pids: Vec<u32>,
 }

@@ -11,39 +11,39 @@ use crate::{Order, span};
 /// Let a flow pass for a while.
 #[derive(Debug, Args)]
 pub struct Enable {
-    /// The internal hosts and ports, as in 10.0.0.5:5004
+    /// Internal hosts and ports, such as 10.0.0.5:5004
     internal: FlowEnd,
-    /// The external hosts and ports, as in 198.51.100.7:6000, 198.51.100.0/24 or any
+    /// External hosts and ports, such as 198.51.100.7:6000, 198.51.100.0/24 or any
     external: FlowEnd,
     #[command(flatten)]
     protocol: Protocol,
     #[command(flatten)]
     way: Way,
-    /// For how long; the middlebox may grant less
+    /// Lifetime; the middlebox may grant less
     #[arg(long, value_name = "5m", default_value = "5m", value_parser = span::parse)]
     lifetime: Lifetime,
-    /// At a NAT: an odd port stays odd, an even one even
+    /// At a NAT: keep the parity of the port
     #[arg(long)]
     same_parity: bool,
-    /// Join the group with this number
+    /// Join the group with this GID
     #[arg(long, value_name = "GID", conflicts_with = "reservation")]
     group: Option<u32>,
-    /// Use what the rule with this number has reserved
+    /// Use the reservation with this PID
     #[arg(long, value_name = "PID")]
     reservation: Option<u32>,
 }
 
-/// Which way data may flow.
+/// The direction of the data.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct Way {
-    /// From outside to inside: the default
+    /// From outside to inside (default)
     #[arg(long)]
     inbound: bool,
     /// From inside to outside
     #[arg(long)]
     outbound: bool,
-    /// Either way; of single hosts and ports
+    /// Both directions; needs single hosts and ports
     #[arg(long)]
     both_ways: bool,
 }

@@ -1,28 +1,28 @@
-//! How a command ends when it does not end well.
+//! How a command fails.
 
 use std::fmt::{self, Display};
 use std::process::ExitCode;
 
 use hol_terminal::note;
 
-/// Why a command did not do what was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The user has to change what he wrote: exit code 2.
+    /// The command line is wrong: exit code 2.
     Usage(String),
-    /// It did not work: exit code 1.
+    /// It failed: exit code 1.
     Failed(String),
-    /// There is no session with the middlebox that could do it: exit code 3.
+    /// There is no session with a middlebox: exit code 3.
     NoSession(String),
 }
 
 impl Failure {
-    /// A failure that is no fault of the command line.
+    /// Returns a failure that is not the command line's.
     pub(crate) fn failed(problem: impl Display) -> Self {
         Self::Failed(problem.to_string())
     }
 
-    /// Says it, and gives the exit code.
+    /// Prints it, and returns the exit code.
     pub fn report(self) -> ExitCode {
         note!("error: {self}");
         ExitCode::from(match self {

@@ -6,12 +6,12 @@ use hol_simco::{Pid, Request};
 use crate::failure::Failure;
 use crate::{Order, span};
 
-/// Give a rule another lifetime, from now on.
+/// Change the lifetime of a rule, from now on.
 #[derive(Debug, Args)]
 pub struct Lifetime {
-    /// The number of the rule
+    /// PID of the rule
     pid: u32,
-    /// How long from now on, as in 5m; the middlebox may grant less
+    /// New lifetime from now on, such as 5m; the middlebox may grant less
     #[arg(value_parser = span::parse)]
     lifetime: hol_simco::Lifetime,
 }

@@ -16,7 +16,7 @@ pub struct List {
 }
 
 impl List {
-    /// Asks for the list, then for all of its rules in one go.
+    /// Requests the list, then the status of all its rules at once.
     pub fn run(&self) -> Result<(), Failure> {
         let mut session = self.client.open()?;
         let Reply::Prl(mut pids) = session.ask(Request::Prl)? else {
@@ -33,12 +33,12 @@ impl List {
     }
 }
 
-/// What there is to know of a rule; nothing if it has ended since it was listed.
+/// Returns what is known of a rule; nothing if it has ended since it was listed.
 fn rule(pid: Pid, answer: Result<Reply, Refusal>) -> Option<Rule> {
     match answer {
         Ok(status) => Some(Rule::of(&Request::Prs { pid }, &status)),
         Err(Refusal::NoSuchRule) => None,
-        // An agent may be allowed to list, but not to ask.
+        // An agent may have the right to list, but not to request the status.
         Err(_) => Some(Rule::numbered(pid)),
     }
 }

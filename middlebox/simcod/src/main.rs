@@ -1,4 +1,4 @@
-//! `simcod`: a SIMCO middlebox (RFC 4540), and its agent for people and scripts.
+//! `simcod`: a SIMCO middlebox (RFC 4540), and its agent for the command line and scripts.
 #![warn(clippy::print_stdout, clippy::print_stderr)] // They panic when the reader went away: `say` and `note!` do not.
 
 mod answer;
@@ -45,7 +45,7 @@ A host is an address, a prefix, or any; IPv6 stands in brackets. Ports are 5004,
 
 Exit codes: 0 done, 1 the middlebox refused, 2 usage, 3 no session: no connection, not authenticated, no answer.";
 
-/// A SIMCO middlebox (RFC 4540), and its agent: let flows pass, and see what passes.
+/// A SIMCO middlebox (RFC 4540) and its agent: let flows pass a firewall or NAT, and list the rules.
 #[derive(Debug, Parser)]
 #[command(name = "simcod", version, subcommand_required = true, arg_required_else_help = true)]
 #[command(max_term_width = 100, after_help = EXAMPLES)]
@@ -58,11 +58,11 @@ struct Simcod {
 enum What {
     /// Let a flow pass (PER, PEA)
     Enable(Asking<enable::Enable>),
-    /// Reserve addresses and ports at a NAT for a rule to come (PRR)
+    /// Reserve addresses and ports of a NAT for a later rule (PRR)
     Reserve(Asking<reserve::Reserve>),
-    /// Block a flow, and end the rules that let it pass (PDR)
+    /// Block a flow, and end the rules that allow it (PDR)
     Disable(Asking<disable::Disable>),
-    /// Give a rule another lifetime, from now on (PLC)
+    /// Change the lifetime of a rule, from now on (PLC)
     Lifetime(Asking<lifetime::Lifetime>),
     /// End rules now (PLC)
     Disallow(Asking<disallow::Disallow>),
@@ -70,15 +70,15 @@ enum What {
     Status(Asking<status::Status>),
     /// Show all rules that this agent may access (PRL, PRS)
     List(list::List),
-    /// Show all rules that a middlebox of this host has recorded
+    /// Show all rules recorded by a middlebox of this host
     Rules(rules::Rules),
-    /// Show what happens to rules, as it happens (ARE)
+    /// Show changes of rules as they happen (ARE)
     Watch(watch::Watch),
-    /// Do what the lines of a file say, in one session
+    /// Run the commands in a file, in one session
     Batch(batch::Batch),
-    /// Be the middlebox: agents open and close the packet filter of this host
+    /// Run the middlebox: agents open and close the packet filter of this host
     Serve(serve::Serve),
-    /// Remove what a middlebox has left in the packet filter of this host
+    /// Remove the rules that a middlebox left in the packet filter of this host
     Clear(clear::Clear),
 }
 
@@ -106,14 +106,14 @@ impl Simcod {
     }
 }
 
-/// What comes to requests that need no answer to one another.
+/// A command that consists of independent requests.
 trait Order {
-    /// What to ask the middlebox; a [`Failure`] if the order contradicts itself.
+    /// Returns its requests; a [`Failure`] if the command is contradictory.
     fn requests(&self) -> Result<Vec<Request>, Failure>;
 }
 
 impl What {
-    /// The order that it is, if it is one, and how it reaches the middlebox.
+    /// Returns the requests of the command, if it has any, and how to reach the middlebox.
     fn order(&self) -> Option<(&dyn Order, &Client)> {
         match self {
             Self::Enable(asking) => Some(asking.parts()),

@@ -17,7 +17,7 @@ const NAMES: [(&str, u8); 9] = [
     ("udplite", 136),
 ];
 
-/// Which protocol the flow has.
+/// The protocol of the flow.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub struct Protocol {
@@ -27,13 +27,13 @@ pub struct Protocol {
     /// TCP
     #[arg(long)]
     tcp: bool,
-    /// Another one, by name or number: any, icmp, tcp, udp, dccp, esp, icmpv6, sctp, udplite, 0 to 255
+    /// Another protocol, by name or number: any, icmp, tcp, udp, dccp, esp, icmpv6, sctp, udplite, 0 to 255
     #[arg(long, value_name = "PROTOCOL", value_parser = parse)]
     protocol: Option<u8>,
 }
 
 impl Protocol {
-    /// Its number; 0 is any protocol, which has no ports.
+    /// Returns its number; 0 is any protocol, which has no ports.
     pub fn number(&self, has_ports: bool) -> Result<u8, Failure> {
         match self {
             Self { udp: true, .. } => Ok(17),
@@ -55,7 +55,7 @@ fn parse(text: &str) -> Result<u8, String> {
         .ok_or_else(|| format!("write a number from 0 to 255, or one of {names}"))
 }
 
-/// Its name, or its number.
+/// Returns its name, or its number.
 pub fn name(number: u8) -> String {
     let named = NAMES.iter().find(|(_, protocol)| *protocol == number);
     named.map_or_else(|| number.to_string(), |(name, _)| (*name).to_owned())

@@ -7,35 +7,35 @@ use crate::failure::Failure;
 use crate::protocol::Protocol;
 use crate::{Order, span};
 
-/// Reserve an address and ports of a NAT, to tell them to the other side before data flows.
+/// Reserve an address and ports of a NAT, to announce them before data flows.
 ///
 /// `enable --reservation PID` uses them.
 #[derive(Debug, Args)]
 pub struct Reserve {
     #[command(flatten)]
     protocol: Protocol,
-    /// How many consecutive ports; 65535 is all of an address
+    /// Number of consecutive ports; 65535 reserves a whole address
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     ports: u16,
-    /// The first port is even
+    /// Start at an even port
     #[arg(long, conflicts_with = "odd")]
     even: bool,
-    /// The first port is odd
+    /// Start at an odd port
     #[arg(long)]
     odd: bool,
-    /// At a twice NAT: reserve at the inside as well
+    /// At a twice NAT: reserve on the inside as well
     #[arg(long)]
     twice: bool,
-    /// The IP version inside [default: either]
+    /// IP version inside [default: either]
     #[arg(long, value_name = "VERSION")]
     inside: Option<Version>,
-    /// The IP version outside [default: either]
+    /// IP version outside [default: either]
     #[arg(long, value_name = "VERSION")]
     outside: Option<Version>,
-    /// For how long; the middlebox may grant less
+    /// Lifetime; the middlebox may grant less
     #[arg(long, value_name = "5m", default_value = "5m", value_parser = span::parse)]
     lifetime: Lifetime,
-    /// Join the group with this number
+    /// Join the group with this GID
     #[arg(long, value_name = "GID")]
     group: Option<u32>,
 }

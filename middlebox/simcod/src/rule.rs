@@ -1,4 +1,4 @@
-//! What is known of a rule, as a JSON object.
+//! A rule as a JSON object.
 
 use hol_agent::FlowEnd;
 use hol_simco::{AddressTuple, Addresses, Direction, Granted, Owner, Pid, Reply, Request};
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::protocol;
 
-/// What is known of a rule; what is not is null.
+/// A rule; unknown fields are null.
 #[derive(Debug, Default, Serialize)]
 pub struct Rule {
     pub(super) pid: u32,
@@ -28,18 +28,18 @@ pub struct Rule {
 /// One end of a flow. RFC 4540 section 4.3.8.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct End {
-    /// As people write it.
+    /// As users write it.
     #[serde(skip)]
     pub(super) text: String,
     pub(super) address: String,
     pub(super) prefix_length: u8,
     /// Null: any.
     pub(super) port: Option<u16>,
-    /// How many from there on.
+    /// Number of ports from there on.
     pub(super) ports: u16,
 }
 
-/// The rule that a request is about.
+/// Returns the rule of a request.
 pub fn pid(request: &Request) -> Option<Pid> {
     match request {
         Request::Pea { pid, .. } | Request::Plc { pid, .. } | Request::Prs { pid } => Some(*pid),
@@ -48,17 +48,17 @@ pub fn pid(request: &Request) -> Option<Pid> {
 }
 
 impl Rule {
-    /// A rule of which nothing else is known.
+    /// Returns a rule of which only the PID is known.
     pub fn numbered(pid: Pid) -> Self {
         Self { pid: pid.0, ..Self::default() }
     }
 
-    /// A rule that is no more.
+    /// Returns an ended rule.
     pub fn ended(pid: Pid) -> Self {
         Self { state: Some("ended"), ..Self::numbered(pid) }
     }
 
-    /// What request and reply say together.
+    /// Combines request and reply.
     pub fn of(request: &Request, reply: &Reply) -> Self {
         match reply {
             Reply::Prr(rule) => Self::granted("reserved", rule),
@@ -74,7 +74,7 @@ impl Rule {
         }
     }
 
-    /// What the reply to PRS says, which needs no request.
+    /// Returns the rule in a reply to PRS, which needs no request.
     pub fn of_status(status: &Reply) -> Self {
         match status {
             Reply::Prs { rule, owner } => Self::granted("reserved", rule).owned_by(owner),
@@ -115,7 +115,7 @@ impl Rule {
         }
     }
 
-    /// Adds what the request said, for the reply does not repeat it.
+    /// Adds the data of the request, which the reply does not repeat.
     fn enabled_by(self, request: &Request) -> Self {
         match request {
             Request::Per { enable, .. } | Request::Pea { enable, .. } => {

@@ -1,4 +1,4 @@
-//! `simcod rules`: what a middlebox of this host has recorded, without a session.
+//! `simcod rules`: the recorded rules of a middlebox of this host, without a session.
 
 use std::path::PathBuf;
 
@@ -9,20 +9,20 @@ use crate::failure::Failure;
 use crate::rule::Rule;
 use crate::table::show;
 
-/// Show all rules that a middlebox of this host has recorded, however many, whether it runs or not.
+/// Show all rules recorded by a middlebox of this host, running or not.
 ///
-/// A middlebox that runs does not notice.
+/// A running middlebox is not disturbed.
 #[derive(Debug, Args)]
 pub struct Rules {
-    /// Its directory of rules: `state` of its settings
+    /// Its directory of rules: `state` in its settings
     state: PathBuf,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
 
 impl Rules {
-    /// Reads the directory and shows what is in force.
+    /// Reads the directory and shows the rules in force.
     pub fn run(&self) -> Result<(), Failure> {
         let rules = recorded_rules(&self.state).map_err(Failure::failed)?;
         show(&rules.iter().map(Rule::of_status).collect::<Vec<_>>(), self.json);

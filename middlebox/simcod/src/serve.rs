@@ -23,62 +23,62 @@ and certificates again.
 Without --config and flags it listens on the loopback interface, port 7626, and filters nothing.
 docs/simco-service.md has all settings of a --config, docs/simco.md has the --policy.";
 
-/// Be the middlebox: agents open and close the packet filter of this host.
+/// Run the middlebox: agents open and close the packet filter of this host.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER)]
 pub struct Serve {
-    /// Settings; flags override them
+    /// Settings file; flags override it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where to listen for TCP, several times if wanted; port 0 is any that is free
+    /// TCP address to listen at, may be repeated; port 0 takes any free port
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen: Vec<SocketAddr>,
-    /// Where to listen for SCTP, if the kernel has it
+    /// SCTP address to listen at, if the kernel supports SCTP
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen_sctp: Vec<SocketAddr>,
-    /// Where to listen for TLS; with --certificate and --key, or `[tls]` of --config
+    /// TLS address to listen at; needs --certificate and --key, or `[tls]` of --config
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen_tls: Vec<SocketAddr>,
     /// The middlebox' certificate (PEM), for TLS
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
-    /// The key of the certificate, which nobody else may access
+    /// Private key of the certificate, accessible only to its owner
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Who certifies agents (PEM): each has to show a certificate with its name over TLS
+    /// Authorities that certify agents (PEM): over TLS each agent needs a certificate with its name
     #[arg(long, value_name = "FILE")]
     agents: Option<PathBuf>,
-    /// What puts rules in force
+    /// How rules are enforced
     #[arg(long, value_enum)]
     filter: Option<Filter>,
-    /// The interface towards internal hosts, for --filter nftables; with --outside
+    /// Interface to internal hosts, for --filter nftables; needs --outside
     #[arg(long, value_name = "INTERFACE")]
     inside: Option<String>,
-    /// The interface towards external hosts; what does not pass between the two is not filtered
+    /// Interface to external hosts; only data between the two is filtered
     #[arg(long, value_name = "INTERFACE")]
     outside: Option<String>,
-    /// Where rules are recorded, so that they survive; without it they do not
+    /// Directory in which rules are recorded; without it they are lost on exit
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Who may do what; without it, agents that have a secret may do everything
+    /// Policy file: who may do what; without it, agents with a secret may do everything
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// The agents' secrets, a line each: name = "secret"; agents have to prove that they know theirs
+    /// The agents' secrets, one line each: name = "secret"; agents must authenticate
     #[arg(long, value_name = "FILE")]
     secrets: Option<PathBuf>,
-    /// The longest lifetime that a rule is granted, as in 24h
+    /// Maximum lifetime of a rule, such as 24h
     #[arg(long, value_name = "TIME", value_parser = span::parse)]
     max_lifetime: Option<Lifetime>,
-    /// Read and check the settings, and do nothing
+    /// Only read and check the settings
     #[arg(long)]
     check: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Filter {
-    /// Nothing: for measurements
+    /// Not at all: for measurements
     None,
-    /// Linux' own packet filter, in a table of our own
+    /// By Linux' packet filter, in a table of its own
     Nftables,
 }
 

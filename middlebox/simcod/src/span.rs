@@ -1,9 +1,9 @@
-//! Lifetimes as people write them: `90s`, `5m`, `2h`, `1d`, `1h30m`.
+//! Lifetimes as users write them: `90s`, `5m`, `2h`, `1d`, `1h30m`.
 
 use hol_simco::Lifetime;
 
 const UNITS: [(&str, u32); 4] = [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)];
-/// What settings and experiments call a minute.
+/// The unit for minutes in settings and experiments.
 const MINUTE: &str = "min";
 
 /// Reads a lifetime.
@@ -12,7 +12,7 @@ pub fn parse(text: &str) -> Result<Lifetime, String> {
     seconds.map(Lifetime).ok_or_else(|| "write a time such as 90s, 5m, 2h, 1d or 1h30m".to_owned())
 }
 
-/// The sum of numbers with units.
+/// Returns the sum of numbers with units.
 fn sum(mut text: &str) -> Option<u32> {
     let mut seconds = 0u32;
     loop {
@@ -28,7 +28,7 @@ fn sum(mut text: &str) -> Option<u32> {
     }
 }
 
-/// Writes a number of seconds.
+/// Formats a number of seconds.
 pub fn show(seconds: u32) -> String {
     let mut rest = seconds;
     let mut text = String::new();

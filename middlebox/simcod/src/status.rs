@@ -6,10 +6,10 @@ use hol_simco::{Pid, Request};
 use crate::Order;
 use crate::failure::Failure;
 
-/// Show rules with their addresses, state, owner and what is left of their lifetimes.
+/// Show rules with their addresses, state, owner and remaining lifetime.
 #[derive(Debug, Args)]
 pub struct Status {
-    /// The numbers of the rules
+    /// PIDs of the rules
     #[arg(required = true)]
     pids: Vec<u32>,
 }

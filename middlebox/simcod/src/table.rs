@@ -33,14 +33,14 @@ pub fn table(rules: &[Rule]) {
 }
 
 impl Rule {
-    /// The flow and its owner.
+    /// Returns the flow and its owner.
     pub fn summary(&self) -> String {
         let [_, _, state, protocol, internal, way, external, ..] = self.cells();
         let cells = [state, protocol, internal, way, external];
         cells.into_iter().filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Empty where nothing is known, or nothing is new: a firewall shows hosts to one another as they are.
+    /// Empty if unknown or redundant: a firewall does not translate addresses.
     fn cells(&self) -> [String; 11] {
         let number = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
         let end = |end: &Option<End>| end.as_ref().map(|end| end.text.clone()).unwrap_or_default();
@@ -65,7 +65,7 @@ impl Rule {
             other(&self.outside, &self.internal),
             other(&self.inside, &self.external),
             self.lifetime_s.map(span::show).unwrap_or_default(),
-            // A name is octets of somebody else's.
+            // A name may contain any octets.
             self.owner.as_deref().unwrap_or_default().escape_debug().to_string(),
         ]
     }

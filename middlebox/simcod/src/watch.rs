@@ -17,31 +17,31 @@ use crate::span;
 use hol_terminal::json;
 use hol_terminal::{note, say};
 
-/// Show what other sessions do to rules that this agent may access, and which ones end, until Ctrl-C.
+/// Show changes by other sessions of rules that this agent may access, and ended rules, until Ctrl-C.
 #[derive(Debug, Args)]
 pub struct Watch {
     /// Stop after this many events
     #[arg(long, value_name = "N")]
     count: Option<u64>,
-    /// Stop when nothing happens for so long
+    /// Stop when nothing happens for this long
     #[arg(long, value_name = "30s")]
     quiet: Option<Duration>,
     #[command(flatten)]
     client: Client,
 }
 
-/// An event, and what the rule is like after it.
+/// An event, and the rule after it.
 #[derive(Debug, Serialize)]
 struct Event {
     pid: u32,
     /// Zero: it has ended.
     lifetime_s: u32,
-    /// Null if it has ended, or may not be asked for.
+    /// Null if it has ended, or must not be requested.
     rule: Option<Rule>,
 }
 
 impl Watch {
-    /// Watches until the middlebox ends the session, or enough was seen, or somebody interrupts.
+    /// Watches until the middlebox ends the session, the count is reached, or Ctrl-C.
     pub fn run(&self) -> Result<(), Failure> {
         let mut session = self.client.open()?;
         let attention = Attention::to(&session).map_err(Failure::failed)?;
@@ -58,7 +58,7 @@ impl Watch {
         Ok(())
     }
 
-    /// The next event; `None` if there is to be none.
+    /// Returns the next event; `None` after the last.
     fn next(&self, session: &mut Session, attention: &Attention) -> Result<Option<RuleEvent>, Failure> {
         loop {
             if let Some(event) = session.next_event(Some(Duration::ZERO))? {
@@ -71,10 +71,10 @@ impl Watch {
     }
 }
 
-/// Waits for the middlebox and for Ctrl-C at a time.
+/// Waits for the middlebox and for Ctrl-C at the same time.
 struct Attention {
     poller: Poller<u64>,
-    /// Readable when somebody has interrupted.
+    /// Readable after Ctrl-C.
     _interrupted: UnixStream,
 }
 
@@ -84,7 +84,7 @@ impl Attention {
 
     fn to(session: &Session) -> io::Result<Self> {
         let (interrupted, mut interrupt) = UnixStream::pair()?;
-        // Whoever has ended needs no interruption.
+        // After the end no interruption is needed.
         let tell = move || drop(interrupt.write_all(b"!"));
         ctrlc::set_handler(tell).map_err(io::Error::other)?;
         let poller = Poller::new()?;
@@ -93,12 +93,12 @@ impl Attention {
         Ok(Self { poller, _interrupted: interrupted })
     }
 
-    /// True if the middlebox says something, false if somebody interrupts, or nothing happens for so long.
+    /// Returns true if the middlebox has sent something, false after Ctrl-C or a timeout.
     fn is_called(&self, quiet: Option<Duration>) -> io::Result<bool> {
         let mut events = Events::with_capacity(2);
         self.poller.wait(quiet, &mut events)?;
         let is_interrupted = events.iter().any(|one| one.token == Self::INTERRUPT);
-        // Without a limit only a signal of no concern ends the wait without an event.
+        // Without a limit only an irrelevant signal ends the wait without an event.
         Ok(!is_interrupted && (!events.is_empty() || quiet.is_none()))
     }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use nix::libc;
 
-/// What routing is told of an address: its family, how many bits it has, and its octets.
+/// Returns an address as routing messages need it: its family, its bits, and its octets.
 pub fn parts(address: IpAddr) -> (u8, u8, Vec<u8>) {
     match address {
         IpAddr::V4(address) => (libc::AF_INET as u8, 32, address.octets().to_vec()),

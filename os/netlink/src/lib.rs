@@ -1,7 +1,7 @@
-//! Netlink, RFC 3549: how a program speaks to the kernel's networking.
+//! Netlink, RFC 3549: messages between a program and the kernel's networking.
 //!
-//! A [`Message`] is a header, a structure and attributes, which nest. [`messages`] and [`attributes`] take apart what
-//! came back. A [`Socket`] carries both; what the numbers mean is for the subsystem's own code.
+//! A [`Message`] is a header, a structure and attributes, which nest. [`messages`] and [`attributes`] parse
+//! answers. A [`Socket`] sends and receives; the code of each subsystem defines the meaning of numbers.
 
 mod address;
 mod message;

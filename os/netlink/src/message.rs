@@ -2,15 +2,15 @@
 
 /// linux/netlink.h
 const REQUEST: u16 = 1;
-/// The kernel is to say that it is done.
+/// Requests an acknowledgement.
 pub(crate) const ACK: u16 = 4;
-/// The kernel is to list what there is.
+/// Requests a list.
 pub(crate) const DUMP: u16 = 0x300;
-/// What the message describes is to be created …
+/// Create the described object.
 pub const CREATE: u16 = 0x400;
-/// … in the place of what is there …
+/// Replace an existing one.
 pub const REPLACE: u16 = 0x100;
-/// … or only if it is not there.
+/// Fail if it exists.
 pub const EXCLUSIVE: u16 = 0x200;
 /// Octets of a header.
 pub(crate) const HEADER: usize = 16;
@@ -22,7 +22,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// A request of type `kind`, with the structure that belongs to it.
+    /// Creates a request of type `kind`, with its structure.
     pub fn new(kind: u16, flags: u16, structure: &[u8]) -> Self {
         let mut octets = vec![0; HEADER];
         octets[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -53,7 +53,7 @@ impl Message {
         self
     }
 
-    /// Adds an attribute that begins with `structure` and goes on with what `fill` adds.
+    /// Adds an attribute that consists of `structure` and what `fill` adds.
     pub fn with_nested(mut self, kind: u16, structure: &[u8], fill: impl FnOnce(Self) -> Self) -> Self {
         self.attribute(kind, |message| {
             message.octets.extend_from_slice(structure);
@@ -85,7 +85,7 @@ impl Message {
         self
     }
 
-    /// Its octets. What the kernel says of it carries the same sequence number.
+    /// Returns its octets. The kernel's answers have the same sequence number.
     pub fn finish(mut self, sequence: u32) -> Vec<u8> {
         let length = self.octets.len() as u32;
         self.octets[..4].copy_from_slice(&length.to_ne_bytes());

@@ -1,13 +1,13 @@
-//! Messages taken apart.
+//! Parses messages.
 
 use crate::message::HEADER;
 
 /// linux/netlink.h
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
-/// In the flags of a message, `NLM_F_DUMP_INTR`.
+/// Flag of a message, `NLM_F_DUMP_INTR`.
 const INTERRUPTED: u16 = 0x10;
-/// In the type of an attribute: it holds attributes.
+/// Flag in the type of an attribute with nested attributes.
 const NESTED: u16 = 0x8000;
 
 /// A message from the kernel.
@@ -15,19 +15,20 @@ const NESTED: u16 = 0x8000;
 pub struct Received<'a> {
     /// Its type.
     pub kind: u16,
-    /// True if it is of a list, and what is listed has changed since the list began: it may lack something.
+    /// True if it belongs to a list that changed since it started, so that it may be incomplete.
     pub is_interrupted: bool,
-    /// The sequence number of the message that it answers.
+    /// The sequence number of the answered message.
     pub sequence: u32,
-    /// The port of the socket that asked for it, or for the change that it tells.
+    /// The port of the socket that requested it, or the reported change.
     pub port: u32,
-    /// What follows its header.
+    /// The octets after its header.
     pub body: &'a [u8],
 }
 
 impl Received<'_> {
-    /// What became of the message that it answers, as an error number, 0 if all is well; `None` if it is no such answer. The end
-    /// of a list tells of an error that cut it short (net/netlink/af_netlink.c, `netlink_dump_done`).
+    /// Returns the result of the answered message as an error number, 0 for success; `None` if it is not such
+    /// an answer. The end of a list reports an error that cut it short (net/netlink/af_netlink.c,
+    /// `netlink_dump_done`).
     pub fn outcome(&self) -> Option<i32> {
         let code = self.body.first_chunk().map(|octets| -i32::from_ne_bytes(*octets));
         match self.kind {
@@ -57,7 +58,7 @@ pub fn attributes(octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
         .map(|(head, value)| (u16::from_ne_bytes([head[2], head[3]]) & !NESTED, value))
 }
 
-/// Cuts octets into pieces that begin with a head that tells their length: head and rest.
+/// Splits octets into pieces that start with their length: head and rest.
 fn pieces(
     mut octets: &[u8],
     head: usize,

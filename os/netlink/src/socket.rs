@@ -12,35 +12,35 @@ use nix::sys::socket::{
 use crate::message::{ACK, DUMP};
 use crate::{Message, Received, messages};
 
-/// The kernel's datagrams have 32 KiB at most.
+/// More than the kernel's maximum of 32 KiB per datagram.
 const LONGEST_DATAGRAM: usize = 64 * 1024;
 
-/// A socket to one subsystem of the kernel, in the network namespace of the thread that made it.
+/// A socket to one subsystem of the kernel, in the network namespace of the thread that created it.
 #[derive(Debug)]
 pub struct Socket(OwnedFd);
 
 impl Socket {
-    /// A socket to the routing subsystem, rtnetlink(7).
+    /// Opens a socket to the routing subsystem, rtnetlink(7).
     pub fn routing() -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkRoute, 0)
     }
 
-    /// A socket that hears what the routing subsystem tells to `groups`, a bit each.
+    /// Opens a socket that receives the events of the routing subsystem for `groups`, one bit each.
     pub fn routing_events(groups: u32) -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkRoute, groups)
     }
 
-    /// A socket to the subsystems that have no protocol of their own.
+    /// Opens a socket to the subsystems without a protocol of their own (generic netlink).
     pub fn generic() -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkGeneric, 0)
     }
 
-    /// A socket to the netfilter subsystems, such as nftables.
+    /// Opens a socket to the netfilter subsystems, such as nftables.
     pub fn netfilter() -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkNetFilter, 0)
     }
 
-    /// A socket that hears what those subsystems tell to `groups`, a bit each.
+    /// Opens a socket that receives their events for `groups`, one bit each.
     pub fn netfilter_events(groups: u32) -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkNetFilter, groups)
     }
@@ -52,24 +52,24 @@ impl Socket {
         Ok(Self(socket))
     }
 
-    /// The port that what it sends comes from.
+    /// Returns the source port of its messages.
     pub fn port(&self) -> io::Result<u32> {
         Ok(getsockname::<NetlinkAddr>(self.0.as_raw_fd())?.pid())
     }
 
-    /// Lets datagrams of so many octets out, and answers of so many wait. Needs `CAP_NET_ADMIN`.
+    /// Sets the maximum octets of sent datagrams and of waiting answers. Needs `CAP_NET_ADMIN`.
     pub fn set_buffers(&self, sent: usize, waiting: usize) -> io::Result<()> {
         setsockopt(&self.0, SndBufForce, &sent)?;
         Ok(setsockopt(&self.0, RcvBufForce, &waiting)?)
     }
 
-    /// Hands messages to the kernel; when this returns, it has dealt with them, and its answers wait.
+    /// Sends messages to the kernel; on return they have been processed, and answers wait.
     pub fn send(&self, octets: &[u8]) -> io::Result<()> {
         sendto(self.0.as_raw_fd(), octets, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
         Ok(())
     }
 
-    /// Takes all answers that wait. If there were more than can wait, says so behind those that did: `ENOBUFS`.
+    /// Takes all waiting answers. If some were dropped for lack of room, returns `ENOBUFS` after them.
     pub fn answers(&self, mut take: impl FnMut(Received<'_>)) -> io::Result<()> {
         let mut buffer = vec![0; LONGEST_DATAGRAM];
         let mut lost = Ok(());
@@ -83,18 +83,17 @@ impl Socket {
         }
     }
 
-    /// Has the kernel do what one message says.
+    /// Makes the kernel carry out one message.
     pub fn tell(&self, message: Message) -> io::Result<()> {
         self.get(message, |_| {})
     }
 
-    /// Has the kernel say what one message asks for; `take` gets the body of its answer.
+    /// Sends one request; `take` gets the body of its answer.
     pub fn get(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
         self.ask(&message.flagged(ACK).finish(0), take).map(drop)
     }
 
-    /// Has the kernel list what one message asks for; `take` gets the body of each entry. A list that changed meanwhile is
-    /// asked for again.
+    /// Requests a list; `take` gets the body of each entry. A list that changed meanwhile is requested again.
     pub fn list(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
         const ATTEMPTS: usize = 16;
         let question = message.flagged(DUMP).finish(0);
@@ -113,7 +112,8 @@ impl Socket {
         ))
     }
 
-    /// The same, entry by entry as they come, for lists that are long: what changes meanwhile may come twice, or not at all.
+    /// As [`Self::list`], entry by entry as they arrive, for long lists: entries that change meanwhile may
+    /// appear twice, or not at all.
     pub fn look_through(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
         self.ask(&message.flagged(DUMP).finish(0), take).map(drop)
     }
@@ -137,11 +137,11 @@ impl Socket {
     }
 }
 
-/// What came in answer to a message.
+/// An answer to a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Whole,
-    /// What it tells has changed since it began.
+    /// The list changed after it started.
     Interrupted,
 }
 

@@ -1,4 +1,4 @@
-//! One end of an SCTP association in the one-to-one style, for programs that send whole messages. RFC 6458 section 4.
+//! One end of a one-to-one SCTP association, for programs that send whole messages. RFC 6458 section 4.
 
 use std::io::{self, IoSlice};
 
@@ -7,11 +7,11 @@ use socket2::{MsgHdr, Socket};
 
 use crate::{calls, octets};
 
-/// A connected SCTP socket. Whether its calls wait is the socket's own affair.
+/// A connected SCTP socket, blocking or not.
 #[derive(Debug)]
 pub struct Association {
     socket: Socket,
-    /// What has come of a message that is delivered in parts.
+    /// A partially delivered message.
     partial: BytesMut,
 }
 
@@ -23,18 +23,18 @@ const SNDINFO: i32 = 2;
 const MSG_NOTIFICATION: i32 = 0x8000;
 
 impl Association {
-    /// Takes over a connected socket. Messages are not held back for one another (RFC 6458 section 8.1.5).
+    /// Takes over a connected socket and turns off Nagle's algorithm (RFC 6458 section 8.1.5).
     pub fn new(socket: Socket) -> io::Result<Self> {
         calls::set_option(&socket, SOL_SCTP, NODELAY, &1i32.to_ne_bytes())?;
         Ok(Self { socket, partial: BytesMut::new() })
     }
 
-    /// What to wait for, and to set timeouts of.
+    /// Returns the socket, to wait for and to set timeouts.
     pub fn socket(&self) -> &Socket {
         &self.socket
     }
 
-    /// How many streams lead to the peer. RFC 6458 section 8.2.1.
+    /// Returns the number of outgoing streams. RFC 6458 section 8.2.1.
     pub fn streams(&self) -> io::Result<u16> {
         const OUTBOUND: usize = 18;
         let mut status = [0; 256];
@@ -50,9 +50,9 @@ impl Association {
         self.socket.sendmsg(&message, libc::MSG_NOSIGNAL).map(drop)
     }
 
-    /// Reads once: a message that is whole now, or `None` while a part is missing. `buffer` is scratch space.
+    /// Reads once: returns a complete message, or `None` while a part is missing. `buffer` is scratch space.
     ///
-    /// A peer that has closed is an [`UnexpectedEof`](io::ErrorKind::UnexpectedEof).
+    /// If the peer has closed, the error is [`UnexpectedEof`](io::ErrorKind::UnexpectedEof).
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Bytes>> {
         let read = calls::receive(&self.socket, buffer, &mut [])?;
         if read.flags & MSG_NOTIFICATION != 0 {
@@ -67,13 +67,13 @@ impl Association {
         Ok(is_whole.then(|| self.partial.split().freeze()))
     }
 
-    /// Octets of a message that is not whole yet.
+    /// Returns the octets of an incomplete message.
     pub fn partial(&self) -> usize {
         self.partial.len()
     }
 }
 
-/// `struct sctp_sndinfo`: what is said with a message. RFC 6458 section 5.3.4.
+/// `struct sctp_sndinfo`: the parameters of a message. RFC 6458 section 5.3.4.
 fn send_information(stream: u16, payload_protocol: u32) -> Vec<u8> {
     const IN_ORDER: u16 = 0;
     const CONTEXT_AND_ASSOCIATION: [u8; 8] = [0; 8];

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use libc::{c_int, c_void, iovec, msghdr, socklen_t};
 use socket2::Socket;
 
-/// What one `recvmsg` gave.
+/// The result of `recvmsg`.
 #[derive(Debug, Clone, Copy)]
 pub struct Read {
     /// Octets of data.
@@ -29,7 +29,7 @@ pub fn set_option(socket: &Socket, level: c_int, name: c_int, value: &[u8]) -> i
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Asks for a socket option; the octets of `value` go in and come out. Returns how many came.
+/// Reads a socket option into `value`, which may contain input. Returns the octets written.
 #[expect(unsafe_code, reason = "getsockopt with a structure of any kind has no safe wrapper")]
 pub fn option(socket: &Socket, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<usize> {
     let mut length = value.len() as socklen_t;
@@ -55,7 +55,8 @@ pub fn receive(socket: &Socket, data: &mut [u8], control: &mut [u8]) -> io::Resu
     Ok(Read { length, control_length: header.msg_controllen as _, flags: header.msg_flags })
 }
 
-/// Branches an association off a one-to-many socket of SCTP, to a socket of its own that does not block. RFC 6458 section 9.2.
+/// Branches an association off a one-to-many SCTP socket to its own non-blocking socket. RFC 6458 section
+/// 9.2.
 #[expect(unsafe_code, reason = "a socket comes as the number of a file, which nobody else owns")]
 pub fn peel_off(socket: &Socket, association: u32) -> io::Result<Socket> {
     const SOL_SCTP: c_int = 132;

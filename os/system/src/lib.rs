@@ -1,5 +1,5 @@
-//! What Linux can do with sockets that has no safe wrapper elsewhere: options that are structures, ancillary data,
-//! SCTP [`Association`]s that keep messages whole, and a [`Poller`] that calls what is ready as its user does.
+//! Linux socket features without a safe wrapper elsewhere: options that are structures, ancillary data, SCTP
+//! [`Association`]s with whole messages, and a [`Poller`] with tokens chosen by its user.
 
 mod association;
 mod calls;

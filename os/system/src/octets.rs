@@ -1,4 +1,4 @@
-//! Structures octet by octet: ancillary data, and numbers in them.
+//! Structures as octets: ancillary data, and numbers in them.
 
 use std::mem::size_of;
 
@@ -16,7 +16,7 @@ pub fn push_item(control: &mut Vec<u8>, level: c_int, kind: c_int, value: &[u8])
     control.resize(control.len().next_multiple_of(size_of::<usize>()), 0);
 }
 
-/// The items of ancillary data: level, type and value.
+/// Returns the items of ancillary data: level, type and value.
 pub fn items(mut control: &[u8]) -> impl Iterator<Item = (c_int, c_int, &[u8])> {
     std::iter::from_fn(move || {
         let (length, rest) = control.split_first_chunk()?;
@@ -29,12 +29,12 @@ pub fn items(mut control: &[u8]) -> impl Iterator<Item = (c_int, c_int, &[u8])> 
     })
 }
 
-/// The 16-bit number at an offset of a structure.
+/// Returns the 16-bit number at an offset of a structure.
 pub fn u16_at(structure: &[u8], offset: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*structure.get(offset..)?.first_chunk()?))
 }
 
-/// The 32-bit number at an offset of a structure.
+/// Returns the 32-bit number at an offset of a structure.
 pub fn u32_at(structure: &[u8], offset: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*structure.get(offset..)?.first_chunk()?))
 }

@@ -1,4 +1,4 @@
-//! What is ready: epoll with tokens of the caller's. epoll(7).
+//! Readiness by epoll, with the caller's tokens. epoll(7).
 
 use std::fmt;
 use std::io;
@@ -11,13 +11,13 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 
-/// Waits for files: sockets, timers, signals. `T` is what the caller calls them.
+/// Waits for files: sockets, timers, signals. `T` identifies them.
 pub struct Poller<T> {
     epoll: OwnedFd,
     tokens: PhantomData<T>,
 }
 
-/// What a file is watched for.
+/// The events a file is watched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
     /// That there is something to read.
@@ -31,15 +31,15 @@ pub enum Interest {
 /// A file is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready<T> {
-    /// What the caller calls it.
+    /// Its token.
     pub token: T,
-    /// It can be read, or has an error, which shows itself to whoever reads next.
+    /// It can be read, or has an error, which the next read returns.
     pub readable: bool,
     /// It can be written, or has an error.
     pub writable: bool,
 }
 
-/// Room for what is found ready in one go.
+/// Room for the events of one wait.
 pub struct Events<T> {
     events: Vec<Event>,
     tokens: PhantomData<T>,
@@ -56,17 +56,18 @@ impl<T: From<u64> + Into<u64>> Poller<T> {
         Ok(epoll::add(&self.epoll, file, EventData::new_u64(token.into()), interest.flags())?)
     }
 
-    /// Watches it for something else.
+    /// Changes the events it is watched for.
     pub fn change(&self, file: impl AsFd, token: T, interest: Interest) -> io::Result<()> {
         Ok(epoll::modify(&self.epoll, file, EventData::new_u64(token.into()), interest.flags())?)
     }
 
-    /// Watches it no more.
+    /// Stops watching it.
     pub fn remove(&self, file: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, file)?)
     }
 
-    /// Waits until something is ready, or so long, or for a signal, and puts what is ready into `events`.
+    /// Waits until a file is ready, the time has passed, or a signal arrives, and stores ready files in
+    /// `events`.
     pub fn wait(&self, patience: Option<Duration>, events: &mut Events<T>) -> io::Result<()> {
         let timeout = patience.map(|patience| Timespec {
             tv_sec: (patience.as_nanos() / 1_000_000_000) as i64,
@@ -81,12 +82,12 @@ impl<T: From<u64> + Into<u64>> Poller<T> {
 }
 
 impl<T: From<u64>> Events<T> {
-    /// Room for so many.
+    /// Creates room for this many.
     pub fn with_capacity(most: usize) -> Self {
         Self { events: Vec::with_capacity(most), tokens: PhantomData }
     }
 
-    /// What is ready.
+    /// Returns the ready files.
     pub fn iter(&self) -> impl Iterator<Item = Ready<T>> {
         self.events.iter().map(|event| {
             let (flags, data) = (event.flags, event.data);
@@ -99,7 +100,7 @@ impl<T: From<u64>> Events<T> {
         })
     }
 
-    /// True if nothing is.
+    /// Returns true if nothing is ready.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Programs that are installed together: where the other one is, and whether it has this one's version.
+//! Finds programs that are installed together, and checks their version.
 
 use std::env;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub enum CompanionError {
     Unusable {
         /// Where it is.
         program: PathBuf,
-        /// What happened instead.
+        /// The problem.
         problem: String,
     },
     /// It was built from another version.

@@ -13,7 +13,7 @@ pub use companion::{CompanionError, companion};
 /// The colours of several series, as ANSI codes.
 const COLOURS: [&str; 6] = ["36", "33", "35", "32", "34", "31"];
 
-/// A line on standard error, as `eprintln!`; nothing where nobody reads it any more (`2>&1 | head`).
+/// Writes a line to standard error like `eprintln!`, but ignores a closed pipe (`2>&1 | head`).
 #[macro_export]
 macro_rules! note {
     ($($text:tt)*) => {{
@@ -22,7 +22,7 @@ macro_rules! note {
     }};
 }
 
-/// Writes to standard output, or ends the program: quietly if the reader went away (`| head`).
+/// Writes to standard output; ends the program on failure, silently if the pipe is closed (`| head`).
 pub fn say(text: &str) {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -40,7 +40,7 @@ pub fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("what is said is JSON") + "\n"
 }
 
-/// Whether standard output shows colours. <https://no-color.org>
+/// Returns whether standard output shows colours. <https://no-color.org>
 pub fn colourful() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
@@ -54,12 +54,12 @@ pub fn colour(text: &str, index: usize) -> String {
     }
 }
 
-/// A table: the first column to the left, all others to the right.
+/// Formats a table: the first column left-aligned, all others right-aligned.
 pub fn table(rows: &[Vec<String>]) -> String {
     aligned(rows, |column| column > 0)
 }
 
-/// A table whose columns are to the left, but for those that are `to_the_right`.
+/// Formats a table with left-aligned columns, except those that are `to_the_right`.
 pub fn aligned(rows: &[Vec<String>], to_the_right: impl Fn(usize) -> bool) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -77,7 +77,7 @@ pub fn aligned(rows: &[Vec<String>], to_the_right: impl Fn(usize) -> bool) -> St
     text
 }
 
-/// `80000` as `80,000`.
+/// Formats `80000` as `80,000`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

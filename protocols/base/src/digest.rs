@@ -4,7 +4,7 @@ use std::fmt;
 
 use twox_hash::xxhash3_128::Hasher;
 
-/// 128 bits that stand for everything a run measured.
+/// A 128-bit digest of everything that a run measured.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub u128);
 
@@ -22,10 +22,10 @@ impl Digester {
     }
     /// Adds several numbers at once.
     pub fn add_all<const N: usize>(&mut self, values: [u64; N]) {
-        // The hasher takes a long piece at a third of what as many short ones cost.
+        // The hasher is three times as fast with one long write as with many short ones.
         self.0.write(values.map(u64::to_le_bytes).as_flattened());
     }
-    /// Adds octets, eight in a number; the last number is filled up with zeros.
+    /// Adds octets, eight per number; the last number is padded with zeros.
     pub fn add_octets(&mut self, octets: &[u8]) {
         let (numbers, rest) = octets.as_chunks::<8>();
         self.0.write(numbers.as_flattened());
@@ -35,7 +35,7 @@ impl Digester {
             self.add(u64::from_le_bytes(word));
         }
     }
-    /// The digest of everything added.
+    /// Returns the digest of everything added.
     pub fn finish(&self) -> Digest {
         Digest(self.0.finish_128())
     }

@@ -1,4 +1,4 @@
-//! Time, units, serial numbers, named random streams, digests: the words every other crate uses.
+//! Time, units, serial numbers, named random streams and digests, used by all other crates.
 
 mod digest;
 mod random;

@@ -1,7 +1,7 @@
 //! Randomness by name: a run has one seed, and every component derives its own stream from it.
 //!
-//! Two transports that ask for `"link/up/loss"` meet the same losses, and a component that is added
-//! moves nobody else's numbers. Our own small generator, because a library's may change by version.
+//! Two transports that use `"link/up/loss"` see the same losses, and a new component does not change the
+//! numbers of another. The generator is our own because a library's may change with its version.
 
 /// The root of a family of random streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ const fn splitmix(state: &mut u64) -> u64 {
 }
 
 impl Seed {
-    /// The seed of the component called `name`.
+    /// Derives the seed of the component called `name`.
     pub fn derive(self, name: &str) -> Seed {
         let mut state = self.0;
         let mut mixed = splitmix(&mut state);
@@ -34,13 +34,13 @@ impl Seed {
         Seed(mixed)
     }
 
-    /// The seed of the `index`-th of several like components.
+    /// Derives the seed of the `index`-th of several similar components.
     pub fn derive_index(self, index: u64) -> Seed {
         let mut state = self.0 ^ index.wrapping_mul(0xd6e8_feb8_6659_fd93);
         Seed(splitmix(&mut state))
     }
 
-    /// A generator that starts here.
+    /// Returns a generator seeded with this.
     pub fn rng(self) -> Rng {
         let mut state = self.0;
         Rng { state: [(); 4].map(|()| splitmix(&mut state)) }
@@ -48,7 +48,7 @@ impl Seed {
 }
 
 impl Rng {
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         let [a, b, c, d] = &mut self.state;
         let result = a.wrapping_add(*d).rotate_left(23).wrapping_add(*a);
@@ -61,28 +61,28 @@ impl Rng {
         *d = d.rotate_left(45);
         result
     }
-    /// The next 32 random bits.
+    /// Returns the next 32 random bits.
     pub fn next_u32(&mut self) -> u32 {
         (self.next_u64() >> 32) as u32
     }
-    /// Uniform in `[0, 1)`, 53 bits.
+    /// Returns a uniform value in `[0, 1)`, 53 bits.
     pub fn uniform(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
-    /// True with `probability`; draws once whatever the probability, so that streams stay in step.
+    /// Returns true with `probability`. It always draws once, so that streams stay in step.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.uniform() < probability
     }
-    /// Exponential with the given mean.
+    /// Returns an exponential value with the given mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.uniform()).ln()
     }
-    /// Normal with mean 0 and variance 1: Box and Muller 1958, one of the two.
+    /// Returns a normal value with mean 0 and variance 1 (Box and Muller 1958, one of the two values).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
-    /// A whole number below `bound`, without bias worth measuring (bound far below 2^64).
+    /// Returns an integer below `bound`, with negligible bias (bound far below 2^64).
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }

@@ -1,8 +1,8 @@
-//! Serial numbers, RFC 1982: they wrap, so they have no order, only before and after.
+//! Serial numbers (RFC 1982). They wrap, so they have no total order, only before and after.
 
-/// Defines a serial number type: wrapping addition, `before`, `after`, `distance_from`, and no `Ord`.
+/// Defines a serial number type with wrapping addition, `before`, `after` and `distance_from`, without `Ord`.
 ///
-/// Circular order is not transitive, so `Ord` would make sorted containers lie.
+/// Circular order is not transitive, so sorted containers would be wrong.
 #[macro_export]
 macro_rules! serial_number {
     ($(#[$doc:meta])* $name:ident, $raw:ty, $signed:ty) => {
@@ -11,31 +11,31 @@ macro_rules! serial_number {
         pub struct $name(pub $raw);
 
         impl $name {
-            /// Earlier than `other`, going round the circle by the shorter way.
+            /// Returns true if this is earlier than `other`, by the shorter way round the circle.
             pub const fn before(self, other: Self) -> bool {
                 (self.0.wrapping_sub(other.0) as $signed) < 0
             }
-            /// Later than `other`.
+            /// Returns true if this is later than `other`.
             pub const fn after(self, other: Self) -> bool {
                 other.before(self)
             }
-            /// Not later than `other`.
+            /// Returns true if this is not later than `other`.
             pub const fn at_or_before(self, other: Self) -> bool {
                 !other.before(self)
             }
-            /// Not earlier than `other`.
+            /// Returns true if this is not earlier than `other`.
             pub const fn at_or_after(self, other: Self) -> bool {
                 !self.before(other)
             }
-            /// How many steps lie between `earlier` and this number, going forward.
+            /// Returns the steps forward from `earlier` to this number.
             pub const fn distance_from(self, earlier: Self) -> $raw {
                 self.0.wrapping_sub(earlier.0)
             }
-            /// The later of two.
+            /// Returns the later of two numbers.
             pub const fn latest(self, other: Self) -> Self {
                 if self.before(other) { other } else { self }
             }
-            /// The number one step on.
+            /// Returns the next number.
             pub const fn next(self) -> Self {
                 Self(self.0.wrapping_add(1))
             }

@@ -1,4 +1,4 @@
-//! One clock for everything: integer nanoseconds since the start of the run.
+//! Virtual time: integer nanoseconds since the start of the run.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Time(u64);
 
-/// A span of time in nanoseconds, never negative. Written `"10ms"`, `"0s"`, `"250us"`.
+/// A non-negative span of time in nanoseconds. Written `"10ms"`, `"0s"`, `"250us"`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(into = "String")]
 pub struct Duration(u64);
@@ -20,91 +20,91 @@ impl Time {
     /// Later than every event of a run.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The point `nanos` ns after the start of the run.
+    /// Returns the time `nanos` ns after the start of the run.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
-    /// The point `millis` ms after the start of the run.
+    /// Returns the time `millis` ms after the start of the run.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
-    /// Nanoseconds since the start of the run.
+    /// Returns nanoseconds since the start of the run.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
-    /// Whole milliseconds since the start of the run (the granularity of many protocol clocks).
+    /// Returns whole milliseconds since the start of the run (the granularity of many protocol clocks).
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
-    /// Seconds since the start of the run, for reports.
+    /// Returns seconds since the start of the run, for reports.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// The earliest of several deadlines, if there is any.
+    /// Returns the earliest of several deadlines.
     #[inline]
     pub fn earliest<const N: usize>(deadlines: [Option<Self>; N]) -> Option<Self> {
-        // Every packet asks a few times: `MAX` for "none" needs no branch.
+        // This runs a few times per packet: `MAX` for "none" avoids a branch.
         let first = deadlines.iter().fold(Self::MAX, |first, at| first.min(at.unwrap_or(Self::MAX)));
         (first != Self::MAX).then_some(first)
     }
-    /// The time that has passed since `earlier`.
+    /// Returns the time since `earlier`.
     ///
     /// # Panics
-    /// If `earlier` is later: a clock that runs backwards is our own error.
+    /// If `earlier` is later than this: virtual time never runs backwards.
     #[track_caller]
     pub fn since(self, earlier: Time) -> Duration {
         assert!(self.0 >= earlier.0, "time ran backwards: {earlier} is after {self}");
         Duration(self.0 - earlier.0)
     }
-    /// The time that has passed since `earlier`, or zero if it lies ahead.
+    /// Returns the time since `earlier`, or zero if it is in the future.
     pub const fn saturating_since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Duration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
     /// Longer than every run.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `nanos` nanoseconds.
+    /// Returns `nanos` nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
-    /// `micros` microseconds.
+    /// Returns `micros` microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros * 1_000)
     }
-    /// `millis` milliseconds.
+    /// Returns `millis` milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
-    /// `secs` seconds.
+    /// Returns `secs` seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
-    /// The nearest whole number of nanoseconds to `secs` seconds; negative values are zero.
+    /// Returns `secs` seconds rounded to the nearest nanosecond; negative values become zero.
     pub fn from_secs_f64(secs: f64) -> Self {
         Self((secs * 1e9).round() as u64)
     }
-    /// Nanoseconds.
+    /// Returns the span in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
-    /// Whole milliseconds, rounded down.
+    /// Returns whole milliseconds, rounded down.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
-    /// Milliseconds, for reports.
+    /// Returns milliseconds, for reports.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
-    /// Seconds, for reports.
+    /// Returns seconds, for reports.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// True for the empty span.
+    /// Returns true if the span is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -116,11 +116,11 @@ impl Duration {
     pub const fn saturating_mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
-    /// The distance between two spans.
+    /// Returns the absolute difference of two spans.
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))
     }
-    /// The smallest multiple of `tick` that is not shorter (`tick` zero: unchanged).
+    /// Returns the smallest multiple of `tick` that is not shorter (unchanged if `tick` is zero).
     pub fn round_up_to(self, tick: Self) -> Self {
         if tick.is_zero() { self } else { Self(self.0.div_ceil(tick.0) * tick.0) }
     }
@@ -185,7 +185,7 @@ impl fmt::Debug for Time {
     }
 }
 impl fmt::Display for Duration {
-    /// The largest unit in which the value is a whole number: `"10ms"`, `"1500us"`, `"60s"`.
+    /// Writes the value in the largest unit in which it is an integer: `"10ms"`, `"1500us"`, `"60s"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (unit, nanos) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)] {
             if self.0.is_multiple_of(nanos) {

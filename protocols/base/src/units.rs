@@ -1,8 +1,8 @@
-//! Quantities as people write them: `"10ms"`, `"100Mbit"`, `"1%"`, `"128B"`, `"100/s"`, `"1000p"`.
+//! Quantities with units: `"10ms"`, `"100Mbit"`, `"1%"`, `"128B"`, `"100/s"`, `"1000p"`.
 //!
-//! A number without a unit is refused: `delay = 10` means nothing. The names that `tc` has for units are read too where they
-//! mean one thing (`100mbit`, `10msecs`); where they mean another to `tc` than to most people (`mbps`, `kb`), both readings are
-//! named instead.
+//! A number without a unit is rejected: `delay = 10` means nothing. The unit names of `tc` are accepted if
+//! unambiguous (`100mbit`, `10msecs`). For names that `tc` uses in another sense than most people (`mbps`,
+//! `kb`), the error gives both readings.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Duration;
 
-/// A quantity that could not be read, with what was expected.
+/// A quantity that could not be parsed, with the expected form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} {problem}")]
 pub struct ParseUnitError {
@@ -37,12 +37,12 @@ pub struct ByteCount(pub u64);
 #[serde(into = "String")]
 pub struct Ratio(f64);
 
-/// Events a second: `"100/s"`, `"0.1/s"`.
+/// Events per second: `"100/s"`, `"0.1/s"`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
 #[serde(into = "String")]
 pub struct Frequency(f64);
 
-/// How much a queue holds: `"1000p"` (packets) or `"64KiB"` (octets).
+/// The capacity of a queue: `"1000p"` (packets) or `"64KiB"` (octets).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(into = "String")]
 pub enum QueueLimit {
@@ -53,17 +53,17 @@ pub enum QueueLimit {
 }
 
 impl BitRate {
-    /// `bits` bit/s; zero is refused, for nothing would ever leave.
+    /// Creates a rate of `bits` bit/s; `None` for zero, at which nothing would ever be sent.
     pub const fn from_bits_per_second(bits: u64) -> Option<Self> {
         if bits == 0 { None } else { Some(Self(bits)) }
     }
-    /// bit/s.
+    /// Returns the rate in bit/s.
     pub const fn bits_per_second(self) -> u64 {
         self.0
     }
-    /// The time that `bytes` octets take, and the part of a nanosecond left over in units of 1/rate ns.
+    /// Returns the time to send `bytes` octets, and the remaining part of a nanosecond in units of 1/rate ns.
     ///
-    /// Carrying the remainder into the next packet keeps a busy link exact for ever.
+    /// Carrying the remainder into the next packet keeps a busy link exact.
     pub const fn serialization(self, bytes: u64, carried: u64) -> (Duration, u64) {
         const NANOBITS: u64 = 8 * 1_000_000_000;
         // A packet fits into 64 bits, which divide much faster.
@@ -79,35 +79,35 @@ impl BitRate {
 }
 
 impl Ratio {
-    /// Never.
+    /// Probability zero.
     pub const ZERO: Self = Self(0.0);
-    /// A probability; `None` outside 0 to 1.
+    /// Creates a probability; `None` outside 0 to 1.
     pub fn new(value: f64) -> Option<Self> {
         (0.0..=1.0).contains(&value).then_some(Self(value))
     }
-    /// Between 0 and 1.
+    /// Returns the value, between 0 and 1.
     pub const fn value(self) -> f64 {
         self.0
     }
-    /// True for a probability of exactly 0.
+    /// Returns true if the probability is exactly 0.
     pub fn is_zero(self) -> bool {
         self.0 == 0.0
     }
 }
 
 impl Frequency {
-    /// The most and the fewest events a second: time is counted in ns, and a run lasts no longer than it can count.
+    /// The allowed range, events per second, limited by time in ns and by the longest run.
     const RANGE: std::ops::RangeInclusive<f64> = 1e-10..=1e9;
 
-    /// `per_second` events a second; `None` unless time can be counted between them: from 1e-10 to 1e9.
+    /// Creates a rate of `per_second` events per second; `None` outside 1e-10 to 1e9.
     pub fn new(per_second: f64) -> Option<Self> {
         Self::RANGE.contains(&per_second).then_some(Self(per_second))
     }
-    /// Events a second.
+    /// Returns events per second.
     pub const fn per_second(self) -> f64 {
         self.0
     }
-    /// The mean time between two events.
+    /// Returns the mean time between two events.
     pub fn period(self) -> Duration {
         Duration::from_secs_f64(1.0 / self.0)
     }
@@ -121,24 +121,24 @@ fn split(text: &str) -> Option<(f64, &str)> {
     number.is_finite().then_some((number, unit.trim()))
 }
 
-/// What a quantity may be written in, and how large it may be.
+/// The units and the range of a quantity.
 struct Scale {
     /// Units with their factors.
     units: &'static [(&'static str, f64)],
-    /// Units, in lower case, that most people read by the first factor and `tc` by the second.
+    /// Units, in lower case, that most people read as the first factor and `tc` as the second.
     ambiguous: &'static [(&'static str, f64, f64)],
-    /// The same in any case are one unit: there is nothing else that they could mean.
+    /// Units are case-insensitive, because that is unambiguous.
     any_case: bool,
-    /// The most there may be, and how it is written.
+    /// The maximum, and how it is written.
     most: (f64, &'static str),
-    /// What was expected, for messages.
+    /// The expected form, for errors.
     expected: &'static str,
-    /// How a quantity is written.
+    /// Formats a quantity.
     show: fn(u64) -> String,
 }
 
 impl Scale {
-    /// The quantity that `text` stands for, rounded to a whole number.
+    /// Parses `text`, rounded to an integer.
     fn read(&self, text: &str) -> Result<u64, ParseUnitError> {
         let refuse = |problem| Err(ParseUnitError { text: text.to_owned(), problem });
         let Some((number, unit)) = split(text) else { return refuse(format!("is not {}", self.expected)) };
@@ -186,7 +186,7 @@ const TIMES: Scale = Scale {
     ],
     ambiguous: &[],
     any_case: false,
-    // So that the sum of several fits into 64 bits.
+    // Limited so that the sum of several fits into 64 bits.
     most: (36_500.0 * 86_400e9, "36500d"),
     expected: "a time such as \"10ms\" (units: ns, us, ms, s, min, h, d)",
     show: |nanos| Duration::from_nanos(nanos).to_string(),
@@ -336,7 +336,7 @@ impl fmt::Display for QueueLimit {
     }
 }
 
-/// serde reads and writes every quantity as its text, and says what it expected where there is none; a schema says the same.
+/// Makes serde read and write a quantity as text, and name the expected form in errors; so does the schema.
 macro_rules! text_form {
     ($($unit:ty: $expected:expr,)*) => {$(
         impl<'de> Deserialize<'de> for $unit {

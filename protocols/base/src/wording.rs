@@ -1,14 +1,14 @@
-//! What serde finds wrong in a file, in the words of who wrote it.
+//! Translates serde's errors into plain words.
 
 use crate::nearest;
 
-/// A message of serde's, or of a reader of TOML, as people say it, with what to do about it.
+/// Rewrites an error of serde or of the TOML parser in plain words, with what to do about it.
 pub fn plain_words(message: &str) -> String {
     let message = message.trim_end();
     if let Some((found, expected)) = mismatch(message) {
         return misplaced(&value(found), expected);
     }
-    // A list whose elements might have been the keys in their order.
+    // A list whose elements might be the keys in their order.
     if let Some((_, expected)) =
         message.strip_prefix("invalid length ").and_then(|rest| rest.split_once(", expected "))
     {
@@ -26,7 +26,7 @@ pub fn plain_words(message: &str) -> String {
             return format!("the key {unknown:?} is missing; add it");
         }
     }
-    // What the reader says of a choice that is neither a word nor a table of one key.
+    // serde's error for a choice that is neither a word nor a table with one key.
     if message.starts_with("wanted string or table") || message.starts_with("wanted exactly 1 element") {
         return "this is not a word in quotes, as has to stand here".to_owned();
     }
@@ -43,13 +43,13 @@ fn unknown_word(what: &str, unknown: &str, known: &[&str]) -> String {
     }
 }
 
-/// What was found where something else was expected.
+/// Returns what was found where something else was expected.
 fn mismatch(message: &str) -> Option<(&str, &str)> {
     let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
     rest.split_once(", expected ")
 }
 
-/// A value as it is written: serde names its type before it.
+/// Strips the type that serde puts before a value.
 fn value(found: &str) -> String {
     match found.split_once(' ') {
         _ if found == "map" => "a table".to_owned(),
@@ -60,7 +60,7 @@ fn value(found: &str) -> String {
     }
 }
 
-/// What is wrong with `found` where something else is `expected`, in the words of serde.
+/// Returns the sentence for `found` where serde expected `expected`.
 fn misplaced(found: &str, expected: &str) -> String {
     let is_number = found.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     match expected {
@@ -76,7 +76,7 @@ fn misplaced(found: &str, expected: &str) -> String {
     }
 }
 
-/// What should stand there.
+/// Describes the expected value.
 fn wanted(expected: &str) -> String {
     let whole = |most: u64| format!("a whole number from 0 to {most}");
     match expected {

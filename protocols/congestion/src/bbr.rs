@@ -1,6 +1,7 @@
-//! BBR, congestion control by the bottleneck's bandwidth and the round trip: Cardwell et al., "BBR: Congestion-Based Congestion
-//! Control", ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00 ("draft" below); version 1, with what
-//! Linux 6.12's tcp_bbr.c has beyond them.
+//! BBR version 1, congestion control by bottleneck bandwidth and round-trip time: Cardwell et al., "BBR:
+//! Congestion-Based Congestion Control", ACM Queue 14(5), 2016;
+//! draft-cardwell-iccrg-bbr-congestion-control-00 ("draft" below); and the additions of Linux 6.12's
+//! tcp_bbr.c.
 
 mod aggregation;
 mod bandwidth;

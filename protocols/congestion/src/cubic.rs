@@ -4,12 +4,13 @@ use hol_base::{Duration, Time};
 
 use crate::ticks;
 
-/// beta_cubic = 0.7 as a fraction of 1024, the way kernels have it. RFC 9438 section 4.6.
+/// beta_cubic = 0.7 as a fraction of 1024, as in kernels. RFC 9438 section 4.6.
 const BETA: u64 = 717;
 const BETA_SCALE: u64 = 1024;
-/// While the window stays, the window function is evaluated again after more than 1/32 s of whole ticks.
+/// For an unchanged window the window function is evaluated again only after more than 1/32 s, in whole
+/// ticks.
 const EVALUATION: u64 = 7;
-/// Windows are capped in time here: beyond 1000 s the curve has long passed any window.
+/// Times are capped here: beyond 1000 s the curve exceeds any window.
 const HORIZON_MS: u64 = 1_000_000;
 
 /// The state of a growth epoch; windows are in segments.
@@ -18,37 +19,37 @@ pub(crate) struct Cubic {
     /// W_max: the window before the last reduction.
     w_max: u32,
     epoch: Option<Epoch>,
-    /// The least round trip seen.
+    /// The minimum round trip.
     rtt_min: Option<Duration>,
-    /// Acknowledged segments for each segment that the window grows by.
+    /// Acknowledged segments per segment of window growth.
     price: u32,
-    /// When `price` was found, and for which window; a reduction alone does not make it void.
+    /// When `price` was computed, and for which window; a reduction alone does not invalidate it.
     evaluated: Option<(Time, u32)>,
-    /// Acknowledged segments that W_est has not been credited with.
+    /// Acknowledged segments not yet credited to W_est.
     acked: u32,
 }
 
-/// A time of growth between two reductions. RFC 9438 section 4.1.
+/// The growth between two reductions. RFC 9438 section 4.1.
 #[derive(Debug, Clone)]
 struct Epoch {
     start: Time,
-    /// Where the plateau of the curve lies.
+    /// The window at the plateau of the curve.
     origin: u32,
-    /// K: how long the curve takes to the plateau, ms.
+    /// K: time from the start to the plateau, ms.
     k_ms: u64,
     /// W_est: the window that Reno would have. RFC 9438 section 4.3.
     w_est: u32,
 }
 
 impl Cubic {
-    /// How many acknowledged segments one more segment of window costs, now that `acked` more arrived.
+    /// Returns how many acknowledged segments each further segment of window costs, after `acked` more.
     pub(crate) fn price(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
         self.acked += acked;
         let age = self.evaluated.map(|(at, window)| (ticks(now) - ticks(at), window));
         if age.is_some_and(|(ticks, window)| window == cwnd && ticks <= EVALUATION) {
             return self.price;
         }
-        // Within an epoch the curve is looked at once a tick, whatever became of the window.
+        // Within an epoch the curve is evaluated once per tick, even if the window changed.
         let mut epoch = match self.epoch.take() {
             Some(epoch) if age.is_some_and(|(ticks, _)| ticks == 0) => epoch,
             epoch => self.follow_curve(now, cwnd, epoch, acked),
@@ -62,7 +63,7 @@ impl Cubic {
         self.price
     }
 
-    /// The price that leads to W_cubic a round trip ahead. RFC 9438 section 4.2.
+    /// Computes the price that reaches W_cubic one round trip ahead. RFC 9438 section 4.2.
     fn follow_curve(&mut self, now: Time, cwnd: u32, epoch: Option<Epoch>, acked: u32) -> Epoch {
         self.evaluated = Some((now, cwnd));
         let epoch = epoch.unwrap_or_else(|| {
@@ -73,13 +74,13 @@ impl Cubic {
         let target = epoch.w_cubic(ahead);
         self.price = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
         if self.w_max == 0 {
-            // Nothing is known of the path yet: grow by 5 % a round trip at least.
+            // The path is still unknown: grow by at least 5 % per round trip.
             self.price = self.price.min(20);
         }
         epoch
     }
 
-    /// ssthresh after a loss, and W_max with fast convergence. RFC 9438 sections 4.6 and 4.7.
+    /// Returns ssthresh after a loss and updates W_max, with fast convergence. RFC 9438 sections 4.6 and 4.7.
     pub(crate) fn ssthresh(&mut self, in_use: u32) -> u32 {
         self.epoch = None;
         self.w_max = if in_use < self.w_max {
@@ -90,19 +91,19 @@ impl Cubic {
         ((u64::from(in_use) * BETA / BETA_SCALE) as u32).max(2)
     }
 
-    /// A timeout: what was known of the path is void. RFC 9438 section 4.8.
+    /// Resets the state of the path after a timeout. RFC 9438 section 4.8.
     pub(crate) fn on_timeout(&mut self) {
         *self = Self::default();
     }
 
-    /// Time in which the application sent nothing does not count. RFC 9438 section 4.2.
+    /// Excludes a time in which the application sent nothing. RFC 9438 section 4.2.
     pub(crate) fn on_idle(&mut self, idle: Duration, now: Time) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start = (epoch.start + idle).min(now);
         }
     }
 
-    /// A round-trip sample; `false` if it comes too soon after a reduction to tell anything.
+    /// Takes a round-trip sample; returns `false` if it is too soon after a reduction to be used.
     pub(crate) fn on_rtt(&mut self, now: Time, rtt: Duration) -> bool {
         let recent = |epoch: &Epoch| now.saturating_since(epoch.start) < Duration::from_secs(1);
         if self.epoch.as_ref().is_some_and(recent) {
@@ -112,7 +113,7 @@ impl Cubic {
         true
     }
 
-    /// The least round trip seen.
+    /// Returns the minimum round trip.
     pub(crate) fn rtt_min(&self) -> Option<Duration> {
         self.rtt_min
     }
@@ -134,10 +135,10 @@ impl Epoch {
         if t_ms < self.k_ms { self.origin.saturating_sub(delta) } else { self.origin.saturating_add(delta) }
     }
 
-    /// By how much the window is behind Reno's, if it is. RFC 9438 section 4.3, alpha = 8/15.
+    /// Returns how far the window is below Reno's, if it is. RFC 9438 section 4.3, alpha = 8/15.
     fn reno_friendly(&mut self, cwnd: u32, acked: &mut u32) -> Option<u32> {
         let price = (cwnd * 15 / 8).max(1);
-        // A segment more than the price is needed each time, as kernels have it.
+        // Each segment needs one more acknowledgment than the price, as in kernels.
         let earned = acked.saturating_sub(1) / price;
         self.w_est += earned;
         *acked -= earned * price;
@@ -145,7 +146,7 @@ impl Epoch {
     }
 }
 
-/// The whole part of the cube root.
+/// Returns the integer part of the cube root.
 fn cube_root(value: u64) -> u64 {
     let (mut low, mut high) = (0u64, 2_642_245);
     while low < high {

@@ -1,11 +1,12 @@
-//! DCTCP: the window shrinks by how much of it was marked. RFC 8257 section 3.3, in the whole numbers that Linux counts in.
+//! DCTCP: the window shrinks in proportion to the share of marked packets. RFC 8257 section 3.3, in Linux'
+//! integer arithmetic.
 
-/// The share of what is marked, over the last round trips.
+/// The marked share over the last round trips.
 #[derive(Debug, Clone)]
 pub(crate) struct Dctcp {
-    /// DCTCP.Alpha, of 1024.
+    /// DCTCP.Alpha, in 1024ths.
     alpha: u32,
-    /// DCTCP.WindowEnd: when SND.UNA is there, a window is over; `None` before the first.
+    /// DCTCP.WindowEnd: a window ends when SND.UNA reaches it; `None` before the first.
     window_end: Option<u32>,
     /// DCTCP.BytesAcked, and DCTCP.BytesMarked, in units of the window.
     delivered: u32,
@@ -13,17 +14,17 @@ pub(crate) struct Dctcp {
 }
 
 impl Dctcp {
-    /// Alpha where everything is marked.
+    /// Alpha if everything is marked.
     const ALL: u32 = 1024;
-    /// The weight of the newest window is one half to the power of this. RFC 8257 section 4.2.
+    /// The newest window has the weight 2 to the minus this. RFC 8257 section 4.2.
     const GAIN: u32 = 4;
 
-    /// Nothing is known, so the worst is assumed. RFC 8257 section 4.2.
+    /// Starts with the worst case, since nothing is known. RFC 8257 section 4.2.
     pub(crate) fn new() -> Self {
         Self { alpha: Self::ALL, window_end: None, delivered: 0, marked: 0 }
     }
 
-    /// `units` were delivered, with an echo of marks or without; `una` and `nxt` are SND.UNA and SND.NXT.
+    /// Counts `units` delivered, with or without ECN echo; `una` and `nxt` are SND.UNA and SND.NXT.
     pub(crate) fn on_delivered(&mut self, units: u32, echoed: bool, (una, nxt): (u32, u32)) {
         self.delivered += units;
         self.marked += if echoed { units } else { 0 };
@@ -41,7 +42,7 @@ impl Dctcp {
         (self.delivered, self.marked, self.window_end) = (0, 0, Some(nxt));
     }
 
-    /// ssthresh after an echo: `window` less half of the marked share of it, two quanta at least.
+    /// Returns ssthresh after an echo: `window` minus half its marked share, at least two quanta.
     pub(crate) fn ssthresh(&self, window: u32, quantum: u32) -> u32 {
         let less = (u64::from(window) * u64::from(self.alpha)) >> (Self::ALL.ilog2() + 1);
         (window - less as u32).max(2 * quantum)

@@ -1,67 +1,69 @@
-//! How fast the network delivers, sampled with each acknowledgment: draft-cheng-iccrg-delivery-rate-estimation-00, as
-//! Linux's tcp_rate.c has it.
+//! Delivery rate samples, one per acknowledgment: draft-cheng-iccrg-delivery-rate-estimation-00, as in Linux'
+//! tcp_rate.c.
 
 use hol_base::{Duration, Time};
 
-/// What was known of the connection's deliveries as a segment left: the draft's P, section 3.1.2.
+/// The connection's delivery state when a segment was sent: the draft's P, section 3.1.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Departure {
-    /// What had been delivered in all.
+    /// Units delivered so far.
     delivered: u32,
-    /// When the latest of that was.
+    /// When the latest of them was delivered.
     delivered_at: Time,
-    /// When that had been sent, or what left first of a flight.
+    /// When that one, or the first segment of the flight, was sent.
     first_sent: Time,
-    /// The application, not the network, held data back.
+    /// The application, not the network, limited sending.
     application_limited: bool,
 }
 
-/// A sample: what was delivered between the departure of a segment and its acknowledgment, section 3.1.3.
+/// A sample: what was delivered between sending a segment and its acknowledgment, section 3.1.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// What had been delivered when the segment left.
+    /// Units delivered before the segment was sent.
     pub(crate) prior_delivered: u32,
-    /// And since.
+    /// Units delivered since.
     pub(crate) delivered: u32,
-    /// In what time: that of sending or that of the acknowledgments, whichever is longer.
+    /// The sending or the acknowledgment interval, whichever is longer.
     pub(crate) interval: Duration,
     pub(crate) application_limited: bool,
 }
 
-/// The connection's deliveries: the draft's C, section 3.1.1. Counts are in units of the congestion window.
+/// The connection's delivery state: the draft's C, section 3.1.1. Counts are in units of the congestion
+/// window.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Deliveries {
     delivered: u32,
     delivered_at: Time,
     first_sent: Time,
-    /// While no more than this is delivered, samples tell of the application.
+    /// Samples are limited by the application until this many units are delivered.
     limited_until: Option<u32>,
-    /// Of the segments that this acknowledgment delivers, the one that left last.
+    /// The most recently sent of the segments delivered by this acknowledgment.
     latest: Option<Departure>,
 }
 
 impl Deliveries {
-    /// A connection whose handshake has delivered a SYN of one `quantum`.
+    /// Starts a connection whose handshake has delivered a SYN of one `quantum`.
     pub(crate) fn begin(now: Time, quantum: u32) -> Self {
         Self { delivered: quantum, delivered_at: now, first_sent: now, ..Self::default() }
     }
 
-    /// What was delivered in all.
+    /// Returns the units delivered so far.
     pub(crate) fn delivered(&self) -> u32 {
         self.delivered
     }
 
-    /// When the latest of it was.
+    /// Returns when the latest of them was delivered.
     pub(crate) fn delivered_at(&self) -> Time {
         self.delivered_at
     }
 
-    /// The application holds data back.
+    /// Returns whether the application limits sending.
     pub(crate) fn is_application_limited(&self) -> bool {
         self.limited_until.is_some()
     }
 
-    /// A segment leaves; with nothing outstanding the time in which the network was idle does not count. Section 3.2.
+    /// Handles sending of a segment. If nothing was outstanding, the idle time before it does not count.
+    /// Section 3.2.
     pub(crate) fn depart(&mut self, now: Time, outstanding: bool) -> Departure {
         if !outstanding {
             (self.first_sent, self.delivered_at) = (now, now);
@@ -74,7 +76,8 @@ impl Deliveries {
         }
     }
 
-    /// A segment that left at `sent` is delivered; the latest of those of one acknowledgment makes the sample. Section 3.3.
+    /// Handles delivery of a segment sent at `sent`. The most recently sent one of an acknowledgment gives
+    /// the sample. Section 3.3.
     pub(crate) fn deliver(&mut self, departure: Departure, sent: Time) {
         if self.latest.is_none() || sent > self.first_sent {
             self.first_sent = sent;
@@ -82,13 +85,14 @@ impl Deliveries {
         }
     }
 
-    /// `units` more are delivered, though no sample comes of it.
+    /// Counts `units` delivered without a sample.
     pub(crate) fn count(&mut self, units: u32) {
         self.delivered = self.delivered.wrapping_add(units);
     }
 
-    /// The sample of an acknowledgment that delivered `units`, if it is one: not where the peer has forgotten what it had, nor
-    /// from what took less than the least round trip, which is a retransmission taken for its original. Section 3.3.
+    /// Returns the sample of an acknowledgment that delivered `units`. There is none if the peer reneged, or
+    /// if the interval is shorter than the minimum round trip, as after a spurious retransmission. Section
+    /// 3.3.
     pub(crate) fn sample(&mut self, now: Time, units: u32, reneged: bool, least: Duration) -> Option<Sample> {
         self.count(units);
         if self.limited_until.is_some_and(|until| is_beyond(self.delivered, until)) {
@@ -108,14 +112,14 @@ impl Deliveries {
         })
     }
 
-    /// What is in flight and what was delivered is all that there was to send: samples of it tell of the application.
-    /// Section 3.4.
+    /// Notes that there is no more data to send than is in flight, so that samples of it count as limited by
+    /// the application. Section 3.4.
     pub(crate) fn limit_by_application(&mut self, in_flight: u32) {
         self.limited_until = Some(self.delivered.wrapping_add(in_flight));
     }
 }
 
-/// Counts wrap.
+/// Compares counts, which wrap.
 pub(crate) fn is_beyond(count: u32, other: u32) -> bool {
     count.wrapping_sub(other) as i32 > 0
 }

@@ -1,34 +1,34 @@
-//! HyStart: leaving the first slow start before it overflows the path. Ha and Rhee 2011; RFC 9438 section 4.10
-//! asks for it (or for HyStart++).
+//! HyStart: leaves the first slow start before it overflows the path. Ha and Rhee 2011; RFC 9438 section 4.10
+//! requires it (or HyStart++).
 
 use hol_base::{Duration, Time};
 
-/// Below this window slow start goes on, segments.
+/// Slow start always continues below this window, in segments.
 const LOW_WINDOW: u32 = 16;
-/// Round trips looked at before their minimum counts.
+/// Round-trip samples needed before their minimum is used.
 const SAMPLES: u8 = 8;
 /// ACKs closer than this belong to one train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// The part of a round trip that may pass as delay noise lies between these.
+/// The tolerated noise of a round trip is between these.
 const DELAY_MIN: Duration = Duration::from_millis(4);
 const DELAY_MAX: Duration = Duration::from_millis(16);
-/// What sender and receiver may add to an ACK train.
+/// Delay that sender and receiver may add to an ACK train.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 
-/// What one acknowledgment tells about the round trip it closes.
+/// The round that an acknowledgment closes.
 #[derive(Debug, Clone, Copy)]
 pub struct Round {
     /// The time of the acknowledgment.
     pub now: Time,
-    /// The round trip measured.
+    /// The measured round trip.
     pub rtt: Duration,
-    /// Octets acknowledged since the start.
+    /// Octets acknowledged since the start of the connection.
     pub acknowledged: u64,
-    /// Octets sent since the start.
+    /// Octets sent since the start of the connection.
     pub sent: u64,
 }
 
-/// The state of the round under way.
+/// The state of the current round.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hystart {
     found: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Hystart {
 }
 
 impl Hystart {
-    /// True when slow start should end with the window that there is.
+    /// Returns true if slow start should end at the current window.
     pub(crate) fn exits(&mut self, round: Round, rtt_min: Duration, cwnd: u32) -> bool {
         if self.found {
             return false;
@@ -58,7 +58,7 @@ impl Hystart {
         self.found
     }
 
-    /// The ACKs of this round span half a round trip: the window fills the path.
+    /// Returns true if the ACKs of this round span half a round trip: the window fills the path.
     fn train_is_long(&mut self, now: Time, rtt_min: Duration) -> bool {
         if now.saturating_since(self.last_ack) > TRAIN_GAP {
             return false;
@@ -67,7 +67,7 @@ impl Hystart {
         now.saturating_since(self.round_start) > (rtt_min + ACK_DELAY) / 2
     }
 
-    /// The least delay of this round is well above the least ever: a queue has grown.
+    /// Returns true if this round's minimum delay is well above the overall minimum: a queue has formed.
     fn delay_grew(&mut self, rtt: Duration, rtt_min: Duration) -> bool {
         let least = self.least.map_or(rtt, |least| least.min(rtt));
         self.least = Some(least);

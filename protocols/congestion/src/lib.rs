@@ -1,4 +1,5 @@
-//! Congestion controllers: pure state, facts in, window and pace out. One algorithm a file.
+//! Congestion controllers as pure state machines: they take events and return a window and a pacing rate. One
+//! algorithm per file.
 
 mod bbr;
 mod cubic;
@@ -18,10 +19,10 @@ pub use hystart::Round;
 pub use pacing::Pacing;
 pub use window::{Algorithm, CongestionWindow};
 
-/// What kernels count time in: HZ=250, the distributions' choice.
+/// The kernel's clock tick: HZ=250, as in most distributions.
 const TICK: Duration = Duration::from_millis(4);
 
-/// The tick in which `time` lies.
+/// Returns the tick that contains `time`.
 fn ticks(time: Time) -> u64 {
     time.as_nanos() / TICK.as_nanos()
 }

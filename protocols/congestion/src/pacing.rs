@@ -1,27 +1,27 @@
-//! How fast segments may leave: what a controller says beside the window.
+//! The pacing rate that a controller sets in addition to the window.
 
-/// The pace of departures.
+/// The pacing of departures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pacing {
-    /// Octets of payload a second.
+    /// Payload octets per second.
     pub rate: u64,
-    /// Segments that leave back to back.
+    /// Segments sent back to back.
     pub burst: u32,
 }
 
-/// The longest train that leaves as one: GSO_LEGACY_MAX_SIZE less the largest header, include/linux/netdevice.h.
+/// Maximum octets of a train: GSO_LEGACY_MAX_SIZE less the largest header, include/linux/netdevice.h.
 const LONGEST_TRAIN: u64 = 65_536 - 1 - 320;
 
 impl Pacing {
-    /// What leaves back to back at `rate`: a ms' worth (sk_pacing_shift is 10), and more where the round trip is short, as
-    /// tcp_tso_autosize has it; `least` segments of `segment` octets at the least.
+    /// Computes the train at `rate`: 1 ms of data (sk_pacing_shift is 10), more for short round trips as in
+    /// tcp_tso_autosize, and at least `least` segments of `segment` octets.
     pub(crate) fn new(rate: u64, least_rtt_us: u64, segment: u32, least: u32) -> Self {
         let allowance = LONGEST_TRAIN.checked_shr((least_rtt_us >> 9).min(64) as u32).unwrap_or(0);
         let octets = ((rate >> 10) + allowance).min(LONGEST_TRAIN);
         Self { rate, burst: ((octets / u64::from(segment)) as u32).max(least) }
     }
 
-    /// The segments of a train as the window is to allow for it.
+    /// Returns the segments of a train for which the window must have room.
     pub(crate) fn train(rate: u64, segment: u32, least: u32) -> u32 {
         let octets = (rate >> 10).min(LONGEST_TRAIN);
         ((octets / u64::from(segment)) as u32).clamp(least, 127)

@@ -1,13 +1,13 @@
-//! The window's growth and reduction of RFC 5681.
+//! Window growth and reduction of RFC 5681.
 
-/// One quantum for every window's worth of acknowledged data, counted exactly (RFC 3465 section 2.1).
+/// Grants one quantum per window of acknowledged data, counted exactly (RFC 3465 section 2.1).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Credit(u32);
 
 impl Credit {
-    /// The quanta earned by `acked` units when one costs `price` units.
+    /// Returns the quanta earned by `acked` units if one costs `price` units.
     pub(crate) fn earn(&mut self, acked: u32, price: u32) -> u32 {
-        // What was saved up at a higher price buys one quantum at most, lest a burst follow.
+        // Credit saved at a higher price buys at most one quantum, to avoid a burst.
         let mut earned = 0;
         if self.0 >= price {
             self.0 = 0;
@@ -19,13 +19,13 @@ impl Credit {
         earned + more
     }
 
-    /// Forgets what was saved up.
+    /// Discards saved credit.
     pub(crate) fn clear(&mut self) {
         self.0 = 0;
     }
 }
 
-/// ssthresh after a loss: half of what was in use, two quanta at least. RFC 5681 equation 4.
+/// Returns ssthresh after a loss: half of what was in use, at least two quanta. RFC 5681 equation 4.
 pub(crate) fn ssthresh(in_use: u32, quantum: u32) -> u32 {
     (in_use / 2).max(2 * quantum)
 }

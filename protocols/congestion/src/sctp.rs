@@ -1,6 +1,6 @@
-//! The congestion control of an SCTP path. RFC 9260 section 7.2.
+//! Congestion control of an SCTP path. RFC 9260 section 7.2.
 
-/// The window of one path, in octets of user data.
+/// The congestion window of one path, in octets of user data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
     cwnd: u64,
@@ -10,7 +10,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A path that has not been used: cwnd is min(4 * MTU, max(2 * MTU, `initial`)), section 7.2.1.
+    /// Creates the window of an unused path: cwnd is min(4 * MTU, max(2 * MTU, `initial`)), section 7.2.1.
     pub fn new(mtu: u64, initial: u64, ssthresh: u64) -> Self {
         let cwnd = (4 * mtu).min(initial.max(2 * mtu));
         Self { cwnd, ssthresh, partial_bytes_acked: 0, mtu }
@@ -26,7 +26,8 @@ impl Window {
         self.ssthresh
     }
 
-    /// cwnd as Max.Burst limits it at `flight_size`; zero is no limit. Section 6.1 D.
+    /// Returns cwnd limited by Max.Burst at `flight_size`; a `max_burst` of zero means no limit. Section 6.1
+    /// D.
     pub fn burst_limited(&self, flight_size: u64, max_burst: u32) -> u64 {
         match max_burst {
             0 => self.cwnd,
@@ -34,9 +35,9 @@ impl Window {
         }
     }
 
-    /// A SACK acknowledged `bytes_acked` for the first time; before it, `flight_size` was outstanding.
+    /// Handles a SACK that newly acknowledged `bytes_acked`, with `flight_size` outstanding before it.
     ///
-    /// The window grows only if it was in full use. Sections 7.2.1 and 7.2.2.
+    /// The window grows only if it was fully used. Sections 7.2.1 and 7.2.2.
     pub fn on_acked(&mut self, bytes_acked: u64, flight_size: u64, in_fast_recovery: bool) {
         let in_full_use = flight_size >= self.cwnd;
         if self.cwnd <= self.ssthresh {
@@ -54,26 +55,26 @@ impl Window {
         }
     }
 
-    /// Everything sent is acknowledged. Section 7.2.2.
+    /// Handles the acknowledgment of all outstanding data. Section 7.2.2.
     pub const fn on_flight_empty(&mut self) {
         self.partial_bytes_acked = 0;
     }
 
-    /// SACKs showed a loss, and no fast recovery is going on. Section 7.2.3.
+    /// Handles a loss shown by SACKs outside of fast recovery. Section 7.2.3.
     pub fn on_fast_retransmit(&mut self) {
         self.ssthresh = (self.cwnd / 2).max(4 * self.mtu);
         self.cwnd = self.ssthresh;
         self.partial_bytes_acked = 0;
     }
 
-    /// T3-rtx expired. Section 7.2.3.
+    /// Handles the expiry of T3-rtx. Section 7.2.3.
     pub fn on_timeout(&mut self) {
         self.ssthresh = (self.cwnd / 2).max(4 * self.mtu);
         self.cwnd = self.mtu;
         self.partial_bytes_acked = 0;
     }
 
-    /// Nothing was sent for a while. Section 7.2.1.
+    /// Handles an idle period. Section 7.2.1.
     pub fn on_idle(&mut self) {
         self.cwnd = (self.cwnd / 2).max(4 * self.mtu);
         self.ssthresh = self.cwnd;

@@ -19,9 +19,9 @@ pub enum Algorithm {
     Reno,
     /// RFC 9438.
     Cubic,
-    /// By bandwidth and round trip, with a pace: version 1, as Linux has it.
+    /// BBR version 1, as in Linux: bandwidth, round trip and pacing.
     Bbr,
-    /// By the share of packets that are marked (ECN): RFC 8257, as Linux has it.
+    /// DCTCP, RFC 8257, as in Linux: the share of packets marked by ECN.
     Dctcp,
 }
 
@@ -34,7 +34,7 @@ enum Control {
     Dctcp(Dctcp),
 }
 
-/// cwnd and ssthresh, in units: segments if the quantum is 1, octets if it is the SMSS.
+/// cwnd and ssthresh, in segments if the quantum is 1, in octets if it is the SMSS.
 #[derive(Debug, Clone)]
 pub struct CongestionWindow {
     cwnd: u32,
@@ -49,7 +49,7 @@ impl CongestionWindow {
     /// ssthresh before the first loss.
     pub const INFINITE: u32 = i32::MAX as u32;
 
-    /// A window of `initial` units, in slow start.
+    /// Creates a window of `initial` units, in slow start.
     pub fn new(algorithm: Algorithm, quantum: u32, initial: u32, hystart: bool) -> Self {
         let control = match algorithm {
             Algorithm::Reno => Control::Reno,
@@ -61,12 +61,12 @@ impl CongestionWindow {
         Self { cwnd: initial, ssthresh: Self::INFINITE, quantum, credit: Credit::default(), control, hystart }
     }
 
-    /// The window in units.
+    /// Returns the window in units.
     pub fn cwnd(&self) -> u32 {
         self.cwnd
     }
 
-    /// The slow start threshold in units.
+    /// Returns the slow start threshold in units.
     pub fn ssthresh(&self) -> u32 {
         self.ssthresh
     }
@@ -76,12 +76,12 @@ impl CongestionWindow {
         self.quantum
     }
 
-    /// Below ssthresh. RFC 5681 section 3.1.
+    /// Returns true below ssthresh. RFC 5681 section 3.1.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 
-    /// `acked` units left the network and the window was in use: it grows. RFC 5681 section 3.1.
+    /// Grows the window after `acked` units left the network while it was fully used. RFC 5681 section 3.1.
     pub fn on_ack(&mut self, now: Time, acked: u32) {
         let mut acked = acked;
         if self.in_slow_start() {
@@ -102,7 +102,7 @@ impl CongestionWindow {
         self.cwnd = self.cwnd.saturating_add(self.credit.earn(acked, price.max(1)) * self.quantum);
     }
 
-    /// A round-trip sample, the latest that an acknowledgment gave.
+    /// Takes the latest round-trip sample of an acknowledgment.
     pub fn on_rtt(&mut self, round: Round) {
         let Control::Cubic(cubic) = &mut self.control else { return };
         if !cubic.on_rtt(round.now, round.rtt) || self.cwnd >= self.ssthresh {
@@ -116,9 +116,9 @@ impl CongestionWindow {
         }
     }
 
-    /// Congestion: ssthresh falls; the caller brings cwnd down at its own pace.
+    /// Reduces ssthresh on congestion; the caller reduces cwnd.
     ///
-    /// Octets are counted from what was in `flight` (RFC 5681 section 3.1), segments from cwnd, as kernels do.
+    /// In octets it is computed from `flight` (RFC 5681 section 3.1), in segments from cwnd, as in kernels.
     pub fn on_congestion(&mut self, flight: u32) {
         let in_use = if self.quantum == 1 { self.cwnd } else { flight };
         self.ssthresh = match &mut self.control {
@@ -130,14 +130,15 @@ impl CongestionWindow {
         self.credit.clear();
     }
 
-    /// The congestion is a loss, which tells a controller by marks more than they do. RFC 8257 section 3.4.
+    /// Notes that the congestion event is a loss, which DCTCP treats differently from marks. RFC 8257 section
+    /// 3.4.
     pub fn on_loss(&mut self) {
         if matches!(self.control, Control::Dctcp(_)) {
             self.ssthresh = reno::ssthresh(self.cwnd, self.quantum);
         }
     }
 
-    /// `units` are delivered, with an echo of marks or without; SND.UNA and SND.NXT are so.
+    /// Handles the delivery of `units`, with or without ECN echo; `progress` is SND.UNA and SND.NXT.
     #[inline]
     pub fn on_delivered(&mut self, units: u32, echoed: bool, progress: (u32, u32)) {
         if let Control::Dctcp(dctcp) = &mut self.control {
@@ -145,8 +146,8 @@ impl CongestionWindow {
         }
     }
 
-    /// A retransmission timeout: `loss_window` units may leave (RFC 5681 section 3.1); `losses` segments were ever taken for
-    /// lost.
+    /// Handles a retransmission timeout: `loss_window` units may be sent (RFC 5681 section 3.1). `losses`
+    /// counts all segments marked lost so far.
     pub fn on_timeout(&mut self, loss_window: u32, losses: u32) {
         self.set_cwnd(loss_window);
         self.credit.clear();
@@ -160,7 +161,7 @@ impl CongestionWindow {
         }
     }
 
-    /// The first segment after `idle` without any in flight.
+    /// Handles the first segment after `idle` with nothing in flight.
     pub fn on_idle(&mut self, idle: Duration, now: Time) {
         match &mut self.control {
             Control::Reno | Control::Dctcp(_) => {}
@@ -169,7 +170,7 @@ impl CongestionWindow {
         }
     }
 
-    /// A reduction was needless: back to the windows from before. RFC 4015 section 3.2.
+    /// Restores the windows after a spurious reduction. RFC 4015 section 3.2.
     pub fn restore(&mut self, cwnd: u32, ssthresh: u32, losses: u32) {
         self.ssthresh = self.ssthresh.max(ssthresh);
         match &mut self.control {
@@ -178,7 +179,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Sets the window, one unit at least.
+    /// Sets the window to at least one unit.
     pub fn set_cwnd(&mut self, cwnd: u32) {
         self.cwnd = cwnd.max(1);
     }
@@ -188,14 +189,14 @@ impl CongestionWindow {
         self.ssthresh = ssthresh;
     }
 
-    /// The controller goes by rates: it wants to hear of departures, deliveries and acknowledgments, sets the window itself
-    /// whatever becomes of losses and of idle times, and has a pace.
+    /// Returns true if the controller is rate-based. Such a controller needs departures, deliveries and
+    /// acknowledgments, sets the window itself after losses and idle times, and paces.
     #[inline]
     pub fn is_rate_based(&self) -> bool {
         matches!(self.control, Control::Bbr(_))
     }
 
-    /// How fast segments may leave, if not as fast as they can.
+    /// Returns the pacing, if departures are paced.
     #[inline]
     pub fn pacing(&self) -> Option<Pacing> {
         match &self.control {
@@ -204,14 +205,15 @@ impl CongestionWindow {
         }
     }
 
-    /// The connection opens, as a controller by rates has to know.
+    /// Notes that the connection is open, for rate-based controllers.
     pub fn begin(&mut self, beginning: Beginning) {
         if let Control::Bbr(bbr) = &mut self.control {
             bbr.begin(beginning, self.cwnd);
         }
     }
 
-    /// A segment leaves, while others are `outstanding` or not: what it is to remember.
+    /// Handles sending of a segment, with others `outstanding` or not, and returns the state to store with
+    /// it.
     #[inline]
     pub fn depart(&mut self, now: Time, outstanding: bool) -> Option<Box<Departure>> {
         match &mut self.control {
@@ -220,7 +222,7 @@ impl CongestionWindow {
         }
     }
 
-    /// A segment that left at `sent` is delivered.
+    /// Handles delivery of a segment sent at `sent`.
     #[inline]
     pub fn deliver(&mut self, departure: Option<&Departure>, sent: Time) {
         if let (Control::Bbr(bbr), Some(departure)) = (&mut self.control, departure) {
@@ -228,28 +230,29 @@ impl CongestionWindow {
         }
     }
 
-    /// `units` were delivered by an acknowledgment that tells nothing else.
+    /// Counts `units` delivered by an acknowledgment with no other information.
     pub fn count_delivered(&mut self, units: u32) {
         if let Control::Bbr(bbr) = &mut self.control {
             bbr.deliveries.count(units);
         }
     }
 
-    /// There is no more to send than is `in_flight`.
+    /// Notes that there is no more data to send than is `in_flight`.
     pub fn limit_by_application(&mut self, in_flight: u32) {
         if let Control::Bbr(bbr) = &mut self.control {
             bbr.deliveries.limit_by_application(in_flight);
         }
     }
 
-    /// All that an acknowledgment tells has been taken in.
+    /// Handles an acknowledgment after all its information has been processed.
     pub fn on_acknowledged(&mut self, ack: &Acknowledged) {
         if let Control::Bbr(bbr) = &mut self.control {
             bbr.on_acknowledged(ack, &mut self.cwnd, &mut self.ssthresh);
         }
     }
 
-    /// What is worth remembering of the window while it is not used: 3/4 of it, or ssthresh. RFC 2861 section 3.
+    /// Returns the ssthresh to keep while the window is unused: 3/4 of the window, or ssthresh. RFC 2861
+    /// section 3.
     pub fn remembered_ssthresh(&self) -> u32 {
         self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4)
     }

@@ -1,15 +1,15 @@
-//! When the octets of a stream came, and how, until they are read.
+//! When the octets of a stream arrived, until they are read.
 
 use std::collections::VecDeque;
 
 use hol_transport::Passage;
 
-/// What has come of one stream and is not read.
+/// The received, unread data of one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
-    /// Offset behind what is read.
+    /// Offset after the last octet read.
     read: u64,
-    /// Ascending, without overlaps: the first copy of an octet is the one that came.
+    /// Ascending, without overlaps: the first copy of an octet counts.
     pieces: VecDeque<Piece>,
 }
 
@@ -21,7 +21,7 @@ struct Piece {
 }
 
 impl Arrivals {
-    /// Octets `start..end` have come; true if all of them had before.
+    /// Handles the arrival of octets `start..end`; returns true if all of them had arrived before.
     pub(crate) fn arrive(&mut self, start: u64, end: u64, passage: Passage) -> bool {
         let mut start = start.max(self.read);
         let mut at = self.pieces.partition_point(|piece| piece.end <= start);
@@ -40,7 +40,7 @@ impl Arrivals {
         is_known
     }
 
-    /// Octets up to `end` are read: how they came, together.
+    /// Handles reading up to `end`; returns their common passage.
     pub(crate) fn read(&mut self, end: u64) -> Option<Passage> {
         self.read = self.read.max(end);
         let pieces = self.pieces.partition_point(|piece| piece.start < end);

@@ -1,5 +1,5 @@
-//! An endpoint of the model world: nothing encrypts its packets, which are values, and whoever carries one reads in it which octets
-//! of which stream were sent when.
+//! An endpoint of the model world: its packets are unencrypted values, from which the network reads which
+//! octets of which stream were sent when.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::sight::{Next, Sight};
 use crate::site::Site;
 use crate::{Carriage, Config, Endpoint, settings};
 
-/// All is seen.
+/// Packets are visible.
 #[derive(Debug)]
 pub struct Clear {
     local: Site,
-    /// Whether marks are seen, and told of.
+    /// Whether ECN is used and reported.
     ecn: bool,
-    /// With what a capture protects its packets; a server learns from the first packet where they come from.
+    /// The secrets for captures; a server learns them from the first packet.
     secrets: Option<Secrets>,
     first_sent: FirstSent,
     /// By stream from the peer.
@@ -35,7 +35,7 @@ pub struct Clear {
 }
 
 impl Endpoint {
-    /// An endpoint that opens the connection when it is told to connect.
+    /// Creates an endpoint that opens the connection on command.
     pub fn connect(
         config: impl Into<Arc<Config>>,
         carriage: Carriage,
@@ -56,7 +56,7 @@ impl Endpoint {
         }
     }
 
-    /// An endpoint that waits for one connection.
+    /// Creates an endpoint that waits for one connection.
     pub fn listen(
         config: impl Into<Arc<Config>>,
         carriage: Carriage,
@@ -80,7 +80,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes note when user data came. Before the handshake is over quinn-proto takes none.
+    /// Notes the arrival of user data. Before the end of the handshake quinn-proto accepts none.
     fn note_arrival(&mut self, now: Time, carried: &[Carried]) {
         let Some((_, connection)) = &mut self.connection else { return };
         if connection.is_handshaking() || carried.is_empty() {
@@ -94,7 +94,7 @@ impl Endpoint {
                 }
                 continue;
             };
-            // A stream that is closed was read to its end.
+            // A closed stream was read to its end.
             let mut is_closed = |id: u64| {
                 let id = quinn_proto::VarInt::from_u64(id).expect("it was one").into();
                 connection.recv_stream(id).received_reset().is_err()
@@ -111,7 +111,7 @@ impl Endpoint {
 }
 
 impl hol_transport::Endpoint for Endpoint {
-    // Not inlined, for it would take registers from the loop in which the other transports are.
+    // Not inlined, because it would take registers from the loop that also runs the other transports.
     #[inline(never)]
     fn handle(&mut self, now: Time, input: Input) {
         self.stirred = true;
@@ -120,7 +120,7 @@ impl hol_transport::Endpoint for Endpoint {
             Input::Packet(Packet { source, ecn, transport: Transport::Quic(datagram), .. }) => {
                 self.receive(now, source, ecn, *datagram);
             }
-            // It does not migrate.
+            // Migration is not supported.
             Input::Packet(_) | Input::AddressAdded(_) | Input::AddressRemoved(_) => {}
             Input::Command(command) => self.command(now, command),
         }
@@ -155,7 +155,8 @@ impl Clear {
             local,
             ecn: config.ecn,
             secrets: None,
-            // What was sent so long before the last octet was read: the window moved on for that. RFC 9000 section 4.1.
+            // Data sent that long before the last octet has been read, since the window has moved. RFC 9000
+            // section 4.1.
             first_sent: FirstSent::new(config.stream_receive_window.0.min(config.send_window.0)),
             arrivals: BTreeMap::new(),
             last_probe: None,
@@ -163,7 +164,7 @@ impl Clear {
         }
     }
 
-    /// When the user data in these packets was sent.
+    /// Returns when the user data in these packets was sent.
     fn stamp(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! Virtual time as the instants that quinn-proto takes.
+//! Converts virtual time to the instants that quinn-proto uses.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use hol_base::Time;
 
-/// The instant that stands for the start of a run. Only differences to it count; it is later than any that a machine had, so
-/// that nothing is ever too early for one.
+/// Returns the instant of the start of a run. Only differences count; it is later than any of a real machine,
+/// so that no subtraction underflows.
 #[expect(clippy::disallowed_types, reason = "there is no other way to an instant")]
 fn origin() -> Instant {
     const CENTURY: Duration = Duration::from_secs(100 * 366 * 86_400);

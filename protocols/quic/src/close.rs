@@ -1,7 +1,8 @@
-//! The orderly end of a connection, and the other.
+//! The orderly and the abrupt end of a connection.
 //!
-//! QUIC ends both directions at once (RFC 9000 section 10.2). Who has been told to close ends its streams, waits until all is
-//! acknowledged, and ends the control stream; when both have, the client sends CONNECTION_CLOSE.
+//! QUIC ends both directions at once (RFC 9000 section 10.2). An endpoint told to close ends its streams,
+//! waits until everything is acknowledged, and ends the control stream; when both have, the client sends
+//! CONNECTION_CLOSE.
 
 use bytes::Bytes;
 use hol_base::Time;
@@ -11,30 +12,30 @@ use quinn_proto::Side;
 use crate::sight::Sight;
 use crate::{Endpoint, clock};
 
-/// How far the end has come.
+/// The progress of the close.
 #[derive(Debug, Default)]
 pub(crate) struct Closing {
     /// The application has nothing more to send.
     pub(crate) asked: bool,
     /// Its streams have ended.
     finished: bool,
-    /// So has the control stream.
+    /// The control stream has ended.
     said: bool,
     /// The peer's control stream has ended.
     heard: bool,
-    /// The connection is over, and the application knows.
+    /// The connection has ended, and the application knows.
     ended: bool,
 }
 
 impl Closing {
-    /// Both sides have said that they send no more.
+    /// Returns whether both sides have announced that they send no more.
     pub(crate) fn has_all(&self) -> bool {
         self.said && self.heard
     }
 }
 
 impl<S: Sight> Endpoint<S> {
-    /// Goes on with an orderly end as far as the peer lets it.
+    /// Continues an orderly close as far as the peer allows.
     pub(crate) fn close_if_done(&mut self, now: Time) {
         let Some((_, connection)) = &mut self.connection else { return };
         let Some(control) = self.outgoing.control else { return };
@@ -47,7 +48,7 @@ impl<S: Sight> Endpoint<S> {
                 connection.send_stream(*id).finish().expect("a stream ends once");
             }
         }
-        // The control stream itself is the one that is left.
+        // Only the control stream itself is left.
         if connection.streams().send_streams() == 1 && !std::mem::replace(said, true) {
             connection.send_stream(control).finish().expect("a stream ends once");
         }
@@ -58,7 +59,7 @@ impl<S: Sight> Endpoint<S> {
         }
     }
 
-    /// The peer sends no more.
+    /// Handles the end of the peer's data.
     pub(crate) fn hear_the_end(&mut self) {
         if !std::mem::replace(&mut self.closing.heard, true) {
             self.reader.tell(Event::PeerClosed);
@@ -73,7 +74,7 @@ impl<S: Sight> Endpoint<S> {
         self.closing.ended = true;
     }
 
-    /// The connection is over.
+    /// Ends the connection.
     pub(crate) fn end(&mut self, event: Event) {
         if !std::mem::replace(&mut self.closing.ended, true) {
             self.outgoing.held.clear();

@@ -1,60 +1,62 @@
-//! Every behaviour of an endpoint.
+//! The configuration of an endpoint.
 
 use hol_base::{ByteCount, Duration};
 use serde::{Deserialize, Serialize};
 
-/// How an endpoint behaves; there are no defaults, a stack names every field. Both ends behave alike.
+/// The configuration of an endpoint, without defaults: a stack sets every field. Both ends use the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Streams over which an application spreads its messages.
     pub streams: u16,
-    /// Streams that the peer may have open at a time. RFC 9000 section 4.6.
+    /// Maximum concurrent streams of the peer. RFC 9000 section 4.6.
     pub max_streams: u32,
-    /// Streams of one connection take turns in a packet's worth; else each is sent as far as it can be, in the order of the writes.
+    /// Whether streams take turns, one packet each; otherwise each is sent as far as possible, in the order
+    /// of the writes.
     pub send_fairness: bool,
     /// The congestion controller.
     pub congestion: Congestion,
     /// Octets of the first congestion window. RFC 9002 section 7.2.
     pub initial_window: ByteCount,
-    /// What a round trip is taken for until one is measured. RFC 9002 section 6.2.2.
+    /// The assumed round trip before one is measured. RFC 9002 section 6.2.2.
     pub initial_rtt: Duration,
-    /// So many ack-eliciting packets may come without being acknowledged at once. RFC 9000 section 13.2.2: one.
+    /// Ack-eliciting packets that may arrive without an immediate acknowledgment. RFC 9000 section 13.2.2:
+    /// one.
     pub ack_threshold: u32,
-    /// How long an acknowledgment may wait. RFC 9000 section 18.2; any but 25 ms is asked for by an ACK_FREQUENCY frame, and
-    /// is no longer than that or a round trip.
+    /// Maximum delay of an acknowledgment. RFC 9000 section 18.2; values other than 25 ms are requested by an
+    /// ACK_FREQUENCY frame, and limited to that and a round trip.
     pub max_ack_delay: Duration,
-    /// So many packets later, one that is not acknowledged is lost. RFC 9002 section 6.1.1.
+    /// An unacknowledged packet is lost after this many later ones. RFC 9002 section 6.1.1.
     pub packet_threshold: u32,
-    /// So many round trips later, one that is not acknowledged is lost. RFC 9002 section 6.1.2.
+    /// An unacknowledged packet is lost after this many round trips. RFC 9002 section 6.1.2.
     pub time_threshold: f32,
-    /// So many PTOs without an acknowledgment are persistent congestion. RFC 9002 section 7.6.
+    /// Persistent congestion is this many PTOs without an acknowledgment. RFC 9002 section 7.6.
     pub persistent_congestion_threshold: u32,
-    /// Octets of a UDP payload at first. RFC 9000 section 14.
+    /// Initial octets of a UDP payload. RFC 9000 section 14.
     pub mtu: ByteCount,
-    /// Octets of the largest UDP payload that probes look for, after RFC 8899; `"0B"`: none are sent.
+    /// Maximum UDP payload in octets tried by probes, after RFC 8899; `"0B"`: no probes.
     pub mtu_discovery: ByteCount,
-    /// Octets that the peer may send on a stream before any are read. RFC 9000 section 4.1.
+    /// Octets that the peer may send on a stream before any is read. RFC 9000 section 4.1.
     pub stream_receive_window: ByteCount,
     /// The same for all streams together.
     pub receive_window: ByteCount,
     /// Octets that may be written and not yet acknowledged.
     pub send_window: ByteCount,
-    /// Octets of datagrams that wait to be sent.
+    /// Octets of datagrams queued for sending.
     pub datagram_send_buffer: ByteCount,
-    /// Octets of what the server says after its ServerHello: its extensions, certificates and Finished.
+    /// Octets of the server's flight after its ServerHello: extensions, certificates and Finished.
     pub handshake_flight: ByteCount,
-    /// After so long without a packet the connection fails; zero: never. RFC 9000 section 10.1.
+    /// The connection fails after this time without a packet; zero: never. RFC 9000 section 10.1.
     pub idle_timeout: Duration,
-    /// Packets may be marked instead of dropped. RFC 9000 section 13.4.
+    /// Whether packets may be marked instead of dropped. RFC 9000 section 13.4.
     pub ecn: bool,
-    /// After so long without a packet a PING is sent; zero: none. RFC 9000 section 10.1.2.
+    /// A PING is sent after this time without a packet; zero: none. RFC 9000 section 10.1.2.
     pub keep_alive: Duration,
-    /// From the arrival of data until the application has read it.
+    /// Time from the arrival of data until the application has read it.
     pub wakeup: Duration,
 }
 
-/// Congestion controllers of quinn-proto that need no chance.
+/// The congestion controllers of quinn-proto that need no randomness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Congestion {
@@ -64,32 +66,33 @@ pub enum Congestion {
     NewReno,
 }
 
-/// On what an application lays its messages.
+/// How messages are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Carriage {
-    /// On streams that stay, one message behind the other.
+    /// On persistent streams, one message after the other.
     #[default]
     Streams,
-    /// On a stream of its own each.
+    /// On one stream per message.
     PerMessage,
-    /// In a DATAGRAM frame each, which nobody sends again. RFC 9221.
+    /// In one DATAGRAM frame per message, without retransmission. RFC 9221.
     Datagrams,
 }
 
 impl Config {
-    /// Octets of the smallest datagram that a path of QUIC has to carry. RFC 9000 section 14.
+    /// Octets of a datagram that every QUIC path must carry. RFC 9000 section 14.
     pub const LEAST_MTU: u64 = 1200;
-    /// The delay that the transport parameter has when nobody sets it. RFC 9000 section 18.2.
+    /// The default of the transport parameter. RFC 9000 section 18.2.
     pub(crate) const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
-    /// The same with UDP payloads that are no longer than this many octets, nor than the least that QUIC needs.
+    /// Returns the configuration with UDP payloads limited to `largest` octets, but at least the minimum of
+    /// QUIC.
     pub fn within(&self, largest: u64) -> Self {
         let largest = largest.max(Self::LEAST_MTU);
         let [mtu, mtu_discovery] = [self.mtu, self.mtu_discovery].map(|size| ByteCount(size.0.min(largest)));
         Self { mtu, mtu_discovery, ..self.clone() }
     }
 
-    /// Refuses values that no connection could work with: the field and what it has to be.
+    /// Rejects values with which no connection could work; returns the field and the requirement.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
         let refuse = |field, problem| Err((field, problem));
         if self.streams == 0 {

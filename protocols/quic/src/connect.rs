@@ -1,4 +1,4 @@
-//! The handshake, and what quinn-proto tells of a connection. RFC 9000 section 7.
+//! The handshake, and quinn-proto's events of a connection. RFC 9000 section 7.
 
 use hol_base::Time;
 use hol_transport::Event;
@@ -17,7 +17,8 @@ impl<S: Sight> Endpoint<S> {
         self.connection = Some(opened.expect("the settings of a client are complete"));
     }
 
-    /// Lets quinn-proto's endpoint and connection tell each other what they have: connection IDs. Whether they had any.
+    /// Lets quinn-proto's endpoint and connection exchange events, such as connection IDs; returns whether
+    /// there were any.
     pub(crate) fn exchange(&mut self) -> bool {
         let mut has_any = false;
         let Some((handle, connection)) = &mut self.connection else { return has_any };
@@ -30,7 +31,7 @@ impl<S: Sight> Endpoint<S> {
         has_any
     }
 
-    /// Takes what the connection has to tell, if it has anything.
+    /// Handles an event of the connection, if any.
     pub(crate) fn hear(&mut self) -> bool {
         let mut has_any = false;
         while let Some(told) = self.connection.as_mut().and_then(|(_, connection)| connection.poll()) {
@@ -44,7 +45,7 @@ impl<S: Sight> Endpoint<S> {
                 Told::Stream(StreamEvent::Opened { .. }) => self.accept_streams(),
                 Told::Stream(StreamEvent::Readable { id }) => self.incoming.note_readable(id),
                 Told::Stream(StreamEvent::Finished { id }) => self.sight.acknowledged(id.into()),
-                // What waits for room is tried again whatever made it; datagrams were taken with the packet that carried them.
+                // Blocked writes are tried again after any of these; datagrams were taken with their packet.
                 Told::Stream(_)
                 | Told::DatagramsUnblocked
                 | Told::DatagramReceived
@@ -58,7 +59,7 @@ impl<S: Sight> Endpoint<S> {
         const NO_ERROR: u32 = 0;
         let orderly = match reason {
             ConnectionError::ApplicationClosed(close) => close.error_code == NO_ERROR.into(),
-            // The peer's CONNECTION_CLOSE was lost, and nothing but it was still to come.
+            // The peer's CONNECTION_CLOSE was lost, and nothing else was missing.
             ConnectionError::TimedOut => self.closing.has_all(),
             _ => false,
         };
@@ -66,7 +67,7 @@ impl<S: Sight> Endpoint<S> {
     }
 }
 
-/// In RFC words.
+/// Returns the reason in words of the RFC.
 fn why(reason: &ConnectionError) -> &'static str {
     match reason {
         ConnectionError::TimedOut => "idle timeout",

@@ -1,10 +1,10 @@
-//! Marks, which quinn-proto counts and heeds: RFC 9000 section 13.4, RFC 9002 section 7.1. It has all its packets be marked until the
-//! peer's acknowledgments say nothing of that.
+//! ECN, which quinn-proto handles: RFC 9000 section 13.4, RFC 9002 section 7.1. It marks all packets as
+//! ECN-capable until the peer's acknowledgments lack ECN counts.
 
 use hol_wire::Ecn;
 use quinn_proto::EcnCodepoint;
 
-/// What comes.
+/// Converts a received codepoint.
 pub(crate) fn heard(ecn: Ecn) -> Option<EcnCodepoint> {
     match ecn {
         Ecn::NotCapable => None,
@@ -14,7 +14,7 @@ pub(crate) fn heard(ecn: Ecn) -> Option<EcnCodepoint> {
     }
 }
 
-/// What leaves.
+/// Converts a codepoint to send.
 pub(crate) fn said(ecn: Option<EcnCodepoint>) -> Ecn {
     match ecn {
         None => Ecn::NotCapable,

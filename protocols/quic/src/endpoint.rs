@@ -1,4 +1,4 @@
-//! The endpoint: its state, what it is told, what it answers.
+//! The endpoint: state, inputs, outputs.
 
 use std::cell::Cell;
 use std::fmt;
@@ -18,14 +18,14 @@ use crate::sight::{Next, Sight};
 use crate::site::Site;
 use crate::{Carriage, Config, clock};
 
-/// One end of one QUIC connection. What is seen of its packets is the one thing in which worlds differ.
+/// One end of one QUIC connection. Worlds differ only in what they see of its packets.
 pub struct Endpoint<S = Clear> {
     pub(crate) config: Arc<Config>,
     pub(crate) carriage: Carriage,
     /// A server learns it from the first packet.
     pub(crate) remote: Option<Site>,
     pub(crate) quinn: quinn::Endpoint,
-    /// Of a client that has not been told to connect.
+    /// For a client that has not been told to connect.
     pub(crate) settings: Option<quinn::ClientConfig>,
     pub(crate) connection: Option<(quinn::ConnectionHandle, quinn::Connection)>,
     pub(crate) outgoing: Outgoing,
@@ -33,17 +33,17 @@ pub struct Endpoint<S = Clear> {
     pub(crate) closing: Closing,
     pub(crate) sight: S,
     pub(crate) reader: Reader,
-    /// The application was refused room and waits to be told.
+    /// The application was blocked and waits for room.
     pub(crate) blocked: Cell<bool>,
-    /// There has been an input since quinn-proto was asked what follows.
+    /// There was an input since quinn-proto was last polled.
     pub(crate) stirred: bool,
-    /// Where quinn-proto writes a packet.
+    /// Buffer for a packet of quinn-proto.
     pub(crate) buffer: Vec<u8>,
     pub(crate) statistics: Statistics,
 }
 
 impl<S: Sight> Endpoint<S> {
-    /// One whose application is awake `wakeup` after data has come.
+    /// Creates an endpoint whose application wakes up `wakeup` after data has arrived.
     pub(crate) fn new(
         config: Arc<Config>,
         carriage: Carriage,
@@ -86,7 +86,7 @@ impl<S: Sight> Endpoint<S> {
         }
     }
 
-    /// The next thing to do.
+    /// Returns the next action.
     pub(crate) fn next(&mut self, now: Time) -> Next<S::Packet> {
         loop {
             if let Some(packet) = self.sight.next_packet() {
@@ -107,7 +107,7 @@ impl<S: Sight> Endpoint<S> {
         }
     }
 
-    /// Asks quinn-proto what follows from what it was told, until nothing does.
+    /// Polls quinn-proto until nothing follows.
     fn advance(&mut self, now: Time) {
         let is_probing = self.expire(now);
         self.exchange();
@@ -117,20 +117,20 @@ impl<S: Sight> Endpoint<S> {
             self.write();
             self.close_if_done(now);
             self.transmit(now, is_probing);
-            // What was sent may have been news to either.
+            // Sending may have caused events.
             if !self.exchange() && !self.hear() {
                 return;
             }
         }
     }
 
-    /// When quinn-proto has to be asked again.
+    /// Returns when quinn-proto must be polled again.
     pub(crate) fn deadline(&mut self) -> Option<Time> {
         let (_, connection) = self.connection.as_mut()?;
         connection.poll_timeout().map(clock::time)
     }
 
-    /// Whether another message is taken; if not, it is told when one is.
+    /// Returns whether another message is accepted; if not, it reports later when one is.
     pub(crate) fn has_room_or_is_to_tell(&self) -> bool {
         let fits = self.has_room();
         if !fits {
@@ -139,7 +139,7 @@ impl<S: Sight> Endpoint<S> {
         fits
     }
 
-    /// Tells of the one path while the connection is open.
+    /// Reports the state of the path while the connection is open.
     pub fn path(&self, tell: &mut dyn FnMut(PathState)) {
         let (Some((peer, _)), Some((_, connection))) = (self.remote, &self.connection) else { return };
         if !connection.is_closed() {
@@ -148,7 +148,7 @@ impl<S: Sight> Endpoint<S> {
     }
 }
 
-/// What quinn-proto tells of its controller. RFC 9002 section 7: octets of UDP payload.
+/// Returns the state of quinn-proto's controller. RFC 9002 section 7: octets of UDP payload.
 fn path_state(peer: Address, connection: &quinn::Connection) -> PathState {
     let metrics = connection.congestion_state().metrics();
     PathState {

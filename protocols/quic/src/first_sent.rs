@@ -1,10 +1,10 @@
-//! When the octets of each stream left for the first time.
+//! When the octets of each stream were first sent.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use hol_base::Time;
 
-/// What has been sent of every stream. QUIC sends new octets in order, and lost ones again in whatever pieces fit.
+/// The sent data of every stream. QUIC sends new octets in order, and lost ones again in any pieces.
 #[derive(Debug)]
 pub(crate) struct FirstSent {
     /// Octets of a stream that the receiver may lack.
@@ -12,7 +12,7 @@ pub(crate) struct FirstSent {
     streams: BTreeMap<u64, Sent>,
 }
 
-/// One stream: what left together, by the offset behind it, oldest first.
+/// One stream: pieces sent together, by end offset, oldest first.
 #[derive(Debug, Default)]
 struct Sent {
     pieces: VecDeque<(u64, Time)>,
@@ -23,8 +23,8 @@ impl FirstSent {
         Self { window, streams: BTreeMap::new() }
     }
 
-    /// Octets `start..end` of a stream leave now: when the last of them left for the first time, and whether some leave for the
-    /// first time now.
+    /// Handles sending of octets `start..end` of a stream; returns when the last of them was first sent, and
+    /// whether any is sent for the first time.
     pub(crate) fn send(&mut self, now: Time, stream: u64, start: u64, end: u64) -> (Time, bool) {
         let Sent { pieces } = self.streams.entry(stream).or_default();
         let sent = pieces.back().map_or(0, |(end, _)| *end);
@@ -36,11 +36,11 @@ impl FirstSent {
             return (now, true);
         }
         let piece = pieces.partition_point(|(behind, _)| *behind < end);
-        // An empty piece is the end of a stream, which has no octets to be late.
+        // An empty piece is the end of a stream, without octets.
         (pieces.get(piece).map_or(now, |(_, at)| *at), start == end && pieces.is_empty())
     }
 
-    /// All of a stream is acknowledged.
+    /// Forgets a stream that is completely acknowledged.
     pub(crate) fn forget(&mut self, stream: u64) {
         self.streams.remove(&stream);
     }

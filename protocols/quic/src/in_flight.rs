@@ -1,4 +1,4 @@
-//! Counts what is in flight beside quinn-proto, which keeps that to itself: a controller that passes on all that it hears.
+//! Counts the data in flight, which quinn-proto does not expose, by a wrapper of the controller.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Instant;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use quinn_proto::{Connection, RttEstimator};
 
-/// Makes controllers that count, around those of another factory.
+/// Creates counting controllers around those of another factory.
 pub(crate) struct Counting(pub(crate) Arc<dyn ControllerFactory + Send + Sync>);
 
 struct Counted {
@@ -16,7 +16,8 @@ struct Counted {
     in_flight: u64,
 }
 
-/// Octets in flight, RFC 9002 section 2: exact at each acknowledgment; packets that only acknowledge count until the next.
+/// Returns the octets in flight, RFC 9002 section 2: exact at each acknowledgment; packets with only
+/// acknowledgments count until the next.
 pub(crate) fn in_flight(connection: &Connection) -> Option<u64> {
     let counted = connection.congestion_state().clone_box().into_any().downcast::<Counted>().ok()?;
     Some(counted.in_flight)

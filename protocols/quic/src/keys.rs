@@ -1,4 +1,4 @@
-//! Keys that encrypt nothing: they write into the tag what a receiver of encrypted packets would know, and check it there.
+//! Keys without encryption: the tag contains what a receiver of encrypted packets would know, and is checked.
 
 use bytes::BytesMut;
 use hol_wire::quic::PacketNumber;
@@ -11,7 +11,7 @@ impl HeaderKey for ClearHeader {
 
     fn encrypt(&self, _: usize, _: &mut [u8]) {}
 
-    /// As AES has it, for it decides how short a packet may be. RFC 9001 section 5.4.2.
+    /// As for AES, because it determines the minimum packet length. RFC 9001 section 5.4.2.
     fn sample_size(&self) -> usize {
         16
     }
@@ -51,13 +51,13 @@ impl PacketKey for ClearPacket {
     }
 }
 
-/// Packet keys after so many updates. RFC 9001 section 6.
+/// Returns the packet keys after this many updates. RFC 9001 section 6.
 pub(crate) fn packet_keys(generation: u64) -> KeyPair<Box<dyn PacketKey>> {
     let key = || Box::new(ClearPacket { generation });
     KeyPair { local: key(), remote: key() }
 }
 
-/// The keys of a packet number space.
+/// Returns the keys of a packet number space.
 pub(crate) fn keys() -> Keys {
     Keys {
         header: KeyPair { local: Box::new(ClearHeader), remote: Box::new(ClearHeader) },

@@ -1,15 +1,17 @@
-//! A sans-IO QUIC endpoint: quinn-proto without its clock and chance. RFC 9000, RFC 9002, RFC 9221.
+//! A sans-IO QUIC endpoint: quinn-proto without its own clock and randomness. RFC 9000, RFC 9002, RFC 9221.
 //!
-//! One idea a file. `endpoint` says what follows from what, and `connect`, `receive`, `send`, `close` and `timers` add to it;
-//! the others are small machines of their own. quinn-proto does QUIC; what is here lays messages upon its streams.
+//! Each file has one topic. `endpoint` is the main state machine, extended by `connect`, `receive`, `send`,
+//! `close` and `timers`; the others are small state machines. quinn-proto implements QUIC; this crate maps
+//! messages to its streams.
 //!
-//! What is seen of its packets differs (`sight`). In the model world nothing encrypts them (`clear`): an endpoint keeps the contract of
-//! all transports, and reads in its packets which octets of which stream were sent when, `first_sent` at the sender, `arrivals`
-//! at the receiver. Over sockets TLS does (`sealed`, `tls`), and datagrams go in and out as octets.
+//! What is visible of its packets differs (`sight`). In the model world packets are unencrypted (`clear`): an
+//! endpoint has the contract of all transports, and reads in its packets which octets of which stream were
+//! sent when, `first_sent` at the sender, `arrivals` at the receiver. Over sockets they are encrypted
+//! (`sealed`, `tls`), and datagrams are octets.
 //!
-//! Each direction of a stream of the contract is a unidirectional stream, and the first of all is the control stream, whose end
-//! says that no more is sent. Left out: 0-RTT, migration, Retry, and BBR, which quinn-proto seeds from the operating system.
-//! Pacing is quinn-proto's and cannot be switched off.
+//! Each direction of a stream of the contract is a unidirectional stream. The first stream is the control
+//! stream; its end means that no more is sent. Not supported: 0-RTT, migration, Retry, and BBR, which
+//! quinn-proto seeds from the operating system. Pacing is quinn-proto's and cannot be switched off.
 
 mod arrivals;
 mod clear;

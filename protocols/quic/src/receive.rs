@@ -1,4 +1,4 @@
-//! Packets in, and messages off the streams.
+//! Receives packets, and reads messages from the streams.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use crate::{Carriage, Endpoint, clock, ecn};
 /// Streams from the peer.
 #[derive(Debug)]
 pub(crate) struct Incoming {
-    /// Whether the application reads; while it does not, quinn-proto keeps what comes, and its windows fill.
+    /// Whether the application reads; while it does not, quinn-proto keeps the data, and its windows fill.
     pub(crate) reads: bool,
-    /// Streams that have something to be read, in the order in which they got it.
+    /// Readable streams, in order.
     readable: Vec<StreamId>,
-    /// Of messages that are alone on their streams, what has been read, and how it came.
+    /// For messages with their own stream: the data read so far, and its passage.
     parts: BTreeMap<u64, (BytesMut, Passage)>,
 }
 
@@ -37,11 +37,11 @@ impl Incoming {
     }
 }
 
-/// The stream whose end says that no more is sent, of either end.
+/// The control stream of either end, whose end means that no more is sent.
 const CONTROL: u64 = 0;
 
 impl<S: Sight> Endpoint<S> {
-    /// Gives a datagram to quinn-proto; whether it is of the connection.
+    /// Passes a datagram to quinn-proto; returns whether it belongs to the connection.
     pub(crate) fn take_in(&mut self, now: Time, source: Site, ecn: Ecn, octets: BytesMut) -> bool {
         let remote = *self.remote.get_or_insert(source);
         self.statistics.packets_received += 1;
@@ -56,7 +56,7 @@ impl<S: Sight> Endpoint<S> {
             Some(DatagramEvent::NewConnection(incoming)) if self.connection.is_none() => {
                 self.connection = self.quinn.accept(incoming, at, &mut self.buffer, None).ok();
             }
-            // Nobody answers what belongs to no connection.
+            // Packets of other connections get no answer.
             _ => return false,
         }
         true
@@ -69,7 +69,7 @@ impl<S: Sight> Endpoint<S> {
         }
     }
 
-    /// Reads what can be read, the control stream last: its end comes after all else.
+    /// Reads all readable streams, the control stream last, since its end comes after everything else.
     pub(crate) fn read(&mut self, now: Time) {
         if !self.incoming.reads || self.incoming.readable.is_empty() {
             return;
@@ -99,19 +99,19 @@ impl<S: Sight> Endpoint<S> {
         }
     }
 
-    /// The next octets of a stream and the offset behind them; `None`: it is over.
+    /// Returns the next octets of a stream and the offset after them; `None` at its end.
     fn next_chunk(&mut self, id: StreamId) -> Result<Option<(u64, Bytes)>, ReadError> {
         let Some((_, connection)) = &mut self.connection else { return Err(ReadError::Blocked) };
         let mut stream = connection.recv_stream(id);
-        // A stream that is closed was read to its end, and has told so.
+        // A closed stream was read to its end and reported.
         let Ok(mut chunks) = stream.read(true) else { return Err(ReadError::Blocked) };
         let chunk = chunks.next(usize::MAX);
-        // What there is to transmit, `transmit` asks for.
+        // `transmit` sends what follows.
         let _ = chunks.finalize();
         Ok(chunk?.map(|chunk| (chunk.offset + chunk.bytes.len() as u64, chunk.bytes)))
     }
 
-    /// Octets were read: they are delivered, or part of a message.
+    /// Delivers octets, or adds them to a message.
     fn take(&mut self, now: Time, id: StreamId, end: u64, payload: Bytes) {
         let passage = self.sight.read(now, id.into(), end);
         if self.carriage == Carriage::Streams {
@@ -125,7 +125,7 @@ impl<S: Sight> Endpoint<S> {
         part.extend_from_slice(&payload);
     }
 
-    /// A stream was read to its end.
+    /// Handles the end of a stream.
     fn finish_stream(&mut self, now: Time, id: StreamId) {
         self.sight.ended(id.into());
         if id.index() == CONTROL {

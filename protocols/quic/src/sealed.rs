@@ -1,6 +1,6 @@
-//! An endpoint whose packets TLS protects, for sockets: datagrams go in and come out as octets.
+//! An endpoint with TLS, for sockets: datagrams are octets.
 //!
-//! Nobody sees in them what they carry: that octets were sent, and when they came, is known to quinn-proto alone.
+//! Their content is not visible: only quinn-proto knows which octets were sent, and when they arrived.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use crate::sight::{Next, Sight};
 use crate::site::Site;
 use crate::{Carriage, Config, Endpoint, Tls, settings};
 
-/// Nothing is seen.
+/// Packets are not visible.
 #[derive(Debug)]
 pub struct Sealed {
     datagrams: VecDeque<Sending>,
-    /// Whether datagrams may be marked, and marks are told of.
+    /// Whether ECN is used and reported.
     ecn: bool,
     /// The socket has no room.
     is_held: bool,
 }
 
-/// A datagram on its way out, and what the header of IP says of marks.
+/// A datagram to send, and its ECN codepoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sending {
     /// The payload of UDP.
     pub octets: Bytes,
-    /// For IP's header.
+    /// For the IP header.
     pub ecn: Ecn,
 }
 
@@ -41,7 +41,7 @@ impl Sealed {
 }
 
 impl Endpoint<Sealed> {
-    /// An endpoint that opens the connection when it is told to connect.
+    /// Creates an endpoint that opens the connection on command.
     pub fn client(
         config: Arc<Config>,
         carriage: Carriage,
@@ -57,7 +57,7 @@ impl Endpoint<Sealed> {
         Self { remote: Some(remote), settings: Some(settings), ..sealed }
     }
 
-    /// An endpoint that waits for one connection.
+    /// Creates an endpoint that waits for one connection.
     pub fn server(config: Arc<Config>, carriage: Carriage, tls: &Tls, rng: Rng) -> Self {
         let server = Arc::new(settings::server(&config, tls.server()));
         let quinn = quinn::Endpoint::new(Arc::new(settings::endpoint(rng)), Some(server), false, None);
@@ -65,7 +65,7 @@ impl Endpoint<Sealed> {
         Self::new(config, carriage, quinn, Duration::ZERO, sealed)
     }
 
-    /// A datagram has come.
+    /// Takes a received datagram.
     pub fn hear_from(&mut self, now: Time, remote: (Address, u16), octets: &[u8], ecn: Ecn) {
         self.stirred = true;
         let ecn = if self.sight.ecn { ecn } else { Ecn::NotCapable };
@@ -79,13 +79,13 @@ impl Endpoint<Sealed> {
         }
     }
 
-    /// The application wants something.
+    /// Takes a command of the application.
     pub fn tell(&mut self, now: Time, command: Command) {
         self.stirred = true;
         self.command(now, command);
     }
 
-    /// Sends a message, if there is room for it; if not, it says so when there is.
+    /// Sends a message if there is room; otherwise it reports later when there is.
     pub fn offer(&mut self, now: Time, message: Message) -> bool {
         let has_room = self.has_room_or_is_to_tell();
         if has_room {
@@ -94,28 +94,29 @@ impl Endpoint<Sealed> {
         has_room
     }
 
-    /// From now on it sends nothing, or does again, as the socket has room. What is held back is sent with the next [`poll`](Self::poll).
+    /// Stops or resumes sending, as the socket has room. Data held back are sent at the next
+    /// [`poll`](Self::poll).
     pub fn hold(&mut self, holds: bool) {
         self.stirred |= self.sight.is_held && !holds;
         self.sight.is_held = holds;
     }
 
-    /// The next thing to do. After `Wait` there is nothing more until an input or the named time.
+    /// Returns the next action. After `Wait`, call it again at the next input or at the given time.
     pub fn poll(&mut self, now: Time) -> Next<Sending> {
         self.next(now)
     }
 
-    /// What has been counted so far.
+    /// Returns the counters.
     pub fn counts(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// Packets that were taken for lost: what they carried was sent again. RFC 9002 section 6.1.
+    /// Returns the packets considered lost, whose content was sent again. RFC 9002 section 6.1.
     pub fn packets_lost(&self) -> u64 {
         self.connection.as_ref().map_or(0, |(_, connection)| connection.stats().path.lost_packets)
     }
 
-    /// Whether it has sent what a user wanted to be sent.
+    /// Returns whether it has sent user data.
     pub fn has_sent_data(&self) -> bool {
         self.connection.as_ref().is_some_and(|(_, connection)| {
             let sent = connection.stats().frame_tx;
@@ -123,7 +124,8 @@ impl Endpoint<Sealed> {
         })
     }
 
-    /// It has nothing more to say, not even again to a peer who has not heard that it is over. RFC 9000 section 10.2.
+    /// Returns whether it has nothing more to send, even to a peer that does not know of the end. RFC 9000
+    /// section 10.2.
     pub fn is_drained(&self) -> bool {
         self.connection.as_ref().is_none_or(|(_, connection)| connection.is_drained())
     }

@@ -1,4 +1,4 @@
-//! Messages onto streams, and packets out. RFC 9000 sections 2.2 and 13.
+//! Writes messages to streams, and sends packets. RFC 9000 sections 2.2 and 13.
 
 use std::collections::VecDeque;
 
@@ -10,18 +10,18 @@ use quinn_proto::{Connection, Dir, SendDatagramError, StreamId};
 use crate::sight::Sight;
 use crate::{Carriage, Endpoint, clock};
 
-/// Streams to the peer, and what they have not taken.
+/// Streams to the peer, and messages that wait for room.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
-    /// Its end says that no more is sent.
+    /// The control stream, whose end means that no more is sent.
     pub(crate) control: Option<StreamId>,
     /// By stream of the contract.
     pub(crate) streams: Vec<StreamId>,
-    /// What waits for room; while something does, no more is taken.
+    /// Messages that wait for room; meanwhile no more are accepted.
     pub(crate) held: VecDeque<Held>,
 }
 
-/// A message, or what is left of it.
+/// A message, or the rest of it.
 #[derive(Debug)]
 pub(crate) struct Held {
     /// Its stream, if it has one already.
@@ -30,14 +30,14 @@ pub(crate) struct Held {
 }
 
 impl Outgoing {
-    /// The connection is open.
+    /// Returns whether the connection is open.
     pub(crate) fn is_open(&self) -> bool {
         self.control.is_some()
     }
 }
 
 impl<S: Sight> Endpoint<S> {
-    /// The connection is open: so are the streams that stay.
+    /// Opens the persistent streams of an open connection.
     pub(crate) fn open_streams(&mut self) {
         let Some((_, connection)) = &mut self.connection else { return };
         let streams = if self.carriage == Carriage::Streams { self.config.streams } else { 0 };
@@ -55,7 +55,7 @@ impl<S: Sight> Endpoint<S> {
         self.write();
     }
 
-    /// What waits for room goes as far as there is some.
+    /// Writes waiting messages as far as there is room.
     pub(crate) fn write(&mut self) {
         let Some((_, connection)) = &mut self.connection else { return };
         while let Some(held) = self.outgoing.held.front_mut() {
@@ -78,12 +78,12 @@ impl<S: Sight> Endpoint<S> {
         self.announce_room();
     }
 
-    /// Whether another message is taken.
+    /// Returns whether another message is accepted.
     pub(crate) fn has_room(&self) -> bool {
         self.outgoing.is_open() && !self.closing.asked && self.outgoing.held.is_empty()
     }
 
-    /// Tells an application that was refused that there is room again.
+    /// Tells a blocked application that there is room again.
     fn announce_room(&mut self) {
         if self.has_room() && self.blocked.take() {
             self.reader.tell(Event::Writable);
@@ -106,15 +106,16 @@ impl<S: Sight> Endpoint<S> {
     }
 }
 
-/// Writes to its stream; false if there is no room for all of it.
+/// Writes to its stream; returns false if there is no room for all of it.
 fn write(connection: &mut Connection, held: &mut Held) -> bool {
     let Some(id) = held.stream else { return true };
-    // Nobody stops or resets a stream: a failure to write is a lack of room, or the end of the connection.
+    // Streams are never stopped or reset, so a write fails only for lack of room or at the end of the
+    // connection.
     let _ = connection.send_stream(id).write_chunks(std::slice::from_mut(&mut held.octets));
     held.octets.is_empty()
 }
 
-/// The same on a stream of its own, which ends with it.
+/// Writes to its own stream, which ends with the message.
 fn write_alone(connection: &mut Connection, held: &mut Held) -> bool {
     held.stream = held.stream.or_else(|| connection.streams().open(Dir::Uni));
     let Some(id) = held.stream else { return false };
@@ -125,7 +126,7 @@ fn write_alone(connection: &mut Connection, held: &mut Held) -> bool {
     written
 }
 
-/// A message that no packet of the connection has room for.
+/// A message that is too large for a packet of the connection.
 struct TooLarge;
 
 fn write_datagram(connection: &mut Connection, held: &mut Held) -> Result<bool, TooLarge> {

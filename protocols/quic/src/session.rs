@@ -1,5 +1,5 @@
-//! A TLS session that agrees on nothing but transport parameters: messages of the right form, size and order, without keys.
-//! RFC 9001 section 4, RFC 8446 section 4.
+//! A TLS session that negotiates only transport parameters: messages of the right form, size and order,
+//! without keys. RFC 9001 section 4, RFC 8446 section 4.
 
 use std::any::Any;
 use std::io::Cursor;
@@ -33,9 +33,9 @@ mod extension {
     pub const GREASE: u16 = 0x0a0a;
 }
 
-/// What makes sessions.
+/// Creates sessions.
 pub(crate) struct Sessions {
-    /// Octets of the server's flight behind its ServerHello.
+    /// Octets of the server's flight after its ServerHello.
     pub(crate) flight: usize,
     /// For the client's random.
     pub(crate) origin: [u8; CONNECTION_ID],
@@ -46,15 +46,15 @@ struct Session {
     sessions: Arc<Sessions>,
     parameters: Vec<u8>,
     peer: Option<TransportParameters>,
-    /// Octets of messages that are not whole.
+    /// Octets of incomplete messages.
     inbox: Vec<u8>,
-    /// How many steps of ours are done.
+    /// Completed steps of this side.
     said: u8,
     /// The peer's last message.
     heard: u8,
-    /// The peer's parameters were announced.
+    /// The peer's parameters have been reported.
     announced: bool,
-    /// How often the keys were updated.
+    /// Number of key updates.
     generation: u64,
 }
 
@@ -141,7 +141,7 @@ impl crypto::Session for Session {
         Ok(self.peer)
     }
 
-    /// Says what is next, and gives the keys of the next space when it has them.
+    /// Writes the next messages, and returns the keys of the next space when available.
     fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
         let has_heard = |kind| self.heard >= kind;
         let step = match (self.side, self.said) {
@@ -199,7 +199,7 @@ impl Session {
         Some((kind, message[HEADER..].to_vec()))
     }
 
-    /// The peer's parameters stand first among its extensions.
+    /// The peer's parameters come first among its extensions.
     fn hear(&mut self, kind: u8, body: &[u8]) -> Result<(), TransportError> {
         self.heard = kind;
         let parameters = match kind {
@@ -240,7 +240,7 @@ impl Session {
         });
     }
 
-    /// Its extensions and Finished. What fills it up stands for certificates and their signature.
+    /// Writes its extensions and Finished, filled up in place of certificates and their signature.
     fn flight(&self, out: &mut Vec<u8>) {
         const AROUND: usize = 4 + 2 + 4 + 4;
         let filling = self.sessions.flight.saturating_sub(AROUND + self.parameters.len() + FINISHED);
@@ -277,7 +277,7 @@ fn finished(out: &mut Vec<u8>) {
     put_message(out, message::FINISHED, |body| body.put_slice(&[0; 32]));
 }
 
-/// RFC 8446 section 4.2.8: a group, and what would be exchanged.
+/// RFC 8446 section 4.2.8: a group, and random octets as the key.
 fn key_share() -> [u8; 36] {
     let mut share = [9; 36];
     share[..4].copy_from_slice(&[0, X25519, 0, 32]);

@@ -1,4 +1,4 @@
-//! A behaviour as quinn-proto's settings.
+//! Converts a configuration to quinn-proto's.
 
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
@@ -19,7 +19,7 @@ use crate::session::Sessions;
 use crate::tickets::{ResetKey, TokenKey};
 use crate::{Config, Congestion};
 
-/// Of an endpoint whose numbers come from `rng`.
+/// Returns the settings of an endpoint with random numbers from `rng`.
 pub(crate) fn endpoint(mut rng: Rng) -> EndpointConfig {
     let mut seed = [0; 32];
     seed.chunks_mut(8).for_each(|part| part.copy_from_slice(&rng.next_u64().to_le_bytes()));
@@ -28,7 +28,7 @@ pub(crate) fn endpoint(mut rng: Rng) -> EndpointConfig {
     settings
 }
 
-/// Of a client whose first Destination Connection ID is `origin`.
+/// Returns the settings of a client whose first Destination Connection ID is `origin`.
 pub(crate) fn client(
     config: &Config,
     sessions: Arc<dyn crypto::ClientConfig>,
@@ -40,7 +40,7 @@ pub(crate) fn client(
     settings
 }
 
-/// Of a server.
+/// Returns the settings of a server.
 pub(crate) fn server(config: &Config, sessions: Arc<dyn crypto::ServerConfig>) -> ServerConfig {
     let mut settings = ServerConfig::new(sessions, Arc::new(TokenKey));
     settings.transport_config(Arc::new(transport(config)));
@@ -48,12 +48,12 @@ pub(crate) fn server(config: &Config, sessions: Arc<dyn crypto::ServerConfig>) -
     settings
 }
 
-/// Sessions without keys.
+/// Returns sessions without keys.
 pub(crate) fn sessions(config: &Config, origin: [u8; CONNECTION_ID]) -> Arc<Sessions> {
     Arc::new(Sessions { flight: config.handshake_flight.0 as usize, origin })
 }
 
-/// The time of day, which only tokens have.
+/// A constant time of day, which only tokens use.
 struct NoTime;
 
 #[expect(clippy::disallowed_types, reason = "quinn-proto asks for it")]
@@ -111,7 +111,7 @@ fn mtu_discovery(config: &Config) -> Option<MtuDiscoveryConfig> {
     (config.mtu_discovery.0 > 0).then_some(settings)
 }
 
-/// Asked for only where it differs from what everybody does without being asked.
+/// Requested only if it differs from the default.
 fn ack_frequency(config: &Config) -> Option<AckFrequencyConfig> {
     let Config { ack_threshold, max_ack_delay, .. } = *config;
     let mut settings = AckFrequencyConfig::default();
@@ -120,7 +120,7 @@ fn ack_frequency(config: &Config) -> Option<AckFrequencyConfig> {
     ((ack_threshold, max_ack_delay) != (1, Config::MAX_ACK_DELAY)).then_some(settings)
 }
 
-/// Zero stands for none.
+/// Zero means none.
 fn some(duration: Duration) -> Option<StdDuration> {
     (!duration.is_zero()).then(|| standard(duration))
 }

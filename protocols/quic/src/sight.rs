@@ -1,4 +1,4 @@
-//! What is seen of the packets that leave and come: all of those that nothing encrypts, nothing of those of TLS.
+//! What is visible of packets: everything without encryption, nothing with TLS.
 
 use hol_base::Time;
 use hol_transport::{Event, Passage, Statistics};
@@ -6,12 +6,13 @@ use hol_wire::Ecn;
 
 use crate::site::Site;
 
-/// Takes the packets of an endpoint, and tells what it can of how the octets in them travel.
+/// Takes the packets of an endpoint, and reports what is known of their octets' passage.
 pub trait Sight {
     /// A packet on its way out.
     type Packet;
 
-    /// quinn-proto has written a datagram for the peer, which may be marked or not; `is_probing`: nothing was found lost, and yet it may have a probe.
+    /// Takes a datagram that quinn-proto has written for the peer, ECN-capable or not; `is_probing`: nothing
+    /// was detected lost, but it may contain a probe.
     fn leave(
         &mut self,
         now: Time,
@@ -21,31 +22,31 @@ pub trait Sight {
         statistics: &mut Statistics,
     );
 
-    /// Whether more may leave now.
+    /// Returns whether more may be sent now.
     fn has_room(&self) -> bool {
         true
     }
 
-    /// The next packet that is to be sent.
+    /// Returns the next packet to send.
     fn next_packet(&mut self) -> Option<Self::Packet>;
 
-    /// All of a stream to the peer is acknowledged.
+    /// Handles the complete acknowledgment of a stream to the peer.
     fn acknowledged(&mut self, stream: u64);
 
-    /// Octets of a stream from the peer, up to this offset, are read: how they came.
+    /// Handles reading of a stream from the peer up to this offset; returns the passage.
     fn read(&mut self, now: Time, stream: u64, end: u64) -> Passage;
 
-    /// A stream from the peer was read to its end.
+    /// Handles the end of a stream from the peer.
     fn ended(&mut self, stream: u64);
 }
 
-/// What an endpoint has to say.
+/// An output of an endpoint.
 #[derive(Debug)]
 pub enum Next<P> {
     /// Send this packet.
     Transmit(P),
-    /// Tell the application.
+    /// Report to the application.
     Event(Event),
-    /// Nothing more until an input, or until this time.
+    /// Nothing to do until an input, or until this time.
     Wait(Option<Time>),
 }

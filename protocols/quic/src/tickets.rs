@@ -1,4 +1,4 @@
-//! What an endpoint would sign or seal for later: reset tokens and address validation. Nobody forges them here.
+//! Reset tokens and address validation, without cryptography, since nobody forges them here.
 
 use quinn_proto::crypto::{AeadKey, CryptoError, HandshakeTokenKey, HmacKey};
 
@@ -6,7 +6,7 @@ use quinn_proto::crypto::{AeadKey, CryptoError, HandshakeTokenKey, HmacKey};
 pub(crate) struct ResetKey;
 
 impl HmacKey for ResetKey {
-    /// What no packet of ours ends with: a tag begins with a packet number, which is below 2^62.
+    /// No packet of ours ends like this: a tag starts with a packet number, which is below 2^62.
     fn sign(&self, _: &[u8], signature: &mut [u8]) {
         signature.fill(0xff);
     }

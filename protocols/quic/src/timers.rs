@@ -6,7 +6,8 @@ use crate::sight::Sight;
 use crate::{Endpoint, clock};
 
 impl<S: Sight> Endpoint<S> {
-    /// Lets timers expire that are due; true if what follows may be probes: nothing was found lost. RFC 9002 section 6.2.4.
+    /// Handles due timers; returns true if probes may follow: nothing was detected lost. RFC 9002 section
+    /// 6.2.4.
     pub(crate) fn expire(&mut self, now: Time) -> bool {
         let due = self.deadline().is_some_and(|at| at <= now);
         let Some((_, connection)) = self.connection.as_mut().filter(|_| due) else { return false };

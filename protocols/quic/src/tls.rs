@@ -1,8 +1,8 @@
-//! TLS 1.3 by rustls, as RFC 9001 has it: a server with a certificate of its own, and clients that trust no other.
+//! TLS 1.3 by rustls, as in RFC 9001: a server with its own certificate, and clients that trust no other.
 //!
-//! The certificate is as long as it takes for the server's flight to have the length that was asked for. It is valid whenever
-//! it may be, for the clock of a guest stands where it was put. One cipher suite, the one whose limits the model's packets
-//! keep, no session tickets, no 0-RTT: a handshake is what it is in the model, with cryptography in it.
+//! The certificate is padded so that the server's flight has the configured length. It is always valid,
+//! because a guest's clock may show any time. There is one cipher suite, whose limits the model's packets
+//! keep, no session tickets and no 0-RTT: the handshake is the model's, with cryptography.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,27 +17,27 @@ use rustls::{CipherSuite, RootCertStore, version};
 
 use crate::Config;
 
-/// Whose certificate it is.
+/// The name in the certificate.
 pub(crate) const SERVER: &str = "headofline";
 
-/// What both ends of a flow's connections need.
+/// The TLS configuration of both ends of a flow's connections.
 #[derive(Clone)]
 pub struct Tls {
     client: Arc<QuicClientConfig>,
     server: Arc<QuicServerConfig>,
 }
 
-/// The secrets of connections: draft-ietf-tls-keylogfile, one a line.
+/// The secrets of connections: draft-ietf-tls-keylogfile, one per line.
 #[derive(Debug, Clone, Default)]
 pub struct KeyLog(Arc<Mutex<String>>);
 
 impl Tls {
-    /// The shortest flight that a server can have here, with its transport parameters, a certificate without filling, the
-    /// signature and Finished.
+    /// Minimum flight of a server, with its transport parameters, an unpadded certificate, the signature and
+    /// Finished.
     pub const LEAST_FLIGHT: ByteCount = ByteCount(600);
 
-    /// A server's certificate, and clients that trust it and tell `log` their secrets. Key and signatures take their chance from
-    /// the operating system.
+    /// Creates a server's certificate, and clients that trust it and write their secrets to `log`. Key and
+    /// signatures use the randomness of the operating system.
     ///
     /// # Panics
     /// If the operating system has no randomness.
@@ -45,10 +45,10 @@ impl Tls {
         Self::of(&KeyPair::generate_for(&PKCS_ED25519).expect("the system has randomness"), config, log)
     }
 
-    /// The same for ends on two hosts, which both know `secret`: the key of the server's certificate is made of it, and so the clients
-    /// know whom to trust.
+    /// Creates the same for ends on two hosts that both know `secret`: the key of the server's certificate is
+    /// derived from it, so that clients know what to trust.
     pub fn shared(secret: &[u8; 32], config: &Config, log: KeyLog) -> Self {
-        /// RFC 8410 section 7: what stands before an Ed25519 private key in PKCS #8.
+        /// RFC 8410 section 7: the prefix of an Ed25519 private key in PKCS #8.
         const HEAD: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
         let key = [&HEAD[..], secret].concat();
         let key = KeyPair::from_pkcs8_der_and_sign_algo(&PrivatePkcs8KeyDer::from(key), &PKCS_ED25519);
@@ -95,10 +95,11 @@ fn provider() -> CryptoProvider {
     provider
 }
 
-/// One of `key` with which the server's flight has about this length: transport parameters have some octets by chance.
+/// Returns a certificate of `key` with which the server's flight has about this length; transport parameters
+/// vary by some octets.
 fn certificate(key: &KeyPair, flight: ByteCount) -> Certificate {
-    /// EncryptedExtensions with transport parameters, what is around a certificate in its message, CertificateVerify with
-    /// Ed25519, and Finished. RFC 8446 sections 4.3.1 and 4.4.
+    /// EncryptedExtensions with transport parameters, the framing of a certificate in its message,
+    /// CertificateVerify with Ed25519, and Finished. RFC 8446 sections 4.3.1 and 4.4.
     const BESIDE: usize = 110 + 13 + 72 + 36;
     let bare = signed(key, 0);
     let length = (flight.0 as usize).saturating_sub(BESIDE);
@@ -111,9 +112,10 @@ fn certificate(key: &KeyPair, flight: ByteCount) -> Certificate {
     signed(key, filling)
 }
 
-/// A certificate that its own key has signed, with so much filling in an extension. RFC 5280 section 4.2: nobody has to know it.
+/// Returns a self-signed certificate with this much padding in a non-critical extension. RFC 5280 section
+/// 4.2.
 fn signed(key: &KeyPair, filling: usize) -> Certificate {
-    /// Below the arc of documents' examples: RFC 5612.
+    /// Below the arc for examples in documents: RFC 5612.
     const FILLING: [u64; 8] = [1, 3, 6, 1, 4, 1, 32_473, 1];
     let mut parameters = CertificateParams::new([SERVER.to_owned()]).expect("it is a name");
     parameters.serial_number = Some(SerialNumber::from(1));
@@ -125,7 +127,7 @@ fn signed(key: &KeyPair, filling: usize) -> Certificate {
 }
 
 impl KeyLog {
-    /// The lines so far.
+    /// Returns the lines so far.
     pub fn lines(&self) -> String {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

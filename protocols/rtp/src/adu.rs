@@ -1,20 +1,20 @@
-//! Frames of MP3 turned into units that need no other. RFC 3119 sections 2 and 3.1, appendix A.1.
+//! Converts MP3 frames to self-contained units. RFC 3119 sections 2 and 3.1, appendix A.1.
 
 use crate::{FrameHeader, Malformed};
 
-/// Makes ADU frames of a sequence of frames: header and side information of each, and the main data of its unit wherever they
-/// stand. Ancillary data are left behind.
+/// Makes ADU frames of a sequence of frames: header and side information of each, and the main data of its
+/// unit wherever they are. Ancillary data are dropped.
 #[derive(Debug, Default)]
 pub struct Adus {
-    /// The last main data of the frames so far, as far as a frame may reach back.
+    /// The latest main data, as far as a frame may reach back.
     behind: Vec<u8>,
 }
 
 impl Adus {
-    /// The ADU frame of the next frame; `None` if its unit begins before the first frame.
+    /// Returns the ADU frame of the next frame; `None` if its unit begins before the first frame.
     ///
     /// # Errors
-    /// What is not a whole frame, or has not all of its unit.
+    /// If the frame, or its unit, is incomplete.
     pub fn next(&mut self, frame: &[u8]) -> Result<Option<Vec<u8>>, Malformed> {
         let header = FrameHeader::read(frame)?;
         let (before_data, data) = frame

@@ -1,11 +1,11 @@
-//! ADU frames in payloads, each behind its descriptor. RFC 3119 sections 3.2 and 3.3.
+//! ADU frames in payloads, each after its descriptor. RFC 3119 sections 3.2 and 3.3.
 
 use crate::Malformed;
 
-/// What a payload has of an ADU frame.
+/// The part of an ADU frame in a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece<'p> {
-    /// It goes on with what the packet before began: the C flag.
+    /// It continues a part in the previous packet: the C flag.
     pub continues: bool,
     /// Octets of the whole ADU frame.
     pub size: u16,
@@ -15,7 +15,7 @@ pub struct Piece<'p> {
 
 const CONTINUES: u8 = 0x80;
 const LONG: u8 = 0x40;
-/// The longest ADU frame: fourteen bits.
+/// Maximum octets of an ADU frame: fourteen bits.
 const MOST: usize = (1 << 14) - 1;
 
 fn descriptor(size: usize, continues: bool) -> Vec<u8> {
@@ -24,10 +24,10 @@ fn descriptor(size: usize, continues: bool) -> Vec<u8> {
     if size < 64 { vec![flag | size as u8] } else { vec![flag | LONG | (size >> 8) as u8, size as u8] }
 }
 
-/// An ADU frame in as few payloads of at most `room` octets as it takes.
+/// Splits an ADU frame into as few payloads of at most `room` octets as possible.
 ///
 /// # Panics
-/// If there is room for a descriptor only, or it is longer than fourteen bits can say.
+/// If there is room for a descriptor only, or the frame is longer than fourteen bits allow.
 pub fn split(adu: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
     let first = descriptor(adu.len(), false).len();
     let part = room.checked_sub(first).filter(|part| *part > 0).expect("room for some of an ADU frame");
@@ -36,10 +36,10 @@ pub fn split(adu: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
         .map(move |(index, octets)| [&descriptor(adu.len(), index > 0)[..], octets].concat())
 }
 
-/// The ADU frames, or the part of one, that a payload has.
+/// Returns the ADU frames, or the part of one, in a payload.
 ///
 /// # Errors
-/// Descriptors that do not fit the octets behind them.
+/// If descriptors do not fit the octets after them.
 pub fn pieces(payload: &[u8]) -> Result<Vec<Piece<'_>>, Malformed> {
     let (mut rest, mut pieces) = (payload, Vec::new());
     while !rest.is_empty() {

@@ -1,14 +1,15 @@
-//! A Reed-Solomon code against erasures: of n symbols any k restore the others. Rizzo 1997, *Effective erasure codes for
-//! reliable computer communication protocols*, with the points and the field of that code (and of zfec, which is made of it).
+//! A Reed-Solomon code against erasures: any k of n symbols restore the others. Rizzo 1997, *Effective
+//! erasure codes for reliable computer communication protocols*, with the points and the field of that code
+//! (and of zfec, which is based on it).
 //!
-//! The symbols are the values of one polynomial of degree k − 1 at n points; the first k are the data as they are.
+//! The symbols are the values of one polynomial of degree k − 1 at n points; the first k are the data.
 
 /// A field of 2⁸ elements: powers of α, twice in a row, modulo x⁸ + x⁴ + x³ + x² + 1.
 const EXP: [u8; 510] = powers();
-/// The exponent of each element but zero.
+/// The exponent of each element except zero.
 const LOG: [u8; 256] = logarithms();
 
-/// The most symbols: as many as there are points.
+/// Maximum symbols: the number of points.
 pub(crate) const MOST: u16 = 256;
 
 const fn powers() -> [u8; 510] {
@@ -40,21 +41,22 @@ fn product(a: u8, b: u8) -> u8 {
 }
 
 /// # Panics
-/// If `b` is zero: two points are never the same.
+/// If `b` is zero, which differences of distinct points are not.
 fn quotient(a: u8, b: u8) -> u8 {
     assert!(b != 0, "two symbols of one place");
     if a == 0 { 0 } else { EXP[usize::from(LOG[usize::from(a)]) + 255 - usize::from(LOG[usize::from(b)])] }
 }
 
-/// The point of a symbol: zero, then the powers of α.
+/// Returns the point of a symbol: zero, then the powers of α.
 fn point(place: u8) -> u8 {
     if place == 0 { 0 } else { EXP[usize::from(place) - 1] }
 }
 
-/// The symbol at `place`, of k others of one length with their places: Lagrange's formula, in which a difference is a sum.
+/// Computes the symbol at `place` from k others of equal length with their places: Lagrange's formula, in
+/// which a difference is a sum.
 ///
 /// # Panics
-/// If two of them are of one place.
+/// If two of them have the same place.
 pub(crate) fn symbol(known: &[(u8, &[u8])], place: u8) -> Vec<u8> {
     let x = point(place);
     let mut symbol = vec![0; known.first().map_or(0, |(_, octets)| octets.len())];

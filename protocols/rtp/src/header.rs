@@ -2,18 +2,18 @@
 
 use crate::Malformed;
 
-/// What it says; there is one synchronisation source, and nobody has contributed.
+/// The header fields; there are no contributing sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// What the payload is.
+    /// The type of the payload.
     pub payload_type: u8,
-    /// As the payload type has it.
+    /// The meaning depends on the payload type.
     pub marker: bool,
-    /// One more in each packet, whatever it carries.
+    /// Increases by one with each packet.
     pub sequence: u16,
-    /// When its payload is to be played, in the units of its clock.
+    /// When its payload is to be played, in units of the clock.
     pub timestamp: u32,
-    /// Who sends: SSRC.
+    /// The sender: SSRC.
     pub source: u32,
 }
 
@@ -23,10 +23,10 @@ const EXTENSION: u8 = 0x10;
 const MARKER: u8 = 0x80;
 
 impl Header {
-    /// Octets of it.
+    /// Octets of the header.
     pub const OCTETS: usize = 12;
 
-    /// As it stands before the payload.
+    /// Encodes the header.
     pub fn octets(&self) -> [u8; Self::OCTETS] {
         let mut octets = [0; Self::OCTETS];
         octets[0] = VERSION << 6;
@@ -37,10 +37,10 @@ impl Header {
         octets
     }
 
-    /// Reads a packet: its header, and its payload without extension and padding.
+    /// Parses a packet: its header, and its payload without extension and padding.
     ///
     /// # Errors
-    /// Another version, or lengths that do not fit.
+    /// If the version is wrong, or lengths do not fit.
     pub fn read(packet: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let (header, rest) = packet.split_first_chunk::<{ Self::OCTETS }>().ok_or(SHORT)?;
         if header[0] >> 6 != VERSION {
@@ -69,13 +69,13 @@ impl Header {
 
 const SHORT: Malformed = Malformed("an RTP packet that is too short");
 
-/// What follows the header extension. RFC 3550 section 5.3.1.
+/// Returns what follows the header extension. RFC 3550 section 5.3.1.
 fn extended(octets: &[u8]) -> Option<&[u8]> {
     let [_, _, high, low] = *octets.first_chunk()?;
     octets.get(4 + 4 * usize::from(u16::from_be_bytes([high, low]))..)
 }
 
-/// The last octet counts the padding, itself included.
+/// Removes the padding; the last octet is its length, including itself.
 fn unpadded(octets: &[u8]) -> Result<&[u8], Malformed> {
     let padding = octets.last().map(|last| usize::from(*last)).filter(|padding| *padding > 0);
     let left = padding.and_then(|padding| octets.len().checked_sub(padding));

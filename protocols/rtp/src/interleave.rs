@@ -1,24 +1,25 @@
-//! ADU frames in another order, so that a run of lost packets costs no run of frames. RFC 3119 section 6, appendix B.
+//! Interleaves ADU frames, so that consecutive lost packets do not lose consecutive frames. RFC 3119 section
+//! 6, appendix B.
 
 use crate::Malformed;
 
-/// The interleaving sequence number, in the place of a frame's syncword.
+/// The interleaving sequence number, in place of a frame's syncword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Isn {
-    /// The place in its cycle: eight bits.
+    /// Index within the cycle: eight bits.
     pub index: u8,
-    /// Which cycle: three bits.
+    /// Number of the cycle: three bits.
     pub cycle: u8,
 }
 
 impl Isn {
-    /// What a syncword reads as: not interleaved.
+    /// The value of a syncword: not interleaved.
     pub const SYNCWORD: Self = Self { index: 0xff, cycle: 7 };
 
-    /// Replaces the eleven bits that an ADU frame begins with; what they were.
+    /// Replaces the first eleven bits of an ADU frame; returns the previous value.
     ///
     /// # Errors
-    /// An ADU frame without a header.
+    /// If the ADU frame has no header.
     pub fn put(self, adu: &mut [u8]) -> Result<Self, Malformed> {
         let [first, second, ..] = adu else { return Err(Malformed("an ADU frame without a header")) };
         let was = Self { index: *first, cycle: *second >> 5 };
@@ -27,13 +28,13 @@ impl Isn {
     }
 }
 
-/// The order of a cycle of so many: first those with an odd number, then the others. A run of lost packets of up to half a cycle
-/// leaves no two neighbours missing.
+/// Returns the order of a cycle of this size: first odd numbers, then the others. Up to half a cycle of
+/// consecutive lost packets leaves no two neighbours missing.
 pub fn odd_then_even(size: u8) -> Vec<u8> {
     (0..size).filter(|index| index % 2 == 1).chain((0..size).filter(|index| index % 2 == 0)).collect()
 }
 
-/// Puts ADU frames into the order of a cycle, one after the other. RFC 3119 appendix B.1.
+/// Orders ADU frames within each cycle. RFC 3119 appendix B.1.
 #[derive(Debug)]
 pub struct Interleaver {
     order: Vec<u8>,
@@ -42,10 +43,11 @@ pub struct Interleaver {
 }
 
 impl Interleaver {
-    /// One with this order, a permutation of the numbers from 0 on; no index may be that of a syncword.
+    /// Creates an interleaver with this order, a permutation of the numbers from 0 on; no index may be that
+    /// of a syncword.
     ///
     /// # Panics
-    /// If it is none.
+    /// If it is not a permutation.
     pub fn new(order: Vec<u8>) -> Self {
         let mut sorted = order.clone();
         sorted.sort_unstable();
@@ -53,17 +55,17 @@ impl Interleaver {
         Self { order, cycle: 0, waiting: Vec::new() }
     }
 
-    /// Takes the next ADU frame; when a cycle is full, all of it in its order.
+    /// Takes the next ADU frame; returns a full cycle in its order.
     ///
     /// # Errors
-    /// An ADU frame without a header.
+    /// If the ADU frame has no header.
     pub fn push(&mut self, mut adu: Vec<u8>) -> Result<Vec<Vec<u8>>, Malformed> {
         Isn { index: self.waiting.len() as u8, cycle: self.cycle }.put(&mut adu)?;
         self.waiting.push(adu);
         Ok(if self.waiting.len() == self.order.len() { self.release() } else { Vec::new() })
     }
 
-    /// What is left of a cycle that does not become full.
+    /// Returns the rest, an incomplete cycle.
     pub fn finish(mut self) -> Vec<Vec<u8>> {
         self.release()
     }
@@ -75,7 +77,7 @@ impl Interleaver {
     }
 }
 
-/// Puts ADU frames back into their order, some of which may be missing, though not seven cycles in a row. RFC 3119
+/// Restores the order of ADU frames, some of which may be missing, but not seven cycles in a row. RFC 3119
 /// appendix B.2.
 #[derive(Debug)]
 pub struct Deinterleaver {
@@ -90,10 +92,10 @@ impl Default for Deinterleaver {
 }
 
 impl Deinterleaver {
-    /// Takes the next ADU frame: those of the cycle before, when it is of another.
+    /// Takes the next ADU frame; returns the frames of the previous cycle when a new one starts.
     ///
     /// # Errors
-    /// An ADU frame without a header.
+    /// If the ADU frame has no header.
     pub fn push(&mut self, mut adu: Vec<u8>) -> Result<Vec<Vec<u8>>, Malformed> {
         let isn = Isn::SYNCWORD.put(&mut adu)?;
         let is_new = isn.cycle != self.last.cycle || isn.index == self.last.index;
@@ -103,7 +105,7 @@ impl Deinterleaver {
         Ok(released)
     }
 
-    /// The last cycle.
+    /// Returns the last cycle.
     pub fn finish(mut self) -> Vec<Vec<u8>> {
         self.release()
     }

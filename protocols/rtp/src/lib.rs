@@ -1,10 +1,11 @@
-//! RTP packets of MP3 audio (MPEG-1 layer III), and codes against their loss: pure functions over octets.
+//! RTP packets of MP3 audio (MPEG-1 layer III), and codes against their loss, as pure functions over octets.
 //!
-//! A frame of MP3 is no unit of its own: what it sounds like may stand in the frames before it. [`mpa`] (RFC 2250) sends
-//! frames as they are; [`Adus`] (RFC 3119) makes units of them that do not need each other, which may be interleaved and
-//! which [`Frames`] turns back. [`parity`] restores packets that are lost, with any number of others; [`ulpfec`] (RFC 5109) one of a group.
+//! An MP3 frame is not self-contained: its data may be in earlier frames. [`mpa`] (RFC 2250) sends frames
+//! unchanged; [`Adus`] (RFC 3119) converts them to self-contained units, which may be interleaved and which
+//! [`Frames`] converts back. [`parity`] restores lost packets with any number of parity packets; [`ulpfec`]
+//! (RFC 5109) restores one per group.
 //!
-//! Left out: MPEG-2, layers I and II, free bit rates, RTCP.
+//! Not supported: MPEG-2, layers I and II, free bit rates, RTCP.
 
 mod adu;
 mod descriptor;

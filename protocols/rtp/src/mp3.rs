@@ -1,5 +1,5 @@
-//! What an MP3 frame says of itself: the header and the side information of MPEG-1 layer III. ISO/IEC 11172-3 section 2.4.1;
-//! RFC 3119 section 2.
+//! The header and the side information of an MPEG-1 layer III frame. ISO/IEC 11172-3 section 2.4.1; RFC 3119
+//! section 2.
 
 use crate::Malformed;
 
@@ -7,25 +7,25 @@ use crate::Malformed;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader([u8; 4]);
 
-/// In kbit/s, by the header's four bits from 1 on.
+/// Bit rates in kbit/s, by the header's four bits from 1 on.
 pub(crate) const KBPS: [u16; 14] = [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320];
 const SAMPLING: [u32; 3] = [44_100, 48_000, 32_000];
 
 impl FrameHeader {
     /// Octets of it.
     pub const OCTETS: usize = 4;
-    /// The furthest that a frame reaches back: nine bits.
+    /// Maximum octets that a frame reaches back: nine bits.
     pub const REACH: usize = 511;
 
-    /// That of a stereo frame of 44.1 kHz without CRC, at one of the bit rates of [`KBPS`].
+    /// Returns the header of a stereo frame of 44.1 kHz without CRC, at one of the bit rates of [`KBPS`].
     pub(crate) fn stereo(rate: usize, has_padding: bool) -> Self {
         Self([0xff, 0xfb, (rate as u8 + 1) << 4 | u8::from(has_padding) << 1, 0])
     }
 
-    /// Reads what a frame begins with; of an ADU frame the syncword may be another (RFC 3119 section 6).
+    /// Parses the start of a frame; an ADU frame may have another syncword (RFC 3119 section 6).
     ///
     /// # Errors
-    /// What is not MPEG-1 layer III, and the free bit rate, whose frames do not say how long they are.
+    /// If it is not MPEG-1 layer III, or has the free bit rate, whose frames do not contain their length.
     pub fn read(octets: &[u8]) -> Result<Self, Malformed> {
         let header = Self(*octets.first_chunk().ok_or(SHORT)?);
         let Self([_, version, rates, _]) = header;
@@ -38,12 +38,12 @@ impl FrameHeader {
         Ok(header)
     }
 
-    /// As it stands.
+    /// Returns the octets of the header.
     pub const fn octets(self) -> [u8; 4] {
         self.0
     }
 
-    /// Octets of the whole frame.
+    /// Returns the octets of the whole frame.
     pub fn frame(self) -> usize {
         let Self([_, _, rates, _]) = self;
         let bits_per_s = 1000 * u32::from(KBPS[usize::from(rates >> 4) - 1]);
@@ -51,27 +51,28 @@ impl FrameHeader {
         (144 * bits_per_s / SAMPLING[usize::from(rates >> 2 & 3)] + padding) as usize
     }
 
-    /// Octets of the header, the CRC if there is one, and the side information: then follow the main data.
+    /// Returns the octets of the header, the CRC if any, and the side information, before the main data.
     pub fn before_data(self) -> usize {
         Self::OCTETS + self.crc() + if self.is_mono() { 17 } else { 32 }
     }
 
-    /// Octets of main data that a frame has room for.
+    /// Returns the octets of main data that fit into a frame.
     pub fn slot(self) -> usize {
         self.frame() - self.before_data()
     }
 
-    /// `main_data_begin`: how many octets of main data before this frame its unit begins.
+    /// Returns `main_data_begin`: how many octets of main data before this frame its unit begins.
     pub fn reaches_back(self, frame: &[u8]) -> usize {
         self.bits(frame, 0, 9)
     }
 
-    /// Octets of main data of its unit: the `part2_3_length` of all granules and channels.
+    /// Returns the octets of main data of its unit: the `part2_3_length` of all granules and channels.
     pub fn main_data(self, frame: &[u8]) -> usize {
         self.lengths().map(|at| self.bits(frame, at, 12)).sum::<usize>().div_ceil(8)
     }
 
-    /// Writes how far it reaches back and how long its unit is, in octets; no channel of a granule has more than 4095 bits.
+    /// Sets how far it reaches back and the length of its unit, in octets; no channel of a granule has more
+    /// than 4095 bits.
     pub(crate) fn set(self, frame: &mut [u8], reaches_back: usize, main_data: usize) {
         const MOST: usize = 4095;
         self.set_bits(frame, 0, 9, reaches_back);
@@ -91,10 +92,10 @@ impl FrameHeader {
         if self.0[1] & 1 == 0 { 2 } else { 0 }
     }
 
-    /// Where the lengths of two granules stand, in bits since the start of the side information.
+    /// Returns the offsets of the lengths of both granules, in bits from the start of the side information.
     fn lengths(self) -> impl Iterator<Item = usize> {
         const GRANULE: usize = 59;
-        // main_data_begin, private_bits, and scfsi of each channel stand before.
+        // After main_data_begin, private_bits, and scfsi of each channel.
         let (first, count) = if self.is_mono() { (9 + 5 + 4, 2) } else { (9 + 3 + 8, 4) };
         (0..count).map(move |index| first + GRANULE * index)
     }

@@ -1,14 +1,14 @@
-//! Frames as they are: the payload of MPEG audio, RTP's payload type 14. RFC 2250 sections 3.2 and 3.5.
+//! Unchanged frames: the payload of MPEG audio, RTP payload type 14. RFC 2250 sections 3.2 and 3.5.
 
 use crate::Malformed;
 
 /// Octets of the header of a payload: sixteen bits of zero, and `Frag_offset`.
 pub const HEADER: usize = 4;
 
-/// A frame in as few payloads of at most `room` octets as it takes.
+/// Splits a frame into as few payloads of at most `room` octets as possible.
 ///
 /// # Panics
-/// If there is room for nothing but the header.
+/// If there is room for the header only.
 pub fn payloads(frame: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
     let part = room.checked_sub(HEADER).filter(|part| *part > 0).expect("room for some of a frame");
     frame.chunks(part).enumerate().map(move |(index, octets)| {
@@ -17,10 +17,11 @@ pub fn payloads(frame: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// What a payload has of a frame (or of several whole ones), and how many octets of the frame stand before it.
+/// Returns the offset in the frame and the octets of a payload, which are a part of a frame or several whole
+/// ones.
 ///
 /// # Errors
-/// A payload that is too short.
+/// If the payload is too short.
 pub fn read(payload: &[u8]) -> Result<(u16, &[u8]), Malformed> {
     let (header, octets) =
         payload.split_first_chunk::<HEADER>().ok_or(Malformed("an audio payload without a header"))?;

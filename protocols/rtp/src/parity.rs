@@ -1,12 +1,12 @@
-//! Packets that stand for lost ones: of a group of k packets and n − k of parity any k restore all.
+//! Parity packets: of a group of k packets and n − k parity packets any k restore all.
 //!
-//! Packets of different lengths are made alike as RFC 6363 section 5.4 does it: each behind its length, and zeros behind it. A
-//! parity packet tells its group by the first sequence number, as that of RFC 5109 section 7.3 does, so the packets themselves
-//! need nothing more.
+//! Packets of different lengths are padded as in RFC 6363 section 5.4: each after its length, followed by
+//! zeros. A parity packet identifies its group by the first sequence number, as in RFC 5109 section 7.3, so
+//! the packets themselves need no change.
 
 use crate::{Malformed, erasure};
 
-/// How many packets are a group, and how many there are with those of parity.
+/// The packets per group, without and with parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Code {
     k: u8,
@@ -14,31 +14,31 @@ pub struct Code {
 }
 
 impl Code {
-    /// The most packets of a group with its parity.
+    /// Maximum packets of a group with its parity.
     pub const MOST: u16 = erasure::MOST - 1;
 
-    /// k of n; `None` unless there are at least one of each, and at most [`Code::MOST`].
+    /// Creates a code of k of n; `None` unless there are at least one of each, and at most [`Code::MOST`].
     pub const fn new(k: u8, n: u8) -> Option<Self> {
         if k == 0 || k >= n { None } else { Some(Self { k, n }) }
     }
 
-    /// Packets of a group.
+    /// Returns the packets per group.
     pub const fn k(self) -> u8 {
         self.k
     }
 
-    /// With those of parity.
+    /// Returns the packets per group including parity.
     pub const fn n(self) -> u8 {
         self.n
     }
 }
 
-/// What a payload of parity says.
+/// A parsed parity payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parity<'p> {
     /// The sequence number of the first packet of the group.
     pub first: u16,
-    /// How many packets the group has; the last of a stream may be shorter.
+    /// The code of the group; the last group of a stream may be shorter.
     pub code: Code,
     place: u8,
     symbol: &'p [u8],
@@ -48,11 +48,11 @@ pub struct Parity<'p> {
 const HEADER: usize = 5;
 const LENGTH: usize = 2;
 
-/// Octets that a payload of parity has more than the longest packet of its group.
+/// Octets by which a parity payload exceeds the longest packet of its group.
 pub const OVERHEAD: usize = HEADER + LENGTH;
 
-/// The payloads of parity for a group, whose packets stand in the order of their sequence numbers, the first of which is
-/// `first`; as many as `code` has, however many packets the group has.
+/// Returns the parity payloads of a group, whose packets are in the order of their sequence numbers, from
+/// `first` on; as many as `code` has, however many packets the group has.
 ///
 /// # Panics
 /// If the group has more packets than the code, or one of 64 kB.
@@ -76,10 +76,10 @@ fn padded(packet: &[u8], octets: usize) -> Vec<u8> {
 }
 
 impl<'p> Parity<'p> {
-    /// Reads a payload.
+    /// Parses a payload.
     ///
     /// # Errors
-    /// One that is too short, or has a place that it cannot have.
+    /// If it is too short, or has an invalid place.
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (&[high, low, k, n, place], symbol) =
             payload.split_first_chunk::<HEADER>().ok_or(Malformed("parity without a header"))?;
@@ -89,8 +89,8 @@ impl<'p> Parity<'p> {
     }
 }
 
-/// The packets of a group that are missing, each with its place in it: `None` while too few are there. `come` are those that
-/// are, by their place.
+/// Returns the missing packets of a group, with their places; `None` while too few are present. `come` are
+/// the present ones, by place.
 pub fn restored(come: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec<(u8, Vec<u8>)>> {
     let Parity { code, symbol, .. } = parities.first()?;
     let k = usize::from(code.k);
@@ -113,7 +113,7 @@ pub fn restored(come: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec<(u8
     (known.len() == k).then(|| (0..code.k).filter(is_missing).filter_map(restore).collect())
 }
 
-/// The packet of a symbol; `None` if it is none.
+/// Returns the packet of a symbol; `None` if invalid.
 fn unpadded(mut symbol: Vec<u8>) -> Option<Vec<u8>> {
     let length = u16::from_be_bytes(*symbol.first_chunk()?);
     symbol.drain(..LENGTH);

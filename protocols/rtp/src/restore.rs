@@ -1,17 +1,17 @@
-//! ADU frames turned back into frames, for a decoder that knows no others. RFC 3119 section 3.5, appendix A.2.
+//! Converts ADU frames back to frames for ordinary decoders. RFC 3119 section 3.5, appendix A.2.
 
 use std::collections::VecDeque;
 
 use crate::{FrameHeader, Malformed};
 
-/// Makes frames of a sequence of ADU frames, some of which may be missing: a frame that a unit reaches back to and that is
-/// missing has an empty one instead.
+/// Makes frames of a sequence of ADU frames, some of which may be missing: a missing frame to which a unit
+/// reaches back is replaced by an empty one.
 #[derive(Debug, Default)]
 pub struct Frames {
     pending: VecDeque<Pending>,
 }
 
-/// A unit whose frame is not written.
+/// A unit whose frame has not been written.
 #[derive(Debug)]
 struct Pending {
     header: FrameHeader,
@@ -31,25 +31,27 @@ impl Pending {
         Ok(Self { header, before_data: before_data.to_vec(), reaches_back, unit })
     }
 
-    /// Nothing, in a frame like this, that reaches back to the end of the unit before it: what stands between belongs to the next.
-    /// RFC 5219 appendix A.2; RFC 3119 has it reach back to nothing, and loses what it skips.
+    /// Returns an empty unit, in a frame like this, that reaches back to the end of the previous unit, since
+    /// the data between belong to the next. RFC 5219 appendix A.2; in RFC 3119 it reaches back to nothing,
+    /// and loses what it skips.
     fn dummy(&self, reaches_back: usize) -> Self {
         let mut before_data = self.before_data.clone();
         self.header.set(&mut before_data, reaches_back, 0);
         Self { header: self.header, before_data, reaches_back, unit: Vec::new() }
     }
 
-    /// Octets of main data between the end of the unit and the end of the frame: the next may reach back so far.
+    /// Returns the octets of main data between the end of the unit and the end of the frame, to which the
+    /// next unit may reach back.
     fn left(&self) -> usize {
         (self.reaches_back + self.header.slot()).saturating_sub(self.unit.len())
     }
 }
 
 impl Frames {
-    /// Takes the next ADU frame: the frames that are full with it.
+    /// Takes the next ADU frame; returns the frames that are now complete.
     ///
     /// # Errors
-    /// What is not a whole ADU frame.
+    /// If the ADU frame is incomplete.
     pub fn push(&mut self, adu: &[u8]) -> Result<Vec<Vec<u8>>, Malformed> {
         let adu = Pending::read(adu)?;
         let mut left = self.pending.back().map_or(0, Pending::left);
@@ -61,7 +63,7 @@ impl Frames {
         Ok(std::iter::from_fn(|| self.next_full()).collect())
     }
 
-    /// The frames that are left, filled up with zeros.
+    /// Returns the remaining frames, padded with zeros.
     pub fn finish(mut self) -> Vec<Vec<u8>> {
         std::iter::from_fn(|| self.write()).collect()
     }
@@ -72,7 +74,8 @@ impl Frames {
         if is_full { self.write() } else { None }
     }
 
-    /// The pending units, each with its place in the main data from the first frame on; it may begin before.
+    /// Returns the pending units, each with its position in the main data from the first frame on, which may
+    /// be negative.
     fn placed(&self) -> impl Iterator<Item = (isize, &Pending)> {
         self.pending.iter().scan(0, |frame: &mut isize, adu| {
             let begin = *frame - adu.reaches_back as isize;
@@ -81,7 +84,7 @@ impl Frames {
         })
     }
 
-    /// Writes the first frame, with as much of each unit as stands in it.
+    /// Writes the first frame, with the part of each unit that lies in it.
     fn write(&mut self) -> Option<Vec<u8>> {
         let first = self.pending.front()?;
         let mut data = vec![0; first.header.slot()];

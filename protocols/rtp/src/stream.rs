@@ -1,5 +1,5 @@
-//! A stream of MP3 frames that nobody has recorded: sizes and bit reservoir as an encoder of constant bit rate has them,
-//! main data at random, and always the same.
+//! A synthetic stream of MP3 frames: sizes and bit reservoir like those of a constant-bit-rate encoder, main
+//! data random but reproducible.
 
 use std::collections::VecDeque;
 
@@ -8,41 +8,42 @@ use hol_base::{Rng, Seed};
 use crate::FrameHeader;
 use crate::mp3::KBPS;
 
-/// Samples a second.
+/// Samples per second.
 pub const SAMPLING_RATE: u32 = 44_100;
-/// Samples of a frame.
+/// Samples per frame.
 pub const SAMPLES: u32 = 1152;
-/// What a stream may have, in kbit/s.
+/// Possible bit rates, in kbit/s.
 pub const BIT_RATES: [u16; 14] = KBPS;
 
-/// Stereo of 44.1 kHz.
+/// A stereo stream of 44.1 kHz.
 ///
-/// Frames are all as long as the bit rate says; the units in them are not. How much a unit takes is drawn evenly between a half
-/// and one and a half of a frame's room, as far as the reservoir lets it: it begins at most 511 octets back, and ends in its
-/// own frame. Nothing is stuffed.
+/// All frames have the length given by the bit rate; their units do not. The size of a unit is uniform
+/// between a half and one and a half of a frame's room, as far as the reservoir allows: it begins at most 511
+/// octets back, and ends in its own frame. There is no stuffing.
 #[derive(Debug)]
 pub struct Stream {
-    /// Which of [`KBPS`].
+    /// Index into [`KBPS`].
     rate: usize,
     rng: Rng,
-    /// What the padding has not made up for, in parts of an octet: one for each sample a second.
+    /// The fraction of an octet that padding has not compensated, in units of an octet divided by the
+    /// sampling rate.
     rest: u32,
-    /// Octets of main data before the next unit's frame that are still free.
+    /// Free octets of main data before the next unit's frame.
     reservoir: usize,
-    /// Units whose frames are not full yet, and the main data for them.
+    /// Units whose frames are not full yet, and their main data.
     planned: VecDeque<Vec<u8>>,
     main_data: VecDeque<u8>,
 }
 
 impl Stream {
-    /// One of so many kbit/s; `None` if that is not one of [`BIT_RATES`].
+    /// Creates a stream of this many kbit/s; `None` if not one of [`BIT_RATES`].
     pub fn new(kbps: u16) -> Option<Self> {
         let rate = KBPS.iter().position(|known| *known == kbps)?;
         let (planned, main_data) = (VecDeque::new(), VecDeque::new());
         Some(Self { rate, rng: Seed(3119).rng(), rest: 0, reservoir: 0, planned, main_data })
     }
 
-    /// The header of the next frame: an octet of padding where the bit rate has come to one.
+    /// Returns the header of the next frame, padded by an octet where the bit rate requires it.
     fn header(&mut self) -> FrameHeader {
         self.rest += 144_000 * u32::from(KBPS[self.rate]) % SAMPLING_RATE;
         let has_padding = self.rest >= SAMPLING_RATE;
@@ -50,7 +51,7 @@ impl Stream {
         FrameHeader::stereo(self.rate, has_padding)
     }
 
-    /// Makes the next unit.
+    /// Plans the next unit.
     fn plan(&mut self) {
         let header = self.header();
         let slot = header.slot();
@@ -70,7 +71,7 @@ impl Stream {
 impl Iterator for Stream {
     type Item = Vec<u8>;
 
-    /// The next frame, without end.
+    /// Returns the next frame of the endless stream.
     fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             if let Some(mut frame) = self.planned.pop_front() {

@@ -2,7 +2,7 @@
 
 use crate::{Adus, Stream};
 
-/// The first frames of a stream.
+/// Returns the first frames of a stream.
 pub(crate) fn frames(kbps: u16, count: usize) -> Vec<Vec<u8>> {
     Stream::new(kbps).expect("a bit rate").take(count).collect()
 }

@@ -1,15 +1,17 @@
-//! A packet that stands for any one of a group: their exclusive or. RFC 5109, with one level of protection, which is of whole packets.
+//! A parity packet that restores any one of a group: their XOR. RFC 5109, with one level of protection for
+//! whole packets.
 //!
-//! Left out: levels above 0, which are skipped, and FEC as redundant coding (section 14.2).
+//! Not supported: levels above 0, which are skipped, and FEC as redundant coding (section 14.2).
 
 use crate::{Header, Malformed};
 
-/// The most packets of a group: bits of the long mask. Section 7.4.
+/// Maximum packets of a group: bits of the long mask. Section 7.4.
 pub const MOST: u8 = 48;
-/// Bits of the short one.
+/// Bits of the short mask.
 const SHORT: u8 = 16;
 
-/// The L bit of the first octet, which says that the mask is long; E and L stand where RTP has its version. Section 7.3.
+/// The L bit of the first octet, which marks the long mask; E and L are in place of RTP's version. Section
+/// 7.3.
 const LONG: u8 = 0x40;
 const EXTENSION_AND_LONG: u8 = 0xc0;
 /// Octets of the FEC header.
@@ -17,7 +19,7 @@ const HEADER: usize = 10;
 /// Octets of the protection length before the mask.
 const LENGTH: usize = 2;
 
-/// Octets that the packet which stands for `k` others is longer than the longest of them.
+/// Returns the octets by which the parity packet of `k` others exceeds the longest of them.
 pub const fn overhead(k: u8) -> usize {
     HEADER + LENGTH + mask_octets(k > SHORT)
 }
@@ -26,10 +28,10 @@ const fn mask_octets(is_long: bool) -> usize {
     (if is_long { MOST } else { SHORT }) as usize / 8
 }
 
-/// The payload that stands for a group of RTP packets with sequence numbers from `first` on. Section 8.
+/// Returns the parity payload of a group of RTP packets with sequence numbers from `first` on. Section 8.
 ///
 /// # Panics
-/// If there are none or more than [`MOST`], or if one is no RTP packet, or of 64 kB.
+/// If there are none or more than [`MOST`], or if one is not an RTP packet, or has 64 kB.
 pub fn payload(first: u16, group: &[Vec<u8>]) -> Vec<u8> {
     let k =
         u8::try_from(group.len()).ok().filter(|k| (1..=MOST).contains(k)).expect("no more than a mask has");
@@ -45,36 +47,36 @@ pub fn payload(first: u16, group: &[Vec<u8>]) -> Vec<u8> {
     [&*header, &length, &mask[..mask_octets(k > SHORT)], level].concat()
 }
 
-/// The octets of a packet that are protected, in their order: its header as far as SSRC, the length of what follows SSRC, and that.
-/// Sections 8.1 and 8.2.
+/// Returns the protected octets of a packet in order: its header up to SSRC, the length of what follows SSRC,
+/// and that. Sections 8.1 and 8.2.
 fn protected_bits(packet: &[u8]) -> Option<Vec<u8>> {
     let (header, rest) = packet.split_at_checked(Header::OCTETS)?;
     let length = u16::try_from(rest.len()).ok()?.to_be_bytes();
     Some([&header[..8], &length, rest].concat())
 }
 
-/// The exclusive or; the shorter is followed by zeros.
+/// Adds by XOR; the shorter operand is padded with zeros.
 fn add(sum: &mut Vec<u8>, octets: &[u8]) {
     sum.resize(sum.len().max(octets.len()), 0);
     sum.iter_mut().zip(octets).for_each(|(sum, octet)| *sum ^= octet);
 }
 
-/// What a payload says.
+/// A parsed payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Protection<'p> {
-    /// The sequence number of the first packet that it protects: SN base.
+    /// The sequence number of the first protected packet: SN base.
     pub first: u16,
-    /// Bit 63 is of that packet, and so on.
+    /// Bit 63 is for that packet, and so on.
     mask: u64,
     header: &'p [u8; HEADER],
     level: &'p [u8],
 }
 
 impl<'p> Protection<'p> {
-    /// Reads a payload. Sections 7.3 and 7.4.
+    /// Parses a payload. Sections 7.3 and 7.4.
     ///
     /// # Errors
-    /// One that is shorter than it says.
+    /// If it is shorter than it claims.
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (header, rest) =
             payload.split_first_chunk::<HEADER>().ok_or(Malformed("FEC without a header"))?;
@@ -85,13 +87,14 @@ impl<'p> Protection<'p> {
         Ok(Self { first: u16::from_be_bytes([header[2], header[3]]), mask, header, level })
     }
 
-    /// From the first packet that it protects to the last.
+    /// Returns the span from the first protected packet to the last.
     pub fn span(&self) -> u8 {
         64 - self.mask.trailing_zeros() as u8
     }
 
-    /// The one packet that is missing, with its place behind the first: `None` if none or more are missing, or if it had more octets than
-    /// are protected. `come` are those that are there, by their place; `source` is the SSRC of all. Section 9.
+    /// Returns the single missing packet, with its offset from the first; `None` if none or more are missing,
+    /// or if it had more octets than are protected. `come` are the present ones, by offset; `source` is the
+    /// common SSRC. Section 9.
     pub fn restored(&self, come: &[(u8, &[u8])], source: u32) -> Option<(u8, Vec<u8>)> {
         let bit = |place: u8| 1_u64.checked_shl(63_u32.wrapping_sub(place.into())).unwrap_or(0);
         let is_protected = |(place, _): &&(u8, &[u8])| self.mask & bit(*place) != 0;

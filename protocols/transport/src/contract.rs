@@ -1,4 +1,4 @@
-//! What goes into an endpoint and what comes out.
+//! Inputs and outputs of an endpoint.
 
 use bytes::Bytes;
 use hol_base::{Duration, Time};
@@ -6,18 +6,19 @@ use hol_wire::{Address, Packet, Stamp};
 
 /// One end of a connection or association.
 pub trait Endpoint {
-    /// Takes one input. Nothing leaves before the next [`poll`](Self::poll).
+    /// Takes one input. Output follows only from the next [`poll`](Self::poll).
     fn handle(&mut self, now: Time, input: Input);
 
-    /// The next thing to do. After `Wait` there is nothing more until an input or the named time.
+    /// Returns the next action. After `Wait`, call it again at the next input or at the given time.
     fn poll(&mut self, now: Time) -> Output;
 
-    /// Whether the send buffer takes a message of `length` octets now; if not,
-    /// [`Event::Writable`] follows when it may.
+    /// Returns whether the send buffer has room for a message of `length` octets. If not, [`Event::Writable`]
+    /// follows when it may have.
     fn can_send(&self, length: usize) -> bool;
 
-    /// How many octets of a message of `length` the send buffer takes now. A stream of octets may take a message in parts, all
-    /// else takes it whole or not at all. If some are left, [`Event::Writable`] follows when there is room for more.
+    /// Returns how many octets of a message of `length` the send buffer has room for. A byte stream may take
+    /// part of a message; other transports take all or nothing. If octets are left, [`Event::Writable`]
+    /// follows when there is room.
     fn accepts(&self, length: usize) -> usize {
         if self.can_send(length) { length } else { 0 }
     }
@@ -30,62 +31,64 @@ pub trait Endpoint {
     /// What has been counted so far.
     fn statistics(&self) -> &Statistics;
 
-    /// Tells of each path to the peer how its congestion control stands; nothing if there is none, or no connection.
+    /// Calls `tell` with the congestion control state of each path to the peer; not at all without a
+    /// connection or without congestion control.
     fn paths(&self, tell: &mut dyn FnMut(PathState)) {
         let _ = tell;
     }
 }
 
-/// What an endpoint is told.
+/// An input of an endpoint.
 #[derive(Debug)]
 pub enum Input {
     /// A packet arrived for this endpoint.
     Packet(Packet),
-    /// The application wants something.
+    /// A command of the application.
     Command(Command),
-    /// The host has this address from now on.
+    /// The host got this address.
     AddressAdded(Address),
-    /// The host has this address no more.
+    /// The host lost this address.
     AddressRemoved(Address),
 }
 
-/// What the application may ask for.
+/// A command of the application.
 #[derive(Debug)]
 pub enum Command {
-    /// Open the connection (active open). A passive endpoint is made listening.
+    /// Open the connection (active open). A passive endpoint is created listening.
     Connect,
-    /// Send a message; only when [`Endpoint::can_send`] says so. TCP appends its octets to the byte stream.
+    /// Send a message, if [`Endpoint::can_send`] allows it. TCP appends its octets to the byte stream.
     Send(Message),
-    /// Deliver what is queued, then close.
+    /// Deliver queued data, then close.
     Close,
-    /// Have streams begin anew, or more of them. SCTP alone, and where the peer agrees to it: [`Event::Reconfigured`] tells. RFC 6525.
+    /// Reset or add streams (RFC 6525). SCTP only, if the peer agrees; [`Event::Reconfigured`] reports the
+    /// result.
     Reconfigure(Reconfiguration),
-    /// Close at once and tell the peer.
+    /// Abort and tell the peer.
     Abort,
-    /// Whether the application reads, as it does in the beginning. While it does not, what arrives takes room of the window;
-    /// datagrams have none.
+    /// Start or stop reading; the application reads at first. While it does not, arriving data fills the
+    /// receive window; datagrams have no window.
     Read(bool),
 }
 
-/// What is to become of streams. RFC 6525. A list of none is a list of all.
+/// A change of streams (RFC 6525). An empty list means all streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reconfiguration {
-    /// What is sent on these streams begins anew, behind all that was handed over before.
+    /// Reset these outgoing streams, after all data queued before.
     ResetOutgoing(Vec<u16>),
-    /// The peer's streams begin anew: asked for, or behind all that was received before.
+    /// Reset the peer's streams: as a request, or, when reported, after all data received before.
     ResetIncoming(Vec<u16>),
-    /// So many streams more to send on.
+    /// Add this many outgoing streams.
     AddOutgoing(u16),
-    /// So many streams more for the peer to send on.
+    /// Add this many incoming streams.
     AddIncoming(u16),
 }
 
-/// What the application sends.
+/// A message that the application sends.
 #[derive(Debug, Clone)]
 pub struct Message {
-    /// SCTP stream; TCP has but one.
+    /// SCTP stream; TCP has only one.
     pub stream: u16,
-    /// Deliver on arrival, whatever came before. SCTP only.
+    /// Deliver on arrival, out of order. SCTP only.
     pub unordered: bool,
     /// When to give up. SCTP only.
     pub reliability: Reliability,
@@ -95,39 +98,39 @@ pub struct Message {
     pub payload: Bytes,
 }
 
-/// How long the sender tries. RFC 3758, RFC 7496.
+/// How long the sender tries to deliver a message. RFC 3758, RFC 7496.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reliability {
     /// Until the association fails.
     #[default]
     Full,
-    /// Given up when this much time has passed since the message was handed over.
+    /// Abandoned when this time has passed since the application sent the message.
     Lifetime(Duration),
-    /// Given up when it would be retransmitted more often than this.
+    /// Abandoned instead of being retransmitted more often than this.
     Retransmissions(u32),
 }
 
-/// What an endpoint answers.
+/// An output of an endpoint.
 #[derive(Debug)]
 pub enum Output {
     /// Send this packet.
     Transmit(Packet),
     /// Tell the application.
     Event(Event),
-    /// Nothing more until an input, or until this time.
+    /// Nothing to do until an input, or until this time.
     Wait(Option<Time>),
 }
 
-/// What an endpoint tells its application.
+/// An event for the application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The connection is open for sending.
     Connected,
-    /// User data is delivered: a whole message (SCTP), or the next octets of the byte stream (TCP).
+    /// User data was delivered: a whole message (SCTP), or the next octets of the byte stream (TCP).
     Received(Received),
     /// There is room in the send buffer again.
     Writable,
-    /// A partially reliable message was given up before it was acknowledged.
+    /// A partially reliable message was abandoned before it was acknowledged.
     Abandoned {
         /// Its stream.
         stream: u16,
@@ -139,47 +142,48 @@ pub enum Event {
         /// Its new state.
         status: PathStatus,
     },
-    /// Streams have begun anew or become more, whichever end wanted it; or it was asked for and will not be.
+    /// A stream reconfiguration, requested by either end, was carried out or failed.
     Reconfigured {
-        /// What was asked for.
+        /// The requested reconfiguration.
         what: Reconfiguration,
-        /// It is done.
+        /// Whether it was carried out.
         done: bool,
     },
-    /// The peer sends no more.
+    /// The peer will send no more data.
     PeerClosed,
-    /// The connection has ended in an orderly way.
+    /// The connection was closed in order.
     Closed,
     /// The connection was reset, refused or timed out.
     Failed {
-        /// Why, in RFC words, such as "connection refused" or "association max retrans exceeded".
+        /// The reason in words of the RFC, such as "connection refused" or "association max retrans
+        /// exceeded".
         reason: &'static str,
     },
 }
 
-/// User data that is delivered.
+/// Delivered user data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
     /// SCTP stream; 0 for TCP.
     pub stream: u16,
-    /// It came outside the order of its stream.
+    /// Delivered out of order.
     pub unordered: bool,
     /// SCTP payload protocol identifier; 0 for TCP.
     pub ppid: u32,
     /// User data.
     pub payload: Bytes,
-    /// How it came here. Delivery is the time of the event itself.
+    /// How it travelled. The time of delivery is that of the event.
     pub passage: Passage,
 }
 
-/// How delivered data travelled. Measurement only.
+/// How delivered data travelled; for measurement only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Passage {
-    /// When the last of it left the sender for the first time.
+    /// When its last octet was first sent.
     pub first_sent: Time,
-    /// When the copy that completed it left the sender.
+    /// When the copy that completed it was sent.
     pub sent: Time,
-    /// When it was complete at the receiver; whatever follows is head-of-line wait.
+    /// When it was complete at the receiver; the time until delivery is head-of-line wait.
     pub arrived: Time,
 }
 
@@ -188,31 +192,31 @@ pub struct Passage {
 pub enum PathStatus {
     /// In use.
     Active,
-    /// It timed out, but is not given up. RFC 7829.
+    /// A timeout occurred, but the path may still be used. RFC 7829.
     PotentiallyFailed,
     /// Path.Max.Retrans was exceeded.
     Inactive,
 }
 
-/// How the congestion control of a path stands, in octets as its protocol counts them: payload of TCP, user data of SCTP,
-/// UDP payload of QUIC. What an end cannot tell is `None`.
+/// The congestion control state of a path. Octets are TCP payload, SCTP user data or QUIC's UDP payload.
+/// Values that an endpoint does not know are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathState {
     /// The peer's address.
     pub peer: Address,
-    /// The congestion window.
+    /// The congestion window, octets.
     pub cwnd: Option<u64>,
-    /// The slow start threshold; `None` also before there is one.
+    /// The slow start threshold, octets; `None` also before the first reduction.
     pub ssthresh: Option<u64>,
     /// The smoothed round-trip time.
     pub srtt: Option<Duration>,
-    /// Octets a second, where departures are paced.
+    /// The pacing rate, octets per second, if departures are paced.
     pub pacing_rate: Option<u64>,
-    /// What is sent, and neither acknowledged nor taken for lost.
+    /// Octets sent and neither acknowledged nor considered lost.
     pub in_flight: Option<u64>,
 }
 
-/// What an endpoint counts. The tests check it beside the behaviour.
+/// Counters of an endpoint, which tests also check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Statistics {
     /// Packets sent.
@@ -238,20 +242,20 @@ pub struct Statistics {
 }
 
 impl Received {
-    /// A message that belongs to no stream and no order.
+    /// Creates an unordered message without a stream.
     pub fn alone(payload: Bytes, passage: Passage) -> Self {
         Self { stream: 0, unordered: true, ppid: 0, payload, passage }
     }
 }
 
 impl Passage {
-    /// The passage of data that one packet carried.
+    /// Returns the passage of data carried by one packet.
     pub fn new(stamp: Stamp, arrived: Time) -> Self {
         Self { first_sent: stamp.first_sent, sent: stamp.sent, arrived }
     }
 
-    /// The passage of data that is complete only when this and `other` are: the copy that arrives last completes it, be it of an
-    /// octet that left before the last of them.
+    /// Returns the passage of data that needs both this and `other`. The copy that arrives last completes it,
+    /// even if its octets were sent earlier than others.
     pub fn join(self, other: Self) -> Self {
         let last = if other.arrived >= self.arrived { other } else { self };
         let first_sent = self.first_sent.max(other.first_sent);
@@ -259,10 +263,10 @@ impl Passage {
     }
 }
 
-/// Polls `endpoint` until it waits, gives every output to `take`, and returns the deadline.
+/// Polls `endpoint` until it waits, passes every output to `take`, and returns the deadline.
 ///
 /// # Panics
-/// If the endpoint does not come to rest, or waits for a time that has passed: both are our errors.
+/// If the endpoint never waits, or waits for a time in the past. Both are bugs of the endpoint.
 pub fn drain<E: Endpoint + ?Sized>(
     endpoint: &mut E,
     now: Time,

@@ -1,16 +1,16 @@
-//! Messages over a byte stream: what SCTP does by itself, TCP's user has to do.
+//! Messages over a byte stream. SCTP preserves message boundaries; an application of TCP has to restore them.
 //!
-//! The workload says how long a message is from its first octets; the framer cuts the stream accordingly,
-//! however the network split or merged it.
+//! The workload derives the length of a message from its first octets. The framer cuts the stream
+//! accordingly, whatever the segments were.
 
 use bytes::{Bytes, BytesMut};
 
 use crate::Passage;
 
-/// The length of the message that starts with these octets; `None` while there are too few to tell.
+/// Returns the length of the message that starts with these octets; `None` if more octets are needed.
 pub type LengthOf = fn(&[u8]) -> Result<Option<usize>, FramingError>;
 
-/// The octets are not the start of any message; the connection cannot go on.
+/// The octets do not start a valid message, so the connection cannot continue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a message: {0}")]
 pub struct FramingError(pub &'static str);
@@ -20,7 +20,7 @@ pub struct FramingError(pub &'static str);
 pub struct Framed {
     /// The whole message.
     pub payload: Bytes,
-    /// How the part that came last travelled.
+    /// The passage of the part that arrived last.
     pub passage: Passage,
 }
 
@@ -28,16 +28,16 @@ pub struct Framed {
 #[derive(Debug)]
 pub struct Framer {
     length_of: LengthOf,
-    /// Octets of the unfinished message at the front, and how they travelled.
+    /// Octets of the unfinished first message, and their passage.
     partial: BytesMut,
     partial_passage: Passage,
-    /// Octets of the last piece that have not been looked at, and how it travelled.
+    /// Unparsed octets of the last piece, and their passage.
     rest: Bytes,
     rest_passage: Passage,
 }
 
 impl Framer {
-    /// A framer for messages whose length `length_of` tells.
+    /// Creates a framer; `length_of` gives the length of a message.
     pub fn new(length_of: LengthOf) -> Self {
         Self {
             length_of,
@@ -55,17 +55,17 @@ impl Framer {
         self.rest_passage = passage;
     }
 
-    /// True if octets wait that nobody has looked at: there may be another message in them.
+    /// Returns true if there are unparsed octets, which may contain another message.
     pub fn has_rest(&self) -> bool {
         !self.rest.is_empty()
     }
 
-    /// True if the stream has stopped within a message.
+    /// Returns true if the stream ends within a message.
     pub fn is_midway(&self) -> bool {
         !self.partial.is_empty()
     }
 
-    /// The next whole message, if there is one.
+    /// Returns the next whole message.
     #[expect(
         clippy::should_implement_trait,
         reason = "an iterator would promise an end that a stream has not"
@@ -75,7 +75,7 @@ impl Framer {
             if self.rest.is_empty() {
                 return Ok(None);
             }
-            // The common case, one segment one message, costs no copy.
+            // In the common case, one segment per message, nothing is copied.
             if let Some(length) = (self.length_of)(&self.rest)?
                 && length <= self.rest.len()
             {
@@ -91,7 +91,7 @@ impl Framer {
         match (self.length_of)(&self.partial)? {
             Some(length) if length <= self.partial.len() => {
                 let payload = self.partial.split_to(length).freeze();
-                // What follows came with the last piece alone.
+                // What follows came with the last piece only.
                 self.rest = std::mem::take(&mut self.partial).freeze();
                 Ok(Some(Framed { payload, passage: self.partial_passage }))
             }

@@ -1,9 +1,9 @@
-//! The contract that every transport endpoint keeps, the driver that enforces it, the application that reads, and
+//! The contract of transport endpoints, the driver that enforces it (`drain`), the reading application, and
 //! message framing.
 //!
-//! An endpoint is one end of one TCP connection or SCTP association. It is sans-IO: packets, time and
-//! randomness are arguments. `handle` an input, then `poll` until [`Output::Wait`]; repeat at the next
-//! packet, the next command, or the time that `Wait` named.
+//! An endpoint is one end of a TCP connection or SCTP association. It is sans-IO: packets, time and
+//! randomness are arguments. Call `handle` with an input, then `poll` until [`Output::Wait`]; repeat at the
+//! next packet, at the next command, or at the time in `Wait`.
 
 mod contract;
 mod framing;

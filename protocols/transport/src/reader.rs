@@ -1,5 +1,5 @@
-//! The application behind an endpoint: it sleeps until data arrives, and wakes up a little later, when more may have
-//! come.
+//! The application behind an endpoint: it sleeps until data arrives and wakes up after a delay, during which
+//! more data may arrive.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use hol_base::{Duration, Time};
 
 use crate::{Event, Received};
 
-/// Octets that an application takes at a time: the size of its buffer.
+/// Octets that the application reads at a time: the size of its buffer.
 const PIECE: usize = 65_536;
 
 /// What waits for the application.
@@ -37,12 +37,12 @@ pub struct Reader {
     /// It reads again, and the peer has not heard of the room that this makes.
     resumed: bool,
     awake: bool,
-    /// When the application will be awake.
+    /// When the application wakes up.
     alarm: Option<Time>,
 }
 
 impl Reader {
-    /// An application that is awake `wakeup` after data has come.
+    /// Creates a reader whose application wakes up `wakeup` after data has arrived.
     pub fn new(wakeup: Duration) -> Self {
         Self {
             wakeup,
@@ -90,7 +90,7 @@ impl Reader {
         }
     }
 
-    /// Whether the application reads from now on.
+    /// Sets whether the application reads from now on.
     pub fn set_reading(&mut self, reads: bool) {
         self.resumed |= reads && !self.reads;
         self.reads = reads;
@@ -117,19 +117,19 @@ impl Reader {
         if self.reads { 0 } else { self.octets }
     }
 
-    /// Octets that the application has not read, be it busy or not yet awake.
+    /// Returns the octets that the application has not read, because it is busy or not yet awake.
     pub const fn unread(&self) -> usize {
         self.octets
     }
 
-    /// When the application wakes up.
+    /// Returns the time at which the application wakes up.
     pub fn deadline(&self) -> Option<Time> {
         self.alarm
     }
 
     /// Wakes the application up if it is time; it then reads all that there is, unless it is busy: then it is false.
     ///
-    /// Data counts as arrived when it has woken the application up: that takes time whatever was sent before.
+    /// Data counts as arrived at the wake-up, even if it was sent earlier.
     pub fn wake(&mut self, now: Time) -> bool {
         let wakes = self.alarm.take_if(|at| *at <= now).is_some();
         if wakes {
@@ -169,7 +169,7 @@ impl Reader {
         true
     }
 
-    /// The next event that the application is awake for.
+    /// Returns the next event that the application is awake for.
     pub fn next_event(&mut self) -> Option<Event> {
         if !matches!(self.items.front()?, Item::News(_)) && !(self.awake && (self.reads || self.taken > 0)) {
             return None;
@@ -192,7 +192,7 @@ impl Reader {
         self.awake = self.waiting > 0;
     }
 
-    /// Nothing waits.
+    /// Returns true if no event is queued.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

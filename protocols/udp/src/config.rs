@@ -1,36 +1,36 @@
-//! Every behaviour of an endpoint.
+//! The configuration of an endpoint.
 
 use hol_base::{ByteCount, Duration};
 use serde::{Deserialize, Serialize};
 
-/// How an endpoint behaves; there are no defaults, a stack names every field.
+/// The configuration of an endpoint, without defaults: a stack sets every field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Whether messages are SIP requests.
     pub sip: Sip,
-    /// T1: what a round trip is taken for. RFC 3261 section 17.1.1.1.
+    /// T1: the estimated round-trip time. RFC 3261 section 17.1.1.1.
     pub t1: Duration,
-    /// T2: the longest time between two copies of a request that is no INVITE. RFC 3261 section 17.1.2.2.
+    /// T2: the maximum time between two copies of a request other than INVITE. RFC 3261 section 17.1.2.2.
     pub t2: Duration,
     /// Octets of a response.
     pub response: ByteCount,
 }
 
-/// What the messages are.
+/// The kind of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sip {
-    /// Datagrams; those that are lost stay lost.
+    /// Datagrams; lost ones stay lost.
     Off,
-    /// INVITEs: repeated after T1, and then after twice the time, again and again. RFC 3261 section 17.1.1.2.
+    /// INVITEs: repeated after T1, then after twice the time, and so on. RFC 3261 section 17.1.1.2.
     Invite,
-    /// Other requests: as an INVITE, but never after more than T2. RFC 3261 section 17.1.2.2.
+    /// Other requests: as an INVITE, but after at most T2. RFC 3261 section 17.1.2.2.
     Request,
 }
 
 impl Config {
-    /// Refuses values that no transaction could work with: the field and what it has to be.
+    /// Rejects values with which no transaction could work; returns the field and the requirement.
     pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
         if self.t1.is_zero() {
             return Err(("t1", "has to be longer than zero"));
@@ -44,6 +44,6 @@ impl Config {
         Ok(())
     }
 
-    /// Octets that name a response and the request that it answers.
+    /// Octets needed to identify a response and its request.
     pub(crate) const SHORTEST_RESPONSE: u64 = 16;
 }

@@ -1,4 +1,4 @@
-//! One end: datagrams out and in, and the transactions that repeat them.
+//! A UDP endpoint: datagrams, and the transactions that repeat them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -12,11 +12,12 @@ use crate::seen::Seen;
 use crate::transaction::Transaction;
 use crate::{Config, Sip};
 
-/// The first octets of a message, by which every workload tells its messages apart; SIP has a branch for that.
-/// RFC 3261 section 17.1.3.
+/// The first octets of a message, which identify it in every workload; SIP uses a branch for that. RFC 3261
+/// section 17.1.3.
 pub(crate) type Name = [u8; 8];
 
-/// How a response begins, before the name of its request; no request begins like that. RFC 3261 section 7.2.
+/// The start of a response, before the name of its request; no request starts like this. RFC 3261 section
+/// 7.2.
 const RESPONSE: &[u8; 8] = b"SIP/2.0 ";
 
 /// An address and a port.
@@ -29,25 +30,25 @@ pub struct Endpoint {
     local: Site,
     /// A server learns it from the first datagram.
     peer: Option<Site>,
-    /// What there is to do at once, in order.
+    /// Outputs that are due now, in order.
     ready: VecDeque<Output>,
     /// Requests without a response.
     open: BTreeMap<Name, Transaction>,
-    /// When each of them is due.
+    /// When each of them is due next.
     timers: BTreeSet<(Time, Name)>,
-    /// What has arrived: the network, or a transaction, may send it twice.
+    /// Names received; the network or a transaction may send a message twice.
     seen: Seen,
     closing: bool,
     statistics: Statistics,
 }
 
 impl Endpoint {
-    /// The end that sends first.
+    /// Creates the end that sends first.
     pub fn connect(config: Config, local: Site, peer: Site) -> Self {
         Self::new(config, local, Some(peer))
     }
 
-    /// The end that answers whoever sends first.
+    /// Creates the end that answers the first sender.
     pub fn listen(config: Config, local: Site) -> Self {
         Self::new(config, local, None)
     }
@@ -68,14 +69,14 @@ impl Endpoint {
 
     fn command(&mut self, now: Time, command: Command) {
         match command {
-            // There is nobody to ask.
+            // UDP has no handshake.
             Command::Connect => self.tell(Event::Connected),
             Command::Send(message) => self.send(now, message),
             Command::Close => {
                 self.closing = true;
                 self.close_when_done();
             }
-            // Nothing would hold the sender back.
+            // UDP has no flow control.
             Command::Read(_) => {}
             Command::Reconfigure(what) => self.tell(Event::Reconfigured { what, done: false }),
             Command::Abort => {
@@ -128,11 +129,11 @@ impl Endpoint {
         self.tell(Event::Received(Received { stream: 0, unordered: true, ppid: 0, payload, passage }));
     }
 
-    /// Sends again, or gives up, what is due.
+    /// Resends or gives up what is due.
     fn fire(&mut self, now: Time) {
         while let Some(&(due, name)) = self.timers.first().filter(|(due, _)| *due <= now) {
             self.timers.remove(&(due, name));
-            // A transaction that has its response left its timer behind.
+            // A transaction that has its response leaves its timer behind.
             let Some(transaction) = self.open.get_mut(&name) else { continue };
             if transaction.is_over(now) {
                 let stream = transaction.stream;
@@ -189,7 +190,7 @@ impl hol_transport::Endpoint for Endpoint {
         self.ready.pop_front().unwrap_or_else(next)
     }
 
-    /// The network takes what it can and drops the rest.
+    /// Always true: the network drops what it cannot carry.
     fn can_send(&self, _length: usize) -> bool {
         true
     }

@@ -1,9 +1,9 @@
 //! A sans-IO UDP endpoint: a message is a datagram. RFC 768.
 //!
-//! Nobody sends a lost datagram again, unless the application is SIP: then each message is a request that its
-//! transaction repeats until a response comes (RFC 3261 section 17). Left out: provisional responses before the
-//! final one, the ACK of an INVITE and the repetition of its final response, and switching to TCP when a message
-//! is longer than the path takes (section 18.1.1).
+//! Lost datagrams are not sent again, except with SIP: then each message is a request that its transaction
+//! repeats until a response arrives (RFC 3261 section 17). Not implemented: provisional responses, the ACK of
+//! an INVITE, retransmission of its final response, and the switch to TCP for messages longer than the path
+//! MTU (section 18.1.1).
 
 mod config;
 mod endpoint;

@@ -1,23 +1,23 @@
-//! What has arrived lately.
+//! Detection of duplicate messages.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::endpoint::Name;
 
-/// The names of the latest messages. A copy comes soon after: a transaction repeats its request for 32 s, and so long its
-/// server knows it (RFC 3261 table 4, timer J).
+/// The names of the latest messages. A transaction repeats its request for 32 s, and the server remembers it
+/// for as long (RFC 3261 table 4, timer J).
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     names: BTreeSet<Name>,
-    /// From the oldest on.
+    /// Oldest first.
     order: VecDeque<Name>,
 }
 
 impl Seen {
-    /// A quarter of a million: 32 s of 8,000 messages a second.
+    /// 2^18 names: 32 s of 8,000 messages per second.
     const MOST: usize = 1 << 18;
 
-    /// Takes a name; false if it is there already.
+    /// Adds a name; returns false if it is already there.
     pub(crate) fn insert(&mut self, name: Name) -> bool {
         if !self.names.insert(name) {
             return false;

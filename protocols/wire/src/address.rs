@@ -7,12 +7,12 @@ use crate::{Ipv4Header, Ipv6Header};
 /// A network address.
 pub type Address = IpAddr;
 
-/// An IPv4 address by its octets, where a constant is wanted.
+/// Returns an IPv4 address of these octets, usable in constants.
 pub const fn ipv4(a: u8, b: u8, c: u8, d: u8) -> Address {
     IpAddr::V4(Ipv4Addr::new(a, b, c, d))
 }
 
-/// Octets of the header before a packet that goes to such an address; we send no IP options and no extension headers.
+/// Returns the octets of the IP header of a packet to such an address, without options and extension headers.
 pub const fn ip_header(address: Address) -> usize {
     match address {
         IpAddr::V4(_) => Ipv4Header::LENGTH,

@@ -2,7 +2,7 @@
 
 use crate::Address;
 
-/// One's complement sum of 16-bit words, under way.
+/// The one's complement sum of 16-bit words so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct InternetChecksum(u64);
 
@@ -15,7 +15,8 @@ impl InternetChecksum {
         Self(self.0 + words + odd)
     }
 
-    /// Adds the pseudo header before what a transport sends. RFC 9293 section 3.1; RFC 8200 section 8.1, whose longer fields sum up to the same.
+    /// Adds the pseudo header of a transport. RFC 9293 section 3.1; RFC 8200 section 8.1, whose longer fields
+    /// have the same sum.
     pub fn add_pseudo_header(
         self,
         source: Address,
@@ -36,7 +37,7 @@ impl InternetChecksum {
         }
     }
 
-    /// The checksum: zero if the octets already contained their own.
+    /// Returns the checksum: zero if the octets already contained it.
     pub fn finish(self) -> u16 {
         let mut sum = self.0;
         while sum > 0xffff {

@@ -1,12 +1,12 @@
-//! The two bits of the IP header that tell of congestion without a loss. RFC 3168 section 5.
+//! The ECN field of the IP header, which reports congestion without loss. RFC 3168 section 5.
 
-/// What a packet says of congestion: whether its endpoints would hear of it, and whether there was any.
+/// The ECN codepoint of a packet: whether its endpoints support ECN, and whether there was congestion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ecn {
-    /// Not-ECT: the endpoints hear of congestion by losses alone.
+    /// Not-ECT: the endpoints do not support ECN.
     #[default]
     NotCapable,
-    /// ECT(1). Nothing here sends it.
+    /// ECT(1); not sent here.
     Capable1,
     /// ECT(0): it may be marked instead of dropped.
     Capable,
@@ -15,7 +15,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// The codepoint, in the lower two bits. RFC 3168 section 5, figure 1.
+    /// Returns the codepoint, in the lower two bits. RFC 3168 section 5, figure 1.
     pub const fn bits(self) -> u8 {
         match self {
             Self::NotCapable => 0b00,
@@ -25,7 +25,7 @@ impl Ecn {
         }
     }
 
-    /// The codepoint in the lower two bits of what was the Type of Service.
+    /// Returns the codepoint in the lower two bits of the former Type of Service.
     pub const fn of(bits: u8) -> Self {
         match bits & 0b11 {
             0b00 => Self::NotCapable,
@@ -35,7 +35,8 @@ impl Ecn {
         }
     }
 
-    /// Marks a packet whose endpoints understand it; `false` if they do not, so that it has to be dropped. RFC 3168 section 5.
+    /// Marks a packet whose endpoints support ECN; returns `false` if they do not, so that it must be
+    /// dropped. RFC 3168 section 5.
     #[must_use]
     pub fn mark(&mut self) -> bool {
         let capable = *self != Self::NotCapable;

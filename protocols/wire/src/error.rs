@@ -1,20 +1,20 @@
-//! Why octets are no packet of ours.
+//! Why octets cannot be parsed.
 
 use bytes::TryGetError;
 
-/// Why octets are no packet of ours. A receiver drops such a packet, whatever the reason.
+/// Why octets cannot be parsed. A receiver drops such a packet, whatever the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// The octets end inside a header, chunk, parameter, cause or option.
     #[error("the octets end too early")]
     Truncated,
-    /// A length field contradicts the layout of what it measures.
+    /// A length field contradicts the layout of its content.
     #[error("a length field contradicts its contents")]
     Length,
-    /// Neither IP version 4 nor 6, or another than the addresses are of.
+    /// Neither IP version 4 nor 6, or not the version of the addresses.
     #[error("IP version {0}, neither 4 nor 6")]
     Version(u8),
-    /// A fragment of an IP packet; what we send is never fragmented.
+    /// A fragment of an IP packet; we never send fragments.
     #[error("a fragment")]
     Fragment,
     /// Neither TCP nor SCTP.

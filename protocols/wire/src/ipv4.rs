@@ -26,11 +26,11 @@ use crate::{Ecn, ParseError};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ipv4Header {
-    /// Of congestion on the way. The six bits before it, the DSCP, are zero.
+    /// ECN codepoint. The six bits before it, the DSCP, are zero.
     pub ecn: Ecn,
-    /// Octets of the packet, header included.
+    /// Octets of the packet, including the header.
     pub total_length: u16,
-    /// Tells fragments of one packet from another's; means nothing while DF is set.
+    /// Identifies the fragments of a packet; meaningless with DF set.
     pub identification: u16,
     /// Time to live, in hops.
     pub ttl: u8,
@@ -71,7 +71,7 @@ impl Ipv4Header {
         out[start + 10..start + 12].copy_from_slice(&checksum.to_be_bytes());
     }
 
-    /// Takes the header and its options off a packet, and what lies behind its total length too.
+    /// Removes the header and its options from a packet, and anything after its total length.
     pub(crate) fn parse(packet: &mut Bytes) -> Result<Self, ParseError> {
         let first = *packet.first().ok_or(ParseError::Truncated)?;
         if first >> 4 != 4 {

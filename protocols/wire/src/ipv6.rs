@@ -6,7 +6,7 @@ use bytes::{Buf, BufMut, Bytes};
 
 use crate::{Ecn, ParseError};
 
-/// An IPv6 header with the transport's behind it.
+/// An IPv6 header followed by the transport's.
 ///
 /// ```text
 ///  0                   1                   2                   3
@@ -23,13 +23,13 @@ use crate::{Ecn, ParseError};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ipv6Header {
-    /// Of congestion on the way. The DSCP before it and the flow label behind it are zero.
+    /// ECN codepoint. The DSCP before it and the flow label after it are zero.
     pub ecn: Ecn,
-    /// Octets behind the header.
+    /// Octets after the header.
     pub payload_length: u16,
     /// Protocol number of the payload.
     pub next_header: u8,
-    /// What IPv4 calls the time to live.
+    /// IPv4's time to live.
     pub hop_limit: u8,
     /// Source address.
     pub source: Ipv6Addr,
@@ -56,7 +56,7 @@ impl Ipv6Header {
         out.put_slice(&self.destination.octets());
     }
 
-    /// Takes the header off a packet, and what lies behind its payload too.
+    /// Removes the header from a packet, and anything after its payload.
     pub(crate) fn parse(packet: &mut Bytes) -> Result<Self, ParseError> {
         let first = packet.try_get_u32()?;
         if first >> 28 != 6 {

@@ -1,7 +1,7 @@
-//! Typed packets, their bytes, and captures: pcapng written, pcap and pcapng read.
+//! Typed packets, their bytes, and captures: writes pcapng, reads pcap and pcapng.
 //!
-//! In the model world packets travel as these values; `to_bytes` and `parse` turn them into bytes for captures,
-//! real networks and fuzzing, and a property test holds the two equal. One header or chunk a file.
+//! In the model world packets are these values; `to_bytes` and `parse` convert them for captures, real
+//! networks and fuzzing, and a property test checks that both agree. One header or chunk per file.
 
 mod address;
 pub mod capture;

@@ -1,4 +1,4 @@
-//! An IP packet that carries one TCP segment, SCTP packet, or UDP datagram, of QUIC or another. RFC 791, RFC 8200.
+//! An IP packet with one TCP segment, SCTP packet, or UDP or QUIC datagram. RFC 791, RFC 8200.
 
 use std::fmt;
 
@@ -7,23 +7,23 @@ use hol_base::Time;
 
 use crate::{Address, Ecn, Ipv4Header, Ipv6Header, ParseError, ip_header, quic, sctp, tcp, udp};
 
-/// What a node sends and a link carries.
+/// An IP packet as sent by a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
-    /// Who sent it.
+    /// Source address.
     pub source: Address,
-    /// Who is to get it.
+    /// Destination address.
     pub destination: Address,
     /// The transport header and payload.
     pub transport: Transport,
-    /// What it tells of congestion.
+    /// ECN codepoint.
     pub ecn: Ecn,
-    /// A bit was flipped on the way: every checksum below fails, so a receiver drops it silently.
+    /// A bit was flipped on the way: the checksum fails, so a receiver drops it silently.
     pub corrupted: bool,
 }
 
-/// The transport protocol's part of a packet. Boxed, because a packet is handed on a dozen times on its way: from endpoint
-/// to queue to line to endpoint.
+/// The transport part of a packet. Boxed, because a packet is moved a dozen times between endpoints, queues
+/// and links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
     /// IP protocol 6.
@@ -32,7 +32,7 @@ pub enum Transport {
     Sctp(Box<sctp::Packet>),
     /// IP protocol 17.
     Udp(Box<udp::Datagram>),
-    /// IP protocol 17 with QUIC in it; its octets alone do not tell, so that they parse to a [`Udp`](Self::Udp).
+    /// IP protocol 17 with QUIC in it; octets alone do not show that, so they parse to a [`Udp`](Self::Udp).
     Quic(Box<quic::Datagram>),
 }
 
@@ -60,26 +60,26 @@ impl From<quic::Datagram> for Transport {
     }
 }
 
-/// When the payload that this packet carries was sent: measurement only, never on the wire.
+/// When the payload of this packet was sent; for measurement only, not on the wire.
 ///
-/// It rides with the data, so a receiver can split a message's delay without asking the sender.
+/// It travels with the data, so a receiver can decompose a message's delay without the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stamp {
-    /// When this payload left the sender for the first time.
+    /// When this payload was first sent.
     pub first_sent: Time,
-    /// When this copy of it left the sender.
+    /// When this copy of it was sent.
     pub sent: Time,
-    /// It was cut from a larger packet on its way down, and so lies in a buffer of its own.
+    /// It was cut from a larger packet below the transport, and so has its own buffer.
     pub cut: bool,
 }
 
 impl Packet {
-    /// A packet as an endpoint sends it.
+    /// Creates a packet as an endpoint sends it.
     pub fn new(source: Address, destination: Address, transport: impl Into<Transport>) -> Self {
         Self { source, destination, transport: transport.into(), ecn: Ecn::NotCapable, corrupted: false }
     }
 
-    /// The length of the IP packet in octets.
+    /// Returns the length of the IP packet in octets.
     pub fn length(&self) -> usize {
         ip_header(self.destination)
             + match &self.transport {
@@ -100,7 +100,7 @@ impl Packet {
         }
     }
 
-    /// With what its octets are protected, if they are.
+    /// Returns the secrets that protect its octets, if they are protected.
     pub fn secrets(&self) -> Option<quic::Secrets> {
         match &self.transport {
             Transport::Quic(datagram) => Some(datagram.secrets),
@@ -108,11 +108,11 @@ impl Packet {
         }
     }
 
-    /// The packet's octets from the IP header on, with all checksums. A corrupted packet has the last bit
-    /// flipped behind them.
+    /// Returns the packet's octets from the IP header on, with all checksums. In a corrupted packet the last
+    /// bit is flipped afterwards.
     ///
     /// # Panics
-    /// If the packet is longer than IPv4 allows, 65,535 octets, or its addresses are not of one family.
+    /// If the packet is longer than IPv4 allows, 65,535 octets, or its addresses are of different families.
     pub fn to_bytes(&self) -> Bytes {
         let length = self.length();
         let mut out = Vec::with_capacity(length);
@@ -134,7 +134,7 @@ impl Packet {
         let (ecn, protocol) = (self.ecn, self.transport.protocol());
         match (self.source, self.destination) {
             (Address::V4(source), Address::V4(destination)) => {
-                // Never fragmented, so never told apart.
+                // Never fragmented, so no identification is needed.
                 let (total_length, identification, ttl) = (length, 0, Ipv4Header::TTL);
                 Ipv4Header { ecn, total_length, identification, ttl, protocol, source, destination }
                     .emit(out);
@@ -148,8 +148,8 @@ impl Packet {
         }
     }
 
-    /// The packet that these octets are, from the IP header on. Nothing tells when it was sent, so its stamps
-    /// are zero. A corrupted packet is an error.
+    /// Parses a packet from the IP header on. Its stamps are zero, since the sending time is unknown. A
+    /// corrupted packet is an error.
     pub fn parse(mut octets: Bytes) -> Result<Self, ParseError> {
         let (ecn, protocol, source, destination) = Self::parse_header(&mut octets)?;
         let transport: Transport = match protocol {
@@ -174,7 +174,7 @@ impl Packet {
         }
     }
 
-    /// The packet as its octets alone tell it: without stamps.
+    /// Returns the packet without stamps, as its octets alone describe it.
     pub fn without_stamps(mut self) -> Self {
         match &mut self.transport {
             Transport::Tcp(segment) => segment.stamp = Stamp::default(),
@@ -202,7 +202,7 @@ impl Transport {
     /// IP protocol number of UDP.
     pub const UDP: u8 = 17;
 
-    /// The IP protocol number.
+    /// Returns the IP protocol number.
     pub fn protocol(&self) -> u8 {
         match self {
             Self::Tcp(_) => Self::TCP,

@@ -1,7 +1,7 @@
-//! Captures that Wireshark reads: pcapng, draft-ietf-opsawg-pcapng.
+//! Writes captures for Wireshark: pcapng, draft-ietf-opsawg-pcapng.
 //!
-//! One section with the run's description, one interface a link direction, nanoseconds throughout. Everything is
-//! little endian on every machine, so that the same run gives the same file.
+//! One section with the run's description, one interface per link direction, times in nanoseconds. Always
+//! little endian, so that the same run gives the same file.
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ pub struct PcapngWriter<W: Write> {
     block: Vec<u8>,
 }
 
-/// When a run starts: 2020-01-01T00:00:00Z, in nanoseconds since 1970.
+/// The start of a run: 2020-01-01T00:00:00Z, in nanoseconds since 1970.
 const EPOCH: u64 = 1_577_836_800 * 1_000_000_000;
 /// LINKTYPE_RAW: packets start with their IP header.
 const LINKTYPE_RAW: u16 = 101;
@@ -31,7 +31,7 @@ pub(crate) mod block_type {
     pub const DECRYPTION_SECRETS: u32 = 10;
 }
 
-/// What a section starts with, in its own order of octets. Section 4.1.
+/// The start of a section, in its own byte order. Section 4.1.
 pub(crate) const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 
 /// Option codes, sections 3.5, 4.1 and 4.2.
@@ -45,7 +45,8 @@ pub(crate) mod option {
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Starts a capture; `comment` says which run it is, `interfaces` are their names in the order of their numbers.
+    /// Starts a capture; `comment` describes the run, `interfaces` are the names in the order of their
+    /// numbers.
     pub fn new(out: W, comment: &str, interfaces: &[&str]) -> io::Result<Self> {
         let mut writer = Self { out, block: Vec::new() };
         writer.write_block(block_type::SECTION_HEADER, |block| {
@@ -73,7 +74,8 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Writes the packet, from its IP header on, that passed `interface` at `time`; `comment` may say what became of it.
+    /// Writes a packet, from its IP header on, that passed `interface` at `time`; `comment` may describe its
+    /// fate.
     pub fn packet(
         &mut self,
         interface: u32,
@@ -97,7 +99,7 @@ impl<W: Write> PcapngWriter<W> {
         })
     }
 
-    /// Writes secrets that the packets behind them are protected with, in the lines of a TLS key log. Section 4.7.
+    /// Writes secrets that decrypt the following packets, as lines of a TLS key log. Section 4.7.
     pub fn key_log(&mut self, lines: &str) -> io::Result<()> {
         const TLS_KEY_LOG: u32 = 0x544c_534b;
         self.write_block(block_type::DECRYPTION_SECRETS, |block| {
@@ -107,13 +109,13 @@ impl<W: Write> PcapngWriter<W> {
         })
     }
 
-    /// Flushes the capture and gives the writer back.
+    /// Flushes the capture and returns the writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
     }
 
-    /// A block: type, length, body, length again. Section 3.1.
+    /// Writes a block: type, length, body, length again. Section 3.1.
     fn write_block(&mut self, block_type: u32, body: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         const LENGTH: std::ops::Range<usize> = 4..8;
         let block = &mut self.block;
@@ -128,7 +130,7 @@ impl<W: Write> PcapngWriter<W> {
     }
 }
 
-/// An option: code, length, value. Section 3.5. What exceeds 65,535 octets is cut off.
+/// Appends an option: code, length, value. Section 3.5. Values are cut at 65,535 octets.
 fn put_option(block: &mut Vec<u8>, code: u16, value: &[u8]) {
     let value = &value[..value.len().min(usize::from(u16::MAX))];
     block.put_u16_le(code);
@@ -136,7 +138,7 @@ fn put_option(block: &mut Vec<u8>, code: u16, value: &[u8]) {
     put_padded(block, value);
 }
 
-/// Octets, padded with zeros to a multiple of four.
+/// Appends octets, padded with zeros to a multiple of four.
 fn put_padded(block: &mut Vec<u8>, octets: &[u8]) {
     block.put_slice(octets);
     block.put_bytes(0, octets.len().next_multiple_of(4) - octets.len());

@@ -54,7 +54,7 @@ impl Datagram {
         out[start + 6..start + 8].copy_from_slice(&checksum.to_be_bytes());
     }
 
-    /// The datagram that these octets are; one without a checksum is taken as it is over IPv4. RFC 8200 section 8.1.
+    /// Parses a datagram; one without a checksum is accepted only over IPv4. RFC 8200 section 8.1.
     pub fn parse(mut octets: Bytes, source: Address, destination: Address) -> Result<Self, ParseError> {
         let (total, is_intact) = (octets.len(), checksum(source, destination, &octets) == 0);
         let (source_port, destination_port) = (octets.try_get_u16()?, octets.try_get_u16()?);
@@ -69,7 +69,7 @@ impl Datagram {
     }
 }
 
-/// The checksum over pseudo header and datagram; zero if the datagram contains its own.
+/// Returns the checksum over pseudo header and datagram; zero if the datagram contains its own.
 fn checksum(source: Address, destination: Address, datagram: &[u8]) -> u16 {
     InternetChecksum::default()
         .add_pseudo_header(source, destination, Transport::UDP, datagram.len())

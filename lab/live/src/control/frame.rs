@@ -1,4 +1,4 @@
-//! Messages as octets: their length, they themselves, and a proof that they are from who knows the key, and in their place.
+//! Messages as octets: length, content, and a MAC over the content and its position.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -10,13 +10,13 @@ use sha2::Sha256;
 
 use super::ControlError;
 
-/// Octets of a key and of a proof. RFC 2104, RFC 6234
+/// Octets of a key and of a MAC. RFC 2104, RFC 6234
 pub(crate) type Key = [u8; 32];
 
-/// Longer messages are neither sent nor taken: a ledger of some million messages.
+/// Maximum octets of a message: a ledger of some million messages.
 pub(crate) const LONGEST: usize = 256 << 20;
 
-/// HMAC-SHA-256 of all parts, each behind its length, so that none can be taken for another.
+/// Returns HMAC-SHA-256 over all parts, each preceded by its length to prevent confusion.
 pub(crate) fn proof(key: &[u8], parts: &[&[u8]]) -> Key {
     mac(key, parts).finalize().into_bytes().into()
 }
@@ -30,28 +30,28 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
     mac
 }
 
-/// Where messages go.
+/// The sending side.
 pub(crate) struct Outbox<S> {
     stream: S,
     key: Key,
     next: u64,
 }
 
-/// Where they come from.
+/// The receiving side.
 pub(crate) struct Inbox<S> {
     stream: S,
     key: Key,
     next: u64,
 }
 
-/// Without its key.
+/// Omits the key.
 impl<S> fmt::Debug for Outbox<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Outbox({})", self.next)
     }
 }
 
-/// Without its key.
+/// Omits the key.
 impl<S> fmt::Debug for Inbox<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Inbox({})", self.next)
@@ -81,7 +81,7 @@ impl<S: Read> Inbox<S> {
         Self { stream, key, next: 0 }
     }
 
-    /// The next message, of at most so many octets.
+    /// Returns the next message, of at most `most` octets.
     pub(crate) fn receive_short<M: DeserializeOwned>(&mut self, most: usize) -> Result<M, ControlError> {
         let body = take(&mut self.stream, most)?;
         let mut proof = [0; size_of::<Key>()];
@@ -98,7 +98,7 @@ impl<S: Read> Inbox<S> {
     }
 }
 
-/// Octets behind their length; there is room for what has come, not for what is announced.
+/// Reads octets preceded by their length; memory grows with what arrives, not with what is announced.
 pub(crate) fn take(stream: &mut impl Read, most: usize) -> Result<Vec<u8>, ControlError> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;

@@ -1,7 +1,9 @@
-//! Two hosts meet: each tells its version and a number that it has never told before, and proves with both that it knows the secret.
+//! The handshake of two hosts: each sends its version and a fresh nonce, and proves with both nonces that it
+//! knows the secret.
 //!
-//! The client proves first: whoever does not know the secret hears nothing that a guess could be tried on. From then on each direction
-//! has a key of its own, made of both greetings, so that a message of another connection, or of the other direction, is forged.
+//! The client proves first, so an attacker without the secret gets nothing to test guesses on. From then on
+//! each direction has its own key, derived from both greetings, so messages of another connection or
+//! direction are rejected.
 
 use std::io::{Read, Write};
 
@@ -12,17 +14,17 @@ use super::ControlError;
 use super::frame::{self, Inbox, Outbox, proof};
 use crate::secret::Secret;
 
-/// Of the messages of this channel; a higher one where they change.
+/// Version of the messages of this channel; increased when they change.
 const PROTOCOL: u32 = 5;
 
-/// As much as a greeting, or a proof, may have.
+/// Maximum octets of a greeting or a proof.
 const GREETING: usize = 1 << 10;
 
 /// Each direction has a key of its own.
 const CLIENT: &[u8] = b"client";
 const SERVER: &[u8] = b"server";
 
-/// What a side says first.
+/// The first message of a side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Hello {
     hol: String,
@@ -31,7 +33,7 @@ struct Hello {
     nonce: [u8; 32],
 }
 
-/// The other side has proved that it is there.
+/// The proof of the other side.
 #[derive(Debug, Serialize, Deserialize)]
 enum Proof {
     IKnow,
@@ -59,7 +61,7 @@ fn say(stream: &mut impl Write, body: &[u8]) -> Result<(), ControlError> {
     Ok(stream.flush()?)
 }
 
-/// Meets the other side of a stream, which is in two halves.
+/// Performs the handshake on a stream that is split in two halves.
 pub(crate) fn greet<R: Read, W: Write>(
     side: Side,
     secret: &Secret,
@@ -72,7 +74,7 @@ pub(crate) fn greet<R: Read, W: Write>(
         frame::take(&mut from, GREETING)?
     } else {
         let heard = frame::take(&mut from, GREETING)?;
-        // Whoever is no hol hears nothing.
+        // A peer that does not speak this protocol gets no answer.
         frame::parse::<Hello>(&heard)?;
         say(&mut to, &said)?;
         heard
@@ -95,7 +97,7 @@ pub(crate) fn greet<R: Read, W: Write>(
     if side == Side::Client {
         outbox.send(&Proof::IKnow)?;
     }
-    // A server that does not believe it says no more.
+    // A server that rejects it sends nothing more.
     let heard = inbox.receive_short::<Proof>(GREETING);
     let Proof::IKnow = heard.map_err(|problem| match problem {
         ControlError::Forged => ControlError::Secret,

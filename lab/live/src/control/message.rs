@@ -1,4 +1,4 @@
-//! What hosts have to say to each other.
+//! The messages between hosts.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,94 +11,94 @@ use serde::{Deserialize, Serialize};
 
 use crate::placement::Placement;
 
-/// Samples that are told of a run at most. With one more than a run may have it is refused as in every world.
+/// Maximum samples reported of a run: one more than allowed, so that the run is rejected as in every world.
 pub(crate) const MOST_SEEN: usize = Sample::MOST as usize + 1;
 
-/// What the host with the experiment says.
+/// A message of the host with the experiment.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
-    /// It is there.
+    /// Keepalive.
     Alive,
-    /// What time is it?
+    /// Asks for the time.
     Ping,
-    /// Can you do this?
+    /// Asks whether the host can run this.
     Check(Box<Scenario>),
-    /// Do your ends of this; listen first.
+    /// Assigns the host's ends; they listen first.
     Plan(Box<Plan>),
-    /// Begin; by flow, the ports of servers on other hosts.
+    /// Starts the clients; by flow, the ports of servers on other hosts.
     Start { ports: Vec<u16> },
-    /// Something happened to the server of a flow whose client you have.
+    /// News of the server of a flow whose client the host has.
     News(usize, News),
-    /// It is over: end your clients.
+    /// Ends the host's clients.
     EndClients,
-    /// All clients have ended: what have you noted?
+    /// All clients have ended; asks for the results.
     Over,
-    /// To a router: do you lie between these two?
+    /// To a router: asks whether it lies between these two.
     Between { client: IpAddr, server: IpAddr },
-    /// To a router: have the path between them be like this.
+    /// To a router: shapes the path between them.
     Shape { network: Box<NetworkSpec>, seed: u64 },
-    /// To a router: have it be as it was; what has passed?
+    /// To a router: restores the path and asks for its counters.
     PutBack,
 }
 
-/// What a run is, for one of the hosts that do it.
+/// A run, as seen by one of its hosts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) scenario: Scenario,
     pub(crate) seed: u64,
-    /// Look how your senders stand so often, if at all.
+    /// Sampling interval of senders, if any.
     pub(crate) interval: Option<Duration>,
-    /// Who has what; you are its `own`.
+    /// The placement of all ends; `own` is the receiving host.
     pub(crate) placement: Placement,
-    /// A number that no other run has.
+    /// A unique number of the run.
     pub(crate) run: [u8; 32],
 }
 
-/// What the host that serves says.
+/// A message of the serving host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// It is there.
+    /// Keepalive.
     Alive,
-    /// Who it is: the first word.
+    /// Identifies the host; the first message.
     Host(HostWords),
-    /// It has another client, at that address: the first word, and the last.
+    /// It serves another client, at that address; the only message.
     Busy(String),
-    /// When the question came, and when the answer went, on its monotonic clock.
+    /// When the question arrived and when the answer was sent, on its monotonic clock.
     Pong { received: u64, sent: u64 },
-    /// It can; these are its settings that matter.
+    /// It can; its relevant settings.
     Fit(BTreeMap<String, String>),
-    /// It cannot: why.
+    /// It cannot, with the reason.
     Refused(String),
     /// By flow, the ports of its servers.
     Ready { ports: Vec<u16> },
     /// It has ended its clients.
     ClientsEnded,
-    /// Something happened to a flow's server there.
+    /// An event of a flow's server there.
     News(usize, News),
-    /// How its senders stood from time to time, by flow: a part of it, before what has been noted.
+    /// Samples of its senders, by flow: a part of them, sent before the results.
     Seen(Vec<(usize, Seen)>),
-    /// What its ends of flows have noted.
+    /// The results of its ends.
     Noted(Vec<(usize, Half)>),
-    /// It could not do its part: why.
+    /// It failed, with the reason.
     Failed(String),
-    /// A router does; these are its interfaces towards the client and the server.
+    /// A router lies between them; its interfaces to the client and the server.
     Way([String; 2]),
-    /// The path is so now.
+    /// The path is shaped.
     Shaped,
-    /// It is as it was; this has passed to the server, and to the client.
+    /// The path is restored; the packets that passed to the server, and to the client.
     Passed([Passed; 2]),
 }
 
-/// What came to the disciplines of a line.
+/// The counters of a link's queueing disciplines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Passed {
-    /// Packets that went on.
+    /// Packets forwarded.
     pub(crate) carried: u64,
-    /// Packets that were lost, by chance or for want of room.
+    /// Packets lost at random or dropped by a full queue.
     pub(crate) dropped: u64,
 }
 
-/// What a host says of itself.
+/// A host's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HostWords {
     pub(crate) kernel: String,

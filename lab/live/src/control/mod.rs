@@ -1,4 +1,5 @@
-//! The channel between two hosts: a TCP connection on which both have proved that they know the secret, and each message proves it again.
+//! The channel between two hosts: a TCP connection with mutual proof of a shared secret and a MAC on every
+//! message.
 
 mod frame;
 mod handshake;

@@ -1,6 +1,7 @@
-//! Who puts the path back when the router's process has ended, however it did.
+//! A process that restores the path after the router's process has ended, however it ended.
 //!
-//! It is a process of its own, and holds the end of a pipe whose other end the router's process has: the kernel closes that with the process.
+//! It holds one end of a pipe whose other end the router's process has; the kernel closes that end with the
+//! process.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -8,12 +9,12 @@ use std::process::{Child, Command, Stdio};
 
 use super::shape;
 
-/// The process, ended with this.
+/// The process, which ends with this.
 #[derive(Debug)]
 pub(super) struct Guardian(Child);
 
 impl Guardian {
-    /// In a process group of its own: Ctrl-C is for the router's process alone.
+    /// Starts it in its own process group, so that Ctrl-C reaches only the router's process.
     pub(super) fn start(mut program: Command) -> io::Result<Self> {
         program.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0).spawn().map(Self)
     }
@@ -26,7 +27,7 @@ impl Drop for Guardian {
     }
 }
 
-/// Waits for the router's process to end, and puts back what it had in force.
+/// Waits for the router's process to end, and restores the path.
 pub fn guard() -> io::Result<()> {
     io::copy(&mut io::stdin(), &mut io::sink())?;
     shape::put_back()

@@ -1,4 +1,4 @@
-//! Where the packets to a host leave this one: what its routing says. rtnetlink(7)
+//! The interface by which packets to a host leave, from the routing table. rtnetlink(7)
 
 use std::io;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ pub(super) struct Interface {
     pub(super) name: String,
 }
 
-/// Those towards two hosts between which this one lies.
+/// Returns the interfaces to two hosts between which this one lies.
 pub(super) fn between(client: IpAddr, server: IpAddr) -> Result<[Interface; 2], String> {
     let socket = Socket::routing().map_err(|problem| format!("cannot ask its routing: {problem}"))?;
     let both = [towards(&socket, client)?, towards(&socket, server)?];
@@ -34,7 +34,7 @@ fn apart(both: &[Interface; 2], client: IpAddr, server: IpAddr) -> Result<(), St
     ))
 }
 
-/// Whether packets of others go on from here.
+/// Checks that this host forwards packets.
 fn forwards(address: IpAddr) -> Result<(), String> {
     let name = match address {
         IpAddr::V4(_) => "net/ipv4/ip_forward",
@@ -49,7 +49,7 @@ fn forwards(address: IpAddr) -> Result<(), String> {
     }
 }
 
-/// The interface by which packets to `address` leave.
+/// Returns the interface by which packets to `address` leave.
 fn towards(socket: &Socket, address: IpAddr) -> Result<Interface, String> {
     const RTM_GETROUTE: u16 = 26;
     const RTA_DST: u16 = 1;
@@ -72,7 +72,7 @@ fn towards(socket: &Socket, address: IpAddr) -> Result<Interface, String> {
 }
 
 struct Route {
-    /// It leads to another host.
+    /// The route leads to another host.
     is_onward: bool,
     interface: u32,
 }

@@ -1,7 +1,7 @@
-//! `hol live route`: this host lies between two others, and has the path between them be what an experiment says, for as long as a run takes.
+//! `hol live route`: this host lies between two others and shapes the path between them during a run.
 //!
-//! `settings` says which experiments it can do, `interfaces` where packets to the two leave, `shape` what stands there then, and `guardian`
-//! takes it away when this process cannot.
+//! `settings` determines which experiments it can do, `interfaces` where packets leave, `shape` the queueing
+//! disciplines, and `guardian` removes them if this process cannot.
 
 mod guardian;
 mod interfaces;
@@ -26,7 +26,7 @@ pub use guardian::guard;
 pub(crate) use settings::lines;
 pub(crate) use shape::is_possible as has_emulators;
 
-/// This host may be a router: nobody else has its interfaces, and nothing of an earlier run stands there.
+/// A router: no other process uses its interfaces, and nothing is left of an earlier run.
 #[derive(Debug)]
 pub struct Router {
     _alone: UnixListener,
@@ -34,7 +34,8 @@ pub struct Router {
 }
 
 impl Router {
-    /// Says what is missing, with the cure. `guardian` is a program that does what [`guard`] does.
+    /// Starts the router, or returns what is missing, with the fix. `guardian` is a program that calls
+    /// [`guard`].
     pub fn begin(guardian: Command) -> Result<Self, String> {
         let alone = alone()?;
         shape::is_possible()?;
@@ -45,8 +46,8 @@ impl Router {
     }
 }
 
-/// Two of them would put back what the other has in force. Names like this one belong to a network namespace, and end with who has them.
-/// unix(7)
+/// Ensures a single router, since two would undo each other's changes. Such a name belongs to a network
+/// namespace and ends with its owner. unix(7)
 fn alone() -> Result<UnixListener, String> {
     let name = SocketAddr::from_abstract_name("headofline live route").map_err(|e| e.to_string())?;
     UnixListener::bind_addr(&name).map_err(|problem| match problem.kind() {
@@ -57,10 +58,10 @@ fn alone() -> Result<UnixListener, String> {
     })
 }
 
-/// What a client has of this router.
+/// The router as used by a client.
 #[derive(Debug, Default)]
 pub(crate) struct Routing {
-    /// Towards the client, and towards the server.
+    /// To the client, and to the server.
     interfaces: Option<[Interface; 2]>,
     is_shaped: bool,
 }
@@ -82,7 +83,8 @@ impl Deeds for Routing {
 }
 
 impl Routing {
-    /// The names of the interfaces towards two hosts between which this one lies. They may have emulators.
+    /// Returns the names of the interfaces to two hosts between which this one lies, after checking that they
+    /// may have emulators.
     fn between(&mut self, client: IpAddr, server: IpAddr) -> Result<[String; 2], String> {
         let interfaces = between(client, server)?;
         interfaces.iter().try_for_each(shape::is_free)?;
@@ -96,7 +98,7 @@ impl Routing {
         let [client, server] = self.interfaces.as_ref().ok_or("nobody said between whom")?;
         shape::put_back().map_err(|problem| problem.to_string())?;
         self.is_shaped = true;
-        // What goes up leaves towards the server.
+        // Upstream packets leave towards the server.
         for (line, interface) in lines.iter().zip([server, client]) {
             shape::put(interface, line, seed)?;
         }
@@ -113,10 +115,10 @@ impl Routing {
 }
 
 impl Drop for Routing {
-    /// The client has gone in the middle of a run.
+    /// The client may have gone in the middle of a run.
     fn drop(&mut self) {
         if self.is_shaped {
-            // Where that fails the guardian tries, too, and the next start.
+            // If that fails, the guardian tries too, and so does the next start.
             let _ = shape::put_back();
         }
     }

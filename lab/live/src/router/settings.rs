@@ -1,12 +1,12 @@
-//! What of a `[network]` a router can do: one path whose lines are emulators alone.
+//! The part of `[network]` that a router supports: one path that consists only of emulators.
 
 use hol_network::{NetworkSpec, Settings, Topology};
 use hol_traffic::{Filter, Line, Stage, Unsupported};
 
-/// Keys that say more than what one path is from the beginning to the end.
+/// Keys beyond one constant path.
 const BEYOND: [&str; 8] = ["events", "trace", "handover", "paths", "nodes", "links", "lans", "ip"];
 
-/// The line from the client to the server and the one back; refuses the others by their keys.
+/// Returns the link from the client to the server and the one back; rejects other networks by key.
 pub(crate) fn lines(spec: &NetworkSpec) -> Result<[Line; 2], Unsupported> {
     let value = |spec| serde_json::to_value(spec).expect("a network is plain data");
     let (asked, usual) = (value(spec), value(&NetworkSpec::default()));

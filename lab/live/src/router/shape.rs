@@ -1,4 +1,4 @@
-//! What stands before the interfaces of a router while a run is under way: emulators that carry our mark. tc-netem(8)
+//! The queueing disciplines of a router's interfaces during a run: emulators with our handles. tc-netem(8)
 
 use std::io;
 
@@ -10,10 +10,10 @@ use hol_traffic::{Discipline, Line, Stage, emulator};
 use super::interfaces::Interface;
 use crate::control::Passed;
 
-/// Handles of ours: this and the fifteen that follow. A user's `tc` gives others, unless told so.
+/// Our handles: this and the next fifteen. A user's `tc` chooses others by default.
 const MARK: u32 = 0x7640;
 
-/// The handle of the emulator at `place` of a line.
+/// Returns the handle of the emulator at `place` of a link.
 const fn handle(place: usize) -> u32 {
     (MARK + place as u32) << 16
 }
@@ -22,11 +22,12 @@ fn is_ours(discipline: &Discipline) -> bool {
     (MARK..MARK + 16).contains(&(discipline.handle >> 16)) && discipline.kind == emulator::KIND
 }
 
-/// Whether emulators can be set up here; else why not, and the cure.
+/// Checks that emulators can be set up here; otherwise returns the reason and the fix.
 pub(crate) fn is_possible() -> Result<(), String> {
-    /// The interface to oneself, which every network namespace has first.
+    /// The loopback interface, which is first in every network namespace.
     const LOOPBACK: u32 = 1;
-    // One without settings is refused by netem itself, once the kernel has found it and knows who asks: nothing has changed then.
+    // netem itself rejects one without settings, after the kernel has found it and checked permissions;
+    // nothing has changed then.
     let tried =
         Socket::routing().and_then(|socket| socket.tell(discipline::add(LOOPBACK, 0, ROOT, emulator::KIND)));
     match tried.map_err(|problem| (problem.raw_os_error().map(rustix::io::Errno::from_raw_os_error), problem))
@@ -47,7 +48,7 @@ pub(crate) fn is_possible() -> Result<(), String> {
     }
 }
 
-/// Refuses an interface whose first discipline somebody has chosen.
+/// Rejects an interface whose root discipline was chosen by a user.
 pub(super) fn is_free(interface: &Interface) -> Result<(), String> {
     let all = all().map_err(|problem| format!("cannot ask for its queues: {problem}"))?;
     let taken = all.iter().find(|one| one.interface == interface.index && is_users(one));
@@ -61,12 +62,12 @@ pub(super) fn is_free(interface: &Interface) -> Result<(), String> {
     })
 }
 
-/// Those that the kernel gives have no handle.
+/// Disciplines set by the kernel have no handle.
 fn is_users(discipline: &Discipline) -> bool {
     discipline.is_root() && discipline.handle != 0 && !is_ours(discipline)
 }
 
-/// Has what leaves by an interface pass a line.
+/// Makes packets leaving an interface pass a link.
 pub(super) fn put(interface: &Interface, line: &Line, seed: Seed) -> Result<(), String> {
     let told = Socket::routing().and_then(|socket| {
         messages(interface.index, line, seed).try_for_each(|message| socket.tell(message))
@@ -74,7 +75,7 @@ pub(super) fn put(interface: &Interface, line: &Line, seed: Seed) -> Result<(), 
     told.map_err(|problem| format!("cannot set up the emulators (netem) of {}: {problem}", interface.name))
 }
 
-/// Each emulator in the one before it.
+/// Nests each emulator in the one before.
 fn messages(interface: u32, line: &Line, seed: Seed) -> impl Iterator<Item = Message> {
     let stages = line.stages(&line.settings).into_iter();
     let emulators =
@@ -86,7 +87,7 @@ fn messages(interface: u32, line: &Line, seed: Seed) -> impl Iterator<Item = Mes
     })
 }
 
-/// What has passed each of two interfaces since it was set up. An emulator counts what those in it lose.
+/// Returns the packets that passed two interfaces since setup. An emulator counts its inner losses.
 pub(super) fn passed(interfaces: [&Interface; 2]) -> io::Result<[Passed; 2]> {
     let all = all()?;
     let of = |interface: &Interface| {
@@ -96,13 +97,13 @@ pub(super) fn passed(interfaces: [&Interface; 2]) -> io::Result<[Passed; 2]> {
     Ok(interfaces.map(of))
 }
 
-/// Gives all interfaces that have emulators of ours the disciplines that the kernel gives.
+/// Restores the kernel's disciplines on all interfaces with our emulators.
 pub(super) fn put_back() -> io::Result<()> {
     let socket = Socket::routing()?;
     let all = all()?;
     let ours = all.iter().filter(|one| one.is_root() && is_ours(one));
     let removed = ours.map(|one| socket.tell(discipline::remove(one.interface, one.handle)));
-    // One that cannot be removed keeps no other.
+    // A failure on one does not stop the others.
     removed.collect::<Vec<_>>().into_iter().collect()
 }
 

@@ -1,8 +1,8 @@
-//! The lines before a message's body, and what they say of its length. RFC 9112 sections 3 to 6.
+//! The head of a message, and the length of its body. RFC 9112 sections 3 to 6.
 
 use super::{Method, SWITCHING_PROTOCOLS};
 
-/// What matters of a start line and its fields.
+/// The relevant parts of a start line and its fields.
 #[derive(Debug, Default)]
 pub(super) struct Head {
     start: Vec<u8>,
@@ -11,7 +11,7 @@ pub(super) struct Head {
     chunked: Option<bool>,
 }
 
-/// What all Content-Length fields together say. Section 6.3, items 5 and 6.
+/// The combined Content-Length fields. Section 6.3, items 5 and 6.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Length {
     #[default]
@@ -23,27 +23,27 @@ enum Length {
 /// How the end of a message is found. Section 6.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// It ends after so many more octets.
+    /// The message ends after this many octets.
     Length(u64),
-    /// Chunks tell.
+    /// The message is chunked.
     Chunked,
     /// It ends with its connection.
     UntilClose,
-    /// It ends here, and so does HTTP.
+    /// The message ends here, and so does HTTP.
     Tunnel,
-    /// It cannot be found: whatever follows is no message.
+    /// The end is unknown: no messages follow.
     Opaque,
 }
 
 impl Head {
-    /// A head that begins with this line.
+    /// Creates a head with this start line.
     pub const fn new(start: Vec<u8>) -> Self {
         Self { start, length: Length::None, chunked: None }
     }
 
-    /// Takes a field line, section 5; `None` if it is none.
+    /// Parses a field line, section 5; `None` if invalid.
     pub fn add(&mut self, line: &[u8]) -> Option<()> {
-        // Section 5.2: a folded line goes on with the value before it, which is none that matters here.
+        // Section 5.2: a folded line continues a value, which is irrelevant here.
         if line.starts_with(b" ") || line.starts_with(b"\t") {
             return Some(());
         }
@@ -58,7 +58,7 @@ impl Head {
         Some(())
     }
 
-    /// Method and framing of a request, section 3; `None` if it is none of HTTP/1.
+    /// Returns method and framing of a request, section 3; `None` if not HTTP/1.
     pub fn request(&self) -> Option<(Method, Framing)> {
         let [method, target, version] = self.words()?;
         let is_request = !method.is_empty() && !target.is_empty() && is_version(version);
@@ -70,7 +70,7 @@ impl Head {
         is_request.then(|| (method, self.request_framing()))
     }
 
-    /// The status of a response, section 4; `None` if it is none of HTTP/1.
+    /// Returns the status of a response, section 4; `None` if not HTTP/1.
     pub fn status(&self) -> Option<u16> {
         let (version, rest) = self.start.split_at_checked(8)?;
         let code = rest.strip_prefix(b" ")?.get(..3)?;
@@ -109,7 +109,7 @@ impl Head {
 }
 
 impl Length {
-    /// Takes a further value. Section 6.3, item 5: several that are the same are one.
+    /// Adds another value. Section 6.3, item 5: equal values count as one.
     fn and(self, value: &[u8]) -> Self {
         value.split(|octet| *octet == b',').fold(self, |length, part| {
             match (length, number(part.trim_ascii(), 10)) {
@@ -121,13 +121,13 @@ impl Length {
     }
 }
 
-/// A number without a sign.
+/// Parses a number without a sign.
 pub(super) fn number(digits: &[u8], radix: u32) -> Option<u64> {
     let text = str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
     u64::from_str_radix(text, radix).ok()
 }
 
-/// Section 2.3; every minor version is read like 1.1.
+/// Section 2.3; every minor version is treated like 1.1.
 fn is_version(word: &[u8]) -> bool {
     matches!(word, [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor] if minor.is_ascii_digit())
 }

@@ -14,33 +14,33 @@ pub(crate) struct Exchange {
     requests: Reader,
     responses: Reader,
     transactions: Vec<Transaction>,
-    /// Requests that wait for the head of their response, which come in their order. Section 9.3.2.
+    /// Requests without the head of a response; responses come in their order. Section 9.3.2.
     unanswered: VecDeque<Unanswered>,
-    /// Whose response is under way.
+    /// The transaction whose response is in progress.
     answered: Option<usize>,
 }
 
-/// A request and its response, by places in the octets of the stream.
+/// A request and its response, by positions in the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Transaction {
-    /// Where the request begins.
+    /// Start of the request.
     pub begin: u64,
-    /// Where the request ends, if it was sent whole.
+    /// End of the request, if sent completely.
     pub end: Option<u64>,
-    /// Where the response ends, if it was sent whole.
+    /// End of the response, if sent completely.
     pub reply_end: Option<u64>,
-    /// The response says that the server did not do what it was asked for. RFC 9110 sections 15.5 and 15.6.
+    /// The response is an error. RFC 9110 sections 15.5 and 15.6.
     pub refused: bool,
 }
 
-/// What the length of a response depends on.
+/// What determines the length of a response.
 #[derive(Debug)]
 struct Unanswered {
     transaction: usize,
     method: Method,
 }
 
-/// Of methods, those that a response depends on. RFC 9112 section 6.3.
+/// The methods that affect the length of a response. RFC 9112 section 6.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Method {
     Head,
@@ -49,12 +49,12 @@ enum Method {
 }
 
 impl Exchange {
-    /// The next octets of a direction: 0 has the requests, 1 the responses.
+    /// Reads octets of a direction: 0 has the requests, 1 the responses.
     pub fn read(&mut self, direction: usize, octets: &[u8]) {
         if direction == 0 { self.read_requests(octets) } else { self.read_responses(octets) }
     }
 
-    /// A direction is over: so is a response that nothing else ends. Section 6.3, item 8.
+    /// Ends a direction, and a response that ends with its connection. Section 6.3, item 8.
     pub fn close(&mut self, direction: usize) {
         if direction == 1
             && let Some(end) = self.responses.close()
@@ -100,7 +100,7 @@ impl Exchange {
     }
 
     fn begin_response(&mut self, status: u16, head: &head::Head) {
-        // RFC 9110 section 15.2: an interim response comes before the one that answers.
+        // RFC 9110 section 15.2: an interim response precedes the final one.
         let is_interim = (100..200).contains(&status) && status != SWITCHING_PROTOCOLS;
         let request = if is_interim { None } else { self.unanswered.pop_front() };
         let method = request.as_ref().map_or(Method::Other, |request| request.method);
@@ -122,7 +122,7 @@ impl Exchange {
     }
 }
 
-/// What follows is another protocol. RFC 9110 section 15.2.2.
+/// Another protocol follows. RFC 9110 section 15.2.2.
 const SWITCHING_PROTOCOLS: u16 = 101;
 
 #[cfg(test)]

@@ -1,59 +1,59 @@
-//! Where the messages of one direction begin and end. RFC 9112 sections 2.2, 6 and 7.
+//! Finds the messages of one direction. RFC 9112 sections 2.2, 6 and 7.
 
 use super::head::{Framing, Head, number};
 
-/// Reads one direction of a stream, piece by piece, and keeps no more of it than a head.
+/// Reads one direction of a stream piece by piece, and stores at most a head.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     state: State,
-    /// How many octets were read.
+    /// Octets read.
     position: u64,
-    /// The line that is being read.
+    /// The line being read.
     line: Vec<u8>,
     /// Octets of lines since the last event.
     lines: usize,
 }
 
-/// What comes next.
+/// The expected element.
 #[derive(Debug, Default)]
 enum State {
     /// A start line.
     #[default]
     Start,
-    /// A field, or the empty line behind the last one.
+    /// A field, or the empty line after the last one.
     Fields { begin: u64, head: Head },
-    /// So many octets of the body.
+    /// This many octets of the body.
     Body(u64),
     /// The size of a chunk.
     ChunkSize,
-    /// So many octets of a chunk.
+    /// This many octets of a chunk.
     Chunk(u64),
-    /// The line's end behind a chunk.
+    /// The line end after a chunk.
     ChunkEnd,
-    /// A field behind the last chunk, or an empty line.
+    /// A field after the last chunk, or an empty line.
     Trailer,
     /// The rest of the stream.
     UntilClose,
     /// The end of the last message.
     Last,
-    /// No HTTP.
+    /// Not HTTP.
     Opaque,
 }
 
-/// What was found.
+/// A result.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// A head; [`Reader::follow`] says how the message goes on.
+    /// A head; [`Reader::follow`] sets how the message continues.
     Head { begin: u64, head: Head },
-    /// The message ends before this place.
+    /// The message ends before this position.
     End(u64),
 }
 
-/// A head or trailer of more octets is none: servers take 8 to 64 kB.
+/// Maximum octets of a head or trailer: servers accept 8 to 64 kB.
 const MOST: usize = 1 << 16;
 
 impl Reader {
-    /// Takes octets off the front until there is something to tell.
+    /// Consumes octets until there is an event.
     pub fn next(&mut self, octets: &mut &[u8]) -> Option<Event> {
         loop {
             match &mut self.state {
@@ -88,7 +88,7 @@ impl Reader {
         }
     }
 
-    /// How the message goes on behind its head.
+    /// Sets how the message continues after its head.
     pub fn follow(&mut self, framing: Framing) {
         self.state = match framing {
             Framing::Length(octets) => State::Body(octets),
@@ -99,12 +99,12 @@ impl Reader {
         };
     }
 
-    /// The direction is over: where the message ends that ends with it.
+    /// Ends the direction; returns the end of a message that ends with it.
     pub fn close(&mut self) -> Option<u64> {
         matches!(self.state, State::UntilClose).then_some(self.position)
     }
 
-    /// Passes over octets; `None` if there are none left.
+    /// Skips octets; `None` if there are none left.
     fn skip(&mut self, octets: &mut &[u8], count: u64) -> Option<()> {
         let is_dry = octets.is_empty();
         *octets = &octets[count as usize..];
@@ -112,7 +112,7 @@ impl Reader {
         (!is_dry).then_some(())
     }
 
-    /// The next line without its end, CR LF or LF alone (section 2.2); `None` until it is whole.
+    /// Returns the next line without its end, CR LF or LF alone (section 2.2); `None` until it is complete.
     fn take_line(&mut self, octets: &mut &[u8]) -> Option<Vec<u8>> {
         let end = octets.iter().position(|octet| *octet == b'\n').map(|at| at + 1);
         let taken = end.unwrap_or(octets.len());
@@ -155,7 +155,7 @@ impl Reader {
         None
     }
 
-    /// Section 7.1: a size in hexadecimal, extensions behind a semicolon; size 0 is the last.
+    /// Section 7.1: a hexadecimal size, extensions after a semicolon; size 0 is the last.
     fn chunk(&mut self, line: &[u8]) -> State {
         self.lines = 0;
         let size = line.split(|octet| *octet == b';').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A TCP connection or SCTP association as it passes the place of a capture.
+//! A TCP connection or SCTP association as seen at the capture point.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,27 +6,27 @@ use std::net::IpAddr;
 use super::course::Course;
 use super::sight::{Numbered, Opening};
 
-/// One conversation; side 0 opened it, or was heard first. Times are in ns.
+/// One conversation; side 0 opened it, or was seen first. Times are in ns.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     pub sides: [(IpAddr, u16); 2],
-    /// What each side sends.
+    /// The data sent by each side.
     pub courses: [Course; 2],
-    /// When it was asked for, agreed to, and when the opener went on.
+    /// The times of the opening: request, response, and the opener's next packet.
     opening: [Option<u64>; 3],
-    /// Whether the first two were repeated.
+    /// Whether the first two were retransmitted.
     is_repeated: [bool; 2],
-    /// When each side's clock was first seen at a value.
+    /// When each timestamp of each side was first seen.
     clocks: [BTreeMap<u32, u64>; 2],
-    /// The shortest time to the echo of each side's clock.
+    /// The shortest time to the echo of each side's timestamps.
     echoes: [Option<u64>; 2],
-    /// The longest segment that both take, in octets of payload.
+    /// The longest segment accepted by both, in octets of payload.
     pub mss: Option<u16>,
     /// The opening has been seen.
     pub is_whole: bool,
 }
 
-/// Clocks whose echo has not come are forgotten beyond so many values.
+/// Maximum timestamps without an echo; older ones are forgotten.
 const CLOCKS: usize = 4096;
 
 impl Conversation {
@@ -43,20 +43,20 @@ impl Conversation {
         }
     }
 
-    /// Whether another one begins between the same sockets: this one has been used.
+    /// Returns whether another conversation starts between the same sockets, after this one was used.
     pub fn is_over(&self, says: &Numbered) -> bool {
         says.opening == Some(Opening::Asks) && self.courses.iter().any(|course| !course.arrived.is_empty())
     }
 
-    /// A packet of `octets` octets passes that this side sent.
+    /// Handles a packet of `octets` octets sent by this side.
     pub fn pass(&mut self, at: u64, side: usize, octets: u32, says: &Numbered) {
         self.open(at, side, says);
         let delay = says.timestamps.and_then(|(value, echo)| self.read_clock(at, side, value, echo));
-        // Who was asked for the conversation is who answers in it.
+        // The accepting side sends responses.
         self.courses[1 - side].acknowledge(at, says, side == 1);
         match (&says.data[..], self.mss.map(u32::from)) {
             ([], _) => {}
-            // What the network card cuts into segments later is on the path as many packets.
+            // Segments cut later by the network card are several packets on the path.
             (&[(first, count)], Some(mss)) if !says.is_sctp && mss > 0 && count > mss => {
                 for part in (0..count).step_by(mss as usize) {
                     let length = mss.min(count - part);
@@ -89,7 +89,7 @@ impl Conversation {
         }
     }
 
-    /// Notes a side's clock, and tells how long the echo of the other's took. RFC 7323 section 4.
+    /// Notes a side's timestamp, and returns how long the echo of the other's took. RFC 7323 section 4.
     fn read_clock(&mut self, at: u64, side: usize, value: u32, echo: u32) -> Option<u64> {
         let own = &mut self.clocks[side];
         own.entry(value).or_insert(at);
@@ -98,19 +98,19 @@ impl Conversation {
         }
         let others = &mut self.clocks[1 - side];
         let delay = at.saturating_sub(others.remove(&echo)?);
-        // What was not echoed before will not be: the receiver echoes the latest.
+        // Older timestamps will not be echoed any more: the receiver echoes the latest.
         *others = others.split_off(&echo);
         let shortest = &mut self.echoes[1 - side];
         *shortest = [*shortest, Some(delay)].into_iter().flatten().min();
         Some(delay)
     }
 
-    /// The shortest time from when a side's packet passes until the answer of the other side does.
+    /// Returns the shortest time between a side's packet and the other side's answer.
     pub fn half(&self, side: usize) -> Option<u64> {
         [self.handshake(side), self.courses[side].shortest, self.echoes[side]].into_iter().flatten().min()
     }
 
-    /// The same of the handshake alone. RFC 6298 section 3: not if what was answered, or the answer, was repeated.
+    /// Returns the same for the handshake alone. RFC 6298 section 3: not if either packet was retransmitted.
     pub fn handshake(&self, side: usize) -> Option<u64> {
         let between = self.opening[side + 1]?.checked_sub(self.opening[side]?)?;
         (!self.is_repeated[side..].contains(&true)).then_some(between)

@@ -1,7 +1,7 @@
-//! What one side of a conversation sends, as it passes the place of the capture, and what becomes of it.
+//! The data sent by one side, as seen at the capture point, and their fate.
 //!
-//! Towards the sender of the place a packet that was lost shows as a hole that is filled late; behind the place as data that are
-//! sent again though nobody had acknowledged them. Where the capture is made at an end, one of the two never happens.
+//! A packet lost before the capture point is a hole that is filled late; one lost after it is data sent again
+//! without an acknowledgement. At an end host only one of the two occurs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,42 +15,42 @@ use crate::places::Places;
 #[derive(Debug, Default)]
 pub(crate) struct Course {
     places: Places,
-    /// Where data begin that have not passed.
+    /// The end of the data seen so far.
     frontier: Option<u64>,
-    /// What passed and is not acknowledged: end and pass, by begin.
+    /// Data seen but not acknowledged: end and index in `passes`, by start.
     in_flight: BTreeMap<u64, (u64, usize)>,
-    /// What has been passed over: end and place among the passes, by begin.
+    /// Missing data: end and index in `passes`, by start.
     holes: BTreeMap<u64, (u64, usize)>,
-    /// Passes that were taken for lost, by their begin.
+    /// Packets considered lost, by start.
     given_up: BTreeMap<u64, usize>,
     passes: Vec<Pass>,
-    /// Anything has been acknowledged.
+    /// Something has been acknowledged.
     pub is_answered: bool,
-    /// What has been delivered, as it became known here.
+    /// Delivered data, when that became known here.
     pub acknowledged: Vec<Delivery>,
-    /// What arrived here.
+    /// Data that arrived here.
     pub arrived: Vec<Delivery>,
-    /// The times to acknowledgements that did not wait for anything.
+    /// Times to acknowledgements that were not delayed.
     pub prompt: Vec<Prompt>,
     /// The shortest time to an acknowledgement.
     pub shortest: Option<u64>,
 }
 
-/// A packet with data, or a hole in their numbers.
+/// A packet with data, or a hole in the sequence.
 #[derive(Debug)]
 struct Pass {
     at: u64,
     octets: u32,
     fate: Fate,
-    /// It carries what passed before.
+    /// It repeats earlier data.
     is_repeated: bool,
-    /// Nothing was under way when it passed.
+    /// Nothing was in flight when it was seen.
     is_quiet: bool,
-    /// When it was known that something sent behind it had arrived, and what arrived before that.
+    /// When it became known that a later packet had arrived before it, and what arrived before that.
     overtaken: Option<Overtaken>,
 }
 
-/// The arrival of a packet whose predecessor is not there, and the one before.
+/// The arrival of a packet whose predecessor is missing, and the arrival before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Overtaken {
     at: u64,
@@ -61,12 +61,12 @@ struct Overtaken {
 enum Fate {
     Unknown,
     Arrived,
-    /// It arrived after others that had been sent behind it.
+    /// It arrived after packets sent later.
     Late(Lag),
     Lost,
-    /// It says nothing: the receiver had its data, or the capture missed it.
+    /// Unknown: the receiver had its data, or the capture missed it.
     Silent,
-    /// A hole, filled by these passes.
+    /// A hole, filled by these packets.
     Hole(Vec<usize>),
 }
 
@@ -74,44 +74,44 @@ enum Fate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Prompt {
     pub delay: u64,
-    /// Nothing else was under way in its direction.
+    /// Nothing else was in flight in its direction.
     pub is_alone: bool,
 }
 
-/// How long a packet was held back while others overtook it, in ns: it was due between the packet before the hole and the one
-/// behind.
+/// How long a packet was delayed while others overtook it, in ns: it was due between the packet before the
+/// hole and the one after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lag {
     pub least: u64,
     pub most: u64,
 }
 
-/// Octets that have come through, and how long that took.
+/// Delivered octets, and how long delivery took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Delivery {
     pub at: u64,
-    /// Of the IP packet.
+    /// Octets of the IP packet.
     pub octets: u32,
     pub delay: Option<u64>,
 }
 
-/// What became of a packet, by the time at which it passed.
+/// The fate of a packet, by the time at which it was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Arrived,
-    /// Later than one that was sent behind it.
+    /// Later than one sent after it.
     Late(Lag),
     Lost,
 }
 
 impl Course {
-    /// Says which number comes first.
+    /// Sets the first number.
     pub fn begin(&mut self, number: u32) {
         self.places.begin(number);
         self.frontier.get_or_insert(0);
     }
 
-    /// A packet passes that carries these numbers; `delay` is what its echo tells.
+    /// Handles a packet with these numbers; `delay` is from its timestamp echo.
     pub fn pass(&mut self, at: u64, data: &[(u32, u32)], octets: u32, delay: Option<u64>) {
         let is_quiet = self.in_flight.is_empty() && self.holes.is_empty();
         let (mut is_repeated, mut is_new) = (false, false);
@@ -146,7 +146,7 @@ impl Course {
         self.arrived.push(Delivery { at, octets, delay });
     }
 
-    /// What is under way of a range is sent again: the earlier packets are taken for lost. Tells whether there were any.
+    /// Marks what is in flight of a range as lost because it is sent again; returns whether there was any.
     fn take_for_lost(&mut self, range: &Range<u64>) -> bool {
         let mut any = false;
         while let Some((begin, pass)) = self.in_flight_in(range) {
@@ -165,7 +165,7 @@ impl Course {
         (*end > range.start).then_some((*begin, *pass))
     }
 
-    /// The holes that a range fills, which keep what is left of them.
+    /// Returns the holes that a range fills, which keep their remaining parts.
     fn fill(&mut self, range: &Range<u64>) -> Vec<usize> {
         let mut filled = Vec::new();
         while let Some((&begin, &(end, hole))) = self.holes.range(..range.end).next_back() {
@@ -187,8 +187,9 @@ impl Course {
         filled
     }
 
-    /// The other side says what it has: everything below `next`, these blocks, and these more than once. Where it `answers`, what comes
-    /// with data of its own did not wait for a timer; who asks sends its next question when it likes.
+    /// Handles an acknowledgement: everything below `next`, these blocks, and these duplicates. If the side
+    /// `answers`, an acknowledgement with data did not wait for a timer; a requesting side sends its next
+    /// request at any time.
     pub fn acknowledge(&mut self, at: u64, says: &Numbered, answers: bool) {
         let Some(next) = says.acknowledged.and_then(|next| u64::try_from(self.places.of(next)).ok()) else {
             return;
@@ -213,7 +214,7 @@ impl Course {
             }
             newest = newest.max(latest);
         }
-        // RFC 9293 section 3.8.6.3: of the second packet at the latest an acknowledgement is sent at once.
+        // RFC 9293 section 3.8.6.3: every second packet is acknowledged at once.
         let is_prompt = answers && !says.data.is_empty() || self.acknowledged.len() - known >= 2;
         if let Some(pass) = newest.filter(|_| is_prompt).map(|newest| &self.passes[newest])
             && pass.tells_time()
@@ -222,7 +223,7 @@ impl Course {
         }
     }
 
-    /// The receiver has what never passed: the capture missed it.
+    /// Removes holes that the receiver has: the capture missed the packets.
     fn forget_holes(&mut self, next: u64) {
         while let Some((&begin, &(end, hole))) = self.holes.first_key_value() {
             if begin >= next {
@@ -236,7 +237,7 @@ impl Course {
         }
     }
 
-    /// What is under way of a range has arrived; tells the latest of it.
+    /// Marks what is in flight of a range as arrived; returns the latest of it.
     fn deliver(&mut self, range: Range<u64>, at: u64) -> Option<usize> {
         let mut latest = None;
         while let Some((begin, index)) = self.in_flight_in(&range) {
@@ -254,7 +255,7 @@ impl Course {
         latest
     }
 
-    /// The pass `latest` has arrived before what was sent earlier and is still under way below `place`.
+    /// Notes that `latest` arrived before data sent earlier and still in flight below `place`.
     fn overtake(&mut self, place: u64, latest: usize, since: Overtaken) {
         for (_, index) in self.in_flight.range(..place).rev().map(|(_, flight)| *flight) {
             let pass = &mut self.passes[index];
@@ -265,18 +266,18 @@ impl Course {
         }
     }
 
-    /// RFC 2883: what was sent twice arrived twice, so that the first was not lost.
+    /// RFC 2883: what was sent twice arrived twice, so the first was not lost.
     fn arrived_after_all(&mut self, number: u32) {
         let Ok(place) = u64::try_from(self.places.of(number)) else { return };
         if let Some(pass) = self.given_up.remove(&place) {
             let pass = &mut self.passes[pass];
-            // When it arrived is not told.
+            // The time of its arrival is unknown.
             pass.fate = Fate::Arrived;
         }
     }
 
-    /// What became of each packet, in the order in which they passed or should have. Holes that are filled within `patience`
-    /// are of packets that came late, others of lost ones.
+    /// Returns the fate of each packet, in the order in which they were seen or should have been. Holes
+    /// filled within `patience` are late packets, others lost ones.
     pub fn outcomes(&self, patience: Option<u64>) -> Vec<(u64, Outcome)> {
         let mut outcomes = Vec::new();
         let mut came_late = vec![false; self.passes.len()];
@@ -296,7 +297,7 @@ impl Course {
                 Fate::Arrived => outcomes.push((pass.at, Outcome::Arrived)),
                 Fate::Late(lag) => outcomes.push((pass.at, Outcome::Late(*lag))),
                 Fate::Lost => outcomes.push((pass.at, Outcome::Lost)),
-                // Nobody answers in a capture of one direction.
+                // A one-way capture has no acknowledgements.
                 Fate::Unknown if !self.is_answered => outcomes.push((pass.at, Outcome::Arrived)),
                 Fate::Unknown | Fate::Silent => {}
             }
@@ -311,7 +312,7 @@ impl Pass {
         Self { at, octets: 0, fate, is_repeated: false, is_quiet: false, overtaken }
     }
 
-    /// RFC 6298 section 3: an acknowledgement of what was sent twice tells no time; nor does one that a hole held up.
+    /// RFC 6298 section 3: acknowledgements of retransmitted data, or delayed by a hole, give no sample.
     const fn tells_time(&self) -> bool {
         !self.is_repeated && self.overtaken.is_none()
     }

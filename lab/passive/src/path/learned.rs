@@ -1,4 +1,4 @@
-//! What was learnt of a path, and the same as a table of an experiment.
+//! The estimate of a path, and its table for an experiment.
 
 use std::fmt::{self, Display, Formatter};
 use std::net::IpAddr;
@@ -9,45 +9,45 @@ use hol_measure::Bounds;
 use super::loss::{Bursts, Fates};
 use super::rate::{OVERHEAD, Rate};
 
-/// A path as a capture shows it. Direction 0, up, is from the host that opened the first conversation.
+/// A path estimated from a capture. Direction 0, up, is from the host that opened the first conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Learned {
     /// The two hosts; the first one opened the first conversation.
     pub hosts: [IpAddr; 2],
-    /// Packets between them.
+    /// Packets between these hosts.
     pub packets: u64,
-    /// Packets between others.
+    /// Packets between other hosts.
     pub others: u64,
-    /// Packets that could not be read.
+    /// Packets that could not be parsed.
     pub unread: u64,
     /// TCP connections and SCTP associations between them.
     pub conversations: usize,
-    /// The openings of all of them were seen.
+    /// All of their openings were seen.
     pub is_whole: bool,
-    /// From the first packet to the last, in ns.
+    /// Duration from the first packet to the last, in ns.
     pub ns: u64,
-    /// How long a packet and its answer take.
+    /// The round-trip time.
     pub round_trip: Option<RoundTrip>,
-    /// Of each direction.
+    /// The rate of each direction.
     pub rates: [Option<Rate>; 2],
-    /// What became of the packets of each direction.
+    /// The fate of each direction's packets.
     pub fates: [Option<Fates>; 2],
-    /// Whether acknowledgements of what was sent in each direction were seen.
+    /// Whether acknowledgements of each direction's data were seen.
     pub answered: [bool; 2],
     /// The longest packet.
     pub mtu: Mtu,
 }
 
-/// How long a packet and its answer take, in ns.
+/// The round-trip time, in ns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundTrip {
     /// The shortest.
     pub shortest: u64,
-    /// Its parts: from the place of the capture to the second host and back, to the first and back.
+    /// Its parts: from the capture point to the second host and back, and to the first and back.
     pub halves: [u64; 2],
-    /// Packets that were acknowledged at once and tell of no queue.
+    /// Packets that were acknowledged at once and did not queue.
     pub samples: usize,
-    /// The median of what these took.
+    /// Their median.
     pub median: Option<Bounds>,
     /// Their quartiles.
     pub quartiles: Option<(Bounds, Bounds)>,
@@ -56,21 +56,21 @@ pub struct RoundTrip {
 /// The longest packet, in octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mtu {
-    /// That was seen.
+    /// The longest seen.
     pub longest: u32,
-    /// That both hosts of TCP say they take.
+    /// The longest that both TCP hosts accept.
     pub agreed: Option<u32>,
 }
 
-/// Fewer round trips than this tell no jitter.
+/// Minimum samples for an estimate of jitter.
 const LEAST_SAMPLES: usize = 20;
-/// Quartiles that are closer, as a share of the median, are of a path without jitter.
+/// A smaller distance of the quartiles, relative to the median, means no jitter.
 const STEADY: f64 = 0.02;
 const DIRECTIONS: [&str; 2] = ["up", "down"];
 
 impl RoundTrip {
-    /// By how much the delay varies either way, in ns, if each way's does so uniformly and alike: the quartiles of the sum of
-    /// two such ways are (2 − √2) · 2 of that apart.
+    /// Returns the jitter (either way, in ns) if both directions vary uniformly and alike: the quartiles of
+    /// the sum of two such delays are (2 − √2) · 2 of it apart.
     pub fn jitter(&self) -> Option<Bounds> {
         const APART: f64 = 2.0 * (2.0 - std::f64::consts::SQRT_2);
         let (first, third) = self.quartiles.filter(|_| self.samples >= LEAST_SAMPLES)?;
@@ -82,7 +82,7 @@ impl RoundTrip {
 }
 
 impl Learned {
-    /// The rate of a direction, if the line showed it.
+    /// Returns the rate of a direction, if known.
     fn rate(&self, direction: usize) -> Option<Bounds> {
         match self.rates[direction] {
             Some(Rate::Seen { rate, .. }) => Some(rate),
@@ -90,7 +90,7 @@ impl Learned {
         }
     }
 
-    /// What two packets of a handshake take on the lines whose rates are known, in ns.
+    /// Returns the transmission time of two handshake packets on the links with known rates, in ns.
     fn serialization(&self) -> f64 {
         const HANDSHAKE: u32 = 60;
         let bits = f64::from((HANDSHAKE + OVERHEAD) * 8);
@@ -157,7 +157,7 @@ impl Learned {
                 writeln!(f, "# jitter: none; {samples} packets were answered at once and met no queue.")
             }
             Some((jitter, median)) => {
-                // What waited for others, or for hosts, makes the median longer; the shortest is without.
+                // Queueing and hosts lengthen the median; the shortest is without them.
                 let low = one_way(median.low).min(one_way(shortest as f64) + jitter.low);
                 let [low, high] = [low, one_way(median.high)].map(ms);
                 let what = format!("half of the median of {samples} round trips without queue");
@@ -176,7 +176,7 @@ impl Learned {
 
     fn write_mtu(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Mtu { longest, agreed } = self.mtu;
-        // Networks of experiments have no smaller one than 576, of IPv6 than 1280; hosts of today take 1280 at least.
+        // Networks of experiments have at least 576, with IPv6 1280; today's hosts accept at least 1280.
         const LEAST: u32 = 1280;
         if agreed.is_none() && longest < LEAST {
             return writeln!(f, "# mtu: not seen; the longest packet has {longest} octets.");
@@ -250,7 +250,7 @@ fn write_fates(f: &mut Formatter<'_>, fates: &Fates) -> fmt::Result {
     Ok(())
 }
 
-/// The path as the `[network]` of an experiment; comments say how sure each value is.
+/// The path as the `[network]` of an experiment; comments give the uncertainty of each value.
 impl Display for Learned {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.write_head(f)?;
@@ -268,7 +268,7 @@ impl Display for Learned {
     }
 }
 
-/// Four digits of a number.
+/// Rounds to four digits.
 fn rounded(value: f64) -> f64 {
     let scale = 10f64.powi(3 - value.abs().max(f64::MIN_POSITIVE).log10().floor() as i32);
     (value * scale).round() / scale
@@ -284,7 +284,7 @@ fn percent(share: f64) -> String {
     Ratio::new(percent / 100.0).map_or("0%".to_owned(), |ratio| ratio.to_string())
 }
 
-/// In whole microseconds.
+/// Formats in whole microseconds.
 fn time(ns: f64) -> String {
     Duration::from_micros((ns.max(0.0) / 1e3) as u64).to_string()
 }

@@ -1,52 +1,52 @@
-//! How often packets are lost, and whether in bursts.
+//! Packet loss, and whether it comes in bursts.
 
 use hol_measure::{Bounds, CONFIDENCE, fisher_exact};
 
 use super::course::{Lag, Outcome};
 
-/// What became of the packets of a direction.
+/// The fate of a direction's packets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fates {
-    /// Packets of which it is known.
+    /// Packets of known fate.
     pub packets: u64,
-    /// Of these, lost ones.
+    /// Lost packets among these.
     pub lost: u64,
-    /// The share that is lost.
+    /// The loss rate.
     pub loss: Bounds,
-    /// A Gilbert–Elliott line, where a loss makes the next one likelier.
+    /// The Gilbert–Elliott parameters, if a loss makes the next one more likely.
     pub bursts: Option<Bursts>,
-    /// Packets that others overtook, if there are any.
+    /// Reordered packets, if any.
     pub reordering: Option<Reordering>,
 }
 
-/// The parameters of a Gilbert–Elliott line that loses everything while it is bad.
+/// The parameters of a Gilbert–Elliott link that loses everything in the bad state.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bursts {
-    /// Probability of a loss behind a packet that arrived.
+    /// Probability of a loss after a packet that arrived.
     pub good_to_bad: Bounds,
-    /// Probability that a packet behind a loss arrives.
+    /// Probability that a packet after a loss arrives.
     pub bad_to_good: Bounds,
 }
 
-/// Packets that others overtook.
+/// Reordered packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reordering {
     /// Their share.
     pub share: Bounds,
-    /// How long they were held back, in ns: the medians of what it was at least and at most, and what lies between.
+    /// How long they were delayed, in ns: between the medians of the lower and of the upper bounds.
     pub by: Bounds,
 }
 
-/// What is less likely by chance is taken for a burst.
+/// Significance level for bursts.
 const SIGNIFICANT: f64 = 0.01;
 
-/// Sums up a direction's outcomes, in the order of the line; `None` without any.
+/// Summarises a direction's outcomes, in the order of the link; `None` if there are none.
 pub(super) fn fates(outcomes: &[Outcome]) -> Option<Fates> {
     let packets = outcomes.len() as u64;
     let is_lost = |outcome: &&Outcome| **outcome == Outcome::Lost;
     let lost = outcomes.iter().filter(is_lost).count() as u64;
     let bursts = bursts(outcomes);
-    // Losses that come together say less than as many that come alone.
+    // Losses in bursts give less information than as many single ones.
     let memory =
         bursts.map_or(0.0, |bursts| (1.0 - bursts.bad_to_good.value - bursts.good_to_bad.value).max(0.0));
     let independent = packets as f64 * (1.0 - memory) / (1.0 + memory);
@@ -74,7 +74,7 @@ fn bursts(outcomes: &[Outcome]) -> Option<Bursts> {
     Some(Bursts { good_to_bad: bounds(behind_arrival)?, bad_to_good: bounds(ends)? })
 }
 
-/// Fewer packets than this that others overtook tell of no path that reorders.
+/// Minimum overtaken packets for a path that reorders.
 const LEAST_LATE: usize = 3;
 
 fn reordering(outcomes: &[Outcome]) -> Option<Reordering> {

@@ -1,11 +1,12 @@
-//! What a capture tells of the path: rate, delay, jitter, loss and its bursts, reordering, MTU, and how sure that is.
+//! Estimates a path from a capture: rate, delay, jitter, loss and its bursts, reordering, MTU, and their
+//! uncertainty.
 //!
-//! `sight` reads a packet, `conversation` puts the two directions side by side, `course` follows one of them; `rate` and `loss` sum
-//! up; `learned` is what comes out, as the `[network]` of an experiment.
+//! `sight` parses a packet, `conversation` combines the two directions, `course` follows one of them; `rate`
+//! and `loss` summarise; `learned` is the result, as the `[network]` of an experiment.
 //!
-//! One capture at one place is enough, at either end or between. What it cannot tell: a path's share in what a host takes to
-//! answer, which of the two ways is longer, a loss at the end of what was sent (seen at the receiver), and why a packet was
-//! lost: a queue that was full and a bad line look alike.
+//! One capture at one place is enough, at either end or between. It cannot distinguish the path's share of a
+//! host's response time, the longer of the two directions, a loss at the end of the data (in a capture at the
+//! receiver), or a full queue from a bad link as the cause of a loss.
 
 mod conversation;
 mod course;
@@ -26,31 +27,31 @@ pub use loss::{Bursts, Fates, Reordering};
 pub use rate::Rate;
 pub(crate) use sight::{Says, Sight};
 
-/// Learns of the paths between hosts from their packets.
+/// Estimates the paths between hosts from their packets.
 #[derive(Debug, Default)]
 pub struct PathLearner {
-    /// The latest between two sockets, the lower one first.
+    /// The latest conversation between two sockets, the lower one first.
     by_sockets: BTreeMap<[(IpAddr, u16); 2], usize>,
     conversations: Vec<Conversation>,
-    /// Packets and their longest, by the two hosts, the lower one first.
+    /// Number of packets and longest packet per pair of hosts, the lower one first.
     pairs: BTreeMap<[IpAddr; 2], (u64, u32)>,
     span: Option<[u64; 2]>,
     unread: u64,
 }
 
-/// No packet of IP.
+/// There are no IP packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("there is no IP packet in it")]
 pub struct NoPackets;
 
 impl PathLearner {
-    /// A packet was seen at this time, in ns, from its IP header on.
+    /// Takes a packet seen at this time, in ns, from its IP header on.
     pub fn see(&mut self, at: u64, ip: &[u8]) {
         let Some(sight) = Sight::of(ip) else {
             self.unread += 1;
             return;
         };
-        // A clock that steps back would make times that do not ascend.
+        // Keeps times ascending even if the clock steps back.
         let [first, last] = self.span.unwrap_or([at; 2]);
         let at = at.max(last);
         self.span = Some([first, at]);
@@ -76,7 +77,7 @@ impl PathLearner {
         })
     }
 
-    /// What was seen of the path between the two hosts that exchanged the most packets, or of those of which one is `host`.
+    /// Returns the path between the two hosts with the most packets, or with `host` as one of them.
     pub fn finish(self, host: Option<IpAddr>) -> Result<Learned, NoPackets> {
         let span = self.span.ok_or(NoPackets)?;
         let pairs = self.pairs.iter().filter(|(pair, _)| host.is_none_or(|host| pair.contains(&host)));
@@ -112,14 +113,14 @@ fn ascending<T: Ord + Copy>([one, other]: [T; 2]) -> [T; 2] {
     if one <= other { [one, other] } else { [other, one] }
 }
 
-/// The conversations of two hosts; direction 0 is from the one that opened the first.
+/// The conversations of two hosts; direction 0 is from the host that opened the first.
 struct Flows<'c> {
     conversations: &'c [&'c Conversation],
     client: IpAddr,
 }
 
 impl Flows<'_> {
-    /// Each conversation, and the side of it that sends in this direction.
+    /// Returns each conversation with the side that sends in this direction.
     fn sides(&self, direction: usize) -> impl Iterator<Item = (&Conversation, usize)> {
         let side = move |conversation: &Conversation| {
             direction ^ usize::from(conversation.sides[0].0 != self.client)
@@ -127,7 +128,7 @@ impl Flows<'_> {
         self.conversations.iter().map(move |conversation| (*conversation, side(conversation)))
     }
 
-    /// The shortest time from when a packet of a direction passes until its answer does.
+    /// Returns the shortest time from a packet of a direction to its answer.
     fn half(&self, direction: usize) -> Option<u64> {
         self.sides(direction).filter_map(|(conversation, side)| conversation.half(side)).min()
     }
@@ -136,10 +137,10 @@ impl Flows<'_> {
         self.sides(direction).any(|(conversation, side)| conversation.courses[side].is_answered)
     }
 
-    /// Where packets wait for the line, only those that had it to themselves tell how long the way is.
+    /// Returns the round-trip time. On a busy link only packets that did not queue count.
     fn round_trip(&self, is_busy: bool) -> Option<RoundTrip> {
         let halves = [self.half(0)?, self.half(1)?];
-        // Most of the path lies on this side of the place.
+        // The longer part of the path is on this side of the capture point.
         let far = usize::from(halves[1] > halves[0]);
         let mut samples: Vec<f64> = Vec::new();
         for (conversation, side) in self.sides(far) {
@@ -158,7 +159,7 @@ impl Flows<'_> {
         })
     }
 
-    /// What came through in a direction: seen by its answers, where the path lies behind the place of the capture.
+    /// Returns the deliveries in a direction; from answers if most of the path is after the capture point.
     fn deliveries(&self, direction: usize) -> Vec<Delivery> {
         let is_behind = self.half(direction) >= self.half(1 - direction) && self.is_answered(direction);
         let mut deliveries: Vec<Delivery> = self
@@ -182,7 +183,8 @@ impl Flows<'_> {
         outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }
 
-    /// The longest packet of TCP that both sides take: with headers of 40 octets over IPv4, of 60 over IPv6.
+    /// Returns the longest TCP packet that both sides accept: with headers of 40 octets over IPv4, of 60 over
+    /// IPv6.
     fn agreed_mtu(&self, client: IpAddr) -> Option<u32> {
         let headers = if client.is_ipv4() { 40 } else { 60 };
         self.conversations
@@ -193,7 +195,7 @@ impl Flows<'_> {
     }
 }
 
-/// A quartile of sorted samples between two of them, by the binomial law's normal limit.
+/// Returns bounds of a quartile of sorted samples, by the normal approximation of the binomial law.
 fn quartile(sorted: &[f64], p: f64) -> Option<Bounds> {
     let n = sorted.len() as f64;
     let around = 1.96 * (n * p * (1.0 - p)).sqrt() / n;

@@ -1,42 +1,43 @@
-//! The rate of a line by trains of packets that it spaced.
+//! Estimates the rate of a link from trains of packets that it spaced.
 //!
-//! What an application sends evenly comes evenly, and looks like a slow line. So trains count only if their packets waited: the
-//! way took each longer than the shortest by two packets' time on a line of that rate at least.
+//! Data that an application sends evenly also arrive evenly, and look like a slow link. So trains count only
+//! if their packets queued: each took longer than the shortest path by at least two packet times at that
+//! rate.
 
 use hol_measure::Bounds;
 
 use super::course::Delivery;
 
-/// Packets of a train, or acknowledgements.
+/// Packets or acknowledgements of a train.
 const TRAIN: usize = 16;
-/// Trains whose rates differ by less are of one rate.
+/// Trains whose rates differ by less have the same rate.
 const BAND: f64 = 1.02;
-/// So many trains of one rate, and so large a share of all that waited, are taken for the line's.
+/// Minimum number of trains of one rate for an estimate, which must also be a large share of all that queued.
 const LEAST_TRAINS: usize = 8;
 const LEAST_SHARE: f64 = 0.1;
 
-/// What trains tell of a line, in bit/s; a packet counts with what it takes on the line beyond IP.
+/// The estimate of a link's rate in bit/s; packets count with their octets beyond IP.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rate {
-    /// The line spaced them.
+    /// Measured from spacing.
     Seen {
         /// The rate of the trains in the densest band of 2 %.
         rate: Bounds,
         /// Trains in the band.
         trains: usize,
     },
-    /// Nobody waited for the line, or too few: it may be faster.
+    /// Too few packets queued: the link may be faster.
     AtLeast(f64),
 }
 
-/// Octets that a packet takes on the line beyond IP: the default of `overhead`.
+/// Octets of a packet beyond IP: the default of `overhead`.
 pub(super) const OVERHEAD: u32 = 14;
 
-/// So many trains that are faster than a line by so much are no mistake: it was no line.
+/// Trains faster than the estimate by this factor, if numerous, refute it.
 const FASTER: f64 = 1.1;
 const MOST_FASTER: f64 = 0.01;
 
-/// What became known at one time: octets on the line, and how long the latest of them took.
+/// Octets that became known at one time, and how long the latest of them took.
 #[derive(Debug, Clone, Copy)]
 struct Batch {
     at: u64,
@@ -44,7 +45,7 @@ struct Batch {
     delay: Option<u64>,
 }
 
-/// The rate of a line by what it delivered, in the order of time; `None` with less than a train.
+/// Estimates the rate from deliveries in order of time; `None` with less than a train.
 pub(super) fn rate(deliveries: &[Delivery]) -> Option<Rate> {
     let together = deliveries.chunk_by(|one, next| one.at == next.at);
     let batches: Vec<Batch> = together.map(Batch::of).collect();
@@ -62,7 +63,7 @@ pub(super) fn rate(deliveries: &[Delivery]) -> Option<Rate> {
     }
     let (low, high) = (dense[0], dense[dense.len() - 1]);
     let faster = trains().filter(|(_, rate)| *rate > FASTER * high).count();
-    // What a line spaces has waited for it: as many that have not are an application's.
+    // Packets spaced by a link have queued; if as many have not, the spacing is an application's.
     let alike = trains().filter(|(_, rate)| (low..=high).contains(rate)).count();
     if faster as f64 > MOST_FASTER * batches.len() as f64 || 2 * dense.len() < alike {
         return Some(Rate::AtLeast(fastest));
@@ -78,13 +79,13 @@ impl Batch {
     }
 }
 
-/// What came behind the first, by the time since it came.
+/// Returns the rate of what came after the first, over the time since then.
 fn rate_of(train: &[Batch]) -> f64 {
     let octets: u64 = train[1..].iter().map(|batch| batch.octets).sum();
     octets as f64 * 8e9 / (train[train.len() - 1].at - train[0].at) as f64
 }
 
-/// Whether most of the train took longer than the shortest way by the time of two of its parts.
+/// Returns whether most of the train took longer than the shortest path by the time of two of its parts.
 fn has_waited(train: &[Batch], rate: f64, shortest: u64) -> bool {
     let octets: u64 = train.iter().map(|batch| batch.octets).sum();
     let two = 2.0 * octets as f64 / train.len() as f64 * 8e9 / rate;
@@ -93,7 +94,7 @@ fn has_waited(train: &[Batch], rate: f64, shortest: u64) -> bool {
     waited > 0 && 2 * waited >= delays().count()
 }
 
-/// The most of the sorted rates that lie within a band.
+/// Returns the largest set of sorted rates within a band.
 fn densest(sorted: &[f64]) -> &[f64] {
     let mut best = 0..0;
     let mut begin = 0;

@@ -1,6 +1,6 @@
-//! What a captured packet tells of the path, though its end may be cut off and its checksum left to hardware.
+//! Parses captured packets, even if truncated or with checksums left to hardware.
 //!
-//! `hol_wire::Packet` refuses such packets, as a receiver has to; captures at a sender are full of them.
+//! `hol_wire::Packet` rejects such packets, as a receiver must; captures at a sender are full of them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,17 +11,17 @@ use smallvec::SmallVec;
 pub(crate) struct Sight {
     pub hosts: [IpAddr; 2],
     pub ports: [u16; 2],
-    /// Octets of the IP packet, whole.
+    /// Octets of the whole IP packet.
     pub length: u32,
     pub says: Says,
 }
 
-/// What its transport says.
+/// The content of its transport header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Says {
-    /// TCP or SCTP: both count what they send, and acknowledge it.
+    /// TCP or SCTP, which number their data and acknowledge them.
     Numbered(Numbered),
-    /// A UDP datagram of so many octets: nothing tells whether it arrives.
+    /// A UDP datagram of this many octets, whose arrival is unknown.
     Datagram(u32),
     /// Anything else.
     Nothing,
@@ -32,25 +32,25 @@ pub(crate) enum Says {
 pub(crate) struct Numbered {
     pub is_sctp: bool,
     pub opening: Option<Opening>,
-    /// The number of its sender's first data.
+    /// The first data number of its sender.
     pub first: Option<u32>,
-    /// The data that it carries: first number and how many.
+    /// Its data: first number and count.
     pub data: SmallVec<[(u32, u32); 2]>,
-    /// Of each of these its octets, and whether a message may end there.
+    /// Octets of each of these, and whether a message may end there.
     pub carries: SmallVec<[(u32, bool); 2]>,
-    /// The next number that its sender waits for.
+    /// The next number that its sender expects.
     pub acknowledged: Option<u32>,
-    /// What its sender has beyond: first number and the one behind the last.
+    /// Later data that its sender has: first number and the one after the last.
     pub blocks: SmallVec<[(u32, u32); 4]>,
-    /// What its sender got more than once.
+    /// Duplicates received by its sender.
     pub duplicates: SmallVec<[(u32, u32); 2]>,
-    /// The sender's clock and the echo of the peer's. RFC 7323 section 3.2.
+    /// The sender's timestamp and the echo of the peer's. RFC 7323 section 3.2.
     pub timestamps: Option<(u32, u32)>,
-    /// The longest segment that its sender takes, in octets of payload. RFC 9293 section 3.7.1.
+    /// The longest segment that its sender accepts, in octets of payload. RFC 9293 section 3.7.1.
     pub mss: Option<u16>,
 }
 
-/// How a conversation begins.
+/// The start of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opening {
     /// SYN, INIT.
@@ -60,7 +60,7 @@ pub(crate) enum Opening {
 }
 
 impl Sight {
-    /// Reads a packet from its IP header on; `None` if that is not there, or it is a fragment behind the first.
+    /// Parses a packet from its IP header on; `None` if that is missing, or for a fragment after the first.
     pub fn of(ip: &[u8]) -> Option<Self> {
         let (hosts, protocol, length, rest) = match ip.first()? >> 4 {
             4 => ipv4(ip)?,
@@ -88,7 +88,7 @@ fn ipv4(ip: &[u8]) -> Option<Ip<'_>> {
     let address = |at| Some(IpAddr::from(Ipv4Addr::from_bits(word(ip, at)?)));
     let is_first = half(ip, 6)? & 0x1fff == 0;
     let rest = ip.get(header.max(20)..).filter(|_| is_first)?;
-    // Where the card cuts segments, the length may not be filled in yet.
+    // With segmentation by the network card the length may not be set yet.
     let length = match half(ip, 2)? {
         0 => ip.len() as u32,
         length => length.into(),
@@ -124,7 +124,8 @@ fn tcp(segment: &[u8], length: usize) -> Option<Numbered> {
     }
     says.acknowledged = (flags & ACK != 0).then_some(ack);
     options(segment.get(20..header.min(segment.len())).unwrap_or_default(), &mut says);
-    // RFC 2883 section 4: the first block is of a duplicate if it lies below the acknowledgement or in the second block.
+    // RFC 2883 section 4: the first block is a duplicate if it lies below the acknowledgement or in the
+    // second block.
     if let Some(&(left, right)) = says.blocks.first() {
         let below = ack.wrapping_sub(right) as i32 >= 0;
         let inside = says.blocks.get(1).is_some_and(|&(low, high)| {
@@ -137,7 +138,7 @@ fn tcp(segment: &[u8], length: usize) -> Option<Numbered> {
     Some(says)
 }
 
-/// Options as far as they are whole. RFC 9293 section 3.2, RFC 2018 section 3, RFC 7323 section 3.2.
+/// Parses complete options. RFC 9293 section 3.2, RFC 2018 section 3, RFC 7323 section 3.2.
 fn options(mut options: &[u8], says: &mut Numbered) {
     while let Some((&kind, rest)) = options.split_first() {
         let length = match kind {
@@ -174,7 +175,7 @@ fn sctp(packet: &[u8]) -> Option<Numbered> {
                 says.opening = Some(Opening::Asks);
                 says.first = word(chunks, 16);
             }
-            // Each INIT gets an INIT ACK of its own, and only one of them counts: its first number is not taken.
+            // Each INIT gets its own INIT ACK, and only one of them counts: its first number is not used.
             2 => says.opening = Some(Opening::Agrees),
             3 => sack(&chunks[..usize::from(length).min(chunks.len())], &mut says),
             _ => {}
@@ -191,7 +192,7 @@ fn sack(chunk: &[u8], says: &mut Numbered) {
     let [gaps, duplicates] = [12, 14].map(|at| usize::from(half(chunk, at).unwrap_or(0)));
     let lists = chunk.get(16..).unwrap_or_default();
     let (blocks, rest) = lists.split_at((gaps * 4).min(lists.len()));
-    // Offsets from the cumulative number, both ends belonging to the block.
+    // Offsets from the cumulative number, both ends inclusive.
     says.blocks = blocks
         .chunks_exact(4)
         .filter_map(|block| Some([half(block, 0)?, half(block, 2)?].map(u32::from)))

@@ -1,19 +1,19 @@
-//! How often a name was tried with a wrong password lately: who guesses has to wait.
+//! Limits wrong passwords per name.
 
 use std::collections::BTreeMap;
 
-/// Wrong passwords that are allowed at once, and the seconds after which one more is.
+/// Wrong passwords allowed at once, and the seconds until another is allowed.
 const MOST: u32 = 8;
 const SECONDS_EACH: i64 = 30;
-/// Names that are remembered; the oldest is forgotten for a new one.
+/// Maximum names remembered; the oldest is forgotten for a new one.
 const NAMES: usize = 4096;
 
-/// Wrong attempts by name, and when the last was.
+/// Wrong attempts by name, and the time of the last one.
 #[derive(Debug, Default)]
 pub struct Attempts(BTreeMap<String, (u32, i64)>);
 
 impl Attempts {
-    /// Seconds that `name` has to wait; `None` if it may try.
+    /// Returns the seconds that `name` has to wait; `None` if it may try.
     pub fn wait(&self, name: &str, now: i64) -> Option<u32> {
         let (wrong, last) = self.0.get(name)?;
         let left = forgiven(*wrong, now - last);
@@ -34,7 +34,7 @@ impl Attempts {
         *last = now;
     }
 
-    /// The right password forgives.
+    /// Forgets wrong attempts after the right password.
     pub fn right(&mut self, name: &str) {
         self.0.remove(name);
     }

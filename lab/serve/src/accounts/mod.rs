@@ -1,4 +1,4 @@
-//! Who may come in: passwords, and the keys that stand for them afterwards.
+//! Authentication: passwords, and the keys that replace them afterwards.
 
 pub mod attempts;
 pub mod key;

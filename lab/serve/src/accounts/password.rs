@@ -6,16 +6,16 @@ use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 
 use crate::refusal::Refusal;
 
-/// NIST SP 800-63B, section 5.1.1.2: at least 8 characters, no rules about which.
+/// NIST SP 800-63B, section 5.1.1.2: at least 8 characters, no other rules.
 const SHORTEST: usize = 8;
-/// More is no password but work for the server.
+/// Longer ones only cost the server time.
 const LONGEST: usize = 1024;
 
-/// Nobody's hash, of no known password.
+/// A hash of no known password.
 const NOBODY: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$RdescudvJCsgt3ub+b5dWRWJTmaaJObGjpuQYk1zeDk";
 
-/// The hash to keep of a new password.
+/// Returns the hash to store for a new password.
 pub fn hash(password: &str) -> Result<String, Refusal> {
     if password.chars().count() < SHORTEST {
         return Err(Refusal::bad(
@@ -30,7 +30,8 @@ pub fn hash(password: &str) -> Result<String, Refusal> {
     Ok(hash.to_string())
 }
 
-/// Whether `password` is that of `hash`. Without one it takes as long, so that time does not tell who has an account.
+/// Returns whether `password` matches `hash`. Without a hash it takes the same time, so that timing does not
+/// reveal accounts.
 pub fn is_right(password: &str, hash: Option<&str>) -> bool {
     if password.len() > LONGEST {
         return false;

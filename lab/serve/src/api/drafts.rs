@@ -1,4 +1,4 @@
-//! Texts, drawings and questions, turned into one another; and a run as a moving picture.
+//! Conversions between texts, drawings and forms; and the animation of a run.
 
 use axum::Json;
 use axum::extract::State as Extract;
@@ -20,7 +20,7 @@ pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new().routes(routes!(read)).routes(routes!(write)).routes(routes!(movie))
 }
 
-/// What a text says: its mistakes, it in the other language, as a drawing and as a form, and what it takes to run it.
+/// Reads a text: its errors, its translation, drawing and form, and the cost of running it.
 #[utoipa::path(post, path = "/api/read", request_body = Ask, responses(
     (status = 200, body = Reading), (status = 413, body = Problems), (status = 422, body = Problems)))]
 async fn read(
@@ -35,7 +35,7 @@ async fn read(
     at_cost(server, read).await.map(Json)
 }
 
-/// A text with a changed drawing or form in it, in both languages.
+/// Puts a changed drawing or form into a text, in both languages.
 #[utoipa::path(post, path = "/api/write", request_body = Change, responses(
     (status = 200, body = Written), (status = 413, body = Problems), (status = 422, body = Problems)))]
 async fn write(
@@ -50,17 +50,17 @@ async fn write(
     at_cost(server, written).await.map(Json)
 }
 
-/// Which run.
+/// Selects a run.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 struct Run {
-    /// Which point, from 0.
+    /// Index of the point, from 0.
     point: usize,
-    /// Which of its repetitions, from 0.
+    /// Index of the repetition, from 0.
     repetition: u32,
 }
 
-/// A run of an experiment, packet by packet and message by message; it is done again for that.
+/// Returns a run of an experiment, packet by packet and message by message; the run is repeated for that.
 #[utoipa::path(get, path = "/api/experiments/{id}/movie", params(("id" = i64, Path), Run), responses(
     (status = 200, body = Movie), (status = 404, body = Problems),
     (status = 422, description = "It cannot be shown", body = Problems)))]
@@ -83,7 +83,7 @@ async fn movie(
 }
 
 impl Server {
-    /// Refuses texts that take too long to read, and those that would read files of this machine.
+    /// Rejects texts that take too long to read, and those that would read files of this machine.
     fn may_read(&self, text: &str, format: Format) -> Result<(), Refusal> {
         check_size(text, format)?;
         match self.config.may_run_programs || !names_programs(text, format) {

@@ -1,4 +1,4 @@
-//! What happens, as server-sent events. HTML standard, section 9.2
+//! Events, as server-sent events. HTML standard, section 9.2
 
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
@@ -22,35 +22,36 @@ use crate::refusal::{Problems, Refusal};
 use crate::server::{Server, Shared};
 use crate::viewer::Viewer;
 
-/// Streams at the same time.
+/// Maximum concurrent streams.
 const MOST_WATCHERS: usize = 4096;
-/// A proxy closes a connection that says nothing.
+/// Keepalive interval, because proxies close silent connections.
 const ALIVE: Duration = Duration::from_secs(15);
-/// How soon a browser comes back when a stream has ended.
+/// How soon a browser reconnects after the end of a stream.
 const RETRY: Duration = Duration::from_secs(2);
 
 pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new().routes(routes!(of_one)).routes(routes!(of_all))
 }
 
-/// What somebody watches.
+/// The subject of a stream.
 struct Watch {
     server: Shared,
     receiver: Receiver<Arc<Happening>>,
     stopping: watch::Receiver<bool>,
     scope: Scope,
-    /// What goes out before anything else.
+    /// Events to send first.
     first: VecDeque<Event>,
 }
 
 enum Scope {
-    /// One experiment, all of it.
+    /// One experiment, with all its events.
     One(i64),
-    /// Those of these projects: their states, and how far they are.
+    /// The experiments of these projects: their states and progress.
     Projects(BTreeSet<i64>),
 }
 
-/// What happens to an experiment: `state` (it), `progress` (how far it is), `point` (a row of points.json), `log` (a line), `shell` (an entry of its shell).
+/// Streams the events of an experiment: `state` (the experiment), `progress`, `point` (a row of points.json),
+/// `log` (a line), `shell` (an entry of its shell).
 #[utoipa::path(get, path = "/api/experiments/{id}/events", params(("id" = i64, Path)), responses(
     (status = 200, description = "A stream; it begins with the state", body = String, content_type = "text/event-stream"),
     (status = 404, body = Problems)))]
@@ -59,14 +60,15 @@ async fn of_one(
     viewer: Viewer,
     Which(id): Which<i64>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
-    // Watched before it is looked at: what happens between is not missed.
+    // Subscribed before the state is read, so that nothing in between is missed.
     let (receiver, stopping) = begin(&server)?;
     let experiment = at_leisure(server.clone(), move |server| server.experiment(&viewer, id)).await?;
     let first = VecDeque::from([state(&experiment).retry(RETRY)]);
     Ok(stream(Watch { server, receiver, stopping, scope: Scope::One(id), first }))
 }
 
-/// What happens to all experiments that the one who asks may see: `state` and `progress`, with the number of the experiment as the event's id.
+/// Streams `state` and `progress` of all experiments visible to the user, with the experiment's number as the
+/// event's id.
 #[utoipa::path(get, path = "/api/events", responses(
     (status = 200, description = "A stream", body = String, content_type = "text/event-stream")))]
 async fn of_all(
@@ -95,7 +97,7 @@ fn stream(watch: Watch) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
 }
 
 impl Watch {
-    /// The next event; `None` ends the stream.
+    /// Returns the next event; `None` ends the stream.
     async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.first.pop_front() {
@@ -119,7 +121,7 @@ impl Watch {
         }
     }
 
-    /// One that was too slow is told where things are.
+    /// Sends the current state to a watcher that was too slow.
     async fn catch_up(&mut self) {
         let Scope::One(id) = self.scope else { return };
         let entry = at_leisure(self.server.clone(), move |server| Ok(server.store.entry(id)?)).await;

@@ -1,4 +1,4 @@
-//! Experiments: what there is, new ones, and what people do to them.
+//! Experiments: lists, new ones, and actions on them.
 
 use axum::Json;
 use axum::extract::State as Extract;
@@ -19,7 +19,7 @@ use crate::store::Text;
 use crate::submission::{Again, Change, NewText, Submission};
 use crate::viewer::Viewer;
 
-/// A list is cut here.
+/// Maximum length of a list.
 const LONGEST_LIST: usize = 1000;
 
 pub fn routes() -> OpenApiRouter<Shared> {
@@ -36,19 +36,19 @@ pub fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(share, unshare))
 }
 
-/// Which experiments.
+/// Selects experiments.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 struct Selection {
     /// Only those in this state.
     state: Option<State>,
-    /// At most so many, 100 if it is not said, 1000 at most.
+    /// Maximum number: 100 by default, at most 1000.
     limit: Option<usize>,
-    /// Only those before this one: the last of the list before.
+    /// Only those before this one, the last of the previous list.
     before: Option<i64>,
 }
 
-/// The experiments that the one who asks may see, the newest first.
+/// Lists the experiments visible to the user, the newest first.
 #[utoipa::path(get, path = "/api/experiments", params(Selection), responses(
     (status = 200, body = Vec<Experiment>), (status = 400, body = Problems)))]
 async fn list(
@@ -60,7 +60,7 @@ async fn list(
     at_leisure(server, move |server| server.experiments(&viewer, &filter)).await.map(Json)
 }
 
-/// Takes a new experiment, which waits for its cores.
+/// Submits a new experiment, which waits for its cores.
 #[utoipa::path(post, path = "/api/experiments", request_body = Submission, responses(
     (status = 201, body = Experiment), (status = 422, description = "The text has mistakes", body = Problems)))]
 async fn submit(
@@ -72,7 +72,7 @@ async fn submit(
     Ok((StatusCode::CREATED, Json(taken)))
 }
 
-/// An experiment.
+/// Returns an experiment.
 #[utoipa::path(get, path = "/api/experiments/{id}", params(("id" = i64, Path)), responses(
     (status = 200, body = Experiment), (status = 404, body = Problems)))]
 async fn one(
@@ -83,7 +83,7 @@ async fn one(
     at_leisure(server, move |server| server.experiment(&viewer, id)).await.map(Json)
 }
 
-/// Changes its name, its title, or how it waits.
+/// Changes its name, its title, or its scheduling.
 #[utoipa::path(patch, path = "/api/experiments/{id}", params(("id" = i64, Path)), request_body = Change, responses(
     (status = 200, body = Experiment), (status = 403, body = Problems), (status = 404, body = Problems)))]
 async fn change(
@@ -95,7 +95,7 @@ async fn change(
     at_leisure(server, move |server| server.change(&viewer, id, change)).await.map(Json)
 }
 
-/// Forgets it and removes its results. It must not run.
+/// Deletes it and its results. It must not be running.
 #[utoipa::path(delete, path = "/api/experiments/{id}", params(("id" = i64, Path)), responses(
     (status = 204), (status = 404, body = Problems), (status = 409, description = "It runs", body = Problems)))]
 async fn remove(
@@ -106,15 +106,15 @@ async fn remove(
     at_leisure(server, move |server| server.remove(&viewer, id)).await.map(|()| StatusCode::NO_CONTENT)
 }
 
-/// Which version of a text.
+/// Selects a version of a text.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 struct Version {
-    /// From 1; the last if it is not said.
+    /// Version, from 1; the last by default.
     version: Option<u32>,
 }
 
-/// Its text.
+/// Returns its text.
 #[utoipa::path(get, path = "/api/experiments/{id}/text", params(("id" = i64, Path), Version), responses(
     (status = 200, body = Text), (status = 404, body = Problems)))]
 async fn text(
@@ -130,7 +130,7 @@ async fn text(
     at_leisure(server, read).await.map(Json)
 }
 
-/// Gives it another text; only while it does not run. What was measured and is still asked counts.
+/// Replaces its text, while it is not running. Earlier measurements that still apply count.
 #[utoipa::path(put, path = "/api/experiments/{id}/text", params(("id" = i64, Path)), request_body = NewText, responses(
     (status = 200, body = Experiment), (status = 409, description = "It runs", body = Problems),
     (status = 422, body = Problems)))]
@@ -143,7 +143,7 @@ async fn rewrite(
     at_cost(server, move |server| server.rewrite(&viewer, id, &text)).await.map(Json)
 }
 
-/// Every version of its text, the newest first.
+/// Returns every version of its text, the newest first.
 #[utoipa::path(get, path = "/api/experiments/{id}/versions", params(("id" = i64, Path)), responses(
     (status = 200, body = Vec<Text>), (status = 404, body = Problems)))]
 async fn versions(
@@ -158,7 +158,7 @@ async fn versions(
     at_leisure(server, read).await.map(Json)
 }
 
-/// A handler for something that a person does to an experiment.
+/// Defines a handler for an action on an experiment.
 macro_rules! action {
     ($name:ident, $path:literal, $event:expr, $about:literal) => {
         #[doc = $about]
@@ -200,7 +200,7 @@ action!(
     "Ends it for good; what was measured stays."
 );
 
-/// Takes the same experiment once more, with other values if that is wanted.
+/// Submits the same experiment again, optionally with other values.
 #[utoipa::path(post, path = "/api/experiments/{id}/again", params(("id" = i64, Path)), request_body = Option<Again>,
     responses((status = 201, body = Experiment), (status = 404, body = Problems), (status = 422, body = Problems)))]
 async fn again(
@@ -214,14 +214,14 @@ async fn again(
     Ok((StatusCode::CREATED, Json(taken)))
 }
 
-/// A link that whoever has it can read.
+/// A link that gives read access.
 #[derive(Debug, Serialize, ToSchema)]
 struct Link {
-    /// The path on this server. It cannot be asked for again; another one ends this.
+    /// The path on this server. It is shown only once; a new link replaces it.
     link: String,
 }
 
-/// Makes a link by which anybody can read it; one that was made before ends.
+/// Creates a link that gives anybody read access, and revokes an earlier one.
 #[utoipa::path(post, path = "/api/experiments/{id}/share", params(("id" = i64, Path)), responses(
     (status = 201, body = Link), (status = 404, body = Problems)))]
 async fn share(
@@ -238,7 +238,7 @@ async fn share(
     Ok((StatusCode::CREATED, Json(at_leisure(server, made).await?)))
 }
 
-/// Ends the link.
+/// Revokes the link.
 #[utoipa::path(delete, path = "/api/experiments/{id}/share", params(("id" = i64, Path)), responses(
     (status = 204), (status = 404, body = Problems)))]
 async fn unshare(

@@ -20,13 +20,13 @@ use crate::refusal::{Problems, Refusal};
 use crate::server::{Server, Shared};
 use crate::viewer::Viewer;
 
-/// A file is answered from memory; one that is larger is to be had from the disk.
+/// Maximum size of a file answered from memory; larger ones must be fetched from disk.
 const LARGEST: u64 = 256 << 20;
 
-/// The report is ours, with script and style in it; what it shows is not. In a sandbox it reaches nothing of this server.
+/// The report contains our script and style, but foreign content. In a sandbox it cannot reach this server.
 const REPORT_POLICY: &str = "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; \
     script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
-/// What an experiment wrote may be anything.
+/// Files of an experiment may contain anything.
 const FILE_POLICY: &str = "sandbox; default-src 'none'";
 
 pub fn routes() -> OpenApiRouter<Shared> {
@@ -38,7 +38,7 @@ pub fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(log))
 }
 
-/// What points.json says so far.
+/// Returns points.json so far.
 #[utoipa::path(get, path = "/api/experiments/{id}/points", params(("id" = i64, Path)), responses(
     (status = 200, description = "A row a point; empty before the first", body = Vec<serde_json::Value>),
     (status = 404, body = Problems)))]
@@ -50,7 +50,7 @@ async fn points(
     at_leisure(server, move |server| server.points(&viewer, id)).await
 }
 
-/// The page of its results so far.
+/// Returns the report so far.
 #[utoipa::path(get, path = "/api/experiments/{id}/report", params(("id" = i64, Path)), responses(
     (status = 200, body = String, content_type = "text/html"),
     (status = 404, description = "There is nothing yet", body = Problems)))]
@@ -66,7 +66,7 @@ async fn report(
     .await
 }
 
-/// The files of its results.
+/// Lists the files of its results.
 #[utoipa::path(get, path = "/api/experiments/{id}/files/", params(("id" = i64, Path)), responses(
     (status = 200, body = Vec<FileLine>), (status = 404, body = Problems)))]
 async fn files(
@@ -81,7 +81,7 @@ async fn files(
     at_leisure(server, listed).await.map(Json)
 }
 
-/// One of them.
+/// Returns a file of its results.
 #[utoipa::path(get, path = "/api/experiments/{id}/files/{*path}", params(("id" = i64, Path), ("path" = String, Path)),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
 async fn file(
@@ -96,7 +96,7 @@ async fn file(
     .await
 }
 
-/// What its processes said.
+/// Returns the log of its processes.
 #[utoipa::path(get, path = "/api/experiments/{id}/log", params(("id" = i64, Path)), responses(
     (status = 200, body = String, content_type = "text/plain"), (status = 404, body = Problems)))]
 async fn log(
@@ -123,7 +123,8 @@ impl Server {
     }
 }
 
-/// The report of experiment `id`, drawn anew if there are later points and no process is about to draw it.
+/// Returns the report of experiment `id`, drawn again if there are later points and no process is about to
+/// draw it.
 pub fn report_of(server: &Server, id: i64) -> Result<Response, Refusal> {
     let results = server.command(id).results();
     let (page, points) = (results.join("report.html"), results.join("points.json"));
@@ -141,7 +142,7 @@ pub fn report_of(server: &Server, id: i64) -> Result<Response, Refusal> {
     Ok((headers, text).into_response())
 }
 
-/// File `path` of a directory, to be saved.
+/// Returns file `path` of a directory as a download.
 pub fn file_of(directory: &Path, path: &str) -> Result<Response, Refusal> {
     let whole = inside(directory, path).ok_or_else(Refusal::not_found)?;
     if fs::metadata(&whole)?.len() > LARGEST {
@@ -156,7 +157,7 @@ pub fn file_of(directory: &Path, path: &str) -> Result<Response, Refusal> {
     Ok((headers, content).into_response())
 }
 
-/// When a file was written; only compared with others of its kind.
+/// Returns when a file was written, for comparison only.
 fn age(path: &Path) -> io::Result<impl PartialOrd + use<>> {
     fs::metadata(path)?.modified()
 }

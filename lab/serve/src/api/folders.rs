@@ -1,4 +1,4 @@
-//! Files that people keep: their own, and those of their projects.
+//! Stored files: a user's own, and those of projects.
 
 use axum::Json;
 use axum::body::Bytes;
@@ -25,13 +25,13 @@ pub fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(our_file, keep_ours, discard_ours))
 }
 
-/// One's own files.
+/// Lists the user's own files.
 #[utoipa::path(get, path = "/api/me/files/", responses((status = 200, body = Vec<FileLine>)))]
 async fn mine(Extract(server): Extract<Shared>, viewer: Viewer) -> Result<Json<Vec<FileLine>>, Refusal> {
     list(server, viewer, Folder::Mine).await
 }
 
-/// One of them.
+/// Returns one of them.
 #[utoipa::path(get, path = "/api/me/files/{*path}", params(("path" = String, Path)), responses(
     (status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
 async fn my_file(
@@ -42,7 +42,7 @@ async fn my_file(
     give(server, viewer, Folder::Mine, path).await
 }
 
-/// Keeps a file.
+/// Stores a file.
 #[utoipa::path(put, path = "/api/me/files/{*path}", params(("path" = String, Path)),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 204), (status = 400, body = Problems), (status = 409, body = Problems), (status = 413)))]
@@ -66,7 +66,7 @@ async fn discard_mine(
     discard(server, viewer, Folder::Mine, path).await
 }
 
-/// The files of a project.
+/// Lists the files of a project.
 #[utoipa::path(get, path = "/api/projects/{name}/files/", params(("name" = String, Path)), responses(
     (status = 200, body = Vec<FileLine>), (status = 404, body = Problems)))]
 async fn ours(
@@ -77,7 +77,7 @@ async fn ours(
     list(server, viewer, Folder::Project(name)).await
 }
 
-/// One of them.
+/// Returns one of them.
 #[utoipa::path(get, path = "/api/projects/{name}/files/{*path}", params(("name" = String, Path), ("path" = String, Path)),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
 async fn our_file(
@@ -88,7 +88,7 @@ async fn our_file(
     give(server, viewer, Folder::Project(name), path).await
 }
 
-/// Keeps a file for all members.
+/// Stores a file for all members.
 #[utoipa::path(put, path = "/api/projects/{name}/files/{*path}", params(("name" = String, Path), ("path" = String, Path)),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 204), (status = 400, body = Problems), (status = 404, body = Problems), (status = 413)))]

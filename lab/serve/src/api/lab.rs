@@ -22,12 +22,12 @@ pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new().routes(routes!(machine)).routes(routes!(studies)).routes(routes!(run))
 }
 
-/// What this machine is and has.
+/// The machine and its resources.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Machine {
-    /// Cores that experiments may have.
+    /// Cores for experiments.
     pub cores: u32,
-    /// Cores that nobody has now.
+    /// Free cores.
     pub free_cores: u32,
     /// Its processor.
     pub cpu: String,
@@ -37,7 +37,7 @@ pub struct Machine {
     pub memory: u64,
     /// Kernels of the kernel world.
     pub kernels: Vec<String>,
-    /// What runs them, or the cure if nothing does.
+    /// The engine of the kernel world, or how to install one.
     pub engine: String,
     /// Whether experiments may have programs.
     pub may_run_programs: bool,
@@ -55,7 +55,7 @@ pub struct StudyLine {
 }
 
 impl Server {
-    /// What this machine is and has.
+    /// Returns the machine and its resources.
     pub fn machine(&self) -> Result<Machine, Refusal> {
         let Host { cpu, os, memory, .. } = Host::this();
         let engine = match hol_kernel::provenance() {
@@ -76,19 +76,19 @@ impl Server {
     }
 }
 
-/// What this machine has, and what of it is free.
+/// Returns the machine and its free resources.
 #[utoipa::path(get, path = "/api/machine", responses((status = 200, body = Machine)))]
 async fn machine(Extract(server): Extract<Shared>, _viewer: Viewer) -> Result<Json<Machine>, Refusal> {
     at_leisure(server, Server::machine).await.map(Json)
 }
 
-/// The studies.
+/// Lists the studies.
 #[utoipa::path(get, path = "/api/studies", responses((status = 200, body = Vec<StudyLine>)))]
 async fn studies(_viewer: Viewer) -> Json<Vec<StudyLine>> {
     Json(Study::all().map(|(name, title)| StudyLine { name, title }).collect())
 }
 
-/// Takes a study as an experiment.
+/// Submits a study as an experiment.
 #[utoipa::path(post, path = "/api/studies/{name}/run", params(("name" = String, Path)), request_body = Option<StudyRun>,
     responses((status = 201, body = Experiment), (status = 404, body = Problems)))]
 async fn run(

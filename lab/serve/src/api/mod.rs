@@ -1,4 +1,4 @@
-//! The REST API. Each handler says what it is in OpenAPI's terms, and is mounted where it says: description and routes are one thing.
+//! The REST API. Each handler carries its OpenAPI description, from which its route is made.
 
 mod drafts;
 mod events;
@@ -25,7 +25,7 @@ use crate::server::Shared;
 ))]
 struct Description;
 
-/// All of the API, and its description.
+/// Returns all routes of the API, and its description.
 pub fn routes() -> (axum::Router<Shared>, utoipa::openapi::OpenApi) {
     let router = OpenApiRouter::with_openapi(Description::openapi())
         .merge(experiments::routes())
@@ -40,7 +40,7 @@ pub fn routes() -> (axum::Router<Shared>, utoipa::openapi::OpenApi) {
     router.split_for_parts()
 }
 
-/// What this server understands.
+/// Returns the description of this API.
 #[utoipa::path(get, path = "/api/openapi.json", responses((status = 200, description = "OpenAPI 3.1", body = serde_json::Value)))]
 async fn description() -> Json<utoipa::openapi::OpenApi> {
     Json(routes().1)

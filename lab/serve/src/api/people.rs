@@ -1,4 +1,4 @@
-//! Who comes in, who is with whom, and the files that they have together.
+//! Accounts, projects, and tokens.
 
 use axum::Json;
 use axum::extract::State as Extract;
@@ -37,16 +37,16 @@ pub fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(revoke))
 }
 
-/// Who asks.
+/// The current user.
 #[derive(Debug, Serialize, ToSchema)]
 struct Me {
     name: String,
     is_administrator: bool,
-    /// Whether anybody logs in here.
+    /// Whether this server has accounts.
     has_accounts: bool,
 }
 
-/// A project that is wanted.
+/// A request for a project.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Founding {
@@ -56,17 +56,17 @@ struct Founding {
     title: String,
 }
 
-/// A token that is wanted.
+/// A request for a token.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Wish {
     /// What it is for.
     name: String,
-    /// Days that it lasts, 1 to 366.
+    /// Lifetime in days, 1 to 366.
     days: u32,
 }
 
-/// A token, this once.
+/// A new token, shown only once.
 #[derive(Debug, Serialize, ToSchema)]
 struct Issued {
     /// For `Authorization: Bearer TOKEN`.
@@ -75,7 +75,7 @@ struct Issued {
 
 type WithCookie = ([(HeaderName, String); 1], StatusCode);
 
-/// Begins a session, in a cookie.
+/// Logs in: starts a session, in a cookie.
 #[utoipa::path(post, path = "/api/login", request_body = Login, responses(
     (status = 204), (status = 401, body = Problems), (status = 429, body = Problems)))]
 async fn login(Extract(server): Extract<Shared>, Sent(login): Sent<Login>) -> Result<WithCookie, Refusal> {
@@ -84,7 +84,7 @@ async fn login(Extract(server): Extract<Shared>, Sent(login): Sent<Login>) -> Re
     Ok((set_cookie(&key, is_secure, crate::people::SESSION), StatusCode::NO_CONTENT))
 }
 
-/// Ends the session.
+/// Logs out: ends the session.
 #[utoipa::path(post, path = "/api/logout", responses((status = 204)))]
 async fn logout(Extract(server): Extract<Shared>, parts: Parts) -> Result<WithCookie, Refusal> {
     if let Some(key) = cookie(&parts) {
@@ -101,7 +101,7 @@ fn set_cookie(key: &str, is_secure: bool, seconds: i64) -> [(HeaderName, String)
     [(SET_COOKIE, cookie)]
 }
 
-/// Makes an account, and asks to be in a project if one is named. It sees nothing before it is admitted to one.
+/// Registers an account, and optionally asks to join a project. It sees nothing before a project admits it.
 #[utoipa::path(post, path = "/api/users", request_body = Registration, responses(
     (status = 201), (status = 400, body = Problems), (status = 409, description = "The name is taken", body = Problems)))]
 async fn register(
@@ -115,21 +115,21 @@ async fn register(
     Ok(StatusCode::CREATED)
 }
 
-/// Who asks.
+/// Returns the current user.
 #[utoipa::path(get, path = "/api/me", responses((status = 200, body = Me), (status = 401, body = Problems)))]
 async fn me(Extract(server): Extract<Shared>, viewer: Viewer) -> Json<Me> {
     let has_accounts = server.config.access == Access::Accounts;
     Json(Me { name: viewer.name, is_administrator: viewer.is_administrator, has_accounts })
 }
 
-/// One's projects; for an administrator, all.
+/// Lists the user's projects; for an administrator, all.
 #[utoipa::path(get, path = "/api/projects", responses((status = 200, body = Vec<Project>)))]
 async fn projects(Extract(server): Extract<Shared>, viewer: Viewer) -> Result<Json<Vec<Project>>, Refusal> {
     let listed = move |server: &Server| Ok(server.store.projects(viewer.id, viewer.is_administrator)?);
     at_leisure(server, listed).await.map(Json)
 }
 
-/// Founds a project, which an administrator has to approve.
+/// Creates a project, which an administrator has to approve.
 #[utoipa::path(post, path = "/api/projects", request_body = Founding, responses(
     (status = 201), (status = 409, description = "The name is taken", body = Problems)))]
 async fn found(
@@ -156,7 +156,7 @@ async fn approve(
     Which(name): Which<String>,
 ) -> Result<StatusCode, Refusal> {
     let approved = move |server: &Server| {
-        // Who is none learns nothing, not even whether there is such a project.
+        // Others learn nothing, not even whether the project exists.
         if viewer.is_administrator && server.store.approve(&name)? {
             Ok(())
         } else {
@@ -166,7 +166,7 @@ async fn approve(
     at_leisure(server, approved).await.map(|()| StatusCode::NO_CONTENT)
 }
 
-/// Asks to be in a project. The answer is the same whether there is such a one or not.
+/// Asks to join a project. The answer does not reveal whether it exists.
 #[utoipa::path(post, path = "/api/projects/{name}/join", params(("name" = String, Path)), responses((status = 202)))]
 async fn join(
     Extract(server): Extract<Shared>,
@@ -177,7 +177,7 @@ async fn join(
     at_leisure(server, asked).await.map(|()| StatusCode::ACCEPTED)
 }
 
-/// Who is in a project of one's own.
+/// Lists the members of one of the user's projects.
 #[utoipa::path(get, path = "/api/projects/{name}/members", params(("name" = String, Path)), responses(
     (status = 200, body = Vec<Member>), (status = 404, body = Problems)))]
 async fn members(
@@ -192,7 +192,7 @@ async fn members(
     at_leisure(server, listed).await.map(Json)
 }
 
-/// Admits one who asked; for the leader.
+/// Admits an applicant; for the leader.
 #[utoipa::path(put, path = "/api/projects/{name}/members/{user}", params(("name" = String, Path), ("user" = String, Path)),
     responses((status = 204), (status = 403, body = Problems), (status = 404, body = Problems)))]
 async fn admit(
@@ -207,7 +207,7 @@ async fn admit(
     at_leisure(server, admitted).await.map(|()| StatusCode::NO_CONTENT)
 }
 
-/// Dismisses a member; for the leader.
+/// Removes a member; for the leader.
 #[utoipa::path(delete, path = "/api/projects/{name}/members/{user}", params(("name" = String, Path), ("user" = String, Path)),
     responses((status = 204), (status = 403, body = Problems), (status = 404, body = Problems)))]
 async fn dismiss(
@@ -226,13 +226,13 @@ async fn dismiss(
     at_leisure(server, dismissed).await.map(|()| StatusCode::NO_CONTENT)
 }
 
-/// One's tokens, without what is secret of them.
+/// Lists the user's tokens, without their secrets.
 #[utoipa::path(get, path = "/api/tokens", responses((status = 200, body = Vec<Key>)))]
 async fn tokens(Extract(server): Extract<Shared>, viewer: Viewer) -> Result<Json<Vec<Key>>, Refusal> {
     at_leisure(server, move |server| Ok(server.store.tokens(viewer.id)?)).await.map(Json)
 }
 
-/// Makes a token for a program. It is told this once.
+/// Creates a token for a program. It is shown only once.
 #[utoipa::path(post, path = "/api/tokens", request_body = Wish, responses((status = 201, body = Issued)))]
 async fn issue(
     Extract(server): Extract<Shared>,
@@ -247,7 +247,7 @@ async fn issue(
     Ok((StatusCode::CREATED, Json(Issued { token: at_leisure(server, made).await? })))
 }
 
-/// Ends a token.
+/// Revokes a token.
 #[utoipa::path(delete, path = "/api/tokens/{id}", params(("id" = i64, Path)), responses(
     (status = 204), (status = 404, body = Problems)))]
 async fn revoke(

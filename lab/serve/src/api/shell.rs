@@ -1,4 +1,4 @@
-//! A terminal on the nodes of an experiment. What is said comes as events `shell` of the experiment, too.
+//! A terminal on the nodes of an experiment. Its output is also sent as `shell` events of the experiment.
 
 use axum::Json;
 use axum::extract::State as Extract;
@@ -25,7 +25,7 @@ pub fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(file))
 }
 
-/// What was said in its shell.
+/// Returns the transcript of its shell.
 #[utoipa::path(get, path = "/api/experiments/{id}/shell", params(("id" = i64, Path)), responses(
     (status = 200, body = Shell), (status = 404, body = Problems)))]
 async fn shell(
@@ -36,7 +36,7 @@ async fn shell(
     at_leisure(server, move |server| server.shell(&viewer, id)).await.map(Json)
 }
 
-/// Opens a shell on its network, which is apart from its runs.
+/// Opens a shell on its network, independent of its runs.
 #[utoipa::path(post, path = "/api/experiments/{id}/shell", params(("id" = i64, Path)), request_body = Option<Begin>, responses(
     (status = 201, body = Shell), (status = 404, body = Problems),
     (status = 409, description = "It has one", body = Problems)))]
@@ -52,7 +52,7 @@ async fn open(
     Ok((StatusCode::CREATED, Json(opened)))
 }
 
-/// Ends it. What was done is in `recorded.toml` of its files, unless a line still ran.
+/// Ends the shell. The commands are recorded in `recorded.toml` of its files, unless one is still running.
 #[utoipa::path(delete, path = "/api/experiments/{id}/shell", params(("id" = i64, Path)), responses(
     (status = 204), (status = 404, body = Problems), (status = 409, description = "It has none", body = Problems)))]
 async fn end(
@@ -63,7 +63,7 @@ async fn end(
     at_leisure(server, move |server| server.end_shell(&viewer, id)).await.map(|()| StatusCode::NO_CONTENT)
 }
 
-/// Types a line, when one is waited for.
+/// Enters a line, when the shell waits for one.
 #[utoipa::path(post, path = "/api/experiments/{id}/shell/line", params(("id" = i64, Path)), request_body = Line, responses(
     (status = 204), (status = 404, body = Problems),
     (status = 409, description = "A line runs, or there is no shell", body = Problems)))]
@@ -77,7 +77,7 @@ async fn line(
     typed.await.map(|()| StatusCode::NO_CONTENT)
 }
 
-/// Interrupts the line that runs, as Ctrl-C does.
+/// Interrupts the running command, like Ctrl-C.
 #[utoipa::path(post, path = "/api/experiments/{id}/shell/interrupt", params(("id" = i64, Path)), responses(
     (status = 204), (status = 404, body = Problems), (status = 409, body = Problems)))]
 async fn interrupt(
@@ -89,7 +89,7 @@ async fn interrupt(
     done.await.map(|()| StatusCode::NO_CONTENT)
 }
 
-/// The files that were made in it: captures, and what was done as an experiment.
+/// Lists the files made in it: captures, and the commands as an experiment.
 #[utoipa::path(get, path = "/api/experiments/{id}/shell/files/", params(("id" = i64, Path)), responses(
     (status = 200, body = Vec<FileLine>), (status = 404, body = Problems)))]
 async fn files(
@@ -101,7 +101,7 @@ async fn files(
     listed.await.map(Json)
 }
 
-/// One of them.
+/// Returns one of them.
 #[utoipa::path(get, path = "/api/experiments/{id}/shell/files/{*path}", params(("id" = i64, Path), ("path" = String, Path)),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
 async fn file(

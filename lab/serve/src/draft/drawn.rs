@@ -1,4 +1,4 @@
-//! A drawing put into an experiment file: what it shows is changed where it differs, everything else stays as it is written.
+//! Puts a drawing into an experiment file: only what differs is changed, everything else stays as written.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::graph::{Graph, Lan, Line, Link, Traffic};
 use super::places;
 use super::values::{self, set, table_of, tables};
 
-/// What an experiment has between `client` and `server` if it names no nodes.
+/// The nodes of an experiment that names none.
 const ENDS: [&str; 2] = ["client", "server"];
 
-/// The file with the drawing in it.
+/// Returns the file with the drawing in it.
 pub fn put(text: &str, graph: &Graph) -> Result<String, String> {
     let network = File::read(text.to_owned()).network().unwrap_or_default();
     let old = Graph::of(&network, text).unwrap_or_default();
@@ -33,14 +33,14 @@ pub fn put(text: &str, graph: &Graph) -> Result<String, String> {
     Ok(places::write(&document.to_string(), &graph.places()))
 }
 
-/// Nodes that have another name now.
+/// Returns the nodes with a new name.
 fn renamed(old: &Graph, new: &Graph) -> BTreeMap<String, String> {
     let pairs =
         new.nodes.iter().filter_map(|node| Some((old.nodes.get(node.was?)?.name.clone(), node.name.clone())));
     pairs.filter(|(before, now)| before != now).collect()
 }
 
-/// Calls nodes by their new names wherever an experiment names nodes.
+/// Renames nodes wherever an experiment names them.
 fn rename(table: &mut dyn TableLike, names: &BTreeMap<String, String>) {
     if names.is_empty() {
         return;
@@ -63,7 +63,7 @@ fn rename(table: &mut dyn TableLike, names: &BTreeMap<String, String>) {
     }
 }
 
-/// The `[network]` table, which is made if there is none.
+/// Returns the `[network]` table, creating it if necessary.
 fn network_table(document: &mut DocumentMut) -> &mut dyn TableLike {
     let item = document.entry("network").or_insert_with(|| Item::Table(Table::new()));
     if item.as_table_like().is_none() {
@@ -96,7 +96,7 @@ fn put_network(document: &mut DocumentMut, spec: &NetworkSpec, old: &Graph, new:
     put_list(table, "lans", lans.collect(), &usual);
 }
 
-/// Whether the short form can say it: the same links between `client` and `server`.
+/// Returns whether the short form suffices: the same links between `client` and `server`.
 fn is_between_ends(old: &Graph, new: &Graph) -> bool {
     let ends = |graph: &Graph| graph.nodes.iter().map(|node| node.name.clone()).eq(ENDS);
     let shape = |graph: &Graph| {
@@ -129,7 +129,7 @@ fn nth(list: &mut Item, at: usize) -> Option<&mut dyn TableLike> {
     }
 }
 
-/// A link or a LAN, with what it was.
+/// A link or a LAN, and its previous form.
 enum Shown<'g> {
     Link(&'g Link, Option<&'g Link>),
     Lan(&'g Lan, Option<&'g Lan>),
@@ -162,7 +162,7 @@ impl Shown<'_> {
     }
 }
 
-/// A name that nobody would give it anyway.
+/// Sets a name unless it is the default one.
 fn put_name(table: &mut InlineTable, name: &str, usual: &str) {
     if name != usual || table.contains_key("name") {
         set(table, "name", Some(name));
@@ -198,7 +198,7 @@ fn inline(table: &dyn TableLike) -> InlineTable {
     own
 }
 
-/// What a line does, as far as it is not `usual`; what is other in the other direction stands under `down`.
+/// Sets the settings of a link that differ from `usual`; those of the other direction are under `down`.
 fn put_line(table: &mut dyn TableLike, line: &Line, back: Option<&Line>, usual: Option<&Line>) {
     let usual = |at: usize| usual.map(|usual| usual.fields()[at].1);
     for (at, (key, text)) in line.fields().into_iter().enumerate() {
@@ -265,7 +265,7 @@ fn entry(before: &[Table], traffic: &Traffic) -> Table {
     entry
 }
 
-/// A table that stands by itself.
+/// Returns a table with its own heading.
 fn standing(table: &dyn TableLike) -> Table {
     table.iter().map(|(key, item)| (key.to_owned(), item.clone())).collect()
 }
@@ -294,7 +294,7 @@ fn put_workload(workload: &mut Table, traffic: &Traffic) {
     }
 }
 
-/// The list of transports; those that stay keep their labels.
+/// Sets the list of transports; those that stay keep their labels.
 fn put_transports(document: &mut DocumentMut, old: &Graph, specs: &str) {
     if old.traffic.first().is_some_and(|measured| measured.transport == specs) {
         return;

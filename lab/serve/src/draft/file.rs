@@ -1,4 +1,4 @@
-//! An experiment file or an ns script as the experiment that it is.
+//! Reads an experiment file or an ns script as an experiment.
 
 use hol_lab::{Experiment, InputError, Source};
 use hol_network::NetworkSpec;
@@ -7,11 +7,11 @@ use toml_edit::DocumentMut;
 
 use crate::experiment::Format;
 
-/// What texts are called in messages.
+/// Name of texts in messages.
 const NAME_TOML: &str = "experiment.toml";
 pub(super) const NAME_NS: &str = "script.ns";
 
-/// An experiment file with what it says: it is read once, for it may have many points.
+/// A parsed experiment file, parsed only once since it may have many points.
 pub(super) struct File {
     pub(super) text: String,
     pub(super) whole: Result<Experiment, InputError>,
@@ -22,7 +22,7 @@ impl File {
         Self { whole: experiment("draft", &text, Format::Toml), text }
     }
 
-    /// The network of its first point, or what its table says while it is not whole.
+    /// Returns the network of its first point, or of its table if the file is incomplete.
     pub(super) fn network(&self) -> Result<NetworkSpec, String> {
         #[derive(Deserialize)]
         struct Alone {
@@ -41,7 +41,7 @@ impl File {
     }
 }
 
-/// The experiment that a text is, read as far as it is right whatever this machine can do.
+/// Reads a text as an experiment, whatever this machine can run.
 pub fn experiment(name: &str, text: &str, format: Format) -> Result<Experiment, InputError> {
     Experiment::anywhere(name, &source(text, format)?)
 }

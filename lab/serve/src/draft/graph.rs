@@ -1,4 +1,4 @@
-//! The graph of an experiment, as a drawing shows it: who is there, what connects them, who talks to whom.
+//! The graph of an experiment, as shown in a drawing: nodes, links, traffic.
 
 use hol_network::{LineId, Medium, NetworkSpec, Segment, Settings, Topology};
 use serde::{Deserialize, Serialize};
@@ -8,8 +8,8 @@ use utoipa::ToSchema;
 use super::places::{self, Places};
 use super::values::{plain, table_of};
 
-/// A drawing. What it does not show stays as the text has it; `was` leads there: the place of the same thing in the graph that
-/// was drawn upon, none for what is new.
+/// A drawing. The text keeps everything that it does not show. `was` is the index of the same object in the
+/// previous graph; none for new objects.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Graph {
@@ -17,11 +17,11 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// Between two nodes each.
     pub links: Vec<Link>,
-    /// Segments that nodes share.
+    /// Shared segments.
     pub lans: Vec<Lan>,
-    /// Who sends to whom: the first is measured, the others go on beside it.
+    /// Flows: the first is measured, the others are background.
     pub traffic: Vec<Traffic>,
-    /// Dotted keys that are swept: the graph has their first values.
+    /// Dotted keys that are swept; the graph has their first values.
     pub swept: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ pub struct Graph {
 pub struct Node {
     pub was: Option<usize>,
     pub name: String,
-    /// Where it stands, in pixels; nobody placed it if there is none.
+    /// Position in pixels; none if never placed.
     pub x: Option<i32>,
     pub y: Option<i32>,
 }
@@ -44,9 +44,9 @@ pub struct Link {
     pub name: String,
     pub from: String,
     pub to: String,
-    /// What it does from `from` to `to`.
+    /// Settings from `from` to `to`.
     pub line: Line,
-    /// What it does in the other direction, where that is different.
+    /// Settings in the other direction, if different.
     pub back: Option<Line>,
 }
 
@@ -62,7 +62,7 @@ pub struct Lan {
     pub y: Option<i32>,
 }
 
-/// What a line does, each as an experiment file says it: text with its unit, or a table.
+/// The settings of a link, as text of an experiment file: a value with its unit, or a table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Line {
@@ -73,16 +73,16 @@ pub struct Line {
     pub discipline: String,
 }
 
-/// Who sends what to whom.
+/// A flow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Traffic {
     pub was: Option<usize>,
     pub from: String,
     pub to: String,
-    /// What the application does.
+    /// The application.
     pub kind: String,
-    /// Over what; of the measured one all that are compared, with blanks between them.
+    /// The transport; for the measured flow all that are compared, separated by blanks.
     pub transport: String,
     pub size: Option<String>,
     pub rate: Option<String>,
@@ -91,13 +91,13 @@ pub struct Traffic {
 }
 
 impl Line {
-    /// Its fields with the keys that they have in an experiment.
+    /// Returns its fields with their keys in an experiment.
     pub fn fields(&self) -> [(&'static str, &str); 5] {
         let Self { rate, delay, loss, queue, discipline } = self;
         [("rate", rate), ("delay", delay), ("loss", loss), ("queue", queue), ("discipline", discipline)]
     }
 
-    /// What the lines of a network do that nothing else is said of.
+    /// Returns the default settings of a network's links.
     pub fn of_network(network: &NetworkSpec) -> Self {
         Self::of(&network.settings())
     }
@@ -114,7 +114,7 @@ impl Line {
 }
 
 impl Traffic {
-    /// Its fields of the workload with their keys, apart from its ends.
+    /// Returns its workload fields with their keys, without its ends.
     pub fn fields(&self) -> [(&'static str, Option<&str>); 5] {
         let Self { kind, size, rate, interval, start, .. } = self;
         let [size, rate, interval, start] = [size, rate, interval, start].map(Option::as_deref);
@@ -138,7 +138,7 @@ impl Traffic {
 }
 
 impl Graph {
-    /// The graph of a network and of what `text`, an experiment file, sends over it.
+    /// Returns the graph of a network and of the traffic in `text`, an experiment file.
     pub fn of(network: &NetworkSpec, text: &str) -> Option<Self> {
         let topology = Topology::new(network).ok()?;
         let document: DocumentMut = text.parse().ok()?;
@@ -173,14 +173,14 @@ impl Graph {
         }
     }
 
-    /// Places that the text tells; those of LANs are under the name that nodes cannot have.
+    /// Sets positions from the text; those of LANs have names that nodes cannot have.
     fn place(&mut self, places: &Places) {
         let at = |name: &str| places.get(name).map_or((None, None), |(x, y)| (Some(*x), Some(*y)));
         self.nodes.iter_mut().for_each(|node| (node.x, node.y) = at(&node.name));
         self.lans.iter_mut().for_each(|lan| (lan.x, lan.y) = at(&lan_place(&lan.name)));
     }
 
-    /// Where everything stands that somebody placed.
+    /// Returns all positions.
     pub fn places(&self) -> Places {
         let nodes = self.nodes.iter().map(|node| (node.name.clone(), node.x, node.y));
         let lans = self.lans.iter().map(|lan| (lan_place(&lan.name), lan.x, lan.y));
@@ -210,7 +210,7 @@ fn swept(document: &DocumentMut) -> Vec<String> {
     axes.map(|axes| axes.iter().map(|(key, _)| key.to_owned()).collect()).unwrap_or_default()
 }
 
-/// The workload, where somebody speaks of it, and the background.
+/// Returns the workload, if given, and the background.
 fn traffic(document: &DocumentMut) -> Vec<Traffic> {
     let transports: Vec<String> = (document.get("transports").and_then(|list| list.as_array()))
         .map(|list| list.iter().filter_map(spec).collect())
@@ -227,7 +227,7 @@ fn traffic(document: &DocumentMut) -> Vec<Traffic> {
     std::iter::once(measured).chain(beside).collect()
 }
 
-/// A transport of the list, which may have a label.
+/// Returns a transport of the list, which may have a label.
 fn spec(value: &toml_edit::Value) -> Option<String> {
     let spec = value.as_inline_table().and_then(|table| table.get("spec")).unwrap_or(value);
     spec.as_str().map(str::to_owned)

@@ -1,4 +1,4 @@
-//! What may stand in an experiment file, for whoever types one.
+//! The words of an experiment file, for completion in the editor.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use hol_network::NetworkSpec;
 use hol_workloads::Kind;
 use serde::Serialize;
 
-/// Words by the place where they may stand.
+/// Words by the place where they are allowed.
 #[derive(Debug, Serialize)]
 pub struct Keys {
-    /// Outside tables, and names of tables.
+    /// Top-level keys and names of tables.
     pub top: &'static [&'static str],
     /// In `[network]`.
     pub network: Vec<String>,
     /// In `[workload]`, by its kind.
     pub workload: BTreeMap<&'static str, Vec<String>>,
-    /// Transports to begin with.
+    /// Common transports.
     pub transports: &'static [&'static str],
-    /// What ns scripts say.
+    /// Words of ns scripts.
     pub ns: &'static [&'static str],
 }
 
@@ -72,10 +72,10 @@ const NS: [&str; 15] = [
     "tb-set-ip-link",
 ];
 
-/// Tables and lists of the network, which stand beside the settings of its lines.
+/// Tables and lists of the network, in addition to link settings.
 const NETWORK: [&str; 8] = ["nodes", "links", "lans", "paths", "up", "down", "events", "trace"];
 
-/// All of them.
+/// Returns all words.
 pub fn keys() -> Keys {
     let settings = toml::Table::try_from(NetworkSpec::default()).expect("a network is a table");
     let network = settings.keys().cloned().chain(NETWORK.map(str::to_owned));

@@ -1,8 +1,9 @@
-//! Questions, drawings and texts, turned into one another without loss.
+//! Lossless conversion between forms, drawings and texts.
 //!
-//! A draft is one text, an experiment file or an ns script. A drawing ([`Graph`]) and a form ([`Question`]) are views of it: what
-//! they show is read from the text, and put back by changing the text where it differs and nowhere else. A view that was not
-//! touched leaves every octet as it is. An ns script holds the whole experiment, what ns cannot say in comments ([`ns`]).
+//! A draft is one text, an experiment file or an ns script. A drawing ([`Graph`]) and a form ([`Question`])
+//! are views of it: they are parsed from the text, and change only the parts that differ. An untouched view
+//! leaves every octet. An ns script holds the whole experiment, with comments for what ns cannot express
+//! ([`ns`]).
 
 mod drawn;
 mod file;

@@ -1,4 +1,4 @@
-//! One run as a moving picture: every packet on every hop, and every message from when it was due until it was delivered.
+//! The animation of a run: every packet on every hop, and every message from its due time to its delivery.
 
 use std::collections::BTreeMap;
 
@@ -10,64 +10,64 @@ use hol_scenario::flow_of;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// A longer run is shown as far as so many messages go.
+/// Maximum messages shown of a longer run.
 const MOST_MESSAGES: u64 = 1000;
-/// What is shown of its packets at most.
+/// Maximum hops shown.
 const MOST_HOPS: usize = 60_000;
 
-/// Times are in ns from the start of the run.
+/// An animation. Times are in ns from the start of the run.
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub struct Movie {
-    /// What was run, in words.
+    /// Description of the run.
     pub title: String,
-    /// Each is shown where the drawing has it.
+    /// The links, shown at their place in the drawing.
     pub lines: Vec<Line>,
-    /// In the order in which they were handed to their lines.
+    /// In the order of sending.
     pub hops: Vec<Hop>,
     /// In the order of the schedule.
     pub messages: Vec<Message>,
-    /// When the last thing happens.
+    /// The time of the last event.
     pub end: u64,
 }
 
-/// One direction of a link, or what a LAN carries from one member to another.
+/// One direction of a link, or the packets of a LAN from one member to another.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = MovieLine)]
 pub struct Line {
-    /// What drawings call the link or LAN.
+    /// Name of the link or LAN in drawings.
     pub name: String,
-    /// Whose packets these are.
+    /// The sending node.
     pub from: String,
-    /// Where they go.
+    /// The receiving node.
     pub to: String,
-    /// Whether others share it.
+    /// Whether it is a LAN.
     pub lan: bool,
 }
 
-/// A packet on one line.
+/// A packet on one link.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Hop {
-    /// The packet: it keeps its number on every hop.
+    /// The packet number, the same on every hop.
     pub packet: u32,
-    /// By its place among the lines.
+    /// Index of the link.
     pub line: usize,
-    /// When it joined the queue.
+    /// When it was queued.
     pub queued: u64,
-    /// When its transmission began; none if it never did.
+    /// When its transmission started, if it did.
     pub sent: Option<u64>,
     /// When it arrived, or was dropped.
     pub ends: u64,
     /// Why it was dropped; none if it arrived.
     pub lost: Option<&'static str>,
-    /// Of the whole IP packet.
+    /// Octets of the whole IP packet.
     pub octets: usize,
-    /// Which flow it belongs to: 0 is measured.
+    /// Index of its flow: 0 is measured.
     pub flow: usize,
-    /// What it is, in words.
+    /// Description.
     pub says: String,
 }
 
-/// A message's way to the other side.
+/// A message.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = MovieMessage)]
 pub struct Message {
@@ -75,15 +75,16 @@ pub struct Message {
     pub id: u64,
     /// Its stream, or connection.
     pub stream: u16,
-    /// When it was due.
+    /// Its due time.
     pub due: u64,
-    /// When it was handed to the transport, first left, left in the copy that arrived, was whole there, and was delivered.
+    /// When it was written, first sent, sent in the copy that arrived, complete at the receiver, and
+    /// delivered.
     pub request: Option<[u64; 5]>,
-    /// The same of its reply.
+    /// The same for its reply.
     pub reply: Option<[u64; 5]>,
 }
 
-/// The picture of one repetition of a point.
+/// Returns the animation of one repetition of a point.
 pub fn movie(experiment: &Experiment, point: usize, repetition: u32) -> Result<Movie, String> {
     let count = experiment.points.len();
     let point = experiment
@@ -135,13 +136,13 @@ impl Message {
     }
 }
 
-/// Sees every packet on every line.
+/// Observes every packet on every link.
 struct Camera<'t> {
     topology: &'t Topology,
     movie: Movie,
     /// The lines by their ends.
     lines: BTreeMap<(InterfaceId, InterfaceId), usize>,
-    /// Hops that are not over, by packet and the interface that it leaves.
+    /// Hops in progress, by packet and sending interface.
     open: BTreeMap<(u32, InterfaceId), usize>,
 }
 

@@ -1,5 +1,5 @@
-//! Experiment files as ns scripts and back. What ns has no words for stands in the script's `#hol` lines; a file that the
-//! two together cannot say is refused, so nothing is ever lost.
+//! Converts experiment files to ns scripts and back. Settings that ns cannot express are `#hol` lines; a file
+//! that neither can express is rejected, so nothing is lost.
 
 use hol_lab::{Experiment, InputError, MARK, Point, Source};
 use hol_network::{Medium, NetworkSpec, Segment, Settings, Topology};
@@ -10,13 +10,13 @@ use toml_edit::{DocumentMut, Item};
 use super::file::{File, NAME_NS};
 use super::places;
 
-/// What nobody needs to read beside the `#hol` lines, which say it.
+/// Comments that repeat the `#hol` lines.
 const UNSAID: &str = "# ns has no ";
 
-/// What ns and Emulab give a network that nothing is said of.
+/// The defaults of ns and Emulab for a network.
 const BLANK: &str = "[network]\nqueue = \"50p\"\noverhead = \"0B\"\n";
 
-/// The experiment file that a script is.
+/// Returns the experiment file of a script.
 pub fn toml_of(text: &str) -> Result<String, InputError> {
     if text.trim().is_empty() {
         return Ok(BLANK.to_owned());
@@ -25,7 +25,7 @@ pub fn toml_of(text: &str) -> Result<String, InputError> {
     let source = Source::of_script(NAME_NS, text.to_owned());
     let (mut rest, network) = match &source {
         Ok(source) => (said(text).unwrap_or_else(|| source.text().to_owned()), network_table(source)?),
-        // Nothing is sent yet; a drawing has to begin somewhere.
+        // There is no traffic yet; a drawing has to start somewhere.
         Err(_) if script.flows.is_empty() && script.programs.is_empty() => (String::new(), None),
         Err(error) => return Err(error.clone()),
     };
@@ -55,12 +55,12 @@ fn read(text: &str) -> Result<Script, InputError> {
     Script::read(NAME_NS, text).map_err(|e| InputError { place: e.place, problem: e.problem })
 }
 
-/// What a script says that means nothing here: where, what, why.
+/// Returns the ignored commands of a script: position, command, reason.
 pub fn ignored(text: &str) -> Vec<String> {
     read(text).map(|script| script.ignored.iter().map(ToString::to_string).collect()).unwrap_or_default()
 }
 
-/// The `#hol` lines of a script without their mark.
+/// Returns the `#hol` lines of a script without their prefix.
 fn said(text: &str) -> Option<String> {
     let line = |line: &str| match line {
         "#hol" => Some("\n".to_owned()),
@@ -70,7 +70,7 @@ fn said(text: &str) -> Option<String> {
     (!lines.is_empty()).then_some(lines)
 }
 
-/// The script's network with what its `#hol` lines say of it.
+/// Returns the script's network with its `#hol` settings.
 fn network_table(source: &Source) -> Result<Option<Table>, InputError> {
     Ok(match source.merged()?.remove("network") {
         Some(Value::Table(network)) => Some(network),
@@ -78,7 +78,7 @@ fn network_table(source: &Source) -> Result<Option<Table>, InputError> {
     })
 }
 
-/// Leaves out what would be so anyway: defaults, and addresses that a reader of the script gives out.
+/// Removes defaults, and addresses that a reader of the script would assign.
 fn tidy(network: &mut Table, script: &Script) {
     let usual = Table::try_from(NetworkSpec::default()).expect("a network is a table");
     network.retain(|key, value| usual.get(key) != Some(value));
@@ -97,7 +97,7 @@ fn addresses(network: &NetworkSpec) -> Vec<hol_wire::Address> {
     links.chain(network.lans.iter().flat_map(|lan| lan.addresses.clone())).collect()
 }
 
-/// A table whose lists of tables are lists with a line for each.
+/// Writes lists of tables with one line per table.
 fn spread(mut network: DocumentMut) -> Item {
     for key in ["links", "lans"] {
         if let Some(Item::ArrayOfTables(tables)) = network.remove(key) {
@@ -111,7 +111,7 @@ fn spread(mut network: DocumentMut) -> Item {
     Item::Table(network.into_table())
 }
 
-/// The script that an experiment file is, or why ns cannot say it.
+/// Returns the script of an experiment file, or why ns cannot express it.
 pub fn ns_of(file: &File) -> Result<String, String> {
     let (text, network) = (&file.text, file.network()?);
     let topology = Topology::new(&network).map_err(|e| e.to_string())?;
@@ -126,7 +126,7 @@ pub fn ns_of(file: &File) -> Result<String, String> {
     Ok(whole)
 }
 
-/// The rest of the experiment as `#hol` lines.
+/// Returns the rest of the experiment as `#hol` lines.
 fn lines(text: &str, beyond: &Table) -> Result<String, String> {
     let mut document: DocumentMut =
         places::without(text).parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
@@ -156,7 +156,7 @@ fn lines(text: &str, beyond: &Table) -> Result<String, String> {
     Ok(format!("\n{}", rest.trim().lines().map(line).collect::<String>()))
 }
 
-/// What the lines of a network do that a script of it does not say: for all, or for a link or LAN by its name.
+/// Returns link settings that a script does not contain: for all links, or for a link or LAN by name.
 fn beyond(topology: &Topology, script: &NetworkSpec) -> Result<Table, String> {
     let again = Topology::new(script).map_err(|e| e.to_string())?;
     let table = |settings: &Settings| Table::try_from(settings).expect("settings are a table");
@@ -200,10 +200,10 @@ fn of_segment(segment: &Segment, unsaid: &[Table], common: &Table) -> (&'static 
     }
 }
 
-/// Whether file and script ask the same; else what the script cannot say.
+/// Checks that file and script are equivalent; otherwise returns what the script cannot express.
 fn same(file: &File, script: &str) -> Result<(), String> {
     let Ok(whole) = &file.whole else {
-        // What is not whole yet has a network at most.
+        // An incomplete text has at most a network.
         let again = File::read(toml_of(script).map_err(|e| e.to_string())?);
         return same_network(&file.network()?, &again.network()?);
     };
@@ -229,7 +229,7 @@ fn same(file: &File, script: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Everything that a point asks but its network.
+/// Returns everything in a point except its network.
 fn asked(point: &Point) -> serde_json::Value {
     let mut asked = serde_json::to_value(point).expect("a point can be written");
     let fields = asked.as_object_mut().expect("it is an object");

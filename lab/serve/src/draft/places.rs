@@ -1,13 +1,13 @@
-//! Where the boxes of a drawing stand: lines `#at X Y NAME`, which TOML and Tcl both take for comments.
+//! Positions in a drawing: lines `#at X Y NAME`, which are comments in TOML and Tcl.
 
 use std::collections::BTreeMap;
 
 const MARK: &str = "#at ";
 
-/// Where each box stands, in pixels.
+/// Position of each box, in pixels.
 pub type Places = BTreeMap<String, (i32, i32)>;
 
-/// The places that a text tells.
+/// Returns the positions in a text.
 pub fn read(text: &str) -> Places {
     text.lines().filter_map(place).collect()
 }
@@ -18,7 +18,7 @@ fn place(line: &str) -> Option<(String, (i32, i32))> {
     Some((words.next()?.trim_end().to_owned(), (x, y)))
 }
 
-/// The text with these places and no others; as it was if it tells them already.
+/// Returns the text with exactly these positions; unchanged if it has them already.
 pub fn write(text: &str, places: &Places) -> String {
     if read(text) == *places {
         return text.to_owned();
@@ -31,7 +31,7 @@ pub fn write(text: &str, places: &Places) -> String {
     whole
 }
 
-/// The text without its places.
+/// Returns the text without positions.
 pub fn without(text: &str) -> String {
     text.split_inclusive('\n').filter(|line| place(line).is_none()).collect()
 }

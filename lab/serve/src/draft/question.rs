@@ -1,4 +1,4 @@
-//! An experiment as a question: the fields of a form, each a flag of `hol compare` and a key of the file; a field with several
+//! An experiment as a form: each field is a flag of `hol compare` and a key of the file; a field with several
 //! values is an axis.
 
 use std::collections::BTreeMap;
@@ -10,20 +10,20 @@ use utoipa::ToSchema;
 
 use super::values::{list, plain, set, table_of, value};
 
-/// A form. What it does not ask stays as the text has it.
+/// A form. The text keeps everything that it does not contain.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Question {
-    /// What is compared.
+    /// The transports to compare.
     pub transports: Vec<String>,
-    /// By key, such as `network.loss`; several values with commas between them are an axis.
+    /// By key, such as `network.loss`; several values, separated by commas, are an axis.
     pub fields: BTreeMap<String, String>,
-    /// The command that asks the same.
+    /// The equivalent command.
     pub line: String,
 }
 
 impl Question {
-    /// The question that a file asks.
+    /// Returns the form of a file.
     pub fn of(text: &str) -> Option<Self> {
         let document: DocumentMut = text.parse().ok()?;
         let transports: Vec<String> = (document.get("transports").and_then(Item::as_array))
@@ -35,7 +35,7 @@ impl Question {
         Some(question)
     }
 
-    /// The file that asks it.
+    /// Returns the file with the form in it.
     pub fn put(&self, text: &str) -> Result<String, String> {
         let mut document: DocumentMut = text.parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
         let old = Self::of(text).unwrap_or_default();
@@ -55,7 +55,7 @@ impl Question {
         Ok(document.to_string())
     }
 
-    /// `hol compare …` if flags can say all of it, else the command that runs the file.
+    /// Returns `hol compare …` if flags suffice, otherwise the command that runs the file.
     fn command(&self, document: &DocumentMut) -> String {
         let known =
             |key: &str| key == "transports" || key == "title" || FLAGS.iter().any(|(_, flag)| *flag == key);
@@ -82,13 +82,13 @@ fn spec(value: &Value) -> Option<String> {
     spec.as_str().map(str::to_owned)
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "_.,:=/%+-".contains(c));
     if is_plain && !word.is_empty() { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// Every plain value with its dotted key; none for what no option of a command line says.
+/// Collects every plain value with its dotted key; none for values without a command-line option.
 fn leaves(before: &str, table: &dyn TableLike, found: &mut Vec<(String, Option<String>)>) {
     for (key, item) in table.iter() {
         let key = if before.is_empty() { key.to_owned() } else { format!("{before}.{key}") };
@@ -99,7 +99,7 @@ fn leaves(before: &str, table: &dyn TableLike, found: &mut Vec<(String, Option<S
     }
 }
 
-/// What a file says of a key: a value, or the values of its axis.
+/// Returns the value of a key in a file, or the values of its axis.
 fn field(document: &DocumentMut, key: &str) -> Option<String> {
     let axis =
         document.get("sweep").and_then(table_of).and_then(|axes| axes.get(key)).and_then(Item::as_array);

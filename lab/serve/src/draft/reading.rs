@@ -1,4 +1,4 @@
-//! A text, read: what is wrong with it and where, what it looks like in other languages, and what it would take to run it.
+//! Reads a text: its errors and their positions, its translations, and the cost of running it.
 
 use hol_lab::{Experiment, Finished, InputError, Plan};
 use hol_network::Topology;
@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 use super::{File, Graph, Question, Written, experiment, ns};
 use crate::experiment::Format;
 
-/// A plan of more messages than this is not tried to tell how long it takes.
+/// Maximum messages of a plan whose duration is estimated.
 const MOST_MEASURED: u64 = 10_000_000_000;
 
-/// A text to be read.
+/// A text to read.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ask {
@@ -20,49 +20,49 @@ pub struct Ask {
     pub text: String,
     /// Its language.
     pub format: Format,
-    /// Whether to measure how long it takes to run, which takes up to two seconds.
+    /// Whether to estimate the run time, which takes up to two seconds.
     pub estimate: bool,
 }
 
-/// What a text says.
+/// The result of reading a text.
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub struct Reading {
-    /// What is wrong with it; empty if nothing is.
+    /// Its errors.
     pub errors: Vec<Fault>,
-    /// It as an experiment file.
+    /// As an experiment file.
     pub toml: Option<String>,
-    /// It as an ns script.
+    /// As an ns script.
     pub ns: Option<String>,
-    /// Why ns cannot say it.
+    /// Why ns cannot express it.
     pub ns_cannot: Option<String>,
-    /// It as a drawing.
+    /// As a drawing.
     pub graph: Option<Graph>,
-    /// It as a form.
+    /// As a form.
     pub question: Option<Question>,
-    /// What would be run.
+    /// The plan of its runs.
     pub plan: Option<Planned>,
-    /// What this machine cannot do of it.
+    /// What this machine cannot run of it.
     pub cannot: Vec<Cannot>,
-    /// What a script says that means nothing here: where, what, why.
+    /// Ignored commands of a script: position, command, reason.
     pub ignored: Vec<String>,
-    /// Nodes and lines with their addresses and settings, as in Emulab's mails.
+    /// Nodes and links with their addresses and settings, as in Emulab's mails.
     pub mapping: Vec<Table>,
 }
 
-/// Something that is wrong.
+/// An error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Fault {
-    /// From 1.
+    /// Line, from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// Column, from 1, in characters.
     pub column: usize,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do.
+    /// The fix.
     pub cure: String,
 }
 
-/// What this machine cannot do.
+/// Something that this machine cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Cannot {
     /// What.
@@ -71,18 +71,18 @@ pub struct Cannot {
     pub cure: String,
 }
 
-/// How much there is to run.
+/// The size of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Planned {
     /// Combinations of the axes.
     pub points: usize,
-    /// With the least number of repetitions.
+    /// With the minimum number of repetitions.
     pub runs: usize,
-    /// The same.
+    /// With the minimum number of repetitions.
     pub messages: u64,
-    /// Seconds with the least number of repetitions; none where nobody asked.
+    /// Seconds with the minimum number of repetitions; none if not requested.
     pub least: Option<f64>,
-    /// Seconds with all that a precision may ask for.
+    /// Seconds with the maximum number of repetitions that a precision may need.
     pub most: Option<f64>,
 }
 
@@ -96,7 +96,7 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// Reads a text; `jobs` is how many runs this machine does at a time.
+/// Reads a text; `jobs` is the number of parallel runs on this machine.
 pub fn read(ask: &Ask, jobs: usize) -> Reading {
     let file = match ask.format {
         Format::Toml => Some(File::read(ask.text.clone())),
@@ -106,7 +106,7 @@ pub fn read(ask: &Ask, jobs: usize) -> Reading {
     match (&file, ask.format) {
         (Some(File { whole: Ok(whole), .. }), _) => reading.tell(whole, ask.estimate.then_some(jobs)),
         (Some(File { whole: Err(error), .. }), Format::Toml) => reading.errors = faults(error),
-        // What is wrong with a script stands in it, and not in what was made of it.
+        // Errors of a script are in the script, not in the file made from it.
         (_, _) => match experiment("draft", &ask.text, ask.format) {
             Err(error) => reading.errors = faults(&error),
             Ok(whole) => reading.tell(&whole, ask.estimate.then_some(jobs)),
@@ -119,13 +119,13 @@ pub fn read(ask: &Ask, jobs: usize) -> Reading {
 }
 
 impl Reading {
-    /// What it would take to run it.
+    /// Adds the plan.
     fn tell(&mut self, experiment: &Experiment, jobs: Option<usize>) {
         self.plan = Some(planned(experiment, jobs));
         self.cannot.extend(experiment.misfit().map(|problem| cannot(&problem)));
     }
 
-    /// The same in the other language, as a drawing, and as a form, as far as it can be read.
+    /// Adds the translation, the drawing and the form, as far as possible.
     fn translate(&mut self, file: File, ask: &Ask) {
         let network = file.network().ok();
         self.graph = network.as_ref().and_then(|network| Graph::of(network, &file.text));
@@ -156,7 +156,7 @@ fn cannot(problem: &str) -> Cannot {
     Cannot { what, cure }
 }
 
-/// What is wrong with a text, each with its place: a script tells several at once, a line each.
+/// Returns the errors of a text with their positions: a script reports several at once, one per line.
 fn faults(error: &InputError) -> Vec<Fault> {
     let whole = error.to_string();
     let mut faults: Vec<Fault> = Vec::new();
@@ -186,7 +186,7 @@ fn unplaced(text: &str) -> Fault {
     Fault { line: 1, column: 1, message, cure }
 }
 
-/// What is wrong, and the cure behind it.
+/// Splits a message into problem and fix.
 fn halves(problem: &str) -> (String, String) {
     let (message, cure) = problem.split_once("; ").unwrap_or((problem, ""));
     (message.to_owned(), cure.to_owned())

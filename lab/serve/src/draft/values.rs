@@ -2,7 +2,7 @@
 
 use toml_edit::{Array, Item, TableLike, Value};
 
-/// The text of a value: of a string what is in its quotes.
+/// Returns the text of a value; for a string without its quotes.
 pub fn plain(item: &Item) -> Option<String> {
     match item.as_value()? {
         Value::String(text) => Some(text.value().clone()),
@@ -10,7 +10,7 @@ pub fn plain(item: &Item) -> Option<String> {
     }
 }
 
-/// The value that a text stands for: a number, a list or a table if it reads as one, else text.
+/// Returns the value that a text stands for: a number, a list or a table if it reads as one, else text.
 pub fn value(text: &str) -> Value {
     let text = text.trim();
     match text.parse::<Value>() {
@@ -24,7 +24,7 @@ pub fn table_of(item: &Item) -> Option<&dyn TableLike> {
     item.as_table_like()
 }
 
-/// The tables of a list, however it is written.
+/// Returns the tables of a list, however it is written.
 pub fn tables(item: Option<&Item>) -> Vec<&dyn TableLike> {
     match item {
         Some(Item::ArrayOfTables(list)) => list.iter().map(|table| table as &dyn TableLike).collect(),

@@ -1,7 +1,7 @@
-//! The one thread that starts and ends processes: it asks the queue who may, and hears of each what becomes of it.
+//! The thread that starts and ends processes, as the queue decides, and handles their messages.
 //!
-//! What an experiment's state is, the database says; this thread only makes it so. If it and the server are killed, their processes
-//! end with them, and at the next start whatever had cores is in the queue again.
+//! The database has the state of each experiment; this thread only makes it true. If the server is killed,
+//! its processes end too, and at the next start their experiments are queued again.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,32 +20,32 @@ use crate::lifecycle::{Event, holds_cores};
 use crate::queue::{Verdict, decide};
 use crate::server::Server;
 
-/// How often times are looked at: those of idle experiments, and of processes that do not end.
+/// Interval of checks for idle experiments, and for processes that do not end.
 const TICK: Duration = Duration::from_millis(500);
 
-/// Seconds that a process has to write down what it has.
+/// Seconds that a process has to save its results.
 const PATIENCE: f64 = 20.0;
 
-/// So many processes of an experiment that are killed without having done a run are enough.
+/// Processes of an experiment killed in a row without completing a run before it fails.
 const TRIES: u32 = 5;
 
-/// Characters of what a process said last that are kept as the reason of its end.
+/// Maximum characters of a process's last message, kept as the reason of its end.
 const LONGEST_WHY: usize = 300;
 
-/// A process and what is known of it.
+/// A process and its status.
 struct Job {
     running: Running,
     project: i64,
     cores: u32,
     watch: Stopwatch,
-    /// When it last told something, by its watch.
+    /// Time of its last message, by its stopwatch.
     heard: f64,
-    /// Whether it has told how far it is.
+    /// Whether it has reported progress.
     tells: bool,
-    /// When it was asked to end.
+    /// Time at which it was asked to end.
     asked: Option<f64>,
     is_interrupted: bool,
-    /// The last line for people.
+    /// The last message for people.
     word: String,
     runs: u64,
 }
@@ -54,15 +54,15 @@ struct Conductor {
     server: Arc<Server>,
     notes: Sender<Note>,
     jobs: BTreeMap<i64, Job>,
-    /// Processes in a row that were killed, and the runs that were done by then.
+    /// Number of processes killed in a row, and the runs completed by then.
     killed: BTreeMap<i64, (u32, u64)>,
-    /// Whether the queue may have another answer than last time.
+    /// Whether the queue may decide differently from last time.
     is_stale: bool,
-    /// Why each waits, as was said.
+    /// The last reported reasons for waiting.
     said: BTreeMap<i64, String>,
 }
 
-/// Conducts until told to stop, and returns when no process is left.
+/// Runs until told to stop, and returns when no process is left.
 pub fn conduct(server: Arc<Server>, notes: Sender<Note>, inbox: &Receiver<Note>) {
     let mut conductor = Conductor {
         server,
@@ -78,7 +78,7 @@ pub fn conduct(server: Arc<Server>, notes: Sender<Note>, inbox: &Receiver<Note>)
             Ok(note) => conductor.take(note),
             Err(RecvTimeoutError::Timeout) => (),
         }
-        // All that is there first: a hundred lines are one look.
+        // Reads all pending messages first: a hundred lines need only one look.
         while let Ok(note) = inbox.try_recv() {
             match note {
                 Note::Stop => return conductor.stop(inbox),
@@ -102,7 +102,7 @@ impl Conductor {
         }
     }
 
-    /// Ends what has to end and starts what may start.
+    /// Ends and starts processes as needed.
     fn look(&mut self) {
         self.swap_out_by_time();
         self.server.shells.end_the_idle();
@@ -131,7 +131,7 @@ impl Conductor {
         }
     }
 
-    /// A process whose experiment is not to run is asked to end, and then ended.
+    /// Asks processes of experiments that should not run to end, and later kills them.
     fn end_the_unwanted(&mut self) {
         for (id, job) in &mut self.jobs {
             let wanted = self
@@ -140,7 +140,7 @@ impl Conductor {
                 .entry(*id)
                 .is_ok_and(|entry| entry.is_some_and(|entry| holds_cores(entry.experiment.state)));
             match job.asked {
-                // The queue may have it again: it starts anew when this process has ended.
+                // The queue may start it again when this process has ended.
                 None if !wanted => {
                     job.running.ask();
                     job.asked = Some(job.watch.seconds());
@@ -160,13 +160,13 @@ impl Conductor {
         }
         let taken = self.jobs.values().map(|job| job.cores).sum();
         let mut verdicts = decide(waiting.clone(), self.server.config.cores, taken);
-        // Locks of files are looked at for those that would start only.
+        // File locks are checked only for those about to start.
         while let Some(busy) =
             verdicts.iter().find(|(id, verdict)| *verdict == Verdict::Start && self.is_busy(*id))
         {
             let one = waiting.iter_mut().find(|one| one.id == busy.0).expect("it waits");
             one.obstacle = Some("another process fills its results".to_owned());
-            // Nobody tells when that one ends.
+            // Nobody reports when that process ends.
             self.is_stale = true;
             verdicts = decide(waiting.clone(), self.server.config.cores, taken);
         }
@@ -199,7 +199,7 @@ impl Conductor {
         }
         let text = self.server.store.text(id, None)?.map_or(String::new(), |text| text.text);
         let (lines, exits) = (self.notes.clone(), self.notes.clone());
-        // When the server goes, nobody hears it any more.
+        // When the server stops, the receiver is gone.
         let line = move |line| drop(lines.send(Note::Line(id, line)));
         let exit = move |status| drop(exits.send(Note::Exit(id, status)));
         match self.server.command(id).start(&entry.experiment, &text, line, exit) {
@@ -249,7 +249,7 @@ impl Conductor {
         }
     }
 
-    /// A process has ended; what that means depends on whether it was to.
+    /// Handles the end of a process, depending on whether it was asked to end.
     fn bury(&mut self, id: i64, status: io::Result<ExitStatus>) {
         let Some(job) = self.jobs.remove(&id) else { return };
         if job.asked.is_some() {
@@ -269,7 +269,7 @@ impl Conductor {
         self.server.happen(id, event, &why);
     }
 
-    /// One that was killed goes on, unless that never comes to anything.
+    /// Restarts a killed process, unless it never makes progress.
     fn killed(&mut self, id: i64, runs: u64) -> (Event, String) {
         let (times, done) = self.killed.entry(id).or_default();
         *times = if runs > *done { 1 } else { *times + 1 };
@@ -285,7 +285,7 @@ impl Conductor {
         )
     }
 
-    /// Lets processes write down what they have, and waits until all have ended.
+    /// Lets processes save their results, and waits until all have ended.
     fn stop(&mut self, inbox: &Receiver<Note>) {
         let watch = Stopwatch::start();
         self.jobs.values().for_each(|job| job.running.ask());

@@ -1,4 +1,4 @@
-//! Experiments that run, each in a process of its own: whatever a run does, the server goes on.
+//! Running experiments, each in its own process, so that no run affects the server.
 
 mod conductor;
 mod note;

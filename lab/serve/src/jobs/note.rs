@@ -1,4 +1,4 @@
-//! What the conductor is told.
+//! Messages to the conductor.
 
 use std::io;
 use std::process::ExitStatus;
@@ -6,12 +6,12 @@ use std::process::ExitStatus;
 /// Something that has happened, or is to.
 #[derive(Debug)]
 pub enum Note {
-    /// Something has changed: look who may start and who has to end.
+    /// Something changed: check what to start and to end.
     Look,
     /// A process wrote a line.
     Line(i64, String),
     /// A process has ended.
     Exit(i64, io::Result<ExitStatus>),
-    /// End all that runs.
+    /// Stop all processes.
     Stop,
 }

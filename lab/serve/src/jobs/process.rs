@@ -1,4 +1,5 @@
-//! The process of an experiment: `hol run` or `hol reproduce` in a group of its own, which ends when the server does.
+//! The process of an experiment: `hol run` or `hol reproduce` in its own process group, which ends with the
+//! server.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -12,13 +13,13 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_pro
 
 use crate::experiment::Experiment;
 
-/// A longer line is cut: a run that writes without end must not fill the memory.
+/// Maximum octets of a line; longer ones are cut so as not to fill the memory.
 const LONGEST_LINE: u64 = 64 << 10;
 
-/// What was done in a shell, as an experiment.
+/// The commands of a shell, as an experiment.
 const RECORD: &str = "recorded.toml";
 
-/// Variables that a process of ours gets; whatever else the server has is not its business.
+/// Environment variables passed to processes; all others are removed.
 const VARIABLES: [&str; 10] = [
     "PATH",
     "HOME",
@@ -32,34 +33,35 @@ const VARIABLES: [&str; 10] = [
     "HOL_RUN_LIMIT",
 ];
 
-/// What is run: the program, and the directory of an experiment.
+/// The program, and the directory of an experiment.
 #[derive(Debug, Clone)]
 pub struct Command {
     /// The `hol` that serves.
     pub program: PathBuf,
-    /// Where the experiment has its text, its results and its log.
+    /// The directory with its text, its results and its log.
     pub dir: PathBuf,
 }
 
-/// A process that runs.
+/// A running process.
 #[derive(Debug)]
 pub struct Running {
     pid: Pid,
 }
 
 impl Command {
-    /// Where the results are.
+    /// Returns the directory of its results.
     pub fn results(&self) -> PathBuf {
         self.dir.join("results")
     }
 
-    /// Whether another process fills the results: one of before that has not ended, or somebody's own.
+    /// Returns whether another process writes the results: an earlier one that has not ended, or a user's
+    /// own.
     pub fn is_busy(&self) -> bool {
         let journal = File::open(self.results().join("runs.jsonl"));
         journal.is_ok_and(|journal| matches!(journal.try_lock(), Err(fs::TryLockError::WouldBlock)))
     }
 
-    /// Starts it. `line` gets what it writes, `exit` how it ended when all is read.
+    /// Starts it. `line` gets each line it writes, `exit` its exit status when all is read.
     pub fn start(
         &self,
         experiment: &Experiment,
@@ -98,7 +100,8 @@ impl Command {
         self.dir.join("shell")
     }
 
-    /// Starts a shell on the network of one of its points. `line` gets what it says, `exit` how it ended when all is read.
+    /// Starts a shell on the network of one of its points. `line` gets each line of output, `exit` the exit
+    /// status when all is read.
     pub fn shell(
         &self,
         experiment: &Experiment,
@@ -110,7 +113,7 @@ impl Command {
         let file = Path::new("..").join(self.write(experiment, text)?);
         let directory = self.shell_files();
         fs::create_dir_all(&directory)?;
-        // Of before: it is the record of one shell.
+        // Removes the record of an earlier shell.
         match fs::remove_file(directory.join(RECORD)) {
             Err(problem) if problem.kind() != io::ErrorKind::NotFound => return Err(problem),
             _ => {}
@@ -122,7 +125,7 @@ impl Command {
         command.args(["--record", RECORD, "--with-parent", &process::id().to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (sender, started) = sync_channel(1);
-        // It ends with the thread that starts it, so that one stays.
+        // It ends with the thread that starts it, so this thread stays.
         thread::spawn(move || {
             let mut child = match command.spawn() {
                 Ok(child) => child,
@@ -159,30 +162,31 @@ impl Command {
 }
 
 impl Running {
-    /// Asks it to keep what it has and to end. Its own children are its own business.
+    /// Asks it to save its results and to end. It handles its own children.
     pub fn ask(&self) {
         // It may have ended by itself.
         let _ = kill_process(self.pid, Signal::TERM);
     }
 
-    /// Interrupts what it does.
+    /// Interrupts its current work.
     pub fn interrupt(&self) {
         let _ = kill_process(self.pid, Signal::INT);
     }
 
-    /// Ends it and all its children.
+    /// Kills it and all its children.
     pub fn end(&self) {
         let _ = kill_process_group(self.pid, Signal::KILL);
     }
 }
 
-/// Draws the report of what an experiment has so far.
+/// Draws the report of an experiment so far.
 pub fn draw(command: &Command) -> io::Result<()> {
     let drawn = command.bare().args(["report", "results"]).stderr(Stdio::null()).status()?;
     if drawn.success() { Ok(()) } else { Err(io::Error::other("`hol report` failed")) }
 }
 
-/// Waits for `child`, and ends what it left. Its number is ours until it is reaped, so nobody else's group is hit.
+/// Waits for `child`, and kills its remaining process group. The PID is ours until it is reaped, so no other
+/// group is hit.
 fn reap(mut child: Child, pid: Pid) -> io::Result<ExitStatus> {
     while let Err(rustix::io::Errno::INTR) =
         waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
@@ -200,7 +204,7 @@ fn lines(stream: impl Read, line: impl Fn(String)) {
     }
 }
 
-/// Adds a line to a log that does not grow for ever.
+/// Appends a line to a log of limited size.
 pub fn log(dir: &Path, line: &str) {
     const LONGEST: u64 = 1 << 20;
     let write = || -> io::Result<()> {
@@ -210,6 +214,6 @@ pub fn log(dir: &Path, line: &str) {
         }
         Ok(())
     };
-    // A disk that is full ends the run, which says so; its log is not worth more.
+    // A full disk ends the run, which reports it; the log does not matter more.
     let _ = write();
 }

@@ -1,4 +1,4 @@
-//! What the process of an experiment writes to its standard error: JSON for us among lines for people.
+//! The standard error of an experiment's process: JSON messages among lines for people.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -9,11 +9,11 @@ use crate::experiment::Progress;
 /// A line.
 #[derive(Debug, PartialEq)]
 pub enum Line {
-    /// How far it is.
+    /// Its progress.
     Progress(Progress),
-    /// A point with its numbers so far.
+    /// A point with its values so far.
     Point(Map<String, Value>),
-    /// It was stopped from outside and keeps what it has.
+    /// It was interrupted and saved its results.
     Interrupted,
     /// Something for the log.
     Text(String),
@@ -27,7 +27,7 @@ enum Told {
     Interrupted(IgnoredAny),
 }
 
-/// Reads a line; what is not ours is text.
+/// Parses a line; anything that is not ours is text.
 pub fn read(line: &str) -> Line {
     match serde_json::from_str(line) {
         Ok(Told::Progress(progress)) => Line::Progress(progress),

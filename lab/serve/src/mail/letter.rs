@@ -1,4 +1,4 @@
-//! What a mail says.
+//! The content of a mail.
 
 use hol_network::Topology;
 use hol_testbed::mapping;
@@ -15,8 +15,8 @@ pub struct Letter {
     pub body: String,
 }
 
-/// What is told of an experiment that was in state `from` before; with its `text`, what became of its nodes and links, as in
-/// appendix A of the thesis.
+/// Returns the mail about an experiment that was in state `from`; with its `text`, includes its nodes and
+/// links, as in appendix A of the thesis.
 pub fn letter(from: State, experiment: &Experiment, text: Option<&str>) -> Letter {
     let Experiment { id, name, title, project, state, why, progress, .. } = experiment;
     let reason = if why.is_empty() { String::new() } else { format!("Why: {why}\n") };
@@ -26,7 +26,7 @@ pub fn letter(from: State, experiment: &Experiment, text: Option<&str>) -> Lette
     };
     let tables = text.map_or(String::new(), |text| tables(text, experiment));
     Letter {
-        // A title may hold whatever its writer wants; a header may not. RFC 5322, section 2.2
+        // A title may contain anything, a header may not. RFC 5322, section 2.2
         subject: format!("[{project}] {name} is {}", words(*state)).replace(['\r', '\n'], " "),
         body: format!(
             "Experiment {id}, {title}, of project {project} was {} and is {} since {}.\n{reason}{runs}{tables}",

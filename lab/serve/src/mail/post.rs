@@ -1,4 +1,4 @@
-//! Where mail goes. One thread brings it away, so that nobody waits for a mail server.
+//! Sends mail on its own thread, so that nobody waits for a mail server.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -12,23 +12,23 @@ use lettre::{Message, SmtpTransport, Transport};
 use super::letter::{Letter, letter};
 use crate::experiment::{Experiment, State};
 
-/// Mails that may wait for a slow server; more are dropped, which is said.
+/// Maximum pending mails; further ones are dropped with a message.
 const BACKLOG: usize = 1000;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where mail goes.
+/// The destination of mail.
 #[derive(Debug, Clone, Default)]
 pub enum Post {
     /// Nowhere.
     #[default]
     None,
-    /// Into this directory, a file for each.
+    /// A directory, with one file per mail.
     Directory(PathBuf),
-    /// To a mail server: `smtp://HOST:PORT`, `smtps://USER:PASSWORD@HOST`, and the address of the sender.
+    /// A mail server: `smtp://HOST:PORT`, `smtps://USER:PASSWORD@HOST`, and the address of the sender.
     Smtp(String, String),
 }
 
-/// Why there is no mail.
+/// Why mail cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum PostError {
     /// The URL of the mail server.
@@ -42,11 +42,11 @@ pub enum PostError {
     Directory(PathBuf, io::Error),
 }
 
-/// Takes mail.
+/// A queue of mail.
 #[derive(Debug)]
 pub struct Mailer(Option<Mutex<SyncSender<Change>>>);
 
-/// A change to be told.
+/// A state change to report.
 #[derive(Debug)]
 pub struct Change {
     /// The address; empty if there is none.
@@ -55,18 +55,18 @@ pub struct Change {
     pub from: State,
     /// The experiment since then.
     pub experiment: Experiment,
-    /// Its text, if what becomes of its nodes and links is to be told.
+    /// Its text, if nodes and links are to be included.
     pub text: Option<String>,
 }
 
-/// How mail is brought away.
+/// How mail is sent.
 enum Way {
     Directory(PathBuf, u64),
     Smtp(Box<SmtpTransport>, Mailbox),
 }
 
 impl Mailer {
-    /// Opens the way, with a thread that lives as long as it.
+    /// Starts the thread, which lives as long as the mailer.
     pub fn open(post: &Post) -> Result<Self, PostError> {
         let way = match post {
             Post::None => return Ok(Self(None)),
@@ -85,12 +85,12 @@ impl Mailer {
         Ok(Self(Some(Mutex::new(sender))))
     }
 
-    /// Whether mail goes anywhere.
+    /// Returns whether mail is sent anywhere.
     pub const fn is_open(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Tells of a change. In a directory who has no address gets mail, too.
+    /// Reports a change. In a directory, recipients without an address get mail, too.
     pub fn post(&self, change: Change) {
         let Some(sender) = &self.0 else { return };
         let sender = sender.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -113,7 +113,7 @@ impl Way {
         match self {
             Self::Directory(dir, count) => {
                 *count += 1;
-                // Two servers' lives must not overwrite one another's mail.
+                // Restarted servers must not overwrite earlier mail.
                 let path = dir.join(format!("{}-{:06}.eml", crate::clock::now(), count));
                 let Letter { subject, body } = letter;
                 std::fs::write(&path, format!("To: {to}\nSubject: {subject}\n\n{body}"))

@@ -10,7 +10,7 @@ use crate::extract::Wanted;
 use crate::leisure::at_leisure;
 use crate::server::Shared;
 
-/// More curves are no picture.
+/// Maximum number of curves, for legibility.
 const MOST: usize = 12;
 
 /// Which experiments.

@@ -1,4 +1,4 @@
-//! One experiment: its life, and what comes of it.
+//! The page of one experiment: its state and its results.
 
 use axum::extract::State as Extract;
 use maud::{Markup, html};

@@ -1,4 +1,4 @@
-//! Home: what runs, what waits and why, what is done.
+//! The home page: running, waiting and completed experiments.
 
 use axum::extract::State as Extract;
 use maud::{Markup, html};

@@ -19,7 +19,7 @@ pub struct Page<'p> {
 const PLACES: [(&str, &str); 3] = [("/", "Experiments"), ("/studies", "Studies"), ("/new", "New")];
 
 impl Page<'_> {
-    /// The page with its navigation.
+    /// Returns the page with its navigation.
     pub fn show(&self, server: &Server, viewer: &Viewer, body: &Markup) -> Markup {
         whole(
             self.title,
@@ -44,7 +44,7 @@ impl Page<'_> {
     }
 }
 
-/// A page for who is not logged in.
+/// Returns a page for visitors who are not logged in.
 pub fn bare(title: &str, body: &Markup) -> Markup {
     whole(
         title,

@@ -14,7 +14,7 @@ use axum::routing::get;
 
 use crate::server::Shared;
 
-/// The pages.
+/// Returns the pages.
 pub fn routes() -> Router<Shared> {
     Router::new()
         .route("/", get(home::page))

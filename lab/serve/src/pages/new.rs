@@ -15,7 +15,7 @@ use crate::refusal::Refusal;
 use crate::server::{Server, Shared};
 use crate::viewer::Viewer;
 
-/// What is asked before anybody asks anything.
+/// The initial content of a new experiment.
 const START: &str = "\
 title = \"TCP and SCTP under loss\"
 transports = [\"tcp\", \"sctp:streams=8\"]

@@ -1,4 +1,4 @@
-//! Who looks at a page: whoever is not logged in is led to where that is done.
+//! Authentication for pages: visitors who are not logged in are redirected to the login.
 
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;

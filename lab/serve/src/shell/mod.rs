@@ -1,7 +1,7 @@
-//! A terminal on the nodes of an experiment: `hol shell` in a process of its own, at most one for each experiment.
+//! A terminal on the nodes of an experiment: `hol shell` in its own process, at most one per experiment.
 //!
-//! Who may change the experiment types; who may see it sees what is said. Its network is the experiment's, its time stands while
-//! nobody types, and it is apart from the experiment's runs.
+//! Users who may change the experiment can type; those who may see it see the transcript. The shell has the
+//! experiment's network, stops virtual time between commands, and is independent of the experiment's runs.
 
 mod shells;
 mod transcript;
@@ -25,34 +25,34 @@ use crate::refusal::Refusal;
 use crate::server::{Server, Shared};
 use crate::viewer::Viewer;
 
-/// Shells that are open at the same time: each is a Linux kernel in memory.
+/// Maximum open shells: each is a Linux kernel in memory.
 const MOST: usize = 8;
-/// Characters of a line.
+/// Maximum characters of a line.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// Which network a shell is opened on.
+/// The network of a shell.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Begin {
-    /// Of which point of the experiment, from 0.
+    /// Index of the experiment's point, from 0.
     #[serde(default)]
     pub point: usize,
 }
 
-/// What somebody types.
+/// A line typed by a user.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// As in `hol shell`, which says `:help`.
+    /// As in `hol shell`; see `:help`.
     pub line: String,
 }
 
-/// A shell as it is told of.
+/// The state of a shell.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Shell {
-    /// Whether its process lives.
+    /// Whether its process is running.
     pub is_open: bool,
-    /// What was said, as far back as it is kept.
+    /// The transcript, as far as it is kept.
     pub entries: Vec<Entry>,
 }
 
@@ -94,7 +94,7 @@ impl Server {
         self.shell(viewer, id)
     }
 
-    /// What was said in the shell of an experiment.
+    /// Returns the transcript of an experiment's shell.
     pub fn shell(&self, viewer: &Viewer, id: i64) -> Result<Shell, Refusal> {
         self.entry(viewer, id)?;
         let shells = self.shells.all();
@@ -140,7 +140,7 @@ impl Server {
         })
     }
 
-    /// Ends it: what was done is written down if no line runs.
+    /// Ends it; the commands are recorded if none is running.
     pub fn end_shell(&self, viewer: &Viewer, id: i64) -> Result<(), Refusal> {
         self.with_process(viewer, id, Process::end)
     }
@@ -186,7 +186,7 @@ impl Server {
     }
 }
 
-/// A line of its output; what is no JSON is what it says at its end.
+/// Parses a line of output; anything but JSON is its final message.
 fn read(line: &str) -> Value {
     let said: Option<Value> = serde_json::from_str(line).ok().filter(Value::is_object);
     said.unwrap_or_else(|| json!({ "note": line }))

@@ -9,10 +9,10 @@ use hol_lab::Stopwatch;
 use super::transcript::Transcript;
 use crate::jobs::Running;
 
-/// Seconds after which one that nobody types into is ended.
+/// Seconds without input after which a shell is ended.
 const PATIENCE: f64 = 1800.0;
 
-/// All shells, by experiment. Those that ended stay to be read until another begins.
+/// All shells, by experiment. Ended ones can be read until another starts.
 #[derive(Debug, Default)]
 pub struct Shells(Mutex<BTreeMap<i64, Own>>);
 
@@ -24,7 +24,7 @@ pub(super) struct Own {
     pub process: Option<Process>,
 }
 
-/// What runs for it.
+/// The process of a shell.
 #[derive(Debug)]
 pub(super) struct Process {
     pub running: Running,
@@ -34,7 +34,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Lets it write down what was done, if it waits for a line.
+    /// Lets it record its commands, if it waits for a line.
     pub fn end(&mut self, is_waiting: bool) {
         self.stdin = None;
         if !is_waiting {
@@ -48,7 +48,7 @@ impl Shells {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends those that nobody types into.
+    /// Ends those without input.
     pub fn end_the_idle(&self) {
         for own in self.all().values_mut() {
             let Some(process) = &mut own.process else { continue };
@@ -58,7 +58,7 @@ impl Shells {
         }
     }
 
-    /// Ends and forgets that of an experiment which is no more.
+    /// Ends and forgets the shell of a deleted experiment.
     pub fn forget(&self, id: i64) {
         if let Some(own) = self.all().remove(&id)
             && let Some(process) = own.process

@@ -1,4 +1,4 @@
-//! What was said in a shell, as far back as it is kept.
+//! The transcript of a shell, as far as it is kept.
 
 use std::collections::VecDeque;
 
@@ -6,20 +6,20 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// Octets that are kept; who wants more has `:pcap` and files.
+/// Maximum octets kept; for more there are `:pcap` and files.
 const LONGEST: usize = 256 << 10;
 
-/// Something that was said.
+/// An entry.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Entry {
-    /// Its number, from 0: one that is missing was forgotten, or missed.
+    /// Its number, from 0: gaps mean forgotten or missed entries.
     pub at: u64,
-    /// `{"prompt": {node, now, code, nodes}}`, `{"line": TEXT}` that somebody typed, `{"out": TEXT}`, `{"err": TEXT}`, `{"note": TEXT}`, or
-    /// at the end `{"end": WHY}`.
+    /// `{"prompt": {node, now, code, nodes}}`, `{"line": TEXT}` typed by a user, `{"out": TEXT}`,
+    /// `{"err": TEXT}`, `{"note": TEXT}`, or at the end `{"end": WHY}`.
     pub said: Value,
 }
 
-/// All of it, and whether a line is waited for.
+/// All entries, and whether the shell waits for a line.
 #[derive(Debug, Default)]
 pub struct Transcript {
     entries: VecDeque<(Entry, usize)>,
@@ -29,7 +29,7 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Takes in what was said.
+    /// Adds an entry.
     pub fn add(&mut self, said: Value) -> Entry {
         self.is_waiting = said.get("prompt").is_some();
         let size = said.to_string().len();
@@ -44,12 +44,12 @@ impl Transcript {
         entry
     }
 
-    /// Whether a line is waited for.
+    /// Returns whether the shell waits for a line.
     pub const fn is_waiting(&self) -> bool {
         self.is_waiting
     }
 
-    /// What is kept.
+    /// Returns the entries that are kept.
     pub fn entries(&self) -> Vec<Entry> {
         self.entries.iter().map(|(entry, _)| entry.clone()).collect()
     }

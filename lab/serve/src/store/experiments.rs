@@ -1,4 +1,4 @@
-//! Experiments: what they are, and what becomes of them.
+//! Stored experiments and their states.
 
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
@@ -7,22 +7,22 @@ use crate::experiment::{Experiment, Filter, Format, Links, Progress, State};
 use crate::lifecycle::{Event, next};
 use crate::queue::Waiting;
 
-/// An experiment as it is stored: what is told of it, and whose it is.
+/// A stored experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// What is told of it.
+    /// The public part.
     pub experiment: Experiment,
     /// Its project.
     pub project: i64,
-    /// Who gave it.
+    /// Its owner.
     pub owner: i64,
-    /// Who leads its project.
+    /// The leader of its project.
     pub leader: i64,
     /// When its state changed last, in seconds since 1970.
     pub changed: i64,
 }
 
-/// An experiment that comes.
+/// A new experiment.
 #[derive(Debug, Clone)]
 pub struct Fresh {
     /// Short, as in the name of a file.
@@ -31,7 +31,7 @@ pub struct Fresh {
     pub title: String,
     /// Its project.
     pub project: i64,
-    /// Who gives it.
+    /// Its owner.
     pub owner: i64,
     /// New or queued.
     pub state: State,
@@ -53,16 +53,16 @@ pub struct Fresh {
     pub text: String,
     /// In which language.
     pub format: Format,
-    /// Seconds since 1970.
+    /// Submission time, seconds since 1970.
     pub now: i64,
 }
 
-/// A change of state that has happened.
+/// A state change.
 #[derive(Debug, Clone)]
 pub struct Moved {
     /// The state before.
     pub from: State,
-    /// The experiment since then.
+    /// The experiment afterwards.
     pub entry: Entry,
 }
 
@@ -73,12 +73,13 @@ SELECT e.id, e.name, e.title, p.name, u.name, e.state, e.why, e.priority, e.batc
     e.messages_wanted, e.share, e.left, e.project, e.owner, p.leader, e.changed
 FROM experiments e JOIN projects p ON p.id = e.project JOIN users u ON u.id = e.owner ";
 
-/// What member ?1 of a project may see. The + keeps a list from being made project by project and then sorted: it is read from the newest on.
+/// The experiments visible to member ?1. The + prevents a plan by project with sorting: the list is read from
+/// the newest on.
 const VISIBLE: &str = "+e.project IN (SELECT m.project FROM members m JOIN projects q ON q.id = m.project
     WHERE m.user = ?1 AND m.is_admitted AND q.is_approved)";
 
 impl Store {
-    /// Adds an experiment with the first version of its text, and gives its number.
+    /// Adds an experiment with the first version of its text, and returns its number.
     pub fn add(&self, fresh: &Fresh) -> rusqlite::Result<i64> {
         self.transact(|transaction| {
             transaction.execute(
@@ -108,7 +109,7 @@ impl Store {
         })
     }
 
-    /// Experiment `id`, whoever asks.
+    /// Returns experiment `id`, for any user.
     pub fn entry(&self, id: i64) -> rusqlite::Result<Option<Entry>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE e.id = ?1"))?;
@@ -122,7 +123,7 @@ impl Store {
         statement.query_row([user, id], entry).optional()
     }
 
-    /// The experiments that `user` may see, the newest first.
+    /// Returns the experiments that `user` may see, the newest first.
     pub fn list(&self, user: i64, filter: &Filter) -> rusqlite::Result<Vec<Experiment>> {
         let connection = self.connection();
         let state = if filter.state.is_some() { "e.state = ?2" } else { "?2 IS NULL" };
@@ -135,7 +136,7 @@ impl Store {
         rows.collect()
     }
 
-    /// How many experiments that `user` may see are in each state.
+    /// Returns how many experiments that `user` may see are in each state.
     pub fn counts(&self, user: i64) -> rusqlite::Result<Vec<(State, u64)>> {
         let connection = self.connection();
         let visible = VISIBLE.trim_start_matches('+');
@@ -145,7 +146,8 @@ impl Store {
         rows.collect()
     }
 
-    /// Lets `event` happen to experiment `id`: what it did, or the state that does not allow it; `None` if there is no such one.
+    /// Applies `event` to experiment `id`; returns the change, or the state that does not allow it; `None` if
+    /// it does not exist.
     pub fn apply(
         &self,
         id: i64,
@@ -156,7 +158,7 @@ impl Store {
         self.transact(|transaction| apply(transaction, id, event, why, now))
     }
 
-    /// All that wait for cores.
+    /// Returns all that wait for cores.
     pub fn waiting(&self) -> rusqlite::Result<Vec<Waiting>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
@@ -175,7 +177,7 @@ impl Store {
         rows.collect()
     }
 
-    /// All whose process should be there.
+    /// Returns all that should have a process.
     pub fn holding(&self) -> rusqlite::Result<Vec<i64>> {
         let connection = self.connection();
         let mut statement = connection
@@ -183,7 +185,7 @@ impl Store {
         statement.query_map([], |row| row.get(0))?.collect()
     }
 
-    /// Says why experiments wait.
+    /// Records why experiments wait.
     pub fn explain(&self, whys: &[(i64, String)]) -> rusqlite::Result<()> {
         self.transact(|transaction| {
             let mut statement = transaction
@@ -192,7 +194,7 @@ impl Store {
         })
     }
 
-    /// Keeps how far an experiment is.
+    /// Records the progress of an experiment.
     pub fn advance(&self, id: i64, progress: &Progress) -> rusqlite::Result<()> {
         let Progress { runs, runs_wanted, failed, messages, messages_wanted, share, left } = *progress;
         let counts = [runs, runs_wanted, failed, messages, messages_wanted];
@@ -207,7 +209,7 @@ impl Store {
         Ok(())
     }
 
-    /// Changes what a person may change of an experiment at any time.
+    /// Changes what a user may change of an experiment at any time.
     pub fn settle(&self, id: i64, to: &Experiment) -> rusqlite::Result<()> {
         self.connection().execute(
             "UPDATE experiments SET name = ?2, title = ?3, priority = ?4, batch = ?5, idle_swap = ?6, auto_swap = ?7,
@@ -217,7 +219,7 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets an experiment that has no cores; whether it was so.
+    /// Deletes an experiment that occupies no cores; returns whether it did.
     pub fn remove(&self, id: i64) -> rusqlite::Result<bool> {
         let removed = self
             .connection()
@@ -225,7 +227,7 @@ impl Store {
         Ok(removed > 0)
     }
 
-    /// Experiments of `user` that have not ended.
+    /// Returns the number of `user`'s experiments that have not ended.
     pub fn unfinished(&self, user: i64) -> rusqlite::Result<u64> {
         let count: i64 = self.connection().query_row(
             "SELECT count(*) FROM experiments WHERE owner = ?1
@@ -236,14 +238,14 @@ impl Store {
         Ok(count as u64)
     }
 
-    /// Lets whoever has the key of this `digest` read an experiment; `None` ends that.
+    /// Gives read access to the key with this `digest`; `None` revokes it.
     pub fn share(&self, id: i64, digest: Option<&[u8]>) -> rusqlite::Result<()> {
         self.connection()
             .execute("UPDATE experiments SET shared = ?2 WHERE id = ?1", params![id, digest])
             .map(drop)
     }
 
-    /// The experiment that is shared by the key of this `digest`.
+    /// Returns the experiment that is shared by the key of this `digest`.
     pub fn shared(&self, digest: &[u8]) -> rusqlite::Result<Option<Entry>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE e.shared = ?1"))?;
@@ -251,7 +253,7 @@ impl Store {
     }
 }
 
-/// As [`Store::apply`], as a part of something larger.
+/// As [`Store::apply`], within a transaction.
 pub(super) fn apply(
     transaction: &Transaction<'_>,
     id: i64,

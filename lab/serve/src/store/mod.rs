@@ -1,6 +1,6 @@
-//! What the server remembers: an SQLite database in its state directory.
+//! The server's persistent state: an SQLite database in its state directory.
 //!
-//! SQLite decides all that concurrent requests could quarrel about; each function here is one transaction.
+//! SQLite resolves conflicts of concurrent requests; each function here is one transaction.
 
 mod experiments;
 mod people;
@@ -17,26 +17,26 @@ pub use experiments::{Entry, Fresh, Moved};
 pub use people::{Key, KeyKind, Member, Project, User};
 pub use texts::Text;
 
-/// How long another process, such as a backup, may keep the database.
+/// How long another process, such as a backup, may lock the database.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The database.
 #[derive(Debug)]
 pub struct Store(Mutex<Connection>);
 
-/// Why there is no database.
+/// Why the database cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// SQLite cannot use it.
     #[error("{0}: {1}; restore it from a copy, or choose another place with --state")]
     Database(std::path::PathBuf, rusqlite::Error),
-    /// A later program wrote it.
+    /// A newer program wrote it.
     #[error("{0}: a later version of this program wrote it (format {1}); use that version")]
     Later(std::path::PathBuf, i64),
 }
 
 impl Store {
-    /// Opens the database at `path`, or makes it.
+    /// Opens the database at `path`, or creates it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let failed = |error| StoreError::Database(path.to_owned(), error);
         let mut connection = Connection::open(path).map_err(failed)?;
@@ -47,12 +47,12 @@ impl Store {
         }
     }
 
-    /// A panic in a transaction rolls it back, so what is there is whole.
+    /// A panic in a transaction rolls it back, so the data are consistent.
     fn connection(&self) -> MutexGuard<'_, Connection> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does `work` wholly or not at all.
+    /// Runs `work` in a transaction.
     fn transact<T>(&self, work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
         let mut connection = self.connection();
         let transaction = connection.transaction()?;
@@ -62,7 +62,7 @@ impl Store {
     }
 }
 
-/// What was acknowledged is on the disk: WAL alone would lose the last transactions with the power.
+/// Acknowledged data must be on the disk: WAL alone would lose the last transactions in a power failure.
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(PATIENCE)?;
     connection.pragma_update(None, "journal_mode", "wal")?;

@@ -1,4 +1,4 @@
-//! Users, projects, and who may do what.
+//! Users, projects, and permissions.
 
 use std::collections::BTreeSet;
 
@@ -9,18 +9,18 @@ use utoipa::ToSchema;
 use super::Store;
 use crate::viewer::Viewer;
 
-/// A user as others of a project see one.
+/// A user as seen by others of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct User {
-    /// How one logs in.
+    /// The login name.
     pub name: String,
     /// Where mail goes.
     pub mail: String,
-    /// Whether this one approves projects.
+    /// Whether the user approves projects.
     pub is_administrator: bool,
 }
 
-/// What a login is held against.
+/// The data to check a login.
 #[derive(Debug, Clone)]
 pub struct Credentials {
     /// The user.
@@ -36,29 +36,29 @@ pub struct Project {
     pub name: String,
     /// One line for people.
     pub title: String,
-    /// Who admits members.
+    /// The leader, who admits members.
     pub leader: String,
     /// Whether an administrator has approved it.
     pub is_approved: bool,
-    /// Whether the one who asks is a member.
+    /// Whether the current user is a member.
     pub is_member: bool,
 }
 
-/// Who is in a project, or wants to be.
+/// A member or applicant of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Member {
     /// Who.
     pub name: String,
-    /// Whether the leader has admitted this one.
+    /// Whether the leader has admitted this user.
     pub is_admitted: bool,
 }
 
-/// What a key is for.
+/// The purpose of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind {
-    /// A browser's, in a cookie.
+    /// A session of a browser, in a cookie.
     Session,
-    /// A program's, in a header.
+    /// A token of a program, in a header.
     Token,
 }
 
@@ -71,12 +71,12 @@ impl KeyKind {
     }
 }
 
-/// A token as its owner sees it later: without its secret.
+/// A token without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Key {
-    /// To revoke it.
+    /// For revocation.
     pub id: i64,
-    /// What it is for.
+    /// Its purpose.
     pub name: String,
     /// When it was made, RFC 3339.
     pub created: String,
@@ -84,7 +84,7 @@ pub struct Key {
     pub expires: String,
 }
 
-/// A project by its name, for who is in it.
+/// A project by name, for its members.
 const MINE: &str = "SELECT p.id, p.leader FROM projects p JOIN members m ON m.project = p.id
     WHERE p.name = ?1 AND m.user = ?2 AND m.is_admitted AND p.is_approved";
 
@@ -99,13 +99,13 @@ impl Store {
         unless_taken(added.map(|_| connection.last_insert_rowid()))
     }
 
-    /// Whether there is anybody.
+    /// Returns whether there are any users.
     pub fn has_users(&self) -> rusqlite::Result<bool> {
         self.connection()
             .query_row("SELECT EXISTS (SELECT 1 FROM users WHERE password <> '')", [], |row| row.get(0))
     }
 
-    /// The user called `name`.
+    /// Returns the user called `name`.
     pub fn credentials(&self, name: &str) -> rusqlite::Result<Option<Credentials>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached("SELECT id, password FROM users WHERE name = ?1")?;
@@ -113,14 +113,14 @@ impl Store {
         statement.query_row([name], found).optional()
     }
 
-    /// Where mail about an experiment goes: to its owner.
+    /// Returns the mail address of an experiment's owner.
     pub fn mail_of(&self, user: i64) -> rusqlite::Result<Option<String>> {
         let found =
             self.connection().query_row("SELECT mail FROM users WHERE id = ?1", [user], |row| row.get(0));
         found.optional()
     }
 
-    /// Lets whoever has the key of this `digest` be `user`.
+    /// Lets the key with this `digest` act as `user`.
     pub fn add_key(
         &self,
         digest: &[u8],
@@ -139,7 +139,7 @@ impl Store {
         })
     }
 
-    /// Who has the key of this `digest`.
+    /// Returns the user of the key with this `digest`.
     pub fn holder(&self, digest: &[u8], kind: KeyKind, now: i64) -> rusqlite::Result<Option<Viewer>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
@@ -157,13 +157,13 @@ impl Store {
         self.connection().execute("DELETE FROM keys WHERE digest = ?1", [digest]).map(drop)
     }
 
-    /// Ends token `id` of `user`; whether there was one.
+    /// Revokes token `id` of `user`; returns whether it existed.
     pub fn revoke(&self, user: i64, id: i64) -> rusqlite::Result<bool> {
         let removed = "DELETE FROM keys WHERE id = ?1 AND user = ?2 AND kind = 'token'";
         Ok(self.connection().execute(removed, [id, user])? > 0)
     }
 
-    /// The tokens of `user`.
+    /// Returns the tokens of `user`.
     pub fn tokens(&self, user: i64) -> rusqlite::Result<Vec<Key>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
@@ -196,19 +196,20 @@ impl Store {
         }))
     }
 
-    /// Approves a project; whether there is such a one.
+    /// Approves a project; returns whether it exists.
     pub fn approve(&self, name: &str) -> rusqlite::Result<bool> {
         Ok(self.connection().execute("UPDATE projects SET is_approved = TRUE WHERE name = ?1", [name])? > 0)
     }
 
-    /// The project called `name` and its leader, if `user` is in it.
+    /// Returns the project called `name` and its leader, if `user` is a member.
     pub fn project(&self, name: &str, user: i64) -> rusqlite::Result<Option<(i64, i64)>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(MINE)?;
         statement.query_row(params![name, user], |row| Ok((row.get(0)?, row.get(1)?))).optional()
     }
 
-    /// The projects of `user`, those that are not approved or have not admitted this one too; with `all`, everybody's.
+    /// Returns the projects of `user`, including unapproved ones and pending applications; with `all`,
+    /// everybody's.
     pub fn projects(&self, user: i64, all: bool) -> rusqlite::Result<Vec<Project>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
@@ -229,7 +230,7 @@ impl Store {
         rows.collect()
     }
 
-    /// The projects whose experiments `user` may see.
+    /// Returns the projects whose experiments `user` may see.
     pub fn projects_of(&self, user: i64) -> rusqlite::Result<BTreeSet<i64>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
@@ -239,13 +240,13 @@ impl Store {
         statement.query_map([user], |row| row.get(0))?.collect()
     }
 
-    /// Notes that `user` wants to be in a project, if there is such a one: the answer must not tell.
+    /// Records that `user` wants to join a project, if it exists: the answer must not reveal that.
     pub fn ask_to_join(&self, project: &str, user: i64) -> rusqlite::Result<()> {
         let ask = "INSERT OR IGNORE INTO members SELECT id, ?2, FALSE FROM projects WHERE name = ?1";
         self.connection().execute(ask, params![project, user]).map(drop)
     }
 
-    /// Who is in `project`, and who wants to be.
+    /// Returns members and applicants of `project`.
     pub fn members(&self, project: i64) -> rusqlite::Result<Vec<Member>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
@@ -257,14 +258,14 @@ impl Store {
         rows.collect()
     }
 
-    /// Admits one who asked; whether there was such a one.
+    /// Admits an applicant; returns whether there was one.
     pub fn admit(&self, project: i64, name: &str) -> rusqlite::Result<bool> {
         let admit = "UPDATE members SET is_admitted = TRUE
             WHERE project = ?1 AND user = (SELECT id FROM users WHERE name = ?2)";
         Ok(self.connection().execute(admit, params![project, name])? > 0)
     }
 
-    /// Dismisses a member who does not lead it; whether there was such a one.
+    /// Removes a member who is not the leader; returns whether there was one.
     pub fn dismiss(&self, project: i64, name: &str) -> rusqlite::Result<bool> {
         let dismiss =
             "DELETE FROM members WHERE project = ?1 AND user = (SELECT id FROM users WHERE name = ?2)

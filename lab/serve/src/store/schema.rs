@@ -1,8 +1,8 @@
-//! The tables, and how an older database becomes one of today.
+//! The database schema and its migrations.
 
 use rusqlite::Connection;
 
-/// Each brings a database one version further; what has been released is never changed.
+/// Each upgrades the database by one version; released ones are never changed.
 const MIGRATIONS: [&str; 1] = ["
 CREATE TABLE users (
     id INTEGER PRIMARY KEY,
@@ -76,7 +76,7 @@ CREATE TABLE texts (
 ) STRICT, WITHOUT ROWID;
 "];
 
-/// Makes the tables, or brings them up to date; `Err` with the version of a database that a later program wrote.
+/// Creates or upgrades the tables; `Err` with the version of a database written by a newer program.
 pub fn migrate(connection: &mut Connection) -> rusqlite::Result<Result<(), i64>> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let Some(missing) = usize::try_from(version).ok().and_then(|known| MIGRATIONS.get(known..)) else {

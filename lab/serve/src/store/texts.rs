@@ -36,14 +36,15 @@ impl Store {
         connection.prepare_cached(&sql)?.query_row(params![id, version], text).optional()
     }
 
-    /// All versions of the text of experiment `id`, the newest first.
+    /// Returns all versions of the text of experiment `id`, the newest first.
     pub fn texts(&self, id: i64) -> rusqlite::Result<Vec<Text>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(&format!("{SELECT} ORDER BY t.version DESC"))?;
         statement.query_map([id], text)?.collect()
     }
 
-    /// Gives experiment `id` another text, if its state allows that: what it is then, or the state that does not allow it.
+    /// Replaces the text of experiment `id`, if its state allows it; returns the result, or the state that
+    /// does not allow it.
     pub fn write_text(
         &self,
         id: i64,

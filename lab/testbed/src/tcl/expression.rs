@@ -1,4 +1,4 @@
-//! Expressions: `$i < 2 * ($n - 1)`. Evaluated while they are read; `live` is false in a branch not taken.
+//! Expressions: `$i < 2 * ($n - 1)`. Evaluated during parsing; `live` is false in a branch not taken.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use super::number::Number;
 use super::parse::Parser;
 use super::{Complaint, Text, complain};
 
-/// Operators between two values and how tightly they bind; longer ones before their own beginnings.
+/// Binary operators and their precedence; longer ones before their prefixes.
 const OPERATORS: [(&str, u8); 16] = [
     ("||", 1),
     ("&&", 2),
@@ -46,7 +46,7 @@ struct Expression<'i, 't, H> {
 }
 
 impl<H: Host> Interpreter<H> {
-    /// The value of an expression.
+    /// Returns the value of an expression.
     pub(super) fn expression(&mut self, text: Text<'_>) -> Outcome {
         let mut expression = Expression { interpreter: self, parser: Parser::new(text) };
         let value = expression.choice(true)?;
@@ -58,7 +58,7 @@ impl<H: Host> Interpreter<H> {
         }
     }
 
-    /// Whether a condition holds.
+    /// Returns whether a condition holds.
     pub(super) fn condition(&mut self, text: Text<'_>) -> Result<bool, Stop> {
         let at = text.place(0);
         let value = self.expression(text)?;
@@ -261,7 +261,7 @@ fn truth(text: &str, at: usize) -> Result<bool, Complaint> {
     }
 }
 
-/// The result of an operator between two values; `at` is where the operator stands.
+/// Returns the result of an operator between two values; `at` is where the operator stands.
 fn apply(operator: &str, left: &str, right: &str, at: usize) -> Result<String, Complaint> {
     let order = match (operator, Number::parse(left), Number::parse(right)) {
         ("eq" | "ne", ..) => left.cmp(right),

@@ -9,24 +9,24 @@ use super::parse::{Command, Part, RawWord, script};
 use super::variables::Variables;
 use super::{COMMANDS, Complaint, Text, Word, complain};
 
-/// A script whose loops have turned so often does not end.
+/// Maximum loop iterations; a script with more does not end.
 const MOST_STEPS: u32 = 100_000;
-/// Scripts within scripts deeper than this are taken for an endless recursion.
+/// Maximum nesting; deeper is considered endless recursion.
 const DEEPEST: usize = 60;
 
-/// Who has the commands that are not Tcl's own.
+/// Provides the commands that are not Tcl's own.
 pub(crate) trait Host {
-    /// Carries out a command; `None` if there is no such one. The first word names it.
+    /// Runs a command; `None` if it does not exist. The first word is its name.
     fn command(&mut self, words: &[Word]) -> Option<Result<String, Complaint>>;
     /// A global variable is `set` to a value.
     fn assigned(&mut self, variable: &str, value: &str);
-    /// Nobody knows a command: what it gives, if the script may go on.
+    /// Handles an unknown command: its result, if the script may continue.
     fn lost(&mut self, complaint: Complaint) -> Result<String, Complaint>;
-    /// The names of its commands.
+    /// Returns the names of its commands.
     fn names(&self) -> Vec<&'static str>;
 }
 
-/// Why a command does not go on with the next.
+/// Why the next command is not run.
 #[derive(Debug)]
 pub(super) enum Stop {
     Wrong(Complaint),
@@ -86,7 +86,7 @@ impl<H: Host> Interpreter<H> {
         Ok(result)
     }
 
-    /// Counts a turn of a loop, or a call.
+    /// Counts a loop iteration or a call.
     pub(super) fn step(&mut self, at: usize) -> Result<(), Complaint> {
         self.steps += 1;
         if self.steps <= MOST_STEPS {
@@ -98,7 +98,7 @@ impl<H: Host> Interpreter<H> {
         )
     }
 
-    /// Does `inside` one level further down.
+    /// Runs `inside` one level deeper.
     pub(super) fn deeper<T, E: From<Complaint>>(
         &mut self,
         at: usize,
@@ -139,7 +139,7 @@ impl<H: Host> Interpreter<H> {
         Ok(Word { text: self.join(&raw.parts)?, at: raw.at, verbatim: raw.verbatim })
     }
 
-    /// The text of a word's parts.
+    /// Returns the text of a word's parts.
     pub(super) fn join(&mut self, parts: &[Part]) -> Outcome {
         let mut text = String::new();
         for part in parts {

@@ -1,6 +1,6 @@
 //! Lists: text whose elements are apart by blanks; braces and quotes hold an element together.
 
-/// The elements of a list; an error says which brace or quote is never closed.
+/// Returns the elements of a list; an error says which brace or quote is never closed.
 pub(crate) fn elements(text: &str) -> Result<Vec<String>, String> {
     let mut elements = Vec::new();
     let mut rest = text.trim_start();

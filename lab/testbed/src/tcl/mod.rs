@@ -1,5 +1,5 @@
-//! As much of Tcl as scripts that describe networks use: substitution, variables and arrays, expressions, loops,
-//! procedures, lists. What is beyond it is refused by line and word.
+//! The subset of Tcl used by scripts that describe networks: substitution, variables and arrays, expressions,
+//! loops, procedures, lists. Anything else is rejected with line and word.
 
 mod commands;
 mod control;
@@ -14,7 +14,7 @@ pub(crate) use commands::COMMANDS;
 pub(crate) use interpreter::{Host, Interpreter};
 pub(crate) use list::elements;
 
-/// Something about a word that is not as it should be, and what to do.
+/// An error about a word, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Complaint {
     /// Offset of the word in the script, in octets.
@@ -37,7 +37,7 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    /// The word as a script, which remembers where it stands.
+    /// Returns the word as a script, which remembers where it stands.
     pub fn script(&self) -> Text<'_> {
         match self.verbatim {
             Some(base) => Text { text: &self.text, base, exact: true },

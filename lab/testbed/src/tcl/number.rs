@@ -40,7 +40,7 @@ impl Number {
         }
     }
 
-    /// The result of an operator between two numbers, or why there is none.
+    /// Returns the result of an operator between two numbers, or why there is none.
     pub fn combine(self, operator: &str, other: Self) -> Result<Self, &'static str> {
         const TOO_LARGE: &str =
             "the result is too large for a whole number; write one operand with a point, as in 2.0";

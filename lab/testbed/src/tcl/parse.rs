@@ -37,7 +37,7 @@ pub(super) struct Parser<'t> {
     depth: usize,
 }
 
-/// All commands of a script.
+/// Returns all commands of a script.
 pub(super) fn script(text: Text<'_>) -> Result<Vec<Command>, Complaint> {
     Parser::new(text).commands(None)
 }
@@ -163,7 +163,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// What stands in braces, and where; `None` if a joined line changed it.
+    /// Returns the content of braces, and its position; `None` if a joined line changed it.
     pub fn braces(&mut self) -> Result<(String, Option<usize>), Complaint> {
         let open = self.place();
         self.take();
@@ -213,7 +213,7 @@ impl<'t> Parser<'t> {
         Ok(parts)
     }
 
-    /// The character that a backslash stands for.
+    /// Returns the character that a backslash stands for.
     fn escaped(&mut self) -> char {
         self.take();
         match self.take() {

@@ -84,13 +84,13 @@ impl Sender {
         number
     }
 
-    /// The deadline of the timer if it was set since the last call.
+    /// Returns the deadline of the timer if it was set since the last call.
     pub fn newly_set(&mut self) -> Option<u64> {
         let newly_set = std::mem::take(&mut self.newly_set);
         self.timer.filter(|_| newly_set).map(|(deadline, _)| deadline)
     }
 
-    /// Learns what has arrived; the packets to send again.
+    /// Handles an acknowledgement; returns the packets to send again.
     pub fn acknowledge(&mut self, now: u64, log: &[usize]) -> Vec<usize> {
         let news = &log[self.known.min(log.len())..];
         self.known = self.known.max(log.len());
@@ -120,7 +120,7 @@ impl Sender {
         lost
     }
 
-    /// The timer fires, unless it was set anew; the packets to send again.
+    /// Handles the timer, unless it has been set again; returns the packets to send again.
     pub fn expire(&mut self, now: u64) -> Vec<usize> {
         let Some((_, alarm)) = self.timer.filter(|(deadline, _)| *deadline == now) else { return Vec::new() };
         match alarm {
@@ -151,7 +151,8 @@ impl Sender {
         open.map(|(at, _)| self.base + at)
     }
 
-    /// The packets that acknowledgements show to be lost, `highest` being the highest that is newly acknowledged.
+    /// Returns the packets that acknowledgements show to be lost, `highest` being the highest that is newly
+    /// acknowledged.
     fn lost(&mut self, now: u64, highest: usize) -> Vec<usize> {
         match self.recovery {
             Recovery::Ideal { reports } => self.reported(highest, reports, false),
@@ -179,7 +180,8 @@ impl Sender {
         lost
     }
 
-    /// The third acknowledged packet from above: what is below it has seen three duplicates (RFC 6675).
+    /// Returns the third acknowledged packet from above: what is below it has seen three duplicates (RFC
+    /// 6675).
     fn third_from_above(&self) -> usize {
         let acknowledged = self.window.iter().enumerate().rev().filter(|(_, packet)| packet.acknowledged);
         acknowledged.map(|(at, _)| self.base + at).nth(2).unwrap_or(0)

@@ -1,11 +1,11 @@
-//! What is in a file: octets that only who has stored them can give back.
+//! File contents that can only be returned by a server that stored them.
 
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use hol_base::{Digest, Digester, Seed};
 
-/// Part of the content with this number.
+/// Returns a range of the content with this number.
 pub(super) fn octets(content: u32, range: Range<u32>) -> Bytes {
     const WORD: u32 = u64::BITS / 8;
     let words = range.start / WORD..range.end.div_ceil(WORD);
@@ -18,9 +18,9 @@ pub(super) fn octets(content: u32, range: Range<u32>) -> Bytes {
     octets.freeze().slice(before..before + range.len())
 }
 
-/// The digest of the first `size` octets of it, which are not in memory at once.
+/// Returns the digest of its first `size` octets, which are never in memory all at once.
 pub(super) fn digest(content: u32, size: u32) -> Digest {
-    // A multiple of the eight octets that a digest takes at a time.
+    // A multiple of the eight octets that a digest takes at once.
     const PIECE: u32 = 1 << 16;
     let mut digester = Digester::new();
     for start in (0..size).step_by(PIECE as usize) {

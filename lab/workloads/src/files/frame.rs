@@ -1,7 +1,7 @@
-//! What goes over the line: a header of one length in either direction, then the octets of a block, if it has one.
+//! The wire format: a header of fixed length in either direction, then the octets of a block, if any.
 //!
-//! The header stands for that of NetBIOS and SMB with the words of a command, which have 39 octets (a close) to 107 (the answer
-//! to an open; MS-CIFS sections 2.2.3 and 2.2.4, RFC 1002 section 4.3).
+//! The header stands for NetBIOS and SMB with the words of a command, which have 39 octets (a close) to 107
+//! (the response to an open; MS-CIFS sections 2.2.3 and 2.2.4, RFC 1002 section 4.3).
 
 use bytes::{BufMut, Bytes, BytesMut};
 use hol_base::Digest;
@@ -11,41 +11,41 @@ use crate::WorkloadError;
 
 /// Octets of a request or reply without a block.
 pub(super) const HEADER: usize = 64;
-/// Of which so many are not zero.
+/// Octets of the header that are not zero.
 const USED: usize = 40;
 
-/// What is asked for.
+/// A command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Command {
-    /// An empty file, in place of one that is there.
+    /// Create an empty file, replacing an existing one.
     Create,
-    /// A file that is there.
+    /// Open an existing file.
     Open,
-    /// A block behind what the file has.
+    /// Append a block.
     Write,
-    /// A block of it.
+    /// Read a block.
     Read,
-    /// That was the last block; the reply has the digest of what is stored.
+    /// Finish writing; the reply has the digest of what is stored.
     Store,
-    /// Nothing more is read of it.
+    /// Close the file after reading.
     Close,
-    /// No such file.
+    /// Remove the file.
     Remove,
 }
 
-/// The header of a request, which comes back in its reply.
+/// The header of a request, which its reply repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) command: Command,
-    /// The number of the request's record.
+    /// The record number of the request.
     pub(super) number: u32,
-    /// Which of the files.
+    /// The index of the file.
     pub(super) file: u32,
-    /// Where its block begins.
+    /// The offset of the block.
     pub(super) offset: u32,
-    /// Octets of its block; of the file in requests without one.
+    /// Octets of the block, or of the file in requests without one.
     pub(super) octets: u32,
-    /// Of what is stored, in the reply to [`Command::Store`]; else zero.
+    /// In the reply to [`Command::Store`] the digest of what is stored; otherwise zero.
     pub(super) digest: Digest,
 }
 
@@ -60,7 +60,7 @@ const COMMANDS: [Command; 7] = [
 ];
 
 impl Header {
-    /// It and a block.
+    /// Returns the header followed by a block.
     pub(super) fn with(self, block: &[u8]) -> Bytes {
         let mut frame = BytesMut::with_capacity(HEADER + block.len());
         frame.put_u32((HEADER + block.len()) as u32);
@@ -73,7 +73,7 @@ impl Header {
         frame.freeze()
     }
 
-    /// The header of a frame that is whole, and its block.
+    /// Splits a whole frame into header and block.
     pub(super) fn read(frame: &[u8]) -> Result<(Self, &[u8]), &'static str> {
         let (header, block) = frame.split_first_chunk::<HEADER>().ok_or("a request without a header")?;
         let (words, digest) = header[4..USED].split_first_chunk::<20>().expect("36 octets");
@@ -85,7 +85,7 @@ impl Header {
     }
 }
 
-/// The length of the frame that starts with `octets`.
+/// Returns the length of the frame that starts with `octets`.
 pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     let Some(length) = octets.first_chunk().map(|length| u32::from_be_bytes(*length)) else {
         return Ok(None);

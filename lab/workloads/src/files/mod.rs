@@ -18,30 +18,31 @@ use crate::{Application, Host, Lanes, LengthOf, Pace, Workload, WorkloadError};
 use script::Script;
 use store::Store;
 
-/// Its keys.
+/// The keys of `files`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Files {
-    /// Files of a batch, which is what the messages of an experiment count. Default 100.
+    /// Files per batch; batches are what an experiment's `messages` count. Default 100.
     pub files: u32,
-    /// Octets of a file. Default 100.
+    /// Octets per file. Default 100.
     pub size: ByteCount,
-    /// Octets of a file in one request or reply; one block is under way. Default 16573, what smbclient 3.0 writes at a time to a
-    /// Samba server, whose `max xmit` is 16644.
+    /// Octets of a file per request or reply; one block is in flight. Default 16573, which smbclient 3.0
+    /// writes at a time to a Samba server with a `max xmit` of 16644.
     pub block: ByteCount,
-    /// What is done with each file before the next. Default all three.
+    /// Operations on each file before the next. Default all three.
     pub deeds: Vec<Deed>,
 }
 
-/// What is done with a file.
+/// An operation on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Deed {
-    /// Creates it, writes it block by block, and has it stored; the reply to that has the digest of what is there.
+    /// Create the file, write it block by block, and store it; the last reply has the digest of what is
+    /// stored.
     Put,
-    /// Opens it, reads it block by block, and closes it.
+    /// Open the file, read it block by block, and close it.
     Get,
-    /// Removes it.
+    /// Remove the file.
     Remove,
 }
 
@@ -63,16 +64,16 @@ impl Deed {
 }
 
 impl Files {
-    /// Octets that a server keeps at most: both ends of the kernel world share the memory of one machine.
+    /// Maximum octets stored on a server: both ends of the kernel world share one machine's memory.
     const MOST_KEPT: u64 = 256 << 20;
-    /// Requests of a batch at most: none of their records is settled before the batch is.
+    /// Maximum requests per batch: no record is settled before the batch ends.
     const MOST_REQUESTS: u64 = 1 << 20;
 
     fn blocks(&self) -> u64 {
         self.size.0.div_ceil(self.block.0)
     }
 
-    /// Requests of a batch.
+    /// Returns the requests per batch.
     fn requests(&self) -> u64 {
         let of_deed = |deed: &Deed| match deed {
             Deed::Put | Deed::Get => 2 + self.blocks(),
@@ -81,7 +82,8 @@ impl Files {
         u64::from(self.files).saturating_mul(self.deeds.iter().map(of_deed).sum())
     }
 
-    /// Files that are on the server at a time; `None`: one is got or removed that is not there.
+    /// Returns the maximum files on the server at a time; `None` if a file is read or removed that does not
+    /// exist.
     fn kept(&self) -> Option<u64> {
         let mut is_there = false;
         for deed in &self.deeds {
@@ -157,7 +159,7 @@ impl Workload for Files {
     }
 
     fn server(&self, _: Lanes, messages: u64, _: Host) -> Box<dyn Application> {
-        // A record for each request, and one for the batch.
+        // One record per request, and one for the batch.
         let expected = messages.saturating_mul(self.requests() + 1);
         Box::new(Receiver::new(Store::default(), expected))
     }

@@ -1,4 +1,4 @@
-//! What the client asks for, request by request, and whether the answers are true.
+//! The client: its sequence of requests, and the check of the replies.
 
 use bytes::Bytes;
 use hol_base::{Digest, Time};
@@ -9,28 +9,28 @@ use super::{Deed, Files, content};
 use crate::batches::Batch;
 use crate::sender::{Answered, Requests};
 
-/// Does what is to be done with one file after the other, and begins again with the next batch.
+/// Performs the operations on one file after the other, and repeats them for the next batch.
 #[derive(Debug)]
 pub(super) struct Script {
     files: Files,
     batch: Batch,
-    /// Which file, and which of the deeds.
+    /// Indices of the file and of the operation.
     file: u32,
     deed: usize,
-    /// How far that is.
+    /// The progress of the operation.
     step: Step,
-    /// The number of what is put, or was put last: that of its first request, so no content is like another.
+    /// The number of the current or last content written: that of its first request, so contents differ.
     content: u32,
     requests: u32,
-    /// What is not answered.
+    /// The unanswered request.
     asked: Option<Header>,
 }
 
-/// How far a deed is: what is asked for next.
+/// The next request of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Begin,
-    /// The block that begins there.
+    /// The block at this offset.
     Block(u32),
     End,
 }
@@ -45,12 +45,12 @@ impl Script {
         self.files.size.0 as u32
     }
 
-    /// The block that begins there.
+    /// Returns the range of the block at this offset.
     fn block(&self, start: u32) -> std::ops::Range<u32> {
         start..self.size().min(start + self.files.block.0 as u32)
     }
 
-    /// The command of this step of this deed.
+    /// Returns the command of this step.
     fn command(&self, deed: Deed) -> Command {
         match (deed, self.step) {
             (Deed::Remove, _) => Command::Remove,
@@ -63,7 +63,7 @@ impl Script {
         }
     }
 
-    /// The request of this step is made.
+    /// Advances to the step after this request.
     fn advance(&mut self, deed: Deed) {
         let start = match self.step {
             _ if deed == Deed::Remove => return self.finish_deed(),
@@ -82,7 +82,7 @@ impl Script {
         }
     }
 
-    /// Whether a reply says what it has to say.
+    /// Checks that a reply is correct.
     fn check(&self, asked: Header, replied: Header, block: &[u8]) -> Result<(), &'static str> {
         if (Header { digest: asked.digest, ..replied }) != asked {
             return Err("a reply to another request");

@@ -1,4 +1,4 @@
-//! The server: it keeps what it is given, and answers from that.
+//! The server, which stores files and answers from them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::frame::{Command, Header};
 use crate::ConnectionId;
 use crate::receiver::Answers;
 
-/// The files that are there.
+/// The stored files.
 #[derive(Debug, Default)]
 pub(super) struct Store {
     pub(super) files: BTreeMap<u32, Vec<u8>>,
@@ -23,7 +23,7 @@ impl Store {
         self.files.get_mut(&file).ok_or(Self::UNKNOWN)
     }
 
-    /// Room for all of it at once: while a file grows it is in memory twice.
+    /// Reserves the whole size at once: a growing file would be in memory twice.
     fn create(&mut self, file: u32, octets: u32) -> Result<(), &'static str> {
         if u64::from(octets) > Files::MOST_KEPT {
             return Err("a file larger than all that the server keeps");

@@ -1,23 +1,24 @@
-//! The time of a medium: of its frames, and of RTP's timestamps, 90 kHz whatever the sampling rate. RFC 2250 section 3,
-//! RFC 3119 section 3.4.
+//! The clock of a medium: duration of frames, and RTP timestamps at 90 kHz whatever the sampling rate. RFC
+//! 2250 section 3, RFC 3119 section 3.4.
 
 use hol_base::Duration;
 use hol_rtp::{SAMPLES, SAMPLING_RATE};
 
 const TIMESTAMPS: u64 = 90_000;
 
-/// How long so many frames sound.
+/// Returns the duration of this many frames.
 pub(super) fn lasts(frames: u64) -> Duration {
     let nanos = u128::from(frames) * u128::from(SAMPLES) * 1_000_000_000 / u128::from(SAMPLING_RATE);
     Duration::from_nanos(nanos as u64)
 }
 
-/// The timestamp of a frame; the first has that of 0, which a session description would tell (RFC 2326 section 12.33).
+/// Returns the timestamp of a frame. The first is 0, which a session description would announce (RFC 2326
+/// section 12.33).
 pub(super) fn timestamp(frame: u32) -> u32 {
     (u64::from(frame) * TIMESTAMPS * u64::from(SAMPLES) / u64::from(SAMPLING_RATE)) as u32
 }
 
-/// The frame of a timestamp that does not wrap.
+/// Returns the frame of a timestamp that does not wrap.
 pub(super) fn frame(timestamp: u64) -> u64 {
     (timestamp * u64::from(SAMPLING_RATE)).div_ceil(TIMESTAMPS * u64::from(SAMPLES))
 }

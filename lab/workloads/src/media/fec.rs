@@ -1,4 +1,4 @@
-//! What stands for packets that are lost: `"5/7"`, `"ulpfec:6/7"`.
+//! Forward error correction: `"5/7"`, `"ulpfec:6/7"`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Fec {
-    /// Reed-Solomon: k of n packets restore all n. `"5/7"`.
+    /// Reed-Solomon: any k of n packets restore all. `"5/7"`.
     ReedSolomon(Code),
-    /// RFC 5109: the exclusive or of a group restores one of it. `"ulpfec:6/7"`, by the name of its media type.
+    /// RFC 5109: the XOR of a group restores one packet. `"ulpfec:6/7"`, after its media type.
     Ulp {
-        /// Packets of a group.
+        /// Packets per group.
         k: u8,
     },
 }
@@ -23,7 +23,7 @@ pub enum Fec {
 const ULPFEC: &str = "ulpfec:";
 
 impl Fec {
-    /// Packets of a group.
+    /// Returns the packets per group.
     pub(super) fn k(self) -> u8 {
         match self {
             Self::ReedSolomon(code) => code.k(),
@@ -38,7 +38,7 @@ impl Fec {
         }
     }
 
-    /// Octets that a packet of it is longer than the longest of its group.
+    /// Returns how many octets longer a parity packet is than the longest of its group.
     pub(super) fn overhead(self) -> usize {
         match self {
             Self::ReedSolomon(_) => hol_rtp::Header::OCTETS + parity::OVERHEAD,
@@ -46,7 +46,8 @@ impl Fec {
         }
     }
 
-    /// The payloads for a group of at most k, whose first packet has the sequence number `first`.
+    /// Returns the parity payloads of a group of at most k packets, whose first has the sequence number
+    /// `first`.
     pub(super) fn payloads(self, first: u16, group: &[Vec<u8>]) -> Vec<Vec<u8>> {
         match self {
             Self::ReedSolomon(code) => parity::payloads(first, group, code).collect(),

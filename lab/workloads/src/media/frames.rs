@@ -1,14 +1,14 @@
-//! The frames that have come, and what of them could be played.
+//! Received frames, and which of them could be played.
 
 use hol_rtp::{FrameHeader, Header, Malformed, Piece, mpa, pieces};
 
 use super::Packing;
 use crate::window::Window;
 
-/// What is forgotten lies so many frames back: half an hour.
+/// Frames older than this are forgotten: half an hour.
 const KEPT: u32 = 1 << 16;
 
-/// By the number of a frame: how much of it is there.
+/// Received parts, by frame number.
 #[derive(Debug)]
 pub(super) struct Frames {
     packing: Packing,
@@ -18,19 +18,19 @@ pub(super) struct Frames {
 /// A frame, or its unit.
 #[derive(Debug, Default)]
 struct Frame {
-    /// The sequence numbers of the packets that have some of it.
+    /// The sequence numbers of the received packets of this frame.
     packets: Vec<u16>,
     octets: usize,
-    /// What its first packet says of it.
+    /// The information in its first packet.
     head: Option<Head>,
-    /// All that it needs is there.
+    /// Everything it needs has arrived.
     is_playable: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Head {
     octets: usize,
-    /// Octets of main data in frames before, and in this.
+    /// Octets of main data in earlier frames, and in this one.
     reaches_back: usize,
     slot: usize,
 }
@@ -47,13 +47,13 @@ impl Head {
             return Ok(None);
         }
         let header = FrameHeader::read(octets)?;
-        // Whatever the packets are, the header and the side information are in the first.
+        // The header and the side information are always in the first packet.
         let reaches_back =
             octets.get(..header.before_data()).map(|octets| header.reaches_back(octets)).ok_or(PARTS)?;
         Ok(Some(Self { octets: header.frame(), reaches_back, slot: header.slot() }))
     }
 
-    /// Every part says how long the whole unit is.
+    /// Every part contains the length of the whole unit.
     fn of_unit(piece: &Piece<'_>) -> Self {
         Self { octets: piece.size.into(), reaches_back: 0, slot: 0 }
     }
@@ -66,7 +66,7 @@ impl Frames {
         Self { packing, frames: Window::default() }
     }
 
-    /// Takes a packet of frame `number`; the frames that can be played with it, the first first.
+    /// Takes a packet of frame `number`; returns the frames that can now be played, in order.
     pub(super) fn take(
         &mut self,
         number: u32,
@@ -85,7 +85,7 @@ impl Frames {
         };
         self.make_room(number)?;
         let Some(frame) = self.frames.get_mut(number) else { return Ok(Vec::new()) };
-        // What was restored may come after all.
+        // A restored packet may still arrive.
         if frame.packets.contains(&header.sequence) || frame.whole().is_some() {
             return Ok(Vec::new());
         }
@@ -108,9 +108,9 @@ impl Frames {
         Ok(())
     }
 
-    /// Frame `number` is whole: those that have waited for it, itself among them.
+    /// Returns the frames that can be played now that frame `number` is complete.
     fn newly_playable(&mut self, number: u32) -> Vec<u32> {
-        // With frames of the lowest bit rate main data begin up to eight frames back.
+        // At the lowest bit rate main data begin up to eight frames earlier.
         const REACH: u32 = 8;
         let waiting = number..=number.saturating_add(REACH);
         let playable: Vec<u32> = waiting.filter(|number| self.has_become_playable(*number)).collect();
@@ -122,8 +122,8 @@ impl Frames {
         playable
     }
 
-    /// Whether it is whole, and so are those before it from where its main data begin: who lacks one does not know how much of them
-    /// it had.
+    /// Returns whether the frame is complete, and all frames from where its main data begin. If one is
+    /// missing, it is unknown how much of the main data it had.
     fn has_become_playable(&self, number: u32) -> bool {
         let whole = |number: u32| self.frames.get(number).and_then(Frame::whole);
         let Some(head) = whole(number).filter(|_| self.frames.get(number).is_some_and(|f| !f.is_playable))

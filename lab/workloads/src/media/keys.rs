@@ -7,34 +7,36 @@ use serde::{Deserialize, Serialize};
 
 use super::fec::Fec;
 
-/// A medium and how it is packed.
+/// The keys of `media`: the medium and its packets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Media {
-    /// Of the MP3, one of MPEG-1 layer III: 32 to 320 kbit/s. Default 192 kbit/s.
+    /// Bit rate of the MP3, one of MPEG-1 layer III: 32 to 320 kbit/s. Default 192 kbit/s.
     pub bitrate: BitRate,
-    /// What a packet carries. Default `mpa`.
+    /// Content of a packet. Default `mpa`.
     pub packing: Packing,
-    /// Units of a cycle of interleaving, first those with an odd number, then the others; 1: in their order. Default 1.
+    /// Units per interleaving cycle, first those with odd numbers, then the others; 1: no interleaving.
+    /// Default 1.
     pub interleave: u8,
-    /// Packets of parity: `"5/7"` are two for each five, `"ulpfec:5/6"` is one for each five by RFC 5109. Default none.
+    /// Parity packets: `"5/7"` sends two for every five, `"ulpfec:5/6"` one for every five (RFC 5109).
+    /// Default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub fec: Option<Fec>,
-    /// From the first packet that comes until what it has is played. Default 200 ms.
+    /// Jitter buffer: from arrival of the first packet until it is played. Default 200 ms.
     pub buffer: Duration,
-    /// Octets of the longest packet, RTP's header included. Default 1400.
+    /// Octets of the longest packet, including the RTP header. Default 1400.
     pub packet: ByteCount,
 }
 
-/// What a packet carries: one, or a part of one that is too long.
+/// Content of a packet: one of these, or a part of one that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Packing {
-    /// A frame of MP3 as it is, which may need those before it. RFC 2250.
+    /// An MP3 frame, which may depend on earlier ones. RFC 2250.
     #[default]
     Mpa,
-    /// A unit that needs no other. RFC 3119.
+    /// A self-contained unit. RFC 3119.
     Adu,
 }
 
@@ -61,7 +63,7 @@ impl Packing {
 }
 
 impl Media {
-    /// Octets of a packet's payload: one of parity is longer than those that it stands for.
+    /// Returns the maximum payload of a packet in octets; parity packets are longer than those they protect.
     pub(super) fn room(&self) -> usize {
         self.packet.0 as usize - Header::OCTETS - self.fec.map_or(0, Fec::overhead)
     }

@@ -1,4 +1,4 @@
-//! `media`: MP3 over RTP, played as it comes.
+//! `media`: MP3 over RTP, played on arrival.
 
 mod clock;
 mod fec;
@@ -23,7 +23,7 @@ use player::Player;
 use streamer::Streamer;
 
 impl Media {
-    /// The shortest packets that may be the longest, and what fits into a datagram.
+    /// The range of `packet`; the maximum is what fits into a datagram.
     const PACKETS: std::ops::RangeInclusive<u64> = 128..=65_507;
 
     fn kbps(&self) -> Option<u16> {
@@ -31,7 +31,8 @@ impl Media {
         known.find(|kbps| u64::from(*kbps) * 1000 == self.bitrate.bits_per_second())
     }
 
-    /// How long a frame may have to wait in the player for the parity of its group, and for its turn in a cycle.
+    /// Returns how long a frame may wait at the player for the parity of its group, and for its turn in a
+    /// cycle.
     fn waits(&self) -> [Duration; 2] {
         let group = self.fec.map_or(1, Fec::k);
         [clock::lasts(u64::from(group) - 1), clock::lasts(packets::spread(self.interleave))]

@@ -1,4 +1,4 @@
-//! What leaves the streamer: frames in RTP packets, in the order of the interleaving, with parity behind each group.
+//! The packets of the streamer: interleaved frames in RTP, with parity after each group.
 
 use std::collections::VecDeque;
 
@@ -10,16 +10,16 @@ use super::{Fec, Media, Packing, clock};
 
 /// RFC 3551 table 4.
 const MPA: u8 = 14;
-/// Dynamic ones, which a session description would tell. RFC 3551 section 3.
+/// Dynamic payload types, which a session description would announce. RFC 3551 section 3.
 const ADU: u8 = 96;
 pub(super) const PARITY: u8 = 97;
-/// Of the medium and of its parity, which has sequence numbers of its own. RFC 5109 section 7.2.
+/// SSRC of the medium and of its parity, which has its own sequence numbers. RFC 5109 section 7.2.
 const SOURCE: u32 = 0x6d70_3300;
 
-/// Octets of the length that stands before a packet in a byte stream. RFC 4571 section 2.
+/// Octets of the length prefix of a packet in a byte stream. RFC 4571 section 2.
 pub(super) const LENGTH: usize = 2;
 
-/// The length of the packet that starts with `octets`, in a byte stream.
+/// Returns the length of the packet that starts with `octets`, in a byte stream.
 pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     let Some(length) = octets.first_chunk().map(|length| usize::from(u16::from_be_bytes(*length))) else {
         return Ok(None);
@@ -27,23 +27,23 @@ pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     if length < Header::OCTETS { Err(FramingError("impossible length")) } else { Ok(Some(LENGTH + length)) }
 }
 
-/// How many frames longer than the first that leaves a unit of a cycle of this size waits for its turn, at most: by the first all
-/// are played.
+/// Returns how many frames a unit of a cycle of this size waits at most beyond the first unit sent, which
+/// determines when all are played.
 pub(super) fn spread(cycle: u8) -> u64 {
     let order = odd_then_even(cycle);
     let waits: Vec<i64> = order.iter().zip(0..).map(|(unit, place)| place - i64::from(*unit)).collect();
     waits.iter().max().zip(waits.first()).map_or(0, |(longest, first)| longest.abs_diff(*first))
 }
 
-/// A packet that is ready.
+/// A packet to send.
 #[derive(Debug)]
 pub(super) struct Packet {
-    /// The frame that it is of; parity is of none.
+    /// Its frame; none for parity.
     pub(super) frame: Option<u32>,
     pub(super) octets: Bytes,
 }
 
-/// Makes packets of frames.
+/// Packs frames into packets.
 #[derive(Debug)]
 pub(super) struct Packets {
     packing: Packing,
@@ -51,7 +51,7 @@ pub(super) struct Packets {
     interleaver: Option<Interleaver>,
     /// The first unit of the cycle.
     cycle: u32,
-    /// Frames or units that have not left.
+    /// Frames or units not yet sent.
     waiting: VecDeque<(u32, Vec<u8>)>,
     room: usize,
     fec: Option<Fec>,
@@ -79,7 +79,7 @@ impl Packets {
         }
     }
 
-    /// The next frame is there.
+    /// Takes the next frame.
     pub(super) fn take(&mut self, number: u32, frame: Vec<u8>) {
         if self.packing == Packing::Mpa {
             return self.waiting.push_back((number, frame));
@@ -94,14 +94,14 @@ impl Packets {
         }
     }
 
-    /// No more frames come.
+    /// Ends the medium after `frames` frames.
     pub(super) fn finish(&mut self, frames: u32) {
         if let Some(interleaver) = self.interleaver.take() {
             self.wait(frames, interleaver.finish());
         }
     }
 
-    /// A cycle is in its order; its units say which they are. The next begins with unit `next`.
+    /// Queues a cycle in its order, marked in its units. The next starts with unit `next`.
     fn wait(&mut self, next: u32, cycle: Vec<Vec<u8>>) {
         if !cycle.is_empty() {
             let first = std::mem::replace(&mut self.cycle, next);
@@ -109,12 +109,13 @@ impl Packets {
         }
     }
 
-    /// Whether all that was taken has left.
+    /// Returns whether everything has been sent.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// The packets of the next frame or unit, and parity behind each group that is full; behind the last whatever there is of one.
+    /// Returns the packets of the next frame or unit, with parity after each full group and after the last
+    /// packet.
     pub(super) fn next(&mut self, is_last: bool) -> Vec<Packet> {
         let Some((number, unit)) = self.waiting.pop_front() else { return Vec::new() };
         let payloads: Vec<Vec<u8>> = match self.packing {
@@ -132,10 +133,10 @@ impl Packets {
         packets
     }
 
-    /// A packet of the medium.
+    /// Builds a packet of the medium.
     fn medium(&mut self, number: u32, payload: &[u8]) -> Vec<u8> {
         let payload_type = if self.packing == Packing::Mpa { MPA } else { ADU };
-        // The first of a talkspurt: RFC 2250 section 3.3; RFC 3119 section 3.4 has no use for it.
+        // The first of a talkspurt: RFC 2250 section 3.3. RFC 3119 section 3.4 does not use it.
         let marker = payload_type == MPA && self.sequences[0] == 0 && number == 0;
         self.packet(0, payload_type, marker, number, payload)
     }
@@ -154,7 +155,7 @@ impl Packets {
         [&header.octets()[..], payload].concat()
     }
 
-    /// Puts a packet into its group, and the parity of a group behind it.
+    /// Adds a packet to its group, and appends the parity of a full group.
     fn protect(&mut self, number: u32, octets: Vec<u8>, is_last: bool, packets: &mut Vec<Packet>) {
         let Some(fec) = self.fec else { return };
         self.group.push(octets);
@@ -169,7 +170,7 @@ impl Packets {
         }
     }
 
-    /// As it goes over the transport: in a byte stream behind its length.
+    /// Returns the packet as sent over the transport: in a byte stream with its length prefix.
     fn framed(&self, packet: &[u8]) -> Bytes {
         let length = (packet.len() as u16).to_be_bytes();
         let before: &[u8] = if self.is_stream { &length } else { &[] };

@@ -1,4 +1,4 @@
-//! The side that listens.
+//! The receiver of the medium.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use super::{Media, clock};
 use crate::contract::{Application, ConnectionId, Delivery, Input, Output, Quit, Standing};
 use crate::ledger::{Arrived, Ledger};
 
-/// Notes each frame when all that it needs is there, and whether its time to be played was over by then.
+/// Notes each frame when it can be played, and whether that was too late.
 #[derive(Debug)]
 pub(crate) struct Player {
     is_stream: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Player {
     timestamp: Unwrapped<32>,
     frames: Frames,
     playout: Playout,
-    /// Connections whose peer sends no more.
+    /// Connections on which the peer sends no more.
     to_close: VecDeque<ConnectionId>,
     quit: Option<Quit>,
     ledger: Ledger,
@@ -59,7 +59,7 @@ impl Player {
         restored.iter().try_for_each(|packet| self.hear(now, passage, packet))
     }
 
-    /// A packet of the medium is there, be it restored.
+    /// Takes a packet of the medium, received or restored.
     fn hear(&mut self, now: Time, passage: Passage, packet: &[u8]) -> Result<(), Malformed> {
         let (header, payload) = Header::read(packet)?;
         let number = self.timestamp.see(header.timestamp).map(clock::frame);

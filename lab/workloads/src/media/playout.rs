@@ -4,11 +4,11 @@ use hol_base::{Duration, Time};
 
 use super::clock;
 
-/// What comes first is played so long after it came, and all else at its distance from that.
+/// The first frame is played a fixed time after its arrival, all others at their distance from it.
 #[derive(Debug)]
 pub(super) struct Playout {
     buffer: Duration,
-    /// When it came, and which frame it was of.
+    /// The arrival of the first packet, and its frame.
     first: Option<(Time, u32)>,
 }
 
@@ -17,12 +17,12 @@ impl Playout {
         Self { buffer, first: None }
     }
 
-    /// Something of a frame has come.
+    /// Notes the arrival of a packet of a frame.
     pub(super) fn heard(&mut self, now: Time, frame: u32) {
         self.first.get_or_insert((now, frame));
     }
 
-    /// Whether the time of a frame is over.
+    /// Returns whether the playout time of a frame has passed.
     pub(super) fn is_late(&self, now: Time, frame: u32) -> bool {
         let Some((came, first)) = self.first else { return false };
         now + clock::lasts(first.into()) > came + self.buffer + clock::lasts(frame.into())

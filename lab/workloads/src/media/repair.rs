@@ -1,4 +1,4 @@
-//! Packets that were lost, restored with parity.
+//! Restores lost packets from parity.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,20 @@ use hol_rtp::ulpfec::Protection;
 use super::Fec;
 use super::unwrapped::Unwrapped;
 
-/// The packets and the groups that may still be of use; what is older is too late for any buffer.
+/// Recent packets and groups; older ones are too late for any buffer.
 #[derive(Debug)]
 pub(super) struct Repair {
     fec: Fec,
     sequence: Unwrapped<16>,
-    /// By the sequence number.
+    /// By sequence number.
     packets: BTreeMap<u64, Bytes>,
-    /// By the sequence number of the first packet.
+    /// By sequence number of the first packet.
     groups: BTreeMap<u64, Group>,
 }
 
 #[derive(Debug)]
 struct Group {
-    /// From its first packet to its last.
+    /// From the first packet to the last.
     span: u8,
     /// SSRC.
     source: u32,
@@ -41,7 +41,7 @@ impl Repair {
         Self { fec, sequence: Unwrapped::default(), packets, groups }
     }
 
-    /// A packet of the medium has come; those that it restores, if it is the last that its group needs.
+    /// Takes a packet of the medium; returns the packets that it allows to be restored.
     pub(super) fn medium(&mut self, sequence: u16, packet: Bytes) -> Vec<Bytes> {
         let Some(sequence) = self.sequence.see(sequence.into()) else { return Vec::new() };
         self.packets.insert(sequence, packet);
@@ -55,7 +55,7 @@ impl Repair {
             .map_or(Vec::new(), |first| self.restore(first))
     }
 
-    /// Parity of this source has come; the packets that it restores.
+    /// Takes a parity packet of this source; returns the packets that it restores.
     pub(super) fn parity(&mut self, source: u32, payload: Bytes) -> Result<Vec<Bytes>, Malformed> {
         let (first, span) = match self.fec {
             Fec::ReedSolomon(_) => Parity::read(&payload).map(|parity| (parity.first, parity.code.k())),
@@ -70,7 +70,7 @@ impl Repair {
         Ok(self.restore(first))
     }
 
-    /// What is missing of a group, if enough of it is there.
+    /// Restores the missing packets of a group, if enough of it has arrived.
     fn restore(&mut self, first: u64) -> Vec<Bytes> {
         let Some(group) = self.groups.get(&first) else { return Vec::new() };
         let come = self.packets.range(first..first + u64::from(group.span));
@@ -89,7 +89,7 @@ impl Repair {
 }
 
 impl Group {
-    /// Each with its place.
+    /// Returns restored packets with their positions.
     fn restored(&self, fec: Fec, come: &[(u8, &[u8])]) -> Vec<(u8, Vec<u8>)> {
         let payloads = self.parities.iter();
         match fec {

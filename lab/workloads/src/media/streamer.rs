@@ -1,4 +1,4 @@
-//! The side that sends, by the clock of the medium.
+//! The sender of the medium, by its clock.
 
 use std::collections::VecDeque;
 
@@ -14,24 +14,24 @@ use crate::ledger::{Due, EntryId, Ledger};
 use crate::openings::Openings;
 use crate::{ENDLESS, Lanes};
 
-/// Takes a frame from an encoder whenever one has been spoken, and sends one frame, or unit, as often. What the transport does
-/// not take waits, and the encoder does not.
+/// Takes a frame from the encoder at each tick, and sends a frame or unit as often. If the transport blocks,
+/// packets wait; the encoder does not.
 #[derive(Debug)]
 pub(crate) struct Streamer {
     lanes: Lanes,
     stream: Stream,
     packets: Packets,
-    /// Frames that have not come due.
+    /// Frames not yet due.
     left: u64,
     endless: bool,
     openings: Openings,
-    /// When the last was open: the clock starts.
+    /// When the last connection opened, which starts the clock.
     start: Option<Time>,
-    /// Frames that could have been spoken since.
+    /// Frames that could have been produced since then.
     ticks: u64,
     outbox: VecDeque<Packet>,
     held: Held,
-    /// Packets that were sent: they take the lanes in turn.
+    /// Packets sent; they take the lanes in turn.
     turns: u32,
     to_close: VecDeque<ConnectionId>,
     quit: Option<Quit>,
@@ -64,13 +64,13 @@ impl Streamer {
         }
     }
 
-    /// When the next frame has been spoken, or a unit that was held back is to leave.
+    /// Returns when the next frame is produced, or a delayed unit is to be sent.
     fn next_tick(&self) -> Time {
         let waits = self.left > 0 || !self.packets.is_empty();
         self.start.filter(|_| waits).map_or(Time::MAX, |start| start + clock::lasts(self.ticks + 1))
     }
 
-    /// Another frame could have been spoken.
+    /// Handles a tick of the encoder.
     fn tick(&mut self, at: Time) {
         self.ticks += 1;
         if self.left > 0 {
@@ -87,7 +87,7 @@ impl Streamer {
         self.outbox.extend(packets);
     }
 
-    /// A frame comes due.
+    /// Makes the next frame due.
     fn next_frame(&mut self, at: Time) -> Vec<u8> {
         self.left -= u64::from(!self.endless);
         let frame = self.stream.next().expect("it has no end");
@@ -96,7 +96,7 @@ impl Streamer {
         frame
     }
 
-    /// The next packet, on the next lane.
+    /// Returns the next packet, on the next lane.
     fn outgoing(&mut self, packet: Packet) -> Outgoing {
         let lane = self.lanes.in_turn(self.turns, |_| true);
         self.turns = self.turns.wrapping_add(1);
@@ -169,7 +169,7 @@ impl Application for Streamer {
         &mut self.ledger
     }
 
-    /// Notes the frames that were never spoken.
+    /// Notes the frames that were never produced.
     fn end(&mut self, now: Time) -> bool {
         const PART: u64 = 4096;
         if self.endless {

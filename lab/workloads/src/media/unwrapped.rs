@@ -1,13 +1,13 @@
-//! Numbers of a few bits that come back to zero, counted on. RFC 3550 appendix A.1.
+//! Extends numbers of a few bits that wrap around. RFC 3550 appendix A.1.
 
-/// The largest that has been seen.
+/// The largest number seen.
 #[derive(Debug, Default)]
 pub(super) struct Unwrapped<const BITS: u32> {
     highest: u64,
 }
 
 impl<const BITS: u32> Unwrapped<BITS> {
-    /// The number that has these bits and is nearest to the largest so far; `None` if it lies before the first.
+    /// Returns the number with these bits that is nearest to the largest; `None` if it is before the first.
     pub(super) fn near(&self, bits: u32) -> Option<u64> {
         let around = 1_u64 << BITS;
         let ahead = u64::from(bits).wrapping_sub(self.highest) % around;
@@ -15,7 +15,7 @@ impl<const BITS: u32> Unwrapped<BITS> {
         if ahead < around / 2 { Some(self.highest + ahead) } else { self.highest.checked_sub(behind) }
     }
 
-    /// The same of a number that has come.
+    /// As [`Self::near`], and updates the largest.
     pub(super) fn see(&mut self, bits: u32) -> Option<u64> {
         let number = self.near(bits)?;
         self.highest = self.highest.max(number);

@@ -1,4 +1,4 @@
-//! The side that loads pages.
+//! The client, which loads pages.
 
 use std::collections::VecDeque;
 
@@ -15,21 +15,20 @@ use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Outp
 use crate::held::Held;
 use crate::ledger::{Arrived, Due, EntryId, Ledger};
 
-/// Loads one page after the other, each over connections of its own. A connection is opened when something is to be asked for
-/// on it.
+/// Loads one page after the other, each over its own connections, which are opened on demand.
 #[derive(Debug)]
 pub(crate) struct Browser {
     page: Page,
     tracks: Tracks,
     frames: Frames,
     sizes: Rng,
-    /// Pages that have not begun.
+    /// Pages not yet started.
     left: u64,
     endless: bool,
-    /// When the next begins; `None`: at once, for it is the first.
+    /// When the next page starts; `None`: at once, because it is the first.
     next: Option<Time>,
     loading: Option<Loading>,
-    /// Connections that were asked for.
+    /// Connections requested.
     connections: u32,
     to_do: VecDeque<Deed>,
     held: Held,
@@ -65,7 +64,7 @@ impl Browser {
         }
     }
 
-    /// A page comes due, with what is known of it.
+    /// Starts a page with the files known at first.
     fn begin(&mut self, now: Time) {
         let files = files::draw(&self.page, &mut self.sizes);
         let entries = self.note_page(now, files.iter().map(|file| u64::from(file.size)).sum());
@@ -74,7 +73,8 @@ impl Browser {
         self.ask();
     }
 
-    /// The records of a page and of its first octets, which both begin with the request for its first file.
+    /// Notes the records of a page and of its first octets, which both start with the request of its first
+    /// file.
     fn note_page(&mut self, now: Time, octets: u64) -> [EntryId; 2] {
         let scheduled = self.next.unwrap_or(now);
         self.left -= u64::from(!self.endless);
@@ -84,7 +84,7 @@ impl Browser {
         [due, head].map(|due| self.ledger.note_whole_due(now, due, number + 2))
     }
 
-    /// A file is known, so it is to be asked for.
+    /// Requests a file that has become known.
     fn learn(&mut self, now: Time, file: u16) {
         let Some(loading) = &mut self.loading else { return };
         let (size, parent) = (loading.size_of(file), Some(loading.whole.number()));
@@ -92,7 +92,7 @@ impl Browser {
         loading.learn(file, self.ledger.note_due(now, due));
     }
 
-    /// Asks for what waits, as far as the way allows.
+    /// Sends waiting requests, as far as `way` allows.
     fn ask(&mut self) {
         let Some(loading) = &mut self.loading else { return };
         while let Some((entry, track)) = loading.next_request(self.page.way, self.tracks) {
@@ -115,7 +115,7 @@ impl Browser {
         }
     }
 
-    /// Part of a response came.
+    /// Takes a part of a response.
     fn take(&mut self, now: Time, delivery: &Delivery) -> Result<(), &'static str> {
         let came = Frame::read(&delivery.payload)?;
         let loading = self.loading.as_mut().ok_or("a response to no request")?;
@@ -129,7 +129,7 @@ impl Browser {
         if is_last { self.finish(now, came.number, arrived) } else { Ok(()) }
     }
 
-    /// A file is here.
+    /// Finishes a file.
     fn finish(&mut self, now: Time, number: u32, arrived: Arrived) -> Result<(), &'static str> {
         if !self.ledger.note_reply(number, arrived, false) {
             return Err("a response that came twice");
@@ -149,7 +149,7 @@ impl Browser {
         Ok(())
     }
 
-    /// The last file, whose record has this number, is here.
+    /// Finishes the page with its last file, whose record has this number.
     fn end_page(&mut self, now: Time, last: u32, arrived: Arrived) {
         let Some(loading) = self.loading.take() else { return };
         self.ledger.note_whole(loading.whole, last, arrived);
@@ -161,11 +161,11 @@ impl Browser {
     fn opened(&mut self, id: ConnectionId) {
         let waited = self.loading.as_mut().map(|loading| loading.opened(id));
         self.to_do.extend(waited.into_iter().flatten().map(Deed::Send));
-        // What was asked too early for this transport.
+        // Retries a request that was too early for this transport.
         self.held.retry();
     }
 
-    /// A connection failed: another takes its place, and what is missing is asked for again.
+    /// Replaces a failed connection, and repeats the requests of incomplete files.
     fn reopen(&mut self, id: ConnectionId) {
         let Some(loading) = &mut self.loading else { return };
         loading.fail(id);
@@ -181,7 +181,7 @@ impl Browser {
         self.loading.as_ref().is_some_and(|loading| loading.is_in_use(id))
     }
 
-    /// The next deed, but for what is to be sent on a connection that is full.
+    /// Returns the next action that does not send on a full connection.
     fn next_deed(&mut self) -> Option<Deed> {
         let is_free = |deed: &Deed| match deed {
             Deed::Send(outgoing) => !self.held.waits_for(outgoing.connection),
@@ -206,7 +206,7 @@ impl Application for Browser {
             }
             Input::Failed(id, _) if self.page.reopen && self.is_in_use(id) => self.reopen(id),
             Input::Failed(id, reason) if self.is_in_use(id) => self.quit = Some(Quit::Connection(reason)),
-            // Those of pages that are done.
+            // On connections of finished pages.
             Input::PeerClosed(_) | Input::Failed(..) | Input::Accepted(_) | Input::Closed(_) => {}
         }
     }
@@ -237,7 +237,7 @@ impl Application for Browser {
             due: self.ledger.due(),
             done: self.done,
             last_due: self.ledger.last_due(),
-            // Of a page that is loaded more may become known.
+            // While a page loads, more files may become known.
             all_due: self.left == 0 && self.loading.is_none(),
             awaits_answer: self.loading.is_some(),
         }
@@ -247,7 +247,7 @@ impl Application for Browser {
         &mut self.ledger
     }
 
-    /// Notes the pages that never began, of which nothing was asked for.
+    /// Notes the pages that never started.
     fn end(&mut self, now: Time) -> bool {
         while self.left > 0 && !self.endless {
             self.note_page(now, 0);

@@ -1,4 +1,4 @@
-//! What a page is made of.
+//! The files of a page.
 
 use hol_base::Rng;
 
@@ -9,11 +9,11 @@ use super::{Frame, Page};
 pub(crate) struct File {
     /// Its octets.
     pub(crate) size: u32,
-    /// The files that it names, by their places among all.
+    /// Indices of the files that it names.
     pub(crate) names: Vec<u16>,
 }
 
-/// The files of the next page: the document, if there is one, then the objects wave by wave.
+/// Draws the files of the next page: the document, if there is one, then the objects wave by wave.
 pub(crate) fn draw(page: &Page, rng: &mut Rng) -> Vec<File> {
     let document = u16::from(page.document.0 > 0);
     let objects = (0..page.objects).map(|_| page.size.draw(rng, [Frame::LEAST, Page::LARGEST]));
@@ -32,7 +32,7 @@ pub(crate) fn draw(page: &Page, rng: &mut Rng) -> Vec<File> {
     files
 }
 
-/// The files that are known from the beginning.
+/// Returns the files known from the beginning.
 pub(crate) fn known(page: &Page) -> std::ops::Range<u16> {
     if page.document.0 > 0 { 0..1 } else { 0..(u32::from(page.objects) / u32::from(page.waves)) as u16 }
 }

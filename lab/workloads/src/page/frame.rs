@@ -1,8 +1,8 @@
-//! What goes over a track: frames laid out as in RFC 9113 section 4.1, whatever the way.
+//! The wire format of a track: frames as in RFC 9113 section 4.1, for every way.
 //!
-//! Where a way has no frames (HTTP/1), the nine octets of a frame's header stand for octets of what it carries: sizes on the
-//! wire are those of the way. A frame's stream identifier is the number of its file's record, and the value of a request are the
-//! octets of its file.
+//! Where a way has no frames (HTTP/1), the nine octets of a frame header stand for octets of its content, so
+//! sizes on the wire are those of the way. The stream identifier is the number of the file's record; the
+//! value of a request is the octets of its file.
 
 use bytes::{Bytes, BytesMut};
 use hol_transport::FramingError;
@@ -10,7 +10,7 @@ use hol_transport::FramingError;
 use super::Way;
 use crate::padding::Zeros;
 
-/// What a frame is.
+/// The type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameKind {
     /// Part of a file.
@@ -19,11 +19,11 @@ pub(crate) enum FrameKind {
     Headers,
 }
 
-/// A frame that came.
+/// A received frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: FrameKind,
-    /// The record of the file that it is about.
+    /// The record of its file.
     pub(crate) number: u32,
 }
 
@@ -32,12 +32,12 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 
 impl Frame {
-    /// A frame has at least so many octets: its header, and the size of a file.
+    /// Minimum octets of a frame: its header, and the size of a file.
     pub(crate) const LEAST: u64 = 16;
-    /// And at most so many after its header. RFC 9113 section 4.2.
+    /// Maximum octets after the header. RFC 9113 section 4.2.
     pub(crate) const MOST: u64 = 1 << 14;
 
-    /// Reads a frame that is whole.
+    /// Parses a whole frame.
     pub(crate) fn read(octets: &[u8]) -> Result<Self, &'static str> {
         let Some(header) = octets.first_chunk::<HEADER>() else { return Err("a frame without a header") };
         let number = u32::from_be_bytes([header[5], header[6], header[7], header[8]]);
@@ -49,7 +49,7 @@ impl Frame {
     }
 }
 
-/// The length of the frame that starts with `octets`.
+/// Returns the length of the frame that starts with `octets`.
 pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     let Some([a, b, c]) = octets.first_chunk() else { return Ok(None) };
     let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
@@ -60,49 +60,50 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     }
 }
 
-/// The octets of the file that a request asks for.
+/// Returns the octets of the file that a request asks for.
 pub(crate) fn asked_for(request: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*request.get(HEADER..)?.first_chunk()?))
 }
 
-/// How many octets of a response a frame of this length is.
+/// Returns how many octets of a response a frame of this length has.
 pub(crate) fn octets(way: Way, frame: Frame, length: usize) -> u32 {
     let header = if way == Way::Multiplexed && frame.kind == FrameKind::Data { HEADER } else { 0 };
     (length - header) as u32
 }
 
-/// Makes frames.
+/// Builds frames.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     zeros: Zeros,
 }
 
 impl Frames {
-    /// A request of `octets` octets for a file of `size`.
+    /// Builds a request of `octets` octets for a file of `size`.
     pub(crate) fn request(&mut self, octets: u64, number: u32, size: u32) -> Bytes {
         let mut frame = self.frame(octets as usize, HEADERS, number);
         frame[HEADER..HEADER + 4].copy_from_slice(&size.to_be_bytes());
         frame.freeze()
     }
 
-    /// The head of a response, and in the same write as much of a file of which `left` octets are left as one packet carries
-    /// with it: in a write of its own Nagle's algorithm would have it wait. And how many octets of the file that is.
+    /// Builds the head of a response with as much of the file as fits into the same packet, since Nagle's
+    /// algorithm would delay a separate write. `left` octets of the file remain; also returns how many of
+    /// them are included.
     pub(crate) fn head(&mut self, octets: u64, number: u32, left: u32) -> (Bytes, u32) {
         const PACKET: u32 = 1200;
         let room = PACKET.saturating_sub(octets as u32);
-        // What is left for the next has to have room for a header.
+        // The rest must leave room for a header.
         let part = if left < room + HEADER as u32 { left } else { room };
         (self.frame(octets as usize + part as usize, HEADERS, number).freeze(), part)
     }
 
-    /// The next part of a file of which `left` octets are left, and how many of them it is.
+    /// Builds the next part of a file of which `left` octets remain; also returns the octets included.
     pub(crate) fn data(&mut self, way: Way, number: u32, left: u32) -> (Bytes, u32) {
         const MOST: u32 = Frame::MOST as u32;
         if way == Way::Multiplexed {
             let part = left.min(MOST);
             return (self.frame(HEADER + part as usize, DATA, number).freeze(), part);
         }
-        // What is left for the last has to have room for a header.
+        // The rest must leave room for a header.
         let part =
             if left > MOST && left - MOST < HEADER as u32 { MOST - HEADER as u32 } else { left.min(MOST) };
         (self.frame(part as usize, DATA, number).freeze(), part)

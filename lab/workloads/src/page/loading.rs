@@ -1,4 +1,4 @@
-//! How far the page is that is being loaded.
+//! The state of the page that is being loaded.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,58 +11,58 @@ use crate::ledger::EntryId;
 /// A page that is being loaded.
 #[derive(Debug)]
 pub(super) struct Loading {
-    /// Its own record, and that of its first octets; those of its files have the numbers from there on.
+    /// The records of the page and of its first octets; the numbers after them are those of its files.
     pub(super) whole: EntryId,
     pub(super) first_octets: EntryId,
     heard: bool,
     files: Vec<File>,
     /// Octets of a response before its file.
     head: u32,
-    /// Octets that are still to come of each.
+    /// Octets missing of each file.
     missing: Vec<u32>,
-    /// In the order of their records: the files that are known.
+    /// The known files, in the order of their records.
     known: Vec<Known>,
-    /// Those of them that wait for a track.
+    /// Known files that wait for a track.
     waiting: VecDeque<EntryId>,
-    /// Files that are here.
+    /// Complete files.
     here: usize,
-    /// By track: whether a request on it is not answered.
+    /// Whether each track has an unanswered request.
     busy: Vec<bool>,
-    /// By their places among those of the page, and the other way round.
+    /// Connections by place, and places by connection.
     connections: Vec<Option<ConnectionId>>,
     open: BTreeMap<ConnectionId, Connection>,
 }
 
-/// A file that is known, and where it was asked for.
+/// A known file, and where it was requested.
 #[derive(Debug)]
 struct Known {
     entry: EntryId,
     file: usize,
     track: u16,
     connection: Option<ConnectionId>,
-    /// On another connection, before.
+    /// It was requested before on another connection.
     was_asked_for: bool,
 }
 
-/// A connection of a page.
+/// A connection of the page.
 #[derive(Debug)]
 struct Connection {
     is_open: bool,
-    /// What is to be sent when it is.
+    /// Requests to send when it is open.
     waiting: Vec<Outgoing>,
 }
 
-/// What part of a response is.
+/// The position of a part of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
-    /// The first of the page.
+    /// The first part of the page.
     pub(super) is_first: bool,
-    /// The last of its file.
+    /// The last part of its file.
     pub(super) is_last: bool,
 }
 
 impl Loading {
-    /// A page of these files, each after `head` octets, over some tracks.
+    /// Creates the state of a page of these files, each after `head` octets, over some tracks.
     pub(super) fn new(
         [whole, first_octets]: [EntryId; 2],
         files: Vec<File>,
@@ -85,31 +85,31 @@ impl Loading {
         }
     }
 
-    /// Its octets.
+    /// Returns the octets of a file.
     pub(super) fn size_of(&self, file: u16) -> u32 {
         self.files[usize::from(file)].size
     }
 
-    /// A file becomes known, and this is its record.
+    /// Adds a known file with its record.
     pub(super) fn learn(&mut self, file: u16, entry: EntryId) {
         self.known.push(Known { entry, file: file.into(), track: 0, connection: None, was_asked_for: false });
         self.waiting.push_back(entry);
     }
 
-    /// The file that is asked for next, and on which track.
+    /// Returns the next file to request, and its track.
     pub(super) fn next_request(&mut self, way: Way, tracks: Tracks) -> Option<(EntryId, u16)> {
         let asked = self.known.len() - self.waiting.len();
         let is_free = |busy: &bool| !busy;
         let track = match way {
             Way::Pipelined | Way::Multiplexed => asked % usize::from(tracks.count()),
             Way::Keepalive => self.busy.iter().position(is_free)?,
-            // Of a connection for each file the first track.
+            // With a connection per file, only first tracks are used.
             Way::Close => self.busy.iter().take(tracks.connections().into()).position(is_free)?,
         };
         Some((self.waiting.pop_front()?, track as u16))
     }
 
-    /// A file is asked for on a track; its octets, and whether that is for the first time.
+    /// Notes a request of a file on a track; returns its octets, and whether it is the first request.
     pub(super) fn ask(&mut self, entry: EntryId, track: u16, connection: ConnectionId) -> (u32, bool) {
         self.busy[usize::from(track)] = true;
         let place = self.place(entry.number()).expect("it is known");
@@ -118,18 +118,18 @@ impl Loading {
         (self.files[known.file].size, !known.was_asked_for)
     }
 
-    /// The connection in a place, if it was asked for.
+    /// Returns the connection in a place, if it was requested.
     pub(super) fn connection(&self, place: u16) -> Option<ConnectionId> {
         self.connections[usize::from(place)]
     }
 
-    /// A connection was asked for.
+    /// Notes a requested connection.
     pub(super) fn connect(&mut self, place: u16, id: ConnectionId, is_open: bool) {
         self.connections[usize::from(place)] = Some(id);
         self.open.insert(id, Connection { is_open, waiting: Vec::new() });
     }
 
-    /// Gives a request back if its connection is open, or keeps it until then.
+    /// Returns a request if its connection is open; otherwise keeps it until then.
     pub(super) fn send(&mut self, outgoing: Outgoing) -> Option<Outgoing> {
         let connection = self.open.get_mut(&outgoing.connection).expect("it was asked for");
         if connection.is_open {
@@ -139,7 +139,7 @@ impl Loading {
         None
     }
 
-    /// A connection is open; what waited for that.
+    /// Notes an open connection; returns what waited for it.
     pub(super) fn opened(&mut self, id: ConnectionId) -> Vec<Outgoing> {
         self.open.get_mut(&id).map_or_else(Vec::new, |connection| {
             connection.is_open = true;
@@ -147,7 +147,7 @@ impl Loading {
         })
     }
 
-    /// So many octets of the response came whose file has this record.
+    /// Notes octets of the response whose file has this record.
     pub(super) fn receive(&mut self, number: u32, octets: u32) -> Result<Part, &'static str> {
         let place = self.place(number).ok_or("a response to no request")?;
         let missing = &mut self.missing[self.known[place].file];
@@ -157,7 +157,7 @@ impl Loading {
         Ok(Part { is_first, is_last })
     }
 
-    /// The file with this record is here; the files that it names, and the connection that it came on.
+    /// Finishes the file with this record; returns the files that it names, and its connection.
     pub(super) fn finish(&mut self, number: u32) -> (Vec<u16>, Option<ConnectionId>) {
         let place = self.place(number).expect("it is known");
         let Known { file, track, connection, .. } = self.known[place];
@@ -166,12 +166,12 @@ impl Loading {
         (std::mem::take(&mut self.files[file].names), connection)
     }
 
-    /// A connection is wanted no more.
+    /// Forgets a connection that is no longer needed.
     pub(super) fn leave(&mut self, id: ConnectionId) {
         self.open.remove(&id);
     }
 
-    /// A connection failed: what was asked for on it and is not whole is to be asked for again, from its beginning.
+    /// Handles a failed connection: its incomplete files are to be requested again from the beginning.
     pub(super) fn fail(&mut self, id: ConnectionId) {
         self.open.remove(&id);
         self.connections.iter_mut().filter(|own| **own == Some(id)).for_each(|own| *own = None);
@@ -185,7 +185,7 @@ impl Loading {
         }
     }
 
-    /// All its files are here.
+    /// Returns whether all files are complete.
     pub(super) fn is_done(&self) -> bool {
         self.here == self.files.len()
     }
@@ -194,12 +194,12 @@ impl Loading {
         self.open.contains_key(&id)
     }
 
-    /// The connections that are still in use.
+    /// Returns the connections still in use.
     pub(super) fn into_connections(self) -> impl Iterator<Item = ConnectionId> {
         self.open.into_keys()
     }
 
-    /// Where the file with this record stands among those that are known.
+    /// Returns the index among the known files of the file with this record.
     fn place(&self, number: u32) -> Option<usize> {
         let place = number.checked_sub(self.first_octets.number() + 1)? as usize;
         (place < self.known.len()).then_some(place)

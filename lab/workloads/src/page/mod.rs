@@ -22,10 +22,10 @@ use server::Server;
 use tracks::Tracks;
 
 impl Page {
-    /// The longest file, in octets.
+    /// Maximum octets of a file.
     const LARGEST: u64 = 1 << 30;
 
-    /// Records of a page: itself, its first octets, its files.
+    /// Returns the records per page: itself, its first octets, its files.
     fn records(&self) -> u64 {
         2 + u64::from(self.objects) + u64::from(self.document.0 > 0)
     }

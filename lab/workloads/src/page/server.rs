@@ -1,4 +1,4 @@
-//! The side that has the files.
+//! The server, which has the files.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,7 +11,7 @@ use super::{Page, Way};
 use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing};
 use crate::ledger::{Arrived, EntryId, Ledger};
 
-/// Answers each request with the head of a response and as many octets as it asks for.
+/// Answers each request with the head of a response and the requested octets.
 #[derive(Debug)]
 pub(crate) struct Server {
     page: Page,
@@ -22,15 +22,15 @@ pub(crate) struct Server {
     ledger: Ledger,
 }
 
-/// What is to be done on a connection.
+/// The work on a connection.
 #[derive(Debug, Default)]
 struct Connection {
-    /// In the order of the requests, but for one that is at it.
+    /// In the order of the requests, without the one in progress.
     responses: VecDeque<Response>,
-    /// What the transport refused.
+    /// The message that the transport rejected.
     held: Option<Outgoing>,
     is_full: bool,
-    /// The peer asks for nothing more.
+    /// The peer will send no more requests.
     is_ending: bool,
 }
 
@@ -38,7 +38,7 @@ struct Connection {
 struct Response {
     entry: EntryId,
     stream: u16,
-    /// The server has thought about it.
+    /// When the server's think time ends.
     ready: Time,
     is_new: bool,
     left: u32,
@@ -68,7 +68,7 @@ impl Server {
         Ok(())
     }
 
-    /// What is to be done next: on the first connection that has room for something, or on which all has been said.
+    /// Returns the next action, on the first connection that can send, or that is finished.
     fn next_deed(&mut self, now: Time) -> Option<Output> {
         let Self { page, frames, ledger, connections, .. } = self;
         let mut ended = None;
@@ -76,7 +76,7 @@ impl Server {
             if let Some(outgoing) = connection.next(now, *id, page, frames, ledger) {
                 return Some(Output::Send(outgoing));
             }
-            // Only when all that it has to say is on its way.
+            // Close only after everything has been sent.
             if connection.is_ending && connection.is_idle() {
                 ended = Some(*id);
                 break;
@@ -89,7 +89,7 @@ impl Server {
 }
 
 impl Frames {
-    /// The next part of a response.
+    /// Returns the next part of a response.
     fn next(&mut self, page: &Page, response: &mut Response) -> Bytes {
         let number = response.entry.number();
         let (payload, part) = if std::mem::take(&mut response.is_new) {
@@ -103,7 +103,7 @@ impl Frames {
 }
 
 impl Connection {
-    /// What goes out next on it, if anything can.
+    /// Returns what to send next on it, if anything.
     fn next(
         &mut self,
         now: Time,
@@ -133,7 +133,8 @@ impl Connection {
         Some(outgoing)
     }
 
-    /// Takes the response that is next: the first that is ready; but HTTP/1 answers the requests of a track in their order.
+    /// Takes the next response: the first that is ready, but in HTTP/1 in the order of the requests of a
+    /// track.
     fn take_turn(&mut self, now: Time, way: Way) -> Option<Response> {
         let Self { responses, .. } = self;
         let may_go = |at: usize| {
@@ -145,7 +146,7 @@ impl Connection {
         responses.remove(at)
     }
 
-    /// A response is not whole yet: one that is multiplexed lets the others have a turn, any other goes on.
+    /// Returns an incomplete response: if multiplexed behind the others, otherwise in front.
     fn put_back(&mut self, response: Response, way: Way) {
         match way {
             Way::Multiplexed => self.responses.push_back(response),

@@ -1,4 +1,4 @@
-//! How long files are.
+//! The size of files.
 
 use std::fmt;
 
@@ -6,13 +6,14 @@ use hol_base::{ByteCount, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Octets of a file.
+/// Octets per file.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "a size such as \"20kB\", or { median = \"10kB\", sigma = 1.5 }")]
 pub enum FileSize {
-    /// All are alike.
+    /// The same for all files.
     Fixed(ByteCount),
-    /// Log-normal, which fits the body of the files of the web. Barford and Crovella 1998 (SIGMETRICS), section 4.
+    /// Log-normal, which fits the body of the distribution of web files. Barford and Crovella 1998
+    /// (SIGMETRICS), section 4.
     Drawn(Drawn),
 }
 
@@ -20,14 +21,14 @@ pub enum FileSize {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Drawn {
-    /// Half of the files are shorter.
+    /// Half of the files are shorter than this.
     pub median: ByteCount,
     /// The standard deviation of the logarithm.
     pub sigma: f64,
 }
 
 impl FileSize {
-    /// Whether `octets` may be as many as are typical of it.
+    /// Returns whether all typical sizes satisfy `octets`.
     pub(crate) fn is_possible(self, octets: impl Fn(u64) -> bool) -> bool {
         match self {
             Self::Fixed(size) => octets(size.0),
@@ -35,7 +36,7 @@ impl FileSize {
         }
     }
 
-    /// The octets of the next file, between `least` and `most`.
+    /// Draws the octets of the next file, between `least` and `most`.
     pub(crate) fn draw(self, rng: &mut Rng, [least, most]: [u64; 2]) -> u32 {
         let octets = match self {
             Self::Fixed(size) => size.0,

@@ -1,12 +1,12 @@
-//! What a browser may ask on at a time.
+//! Tracks: the units on which a browser may send requests in parallel.
 
 use crate::Lanes;
 
-/// A track carries requests one way and their responses the other: a connection, a stream of one, or a pair of streams.
+/// A track carries requests and their responses: a connection, a stream, or a pair of streams.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tracks {
     connections: u16,
-    /// Of each connection.
+    /// Tracks per connection.
     tracks: u16,
     pair: bool,
 }
@@ -14,33 +14,33 @@ pub(crate) struct Tracks {
 impl Tracks {
     pub(crate) fn new(lanes: Lanes, pair: bool) -> Self {
         let streams = lanes.streams / lanes.connections;
-        // Who has but one stream has no pair of them.
+        // With only one stream there are no pairs.
         let pair = pair && streams > 1;
         Self { connections: lanes.connections, tracks: if pair { streams / 2 } else { streams }, pair }
     }
 
-    /// How many there are.
+    /// Returns the number of tracks.
     pub(crate) fn count(self) -> u16 {
         self.connections * self.tracks
     }
 
-    /// How many connections.
+    /// Returns the number of connections.
     pub(crate) fn connections(self) -> u16 {
         self.connections
     }
 
-    /// Which of a page's connections has a track.
+    /// Returns the connection of a track, as an index among the page's.
     pub(crate) fn connection(self, track: u16) -> u16 {
         track % self.connections
     }
 
-    /// The stream of that connection on which requests go.
+    /// Returns the stream of a track's requests.
     pub(crate) fn request_stream(self, track: u16) -> u16 {
         let place = track / self.connections;
         if self.pair { 2 * place } else { place }
     }
 
-    /// The stream on which the response to a request comes.
+    /// Returns the stream of the response to a request.
     pub(crate) fn response_stream(self, request: u16) -> u16 {
         if self.pair { request + 1 } else { request }
     }

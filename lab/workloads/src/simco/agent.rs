@@ -17,31 +17,31 @@ use super::octets::Octets;
 use crate::sender::{Answered, Requests};
 use crate::{ConnectionId, Lanes};
 
-/// Asks as a call server would: for rules for the media of its calls, for more time for them, for their end.
+/// Requests like those of a call server: enable rules for the media of its calls, extend them, delete them.
 #[derive(Debug)]
 pub(crate) struct Agent {
     sessions: u16,
-    /// TIDs of session control: each session has one for each time that its SE may be said.
+    /// TIDs of session control: each session has one for each attempt of its SE.
     control: u32,
     mix: Mix,
     rng: Rng,
-    /// Rules that no request is about, those that end first in front: requests on several streams overtake each other,
-    /// those about one rule must not.
+    /// Rules without a pending request, in order of expiry. Requests on several streams may overtake each
+    /// other, but those about one rule must not.
     idle: VecDeque<Idle>,
-    /// Requests about rules that there are, by the number of their message; all others enable one.
+    /// Pending requests about existing rules, by message number; all others enable a rule.
     changes: BTreeMap<u32, Change>,
     octets: Octets,
 }
 
-/// A rule that is in force.
+/// A rule in force.
 #[derive(Debug)]
 struct Idle {
     pid: Pid,
-    /// After this it is left to its end: a request that has to be sent again might come too late.
+    /// After this time it is left to expire: a repeated request might come too late.
     until: Time,
 }
 
-/// What is to become of a rule.
+/// A change of a rule.
 #[derive(Debug)]
 enum Change {
     Lifetime(Pid),
@@ -53,25 +53,25 @@ impl Agent {
     const UDP: u8 = 17;
     /// Long enough for any delay, short enough to keep the middlebox's table small.
     const LIFETIME: Lifetime = Lifetime(10);
-    /// For so long requests about a rule may begin.
+    /// Time within which requests about a rule may start.
     const CHANGEABLE: Duration = Duration::from_secs(5);
 
-    /// `rng` draws what is asked for.
+    /// Creates an agent; `rng` draws the requests.
     pub(crate) fn new(lanes: Lanes, mix: Mix, rng: Rng) -> Self {
         let (sessions, control) = (lanes.connections, control(lanes));
         let (idle, changes, octets) = (VecDeque::new(), BTreeMap::new(), Octets::new());
         Self { sessions, control, mix, rng, idle, changes, octets }
     }
 
-    /// SE for one of the sessions; their TIDs come first, and one that is said again is another request. RFC 4540 sections
-    /// 4.2 and 5.2.1.
+    /// Returns the SE of a session. Their TIDs come first, and a repeated one is another request. RFC 4540
+    /// sections 4.2 and 5.2.1.
     pub(super) fn open(&mut self, session: u32, attempt: u32) -> (Tid, Bytes) {
         let tid = Tid(attempt * u32::from(self.sessions) + session);
         let request = Request::Se { version: Version::SIMCO_3_0, challenge: None };
         (tid, self.octets.of(&Message::request(tid, request)))
     }
 
-    /// The request of a message. As long as there is no rule to change, it enables one.
+    /// Returns the request of a message. If no rule can be changed, it enables one.
     pub(crate) fn request(&mut self, now: Time, number: u32) -> (Tid, Bytes) {
         let tid = Tid(number.wrapping_add(self.control));
         let request = if self.mix.only_enables() { Self::enable(number) } else { self.mixed(now, number) };
@@ -93,7 +93,7 @@ impl Agent {
         Request::Plc { pid, lifetime }
     }
 
-    /// PER, 56 octets. RFC 4540 section 5.3.3.
+    /// Builds a PER, 56 octets. RFC 4540 section 5.3.3.
     fn enable(number: u32) -> Request {
         let [.., high, low] = number.to_be_bytes();
         let host = |net: u8| SocketAddr::from((Ipv4Addr::new(10, net, high, low), 5004));
@@ -106,7 +106,7 @@ impl Agent {
         Request::Per { enable, gid: None }
     }
 
-    /// A rule has begun, or has got more time.
+    /// Notes that a rule was enabled or extended.
     fn keep(&mut self, now: Time, pid: Pid) {
         if !self.mix.only_enables() {
             self.idle.push_back(Idle { pid, until: now + Self::CHANGEABLE });
@@ -148,18 +148,18 @@ impl Requests for Agent {
     }
 }
 
-/// How many TIDs session control takes, from 0 on.
+/// Returns the number of TIDs for session control, from 0.
 pub(crate) fn control(lanes: Lanes) -> u32 {
     u32::from(lanes.connections) * lanes.greetings()
 }
 
-/// The number of the message that a request came from; `None` for session control, which takes the first `control` TIDs.
+/// Returns the message number of a request; `None` for session control, which uses the first `control` TIDs.
 pub(crate) fn number(octets: &[u8], control: u32) -> Option<u32> {
     let tid = Header::parse(octets)?.tid;
     tid.0.checked_sub(control)
 }
 
-/// The length of the message that starts with `octets`. RFC 4540 section 4.2.
+/// Returns the length of the message that starts with `octets`. RFC 4540 section 4.2.
 pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     Ok(hol_simco::length_of(octets))
 }

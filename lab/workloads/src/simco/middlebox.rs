@@ -1,4 +1,4 @@
-//! The middlebox that answers the agent: a pure firewall with a session for each connection or association.
+//! The middlebox: a pure firewall with a session per connection or association.
 
 use bytes::Bytes;
 use hol_base::Time;
@@ -12,11 +12,11 @@ use super::octets::Octets;
 use crate::receiver::Answers;
 use crate::{ConnectionId, Enforce, Lanes};
 
-/// A middlebox, and what puts its rules in force, if anything does.
+/// A middlebox, and its packet filter, if any.
 #[derive(Debug)]
 pub(crate) struct Firewall {
     middlebox: Middlebox,
-    /// TIDs of session control, which no message has.
+    /// Number of TIDs of session control, which belong to no message.
     control: u32,
     /// By connection.
     sessions: Vec<SessionId>,
@@ -30,7 +30,7 @@ impl Firewall {
     const MAX_LIFETIME: Lifetime = Lifetime(3600);
 
     pub(crate) fn new(lanes: Lanes, filter: Option<Box<dyn Enforce>>) -> Self {
-        // Notifications are no part of the exchange that is measured, so nobody would read them.
+        // Notifications are not part of the measured exchange, so they are off.
         let config = Config { announces: false, ..Config::firewall(Self::MAX_LIFETIME) };
         let middlebox = Middlebox::new(config, Policy::open(), Box::new(Unauthenticated))
             .expect("a pure firewall is consistent");
@@ -44,7 +44,7 @@ impl Firewall {
         }
     }
 
-    /// Each connection has a session of its own. RFC 4540 section 7.
+    /// Returns the session of a connection. RFC 4540 section 7.
     fn session(&mut self, now: Time, ConnectionId(connection): ConnectionId) -> SessionId {
         while self.sessions.len() <= connection as usize {
             self.sessions.push(self.middlebox.connect(now, Underlay::plain(Framing::Messages)));
@@ -55,7 +55,7 @@ impl Firewall {
     fn put_in_force(&mut self, now: Time) {
         let Self { middlebox, batch, filter: Some(filter), .. } = self else { return };
         if !batch.changes().is_empty() && !filter.apply(now, batch.changes()) {
-            // The request is the last step. What stands before it are ends of lifetimes, which need no help.
+            // The request is the last step. The steps before it are expired rules, which cannot fail.
             middlebox.refuse(batch);
         }
     }
@@ -87,7 +87,7 @@ impl Answers for Firewall {
     }
 }
 
-/// A reply; what the middlebox tells unasked is not part of the exchange that is measured.
+/// Returns the reply; unsolicited messages are not part of the measured exchange.
 fn reply_of(output: Output) -> Option<Message> {
     match output {
         Output::Send(_, message) => Some(message).filter(|m| !matches!(m.body, Body::Notification(_))),

@@ -1,4 +1,4 @@
-//! What the requests of the `simco` workload ask for.
+//! The mix of requests of the `simco` workload.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use hol_base::Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How often each request is made, as weights: of `{ enable = 2, lifetime = 1, delete = 1 }` half enable a rule.
+/// Weights of the requests: with `{ enable = 2, lifetime = 1, delete = 1 }` half of them enable a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "weights such as { enable = 2, lifetime = 1, delete = 1 }")]
 pub struct Mix {
-    /// A new rule (PER).
+    /// Enable a rule (PER).
     pub enable: u32,
-    /// More time for a rule (PLC).
+    /// Extend a rule (PLC).
     #[serde(default)]
     pub lifetime: u32,
-    /// The end of a rule (PLC with a lifetime of zero).
+    /// Delete a rule (PLC with a lifetime of zero).
     #[serde(default)]
     pub delete: u32,
 }
 
-/// What one request asks for.
+/// The purpose of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
     Enable,
@@ -35,15 +35,15 @@ impl Default for Mix {
 }
 
 impl Mix {
-    /// New rules alone.
+    /// Only new rules.
     pub(crate) const ENABLE: Self = Self { enable: 1, lifetime: 0, delete: 0 };
 
-    /// Whether rules are only enabled, and left to their end.
+    /// Returns whether rules are only enabled and left to expire.
     pub const fn only_enables(&self) -> bool {
         self.lifetime == 0 && self.delete == 0
     }
 
-    /// Whether there are rules to delete in the long run.
+    /// Returns whether enough rules are enabled for those to be deleted.
     pub(crate) const fn is_sustainable(&self) -> bool {
         self.enable > 0 && self.delete <= self.enable
     }

@@ -19,15 +19,15 @@ use crate::{Application, Asker, ENDLESS, Host, Lanes, LengthOf, Load, Pace, Work
 use agent::Agent;
 use middlebox::Firewall;
 
-/// Its keys.
+/// The keys of `simco`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Simco {
-    /// When requests are due.
+    /// The load: when requests are due.
     #[serde(flatten)]
     pub load: Load,
-    /// What the requests ask for, as weights: `{ enable = 2, lifetime = 1, delete = 1 }`. A request about a rule enables
-    /// one as long as there is none. Default `enable` alone.
+    /// Weights of the requests: `{ enable = 2, lifetime = 1, delete = 1 }`. A request about a rule enables
+    /// one if there is none. Default only `enable`.
     #[serde(default, skip_serializing_if = "Mix::only_enables")]
     pub mix: Mix,
 }
@@ -63,7 +63,7 @@ impl Workload for Simco {
         Some(&mut self.load)
     }
 
-    /// RFC 4540 gives its messages their sizes.
+    /// RFC 4540 determines the sizes of its messages.
     fn size(&self) -> Option<u64> {
         None
     }

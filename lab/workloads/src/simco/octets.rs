@@ -1,12 +1,12 @@
-//! Messages as octets, many to an allocation.
+//! Encodes messages, many per allocation.
 
 use bytes::{Bytes, BytesMut};
 use hol_simco::Message;
 
-/// Where messages are laid one behind the other; a piece of memory goes when all that are in it have gone.
+/// Buffers for consecutive messages; memory is freed when all messages in it are gone.
 #[derive(Debug)]
 pub(super) struct Octets {
-    /// The one that is being written.
+    /// The message being written.
     message: Vec<u8>,
     rest: BytesMut,
 }

@@ -1,4 +1,4 @@
-//! What an agent that means harm does.
+//! Attacks by a malicious agent.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use hol_simco::{AddressTuple, Body, Location, Request};
 use crate::peer::{Peer, octets, pdr, per, tuple};
 use crate::server::Server;
 
-/// One of the attacks; its size is divided by the second argument.
+/// An attack; its size is divided by the second argument.
 pub struct Attack {
     pub name: &'static str,
     pub run: fn(&Server, usize) -> String,
@@ -40,7 +40,7 @@ fn external(port: u16, ports: u16) -> AddressTuple {
     tuple(Location::External, ([198, 51, 100, 7], port), ports)
 }
 
-/// Asks all of it, so many at a time, and counts what is granted.
+/// Sends all requests, a number at a time, and counts those granted.
 fn ask(peer: &mut Peer, requests: impl Iterator<Item = Vec<u8>>) -> usize {
     let mut granted = 0;
     let mut requests = requests.peekable();
@@ -66,7 +66,7 @@ fn parallel_ranges(server: &Server, scale: usize) -> String {
     format!("{granted} rules of 512 pairs of ports")
 }
 
-/// A combination of prefix lengths each; then somebody else wants another one.
+/// A new combination of prefix lengths each; then another agent requests one more.
 fn shapes(server: &Server, _: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let shaped = |n: usize| {
@@ -81,7 +81,7 @@ fn shapes(server: &Server, _: usize) -> String {
     format!("{granted} combinations of prefix lengths; another agent got its own")
 }
 
-/// 16 MB of PRL, when there are more rules than a list can have.
+/// 16 MB of PRL, with more rules than a list can have.
 fn lists(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let held = ask(peer, (0..9000).map(|n| per(internal(n, 5004, 1), external(0, 1))));
@@ -96,7 +96,7 @@ fn lists(server: &Server, scale: usize) -> String {
     format!("{count} lists of {held} rules refused")
 }
 
-/// Wide PERs, when 49,000 PDRs are about other ports: as many as the quota of elements allows.
+/// Wide PERs, with 49,000 PDRs about other ports: as many as the quota of elements allows.
 fn wide_beside_blocks(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let blocked = ask(peer, (0..49_000 / scale).map(|n| pdr(internal(n, 9, 1), external(9, 1))));
@@ -108,7 +108,7 @@ fn wide_beside_blocks(server: &Server, scale: usize) -> String {
     format!("{granted} wide rules beside {blocked} disable rules")
 }
 
-/// One PDR that ends 99,000 rules, which 400 sessions are told of; half of them do not listen.
+/// One PDR that ends 99,000 rules, of which 400 sessions are notified; half of them do not read.
 fn fan_out(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let held = ask(peer, (0..99_000 / scale).map(|n| per(internal(n, 5004, 1), external(0, 1))));
@@ -119,13 +119,13 @@ fn fan_out(server: &Server, scale: usize) -> String {
     let all = AddressTuple { prefix_length: 8, ..internal(0, 0, 1) };
     peer.say(&pdr(all, AddressTuple { prefix_length: 0, ..external(0, 1) }));
     assert!(matches!(peer.answer(), Body::Reply(_)));
-    // Until everybody has been told, and whoever does not listen has been given up.
+    // Until everybody has been notified, and sessions that do not read have been closed.
     (0..held).for_each(|_| drop(peer.hear()));
     drop(reading);
     format!("one disable rule over {held} rules, {count} sessions told")
 }
 
-/// A session that takes what it is told, or one that does not.
+/// A session that reads its notifications, or does not.
 fn listen(mut peer: Peer, listens: bool) -> Option<Peer> {
     if !listens {
         return Some(peer);
@@ -137,7 +137,7 @@ fn listen(mut peer: Peer, listens: bool) -> Option<Peer> {
     None
 }
 
-/// PERs that 4,000 sessions are told of.
+/// PERs of which 4,000 sessions are notified.
 fn listeners(server: &Server, scale: usize) -> String {
     let sessions: Vec<Peer> = (0..4000 / scale).map(|_| Peer::connect(server.address, "watcher")).collect();
     let peer = &mut Peer::connect(server.address, "attacker");
@@ -145,7 +145,7 @@ fn listeners(server: &Server, scale: usize) -> String {
     format!("{granted} rules that {} sessions are told of", sessions.len())
 }
 
-/// Handshakes of TLS that the other side begins, 64 at a time, and does not go on with.
+/// Unfinished TLS handshakes, 64 at a time.
 fn handshakes(server: &Server, scale: usize) -> String {
     let hello = server.client_hello();
     let (mut open, mut answer) = (Vec::new(), [0; 1 << 14]);

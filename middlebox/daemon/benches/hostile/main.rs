@@ -1,8 +1,9 @@
-//! What an agent that means harm does to another one: its round trips, counted from when they were due, and the daemon's
-//! memory, while each attack goes on. `cargo bench -p hol-daemon --bench hostile`; it fails beyond the bounds below.
+//! The effect of a malicious agent on another one: its round trips, counted from the due time, and the
+//! daemon's memory, during each attack. `cargo bench -p hol-daemon --bench hostile`; it fails beyond the
+//! bounds below.
 //!
-//! The daemon is a process of its own with nftables in a namespace of its own. Both agents prove who they are, and the
-//! policy has no quotas but the usual ones.
+//! The daemon is its own process with nftables in its own namespace. Both agents authenticate, and the policy
+//! has the default quotas.
 
 mod attacks;
 #[path = "../../tests/certificates/mod.rs"]
@@ -18,11 +19,11 @@ use hol_base::Duration;
 use server::Server;
 use victim::Victim;
 
-/// What may pass from when the 99th of a hundred requests of an innocent agent is due until it is answered.
+/// Maximum time from due to answered for 99 of a hundred requests of an innocent agent.
 const LONGEST: Duration = Duration::from_millis(50);
-/// What the daemon may hold in memory, in octets.
+/// Maximum memory of the daemon, in octets.
 const MOST_MEMORY: u64 = 256 << 20;
-/// Whoever else uses the machine holds up others, too, but not each time.
+/// Other load on the machine causes delays too, but not each time.
 const ATTEMPTS: usize = 3;
 
 fn main() {
@@ -30,7 +31,7 @@ fn main() {
     if arguments.iter().any(|argument| argument == server::ROLE) {
         return server::run();
     }
-    // With `--test` it is seen whether all of it works, not how fast.
+    // `--test` only checks that everything works, not how fast.
     let is_test = arguments.iter().any(|argument| argument == "--test");
     if let Err(why) = network::enter_another() {
         return println!("nothing without a network namespace of our own: {why}");
@@ -42,7 +43,7 @@ fn main() {
     let attempts = if is_test { 1 } else { ATTEMPTS };
     let are_held = attacks::ALL.iter().filter(wanted);
     let are_held = are_held.map(|attack| (0..attempts).any(|_| suffer(attack, is_test)));
-    // All of them, whatever the first came to.
+    // Runs all, whatever the first result.
     let are_held: Vec<bool> = are_held.collect();
     assert!(is_test || are_held.into_iter().all(|is_held| is_held), "an attack holds up others");
 }

@@ -1,4 +1,4 @@
-//! An agent that proves who it is, and then says what it likes.
+//! An agent that authenticates, and then sends anything.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -49,7 +49,7 @@ impl Peer {
         self.socket.write_all(octets).expect("the daemon is there");
     }
 
-    /// The next message; `None` if there will be none.
+    /// Returns the next message; `None` after the last.
     pub fn hear(&mut self) -> Option<Message> {
         let mut piece = [0; 1 << 16];
         loop {
@@ -69,7 +69,7 @@ impl Peer {
         }
     }
 
-    /// The answer to what was asked last; notifications are passed over.
+    /// Returns the answer to the last request, skipping notifications.
     pub fn answer(&mut self) -> Body {
         loop {
             match self.hear().expect("an answer").body {
@@ -79,7 +79,7 @@ impl Peer {
         }
     }
 
-    /// Takes octets until so many answers have come that have as many octets each; they are not looked at.
+    /// Reads octets until that many have come, without parsing them.
     pub fn swallow(&mut self, mut octets: usize) {
         let mut piece = [0; 1 << 16];
         while octets > 0 {
@@ -90,7 +90,7 @@ impl Peer {
     }
 }
 
-/// So many ports from this one on.
+/// Returns a tuple of consecutive ports from this one on.
 pub fn tuple(location: Location, host: ([u8; 4], u16), ports: u16) -> AddressTuple {
     let mut tuple = AddressTuple::of_host(location, UDP, SocketAddr::from(host));
     if let Addresses::Full { port_range, .. } = &mut tuple.addresses {

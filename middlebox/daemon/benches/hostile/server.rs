@@ -29,8 +29,8 @@ access = 'all'
 quota = { sessions = 5000 }
 ";
 
-/// Serves until standard input is closed. The journal is in memory, where there is a place for it: the disk of a machine
-/// that does other work is not what is tried.
+/// Serves until standard input is closed. The journal is in memory if possible, because the disk of a busy
+/// machine is not under test.
 pub fn run() {
     let memory = Path::new("/dev/shm");
     let place = if memory.is_dir() { memory } else { Path::new(".") };
@@ -58,7 +58,7 @@ pub fn run() {
     daemon.run(std::io::stdin(), tell).expect("it serves");
 }
 
-/// A daemon, as long as it lasts.
+/// A running daemon.
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
@@ -79,7 +79,7 @@ impl Server {
         Self { child, address, protected }
     }
 
-    /// What begins a handshake of TLS. It may be said as often as one likes.
+    /// Returns the first message of a TLS handshake, which may be repeated.
     pub fn client_hello(&self) -> Vec<u8> {
         let builder =
             ClientConfig::builder_with_provider(cryptography()).with_safe_default_protocol_versions();
@@ -91,7 +91,7 @@ impl Server {
         octets
     }
 
-    /// What it has used of a processor, in user and kernel mode: proc(5), `schedstat`.
+    /// Returns its processor time, in user and kernel mode: proc(5), `schedstat`.
     pub fn processor_clock(&self) -> impl Fn() -> Duration + Send + 'static {
         let path = format!("/proc/{}/schedstat", self.child.id());
         move || {
@@ -101,7 +101,7 @@ impl Server {
         }
     }
 
-    /// Octets that were resident at most: proc(5), `VmHWM`.
+    /// Returns its maximum resident octets: proc(5), `VmHWM`.
     pub fn peak_memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells it");
@@ -112,7 +112,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may be busy with what it was made to do: that is not waited for.
+        // It may be busy with an attack; do not wait for it.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let table = ["delete", "table", "inet", "simco"];

@@ -1,4 +1,4 @@
-//! An innocent agent: a rule begins or ends twenty times a second.
+//! An innocent agent: it adds or deletes a rule twenty times a second.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -13,14 +13,14 @@ use crate::peer::{Peer, now, octets, per, tuple};
 
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// The agent, as long as it asks.
+/// The agent, while it sends requests.
 pub struct Victim {
     is_over: Arc<AtomicBool>,
     asking: JoinHandle<Times>,
 }
 
-/// What passed from when each request was due to its answer, in order of length; and what the daemon used of a processor from
-/// the request to its answer: it tells whether the daemon or the machine was busy.
+/// Times from due to answered, sorted, and the daemon's processor time from request to answer, which tells
+/// whether the daemon or the machine was busy.
 pub struct Times {
     spans: Vec<Duration>,
     processor: Vec<Duration>,
@@ -78,7 +78,7 @@ fn rest(span: Duration) {
 }
 
 impl Times {
-    /// What passed at most for 99 of a hundred.
+    /// Returns the 99th percentile.
     pub fn p99(&self) -> Duration {
         at(&self.spans, 0.99)
     }

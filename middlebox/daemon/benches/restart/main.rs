@@ -1,6 +1,6 @@
-//! How long a daemon takes to start when a million rules are recorded: until agents can connect, until one is answered, and
-//! until all rules are in force; with the table that it has left, and without. As root: `cargo bench -p hol-daemon --bench restart`; a
-//! number after `--` is another number of rules.
+//! The start-up time of a daemon with a million recorded rules: until agents can connect, until one is
+//! answered, and until all rules are in force; with and without the nftables table of its predecessor. As
+//! root: `cargo bench -p hol-daemon --bench restart`; a number after `--` is another number of rules.
 
 #[path = "../serve/client.rs"]
 #[allow(dead_code, reason = "an agent that can do more")]
@@ -77,7 +77,7 @@ impl Daemon {
         Self { child, lines, address, start }
     }
 
-    /// How long until one is answered, and until all rules are in force.
+    /// Reports the time until an agent is answered, and until all rules are in force.
     fn report(mut self) {
         let passed = |start| now().since(start).as_millis();
         println!("  agents can connect after {} ms", passed(self.start));

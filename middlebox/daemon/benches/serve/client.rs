@@ -1,4 +1,4 @@
-//! An agent that does nothing but count.
+//! A minimal agent that only counts.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -19,7 +19,7 @@ pub struct Client {
     heard: Vec<u8>,
     to_say: Vec<u8>,
     port: u16,
-    /// Of the internal hosts, when the ports of one are used up.
+    /// Next internal host, when the ports of one are used up.
     host: u16,
 }
 
@@ -41,7 +41,7 @@ impl Client {
         client
     }
 
-    /// Rules' lives, so many at a time: each is enabled, changed and deleted.
+    /// Life cycles of rules, this many at a time: enable, change, delete.
     pub fn live(&mut self, at_a_time: u32, transactions: usize) {
         let mut asked = 0;
         let mut answered = 0;
@@ -63,7 +63,7 @@ impl Client {
         }
     }
 
-    /// So many rules that stay.
+    /// Adds this many rules that stay.
     pub fn enable(&mut self, at_a_time: u32, rules: usize) {
         let (mut asked, mut answered) = (0, 0);
         (0..at_a_time).for_each(|_| self.enable_another(&mut asked));
@@ -138,7 +138,7 @@ impl Client {
         Message::request(Tid(1), request).append_to(&mut self.to_say);
     }
 
-    /// Sends what is to be said, and hears what has come; blocks until something has.
+    /// Sends what is queued, and handles what has arrived; blocks until something has.
     fn exchange(&mut self, hear: &mut dyn FnMut(&mut Self, Reply)) {
         self.socket.write_all(&self.to_say).expect("the daemon is there");
         self.to_say.clear();

@@ -1,8 +1,9 @@
-//! What the daemon does in a second, what a transaction costs it, and how long one takes, over one TCP connection on the
+//! The daemon's throughput, and the cost and duration of a transaction, over one TCP connection on the
 //! loopback interface: without a filter, and as root also with nftables and with the journal.
 //! `cargo bench -p hol-daemon`.
 //!
-//! The daemon is a process of its own, so its processor time and memory are its own; agent and daemon share the machine.
+//! The daemon is its own process, so its processor time and memory are its own; agent and daemon share the
+//! machine.
 
 mod client;
 mod network;
@@ -79,7 +80,8 @@ fn many_rules(rules: usize, singles: usize) {
     );
 }
 
-/// Round trips as the agent sees them, and what they cost the daemon, which is free of who else the machine serves.
+/// Reports round trips as seen by the agent, and their processor time in the daemon, which other load does
+/// not affect.
 fn report(server: &Server, client: &mut Client, singles: usize) {
     println!("  round trip      {}", client.times(singles, &client::now));
     let processor = || Time::ZERO + server.processor_time();

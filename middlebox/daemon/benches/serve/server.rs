@@ -9,12 +9,12 @@ use std::process::{Child, Command, Stdio};
 use hol_base::Duration;
 use hol_daemon::{Daemon, FilterKind, Level, LimitSettings, Log, Settings};
 
-/// The argument that makes this program the daemon, and those that say what it makes true.
+/// The argument that makes this program the daemon, and those that configure it.
 pub const ROLE: &str = "be-the-daemon";
 const FILTER: &str = "with-nftables";
 const JOURNAL: &str = "with-journal";
 
-/// What the daemon makes true before it answers.
+/// What the daemon applies before it answers.
 #[derive(Debug, Clone, Copy)]
 pub struct Making {
     pub filter: bool,
@@ -75,12 +75,12 @@ impl Server {
         Self { child, address: line.trim().parse().expect("an address") }
     }
 
-    /// What it has used of a processor, in user and kernel mode: proc(5), `schedstat`.
+    /// Returns its processor time, in user and kernel mode: proc(5), `schedstat`.
     pub fn processor_time(&self) -> Duration {
         Duration::from_nanos(self.number("schedstat", 0))
     }
 
-    /// Octets that are resident: proc(5), `statm`.
+    /// Returns the octets that are resident: proc(5), `statm`.
     pub fn memory(&self) -> u64 {
         self.number("statm", 1) * rustix::param::page_size() as u64
     }

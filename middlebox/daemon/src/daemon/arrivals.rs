@@ -1,4 +1,4 @@
-//! What arrives: agents, and what they say.
+//! Incoming connections and messages.
 
 use std::io;
 
@@ -14,14 +14,14 @@ use crate::log::{Field, Level};
 use crate::port_mapping::PortMapper;
 
 impl Daemon {
-    /// Octets that are heard of a connection in a turn: then it is another's turn.
+    /// Maximum octets read from a connection per turn.
     const MOST_HEARD: usize = 16 * Self::PIECE;
-    /// What it costs to find that a handshake is in vain, in units of about a nanosecond.
+    /// Cost of a failed handshake, in units of about a nanosecond.
     const REFUSED_HANDSHAKE: u64 = 500_000;
-    /// Agents that are accepted in a turn.
+    /// Maximum agents accepted per turn.
     const MOST_ACCEPTED: usize = 64;
 
-    /// Takes in the agents that wait. If there is no room, the oldest connection without a session makes some.
+    /// Accepts waiting agents. If there is no room, the oldest connection without a session is closed.
     pub(super) fn accept(&mut self, now: Time, number: u32) -> io::Result<()> {
         for _ in 0..Self::MOST_ACCEPTED {
             let Some(listeners) = &mut self.listeners else { return Ok(()) };
@@ -37,7 +37,7 @@ impl Daemon {
                 }
                 Ok(None) => return Ok(()),
                 Err(error) => {
-                    // Too many files, or no memory: to try again at once would be in vain.
+                    // Too many files, or no memory: retrying at once would fail.
                     self.log.write(now, Level::Warn, "not-accepted", &[("reason", &error)]);
                     return listeners.pause(now, &self.poller);
                 }
@@ -61,8 +61,8 @@ impl Daemon {
         }
     }
 
-    /// Hears one connection after the other, until there is enough to answer. One whose request still ends rules is heard
-    /// when that is over.
+    /// Reads one connection after the other, until there is enough to answer. A connection with a running
+    /// sweep is read after it.
     pub(super) fn hear(&mut self, now: Time) {
         let mut to_wait = Vec::new();
         while !self.batch.is_full()
@@ -80,17 +80,18 @@ impl Daemon {
             connection.is_behind = is_behind || connection.has_rest();
             let has_rest = connection.has_rest();
             if self.batch.is_full() {
-                // What has been asked for is answered first; what no socket tells of is heard then.
+                // Requests are answered first; buffered data are processed then.
                 to_wait.extend(has_rest.then_some(id));
             } else if is_behind || has_rest {
-                // It has had its share, and may have another one when the others have had theirs.
+                // It has used its share, and gets another after the others.
                 self.connections.note_ready(id);
             }
         }
         to_wait.into_iter().for_each(|id| self.connections.note_ready(id));
     }
 
-    /// Hears hosts that want port mappings, together as much as an agent in a turn. Datagrams beyond wait in the kernel.
+    /// Reads requests for port mappings, together as much as of an agent per turn. Further datagrams wait in
+    /// the kernel.
     pub(super) fn hear_hosts(&mut self, now: Time) -> io::Result<()> {
         let Some(mapper) = &mut self.mapper else { return Ok(()) };
         self.batch.begin_share();
@@ -101,17 +102,17 @@ impl Daemon {
         {
             count += 1;
             let heard = mapper.hear(now, number, &mut self.buffer, &mut self.middlebox, &mut self.batch);
-            // That a host could not be reached is told here as well, and is no matter.
+            // Errors about unreachable hosts also arrive here, and are ignored.
             if !heard.unwrap_or(true) {
                 self.asking.remove(&number);
             }
         }
-        // The poller tells of those that have more to say.
+        // The poller reports those with more data.
         self.asking.clear();
         Ok(())
     }
 
-    /// Hears what a connection has said before and has to say now.
+    /// Processes buffered and new data of a connection.
     fn hear_one(&mut self, now: Time, id: SessionId) {
         self.middlebox.resume(now, id, &mut self.batch);
         let mut count = 0;
@@ -137,7 +138,7 @@ impl Daemon {
         }
     }
 
-    /// The handshake is over. Of the names that the other side has proved, the first counts that the policy knows.
+    /// Handles the end of a handshake. Of the authenticated names, the first that the policy knows counts.
     fn identify(&mut self, id: SessionId, mut names: Vec<String>) {
         self.handshakes.end(id);
         let policy = self.middlebox.policy();

@@ -1,4 +1,4 @@
-//! Policy, secrets and certificates are read again, while sessions and rules go on.
+//! Reloads policy, secrets and certificates, while sessions and rules continue.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::log::Level;
 use crate::token::Token;
 use crate::{Settings, SetupError, Signals};
 
-/// When to read which files.
+/// When to reload which files.
 #[derive(Debug)]
 pub(super) struct Reload {
     signals: Signals,
@@ -18,14 +18,14 @@ pub(super) struct Reload {
 }
 
 impl Daemon {
-    /// From now on reads the policy, the secrets and the certificates of these settings again whenever one of the signals comes.
+    /// Reloads the policy, the secrets and the certificates of these settings at each signal.
     pub fn reload_on(&mut self, signals: Signals, settings: &Settings) -> io::Result<()> {
         self.poller.add(&signals, Token::Reload, Interest::Read)?;
         self.reload = Some(Reload { signals, settings: settings.clone() });
         Ok(())
     }
 
-    /// A file in error leaves everything as it is.
+    /// Reloads the files; if one is invalid, nothing changes.
     pub(super) fn reload(&mut self, now: Time) -> io::Result<()> {
         let Some(Reload { signals, settings }) = &mut self.reload else { return Ok(()) };
         signals.take()?;

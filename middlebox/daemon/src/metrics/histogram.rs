@@ -1,9 +1,9 @@
-//! How many of the values were how large.
+//! A histogram.
 
-/// Counts values by their size.
+/// Counts values by size.
 #[derive(Debug, Clone)]
 pub(crate) struct Histogram {
-    /// The largest value of each class; those beyond the last have a class of their own.
+    /// The upper bound of each class; larger values have a class of their own.
     bounds: &'static [u64],
     counts: Vec<u64>,
     sum: u64,
@@ -24,12 +24,12 @@ const fn times() -> [u64; 19] {
 }
 
 impl Histogram {
-    /// Of numbers of things.
+    /// Creates a histogram of counts.
     pub fn of_sizes() -> Self {
         Self::new(&SIZES)
     }
 
-    /// Of spans of time in nanoseconds.
+    /// Creates a histogram of times in nanoseconds.
     pub fn of_times() -> Self {
         Self::new(&TIMES)
     }
@@ -44,17 +44,17 @@ impl Histogram {
         self.sum += value;
     }
 
-    /// The sum of all values.
+    /// Returns the sum of all values.
     pub fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// How many there were.
+    /// Returns the number of values.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// For each bound, how many values were not larger.
+    /// Returns for each bound how many values were not larger.
     pub fn cumulative(&self) -> impl Iterator<Item = (u64, u64)> {
         let sums = self.counts.iter().scan(0, |sum, count| {
             *sum += count;

@@ -1,4 +1,4 @@
-//! Numbers in the text format of Prometheus, version 0.0.4.
+//! The text format of Prometheus, version 0.0.4.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::{Histogram, Numbers};
 /// The MIME type of the text.
 pub(crate) const MIME: &str = "text/plain; version=0.0.4";
 
-/// Nanoseconds of a second: Prometheus counts in base units.
+/// Nanoseconds per second: Prometheus uses base units.
 const SECOND: f64 = 1e9;
 
 pub(super) fn of(numbers: &Numbers) -> String {

@@ -1,4 +1,4 @@
-//! Port mappings that hosts have been granted, each a rule.
+//! Granted port mappings, each a rule.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -7,13 +7,13 @@ use hol_base::Time;
 use hol_pcp::Filter;
 use hol_simco::{Action, AddressTuple, Addresses, Pid, Rule};
 
-/// What tells a mapping from others. RFC 6887 sections 11.3 and 12.3.
+/// Identifies a mapping. RFC 6887 sections 11.3 and 12.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub host: IpAddr,
     pub protocol: u8,
     pub port: u16,
-    /// Whom it is to, if it was asked for by PEER.
+    /// The remote peer, if requested by PEER.
     pub remote: Option<SocketAddr>,
 }
 
@@ -21,11 +21,12 @@ pub(crate) struct Key {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Granted {
     pub pid: Pid,
-    /// Whoever knows it may change the mapping; `None` until somebody has said one: NAT-PMP has none, and no journal has them.
+    /// Required to change the mapping; `None` until one is given: NAT-PMP has none, and the journal does not
+    /// record them.
     pub nonce: Option<[u8; 12]>,
-    /// What stands for the host's port outside.
+    /// The outside address and port of the mapping.
     pub outside: SocketAddr,
-    /// Who may use it, if not everybody.
+    /// Who may use it, unless everybody.
     pub filter: Option<Filter>,
     pub until: Time,
 }
@@ -54,27 +55,27 @@ impl Table {
         }
     }
 
-    /// The rule has ended.
+    /// Removes the mapping of an ended rule.
     pub fn end(&mut self, pid: Pid) {
         if let Some(key) = self.keys.remove(&pid) {
             self.mappings.remove(&key);
         }
     }
 
-    /// The rule ends then.
+    /// Sets the end of a rule.
     pub fn prolong(&mut self, pid: Pid, until: Time) {
         if let Some(granted) = self.keys.get(&pid).and_then(|key| self.mappings.get_mut(key)) {
             granted.until = until;
         }
     }
 
-    /// The mappings of a host.
+    /// Returns the mappings of a host.
     pub fn of(&self, host: IpAddr) -> impl Iterator<Item = (&Key, &Granted)> {
         let first = Key { host, protocol: 0, port: 0, remote: None };
         self.mappings.range(first..).take_while(move |(key, _)| key.host == host)
     }
 
-    /// Takes a rule of an earlier time for the mapping that it was; others are none.
+    /// Restores the mapping of a recorded rule; other rules have none.
     pub fn restore(&mut self, rule: &Rule) {
         if let Some((key, granted)) = mapping_of(rule) {
             self.insert(key, granted);
@@ -92,7 +93,7 @@ fn mapping_of(rule: &Rule) -> Option<(Key, Granted)> {
     Some((key, Granted { pid: rule.pid, nonce: None, outside, filter, until: rule.expires }))
 }
 
-/// One port of one host.
+/// Returns the single port of a single host, if the tuple is one.
 pub(crate) fn host_of(tuple: &AddressTuple) -> Option<SocketAddr> {
     match tuple.addresses {
         Addresses::Full { address, port: port @ 1.., port_range: 1 } if !tuple.has_address_wildcard() => {

@@ -1,4 +1,4 @@
-//! What a host wants, whichever of the two protocols it speaks, and how it is answered.
+//! A request of a host in either protocol, and its answer.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -11,20 +11,20 @@ use hol_simco::{
 
 use super::table::{Granted, Key};
 
-/// A mapping that a host wants.
+/// A requested mapping.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     pub key: Key,
-    /// Seconds; 0 gives it back.
+    /// Seconds; 0 deletes it.
     pub lifetime: u32,
     pub nonce: Option<[u8; 12]>,
     pub outside: PortMapping,
     pub filter: Option<Filter>,
-    /// What it said: an answer has the same form.
+    /// The original request, which determines the form of the answer.
     pub said: Said,
 }
 
-/// A request as it came.
+/// A request as received.
 #[derive(Debug, Clone)]
 pub(crate) enum Said {
     Pcp(Operation),
@@ -38,10 +38,10 @@ const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
 
 impl Wanted {
-    /// The shortest time for which anything is granted. RFC 6887 section 15.
+    /// The minimum lifetime. RFC 6887 section 15.
     const SHORTEST: u32 = 120;
 
-    /// What a request of PCP wants, that came from this host; `None` if that is to know whether the gateway is there.
+    /// Converts a PCP request of this host; `None` if it only checks whether the gateway is there.
     pub fn by_pcp(
         Request { lifetime, client, operation }: Request,
         host: IpAddr,
@@ -66,7 +66,7 @@ impl Wanted {
         Ok(Some(Self { key, lifetime, nonce: Some(nonce), outside, filter, said: Said::Pcp(operation) }))
     }
 
-    /// The same of NAT-PMP; it asks for the gateway's address otherwise.
+    /// Converts a NAT-PMP request for a mapping.
     pub fn by_nat_pmp(host: IpAddr, protocol: u8, port: u16, external: u16, lifetime: u32) -> Self {
         let key = Key { host, protocol, port, remote: None };
         let outside = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), external);
@@ -74,7 +74,7 @@ impl Wanted {
         Self { key, lifetime, nonce: None, outside, filter: None, said: Said::NatPmp }
     }
 
-    /// It can be had of a gateway that maps single ports.
+    /// Returns true if a gateway that maps single ports can grant it.
     pub fn is_one_port(&self) -> bool {
         let Key { protocol, port, remote, .. } = self.key;
         matches!(protocol, TCP | UDP | DCCP | SCTP | UDP_LITE)
@@ -86,7 +86,8 @@ impl Wanted {
         Lifetime(self.lifetime.max(Self::SHORTEST))
     }
 
-    /// As a request of SIMCO: inbound connections, or datagrams both ways. The gateway lets answers to TCP and its like pass.
+    /// Returns the SIMCO request: inbound connections, or datagrams both ways. The gateway lets replies of
+    /// TCP and the like pass.
     pub fn enable(&self) -> Enable {
         let Key { host, protocol, port, remote } = self.key;
         let internal = AddressTuple::of_host(Location::Internal, protocol, SocketAddr::new(host, port));
@@ -96,7 +97,7 @@ impl Wanted {
         Enable { parameters, internal, external: self.external(), lifetime: self.seconds() }
     }
 
-    /// A3: the peer, those whom a filter lets in, or everybody.
+    /// Returns A3: the peer, the hosts of a filter, or everybody.
     fn external(&self) -> AddressTuple {
         let of_host = |host| AddressTuple::of_host(Location::External, self.key.protocol, host);
         match (self.key.remote, self.filter) {
@@ -112,13 +113,13 @@ impl Wanted {
         }
     }
 
-    /// The answer that grants it.
+    /// Returns the answer that grants it.
     pub fn grant(&self, granted: &Granted, now: Time, epoch: u32) -> Vec<u8> {
         let lifetime = granted.until.saturating_since(now).as_nanos().div_ceil(1_000_000_000);
         self.answer(granted.outside, u32::try_from(lifetime).unwrap_or(u32::MAX), epoch)
     }
 
-    /// The answer that it is no more.
+    /// Returns the answer that confirms its deletion.
     pub fn given_back(&self, epoch: u32) -> Vec<u8> {
         let nothing = match self.said {
             Said::Pcp(_) => self.outside.outside,

@@ -1,5 +1,5 @@
-//! The expressions of a rule. Attributes have the numbers of linux/netfilter/nf_tables.h, in the order in which it lists
-//! them; registers have four octets each and are counted from 0.
+//! The expressions of a rule. Attributes have the numbers of linux/netfilter/nf_tables.h, in its order;
+//! registers have four octets each and are counted from 0.
 
 use hol_netlink::Message;
 
@@ -28,17 +28,17 @@ pub(super) enum Tracked {
     Label = 13,
 }
 
-/// Labels of a connection: each is a bit, the first one that of the first octet with the value 1.
+/// Labels of a connection: each is a bit, from the lowest bit of the first octet.
 pub(super) type Label = [u8; 16];
 
-/// Where a `payload` begins.
+/// The base of a `payload`.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Header {
     Network = 1,
     Transport = 2,
 }
 
-/// What `cmp` finds.
+/// The comparison of `cmp`.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Order {
     Equal = 0,
@@ -47,7 +47,7 @@ pub(super) enum Order {
     NotBelow = 5,
 }
 
-/// What a rule ends with.
+/// The verdict of a rule.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Verdict<'a> {
     Accept,
@@ -100,7 +100,7 @@ impl Expressions {
         })
     }
 
-    /// Keeps the bits of `bits` in the registers from `at` on.
+    /// Keeps only the bits of `bits` in the registers from `at` on.
     pub fn mask(self, at: usize, bits: &[u8]) -> Self {
         self.with("bitwise", |data| {
             let data = number(register(register(data, 1, at), 2, at), 3, bits.len() as u32);
@@ -108,17 +108,18 @@ impl Expressions {
         })
     }
 
-    /// Goes on only if the registers from `at` on compare like this with the octets.
+    /// Continues only if the registers from `at` on compare in this way with the octets.
     pub fn compare(self, at: usize, order: Order, octets: &[u8]) -> Self {
         self.with("cmp", |data| value(number(register(data, 1, at), 2, order as u32), 3, octets))
     }
 
-    /// Goes on only if the registers from `at` on are these octets.
+    /// Continues only if the registers from `at` on equal these octets.
     pub fn equals(self, at: usize, octets: &[u8]) -> Self {
         self.compare(at, Order::Equal, octets)
     }
 
-    /// Goes on only if the set has the registers from `at` on; a map puts what it gives into those from `to` on.
+    /// Continues only if the set contains the registers from `at` on; a map stores its value in those from
+    /// `to` on.
     pub fn lookup(self, set: &str, at: usize, to: Option<usize>) -> Self {
         self.with("lookup", |data| {
             let data = register(data.with_name(1, set), 2, at);

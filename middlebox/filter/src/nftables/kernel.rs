@@ -13,7 +13,7 @@ use crate::FilterError;
 #[derive(Debug)]
 pub(super) struct Kernel(Socket);
 
-/// A message that was refused, and with it its transaction.
+/// A rejected message, with which its transaction failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refusal {
     /// Its number in the transaction.
@@ -25,13 +25,13 @@ pub(super) struct Refusal {
 /// An element that the kernel has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Milliseconds that it has left; `None` if it stays for ever.
+    /// Remaining milliseconds; `None` if it never expires.
     pub remaining: Option<u64>,
-    /// What a map gives for it.
+    /// The value of a map.
     pub data: Option<Vec<u8>>,
 }
 
-/// What a table holds: the elements of each set, by key.
+/// The content of a table: the elements of each set, by key.
 pub(super) type Tables = BTreeMap<String, BTreeMap<Vec<u8>, Found>>;
 
 /// errno(3)
@@ -39,14 +39,14 @@ const PERMISSION: i32 = 1;
 pub(super) const NO_ENTRY: i32 = 2;
 pub(super) const EXISTS: i32 = 17;
 const NO_BUFFERS: i32 = 105;
-/// What a message has before its attributes, `struct nfgenmsg`.
+/// Octets before the attributes of a message, `struct nfgenmsg`.
 const STRUCTURE: usize = 4;
 
 impl Refusal {
-    /// What it means for the whole transaction.
+    /// Returns the error of the whole transaction.
     pub fn reason(self, table: &str) -> FilterError {
         match self {
-            // The first message only begins: whoever may not even that may nothing.
+            // The first message only begins: without permission for that there is none for anything.
             Self { sequence: 0, error: PERMISSION } => FilterError::NotPermitted,
             Self { error: PERMISSION, .. } => FilterError::Owned { table: table.into() },
             Self { error, .. } => FilterError::Lacking(io::Error::from_raw_os_error(error)),
@@ -55,7 +55,7 @@ impl Refusal {
 }
 
 impl Kernel {
-    /// A transaction may be large. Answers are few, unless much is refused; those that get lost do not matter then.
+    /// A transaction may be large. Answers are few, unless much is rejected; then lost answers do not matter.
     const LONGEST_TRANSACTION: usize = 256 << 20;
     const WAITING_ANSWERS: usize = 8 << 20;
 
@@ -68,7 +68,7 @@ impl Kernel {
         }
     }
 
-    /// Carries out a transaction. If messages are refused, nothing has changed.
+    /// Carries out a transaction. If messages are rejected, nothing has changed.
     pub fn commit(&self, transaction: &[u8]) -> Result<Vec<Refusal>, FilterError> {
         self.0.send(transaction)?;
         let mut refusals = Vec::new();
@@ -78,19 +78,19 @@ impl Kernel {
             }
         });
         match heard {
-            // More answers than room: all of them are refusals, and the first ones are enough.
+            // More answers than room: all are rejections, and the first ones suffice.
             Err(error) if error.raw_os_error() == Some(NO_BUFFERS) && !refusals.is_empty() => {}
             heard => heard?,
         }
         Ok(refusals)
     }
 
-    /// The port that our changes come from.
+    /// Returns the port of our changes.
     pub fn port(&self) -> io::Result<u32> {
         self.0.port()
     }
 
-    /// True if there is such a table.
+    /// Returns true if the table exists.
     pub fn has_table(&self, table: &str) -> Result<bool, FilterError> {
         match self.0.tell(about(table, Kind::GetTable, 0)) {
             Ok(()) => Ok(true),
@@ -99,7 +99,7 @@ impl Kernel {
         }
     }
 
-    /// The chains of a table; none if there is no such table.
+    /// Returns the chains of a table; none if it does not exist.
     pub fn chains(&self, table: &str) -> Result<Vec<String>, FilterError> {
         let mut names = Vec::new();
         // It lists those of other tables too.
@@ -109,7 +109,7 @@ impl Kernel {
         Ok(names)
     }
 
-    /// The sets of a table; none if there is no such table.
+    /// Returns the sets of a table; none if it does not exist.
     pub fn sets(&self, table: &str) -> Result<Vec<String>, FilterError> {
         let mut names = Vec::new();
         if self.has_table(table)? {
@@ -118,7 +118,7 @@ impl Kernel {
         Ok(names)
     }
 
-    /// Calls `take` with each element of a set as the kernel lists it: [once is not enough](super::listing).
+    /// Calls `take` with each element of a set as listed by the kernel: [once is not enough](super::listing).
     pub fn list_once(
         &self,
         table: &str,
@@ -132,7 +132,7 @@ impl Kernel {
     }
 }
 
-/// True if a message of nftables is about this table or something in it.
+/// Returns true if a message of nftables is about this table or something in it.
 pub(super) fn is_about(body: &[u8], table: &str) -> bool {
     body.first() == Some(&INET) && name(body, 1).as_deref() == Some(table)
 }

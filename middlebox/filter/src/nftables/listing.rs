@@ -1,12 +1,13 @@
-//! What the kernel's sets hold, though one list of them may lack some of it.
+//! Lists the kernel's sets completely, although a single list may lack elements.
 //!
-//! The kernel lists a set in pieces of 32 KiB. For each it walks the hash table from the beginning, past as many elements as it
-//! has walked before (`nf_tables_dump_set`, `nft_rhash_walk`). Between two pieces its workers may make the table larger or smaller,
-//! which puts elements in another order, or collect some that have ended. Then elements are walked past that were never
-//! listed. Nothing says so: both are no transaction, and lists of elements have no `NLM_F_DUMP_INTR` at all.
+//! The kernel lists a set in pieces of 32 KiB. For each it walks the hash table from the beginning, skipping
+//! as many elements as it has walked before (`nf_tables_dump_set`, `nft_rhash_walk`). Between two pieces its
+//! workers may resize the table, which changes the order of elements, or collect expired ones. Then elements
+//! are skipped that were never listed. This is not reported: both happen outside transactions, and lists of
+//! elements have no `NLM_F_DUMP_INTR`.
 //!
-//! What such a list lacks is a matter of chance, and the next one has it. So a list is believed when it has nothing that those
-//! before it lacked, and nothing twice.
+//! Which elements are missing is random, and the next list has them. So a list is trusted when it has nothing
+//! that the earlier ones lacked, and nothing twice.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -14,10 +15,11 @@ use std::collections::btree_map::Entry;
 use super::kernel::{Found, Kernel, Tables};
 use crate::FilterError;
 
-/// Lists of the same. A worker moves the elements of a table once for each time that their number doubles or halves.
+/// Maximum lists of one set. A worker moves the elements of a table once whenever their number doubles or
+/// halves.
 const MOST: usize = 16;
 
-/// Lists until one has nothing new: `list` says whether it had. False if that never happens.
+/// Repeats `list` until it reports nothing new. Returns false if that never happens.
 pub(super) fn list_until_known(
     mut list: impl FnMut() -> Result<bool, FilterError>,
 ) -> Result<bool, FilterError> {
@@ -31,7 +33,7 @@ pub(super) fn list_until_known(
 }
 
 impl Kernel {
-    /// All that the sets of a table hold; nothing if there is no such table.
+    /// Returns all elements of a table's sets; nothing if it does not exist.
     pub fn elements(&self, table: &str) -> Result<Tables, FilterError> {
         let mut sets = Tables::new();
         for name in self.sets(table)? {
@@ -43,11 +45,11 @@ impl Kernel {
     }
 }
 
-/// All elements of a set, as they were first listed; `None` if there is no end of new ones.
+/// Returns all elements of a set, as first listed; `None` if there are always new ones.
 fn whole(
     mut list: impl FnMut(&mut dyn FnMut(Vec<u8>, Found)) -> Result<(), FilterError>,
 ) -> Result<Option<BTreeMap<Vec<u8>, Found>>, FilterError> {
-    // Each with the list that had it last: one that has an element twice lacks another.
+    // Each with the last list that had it: one with an element twice lacks another.
     let mut elements: BTreeMap<Vec<u8>, (Found, usize)> = BTreeMap::new();
     let mut number = 0;
     let is_known = list_until_known(|| {

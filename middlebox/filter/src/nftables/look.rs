@@ -1,4 +1,4 @@
-//! A look into one set: a packet's fields are its key.
+//! A lookup in one set with fields of a packet as the key.
 
 use hol_simco::IpVersion;
 
@@ -7,15 +7,15 @@ use crate::element::{Role, mask_v4, mask_v6};
 use crate::ports::Block;
 use crate::shape::{Field, Shape, Side};
 
-/// How a packet is held against a rule: replies the other way round.
+/// How a packet is compared with a rule: replies are reversed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
     AsItIs,
     Reversed,
 }
 
-/// Does with a packet of the version what the shape's set says. A connection that is translated is labelled, if there is a
-/// label.
+/// Looks a packet of the version up in the shape's set and acts accordingly. A translated connection gets the
+/// label, if given.
 pub(super) fn look(rule: Expressions, shape: &Shape, seen: Seen, label: Option<Label>) -> Expressions {
     let mut register = 0;
     let rule = shape.key().fold(of_version(rule, shape.version), |rule, field| {
@@ -27,7 +27,7 @@ pub(super) fn look(rule: Expressions, shape: &Shape, seen: Seen, label: Option<L
     let nat = |rule: Expressions, nat| {
         let port = (shape.data().count() == 2).then_some(usize::from(shape.version.address_bits()) / 32);
         let rule = rule.lookup(&name, 0, Some(0));
-        // A map gives five registers at most.
+        // A map returns at most five registers.
         let rule = label.into_iter().fold(rule, |rule, label| rule.load(&label, 8).store(Tracked::Label, 8));
         rule.nat(nat, number(shape.version), 0, port)
     };
@@ -39,7 +39,7 @@ pub(super) fn look(rule: Expressions, shape: &Shape, seen: Seen, label: Option<L
     }
 }
 
-/// Goes on only with packets of the version.
+/// Continues only with packets of the version.
 pub(super) fn of_version(rule: Expressions, version: IpVersion) -> Expressions {
     rule.meta(Meta::Version, 0).equals(0, &[number(version)])
 }

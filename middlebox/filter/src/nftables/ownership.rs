@@ -1,10 +1,10 @@
-//! Whose the table is: ours alone, where the kernel has that.
+//! Exclusive ownership of the table, where the kernel supports it.
 
 use super::kernel::{Kernel, Refusal};
 use super::transaction::Transaction;
 use crate::FilterError;
 
-/// `NFT_TABLE_F_OWNER`, Linux 5.12: nobody changes the table but through the socket that made or adopted it.
+/// `NFT_TABLE_F_OWNER`, Linux 5.12: only the socket that created or adopted the table can change it.
 const OWNER: u32 = 2;
 /// `NFT_TABLE_F_PERSIST`, Linux 6.9: the table outlives that socket, and can be adopted.
 const PERSIST: u32 = 4;
@@ -17,7 +17,7 @@ pub(super) enum Ownership {
 }
 
 impl Ownership {
-    /// The flags of the table.
+    /// Returns the flags of the table.
     pub fn flags(self) -> u32 {
         match self {
             Self::Ours => OWNER | PERSIST,
@@ -25,8 +25,8 @@ impl Ownership {
         }
     }
 
-    /// Asks the kernel whether we can own a table: without consequences, and about one that nobody can have, since flags
-    /// that are refused may be so for what is there.
+    /// Asks the kernel whether it supports ownership, by a transaction without effect on a table that cannot
+    /// exist, because flags may be rejected for an existing one.
     pub fn ask(kernel: &Kernel) -> Result<Self, FilterError> {
         const NOBODYS: &str = "hol.question";
         let mut question = Transaction::new(NOBODYS);
@@ -38,7 +38,7 @@ impl Ownership {
         }
     }
 
-    /// An error if the table belongs to somebody else. Without consequences.
+    /// Fails if the table belongs to somebody else. Changes nothing.
     pub fn check(self, kernel: &Kernel, table: &str) -> Result<(), FilterError> {
         let mut question = Transaction::new(table);
         question.create_table(self.flags());

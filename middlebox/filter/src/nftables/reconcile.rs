@@ -1,4 +1,5 @@
-//! Reconciliation: the kernel's table is held against what rules want, and mended both ways.
+//! Reconciliation: compares the kernel's table with the required elements, and corrects both surplus and
+//! missing ones.
 
 use std::collections::BTreeMap;
 
@@ -16,19 +17,20 @@ use crate::holds::{Holds, Standing};
 use crate::shape::{self, Shape};
 use crate::{FilterError, Mended};
 
-/// Ends that lie closer together are the same: clocks are set, and looking takes time.
+/// Ends closer together than this count as equal: clocks are adjusted, and listing takes time.
 const TOLERANCE: Duration = Duration::from_secs(2);
-/// Steps of a transaction: a million of them in one would need hundreds of megabytes.
+/// Maximum steps of a transaction: a million in one would need hundreds of megabytes.
 const AT_ONCE: usize = 16_384;
-/// Elements of a table that is not listed before it is mended: that takes the kernel the longer for each, the more there are.
+/// Tables with more elements are not listed first, because the kernel's time per element grows with their
+/// number.
 const LARGE: usize = 1 << 16;
-/// Steps when somebody waits meanwhile.
+/// Maximum steps while others wait.
 const A_FEW: usize = 512;
 
 impl Nftables {
-    /// Makes the table as `holds` wants it. Chains and sets come first; then what is surplus goes, and what is missing
-    /// comes, the first of it at once and the rest as [`go_on`](Self::go_on) is called. A table that cannot be mended, or
-    /// not be owned as it is, is replaced.
+    /// Makes the table match `holds`. Chains and sets come first; then surplus elements are removed, and
+    /// missing ones added, a first part at once and the rest by [`go_on`](Self::go_on). A table that cannot
+    /// be corrected or owned is replaced.
     pub(super) fn mend(&mut self, now: Time, holds: Holds) -> Result<Mended, FilterError> {
         self.is_known = false;
         self.holds = holds;
@@ -69,15 +71,15 @@ impl Nftables {
         Ok(mended)
     }
 
-    /// Lists the table and compares. Says which sets are not ours, too.
+    /// Lists the table and compares. Also returns foreign sets.
     fn look(&self, now: Time, sets: &Sets) -> Result<(Difference, Vec<String>), FilterError> {
         let mut found = self.kernel.elements(self.config.table())?;
         let difference = compare(now, &self.holds, sets, &mut found);
         Ok((difference, found.into_keys().collect()))
     }
 
-    /// A large table is not listed: what rules want is put in anew in the place of what is there, and a thread looks for what
-    /// is surplus.
+    /// For a large table: adds the required elements again in place of existing ones without listing, while a
+    /// thread searches for surplus ones.
     fn presume(&self, now: Time, sets: &Sets) -> Result<(Difference, Vec<String>), FilterError> {
         let wanted = self.holds.all().filter(|(_, standing)| standing.end > now);
         let missing = wanted.map(|(element, _)| Missing { element, is_wrong: true }).collect();
@@ -86,7 +88,7 @@ impl Nftables {
         Ok((Difference { mended: Mended::default(), surplus: Vec::new(), missing }, strange))
     }
 
-    /// Removes what the thread has found that nobody wants. True if it has been done.
+    /// Removes the surplus elements found by the thread; returns true if it has finished.
     pub(super) fn finish_survey(&mut self, now: Time) -> Result<bool, FilterError> {
         let Some(survey) = self.survey.take_if(|survey| survey.is_finished()) else { return Ok(false) };
         let shapes: BTreeMap<&str, &Shape> = self.sets.all().map(|(shape, name)| (name, shape)).collect();
@@ -102,8 +104,8 @@ impl Nftables {
         Ok(true)
     }
 
-    /// Removes what is surplus and adds the first of what is missing, so many at once, behind what `begin` does. Returns
-    /// what is missing still.
+    /// Removes surplus elements and adds the first missing ones, this many at once, after the messages of
+    /// `begin`. Returns those still missing.
     fn carry_out(
         &self,
         now: Time,
@@ -122,7 +124,7 @@ impl Nftables {
         Ok(missing)
     }
 
-    /// Adds more of what is missing: as rules want it now, for they may have changed since it was found so.
+    /// Adds more of the missing elements in their current form, since rules may have changed.
     pub(super) fn add_missing(&mut self, now: Time) -> Result<(), FilterError> {
         let next = self.missing.split_off(self.missing.len().saturating_sub(A_FEW));
         let steps: Steps = self.additions(now, &next).collect();
@@ -140,21 +142,21 @@ impl Nftables {
     }
 }
 
-/// An element that is not there, or not as it should be.
+/// An element that is missing or wrong.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Missing {
     element: Element,
     is_wrong: bool,
 }
 
-/// What it takes from what is found to what is wanted.
+/// The steps from the found to the required state.
 struct Difference {
     mended: Mended,
     surplus: Vec<Step>,
     missing: Vec<Missing>,
 }
 
-/// Holds what is found against what is wanted. What is known of it is taken out of `found`.
+/// Compares the found elements with the required ones, and removes known ones from `found`.
 fn compare(now: Time, holds: &Holds, sets: &Sets, found: &mut Tables) -> Difference {
     let (mut mended, mut surplus, mut missing) = (Mended::default(), Vec::new(), Vec::new());
     for (element, standing) in holds.all().filter(|(_, standing)| standing.end > now) {

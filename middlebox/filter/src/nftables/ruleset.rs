@@ -1,4 +1,4 @@
-//! The rules around the sets: what a packet goes through. `docs/simco-filter.md` shows them as `nft` does.
+//! The rules around the sets, through which a packet passes. `docs/simco-filter.md` shows them as `nft` does.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ const DCCP: u8 = 33;
 const ICMPV6: u8 = 58;
 const SCTP: u8 = 132;
 
-/// A chain of the table: some rules, then a look into each set of some roles, then an end.
+/// A chain of the table: some rules, then a lookup in each set of some roles, then an end.
 #[derive(Debug)]
 pub(super) struct Chain<'a> {
     name: &'static str,
@@ -29,7 +29,7 @@ pub(super) struct Chain<'a> {
     end: End,
 }
 
-/// What becomes of a packet that gets to the end of a chain.
+/// What happens to a packet at the end of a chain.
 #[derive(Debug, Clone, Copy)]
 enum End {
     Accept,
@@ -37,24 +37,24 @@ enum End {
     Goto(&'static str),
 }
 
-/// What a chain has beside its sets.
+/// The rules of a chain before its sets.
 #[derive(Debug, Clone, Copy)]
 enum Begin<'a> {
-    /// All forwarded packets come here, and go where those belong that enter and that leave.
+    /// For all forwarded packets, which continue by direction.
     Forward(Option<&'a Interfaces>, [&'static str; 2]),
-    /// What is the same for all packets.
+    /// Checks common to all packets.
     Checks,
-    /// Packets to the middlebox itself come here.
+    /// For packets to the middlebox itself.
     Input(&'a Pool),
-    /// Packets of rules; those that answer go to the other chain.
+    /// For packets of rules; replies go to the other chain.
     Passage { replies: &'static str },
-    /// All packets pass, but those that bindings translate have to be of bindings that there are.
+    /// All packets pass, except translated ones whose binding has ended.
     Translator,
-    /// Others come from other chains.
+    /// None; packets come from other chains.
     Nothing,
-    /// The first packets of connections come here, before routing.
+    /// For the first packets of connections, before routing.
     Prerouting,
-    /// … and after it.
+    /// For the first packets of connections, after routing.
     Postrouting,
 }
 
@@ -72,10 +72,10 @@ const LEAVING: &str = "leaving";
 const LEAVING_REPLIES: &str = "leaving_replies";
 const BOUND: &str = "bound";
 const BOUND_REPLIES: &str = "bound_replies";
-/// Of the connections that a binding of ours translates: the label 126.
+/// The label of connections translated by our bindings: 126.
 const TRANSLATED: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40];
 
-/// The chains of the table. Whoever knows the interfaces knows what enters and what leaves.
+/// Returns the chains of the table. With known interfaces the direction of packets is known.
 pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
     let is_translator = config.unmatched() == Unmatched::Accept;
     let label = is_translator.then_some(TRANSLATED);
@@ -99,7 +99,7 @@ pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
     chains
 }
 
-/// What passes a firewall: packets that rules are about, and replies to those that `other` rules are about.
+/// Returns the chains of a firewall: packets of rules pass, and replies to those of `other` rules.
 fn passage(
     name: &'static str,
     replies: &'static str,
@@ -113,7 +113,7 @@ fn passage(
     ]
 }
 
-/// What passes a translator alone: all but what was translated by a binding that has ended.
+/// Returns the chains of a translator without firewall: everything passes except packets of ended bindings.
 fn translator() -> [Chain<'static>; 3] {
     let bound = |name, seen, end| Chain { seen, end, ..Chain::new(name, Begin::Nothing, BOTH) };
     [
@@ -123,7 +123,7 @@ fn translator() -> [Chain<'static>; 3] {
     ]
 }
 
-/// True if the table has a chain of this name.
+/// Returns true if the table has a chain of this name.
 pub(super) fn is_known(name: &str, config: &Config) -> bool {
     chains(config).iter().any(|chain| chain.name == name)
 }
@@ -137,7 +137,7 @@ impl<'a> Chain<'a> {
         self.looks.contains(&role)
     }
 
-    /// A firewall has no chains of a NAT: they would cost every connection.
+    /// Returns whether the chain is needed. A firewall has no NAT chains, which would cost every connection.
     pub fn is_needed(&self, shapes: &[&Shape]) -> bool {
         match self.begin {
             Begin::Prerouting | Begin::Postrouting => !shapes.is_empty(),
@@ -163,7 +163,7 @@ impl<'a> Chain<'a> {
         transaction.flush(Some(self.name));
     }
 
-    /// Makes all its rules; `shapes` are of the sets that it looks into.
+    /// Creates all its rules; `shapes` are those of its sets.
     pub fn fill(&self, transaction: &mut Transaction<'_>, shapes: &[&Shape]) {
         let mut rules = Rules { transaction, chain: self.name };
         self.begin.fill(&mut rules);
@@ -207,7 +207,7 @@ impl Begin<'_> {
     }
 }
 
-/// ICMP errors are no data of their own: whoever sends needs to hear that nobody is there.
+/// ICMP errors have no rules of their own: senders need them.
 fn check(rules: &mut Rules<'_, '_>) {
     const INVALID: u32 = 1;
     const RELATED: u32 = 4;
@@ -218,8 +218,8 @@ fn check(rules: &mut Rules<'_, '_>) {
     }
 }
 
-/// RFC 3989 section 2.3.5: a UDP or IP rule is about packets of one direction. A TCP rule is about connections, and its
-/// direction is that of the first packet; so it is here for SCTP and DCCP.
+/// RFC 3989 section 2.3.5: a UDP or IP rule covers packets of one direction. A TCP rule covers connections,
+/// by the direction of the first packet; here SCTP and DCCP are treated alike.
 fn pass(rules: &mut Rules<'_, '_>, replies: &str) {
     rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS)));
     for connected in [TCP, DCCP, SCTP] {
@@ -227,7 +227,7 @@ fn pass(rules: &mut Rules<'_, '_>, replies: &str) {
     }
 }
 
-/// Connections that others translate pass as all do: ours have the label.
+/// Connections translated by others pass; ours have the label.
 fn translate(rules: &mut Rules<'_, '_>) {
     rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS)));
     rules.add(|rule| {
@@ -236,7 +236,7 @@ fn translate(rules: &mut Rules<'_, '_>) {
     });
 }
 
-/// A datagram that comes before its binding: taken for the middlebox' own data, it would be tracked as such, and all that
+/// A datagram that arrives before its binding would be tracked as the middlebox' own, and so would all that
 /// follow it. Dropped, it is forgotten.
 fn protect(rules: &mut Rules<'_, '_>, pool: &Pool) {
     const NEW: u32 = 8;
@@ -271,12 +271,12 @@ fn protocol(rule: Expressions, protocol: u8) -> Expressions {
     rule.meta(Meta::Protocol, 0).equals(0, &[protocol])
 }
 
-/// The packet is in one of these states, which are bits.
+/// Matches packets in one of these states, which are bits.
 fn state(rule: Expressions, states: u32) -> Expressions {
     rule.ct(Tracked::State, 0).mask(0, &states.to_ne_bytes()).compare(0, Order::Unequal, &[0; 4])
 }
 
-/// The packet goes against the one that began its connection.
+/// Matches packets in the reply direction of their connection.
 fn reply(rule: Expressions) -> Expressions {
     rule.ct(Tracked::Direction, 0).equals(0, &[1])
 }

@@ -9,18 +9,19 @@ use crate::holds::Holds;
 use crate::shape::Shape;
 use crate::{Config, FilterError, MOST_SHAPES};
 
-/// The sets that there are, and their names.
+/// The existing sets and their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Sets(BTreeMap<Shape, String>);
 
 impl Sets {
-    /// Those that rules need which hold elements.
+    /// Returns the sets for these elements.
     pub fn for_all(holds: &Holds) -> Result<Self, FilterError> {
         let sets: BTreeMap<Shape, String> = holds.shapes().map(|shape| (shape, shape.name())).collect();
         if sets.len() > MOST_SHAPES { Err(FilterError::TooManyShapes(sets.len())) } else { Ok(Self(sets)) }
     }
 
-    /// These and those that the steps need. An empty set stays until its place is needed: to make one is work.
+    /// Returns these sets and those that the steps need. Empty sets stay until their slot is needed, because
+    /// creating one is work.
     pub fn with(&self, steps: &Steps, holds: &Holds) -> Result<Self, FilterError> {
         let mut sets = self.clone();
         for shape in steps.added() {
@@ -29,17 +30,17 @@ impl Sets {
         if sets.0.len() <= MOST_SHAPES { Ok(sets) } else { Self::for_all(holds) }
     }
 
-    /// The name of a set that there is.
+    /// Returns the name of an existing set.
     pub fn name(&self, shape: &Shape) -> Option<&str> {
         self.0.get(shape).map(String::as_str)
     }
 
-    /// All of them, with their names.
+    /// Returns all of them, with their names.
     pub fn all(&self) -> impl Iterator<Item = (&Shape, &str)> {
         self.0.iter().map(|(shape, name)| (shape, name.as_str()))
     }
 
-    /// Makes the sets, and all chains.
+    /// Creates the sets, and all chains.
     pub fn create(&self, transaction: &mut Transaction<'_>, config: &Config) {
         self.0.keys().for_each(|shape| transaction.create_set(shape));
         let chains = ruleset::chains(config);
@@ -48,7 +49,7 @@ impl Sets {
         needed().for_each(|chain| chain.fill(transaction, &self.of(chain)));
     }
 
-    /// Makes the others out of these, and the chains that look into them anew.
+    /// Creates and removes sets to get the others, and rebuilds the chains that use them.
     pub fn change(&self, others: &Self, transaction: &mut Transaction<'_>, config: &Config) {
         if self == others {
             return;
@@ -68,7 +69,7 @@ impl Sets {
         changed().for_each(|chain| chain.fill(transaction, &others.of(chain)));
     }
 
-    /// Those that a chain looks into.
+    /// Returns the sets that a chain uses.
     fn of(&self, chain: &Chain<'_>) -> Vec<&Shape> {
         self.0.keys().filter(|shape| chain.looks_into(shape.role)).collect()
     }

@@ -1,4 +1,4 @@
-//! What has to be done to the elements of sets.
+//! Steps on the elements of sets.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,29 @@ use crate::element::Element;
 use crate::holds::{Holds, Standing, Touched};
 use crate::shape::{self, Shape};
 
-/// What has to be done, in any order: an element occurs once.
+/// The steps, in any order: each element occurs once.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     steps: Vec<Step>,
-    /// The messages of the last transaction that were about steps: which, and whether it was to add.
+    /// The messages of the last transaction: the step of each, and whether it adds.
     messages: Vec<(usize, bool)>,
     /// The sequence number of the first of them.
     first: u32,
 }
 
-/// What has to be done to one element. The kernel cannot change an element's end, so that is a delete and an add.
+/// A step on one element. The kernel cannot change an element's end, so that is a delete and an add.
 #[derive(Debug)]
 pub(super) struct Step {
     pub shape: Shape,
     pub key: Vec<u8>,
     pub delete: bool,
     pub add: Option<Standing>,
-    /// The change that asks for it.
+    /// The change that requires it.
     pub change: usize,
 }
 
 impl Steps {
-    /// What makes elements stand as they are held now. One that has ended needs nothing: the kernel knows.
+    /// Returns the steps that make elements match. Expired ones need none: the kernel removes them.
     pub fn of(now: Time, touched: &BTreeMap<Element, Touched>, holds: &Holds) -> Self {
         let in_force = |standing: &Standing| standing.end > now;
         touched
@@ -52,12 +52,12 @@ impl Steps {
         self.steps.is_empty()
     }
 
-    /// The shapes of what is added.
+    /// Returns the shapes of added elements.
     pub fn added(&self) -> impl Iterator<Item = &Shape> {
         self.steps.iter().filter(|step| step.add.is_some()).map(|step| &step.shape)
     }
 
-    /// The elements that are added: their shapes and keys.
+    /// Returns the shapes and keys of added elements.
     pub fn additions(&self) -> impl Iterator<Item = (&Shape, &[u8])> {
         self.steps.iter().filter(|step| step.add.is_some()).map(|step| (&step.shape, &step.key[..]))
     }
@@ -78,8 +78,8 @@ impl Steps {
         }
     }
 
-    /// Makes the best of refusals: what is to be deleted may have ended meanwhile, and what is to be added may not have
-    /// ended yet, or somebody else has added it. `Err` is a refusal of another kind.
+    /// Adapts to rejections: an element to delete may have expired meanwhile, one to add may not have expired
+    /// yet, or somebody else has added it. `Err` is a rejection of another kind.
     pub fn adjust(&mut self, refusals: &[Refusal]) -> Result<(), Refusal> {
         for &refusal in refusals {
             let (index, adds) = self.message(refusal.sequence).ok_or(refusal)?;
@@ -97,7 +97,7 @@ impl Steps {
         Ok(())
     }
 
-    /// The change that a message of the last transaction was for.
+    /// Returns the change of a message in the last transaction.
     pub fn change_of(&self, sequence: u32) -> Option<usize> {
         self.message(sequence).map(|(index, _)| self.steps[index].change)
     }

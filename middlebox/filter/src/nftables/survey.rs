@@ -1,7 +1,8 @@
-//! A look for elements of a large table that no rule wants, while others work.
+//! Searches a large table for elements that no rule requires, in the background.
 //!
-//! The kernel walks a set from its beginning for every piece of its list, so a million elements take it two minutes. A
-//! thread listens to that, [twice at least](super::listing); what is added meanwhile is remembered, for it is not what is looked for.
+//! The kernel walks a set from its beginning for every piece of its list, so a million elements take it two
+//! minutes. A thread reads that, [at least twice](super::listing); elements added meanwhile are remembered,
+//! since they are not surplus.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,13 +13,13 @@ use super::kernel::Kernel;
 use super::listing::list_until_known;
 use crate::FilterError;
 
-/// An element as the kernel names it: its set and its key.
+/// An element as named by the kernel: its set and its key.
 pub(super) type Named = (String, Vec<u8>);
 
 /// Nobody panics with it in hand.
 const WHOLE: &str = "the set of what was added is whole";
 
-/// A look that is under way.
+/// A running search.
 #[derive(Debug)]
 pub(super) struct Survey {
     listing: JoinHandle<Result<BTreeSet<Named>, FilterError>>,
@@ -26,7 +27,7 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// Begins to look for what is not wanted now.
+    /// Starts to search for elements that are not required now.
     pub fn begin(table: &str, wanted: Wanted) -> Result<Self, FilterError> {
         let (table, wanted) = (table.to_owned(), wanted.0);
         let added = Arc::new(Mutex::new(BTreeSet::new()));
@@ -34,7 +35,7 @@ impl Survey {
         let look = move || {
             let kernel = Kernel::open()?;
             let mut strange = BTreeSet::new();
-            // What none of them had ends with its lifetime.
+            // Elements that no list had expire with their lifetime.
             list_until_known(|| {
                 let known = strange.len();
                 for set in kernel.sets(&table)? {
@@ -55,7 +56,7 @@ impl Survey {
         Ok(Self { listing, added })
     }
 
-    /// An element is about to be added meanwhile.
+    /// Notes that an element is about to be added.
     pub fn note_added(&self, set: &str, key: &[u8]) {
         self.added.lock().expect(WHOLE).insert((set.to_owned(), key.to_owned()));
     }
@@ -64,7 +65,7 @@ impl Survey {
         self.listing.is_finished()
     }
 
-    /// What nobody wants.
+    /// Returns the surplus elements.
     pub fn finish(self) -> Result<BTreeSet<Named>, FilterError> {
         let mut strange = self.listing.join().expect("listening does not panic")?;
         let added = self.added.lock().expect(WHOLE);
@@ -73,8 +74,8 @@ impl Survey {
     }
 }
 
-/// What rules want, as digests in order: eight octets an element. Two that are the same would hide a surplus element, which
-/// ends with its lifetime nevertheless.
+/// The required elements as sorted digests: eight octets each. A collision would hide a surplus element,
+/// which still expires with its lifetime.
 #[derive(Debug)]
 pub(super) struct Wanted(Vec<u64>);
 

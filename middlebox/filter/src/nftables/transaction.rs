@@ -14,7 +14,7 @@ const BEGIN: u16 = 16;
 const END: u16 = 17;
 /// `NFPROTO_INET`
 pub(super) const INET: u8 = 1;
-/// How long the kernel lets elements lie that have ended. They match no packet, but looking for them is work.
+/// Interval at which the kernel removes expired elements. They match no packet, but cost work.
 const COLLECTION: Duration = Duration::from_secs(30);
 
 /// `enum nf_tables_msg_types`
@@ -36,7 +36,7 @@ pub(super) enum Kind {
     DeleteElement = 14,
 }
 
-/// A message about a table of the family `inet`, whose name comes first in all of them.
+/// Returns a message about a table of the family `inet`, whose name is always its first attribute.
 pub(super) fn about(table: &str, kind: Kind, flags: u16) -> Message {
     Message::new(NFTABLES << 8 | kind as u16, flags, &[INET, 0, 0, 0]).with_name(1, table)
 }
@@ -56,28 +56,29 @@ impl<'a> Transaction<'a> {
         transaction
     }
 
-    /// Its octets, for the kernel.
+    /// Returns its octets for the kernel.
     pub fn finish(mut self) -> Vec<u8> {
         self.push(frame(END));
         self.octets
     }
 
-    /// Its octets without an end: the kernel says what it would refuse, and gives the transaction up.
+    /// Returns its octets without an end: the kernel reports what it would reject, and aborts the
+    /// transaction.
     pub fn finish_in_vain(self) -> Vec<u8> {
         self.octets
     }
 
-    /// The sequence number of the message that comes next.
+    /// Returns the sequence number of the message that comes next.
     pub fn next(&self) -> u32 {
         self.messages
     }
 
-    /// Makes a table if there is none.
+    /// Creates a table if it does not exist.
     pub fn ensure_table(&mut self) {
         self.push(about(self.table, Kind::NewTable, CREATE));
     }
 
-    /// Makes a table with these flags, or gives them to the one that there is.
+    /// Creates a table with these flags, or sets the flags of an existing one.
     pub fn create_table(&mut self, flags: u32) {
         self.push(number(about(self.table, Kind::NewTable, CREATE), 2, flags));
     }
@@ -90,12 +91,12 @@ impl<'a> Transaction<'a> {
         self.push(about(self.table, Kind::DeleteChain, 0).with_name(3, name));
     }
 
-    /// A chain that rules jump to.
+    /// Creates a chain that rules jump to.
     pub fn create_chain(&mut self, name: &str) {
         self.push(about(self.table, Kind::NewChain, CREATE).with_name(3, name));
     }
 
-    /// A chain that packets go through; what reaches its end passes.
+    /// Creates a base chain; packets that reach its end pass.
     pub fn create_base_chain(&mut self, name: &str, kind: &str, hook: u32, priority: i32) {
         const ACCEPT: u32 = 1;
         let message = about(self.table, Kind::NewChain, CREATE).with_name(3, name);
@@ -139,7 +140,7 @@ impl<'a> Transaction<'a> {
         self.push(about(self.table, Kind::DeleteSet, 0).with_name(2, name));
     }
 
-    /// The kernel counts in ticks of 10, 4 or 1 ms, and rounds down; and nothing at all would be for ever.
+    /// The kernel counts in ticks of 10, 4 or 1 ms and rounds down; and zero would mean forever.
     pub fn add_element(&mut self, now: Time, set: &str, key: &[u8], standing: &Standing) {
         const TICKS: Duration = Duration::from_millis(20);
         let remaining = standing.end.saturating_since(now).round_up_to(TICKS).max(TICKS).as_millis();
@@ -169,7 +170,7 @@ impl<'a> Transaction<'a> {
     }
 }
 
-/// What a transaction begins and ends with.
+/// Returns the start or the end of a transaction.
 fn frame(kind: u16) -> Message {
     let [high, low] = NFTABLES.to_be_bytes();
     Message::new(kind, 0, &[0, 0, high, low])

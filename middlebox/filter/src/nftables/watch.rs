@@ -1,4 +1,4 @@
-//! Hears what others do to the table.
+//! Detects others' changes to the table.
 
 use std::cell::Cell;
 
@@ -8,12 +8,12 @@ use super::kernel::is_about;
 use super::transaction::NFTABLES;
 use crate::FilterError;
 
-/// A socket that the kernel tells of all changes, ours included.
+/// A socket that receives all changes, including ours.
 #[derive(Debug)]
 pub(super) struct Watch {
     socket: Socket,
     table: String,
-    /// Where our own changes come from.
+    /// The port of our own changes.
     own_port: u32,
     is_touched: Cell<bool>,
 }
@@ -21,7 +21,7 @@ pub(super) struct Watch {
 impl Watch {
     /// `NFNLGRP_NFTABLES` is 7.
     const GROUPS: u32 = 1 << 6;
-    /// What may wait: more than comes of one transaction.
+    /// Maximum pending octets: more than one transaction causes.
     const WAITING: usize = 32 << 20;
 
     pub fn open(table: &str, own_port: u32) -> Result<Self, FilterError> {
@@ -30,18 +30,18 @@ impl Watch {
         Ok(Self { socket, table: table.into(), own_port, is_touched: Cell::new(false) })
     }
 
-    /// Hears what waits, before it becomes more than can wait.
+    /// Reads pending events before they exceed the room.
     pub fn listen(&self) {
         let is_strange = |event: &Received<'_>| {
             event.port != self.own_port && event.kind >> 8 == NFTABLES && is_about(event.body, &self.table)
         };
         let mut is_touched = self.is_touched.get();
         let heard = self.socket.answers(|event| is_touched |= is_strange(&event));
-        // What has been lost may have been about our table.
+        // Lost events may have been about our table.
         self.is_touched.set(is_touched || heard.is_err());
     }
 
-    /// True if somebody else has changed the table since this was asked last.
+    /// Returns true if somebody else has changed the table since the last call.
     pub fn is_touched(&self) -> bool {
         self.listen();
         self.is_touched.take()

@@ -1,4 +1,4 @@
-//! PDR: data is blocked, whoever enabled it. RFC 4540 section 8.8.
+//! PDR: blocks data, whoever enabled it. RFC 4540 section 8.8.
 
 use hol_base::Time;
 
@@ -7,7 +7,7 @@ use crate::overlaps::Sweep;
 use crate::{Action, AddressTuple, AgentId, Batch, Capabilities, Lifetime, Refusal, Reply, Right, Rule};
 
 impl Middlebox {
-    /// PDR. The enable rules that it conflicts with are for the sweep to end.
+    /// Handles PDR. A sweep ends the conflicting enable rules.
     pub(super) fn disable(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! PER and PEA: data may pass. RFC 4540 sections 8.3 and 8.4.
+//! PER and PEA: let data pass. RFC 4540 sections 8.3 and 8.4.
 
 use hol_base::Time;
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Middlebox {
-    /// PER.
+    /// Handles PER.
     pub(super) fn enable(
         &mut self,
         now: Time,
@@ -36,7 +36,7 @@ impl Middlebox {
         self.begin(now, Rule { pid, owner: agent, expires: lifetime.end(now), action }, batch)
     }
 
-    /// PEA. The rule keeps its PID, its group, and so its owner: a group has one.
+    /// Handles PEA. The rule keeps its PID and its group, and so its owner.
     pub(super) fn enable_reserved(
         &mut self,
         now: Time,
@@ -64,15 +64,15 @@ impl Middlebox {
         Ok(rule.reply(now))
     }
 
-    /// The group exists, and takes rules of this agent. RFC 4540 section 8.3.1; RFC 3989 section 2.1.5: all members
-    /// of a group have one owner.
+    /// Checks that the group exists and accepts rules of this agent. RFC 4540 section 8.3.1; RFC 3989 section
+    /// 2.1.5: all members of a group have one owner.
     pub(super) fn check_group(&self, agent: AgentId, gid: Option<Gid>) -> Result<(), Refusal> {
         let Some(gid) = gid else { return Ok(()) };
         let owner = self.rules.owner_of_group(gid).ok_or(Refusal::NoSuchGroup)?;
         if owner == agent { Ok(()) } else { Err(Refusal::GroupNotAuthorized) }
     }
 
-    /// What PER and PEA have in common. RFC 4540 sections 8.3.1 and 8.4.1.
+    /// The checks common to PER and PEA. RFC 4540 sections 8.3.1 and 8.4.1.
     fn check_enable(
         &self,
         now: Time,
@@ -88,15 +88,15 @@ impl Middlebox {
         if is_disabled || is_swept { Err(Refusal::Conflict) } else { Ok(()) }
     }
 
-    /// True if rules whose external hosts have this IP version need addresses of a NAT. One that has none of the version and
-    /// is a packet filter as well is a pure firewall for it: IPv6 beside IPv4 that is translated.
+    /// Returns true if rules whose external hosts have this IP version need NAT addresses. A packet filter
+    /// without addresses of the version is a pure firewall for it: IPv6 next to translated IPv4.
     pub(super) fn translates(&self, version: IpVersion) -> bool {
         let capabilities = self.config.capabilities;
         let is_filter = capabilities.include(Capabilities::PACKET_FILTER);
         capabilities.include(Capabilities::NAT) && (!is_filter || self.nat.outside.has(version))
     }
 
-    /// Addresses of a NAT for this rule; none on a pure firewall. RFC 4540 section 8.3.3.
+    /// Returns NAT addresses for this rule; none on a pure firewall. RFC 4540 section 8.3.3.
     fn bind(&self, enable: &Enable, mapping: Option<PortMapping>) -> Result<Binding, Refusal> {
         let Enable { parameters, internal, external, lifetime: _ } = enable;
         let capabilities = self.config.capabilities;
@@ -107,7 +107,8 @@ impl Middlebox {
         let is_twice = capabilities.include(Capabilities::TWICE_NAT);
         check_hosts(enable, is_twice)?;
         check_translatable(internal.protocol)?;
-        // A2 stands for A0 among external hosts, A1 for A3 among internal ones; each keeps its own port's parity.
+        // A2 replaces A0 for external hosts, A1 replaces A3 for internal ones; each keeps the parity of its
+        // own port.
         let outside = wanted(external.ip_version(), internal, parameters.parity);
         let inside = wanted(internal.ip_version(), external, parameters.parity);
         Ok(Binding {
@@ -117,7 +118,7 @@ impl Middlebox {
     }
 }
 
-/// RFC 4540 section 8.3.1: what passes both ways names single hosts and ports.
+/// RFC 4540 section 8.3.1: bidirectional rules need single hosts and ports.
 fn check_direction(Enable { parameters, internal, external, .. }: &Enable) -> Result<(), Refusal> {
     let is_wide =
         parameters.direction == Direction::BiDirectional && has_wildcard_but_protocol(internal, external);
@@ -144,19 +145,20 @@ fn wanted(version: IpVersion, tuple: &AddressTuple, parity: PortParity) -> Wante
     Wanted { version, protocol: tuple.protocol, ports }
 }
 
-/// A binding stands for one host; capabilities may allow a wildcard nevertheless, for PDR.
+/// A binding is for one host, although capabilities may allow a wildcard, for PDR.
 fn check_hosts(enable: &Enable, is_twice: bool) -> Result<(), Refusal> {
     let has_wildcard =
         enable.internal.has_address_wildcard() || is_twice && enable.external.has_address_wildcard();
     if has_wildcard { Err(Refusal::WildcardNotSupported) } else { Ok(()) }
 }
 
-/// A NAT translates protocols with ports, and whole addresses: TCP, UDP, DCCP, SCTP, UDP-Lite, 0.
+/// Checks that a NAT can translate the protocol: TCP, UDP, DCCP, SCTP, UDP-Lite with ports, or 0 for whole
+/// addresses.
 pub(super) fn check_translatable(protocol: u8) -> Result<(), Refusal> {
     if matches!(protocol, 0 | 6 | 17 | 33 | 132 | 136) { Ok(()) } else { Err(Refusal::ProtocolNotSupported) }
 }
 
-/// What was reserved serves what is enabled. RFC 4540 lists these codes without saying when.
+/// Checks that the reservation fits the request. RFC 4540 lists these codes without saying when.
 fn check_reservation(enable: &Enable, outside: &AddressTuple, protocol: u8) -> Result<(), Refusal> {
     let Enable { parameters, internal, external, lifetime: _ } = enable;
     if external.ip_version() != outside.ip_version() {

@@ -1,4 +1,4 @@
-//! PLC, PRS and PRL: rules that there are. RFC 4540 sections 8.5 to 8.7.
+//! PLC, PRS and PRL: requests about existing rules. RFC 4540 sections 8.5 to 8.7.
 
 use hol_base::Time;
 
@@ -6,7 +6,7 @@ use super::Middlebox;
 use crate::{AgentId, Batch, Change, Lifetime, Pid, Refusal, Reply, Right, Rule, work};
 
 impl Middlebox {
-    /// PLC; zero deletes the rule.
+    /// Handles PLC; zero deletes the rule.
     pub(super) fn change_lifetime(
         &mut self,
         now: Time,
@@ -26,16 +26,16 @@ impl Middlebox {
         Ok(Reply::Plc { lifetime })
     }
 
-    /// PRS.
+    /// Handles PRS.
     pub(super) fn status(&self, now: Time, agent: AgentId, pid: Pid) -> Result<Reply, Refusal> {
         self.authorize_for(agent, Right::Status)?;
         let rule = self.accessible(now, agent, pid)?;
         Ok(rule.status(now, self.policy.name(rule.owner)))
     }
 
-    /// PRL.
+    /// Handles PRL.
     pub(super) fn list(&self, now: Time, agent: AgentId, batch: &mut Batch) -> Result<Reply, Refusal> {
-        /// As many as a 16-bit length can tell, at eight octets each; the message then has 65,536 octets.
+        /// Limited by the 16-bit length at eight octets each; the message then has 65,536 octets.
         const MOST: usize = u16::MAX as usize / 8;
         self.authorize_for(agent, Right::List)?;
         let held: usize = self.policy.accessible(agent).map(|owner| self.rules.count_of(owner)).sum();

@@ -1,4 +1,4 @@
-//! What happens to every message first. RFC 4540 section 6, in its order.
+//! The first checks of every message. RFC 4540 section 6, in its order.
 
 use hol_base::Time;
 
@@ -31,7 +31,8 @@ impl Middlebox {
         }
     }
 
-    /// Session control; requests about rules come here only if the session is not open. RFC 4540 section 7.1.
+    /// Handles session control; requests about rules come here only if the session is not open. RFC 4540
+    /// section 7.1.
     fn control(&mut self, id: SessionId, header: Header, request: Request, batch: &mut Batch) {
         match request {
             Request::Se { version, challenge } => self.establish(id, header.tid, version, challenge, batch),
@@ -42,7 +43,7 @@ impl Middlebox {
     }
 }
 
-/// Steps 3 to 5. Without a session only SE passes step 4; with one, every sub-type that a request can have.
+/// Steps 3 to 5. Without a session only SE passes step 4; with one, every sub-type of a request.
 fn check(header: Header, body: &[u8], is_established: bool) -> Result<Request, Refusal> {
     if header.basic_type != basic_type::REQUEST {
         return Err(Refusal::WrongBasicType);

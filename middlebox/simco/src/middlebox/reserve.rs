@@ -1,4 +1,4 @@
-//! PRR: addresses are kept for later. RFC 4540 section 8.2.
+//! PRR: reserves addresses. RFC 4540 section 8.2.
 
 use hol_base::Time;
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Middlebox {
-    /// PRR.
+    /// Handles PRR.
     pub(super) fn reserve(
         &mut self,
         now: Time,
@@ -38,8 +38,8 @@ impl Middlebox {
         self.begin(now, Rule { pid, owner: agent, expires: lifetime.end(now), action }, batch)
     }
 
-    /// IP versions inside and outside that were asked for and are served, of either IPv4 first. They are one version, unless
-    /// protocols are translated. RFC 3989 section 2.3.6.
+    /// Returns the requested and supported IP versions inside and outside, preferring IPv4. They are equal
+    /// unless protocols are translated. RFC 3989 section 2.3.6.
     fn choose(&self, parameters: &PrrParameters) -> Result<(IpVersion, IpVersion), Refusal> {
         let capabilities = self.config.capabilities;
         let are_served = |&(inside, outside): &(IpVersion, IpVersion)| {
@@ -53,13 +53,13 @@ impl Middlebox {
         pairs.find(are_served).ok_or(Refusal::IpVersionMismatch)
     }
 
-    /// A twice NAT can be asked for either kind of service. RFC 3989 section 2.3.8.
+    /// Checks the NAT mode: a twice NAT supports both. RFC 3989 section 2.3.8.
     fn check_nat_mode(&self, mode: NatMode) -> Result<(), Refusal> {
         let is_twice = self.config.capabilities.include(Capabilities::TWICE_NAT);
         if mode == NatMode::Traditional || is_twice { Ok(()) } else { Err(Refusal::NatModeNotSupported) }
     }
 
-    /// RFC 4540 section 8.2.3: A2, and for the service of a twice NAT A1.
+    /// RFC 4540 section 8.2.3: reserves A2, and A1 for twice NAT.
     fn keep(
         &self,
         parameters: &PrrParameters,

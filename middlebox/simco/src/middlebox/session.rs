@@ -11,12 +11,12 @@ use crate::{
     SessionId, Shortage, Tid, Token, Version,
 };
 
-/// What the connection below a session is.
+/// The properties of the connection below a session.
 #[derive(Debug, Clone)]
 pub struct Underlay {
     /// How it carries messages.
     pub framing: Framing,
-    /// False if SIMCO is not to run over it: SE is refused as a "transport protocol problem".
+    /// False if SIMCO must not run over it: SE is refused as a "transport protocol problem".
     pub is_acceptable: bool,
     /// TLS or IPsec protects it.
     pub is_secure: bool,
@@ -27,14 +27,14 @@ pub struct Underlay {
 /// How a connection carries messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// TCP: a stream of octets, cut by the messages' own length.
+    /// TCP: a byte stream, cut by the length of messages.
     Stream,
     /// SCTP: a user message is a message.
     Messages,
 }
 
 impl Underlay {
-    /// A connection that tells nothing about who is there.
+    /// Returns a connection without any authentication.
     pub fn plain(framing: Framing) -> Self {
         Self { framing, is_acceptable: true, is_secure: false, agent: None }
     }
@@ -49,7 +49,7 @@ pub(super) struct Session {
     pub framer: Option<Framer>,
     /// The TID of the last notification.
     notifications: u32,
-    /// Until when something has to arrive.
+    /// When something must have arrived.
     pub deadline: Option<Time>,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Session {
 #[derive(Debug)]
 enum State {
     Closed,
-    /// The agent is whoever the layers below say, or else has been challenged.
+    /// The agent is known from the layers below, or has been challenged.
     NoAuth {
         agent: Option<AgentId>,
         exchange: Exchange,
@@ -74,12 +74,12 @@ impl Session {
         Self { state: State::Closed, underlay, framer, notifications: 0, deadline: None }
     }
 
-    /// The layers below say who is there.
+    /// Sets the agent known from the layers below.
     pub fn identify(&mut self, agent: String) {
         self.underlay.agent = Some(agent);
     }
 
-    /// The agent, if the session is open.
+    /// Returns the agent, if the session is open.
     pub fn agent(&self) -> Option<AgentId> {
         match self.state {
             State::Open(agent) => Some(agent),
@@ -87,12 +87,12 @@ impl Session {
         }
     }
 
-    /// True in NOAUTH and OPEN.
+    /// Returns true in NOAUTH and OPEN.
     pub fn is_established(&self) -> bool {
         !matches!(self.state, State::Closed)
     }
 
-    /// A TID of our own for a notification. RFC 4540 section 4.2.5.
+    /// Returns a new TID for a notification. RFC 4540 section 4.2.5.
     pub fn next_notification(&mut self) -> Tid {
         self.notifications = self.notifications.wrapping_add(1);
         Tid(self.notifications)
@@ -103,7 +103,7 @@ impl Session {
     }
 }
 
-/// RFC 4540 section 6, step 1: the header is wrong if it promises more than any request has.
+/// RFC 4540 section 6, step 1: rejects a header longer than any request.
 fn length_of_request(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     match Header::parse(octets) {
         Some(header) if !header.may_be_request() => Err(FramingError("longer than any SIMCO request")),
@@ -112,7 +112,7 @@ fn length_of_request(octets: &[u8]) -> Result<Option<usize>, FramingError> {
 }
 
 impl Middlebox {
-    /// Processing of SE. RFC 4540 section 7.2, in its order.
+    /// Processes SE. RFC 4540 section 7.2, in its order.
     pub(super) fn establish(
         &mut self,
         id: SessionId,
@@ -149,7 +149,7 @@ impl Middlebox {
         }
     }
 
-    /// Who the agent is without its saying so; `None` if it has to say.
+    /// Returns the agent if known without authentication; `None` if it must authenticate.
     fn agent_below(&self, id: SessionId) -> Result<Option<AgentId>, Refusal> {
         let Some(name) = &self.sessions[&id].underlay.agent else { return Ok(self.policy.anonymous()) };
         self.authorize(name).map(Some)
@@ -160,7 +160,7 @@ impl Middlebox {
         agent.ok_or(Refusal::NoAuthorization)
     }
 
-    /// Answers SE by SA: challenges an agent that is not known, and proves who we are if it asks.
+    /// Answers SE with SA: challenges an unknown agent, and authenticates the middlebox if requested.
     fn authenticate(
         &mut self,
         id: SessionId,
@@ -177,7 +177,7 @@ impl Middlebox {
         self.set_state(id, State::NoAuth { agent, exchange });
     }
 
-    /// Processing of SA. RFC 4540 section 7.3.
+    /// Processes SA. RFC 4540 section 7.3.
     pub(super) fn conclude(&mut self, id: SessionId, tid: Tid, token: Option<Token>, batch: &mut Batch) {
         let agent = match &self.sessions[&id].state {
             State::Closed | State::Open(_) => {
@@ -214,7 +214,7 @@ impl Middlebox {
         self.established += usize::from(is_first);
     }
 
-    /// The session hears of the rules that its agent may access.
+    /// Subscribes the session to the rules that its agent may access.
     pub(super) fn listen(&mut self, id: SessionId, agent: AgentId) {
         if !self.config.announces {
             return;
@@ -224,20 +224,20 @@ impl Middlebox {
         }
     }
 
-    /// Processing of ST. RFC 4540 section 7.4; what follows it finds no session.
+    /// Processes ST. RFC 4540 section 7.4; messages after it find no session.
     pub(super) fn terminate(&mut self, id: SessionId, tid: Tid, batch: &mut Batch) {
         batch.send(id, Message::reply(tid, Reply::St));
         self.close(id, batch);
     }
 
-    /// Refuses, and closes the connection.
+    /// Refuses the session and closes the connection.
     pub(super) fn refuse_session(&mut self, id: SessionId, tid: Tid, refusal: Refusal, batch: &mut Batch) {
         batch.note(Notice::NotOpened(id, refusal));
         batch.send(id, Message::refusal(tid, refusal));
         self.close(id, batch);
     }
 
-    /// BFM, and AST if that ends a session. RFC 4540 section 6, steps 1 and 2.
+    /// Sends BFM, and AST if that ends a session. RFC 4540 section 6, steps 1 and 2.
     pub(super) fn report_broken(&mut self, id: SessionId, batch: &mut Batch) {
         batch.begin(Cause::Session);
         self.notify(id, Notification::Bfm, batch);
@@ -247,7 +247,7 @@ impl Middlebox {
         self.close(id, batch);
     }
 
-    /// Nothing arrived for too long.
+    /// Handles a timeout of the connection.
     pub(super) fn give_up(&mut self, id: SessionId, batch: &mut Batch) {
         if self.sessions[&id].is_midway() {
             return self.report_broken(id, batch);
@@ -269,9 +269,8 @@ impl Middlebox {
         batch.close(id);
     }
 
-    /// Sets until when something has to arrive. The rest of a message has its time anew with every octet (RFC 4540
-    /// section 6, step 2); a session has to be open in that time from the connection's beginning, however little by
-    /// little octets come.
+    /// Sets the deadline. The rest of a message gets more time with every octet (RFC 4540 section 6, step 2);
+    /// a session must be open in time after the start of the connection, however slowly octets arrive.
     pub(super) fn watch(&mut self, now: Time, id: SessionId) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let deadline = match session.agent() {

@@ -1,8 +1,8 @@
-//! What a disable rule overrules ends: a little at a time, however much it is. RFC 4540 section 8.8.
+//! Ends the rules that a disable rule overrules, a few at a time. RFC 4540 section 8.8.
 //!
-//! The disable rule blocks at once, so nothing passes by a rule that has not been come upon yet; and none that a sweep
-//! is about can begin before it is over. Whoever asked for it is heard again when it is over: so what an agent has from
-//! the next answer on is what was so before this one, too, and the notifications of what has ended come before it.
+//! The disable rule blocks at once, so nothing passes by a rule that the sweep has not reached yet, and no
+//! conflicting rule can begin before it ends. The requesting session waits until the sweep has ended, so its
+//! next answer reflects the result, and notifications of ended rules come before it.
 
 use hol_base::Time;
 
@@ -12,12 +12,12 @@ use crate::overlaps::Sweep;
 use crate::{Action, Batch, Change, Rule, SessionId, work};
 
 impl Middlebox {
-    /// Sweeps that may be under way: more disable rules are refused.
+    /// Maximum concurrent sweeps: further disable rules are refused.
     pub(super) const MOST_SWEEPS: usize = 16;
-    /// Rules that are looked at before others are heard, if nothing else bounds it.
+    /// Maximum rules examined before others get their turn, if nothing else limits it.
     const MOST_LOOKS: usize = 1024;
 
-    /// Ends the first of the rules that the disable rule overrules. The rest follows when the changes are made.
+    /// Ends the first overruled rules. The rest follows when the changes have been applied.
     pub(super) fn begin_sweep(
         &mut self,
         now: Time,
@@ -33,13 +33,13 @@ impl Middlebox {
         }
     }
 
-    /// True if what a request of this session has overruled has not all ended: until then none of its messages is taken.
-    /// Octets that come as whole messages are better [received](Self::receive) later.
+    /// Returns true if a sweep of this session's request has not ended; until then its messages wait. Whole
+    /// messages should be [received](Self::receive) later.
     pub fn is_sweeping_for(&self, id: SessionId) -> bool {
         self.sweeps.iter().any(|(asked_by, _)| *asked_by == id)
     }
 
-    /// Goes on with sweeps, as far as there is room.
+    /// Continues sweeps as far as there is room.
     pub(super) fn sweep(&mut self, now: Time, batch: &mut Batch) {
         let mut looks = 0;
         while looks < Self::MOST_LOOKS
@@ -62,7 +62,7 @@ impl Middlebox {
         self.rules.sweep(now, sweep, most)
     }
 
-    /// The disable rule has been taken back.
+    /// Cancels the sweep of a disable rule that was undone.
     pub(super) fn forget_sweep(&mut self, change: &Change) {
         if let Some(Rule { pid, action: Action::Disable { .. }, .. }) = change.after
             && change.before.is_none()
@@ -71,8 +71,8 @@ impl Middlebox {
         }
     }
 
-    /// Ends the rules that disable rules overrule, and whose ends were under way when the middlebox stopped: after all
-    /// have been [restored](Self::restore), and before agents connect.
+    /// Ends the overruled rules whose end was pending when the middlebox stopped. Call after all have been
+    /// [restored](Self::restore), and before agents connect.
     pub fn end_overruled(&mut self, now: Time) -> Vec<Rule> {
         let is_overruled = |rule: &&Rule| {
             matches!(rule.action, Action::Enable { .. })

@@ -1,4 +1,4 @@
-//! Requests about rules: one reply, and ARE to everybody else. RFC 4540 sections 8 and 8.9.
+//! Requests about rules: one reply, and ARE to all others. RFC 4540 sections 8 and 8.9.
 
 use hol_base::Time;
 
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl Middlebox {
-    /// Takes a request of an open session whose agent is within this process: as if it had been received, but that PER may be
-    /// a [`PortMapping`].
+    /// Takes a request of an open session whose agent is in this process, as if it had been received, except
+    /// that a PER may be a [`PortMapping`].
     pub fn ask(
         &mut self,
         now: Time,
@@ -29,7 +29,7 @@ impl Middlebox {
         }
     }
 
-    /// Carries out a request of an open session.
+    /// Processes a request of an open session.
     pub(super) fn transact(&mut self, now: Time, asked: Asked, batch: &mut Batch) {
         let here = batch.here();
         batch.count(work::MESSAGE);
@@ -68,13 +68,15 @@ impl Middlebox {
         if self.policy.permits(agent, right) { Ok(()) } else { Err(Refusal::NotAuthorized) }
     }
 
-    /// No longer than asked for, no longer than the maximum; zero establishes no rule. RFC 4540 section 8.3.1.
+    /// Returns the granted lifetime: at most the requested one and the maximum; zero establishes no rule. RFC
+    /// 4540 section 8.3.1.
     pub(super) fn grant(&self, requested: Lifetime) -> Result<Lifetime, Refusal> {
         let granted = requested.min(self.config.capabilities.max_lifetime);
         if granted == Lifetime(0) { Err(Refusal::ConfigurationFailed) } else { Ok(granted) }
     }
 
-    /// RFC 4540 lists "no resources available for this transaction" without saying when: if the table is full.
+    /// Checks that the table has room. RFC 4540 lists "no resources available for this transaction" without
+    /// saying when.
     pub(super) fn make_room(&self, agent: AgentId, batch: &mut Batch) -> Result<(), Refusal> {
         let has_room = self.rules.len() < self.config.most_rules.min(Rules::MOST);
         if has_room && self.accounts.has_room_for_rule(agent, self.policy.quota(agent)) {
@@ -84,7 +86,7 @@ impl Middlebox {
         }
     }
 
-    /// A rule begins, unless its owner may not have so much more; the reply says so.
+    /// Adds a rule, unless it exceeds its owner's quota; returns the reply.
     pub(super) fn begin(&mut self, now: Time, rule: Rule, batch: &mut Batch) -> Result<Reply, Refusal> {
         if let Err(refusal) = self.check_quota(None, &rule, batch) {
             self.rules.give_back(rule.pid);
@@ -94,7 +96,7 @@ impl Middlebox {
         Ok(rule.reply(now))
     }
 
-    /// The owner of the rule may have what it takes up, in the place of what the one before took up.
+    /// Checks that the owner may have the rule, in exchange for the one before.
     pub(super) fn check_quota(
         &self,
         before: Option<&Rule>,
@@ -108,7 +110,7 @@ impl Middlebox {
         checked.map_err(|shortage| short(rule.owner, shortage, batch))
     }
 
-    /// The asking session has its reply; of rules that ended because another one began it is told as well.
+    /// Notifies others of changes; the requesting session only of rules that ended because of its request.
     fn announce_changes(&mut self, now: Time, first: usize, asking: SessionId, batch: &mut Batch) {
         for at in first..batch.changes.len() {
             let change = &batch.changes[at];
@@ -119,7 +121,7 @@ impl Middlebox {
         }
     }
 
-    /// ARE to open sessions whose agent may access the rule. RFC 4540 sections 5.3.19 and 8.9.
+    /// Sends ARE to open sessions whose agent may access the rule. RFC 4540 sections 5.3.19 and 8.9.
     pub(super) fn announce(
         &mut self,
         pid: Pid,
@@ -140,21 +142,21 @@ impl Middlebox {
         }
     }
 
-    /// The changes of a batch could not be made all together: takes them back. Its steps then wait to be done
-    /// [anew](Self::redo), one by one.
+    /// Undoes a batch whose changes could not be applied all together. Its steps are then repeated [one by
+    /// one](Self::redo).
     pub fn undo(&mut self, batch: &mut Batch) {
         while let Some(step) = self.undo_step(batch) {
             batch.undone.push_front(step);
         }
     }
 
-    /// Does the next of the steps that were [undone](Self::undo), as it comes now: its changes are to be made before
-    /// those of the next, or [refused](Self::refuse). False if there are no more.
+    /// Repeats the next [undone](Self::undo) step; its changes must be applied before those of the next, or
+    /// [refused](Self::refuse). Returns false if there are no more.
     pub fn redo(&mut self, now: Time, batch: &mut Batch) -> bool {
         let Some((cause, said)) = batch.undone.pop_front() else { return false };
         match cause {
             Cause::Asked(asked) => self.transact(now, asked, batch),
-            // Without what was refused it may have another end.
+            // Without the refused step it may have another end.
             Cause::Expired(pid) if self.rules.get(now, pid).is_some() => batch.begin(cause),
             Cause::Expired(pid) | Cause::Ended(pid) => self.end(pid, cause, batch),
             Cause::Session => {
@@ -165,10 +167,10 @@ impl Middlebox {
         true
     }
 
-    /// The changes of the last step could not be made: what it changed is taken back, and its request is refused. A rule
-    /// that the middlebox itself ended stays ended.
+    /// Undoes the last step, whose changes could not be applied, and refuses its request. A rule that the
+    /// middlebox itself ended stays ended.
     ///
-    /// Rules may be due then that were not before: [`advance`](Self::advance) ends them.
+    /// Other rules may be due then: [`advance`](Self::advance) ends them.
     pub fn refuse(&mut self, batch: &mut Batch) {
         if let Some(Step { cause: Cause::Asked(_), .. }) = batch.steps.last()
             && let Some((Cause::Asked(asked), _)) = self.undo_step(batch)
@@ -189,7 +191,7 @@ impl Middlebox {
     }
 }
 
-/// RFC 4540 lists the codes without saying when: here if an agent has its quota, or all is taken.
+/// RFC 4540 lists the codes without saying when: here if a quota or a resource is exhausted.
 pub(super) fn short(agent: AgentId, shortage: Shortage, batch: &mut Batch) -> Refusal {
     batch.note(Notice::Short(agent, shortage));
     match shortage {

@@ -4,7 +4,7 @@ use super::Middlebox;
 use crate::{AddressTuple, Addresses, AgentId, Capabilities, Location, Refusal};
 
 impl Middlebox {
-    /// All checks that need nothing but the tuples: the RFC's in its order, then those whose codes it lists without a
+    /// All checks of the tuples alone: the RFC's in its order, then those whose codes it lists without a
     /// rule, then the policy's.
     pub(super) fn check_tuples(
         &self,
@@ -55,7 +55,7 @@ fn check_wildcards(
     if capabilities.allow(needed) { Ok(()) } else { Err(Refusal::WildcardNotSupported) }
 }
 
-/// RFC 3989 section 2.3.6: one version on each side; and on both, unless a NAT translates it.
+/// RFC 3989 section 2.3.6: one version on each side; the same on both, unless a NAT translates it.
 fn check_versions(
     internal: &AddressTuple,
     external: &AddressTuple,
@@ -68,8 +68,8 @@ fn check_versions(
     if are_served { Ok(()) } else { Err(Refusal::IpVersionMismatch) }
 }
 
-/// No host has the unspecified or the broadcast address, a group has no host, and the loopback address is everybody's own;
-/// and there are 65,535 ports.
+/// Rejects the unspecified, broadcast, multicast and loopback addresses, which are not single hosts, and
+/// ports beyond 65,535.
 fn check_values(tuple: &AddressTuple) -> Result<(), Refusal> {
     if let Addresses::Full { address, .. } = tuple.addresses
         && !tuple.has_address_wildcard()
@@ -84,7 +84,8 @@ fn check_values(tuple: &AddressTuple) -> Result<(), Refusal> {
     if last > u32::from(u16::MAX) { Err(Refusal::IllegalPortCount) } else { Ok(()) }
 }
 
-/// True if the rule wants more than single hosts and ports, beside all protocols. RFC 4540 section 8.3.1.
+/// Returns true if the rule has wildcards of hosts or ports, other than all protocols. RFC 4540 section
+/// 8.3.1.
 pub(super) fn has_wildcard_but_protocol(internal: &AddressTuple, external: &AddressTuple) -> bool {
     [internal, external].iter().any(|tuple| tuple.has_address_wildcard() || tuple.has_port_wildcard())
 }

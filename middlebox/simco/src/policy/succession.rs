@@ -1,12 +1,12 @@
-//! One policy in the place of another: who is who stays, since rules and sessions know agents by their identifiers.
+//! Replacing a policy: agents keep their identifiers, which rules and sessions use.
 
 use std::collections::BTreeMap;
 
 use super::{Accesses, AgentId, Permit, Policy, PolicyError, check_count};
 
 impl Policy {
-    /// The same policy in the place of an earlier one: agents that both know keep their identifiers, and those that
-    /// only the earlier one knows may nothing, but own the rules that they had.
+    /// Returns this policy as the successor of an earlier one: agents known to both keep their identifiers;
+    /// those known only to the earlier one have no rights but own their rules.
     pub fn in_place_of(self, earlier: &Self) -> Result<Self, PolicyError> {
         let mut places: BTreeMap<&str, AgentId> = earlier.names().zip(earlier.ids()).collect();
         for name in self.names() {

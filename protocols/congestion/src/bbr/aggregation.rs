@@ -1,37 +1,37 @@
-//! How many acknowledgments come at once where the path gathers them: what is acknowledged beyond what the bandwidth tells.
-//! tcp_bbr.c, bbr_update_ack_aggregation (Linux 5.1).
+//! ACK aggregation: how much more is acknowledged at once than the estimated bandwidth explains. tcp_bbr.c,
+//! bbr_update_ack_aggregation (Linux 5.1).
 
 use hol_base::Time;
 
 use super::bandwidth::Bandwidth;
 
-/// The window of the maximum in rounds: bbr_extra_acked_win_rtts. There are two of them.
+/// Rounds per window of the maximum: bbr_extra_acked_win_rtts. There are two windows.
 const ROUNDS: u32 = 5;
-/// An epoch in which so much was acknowledged is an old one: bbr_ack_epoch_acked_reset_thresh.
+/// An epoch ends after this many acknowledged segments: bbr_ack_epoch_acked_reset_thresh.
 const OLD: u32 = 1 << 20;
 
-/// The excess of the last five to ten rounds.
+/// The excess over the last five to ten rounds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Aggregation {
     epoch: Time,
     acked: u32,
-    /// The most of this window, and of the one before it.
+    /// The maximum of this window, and of the one before.
     most: [u32; 2],
     rounds: u32,
 }
 
 impl Aggregation {
-    /// The most that came beyond what was expected.
+    /// Returns the largest number of units acknowledged beyond the expected number.
     pub(crate) fn excess(&self) -> u32 {
         self.most[0].max(self.most[1])
     }
 
-    /// An epoch begins.
+    /// Starts an epoch.
     pub(crate) fn begin(&mut self, now: Time) {
         (self.epoch, self.acked) = (now, 0);
     }
 
-    /// A round trip begins.
+    /// Handles the start of a round trip.
     pub(crate) fn on_round(&mut self) {
         self.rounds += 1;
         if self.rounds >= ROUNDS {
@@ -40,7 +40,7 @@ impl Aggregation {
         }
     }
 
-    /// `acked` more, while `bandwidth` is what is expected; the window bounds what it can tell.
+    /// Counts `acked` units, of which `bandwidth` gives the expected number; `cwnd` limits the excess.
     pub(crate) fn on_acked(&mut self, now: Time, acked: u32, bandwidth: Bandwidth, cwnd: u32) {
         let mut expected = bandwidth.delivers(now.saturating_since(self.epoch));
         if self.acked <= expected || self.acked + acked >= OLD {

@@ -1,4 +1,4 @@
-//! Bandwidths, and the greatest of the last rounds.
+//! Bandwidth estimates, and their maximum over the last rounds.
 
 use hol_base::Duration;
 
@@ -11,13 +11,13 @@ pub(crate) const UNIT: u32 = 256;
 const SCALE: u32 = 24;
 
 impl Bandwidth {
-    /// What was delivered in a time that is not zero.
+    /// Returns the bandwidth of `delivered` units in `interval`, which must not be zero.
     pub(crate) fn of(delivered: u32, interval: Duration) -> Self {
         let scaled = (u128::from(delivered) * 1000) << SCALE;
         Self((scaled / u128::from(interval.as_nanos().max(1))) as u64)
     }
 
-    /// What it delivers in `time` with a gain, in units, rounded up or down.
+    /// Returns the units delivered in `time` with a gain, rounded up or down.
     fn in_time(self, time: Duration, gain: u32, round_up: bool) -> u32 {
         let scaled = (u128::from(self.0) * u128::from(time.as_nanos()) * u128::from(gain)) >> 8;
         let one = 1000u128 << SCALE;
@@ -25,23 +25,23 @@ impl Bandwidth {
         units.min(u128::from(u32::MAX)) as u32
     }
 
-    /// Whole units that it delivers in `time`.
+    /// Returns the whole units delivered in `time`.
     pub(crate) fn delivers(self, time: Duration) -> u32 {
         self.in_time(time, UNIT, false)
     }
 
-    /// The units that fill a path of that round trip `gain` times over, rounded up lest it feed back.
+    /// Returns `gain` times the bandwidth-delay product, in units, rounded up.
     pub(crate) fn fills(self, round_trip: Duration, gain: u32) -> u32 {
         self.in_time(round_trip, gain, true)
     }
 
-    /// Octets a second with a gain, where a unit has `octets`.
+    /// Returns octets per second with a gain; a unit has `octets`.
     pub(crate) fn octets_per_second(self, octets: u32, gain: u32) -> u64 {
         let scaled = (u128::from(self.0) * u128::from(octets) * u128::from(gain)) >> 8;
         ((scaled * 1_000_000) >> SCALE) as u64
     }
 
-    /// It `gain` times.
+    /// Returns `gain` times this bandwidth.
     pub(crate) fn times(self, gain: u32) -> Self {
         Self((self.0 * u64::from(gain)) >> 8)
     }
@@ -55,15 +55,15 @@ impl Bandwidth {
     }
 }
 
-/// A bandwidth and the round in which it was seen.
+/// A bandwidth sample and its round.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     round: u32,
     bandwidth: Bandwidth,
 }
 
-/// The greatest bandwidth of the last rounds: the best three, each younger than the one before it. Kathleen Nichols'
-/// algorithm, as win_minmax.c has it.
+/// The maximum bandwidth of the last rounds: the best three samples, each newer than the one before. Kathleen
+/// Nichols' algorithm, as in win_minmax.c.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MaxFilter([Seen; 3]);
 
@@ -72,7 +72,7 @@ impl MaxFilter {
         self.0[0].bandwidth
     }
 
-    /// Takes a bandwidth seen in `round`; what is older than `window` rounds counts no more.
+    /// Adds a sample of `round`; samples older than `window` rounds expire.
     pub(crate) fn see(&mut self, window: u32, round: u32, bandwidth: Bandwidth) {
         let seen = Seen { round, bandwidth };
         let best = &mut self.0;
@@ -88,7 +88,7 @@ impl MaxFilter {
         self.age(window, seen);
     }
 
-    /// Rounds have passed: who is too old makes room, and a new quarter (or half) of the window gets its own best.
+    /// Removes expired samples; a new quarter (or half) of the window gets its own best sample.
     fn age(&mut self, window: u32, seen: Seen) {
         let best = &mut self.0;
         let age = seen.round - best[0].round;

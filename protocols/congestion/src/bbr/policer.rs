@@ -1,22 +1,22 @@
-//! The bandwidth of a path on which something polices: two long intervals with much loss that delivered at the same rate.
-//! tcp_bbr.c, "long-term"; draft-cardwell-iccrg-bbr-congestion-control-00 leaves it to the implementation (section 4.1.2.5).
+//! Detects a policer: two long lossy intervals with the same delivery rate. tcp_bbr.c, "long-term";
+//! draft-cardwell-iccrg-bbr-congestion-control-00 leaves it to the implementation (section 4.1.2.5).
 
 use hol_base::{Duration, Time};
 
 use super::bandwidth::{Bandwidth, UNIT};
 
-/// Rounds of an interval at the least, bbr_lt_intvl_min_rtts; four times as many are too many.
+/// Minimum rounds of an interval, bbr_lt_intvl_min_rtts; it is discarded after four times as many.
 const LEAST_ROUNDS: u32 = 4;
-/// Lost for each delivered, in 256ths, from which on an interval is lossy: 20 %, bbr_lt_loss_thresh.
+/// An interval is lossy from this ratio of lost to delivered units on, in 256ths: 20 %, bbr_lt_loss_thresh.
 const LOSSY: u64 = 50;
-/// The part of a bandwidth by which another may differ and be the same: 1/8, bbr_lt_bw_ratio.
+/// Two bandwidths count as equal if they differ by at most this part: 1/8, bbr_lt_bw_ratio.
 const SAME_RATIO: u32 = UNIT / 8;
-/// Or the octets a second: 4 kbit/s, bbr_lt_bw_diff.
+/// Or by at most this many octets per second: 4 kbit/s, bbr_lt_bw_diff.
 const SAME_DIFFERENCE: u64 = 4000 / 8;
-/// Rounds for which the bandwidth found is used: bbr_lt_bw_max_rtts.
+/// Rounds for which the detected bandwidth is used: bbr_lt_bw_max_rtts.
 const ROUNDS_OF_USE: u32 = 48;
 
-/// How much was delivered and lost by a time.
+/// Units delivered and lost up to a time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     pub(crate) at: Time,
@@ -24,24 +24,24 @@ pub(crate) struct Tally {
     pub(crate) lost: u32,
 }
 
-/// What one acknowledgment, or a timeout, tells.
+/// The effect of one acknowledgment or timeout.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turn {
     pub(crate) tally: Tally,
-    /// Something is newly taken for lost.
+    /// Units were newly marked lost.
     pub(crate) losses: bool,
     pub(crate) application_limited: bool,
-    /// A round trip begins.
+    /// A round trip started.
     pub(crate) round_began: bool,
-    /// Octets of a unit.
+    /// Octets per unit.
     pub(crate) octets: u32,
 }
 
-/// Whether the path is policed, as far as is known.
+/// Whether the path is known to be policed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Policer {
     sampling: bool,
-    /// That of the interval before, or the one in use.
+    /// The bandwidth of the previous interval, or the one in use.
     bandwidth: Option<Bandwidth>,
     in_use: bool,
     rounds: u32,
@@ -49,22 +49,23 @@ pub(crate) struct Policer {
 }
 
 impl Policer {
-    /// The bandwidth that is let through, where that is known.
+    /// Returns the policed bandwidth, if known.
     pub(crate) fn bandwidth(&self) -> Option<Bandwidth> {
         self.bandwidth.filter(|_| self.in_use)
     }
 
-    /// Nothing is known any more.
+    /// Forgets the detected bandwidth and starts an interval.
     pub(crate) fn reset(&mut self, tally: Tally) {
         *self = Self { start: tally, ..Self::default() };
     }
 
-    /// A new interval begins.
+    /// Starts an interval.
     fn restart(&mut self, tally: Tally) {
         (self.start, self.rounds) = (tally, 0);
     }
 
-    /// Takes an acknowledgment, where `cruising` tells that the gains are cycled; `true` if what was found is too old to go by.
+    /// Takes an acknowledgment; `cruising` says that the gains are cycled. Returns `true` if the detected
+    /// bandwidth has expired.
     pub(crate) fn observe(&mut self, turn: Turn, cruising: bool) -> bool {
         if self.in_use {
             self.rounds += u32::from(cruising && turn.round_began);
@@ -74,7 +75,7 @@ impl Policer {
             }
             return is_old;
         }
-        // From the first loss on, when the tokens are used up.
+        // An interval starts at the first loss, when the tokens are used up.
         if !self.sampling {
             if !turn.losses {
                 return false;
@@ -96,7 +97,7 @@ impl Policer {
         false
     }
 
-    /// An interval ends with a loss, if it has had enough of them.
+    /// Ends the interval at a loss, if it is long and lossy enough.
     fn end_interval(&mut self, turn: Turn) {
         let delivered = turn.tally.delivered.wrapping_sub(self.start.delivered);
         let lost = turn.tally.lost.wrapping_sub(self.start.lost);

@@ -1,4 +1,4 @@
-//! BBR's way through its modes on a path that does nothing but delay. draft-cardwell-iccrg-bbr-congestion-control-00.
+//! Runs BBR through its modes on a path that only delays. draft-cardwell-iccrg-bbr-congestion-control-00.
 
 use std::collections::VecDeque;
 
@@ -6,25 +6,25 @@ use super::*;
 use crate::Departure;
 
 const SEGMENT: u32 = 1448;
-/// A segment in 1 ms.
+/// One segment per ms.
 const RATE: u64 = 1000;
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 /// The product of both, in segments.
 const PRODUCT: u32 = 40;
 
-/// A greedy sender, a line with a queue that is never full, and a receiver that acknowledges each segment.
+/// A greedy sender, a link with an unlimited queue, and a receiver that acknowledges each segment.
 struct Path {
     bbr: Bbr,
     cwnd: u32,
     ssthresh: u32,
     now: Time,
-    /// When the pace lets the next segment leave.
+    /// When pacing allows the next segment.
     departure: Time,
     line_free: Time,
-    /// When it is acknowledged, when it left and what it remembers.
+    /// When each segment is acknowledged, when it was sent, and its departure state.
     flight: VecDeque<(Time, Time, Departure)>,
     least_rtt: Duration,
-    /// The modes, since when.
+    /// The modes and their start times.
     modes: Vec<(Time, Mode)>,
 }
 
@@ -83,7 +83,7 @@ impl Path {
         }
     }
 
-    /// Goes on until so many seconds after the beginning; `look` sees it after each acknowledgment.
+    /// Runs until `seconds` after the start and calls `look` after each acknowledgment.
     fn run(&mut self, seconds: u64, mut look: impl FnMut(&Self)) {
         let end = Time::from_millis(1000 + 1000 * seconds);
         while self.now < end {
@@ -108,7 +108,7 @@ impl Path {
         look(self);
     }
 
-    /// What waits at the line, in segments.
+    /// Returns the queue length in segments.
     fn queue(&self) -> f64 {
         self.line_free.saturating_since(self.now).as_millis_f64() * RATE as f64 / 1000.0
     }
@@ -121,10 +121,11 @@ fn the_modes_follow_one_another_and_the_bandwidth_is_found() {
     path.run(3, |_| ());
     let modes: Vec<Mode> = path.modes.iter().map(|(_, mode)| *mode).collect();
     assert_eq!(modes, [Mode::Startup, Mode::Drain, Mode::ProbeBandwidth]);
-    // Sections 4.3.2: the rate doubles each round, from 10 segments to 40, and three rounds more tell that it is all.
+    // Section 4.3.2: the rate doubles each round, from 10 segments to 40; three more rounds show that the
+    // pipe is full.
     let startup = path.modes[1].0.since(path.modes[0].0);
     assert!((ROUND_TRIP * 4..=ROUND_TRIP * 12).contains(&startup), "{startup}");
-    // Section 4.3.3: about as long as the queue that it had made takes to empty.
+    // Section 4.3.3: about as long as the queue from startup takes to drain.
     let drain = path.modes[2].0.since(path.modes[1].0);
     assert!((ROUND_TRIP..=ROUND_TRIP * 6).contains(&drain), "{drain}");
     let rate = path.bbr.estimate().octets_per_second(SEGMENT, UNIT) as f64;
@@ -132,7 +133,8 @@ fn the_modes_follow_one_another_and_the_bandwidth_is_found() {
     assert!((rate / line - 1.0).abs() < 0.02, "{rate} of {line} octets a second");
 }
 
-/// Section 4.2.3.2 and 4.3.4: two products at most in flight, and one of eight phases asks for a quarter more.
+/// Sections 4.2.3.2 and 4.3.4: at most two bandwidth-delay products in flight; one of eight phases probes for
+/// a quarter more.
 #[test]
 fn the_queue_stays_short_while_it_cruises() {
     let mut path = Path::new();
@@ -149,7 +151,7 @@ fn the_queue_stays_short_while_it_cruises() {
     assert!(used > 0.97, "{used} of the line");
 }
 
-/// Section 4.3.5: every ten seconds little is in flight for 200 ms, and the round trip is seen.
+/// Section 4.3.5: every ten seconds, 200 ms with little in flight measure the round trip.
 #[test]
 fn every_ten_seconds_it_looks_for_the_round_trip() {
     let mut path = Path::new();

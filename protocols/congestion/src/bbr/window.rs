@@ -1,4 +1,4 @@
-//! The window of BBR: a bound for the case that the pace is wrong. Draft, section 4.2.3.
+//! The window of BBR: an upper bound in case the pacing rate is wrong. Draft, section 4.2.3.
 
 use hol_base::Duration;
 
@@ -6,21 +6,22 @@ use super::bandwidth::{Bandwidth, UNIT};
 use super::{Acknowledged, Bbr, Mode, Recovery, least_train};
 use crate::pacing::Pacing;
 
-/// Segments that keep a path busy whose receiver acknowledges every second one. Draft, section 4.2.3.3: BBRMinPipeCwnd.
+/// Segments that keep a path busy if the receiver acknowledges every second one. Draft, section 4.2.3.3:
+/// BBRMinPipeCwnd.
 const LEAST_WINDOW: u32 = 4;
-/// Segments of the first window, RFC 6928: TCP_INIT_CWND.
+/// Initial window in segments, RFC 6928: TCP_INIT_CWND.
 const INITIAL_WINDOW: u32 = 10;
-/// No more is allowed for acknowledgments that are gathered than comes in this time: bbr_extra_acked_max_us.
+/// The allowance for aggregated ACKs is at most what arrives in this time: bbr_extra_acked_max_us.
 const LONGEST_AGGREGATION: Duration = Duration::from_millis(100);
 
-/// What is remembered through losses and probes.
+/// State kept through losses and probes.
 #[derive(Debug, Clone)]
 pub(super) struct Memory {
-    /// The last window that was good.
+    /// The window before recovery or probing.
     window: u32,
-    /// What the acknowledgment before told of recovery.
+    /// The recovery state at the previous acknowledgment.
     recovery: Recovery,
-    /// The first round of a recovery: no more leaves than arrived. Draft, section 4.2.3.4.
+    /// In the first round of a recovery no more is sent than was delivered. Draft, section 4.2.3.4.
     conserves: bool,
 }
 
@@ -31,7 +32,7 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// A round has passed.
+    /// Ends packet conservation after a round.
     pub(super) fn end_conservation(&mut self) {
         self.conserves = false;
     }
@@ -40,31 +41,31 @@ impl Memory {
         self.recovery = Recovery::Timeout;
     }
 
-    /// The window from before.
+    /// Returns the saved window, or `cwnd` if larger.
     pub(super) fn restored(&self, cwnd: u32) -> u32 {
         cwnd.max(self.window)
     }
 }
 
 impl Bbr {
-    /// What is in flight at the least.
+    /// Returns the minimum window.
     pub(super) fn least_window(&self) -> u32 {
         LEAST_WINDOW * self.quantum
     }
 
-    /// Loss or a probe is about to cut a window that is good. Draft, section 4.2.3.4: BBRSaveCwnd.
+    /// Saves the window before a loss or a probe reduces it. Draft, section 4.2.3.4: BBRSaveCwnd.
     pub(super) fn remember(&mut self, cwnd: u32) {
         let is_good = self.memory.recovery == Recovery::None && self.mode != Mode::ProbeRoundTrip;
         self.memory.window = if is_good { cwnd } else { self.memory.window.max(cwnd) };
     }
 
-    /// Segments that a sender hands on at once, in units.
+    /// Returns the segments that a sender passes on at once, in units.
     fn train(&self) -> u32 {
         let rate = self.pacing().rate;
         Pacing::train(rate, self.segment, least_train(rate)) * self.quantum
     }
 
-    /// `gain` times the product of bandwidth and delay. Draft, section 4.2.3.2: BBRInflight.
+    /// Returns `gain` times the bandwidth-delay product. Draft, section 4.2.3.2: BBRInflight.
     fn product(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
         match self.least_rtt.rtt {
             None => INITIAL_WINDOW * self.quantum,
@@ -72,7 +73,8 @@ impl Bbr {
         }
     }
 
-    /// Room for what the ends of the path hold, three trains, and an even number for delayed ACKs: bbr_quantization_budget.
+    /// Adds three trains for the end hosts' queues and rounds up to an even number for delayed ACKs:
+    /// bbr_quantization_budget.
     fn with_budget(&self, units: u32) -> u32 {
         let pair = 2 * self.quantum;
         let probes = self.mode == Mode::ProbeBandwidth && self.phase == 0;
@@ -80,19 +82,20 @@ impl Bbr {
         even + if probes { pair } else { 0 }
     }
 
-    /// What is to be in flight.
+    /// Returns the target for the units in flight.
     pub(super) fn in_flight_target(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
         self.with_budget(self.product(bandwidth, gain))
     }
 
-    /// Of what is `in_flight`, what will be in the network when the next segment leaves: bbr_packets_in_net_at_edt.
+    /// Returns how many of the `in_flight` units will be in the network when the next segment is sent:
+    /// bbr_packets_in_net_at_edt.
     pub(super) fn in_network(&self, in_flight: u32, ack: &Acknowledged) -> u32 {
         let wait = ack.departure.max(ack.now).saturating_since(ack.now);
         let departing = if self.pacing_gain > UNIT { self.train() } else { 0 };
         (in_flight + departing).saturating_sub(self.estimate().delivers(wait))
     }
 
-    /// The window goes towards its target by what is acknowledged. Draft, section 4.2.3.5: BBRSetCwnd.
+    /// Moves the window towards its target by what was acknowledged. Draft, section 4.2.3.5: BBRSetCwnd.
     pub(super) fn set_window(&mut self, ack: &Acknowledged, cwnd: &mut u32) {
         if ack.delivered > 0 {
             let (window, conserves) = self.through_recovery(ack, *cwnd);
@@ -118,14 +121,15 @@ impl Bbr {
         window.max(self.least_window())
     }
 
-    /// For acknowledgments that come at once: bbr_ack_aggregation_cwnd.
+    /// Returns the allowance for aggregated ACKs: bbr_ack_aggregation_cwnd.
     fn allowance(&self) -> u32 {
         let most = self.estimate().delivers(LONGEST_AGGREGATION);
         if self.full.reached { self.aggregation.excess().min(most) } else { 0 }
     }
 
-    /// The window less what is lost; in the first round of a recovery what is delivered may leave, and after it the window is
-    /// that of before. `true` if the first is the case. Draft, section 4.2.3.4.
+    /// Returns the window during recovery, and `true` in the recovery's first round. Losses reduce the
+    /// window; in the first round only what was delivered may be sent; afterwards the saved window returns.
+    /// Draft, section 4.2.3.4.
     fn through_recovery(&mut self, ack: &Acknowledged, cwnd: u32) -> (u32, bool) {
         let conserved = ack.in_flight + ack.delivered;
         let mut window = if ack.newly_lost > 0 { cwnd.saturating_sub(ack.newly_lost).max(1) } else { cwnd };

@@ -1,26 +1,26 @@
-//! Octets in the order of a file, counted.
+//! Reads a file in order and counts its octets.
 
 use std::io::{self, Read};
 
-/// Where octets come from.
+/// The source of octets.
 #[derive(Debug)]
 pub(super) struct Input<R> {
     source: R,
     offset: u64,
 }
 
-/// In which order a number's octets stand.
+/// The byte order of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     Little,
     Big,
 }
 
-/// Why there is no further packet; what is missing is where.
+/// Why there is no further packet, without its position.
 pub(super) enum Halt {
     /// The capture ends in order.
     End,
-    /// The octets end too early.
+    /// The input is truncated.
     Cut,
     Broken(u64, &'static str),
     Read(io::Error),
@@ -47,18 +47,18 @@ impl<R: Read> Input<R> {
         Self { source, offset: 0 }
     }
 
-    /// How many octets have been read.
+    /// Returns how many octets have been read.
     pub const fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The next octets, none of them, or a cut.
+    /// Returns the next octets; none at the end of the file; otherwise it is truncated.
     pub fn take<const N: usize>(&mut self) -> Result<[u8; N], Halt> {
         let octets = self.octets(N)?;
         Ok(octets.try_into().expect("as many as were asked for"))
     }
 
-    /// The same of a number that a file tells: no more memory is taken than there are octets.
+    /// Returns a number of octets given by the file; allocates no more memory than there are octets.
     pub fn octets(&mut self, count: usize) -> Result<Vec<u8>, Halt> {
         let mut octets = Vec::new();
         let read = self.source.by_ref().take(count as u64).read_to_end(&mut octets).map_err(Halt::Read)?;
@@ -70,7 +70,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// The same where the file must not end.
+    /// Returns this many octets where the file must not end.
     pub fn rest(&mut self, count: usize) -> Result<Vec<u8>, Halt> {
         self.octets(count).map_err(|halt| if matches!(halt, Halt::End) { Halt::Cut } else { halt })
     }

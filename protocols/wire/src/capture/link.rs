@@ -1,17 +1,17 @@
-//! What stands before an IP packet, by the link on which it was seen.
+//! Removes the link-layer header of a captured packet.
 //!
 //! The numbers are those of <https://www.tcpdump.org/linktypes.html>.
 
-/// What a packet begins with.
+/// The link type of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkType(pub u32);
 
-/// Packets of this link are not read.
+/// Packets of this link type are not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("link type {0}{name}; read are Ethernet, raw IP, Linux' cooked captures and loopback", name = name(.0))]
 pub struct UnknownLink(pub u32);
 
-/// Those of which captures are most often made.
+/// Returns the name of a common link type.
 const fn name(link: &u32) -> &'static str {
     match link {
         105 => " (IEEE 802.11)",
@@ -27,23 +27,23 @@ const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 
 impl LinkType {
-    /// The IP packet in these octets; `None` where another protocol is in them, or too few octets are.
+    /// Returns the IP packet in these octets; `None` for another protocol, or too few octets.
     pub fn ip_packet(self, octets: &[u8]) -> Result<Option<&[u8]>, UnknownLink> {
         Ok(match self.0 {
-            // Null and loopback: the address family, which the first digit of an IP packet tells too.
+            // Null and loopback: the address family, which the first digit of an IP packet gives too.
             0 | 108 => octets.get(4..),
             1 => ethernet(octets),
             // Raw IP, under its names of several systems and of one version.
             12 | 14 | 101 | 228 | 229 => Some(octets),
             113 => typed(octets, 14, 16),
-            // Linux' second cooked header has the protocol in front.
+            // Linux' second cooked header starts with the protocol.
             276 => typed(octets, 0, 20),
             other => return Err(UnknownLink(other)),
         })
     }
 }
 
-/// The packet behind a header of which two octets tell the protocol.
+/// Returns the packet after a header in which two octets give the protocol.
 fn typed(octets: &[u8], kind: usize, header: usize) -> Option<&[u8]> {
     let kind = octets.get(kind..kind + 2)?;
     matches!(u16::from_be_bytes([kind[0], kind[1]]), IPV4 | IPV6).then_some(octets.get(header..)?)

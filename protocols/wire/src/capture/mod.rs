@@ -1,7 +1,7 @@
-//! Captures that others have made: pcap and pcapng, of any order of octets.
+//! Reads captures: pcap and pcapng, of either byte order.
 //!
-//! `pcap` and `pcapng` are the two layouts (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng), `link` takes off what a packet
-//! has before its IP header, `input` counts octets.
+//! `pcap` and `pcapng` are the two formats (draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng), `link` removes
+//! the link-layer header, `input` counts octets.
 
 mod input;
 mod link;
@@ -15,61 +15,61 @@ pub use link::{LinkType, UnknownLink};
 use pcap::Pcap;
 use pcapng::Pcapng;
 
-/// A packet as it stands in a capture.
+/// A packet in a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedPacket {
     /// When it was seen, in ns since 1970.
     pub time: u64,
-    /// At which of the capture's interfaces.
+    /// Index of its interface.
     pub interface: usize,
-    /// What it begins with.
+    /// Its link type.
     pub link: LinkType,
-    /// Its octets, as many as were kept.
+    /// The captured octets.
     pub octets: Vec<u8>,
 }
 
-/// Where packets were seen.
+/// An interface of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureInterface {
-    /// Its name, if the capture tells it.
+    /// Its name, if known.
     pub name: Option<String>,
-    /// What its packets begin with.
+    /// Its link type.
     pub link: LinkType,
 }
 
-/// Why a capture cannot be read, or not to its end.
+/// Why a capture cannot be read completely.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// No octets at all.
+    /// The file is empty.
     #[error("is empty")]
     Empty,
-    /// The first octets are not those of a capture.
+    /// The file is not a capture.
     #[error("is no capture: it begins with {0:02x?}, neither pcap's nor pcapng's magic number{hint}", hint = hint(.0))]
     NotACapture([u8; 4]),
-    /// The octets end inside a packet or block.
+    /// The file ends inside a packet or block.
     #[error("is cut off at octet {offset}, behind packet {packets}")]
     Cut {
-        /// Octets that there are.
+        /// Octets in the file.
         offset: u64,
-        /// Whole packets before.
+        /// Complete packets before.
         packets: u64,
     },
-    /// What stands there is no packet or block.
+    /// An invalid packet or block.
     #[error("is broken at octet {offset}, behind packet {packets}: {problem}")]
     Broken {
-        /// Where the packet or block begins.
+        /// Its offset.
         offset: u64,
-        /// Whole packets before.
+        /// Complete packets before.
         packets: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
-    /// Octets do not come.
+    /// The input cannot be read.
     #[error("cannot be read: {0}")]
     Read(#[from] io::Error),
 }
 
-/// What files with other magic numbers are, if that is known.
+/// Returns the format of files with other magic numbers, if known.
 const fn hint(magic: &[u8; 4]) -> &'static str {
     match magic {
         [0x1f, 0x8b, ..] => "; it is compressed: gunzip it first",
@@ -79,7 +79,7 @@ const fn hint(magic: &[u8; 4]) -> &'static str {
     }
 }
 
-/// Reads the packets of a capture, one after the other; behind an error there are none.
+/// Reads the packets of a capture, one after the other; none after an error.
 #[derive(Debug)]
 pub struct CaptureReader<R> {
     input: Input<R>,
@@ -95,7 +95,7 @@ enum Layout {
 }
 
 impl<R: Read> CaptureReader<R> {
-    /// Reads the beginning, which tells the layout.
+    /// Reads the start of the file, which determines the format.
     pub fn new(input: R) -> Result<Self, CaptureError> {
         let mut input = Input::new(input);
         let magic = match input.take::<4>() {
@@ -114,7 +114,7 @@ impl<R: Read> CaptureReader<R> {
         Ok(Self { input, layout, packets: 0, is_over: false })
     }
 
-    /// The interfaces that have been named so far.
+    /// Returns the interfaces known so far.
     pub fn interfaces(&self) -> &[CaptureInterface] {
         match &self.layout {
             Layout::Pcap(pcap) => pcap.interfaces(),

@@ -1,22 +1,22 @@
-//! The classic layout: a header, then packets. draft-ietf-opsawg-pcap section 4.
+//! The classic format: a header, then packets. draft-ietf-opsawg-pcap section 4.
 
 use std::io::Read;
 
 use super::{CaptureInterface, CapturedPacket, Halt, Input, LinkType, Order};
 
-/// Longer records are none: libpcap's own limit.
+/// Maximum octets of a record, as in libpcap.
 pub(super) const LONGEST: usize = 256 << 10;
 
 #[derive(Debug)]
 pub(super) struct Pcap {
     order: Order,
-    /// Nanoseconds of a tick.
+    /// Nanoseconds per tick.
     tick: u64,
     interface: [CaptureInterface; 1],
 }
 
 impl Pcap {
-    /// What the magic number tells: the order of octets, and the nanoseconds of a tick.
+    /// Returns byte order and nanoseconds per tick from the magic number.
     pub fn order(magic: [u8; 4]) -> Option<(Order, u64)> {
         const MICROSECONDS: u32 = 0xa1b2_c3d4;
         const NANOSECONDS: u32 = 0xa1b2_3c4d;
@@ -27,11 +27,11 @@ impl Pcap {
         })
     }
 
-    /// Reads what is left of the header.
+    /// Reads the rest of the header.
     pub fn begin(input: &mut Input<impl Read>, order: Order, tick: u64) -> Result<Self, Halt> {
         let header = input.rest(20)?;
         let [.., a, b, c, d] = header[..] else { unreachable!("20 octets") };
-        // Above the link type stand the length of a frame check sequence and reserved bits.
+        // The upper bits of the link type are the length of a frame check sequence and reserved.
         let link = LinkType(order.word([a, b, c, d]) & 0xffff);
         Ok(Self { order, tick, interface: [CaptureInterface { name: None, link }] })
     }

@@ -11,24 +11,24 @@ pub(super) struct Pcapng {
     order: Order,
     interfaces: Vec<CaptureInterface>,
     clocks: Vec<Clock>,
-    /// Where the interfaces of the section begin among all.
+    /// Index of the section's first interface among all.
     section: usize,
 }
 
-/// How an interface counts time.
+/// The time stamps of an interface.
 #[derive(Debug, Clone, Copy)]
 struct Clock {
-    /// Ticks of a second.
+    /// Ticks per second.
     ticks: u64,
     /// Seconds to add.
     offset: u64,
 }
 
-/// Longer blocks are none.
+/// Maximum octets of a block.
 const LONGEST_BLOCK: usize = 16 << 20;
 
 impl Pcapng {
-    /// Reads the first section's header behind its type.
+    /// Reads the first section's header after its type.
     pub fn begin(input: &mut Input<impl Read>) -> Result<Self, Halt> {
         let mut pcapng =
             Self { order: Order::Little, interfaces: Vec::new(), clocks: Vec::new(), section: 0 };
@@ -40,7 +40,7 @@ impl Pcapng {
         &self.interfaces
     }
 
-    /// The next packet. Blocks of other kinds are passed over, and packets without a time.
+    /// Returns the next packet, skipping other blocks and packets without a time.
     pub fn packet(&mut self, input: &mut Input<impl Read>) -> Result<CapturedPacket, Halt> {
         loop {
             let begin = input.offset();
@@ -55,7 +55,7 @@ impl Pcapng {
             match kind {
                 block_type::INTERFACE_DESCRIPTION => self.interface(&body).ok_or(broken)?,
                 block_type::ENHANCED_PACKET => return self.enhanced(&body, 4).ok_or(broken),
-                // Appendix A: the interface takes two octets, and drops the other two.
+                // Appendix A: the interface number has two octets, followed by two for drops.
                 block_type::OBSOLETE_PACKET => return self.enhanced(&body, 2).ok_or(broken),
                 block_type::SIMPLE_PACKET => {
                     return Err(Halt::Broken(begin, "a packet without a time (a Simple Packet Block)"));
@@ -65,7 +65,7 @@ impl Pcapng {
         }
     }
 
-    /// Section 4.1: the type reads the same in both orders, the magic number behind the length tells which.
+    /// Section 4.1: the type is the same in both byte orders; the magic number after the length tells which.
     fn section_header(&mut self, input: &mut Input<impl Read>) -> Result<(), Halt> {
         let length = take_rest(input)?;
         let begin = input.offset();
@@ -78,7 +78,7 @@ impl Pcapng {
         Ok(())
     }
 
-    /// A block's body behind its type. Section 3.1.
+    /// Returns a block's body after its type. Section 3.1.
     fn body(&self, input: &mut Input<impl Read>, begin: u64) -> Result<Vec<u8>, Halt> {
         let length = block_length(self.order.word(take_rest(input)?), begin)?;
         let mut body = input.rest(length - 8)?;
@@ -127,7 +127,7 @@ impl Pcapng {
         })
     }
 
-    /// Section 4.3; the interface's number is `width` octets wide.
+    /// Section 4.3; the interface number has `width` octets.
     fn enhanced(&self, body: &[u8], width: usize) -> Option<CapturedPacket> {
         let (head, rest) = body.split_first_chunk::<20>()?;
         let (fields, _) = head.as_chunks::<4>();
@@ -151,7 +151,7 @@ impl Clock {
     }
 }
 
-/// Ticks of a second: a power of ten, or of two where the highest bit says so. Section 4.2.
+/// Returns ticks per second: a power of ten, or of two if the highest bit is set. Section 4.2.
 const fn ticks(resolution: u8) -> Option<u64> {
     let exponent = (resolution & 0x7f) as u32;
     if resolution & 0x80 == 0 { 10u64.checked_pow(exponent) } else { 2u64.checked_pow(exponent) }
@@ -161,7 +161,7 @@ fn take_rest(input: &mut Input<impl Read>) -> Result<[u8; 4], Halt> {
     Ok(input.rest(4)?.try_into().expect("as many as were asked for"))
 }
 
-/// A length that a block can have: itself, its type and twice its length, in words.
+/// Checks the length of a block, which includes itself, its type and a second copy, in words.
 fn block_length(length: u32, begin: u64) -> Result<usize, Halt> {
     let length = length as usize;
     match length {

@@ -1,21 +1,21 @@
-//! Packets without protection, coalesced into datagrams. RFC 9000 sections 12.2 and 17.
+//! Unprotected packets, coalesced into datagrams. RFC 9000 sections 12.2 and 17.
 
 use super::varint::{skip, take};
 use super::{CONNECTION_ID, Frames};
 use crate::ParseError;
 
-/// A packet as an endpoint of the model world leaves it.
+/// A packet of an endpoint of the model world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClearPacket<'a> {
-    /// Its packet number space, and with it the keys.
+    /// Its packet number space, which determines the keys.
     pub space: Space,
-    /// What its tag says.
+    /// The content of its tag.
     pub number: PacketNumber,
-    /// Where the packet number stands.
+    /// Offset of the packet number.
     pub(super) number_at: usize,
-    /// Octets of the header, packet number included.
+    /// Octets of the header, including the packet number.
     pub(super) header: usize,
-    /// All of it: header, frames and tag.
+    /// The whole packet: header, frames and tag.
     pub(super) octets: &'a [u8],
 }
 
@@ -30,12 +30,13 @@ pub enum Space {
     Data,
 }
 
-/// What stands in place of an AEAD's tag: what a receiver derives from what it had before, and a reader of one packet cannot.
+/// The content in place of an AEAD's tag: what a receiver derives from earlier packets, and a reader of a
+/// single packet cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PacketNumber {
     /// The whole packet number, of which the header has the last octets. RFC 9000 section 17.1.
     pub number: u64,
-    /// How often the keys were updated before, of which the header has the last bit. RFC 9001 section 6.
+    /// The number of key updates so far, of which the header has the last bit. RFC 9001 section 6.
     pub generation: u64,
 }
 
@@ -43,12 +44,12 @@ impl PacketNumber {
     /// Octets of a tag. RFC 9001 section 5.3.
     pub const TAG: usize = 16;
 
-    /// As a tag.
+    /// Encodes it as a tag.
     pub fn to_tag(self) -> [u8; Self::TAG] {
         (u128::from(self.number) << 64 | u128::from(self.generation)).to_be_bytes()
     }
 
-    /// From a tag.
+    /// Decodes a tag.
     pub fn from_tag(tag: [u8; Self::TAG]) -> Self {
         let both = u128::from_be_bytes(tag);
         Self { number: (both >> 64) as u64, generation: both as u64 }
@@ -56,12 +57,12 @@ impl PacketNumber {
 }
 
 impl<'a> ClearPacket<'a> {
-    /// What it carries.
+    /// Returns its frames.
     pub fn frames(&self) -> Frames<'a> {
         Frames::new(&self.octets[self.header..self.octets.len() - PacketNumber::TAG])
     }
 
-    /// Takes the first packet off a datagram. The fixed bit may be anything (RFC 9287).
+    /// Takes the first packet of a datagram. The fixed bit may have any value (RFC 9287).
     fn take(datagram: &mut &'a [u8]) -> Result<Self, ParseError> {
         const LONG: u8 = 0x80;
         let first = *datagram.first().ok_or(ParseError::Truncated)?;
@@ -77,13 +78,13 @@ impl<'a> ClearPacket<'a> {
     }
 }
 
-/// A short header: where its packet number stands, and the length of the packet, which ends with the datagram.
-/// RFC 9000 section 17.3.1.
+/// Parses a short header: the offset of its packet number, and the length of the packet, which ends with the
+/// datagram. RFC 9000 section 17.3.1.
 fn short(datagram: &[u8]) -> (Space, usize, usize) {
     (Space::Data, 1 + CONNECTION_ID, datagram.len())
 }
 
-/// A long header of version 1. RFC 9000 section 17.2.
+/// Parses a long header of version 1. RFC 9000 section 17.2.
 fn long(first: u8, datagram: &[u8]) -> Result<(Space, usize, usize), ParseError> {
     let mut rest = &datagram[1..];
     if skip(&mut rest, 4)? != [0, 0, 0, 1] {
@@ -107,7 +108,7 @@ fn long(first: u8, datagram: &[u8]) -> Result<(Space, usize, usize), ParseError>
     Ok((space, number_at, number_at.checked_add(length).ok_or(ParseError::Length)?))
 }
 
-/// The packets of a datagram.
+/// Returns the packets of a datagram.
 pub fn packets(mut datagram: &[u8]) -> impl Iterator<Item = Result<ClearPacket<'_>, ParseError>> {
     std::iter::from_fn(move || {
         if datagram.is_empty() {

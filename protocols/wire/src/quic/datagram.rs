@@ -6,40 +6,40 @@ use smallvec::SmallVec;
 use super::{Secrets, packets, protection};
 use crate::{Address, Stamp, udp};
 
-/// Octets of a connection ID, as endpoints of the model world have it: a short header does not tell.
-/// RFC 9000 section 17.3.1.
+/// Octets of a connection ID of endpoints in the model world, which a short header does not contain. RFC 9000
+/// section 17.3.1.
 pub const CONNECTION_ID: usize = 8;
 
-/// One UDP datagram with QUIC's packets, not yet protected.
+/// One UDP datagram with QUIC packets, not yet protected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Datagram {
     /// Source port.
     pub source_port: u16,
     /// Destination port.
     pub destination_port: u16,
-    /// The packets in the clear.
+    /// The unprotected packets.
     pub payload: Bytes,
-    /// With what they are protected on the wire.
+    /// The secrets for their protection on the wire.
     pub secrets: Secrets,
     /// The user data in them, in the order of the frames; not on the wire.
     pub carried: SmallVec<[Carried; 2]>,
 }
 
-/// User data of one STREAM or DATAGRAM frame, and when it was sent: measurement only.
+/// User data of one STREAM or DATAGRAM frame, and its stamp; for measurement only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Carried {
     /// The stream; `None`: a DATAGRAM frame.
     pub stream: Option<u64>,
     /// Offset of the first octet in the stream.
     pub start: u64,
-    /// Offset behind the last.
+    /// Offset after the last.
     pub end: u64,
     /// When they were sent.
     pub stamp: Stamp,
 }
 
 impl Datagram {
-    /// UDP's header and payload in octets; protection does not change it.
+    /// Returns the octets of UDP header and payload; protection does not change them.
     pub fn length(&self) -> usize {
         udp::Datagram::HEADER + self.payload.len()
     }
@@ -52,7 +52,7 @@ impl Datagram {
         udp::Datagram { source_port, destination_port, payload, stamp }.emit(source, destination, out);
     }
 
-    /// Its packets as they are on the wire; from the first that makes no sense on, they are left as they are.
+    /// Returns its packets as on the wire; from the first malformed one on, unprotected.
     fn protected(&self) -> Bytes {
         let mut out = Vec::with_capacity(self.payload.len());
         for packet in packets(&self.payload).map_while(Result::ok) {

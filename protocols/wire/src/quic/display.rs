@@ -1,4 +1,4 @@
-//! How a datagram of QUIC prints.
+//! Formats a QUIC datagram.
 
 use std::fmt;
 

@@ -5,10 +5,10 @@ use smallvec::{SmallVec, smallvec};
 use super::varint::{skip, take};
 use crate::ParseError;
 
-/// One frame; of what an endpoint alone understands, only that it is there.
+/// One frame; the content is omitted where only an endpoint needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// So many octets of PADDING. Section 19.1.
+    /// This many octets of PADDING. Section 19.1.
     Padding(usize),
     /// Section 19.2.
     Ping,
@@ -23,9 +23,9 @@ pub enum Frame {
     StopSending(u64),
     /// Section 19.6.
     Crypto {
-        /// Of its first octet.
+        /// Offset of its first octet.
         offset: u64,
-        /// In octets.
+        /// Length in octets.
         length: u64,
     },
     /// Section 19.7.
@@ -34,11 +34,11 @@ pub enum Frame {
     Stream {
         /// The stream.
         id: u64,
-        /// Of its first octet.
+        /// Offset of its first octet.
         offset: u64,
-        /// In octets.
+        /// Length in octets.
         length: u64,
-        /// It is the stream's last.
+        /// It is the last of the stream.
         fin: bool,
     },
     /// Section 19.9: the maximum.
@@ -65,16 +65,16 @@ pub enum Frame {
     ConnectionClose(u64),
     /// Section 19.20.
     HandshakeDone,
-    /// RFC 9221 section 4: its octets.
+    /// RFC 9221 section 4: its length in octets.
     Datagram(u64),
-    /// The peer is asked to acknowledge less often. draft-ietf-quic-ack-frequency section 4.
+    /// Asks the peer to acknowledge less often. draft-ietf-quic-ack-frequency section 4.
     AckFrequency {
-        /// So many packets may come without being acknowledged.
+        /// Packets that may arrive without an acknowledgment.
         threshold: u64,
-        /// Microseconds that it may wait.
+        /// Maximum delay in microseconds.
         max_ack_delay: u64,
     },
-    /// The peer is asked to acknowledge at once. draft-ietf-quic-ack-frequency section 5.
+    /// Asks the peer to acknowledge at once. draft-ietf-quic-ack-frequency section 5.
     ImmediateAck,
 }
 
@@ -177,7 +177,7 @@ fn numbers<const N: usize>(octets: &mut &[u8]) -> Result<[u64; N], ParseError> {
     Ok(numbers)
 }
 
-/// Skips zeros, and says how many.
+/// Skips zeros, and returns their number.
 fn padding(octets: &mut &[u8]) -> usize {
     let zeros = octets.iter().take_while(|octet| **octet == 0).count();
     *octets = &octets[zeros..];
@@ -202,7 +202,7 @@ fn ack(has_ecn: bool, octets: &mut &[u8]) -> Result<Frame, ParseError> {
     Ok(Frame::Ack { ranges })
 }
 
-/// RFC 9000 section 19.8: the type says which fields there are.
+/// RFC 9000 section 19.8: the type determines the fields.
 fn stream(kind: u64, octets: &mut &[u8]) -> Result<Frame, ParseError> {
     const OFFSET: u64 = 4;
     const LENGTH: u64 = 2;
@@ -223,7 +223,7 @@ fn new_connection_id(octets: &mut &[u8]) -> Result<Frame, ParseError> {
     Ok(Frame::NewConnectionId(sequence))
 }
 
-/// RFC 9000 section 19.19: only the transport's names a frame.
+/// RFC 9000 section 19.19: only the transport's variant has a frame type.
 fn connection_close(names_frame: bool, octets: &mut &[u8]) -> Result<Frame, ParseError> {
     let code = take(octets)?;
     if names_frame {

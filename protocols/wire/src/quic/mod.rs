@@ -1,8 +1,8 @@
-//! QUIC's packets and frames. RFC 9000, RFC 9001, RFC 9221.
+//! QUIC packets and frames. RFC 9000, RFC 9001, RFC 9221.
 //!
-//! Endpoints of the model world leave their packets in the clear: headers without protection, and at the end of each, where the
-//! AEAD's tag goes, [what a receiver of protected packets would know](PacketNumber). Their octets on the wire are protected
-//! as any other QUIC's are, with secrets that a capture names.
+//! Endpoints of the model world send unprotected packets: plain headers, and in place of the AEAD's tag [what
+//! a receiver of protected packets would know](PacketNumber). On the wire their octets are protected like any
+//! other QUIC's, with secrets that a capture contains.
 
 mod clear;
 mod datagram;

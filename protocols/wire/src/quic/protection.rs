@@ -1,9 +1,10 @@
-//! What protects packets on the wire: AEAD_AES_128_GCM, and its header protection. RFC 9001 section 5.
+//! Packet protection on the wire: AEAD_AES_128_GCM, and its header protection. RFC 9001 section 5.
 //!
-//! Endpoints of the model world protect nothing. Their packets get this protection when they become octets, so that who has a
-//! capture and the key log in it can read them as those of any other QUIC. Keys of Initial packets are RFC 9001's; the
-//! others come from the same secret, where real ones come from a key exchange: this keeps nothing secret. Nor are they ever updated
-//! (section 6), whatever the endpoints do: a capture shows packets at both ends, and who reads it cannot tell which came before.
+//! Endpoints of the model world protect nothing. Their packets are protected when they become octets, so that
+//! a capture with its key log is readable like that of any other QUIC. Keys of Initial packets are RFC
+//! 9001's; the others are derived from the same secret instead of a key exchange, so nothing is kept secret.
+//! Keys are never updated (section 6), whatever the endpoints do: a capture shows packets at both ends, and
+//! its reader cannot tell their order.
 
 use std::fmt::Write as _;
 
@@ -16,35 +17,36 @@ use sha2::Sha256;
 
 use super::{CONNECTION_ID, ClearPacket, PacketNumber, Space};
 
-/// From what the keys of a datagram come.
+/// The source of a datagram's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Secrets {
     /// The Destination Connection ID of the client's first Initial. RFC 9001 section 5.2.
     pub origin: [u8; CONNECTION_ID],
-    /// Who sent it.
+    /// Its sender.
     pub sender: Side,
 }
 
 /// An end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Who opened it.
+    /// The side that opened it.
     Client,
-    /// The other.
+    /// The other side.
     Server,
 }
 
 type Secret = [u8; 32];
 
 impl Secrets {
-    /// The random of the ClientHello, by which a key log names a connection. RFC 8446 section 4.1.2.
+    /// Returns the random of the ClientHello, which identifies a connection in a key log. RFC 8446 section
+    /// 4.1.2.
     pub fn client_random(self) -> [u8; 32] {
         let mut random = [0; 32];
         random.chunks_mut(CONNECTION_ID).for_each(|part| part.copy_from_slice(&self.origin));
         random
     }
 
-    /// The key log of its connection: draft-ietf-tls-keylogfile, one secret a line.
+    /// Returns the key log of its connection: draft-ietf-tls-keylogfile, one secret per line.
     pub fn key_log(self) -> String {
         let mut log = String::new();
         for (space, words) in
@@ -59,7 +61,7 @@ impl Secrets {
         log
     }
 
-    /// The traffic secret of a space. RFC 9001 section 5.2.
+    /// Returns the traffic secret of a space. RFC 9001 section 5.2.
     fn secret(self, space: Space) -> Secret {
         const SALT: [u8; 20] = [
             0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad,
@@ -77,7 +79,7 @@ impl Secrets {
     }
 }
 
-/// Puts the packet behind `out` as it is on the wire. RFC 9001 sections 5.3 and 5.4.
+/// Appends the packet to `out` as on the wire. RFC 9001 sections 5.3 and 5.4.
 pub(super) fn protect(packet: &ClearPacket<'_>, secrets: Secrets, out: &mut Vec<u8>) {
     const KEY_PHASE: u8 = 0x04;
     let PacketNumber { number, .. } = packet.number;

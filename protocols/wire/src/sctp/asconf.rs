@@ -1,4 +1,4 @@
-//! The ASCONF chunk and what it asks for. RFC 5061 sections 4.1.1 and 4.2.
+//! The ASCONF chunk and its requests. RFC 5061 sections 4.1.1 and 4.2.
 
 use bytes::{Buf, BufMut, Bytes};
 use hol_base::serial_number;
@@ -28,9 +28,9 @@ serial_number!(
 pub struct Asconf {
     /// Sequence number.
     pub serial: AsconfSerial,
-    /// An address of the sender's that its peer knows: the association is found by it.
+    /// An address of the sender that its peer knows, by which it finds the association.
     pub lookup: Address,
-    /// What is asked for, to be done in this order.
+    /// The requests, in the order of processing.
     pub requests: Vec<Request>,
 }
 
@@ -47,9 +47,9 @@ pub struct Asconf {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Comes back in the response.
+    /// Repeated in the response.
     pub correlation: u32,
-    /// What is to be done.
+    /// The requested change.
     pub change: Change,
 }
 
@@ -62,7 +62,7 @@ pub enum Change {
     Delete(Address),
     /// Set Primary Address, section 4.2.4.
     SetPrimary(Address),
-    /// A parameter of a type we do not know, or one about something that is no address.
+    /// A parameter of unknown type, or about something other than an address.
     Unknown {
         /// Parameter type.
         kind: u16,
@@ -112,7 +112,7 @@ impl Request {
         tlv::HEADER + 4 + value
     }
 
-    /// The request as it stands in its chunk, to be copied into an error cause. RFC 5061 section 4.3.
+    /// Returns the request as in its chunk, for an error cause. RFC 5061 section 4.3.
     pub fn to_bytes(&self) -> Bytes {
         let mut out = Vec::with_capacity(self.length());
         self.emit(&mut out);

@@ -20,7 +20,7 @@ use crate::ParseError;
 pub struct AsconfAck {
     /// That of the ASCONF.
     pub serial: AsconfSerial,
-    /// What became of the requests; one that is not named succeeded.
+    /// The results of the requests; those not listed succeeded.
     pub responses: Vec<Response>,
 }
 
@@ -46,7 +46,7 @@ pub enum Response {
     Error {
         /// That of the request.
         correlation: u32,
-        /// Why it was not done.
+        /// The reasons.
         causes: Vec<Cause>,
     },
 }
@@ -97,7 +97,7 @@ impl Response {
         }
     }
 
-    /// Section 4.2: what does not belong here, no robust receiver reads on.
+    /// Section 4.2: stops at invalid content, as a robust receiver does.
     fn parse(kind: u16, mut value: Bytes) -> Result<Self, ParseError> {
         let correlation = value.try_get_u32()?;
         match (kind, value.len()) {

@@ -23,7 +23,7 @@ pub enum Cause {
     StaleCookie(u32),
     /// 4: out of resource.
     OutOfResource,
-    /// 5: the address parameter that means nothing to us.
+    /// 5: the address parameter that was not understood.
     UnresolvableAddress(Bytes),
     /// 6: the chunk that was not understood.
     UnrecognizedChunk(Bytes),
@@ -37,15 +37,15 @@ pub enum Cause {
     CookieWhileShuttingDown,
     /// 11: an INIT would have added the addresses in these parameters to an association.
     NewAddresses(Bytes),
-    /// 12: the user asked for it.
+    /// 12: the user requested it.
     UserInitiatedAbort(Bytes),
-    /// 13: the peer broke the protocol.
+    /// 13: the peer violated the protocol.
     ProtocolViolation(Bytes),
-    /// 160: the last address was to be deleted; the request. RFC 5061 section 4.3.1.
+    /// 160: a request to delete the last address. RFC 5061 section 4.3.1.
     DeleteLastAddress(Bytes),
-    /// 162: the source of the packet was to be deleted; the request. RFC 5061 section 4.3.3.
+    /// 162: a request to delete the source address of the packet. RFC 5061 section 4.3.3.
     DeleteSourceAddress(Bytes),
-    /// 163: an ASCONF-ACK for what was not asked. RFC 5061 section 4.3.4.
+    /// 163: an ASCONF-ACK without a request. RFC 5061 section 4.3.4.
     IllegalAsconfAck,
     /// 261: an AUTH chunk with an HMAC that was not offered. RFC 4895 section 4.1.
     UnsupportedHmac(u16),
@@ -59,7 +59,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Octets on the wire, padding included.
+    /// Returns the octets on the wire, padding included.
     pub fn length(&self) -> usize {
         let value = match self {
             Self::InvalidStreamIdentifier(_) | Self::StaleCookie(_) | Self::NoUserData(_) => 4,
@@ -111,7 +111,7 @@ impl Cause {
         });
     }
 
-    /// A cause only informs, so a known one with a wrong length is kept as [`Other`](Self::Other).
+    /// A cause only informs, so a known one of wrong length is kept as [`Other`](Self::Other).
     pub(super) fn parse(code: u16, value: Bytes) -> Self {
         let mut fields = value.clone();
         match (code, value.len()) {

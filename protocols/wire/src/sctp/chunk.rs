@@ -35,7 +35,7 @@ pub enum Chunk {
     Abort {
         /// The verification tag is the peer's own, reflected.
         reflected: bool,
-        /// Why.
+        /// The reasons.
         causes: Vec<Cause>,
     },
     /// Shutdown, section 3.3.8.
@@ -60,7 +60,7 @@ pub enum Chunk {
         /// The verification tag is the peer's own, reflected.
         reflected: bool,
     },
-    /// Authentication of what follows. RFC 4895 section 5.1.
+    /// Authentication of the following chunks. RFC 4895 section 5.1.
     Auth(Box<Auth>),
     /// Forward cumulative TSN. RFC 3758 section 3.2.
     ForwardTsn(Box<ForwardTsn>),
@@ -72,11 +72,11 @@ pub enum Chunk {
     Asconf(Box<Asconf>),
     /// Address configuration acknowledgement. RFC 5061 section 4.1.2.
     AsconfAck(Box<AsconfAck>),
-    /// Streams begin anew, or there are more of them. RFC 6525 section 3.1.
+    /// Stream resets, or additional streams. RFC 6525 section 3.1.
     Reconfig(Vec<Reconfig>),
-    /// A chunk of a type we do not know: kept so that it can be reported. RFC 9260 section 3.2.
+    /// A chunk of unknown type, kept to be reported. RFC 9260 section 3.2.
     Unknown {
-        /// Chunk type; its top two bits say what the receiver does.
+        /// Chunk type; its top two bits tell the receiver what to do.
         kind: u8,
         /// Chunk flags.
         flags: u8,
@@ -114,10 +114,10 @@ mod kind {
 /// The T bit of ABORT and SHUTDOWN COMPLETE. RFC 9260 section 8.5.1.
 const REFLECTED: u8 = 0x01;
 
-/// Type of the one parameter of HEARTBEAT. RFC 9260 section 3.3.5.
+/// Type of the only parameter of HEARTBEAT. RFC 9260 section 3.3.5.
 const HEARTBEAT_INFO: u16 = 1;
 
-/// What DATA and I-DATA chunks have in common.
+/// The common part of DATA and I-DATA chunks.
 #[derive(Debug, Clone, Copy)]
 pub struct UserData<'c> {
     /// B, E, U and I bits.
@@ -131,7 +131,7 @@ pub struct UserData<'c> {
 }
 
 impl Chunk {
-    /// The user data of a chunk that has any, be it DATA or I-DATA.
+    /// Returns the user data of a DATA or I-DATA chunk.
     pub fn user_data(&self) -> Option<UserData<'_>> {
         match self {
             Self::Data(Data { flags, tsn, stream, payload, .. }) => {
@@ -148,13 +148,13 @@ impl Chunk {
     /// Octets of a chunk header.
     pub const HEADER: usize = tlv::HEADER;
 
-    /// Octets on the wire, padding to a multiple of four included.
+    /// Returns the octets on the wire, including padding to a multiple of four.
     #[inline]
     pub fn length(&self) -> usize {
         match self {
             Self::Data(data) => data.length(),
             Self::Sack(sack) => sack.length(),
-            // Nearly all chunks are one of the two: the others stand elsewhere.
+            // Nearly all chunks are one of these two; the others are handled elsewhere.
             _ => Self::HEADER + self.value_length().next_multiple_of(4),
         }
     }
@@ -181,12 +181,12 @@ impl Chunk {
         }
     }
 
-    /// The chunk type. RFC 9260 section 3.2.
+    /// Returns the chunk type. RFC 9260 section 3.2.
     pub fn kind(&self) -> u8 {
         self.kind_and_flags().0
     }
 
-    /// Appends the chunk and its padding, as it is in a packet and as an HMAC covers it. RFC 4895 section 6.2.
+    /// Appends the chunk and its padding, as in a packet and as covered by an HMAC. RFC 4895 section 6.2.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let start = out.len();
         let (kind, flags) = self.kind_and_flags();
@@ -246,7 +246,7 @@ impl Chunk {
         }
     }
 
-    /// Takes one chunk and its padding off the front.
+    /// Takes one chunk and its padding.
     pub(super) fn parse(octets: &mut Bytes) -> Result<Self, ParseError> {
         let (head, mut value) = tlv::take(octets)?;
         let [kind, flags] = head.to_be_bytes();

@@ -61,7 +61,7 @@ impl DataFlags {
     /// I: the receiver acknowledges at once. RFC 7053.
     pub const IMMEDIATE: Self = Self(0x08);
 
-    /// True if every bit of `other` is set.
+    /// Returns true if every bit of `other` is set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -78,7 +78,7 @@ impl Data {
     /// Octets of the chunk before the user data.
     pub const HEADER: usize = 16;
 
-    /// Octets on the wire, padding included.
+    /// Returns the octets on the wire, padding included.
     pub fn length(&self) -> usize {
         Self::HEADER + self.payload.len().next_multiple_of(4)
     }

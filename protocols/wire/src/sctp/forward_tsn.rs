@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::{Ssn, Tsn};
 use crate::ParseError;
 
-/// FORWARD TSN: what the sender has given up. RFC 3758 section 3.2.
+/// FORWARD TSN: data that the sender has abandoned. RFC 3758 section 3.2.
 ///
 /// ```text
 /// +---------------+---------------+-------------------------------+
@@ -19,7 +19,7 @@ use crate::ParseError;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForwardTsn {
-    /// The receiver is to treat everything up to here as received.
+    /// The receiver must treat everything up to here as received.
     pub new_cumulative_tsn: Tsn,
     /// The largest skipped stream sequence number of each ordered stream that lost a message.
     pub skipped: SmallVec<[(u16, Ssn); 2]>,

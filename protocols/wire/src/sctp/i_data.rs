@@ -7,7 +7,8 @@ use super::{Data, DataFlags, Ssn, Tsn};
 use crate::{ParseError, Stamp};
 
 serial_number!(
-    /// Message identifier: one for each message of a stream, ordered and unordered ones apart. RFC 8260 section 2.1.
+    /// Message identifier: one per message of a stream, separate for ordered and unordered ones. RFC 8260
+    /// section 2.1.
     Mid, u32, i32
 );
 serial_number!(
@@ -15,7 +16,7 @@ serial_number!(
     Fsn, u32, i32
 );
 
-/// User data, or a fragment of it, that says by itself where it belongs: fragments of other messages may stand between.
+/// User data, or a fragment of it, with its complete position: fragments of other messages may come between.
 ///
 /// ```text
 /// +---------------+-------+-+-+-+-+-------------------------------+
@@ -42,7 +43,7 @@ pub struct IData {
     pub stream: u16,
     /// Message identifier, the same in all fragments of a message.
     pub mid: Mid,
-    /// Which fragment it is; 0 for the first, where it is not on the wire.
+    /// Fragment number; 0 for the first, in which it is not on the wire.
     pub fsn: Fsn,
     /// Payload protocol identifier; on the wire in the first fragment only, 0 in others.
     pub ppid: u32,
@@ -58,14 +59,15 @@ impl IData {
     /// Octets of the chunk before the user data.
     pub const HEADER: usize = 20;
 
-    /// The same user data in another place: of its message, by what an I-DATA chunk says of that.
+    /// Returns the same user data as an I-DATA chunk, with this position in its message.
     pub fn new(data: &Data, mid: Mid, fsn: Fsn) -> Self {
         let Data { flags, tsn, stream, ppid, ref payload, stamp, .. } = *data;
         let (fsn, ppid) = if flags.contains(DataFlags::BEGIN) { (Fsn(0), ppid) } else { (fsn, 0) };
         Self { flags, tsn, stream, mid, fsn, ppid, payload: payload.clone(), stamp }
     }
 
-    /// As a DATA chunk: the lower half of the MID is the stream sequence number. RFC 8260 section 4.1.
+    /// Converts to a DATA chunk: the lower half of the MID is the stream sequence number. RFC 8260 section
+    /// 4.1.
     pub fn to_data(&self) -> Data {
         let Self { flags, tsn, stream, mid, ppid, ref payload, stamp, .. } = *self;
         Data { flags, tsn, stream, ssn: Ssn(mid.0 as u16), ppid, payload: payload.clone(), stamp }

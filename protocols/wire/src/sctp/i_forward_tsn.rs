@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::{Mid, Tsn};
 use crate::ParseError;
 
-/// FORWARD TSN where messages are interleaved: what the sender has given up, unordered messages too.
+/// FORWARD TSN with interleaving: data that the sender has abandoned, including unordered messages.
 ///
 /// ```text
 /// +---------------+---------------+-------------------------------+
@@ -21,20 +21,20 @@ use crate::ParseError;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IForwardTsn {
-    /// The receiver is to treat everything up to here as received.
+    /// The receiver must treat everything up to here as received.
     pub new_cumulative_tsn: Tsn,
-    /// The messages that were skipped, a stream's ordered and its unordered ones apart.
+    /// The skipped messages, separate for ordered and unordered ones of a stream.
     pub skipped: SmallVec<[Skipped; 2]>,
 }
 
-/// The messages of a stream up to one of them.
+/// The skipped messages of a stream up to one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Skipped {
     /// Stream identifier.
     pub stream: u16,
-    /// The U bit: it is about unordered messages.
+    /// The U bit: unordered messages.
     pub unordered: bool,
-    /// The largest that was skipped.
+    /// The largest one skipped.
     pub mid: Mid,
 }
 
@@ -43,7 +43,7 @@ const UNORDERED: u16 = 1;
 impl IForwardTsn {
     /// Chunk type.
     pub const KIND: u8 = 194;
-    /// Octets of what is said of a stream.
+    /// Octets per stream.
     pub const SKIPPED: usize = 8;
 
     pub(super) fn value_length(&self) -> usize {

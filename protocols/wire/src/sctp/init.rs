@@ -24,22 +24,22 @@ use crate::ParseError;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Init {
-    /// The tag that the peer puts into its packets; never zero.
+    /// The tag for the peer's packets; never zero.
     pub initiate_tag: u32,
     /// Advertised receiver window credit in octets.
     pub a_rwnd: u32,
-    /// Outbound streams that the sender wants.
+    /// Outbound streams requested by the sender.
     pub outbound_streams: u16,
-    /// Inbound streams that the sender can serve.
+    /// Maximum inbound streams of the sender.
     pub inbound_streams: u16,
-    /// The first TSN that the sender will use.
+    /// The sender's first TSN.
     pub initial_tsn: Tsn,
     /// Optional and variable-length parameters, in order.
     pub parameters: Vec<Parameter>,
 }
 
 impl Init {
-    /// Octets behind the header of the chunk and before the parameters.
+    /// Octets after the header of the chunk and before the parameters.
     pub const FIXED: usize = 16;
 
     pub(super) fn value_length(&self) -> usize {

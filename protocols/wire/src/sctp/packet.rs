@@ -27,7 +27,7 @@ pub struct Packet {
     pub destination_port: u16,
     /// Verification tag. RFC 9260 section 8.5.
     pub verification_tag: u32,
-    /// The checksum is left out: zero stands for it. RFC 9653 section 5.2.
+    /// The checksum is omitted, with zero in its place. RFC 9653 section 5.2.
     pub zero_checksum: bool,
     /// Chunks in the order in which they are bundled.
     pub chunks: SmallVec<[Chunk; 2]>,
@@ -45,7 +45,7 @@ impl Packet {
         Self::HEADER + self.chunks.iter().map(Chunk::length).sum::<usize>()
     }
 
-    /// The packet's octets with their checksum.
+    /// Returns the packet's octets with their checksum.
     pub fn to_bytes(&self) -> Bytes {
         let mut out = Vec::with_capacity(self.length());
         self.emit(&mut out);
@@ -65,8 +65,8 @@ impl Packet {
         }
     }
 
-    /// The packet that these octets are. Reserved bits and padding are left out, and a chunk at the end that is not all there:
-    /// section 6.10. Whether a checksum of zero is acceptable is for its receiver to say: RFC 9653 section 5.3.
+    /// Parses a packet, without reserved bits, padding, and an incomplete chunk at the end: section 6.10. The
+    /// receiver decides whether a checksum of zero is acceptable: RFC 9653 section 5.3.
     pub fn parse(mut octets: Bytes) -> Result<Self, ParseError> {
         if octets.len() < Self::HEADER {
             return Err(ParseError::Truncated);
@@ -90,8 +90,8 @@ impl Packet {
     }
 }
 
-/// CRC32c over the packet with its checksum taken as zero. RFC 9260 appendix A sends the reflected CRC's
-/// lowest octet first.
+/// Returns the CRC32c of the packet with its checksum set to zero. RFC 9260 appendix A sends the reflected
+/// CRC's lowest octet first.
 fn checksum(packet: &[u8]) -> [u8; 4] {
     let crc = crc32c::crc32c(&packet[..CHECKSUM.start]);
     let crc = crc32c::crc32c_append(crc, &[0; CHECKSUM.end - CHECKSUM.start]);

@@ -28,27 +28,28 @@ pub enum Parameter {
     Unrecognized(Bytes),
     /// Cookie preservative in milliseconds, section 3.3.2.1.3.
     CookiePreservative(u32),
-    /// A host name, which nobody may send any more, section 3.3.2.1.4.
+    /// A host name, which is deprecated, section 3.3.2.1.4.
     HostNameAddress(Bytes),
-    /// Types of address that the sender can use, section 3.3.2.1.5.
+    /// Address types that the sender supports, section 3.3.2.1.5.
     SupportedAddressTypes(Vec<u16>),
-    /// The sender speaks ECN. RFC 4960 section 3.3.2 and appendix A.
+    /// The sender supports ECN. RFC 4960 section 3.3.2 and appendix A.
     EcnCapable,
     /// FORWARD TSN is supported. RFC 3758 section 3.1.
     ForwardTsnSupported,
-    /// A number of the sender's that goes into the association shared key. RFC 4895 section 3.1.
+    /// A random number for the association shared key. RFC 4895 section 3.1.
     Random(Bytes),
-    /// Chunk types that the sender takes authenticated only. RFC 4895 section 3.2.
+    /// Chunk types that the sender accepts only if authenticated. RFC 4895 section 3.2.
     ChunkList(Vec<u8>),
-    /// HMAC identifiers that the sender understands, the best first. RFC 4895 section 3.3.
+    /// HMAC identifiers that the sender supports, in order of preference. RFC 4895 section 3.3.
     HmacAlgorithms(Vec<u16>),
     /// Chunk types beyond RFC 9260 that are supported. RFC 5061 section 4.2.7.
     SupportedExtensions(Vec<u8>),
-    /// A checksum of zero is fine: what is below SCTP finds errors by the method of this number. RFC 9653 section 4.
+    /// A checksum of zero is acceptable: a lower layer detects errors by the method of this number. RFC 9653
+    /// section 4.
     ZeroChecksumAcceptable(u32),
-    /// A parameter of a type we do not know.
+    /// A parameter of unknown type.
     Unknown {
-        /// Parameter type; its top two bits say what the receiver does.
+        /// Parameter type; its top two bits tell the receiver what to do.
         kind: u16,
         /// Parameter value.
         value: Bytes,
@@ -74,7 +75,7 @@ mod kind {
 }
 
 impl Parameter {
-    /// Type of the state cookie, for a peer that leaves it out.
+    /// Type of the state cookie, to report that it is missing.
     pub const STATE_COOKIE: u16 = 7;
     /// The error detection method "SCTP over DTLS". RFC 9653 section 6.
     pub const SCTP_OVER_DTLS: u32 = 1;
@@ -87,13 +88,13 @@ impl Parameter {
         }
     }
 
-    /// What a host understands: with IPv6 both families, else IPv4 alone.
+    /// Returns the address types of a host: both families with IPv6, otherwise IPv4.
     pub fn address_types(ipv6: bool) -> Self {
         let kinds = [kind::IPV6_ADDRESS, kind::IPV4_ADDRESS];
         Self::SupportedAddressTypes(kinds[usize::from(!ipv6)..].to_vec())
     }
 
-    /// The address that it is, if it is one.
+    /// Returns its address, if it is an address.
     pub fn address(&self) -> Option<Address> {
         match *self {
             Self::Ipv4Address(address) => Some(address.into()),
@@ -102,7 +103,7 @@ impl Parameter {
         }
     }
 
-    /// Octets on the wire, padding included.
+    /// Returns the octets on the wire, padding included.
     pub fn length(&self) -> usize {
         let value = match self {
             Self::Ipv4Address(_) | Self::CookiePreservative(_) | Self::ZeroChecksumAcceptable(_) => 4,
@@ -119,7 +120,7 @@ impl Parameter {
         tlv::HEADER + value.next_multiple_of(4)
     }
 
-    /// Appends the parameter without its padding, as it goes into a key vector. RFC 4895 section 6.1.
+    /// Appends the parameter without its padding, as in a key vector. RFC 4895 section 6.1.
     pub fn emit(&self, out: &mut Vec<u8>) {
         match self {
             Self::Ipv4Address(address) => {
@@ -154,7 +155,7 @@ impl Parameter {
         }
     }
 
-    /// Parameters one behind the other as they stand in a chunk: what an error cause gives back. Section 3.3.10.
+    /// Returns consecutive parameters as in a chunk, for an error cause. Section 3.3.10.
     pub fn list(parameters: &[Self]) -> Bytes {
         let mut out = Vec::new();
         tlv::put_all(&mut out, parameters, Self::emit);

@@ -1,4 +1,4 @@
-//! The RE-CONFIG chunk: streams that begin anew, and more of them. RFC 6525 sections 3.1 and 4.
+//! The RE-CONFIG chunk: stream resets, and additional streams. RFC 6525 sections 3.1 and 4.
 
 use bytes::{Buf, BufMut, Bytes};
 use hol_base::serial_number;
@@ -22,53 +22,53 @@ serial_number!(
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reconfig {
-    /// The sender's outgoing streams begin anew, section 4.1.
+    /// Reset of the sender's outgoing streams, section 4.1.
     OutgoingReset {
-        /// Of this request.
+        /// Number of this request.
         serial: ReconfigSerial,
-        /// Of the incoming request that it answers, else of the last one of the peer's that was done.
+        /// Number of the answered incoming request, or else of the peer's last completed one.
         response: ReconfigSerial,
         /// The last TSN that the sender has assigned.
         last_tsn: Tsn,
-        /// Which streams; all of them if it is empty.
+        /// Which streams; all if empty.
         streams: Vec<u16>,
     },
-    /// The peer is to reset its outgoing streams, section 4.2.
+    /// Request to the peer to reset its outgoing streams, section 4.2.
     IncomingReset {
-        /// Of this request.
+        /// Number of this request.
         serial: ReconfigSerial,
-        /// Which streams; all of them if it is empty.
+        /// Which streams; all if empty.
         streams: Vec<u16>,
     },
-    /// TSNs and stream sequence numbers of both directions begin anew, section 4.3.
+    /// Reset of TSNs and stream sequence numbers of both directions, section 4.3.
     TsnReset {
-        /// Of this request.
+        /// Number of this request.
         serial: ReconfigSerial,
     },
-    /// What came of a request, section 4.4.
+    /// The result of a request, section 4.4.
     Response {
-        /// Of the request.
+        /// Number of the request.
         serial: ReconfigSerial,
-        /// What came of it.
+        /// The result.
         result: ReconfigResult,
-        /// The next TSN of the sender and that of the receiver, after a reset of TSNs.
+        /// The next TSNs of the sender and of the receiver, after a reset of TSNs.
         next_tsns: Option<(Tsn, Tsn)>,
     },
-    /// The sender wants so many more outgoing streams, section 4.5.
+    /// Request for additional outgoing streams, section 4.5.
     AddOutgoing {
-        /// Of this request.
+        /// Number of this request.
         serial: ReconfigSerial,
         /// How many more.
         streams: u16,
     },
-    /// The peer is to ask for so many more outgoing streams, section 4.6.
+    /// Request to the peer to add outgoing streams, section 4.6.
     AddIncoming {
-        /// Of this request.
+        /// Number of this request.
         serial: ReconfigSerial,
         /// How many more.
         streams: u16,
     },
-    /// A parameter of a type we do not know, or one of a wrong length.
+    /// A parameter of unknown type, or of wrong length.
     Unknown {
         /// Parameter type.
         kind: u16,
@@ -77,7 +77,7 @@ pub enum Reconfig {
     },
 }
 
-/// What came of a request. RFC 6525 section 4.4, table 3.
+/// The result of a request. RFC 6525 section 4.4, table 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReconfigResult(pub u32);
 
@@ -90,14 +90,14 @@ impl ReconfigResult {
     pub const DENIED: Self = Self(2);
     /// Error: there is no such stream.
     pub const WRONG_SSN: Self = Self(3);
-    /// Error: another request is not done yet.
+    /// Error: another request is in progress.
     pub const ALREADY_IN_PROGRESS: Self = Self(4);
     /// Error: neither the next sequence number nor the last one.
     pub const BAD_SEQUENCE_NUMBER: Self = Self(5);
-    /// It will be done; ask again.
+    /// In progress; ask again.
     pub const IN_PROGRESS: Self = Self(6);
 
-    /// Whether what was asked for is so now.
+    /// Returns whether the request has taken effect.
     pub const fn is_success(self) -> bool {
         matches!(self, Self::NOTHING_TO_DO | Self::PERFORMED)
     }
@@ -117,7 +117,7 @@ impl Reconfig {
     /// Chunk type.
     pub const KIND: u8 = 130;
 
-    /// Octets on the wire, padding included.
+    /// Returns the octets on the wire, padding included.
     pub(super) fn length(&self) -> usize {
         let value = match self {
             Self::OutgoingReset { streams, .. } => 12 + 2 * streams.len(),
@@ -157,7 +157,7 @@ impl Reconfig {
         }
     }
 
-    /// The reserved field of an add is left out.
+    /// Ignores the reserved field of an add request.
     pub(super) fn parse(kind: u16, value: Bytes) -> Result<Self, ParseError> {
         let known = Self::parse_known(kind, &value);
         Ok(known.unwrap_or(Self::Unknown { kind, value }))

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::Tsn;
 use crate::ParseError;
 
-/// What has arrived, and how much more may come.
+/// Data that has arrived, and the receiver window.
 ///
 /// ```text
 /// +---------------+---------------+-------------------------------+
@@ -29,13 +29,13 @@ pub struct Sack {
     pub cumulative_tsn: Tsn,
     /// Advertised receiver window credit in octets.
     pub a_rwnd: u32,
-    /// What has arrived beyond the cumulative TSN, in ascending order.
+    /// TSNs that have arrived beyond the cumulative TSN, in ascending order.
     pub gaps: SmallVec<[GapAckBlock; 4]>,
     /// TSNs that arrived more than once since the last SACK.
     pub duplicates: SmallVec<[Tsn; 2]>,
 }
 
-/// A run of TSNs that has arrived, as offsets from the cumulative TSN; both ends belong to it.
+/// A run of TSNs that has arrived, as offsets from the cumulative TSN; both ends inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GapAckBlock {
     /// Offset of the first TSN.
@@ -48,7 +48,7 @@ impl Sack {
     /// Octets without gap ack blocks and duplicates.
     pub const FIXED: usize = 16;
 
-    /// Octets on the wire.
+    /// Returns the octets on the wire.
     pub fn length(&self) -> usize {
         Self::FIXED + 4 * (self.gaps.len() + self.duplicates.len())
     }

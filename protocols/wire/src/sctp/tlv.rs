@@ -1,5 +1,5 @@
-//! Type, length, value, padding: the shape of chunks, parameters and error causes alike.
-//! RFC 9260 sections 3.2, 3.2.1 and 3.3.10.
+//! Type, length, value, padding: the common format of chunks, parameters and error causes. RFC 9260 sections
+//! 3.2, 3.2.1 and 3.3.10.
 
 use bytes::{Buf, BufMut, Bytes};
 
@@ -8,14 +8,14 @@ use crate::ParseError;
 /// Octets of type and length; for a chunk, of type, flags and length.
 pub(super) const HEADER: usize = 4;
 
-/// Whether these octets begin with an item that ends among them. RFC 9260 section 6.10.
+/// Returns whether these octets start with a complete item. RFC 9260 section 6.10.
 pub(super) fn is_whole(octets: &[u8]) -> bool {
     let length = |head: &[u8; HEADER]| usize::from(u16::from_be_bytes([head[2], head[3]]));
     octets.first_chunk().is_some_and(|head| (HEADER..=octets.len()).contains(&length(head)))
 }
 
-/// Takes one item off the front: its first 16 bits and its value. The padding goes too; behind the last item it
-/// may be missing, because the enclosing length does not count it.
+/// Takes one item: its first 16 bits and its value, and its padding. After the last item padding may be
+/// missing, because the enclosing length does not include it.
 pub(super) fn take(octets: &mut Bytes) -> Result<(u16, Bytes), ParseError> {
     let head = octets.try_get_u16()?;
     let length = usize::from(octets.try_get_u16()?);
@@ -41,7 +41,7 @@ pub(super) fn take_all<T>(
     Ok(items)
 }
 
-/// Appends one item without its padding, which the enclosing length may not count.
+/// Appends one item without its padding, which the enclosing length may not include.
 pub(super) fn put(out: &mut Vec<u8>, head: u16, value: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.put_u16(head);
@@ -51,12 +51,12 @@ pub(super) fn put(out: &mut Vec<u8>, head: u16, value: impl FnOnce(&mut Vec<u8>)
     out[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// Pads what was appended from `start` on to a multiple of four.
+/// Pads what was appended since `start` to a multiple of four.
 pub(super) fn pad(out: &mut Vec<u8>, start: usize) {
     out.put_bytes(0, padding(out.len() - start));
 }
 
-/// Appends a list of items, padding between them but not behind the last.
+/// Appends a list of items, with padding between them but not after the last.
 pub(super) fn put_all<T>(out: &mut Vec<u8>, items: &[T], emit: impl Fn(&T, &mut Vec<u8>)) {
     let start = out.len();
     for item in items {

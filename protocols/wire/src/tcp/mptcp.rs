@@ -1,11 +1,11 @@
-//! What Multipath TCP says of a segment: which connection its subflow belongs to, and where its octets stand in that
+//! The MPTCP options: which connection a subflow belongs to, and the position of its octets in the
 //! connection's data. RFC 8684.
 
 use std::fmt;
 
 use bytes::{Buf, BufMut, Bytes};
 
-/// An MPTCP option of one of the kinds that place data; the others, and checksums, are left out.
+/// An MPTCP option that assigns data; other options, and checksums, are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mptcp {
     /// The first subflow of a connection. Section 3.1.
@@ -16,12 +16,12 @@ pub enum Mptcp {
         sender_key: Option<u64>,
         /// The receiver's key, on the third packet of the handshake.
         receiver_key: Option<u64>,
-        /// How many octets of data from the connection's first on begin here, beside both keys.
+        /// Octets of data from the connection's first on that start here, next to both keys.
         data_length: Option<u16>,
     },
     /// A further subflow, on its SYN. Section 3.2.
     Join {
-        /// Bit B: to be used when no other subflow is left.
+        /// Bit B: use only if no other subflow is left.
         backup: bool,
         /// The sender's number for its address.
         address: u8,
@@ -32,11 +32,11 @@ pub enum Mptcp {
     },
     /// Data sequence signal. Section 3.3.
     Signal {
-        /// The sender has no more data behind the mapping.
+        /// The sender has no more data after the mapping.
         data_fin: bool,
-        /// The next octet of data that is expected.
+        /// The next expected octet of data.
         ack: Option<DataSeq>,
-        /// What octets of the subflow are which of the data.
+        /// The mapping of octets of the subflow to the data.
         mapping: Option<Mapping>,
     },
 }
@@ -44,15 +44,15 @@ pub enum Mptcp {
 /// Octets of a subflow as octets of the data. RFC 8684 section 3.3.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
-    /// The first one's place in the data.
+    /// Position of the first octet in the data.
     pub data: DataSeq,
-    /// The first one's place in the subflow: its SYN is 0. 0 is no place where a DATA_FIN goes alone.
+    /// Position of the first octet in the subflow: its SYN is 0. A DATA_FIN alone has position 0.
     pub subflow: u32,
-    /// How many, a DATA_FIN included.
+    /// Number of octets, including a DATA_FIN.
     pub length: u16,
 }
 
-/// A data sequence number, whole or its last half. RFC 8684 section 3.3.
+/// A data sequence number, complete or its lower half. RFC 8684 section 3.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataSeq {
     /// The lower 32 bits.
@@ -80,7 +80,7 @@ mod signal {
 }
 
 impl Mptcp {
-    /// Octets of the option with its kind and length, without padding.
+    /// Returns the octets of the option with its kind and length, without padding.
     pub(super) fn length(&self) -> usize {
         let when = |there: bool, octets| if there { octets } else { 0 };
         match self {
@@ -95,7 +95,7 @@ impl Mptcp {
         }
     }
 
-    /// Appends the option behind its kind and length.
+    /// Appends the option after its kind and length.
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {
         match *self {
             Self::Capable { flags, sender_key, receiver_key, data_length } => {
@@ -116,18 +116,19 @@ impl Mptcp {
         }
     }
 
-    /// The option behind its kind and length; `None` if it is of another kind or version, or shorter than it says.
+    /// Parses the option after its kind and length; `None` for another kind or version, or if it is too
+    /// short.
     pub(super) fn parse_value(mut value: Bytes) -> Option<Self> {
         let [first, flags] = value.try_get_u16().ok()?.to_be_bytes();
         match (first >> 4, first & 0x0f, value.len()) {
-            // RFC 8684 section 3.1: the length tells which parts there are.
+            // RFC 8684 section 3.1: the length determines the parts.
             (CAPABLE, VERSION, length @ (0 | 8 | 16 | 18 | 20)) => Some(Self::Capable {
                 flags,
                 sender_key: (length >= 8).then(|| value.get_u64()),
                 receiver_key: (length >= 16).then(|| value.get_u64()),
                 data_length: (length >= 18).then(|| value.get_u16()),
             }),
-            // Section 3.2: longer ones belong to a SYN/ACK or ACK and name no connection.
+            // Section 3.2: longer ones belong to a SYN/ACK or ACK and identify no connection.
             (JOIN, bits, 8) => Some(Self::Join {
                 backup: bits & BACKUP != 0,
                 address: flags,
@@ -199,7 +200,7 @@ impl DataSeq {
 }
 
 impl fmt::Display for Mptcp {
-    /// Prints about as tcpdump does.
+    /// Prints similarly to tcpdump.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Capable { .. } => f.write_str("mptcp capable"),

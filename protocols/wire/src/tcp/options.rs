@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::{Mptcp, SeqNum};
 use crate::ParseError;
 
-/// The options that this stack speaks. Absent ones take no room.
+/// The options that this stack supports. Absent ones take no octets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
     /// Maximum segment size, SYN only. RFC 9293 section 3.7.1.
@@ -19,13 +19,13 @@ pub struct Options {
     pub sack_permitted: bool,
     /// Timestamps. RFC 7323 section 3.
     pub timestamps: Option<Timestamps>,
-    /// SACK blocks, at most 4 (3 beside timestamps); the first may be a D-SACK. RFC 2018, RFC 2883.
+    /// SACK blocks, at most 4 (3 with timestamps); the first may be a D-SACK. RFC 2018, RFC 2883.
     pub sack: SackBlocks,
-    /// Multipath TCP; our endpoints neither send nor heed it. RFC 8684.
+    /// Multipath TCP, which our endpoints neither send nor process. RFC 8684.
     pub mptcp: Option<Box<Mptcp>>,
 }
 
-/// Most segments have none: room in the segment is for as many as take no more of it than a pointer to more.
+/// Inline room for as many as need no more than a pointer, since most segments have none.
 pub type SackBlocks = SmallVec<[SackBlock; 2]>;
 
 /// The timestamps option. RFC 7323 section 3.2.
@@ -37,12 +37,12 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// A block of received data: `left` is its first octet, `right` the one just behind its last.
+/// A block of received data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SackBlock {
     /// First sequence number of the block.
     pub left: SeqNum,
-    /// Sequence number just behind the block.
+    /// Sequence number after the last octet.
     pub right: SeqNum,
 }
 
@@ -62,7 +62,7 @@ impl Options {
     /// Octets that the data offset leaves for options. RFC 9293 section 3.1.
     pub const LIMIT: usize = 40;
 
-    /// Octets on the wire, padded to a multiple of four as Linux lays them out.
+    /// Returns the octets on the wire, padded to a multiple of four as Linux lays them out.
     pub fn length(&self) -> usize {
         let mss = if self.mss.is_some() { 4 } else { 0 };
         let window_scale = if self.window_scale.is_some() { 4 } else { 0 };
@@ -76,7 +76,7 @@ impl Options {
         mss + window_scale + timestamps + sack_permitted + sack + mptcp
     }
 
-    /// Appends the options so that each starts where a 32-bit machine likes its fields. RFC 7323 appendix A.
+    /// Appends the options aligned to 32 bits. RFC 7323 appendix A.
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
         use kind::{MPTCP, MSS, NOP, SACK, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE};
         if let Some(mss) = self.mss {
@@ -112,8 +112,8 @@ impl Options {
         }
     }
 
-    /// The options of a segment. What does not belong on a segment with or without SYN is left out, as is every
-    /// option of another kind or of a wrong length. RFC 9293 section 3.1 (MUST-6), RFC 7323 section 2.2.
+    /// Parses the options of a segment. Options invalid with or without SYN, unknown ones and those of wrong
+    /// length are ignored. RFC 9293 section 3.1 (MUST-6), RFC 7323 section 2.2.
     pub(super) fn parse(mut octets: Bytes, syn: bool) -> Result<Self, ParseError> {
         let mut options = Self::default();
         while octets.has_remaining() {
@@ -121,7 +121,7 @@ impl Options {
                 kind::END => break,
                 kind::NOP => {}
                 kind => {
-                    // Kind and length count themselves. RFC 9293 section 3.2 (MUST-7).
+                    // The length includes kind and length. RFC 9293 section 3.2 (MUST-7).
                     let length = octets.try_get_u8()?.checked_sub(2).ok_or(ParseError::Length)?;
                     if octets.len() < usize::from(length) {
                         return Err(ParseError::Truncated);
@@ -148,7 +148,7 @@ impl Options {
                     self.sack.push(SackBlock { left, right });
                 }
             }
-            // Of several, the first that says something of data.
+            // Of several, the first about data.
             (kind::MPTCP, _, _) if self.mptcp.is_none() => {
                 self.mptcp = Mptcp::parse_value(value).map(Box::new);
             }

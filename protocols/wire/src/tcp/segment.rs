@@ -70,18 +70,18 @@ impl Flags {
     pub const PSH: Self = Self(0x08);
     /// The acknowledgment field is significant.
     pub const ACK: Self = Self(0x10);
-    /// ECN-Echo: a packet came marked. RFC 3168 section 6.1.
+    /// ECN-Echo: a marked packet arrived. RFC 3168 section 6.1.
     pub const ECE: Self = Self(0x40);
-    /// Congestion window reduced: the echo was heard. RFC 3168 section 6.1.
+    /// Congestion window reduced: the echo was received. RFC 3168 section 6.1.
     pub const CWR: Self = Self(0x80);
 
-    /// Without the bits of `other`.
+    /// Returns the flags without the bits of `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// True if every bit of `other` is set.
+    /// Returns true if every bit of `other` is set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -103,14 +103,14 @@ impl Segment {
         Self::HEADER + self.options.length() + self.payload.len()
     }
 
-    /// SEG.LEN: the sequence numbers that the segment takes, SYN and FIN counted. RFC 9293 section 3.4.
+    /// Returns SEG.LEN: the sequence numbers of the segment, including SYN and FIN. RFC 9293 section 3.4.
     pub fn sequence_length(&self) -> u32 {
         let syn = u32::from(self.flags.contains(Flags::SYN));
         let fin = u32::from(self.flags.contains(Flags::FIN));
         self.payload.len() as u32 + syn + fin
     }
 
-    /// The segment's octets with their checksum, which covers the addresses too.
+    /// Returns the segment's octets with their checksum, which covers the addresses too.
     ///
     /// # Panics
     /// If the options are longer than [`Options::LIMIT`].
@@ -138,7 +138,7 @@ impl Segment {
         out[start + 16..start + 18].copy_from_slice(&checksum.to_be_bytes());
     }
 
-    /// The segment that these octets are. Options we do not speak and the urgent pointer are left out.
+    /// Parses a segment, ignoring unsupported options and the urgent pointer.
     pub fn parse(mut octets: Bytes, source: Address, destination: Address) -> Result<Self, ParseError> {
         if checksum(source, destination, &octets) != 0 {
             return Err(ParseError::Checksum);
@@ -159,7 +159,8 @@ impl Segment {
     }
 }
 
-/// The checksum over pseudo header and segment; zero if the segment contains its own. RFC 9293 section 3.1.
+/// Returns the checksum over pseudo header and segment; zero if the segment contains its own. RFC 9293
+/// section 3.1.
 fn checksum(source: Address, destination: Address, segment: &[u8]) -> u16 {
     InternetChecksum::default()
         .add_pseudo_header(source, destination, Transport::TCP, segment.len())
