@@ -100,7 +100,7 @@ impl Packetdrill {
                 if let (Verdict::NotRead, Err(mistake)) = (verdict, &played) {
                     *constructs.entry(construct(mistake.problem())).or_default() += 1;
                 }
-                self.tell(&script, verdict, played.err());
+                self.tell(&script, verdict, played.as_ref().err());
             }
             tallies.push((place, tally));
         }
@@ -132,9 +132,9 @@ impl Packetdrill {
         Ok(rules)
     }
 
-    fn tell(&self, script: &Path, verdict: Verdict, mistake: Option<Mistake>) {
-        let line = mistake.as_ref().map_or(0, Mistake::line);
-        let problem = mistake.as_ref().map_or("", Mistake::problem);
+    fn tell(&self, script: &Path, verdict: Verdict, mistake: Option<&Mistake>) {
+        let line = mistake.map_or(0, Mistake::line);
+        let problem = mistake.map_or("", Mistake::problem);
         if self.json {
             let (script, verdict) = (script.display().to_string(), verdict.name());
             say(&json(
