@@ -206,7 +206,7 @@ fn median(values: &[f64]) -> f64 {
 mod tests {
     use hol_base::Seed;
     use hol_model::Model;
-    use hol_scenario::{Cost, Course, Observer, Scenario, Witness};
+    use hol_scenario::{Cost, Observer, PacketObserver, RunSummary, Scenario};
     use serde_json::Value;
 
     use super::*;
@@ -243,11 +243,16 @@ mod tests {
             scenario: &Scenario,
             seed: Seed,
             observer: &mut dyn Observer,
-        ) -> Result<Course, RunError> {
+        ) -> Result<RunSummary, RunError> {
             Model.follow(scenario, seed.derive("other"), observer)
         }
 
-        fn trace(&self, scenario: &Scenario, seed: Seed, witness: &mut dyn Witness) -> Result<Run, RunError> {
+        fn trace(
+            &self,
+            scenario: &Scenario,
+            seed: Seed,
+            witness: &mut dyn PacketObserver,
+        ) -> Result<Run, RunError> {
             Model.trace(scenario, seed.derive("other"), witness)
         }
     }
