@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 Arrivals: TypeAlias = Literal['periodic', 'poisson']
 """
-How the messages are spaced in time.
+Distribution of the intervals between messages.
 """
 
 
@@ -38,7 +38,7 @@ a size such as "128B" (units: B, kB, MB, KiB, MiB)
 
 Changes: TypeAlias = Literal['address', 'route']
 """
-What is another one when the client has moved.
+What changes when the client moves.
 """
 
 
@@ -89,7 +89,7 @@ What a file, or directory, holds.
 
 Deed: TypeAlias = Literal['put', 'get', 'remove']
 """
-What is done with a file.
+An operation on a file.
 """
 
 
@@ -100,7 +100,7 @@ class Drawn(TypedDict, closed=True):
 
     median: ByteCount
     """
-    Half of the files are shorter.
+    Half of the files are shorter than this.
     """
     sigma: float
     """
@@ -121,38 +121,39 @@ class ExplicitLoss(TypedDict, closed=True):
 
     drop: list[int]
     """
-    Numbers of the packets in the order in which the line transmits them, the first being 1.
+    Packet numbers in the order of transmission on the link, counted from 1.
     """
 
 
 class FairSpec(TypedDict, closed=True):
     """
-    The parameters of FQ-CoDel; the defaults are those of RFC 8290, 5.2, and of Linux.
+    The parameters of FQ-CoDel; the defaults are those of RFC 8290 section 5.2, and of Linux.
     """
 
     ce_threshold: NotRequired[Duration]
     """
-    Whoever waits longer than this is marked, whatever else happens, if its endpoints speak ECN: for DCTCP. Default nobody.
+    Mark every packet that waits longer than this, if its endpoints support ECN; for DCTCP. Default off.
     """
     ecn: NotRequired[bool]
     """
-    Whose endpoints speak ECN is marked instead of dropped. Default yes, as `tc` has it.
+    Mark packets instead of dropping them if their endpoints support ECN. Default yes, as in `tc`.
     """
     flows: NotRequired[int]
     """
-    Queues; flows are spread over them by a hash of their addresses and ports. Default 1024.
+    Number of queues; flows are spread over them by a hash of addresses and ports. Default 1024.
     """
     interval: NotRequired[Duration]
     """
-    Who has waited longer all that time is dropped: a long round trip. Default 100 ms.
+    How long the delay must exceed the target before packets are dropped; a long round trip. Default 100
+    ms.
     """
     quantum: NotRequired[ByteCount]
     """
-    Octets that a flow sends in its turn, those beyond IP with them. Default 1514.
+    Octets that a flow sends per turn, including those beyond IP. Default 1514.
     """
     target: NotRequired[Duration]
     """
-    A wait that is well. Default 5 ms.
+    Acceptable queueing delay. Default 5 ms.
     """
 
 
@@ -177,13 +178,13 @@ class Figure(TypedDict, closed=True):
 
 FileSize: TypeAlias = ByteCount | Drawn
 """
-Octets of a file.
+Octets per file.
 """
 
 
 Filter: TypeAlias = Literal['none', 'nftables']
 """
-What puts the rules of a middlebox in force.
+How the rules of a middlebox are enforced.
 """
 
 
@@ -200,41 +201,43 @@ class HandoverSpec(TypedDict, closed=True):
 
     at: NotRequired[Duration]
     """
-    When the client enters the region, since the start of the run. Default 1 s.
+    When the client enters the overlap, since the start of the run. Default 1 s.
     """
     attach: NotRequired[Duration]
     """
-    From then until it can be reached over the second path: association with the cell, and configuration. Default none.
+    Time from then until the client is reachable over the second path: association with the cell and
+    configuration. Default none.
     """
     changes: NotRequired[Changes]
     """
-    What of the client is another one then. With `"address"` it gets one on the second path, and that on the first goes with the
-    first. With `"route"` it keeps its address, and what either end sends from then on takes the second path: mobility below the
-    transport, as with Mobile IP, a tunnel or GTP. Default `"address"`.
+    What changes. With `"address"` the client gets an address on the second path and loses the one on the
+    first with that path. With `"route"` it keeps its address, and both ends send over the second path
+    from then on: mobility below the transport, as with Mobile IP, a tunnel or GTP. Default `"address"`.
     """
     overlap: NotRequired[float]
     """
-    How long the region is in which both paths work, in m. Default 5.
+    Length of the overlap, where both paths work, in m. Default 5.
     """
     speed: NotRequired[float]
     """
-    How fast, in m/s. Default 10.
+    Speed in m/s. Default 10.
     """
 
 
 class HostSpec(TypedDict, closed=True):
     """
-    The `[hosts.NAME]` table of an experiment: what a node has beside its links.
+    The `[hosts.NAME]` table of an experiment: properties of a node apart from its links.
     """
 
     filter: NotRequired[Filter]
     """
-    What a middlebox on it puts its rules in force with, before it replies; `nftables` in the kernel world alone. Default
-    `none`.
+    How a middlebox on this host enforces its rules before it replies; `nftables` in the kernel world
+    only. Default `none`.
     """
     service: NotRequired[Duration]
     """
-    The time that it takes for each message that an application on it reads, one after the other. Default none.
+    Processing time of each message that an application on this host reads, one after the other. Default
+    none.
     """
 
 
@@ -252,44 +255,44 @@ Which records of single messages are kept beside the summaries.
 
 Measure: TypeAlias = Literal['program', 'connection', 'transaction']
 """
-What is measured of programs, from outside.
+The times measured of programs, from outside.
 """
 
 
 MessageSize: TypeAlias = ByteCount
 """
-Octets of a message, `DEFAULT` unless an experiment says otherwise.
+Octets per message, by default `DEFAULT`.
 """
 
 
 MessageSize2: TypeAlias = ByteCount
 """
-Octets of a message, `DEFAULT` unless an experiment says otherwise.
+Octets per message, by default `DEFAULT`.
 """
 
 
 class Mix(TypedDict, closed=True):
     """
-    How often each request is made, as weights: of `{ enable = 2, lifetime = 1, delete = 1 }` half enable a rule.
+    Weights of the requests: with `{ enable = 2, lifetime = 1, delete = 1 }` half of them enable a rule.
     """
 
     delete: NotRequired[int]
     """
-    The end of a rule (PLC with a lifetime of zero).
+    Delete a rule (PLC with a lifetime of zero).
     """
     enable: int
     """
-    A new rule (PER).
+    Enable a rule (PER).
     """
     lifetime: NotRequired[int]
     """
-    More time for a rule (PLC).
+    Extend a rule (PLC).
     """
 
 
 class OwnDistribution1(TypedDict, closed=True):
     """
-    A file beside the experiment, as tc-netem(8) has them.
+    A file next to the experiment, in the format of tc-netem(8).
     """
 
     file: str
@@ -297,7 +300,7 @@ class OwnDistribution1(TypedDict, closed=True):
 
 class OwnDistribution2(TypedDict, closed=True):
     """
-    Quantiles, in parts of 8192 of `jitter`.
+    Quantiles in units of `jitter`/8192.
     """
 
     table: list[int]
@@ -308,7 +311,7 @@ OwnDistribution: TypeAlias = OwnDistribution1 | OwnDistribution2
 
 Packing: TypeAlias = Literal['mpa', 'adu']
 """
-What a packet carries: one, or a part of one that is too long.
+Content of a packet: one of these, or a part of one that is too long.
 """
 
 
@@ -329,28 +332,29 @@ class Pair(TypedDict, closed=True):
 
 class PieSpec(TypedDict, closed=True):
     """
-    The parameters of PIE; the defaults are those of RFC 8033, 4.1 and 4.2, and of Linux.
+    The parameters of PIE; the defaults are those of RFC 8033 sections 4.1 and 4.2, and of Linux.
     """
 
     alpha: NotRequired[int]
     """
-    How much a wait off the target changes the probability, in sixteenths of one per second, as `tc` has it. Default 2.
+    Weight of the deviation from the target, in sixteenths of one per second, as in `tc`. Default 2.
     """
     beta: NotRequired[int]
     """
-    How much a wait that grows or shrinks changes it, in the same unit. Default 20.
+    Weight of the change of the delay, in the same unit. Default 20.
     """
     ecn: NotRequired[bool]
     """
-    Whose endpoints speak ECN is marked instead of dropped, while the probability is at most 10 %. Default no, as `tc` has it.
+    Mark packets instead of dropping them if their endpoints support ECN and the probability is at most 10
+    %. Default no, as in `tc`.
     """
     target: NotRequired[Duration]
     """
-    The wait that is aimed at (RFC 8033: `QDELAY_REF`). Default 15 ms.
+    Target of the queueing delay (RFC 8033: `QDELAY_REF`). Default 15 ms.
     """
     update: NotRequired[Duration]
     """
-    The probability is computed anew after so long (RFC 8033: `T_UPDATE`; `tc`: `tupdate`). Default 15 ms.
+    Interval at which the probability is updated (RFC 8033: `T_UPDATE`; `tc`: `tupdate`). Default 15 ms.
     """
 
 
@@ -398,34 +402,34 @@ By what a service shows that it can be used.
 
 class RedSpec(TypedDict, closed=True):
     """
-    The parameters of random early detection; the defaults are those of ns-2 without its automatic ones.
+    The parameters of random early detection; the defaults are ns-2's without automatic tuning.
     """
 
     drop: NotRequired[Ratio]
     """
-    Probability with which packets are dropped as the average comes to `max` (ns-2: 1/`linterm_`).
-    Default 10 %.
+    Drop probability as the average approaches `max` (ns-2: 1/`linterm_`). Default 10 %.
     """
     ecn: NotRequired[bool]
     """
-    Whose endpoints speak ECN is marked instead of dropped, from `max` on too (ns-2: `setbit_`; Linux: `ecn`). Default no.
+    Mark packets instead of dropping them if their endpoints support ECN, even above `max` (ns-2:
+    `setbit_`; Linux: `ecn`). Default no.
     """
     gentle: NotRequired[bool]
     """
-    The probability grows on from `drop` at `max` to 1 at twice that, instead of jumping there. Default no.
+    Increase the probability from `drop` at `max` to 1 at twice `max` instead of jumping. Default no.
     """
     max: NotRequired[QueueLimit]
     """
-    From this average on everybody is dropped (ns-2: `maxthresh_`). Default 15 packets.
+    Average queue from which everything is dropped (ns-2: `maxthresh_`). Default 15 packets.
     """
     min: NotRequired[QueueLimit]
     """
-    Below this average nobody is dropped (ns-2: `thresh_`). Default 5 packets.
+    Average queue below which nothing is dropped (ns-2: `thresh_`). Default 5 packets.
     """
     packet: NotRequired[ByteCount]
     """
-    A typical packet: the average of an idle line decays by one step in its transmission time (ns-2:
-    `mean_pktsize_`). Default 500 octets.
+    Size of a typical packet: the average of an idle link decays by one step in its transmission time
+    (ns-2: `mean_pktsize_`). Default 500 octets.
     """
     weight: NotRequired[float]
     """
@@ -444,16 +448,16 @@ Which number, if there are several.
 
 class TokenBucket(TypedDict, closed=True):
     """
-    The parameters of a policer, which count octets of IP packets.
+    The parameters of a policer, in octets of IP packets.
     """
 
     burst: ByteCount
     """
-    Tokens that there are in the beginning, and at most.
+    Tokens at the start, and maximum.
     """
     rate: BitRate
     """
-    How fast tokens come, 8 bit/s for each octet a second.
+    Token rate, 8 bit/s for each octet a second.
     """
 
 
@@ -487,13 +491,13 @@ What is compared, with a name, or with an application that does otherwise over i
 
 Way: TypeAlias = Literal['close', 'keepalive', 'pipelined', 'multiplexed']
 """
-How requests and responses share the connections, and the streams of a connection: a track is one of those.
+How requests and responses share the connections and their streams. A track is one of those.
 """
 
 
 Which: TypeAlias = Literal['both', 'up', 'down']
 """
-The directions that an event touches.
+The directions that an event changes.
 """
 
 
@@ -750,7 +754,7 @@ WorkloadSpec: TypeAlias = (
     | WorkloadWhoseKindIsSwept
 )
 """
-What the application does, between which nodes, and from when on. Beside these keys stand those of its kind.
+The application, its nodes and its start; the keys of its kind are in the same table.
 """
 
 
@@ -783,24 +787,25 @@ class Background(TypedDict, closed=True):
 
 class CodelSpec(TypedDict, closed=True):
     """
-    The parameters of CoDel; the defaults are those of RFC 8289, 4.2 and 4.3, and of Linux.
+    The parameters of CoDel; the defaults are those of RFC 8289 sections 4.2 and 4.3, and of Linux.
     """
 
     ce_threshold: NotRequired[Duration]
     """
-    Whoever waits longer than this is marked, whatever else happens, if its endpoints speak ECN: for DCTCP. Default nobody.
+    Mark every packet that waits longer than this, if its endpoints support ECN; for DCTCP. Default off.
     """
     ecn: NotRequired[bool]
     """
-    Whose endpoints speak ECN is marked instead of dropped. Default no, as `tc` has it.
+    Mark packets instead of dropping them if their endpoints support ECN. Default no, as in `tc`.
     """
     interval: NotRequired[Duration]
     """
-    Who has waited longer all that time is dropped: a long round trip. Default 100 ms.
+    How long the delay must exceed the target before packets are dropped; a long round trip. Default 100
+    ms.
     """
     target: NotRequired[Duration]
     """
-    A wait that is well. Default 5 ms.
+    Acceptable queueing delay. Default 5 ms.
     """
 
 
@@ -823,27 +828,29 @@ Distribution: TypeAlias = (
 
 class GilbertElliott(TypedDict, closed=True):
     """
-    A line that is now good, now bad, with a loss probability for each state (Gilbert 1960, Elliott 1963).
+    A link that alternates between a good and a bad state, each with its loss probability (Gilbert 1960,
+    Elliott 1963).
 
     It starts good. Before each packet it may change its state; the packet is then lost with the state's
-    probability. In the long run it is bad for `good_to_bad / (good_to_bad + bad_to_good)` of the packets.
+    probability. In the long run the link is bad for `good_to_bad / (good_to_bad + bad_to_good)` of the
+    packets.
     """
 
     bad_to_good: Ratio
     """
-    Probability that a bad line is good for the next packet; its inverse is the mean length of a burst.
+    Probability that a bad link is good for the next packet; its inverse is the mean length of a burst.
     """
     good_to_bad: Ratio
     """
-    Probability that a good line is bad for the next packet.
+    Probability that a good link is bad for the next packet.
     """
     loss_bad: NotRequired[Ratio]
     """
-    Loss while bad. Default 100 %.
+    Loss in the bad state. Default 100 %.
     """
     loss_good: NotRequired[Ratio]
     """
-    Loss while good. Default 0 %.
+    Loss in the good state. Default 0 %.
     """
 
 
@@ -935,7 +942,7 @@ class EventSpec(TypedDict, closed=True):
 
     at: Duration
     """
-    When, since the start of the run.
+    Time since the start of the run.
     """
     delay: NotRequired[Duration]
     """
@@ -943,15 +950,15 @@ class EventSpec(TypedDict, closed=True):
     """
     direction: NotRequired[Which]
     """
-    Which direction. Default both.
+    Direction. Default both.
     """
     down: NotRequired[bool]
     """
-    True: nothing passes any more, and what is under way is lost. False: the link works again.
+    True: nothing passes any more, and packets on the link are lost. False: the link works again.
     """
     link: NotRequired[str]
     """
-    Which link or LAN of the long form, by its name. Default all.
+    Name of the link or LAN (long form). Default all.
     """
     loss: NotRequired[LossSpec]
     """
@@ -959,7 +966,7 @@ class EventSpec(TypedDict, closed=True):
     """
     path: NotRequired[int]
     """
-    Which of several paths, counted from 1. Default all.
+    Index of the path, counted from 1. Default all.
     """
     rate: NotRequired[BitRate]
     """
@@ -969,17 +976,17 @@ class EventSpec(TypedDict, closed=True):
 
 class LanSpec(TypedDict, closed=True):
     """
-    A shared segment: each of its nodes reaches every other in one hop, one packet at a time.
+    A shared segment: each of its nodes reaches every other in one hop; one packet at a time.
     """
 
     addresses: NotRequired[list[str]]
     """
-    The addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, … or fd00:0:0:i::1, …
+    Addresses of `nodes`, in their order. Default 10.0.i.1, 10.0.i.2, … or fd00:0:0:i::1, …
     """
     channel: NotRequired[str]
     """
-    Lines that name the same channel transmit one packet at a time over all of them, in turns. In the model world alone. Default
-    `"own"`: each for itself.
+    Channel shared with all links that name it: one packet at a time over all of them, in turns. Model
+    world only. Default `"own"`: not shared.
     """
     corrupt: NotRequired[Ratio]
     """
@@ -991,7 +998,7 @@ class LanSpec(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table as
+    Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table such as
     `{ red = { min = "5p", max = "15p" } }`.
     """
     duplicate: NotRequired[Ratio]
@@ -1000,30 +1007,33 @@ class LanSpec(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    The delay varies uniformly by up to this much either way, or as `jitter_distribution` says; packets keep their order. At most 2 s
-    in the kernel world. Default none.
+    Jitter: the delay varies uniformly by up to this much either way, or as `jitter_distribution` says;
+    packets keep their order. At most 2 s in the kernel world. Default none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    How much of a packet's jitter is that of the packet before. If uniform: j = correlation · j + (1 − correlation) · new, so that the
-    variance is less; if normal, the correlation of one packet's with the next one's. In the model world alone. Default 0 %.
+    Correlation with the jitter of the packet before. Uniform: j = correlation · j + (1 − correlation) ·
+    new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
+    Default 0 %.
     """
     jitter_distribution: NotRequired[Distribution]
     """
-    How the delay varies: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as tc-netem
-    has them; or `{ file = "measured.dist" }` in its format. No packet takes less than no time. Default `"uniform"`.
+    Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation;
+    `"pareto"` or `"paretonormal"`, as in tc-netem; or `{ file = "measured.dist" }` in its format. A
+    negative delay becomes zero. Default `"uniform"`.
     """
     loss: NotRequired[LossSpec]
     """
-    Loss on the line: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
+    Packet loss: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
     """
     mtu: NotRequired[ByteCount]
     """
-    Longest IP packet; a longer one is dropped. At most 65535 octets in the kernel world. Default 1500 octets.
+    Longest IP packet; longer ones are dropped. At most 65535 octets in the kernel world. Default 1500
+    octets.
     """
     name: NotRequired[str]
     """
-    What events and drawings call it. Default the nodes, joined by hyphens.
+    Name in events and drawings. Default the nodes, joined by hyphens.
     """
     nodes: list[str]
     """
@@ -1031,28 +1041,28 @@ class LanSpec(TypedDict, closed=True):
     """
     overhead: NotRequired[ByteCount]
     """
-    Octets that a packet takes on the line beyond IP. Default 14, as `tc` counts Ethernet.
+    Octets per packet on the link beyond IP. Default 14, as `tc` counts Ethernet.
     """
     police: NotRequired[PoliceSpec]
     """
-    Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the kernel world
-    not beside `duplicate`. Default `"none"`.
+    Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the
+    kernel world not together with `duplicate`. Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
-    What the queue before the line holds, the packet in transmission included. Default 1000 packets.
+    Capacity of the queue, including the packet in transmission. Default 1000 packets.
     """
     rate: NotRequired[BitRate]
     """
-    Bit rate; a packet occupies the line for its length divided by this. Default 100 Mbit/s.
+    Bit rate; a packet occupies the link for its length divided by this. Default 100 Mbit/s.
     """
     reorder: NotRequired[Ratio]
     """
-    Probability that a packet is held back by `reorder_by`, so that later ones overtake it. Default 0.
+    Probability that a packet is delayed by `reorder_by`, so that later ones overtake it. Default 0.
     """
     reorder_by: NotRequired[Duration]
     """
-    Extra delay of packets that are reordered.
+    Extra delay of reordered packets.
     """
 
 
@@ -1063,8 +1073,8 @@ class Overrides(TypedDict, closed=True):
 
     channel: NotRequired[str]
     """
-    Lines that name the same channel transmit one packet at a time over all of them, in turns. In the model world alone. Default
-    `"own"`: each for itself.
+    Channel shared with all links that name it: one packet at a time over all of them, in turns. Model
+    world only. Default `"own"`: not shared.
     """
     corrupt: NotRequired[Ratio]
     """
@@ -1076,7 +1086,7 @@ class Overrides(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table as
+    Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table such as
     `{ red = { min = "5p", max = "15p" } }`.
     """
     duplicate: NotRequired[Ratio]
@@ -1085,51 +1095,54 @@ class Overrides(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    The delay varies uniformly by up to this much either way, or as `jitter_distribution` says; packets keep their order. At most 2 s
-    in the kernel world. Default none.
+    Jitter: the delay varies uniformly by up to this much either way, or as `jitter_distribution` says;
+    packets keep their order. At most 2 s in the kernel world. Default none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    How much of a packet's jitter is that of the packet before. If uniform: j = correlation · j + (1 − correlation) · new, so that the
-    variance is less; if normal, the correlation of one packet's with the next one's. In the model world alone. Default 0 %.
+    Correlation with the jitter of the packet before. Uniform: j = correlation · j + (1 − correlation) ·
+    new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
+    Default 0 %.
     """
     jitter_distribution: NotRequired[Distribution]
     """
-    How the delay varies: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as tc-netem
-    has them; or `{ file = "measured.dist" }` in its format. No packet takes less than no time. Default `"uniform"`.
+    Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation;
+    `"pareto"` or `"paretonormal"`, as in tc-netem; or `{ file = "measured.dist" }` in its format. A
+    negative delay becomes zero. Default `"uniform"`.
     """
     loss: NotRequired[LossSpec]
     """
-    Loss on the line: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
+    Packet loss: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
     """
     mtu: NotRequired[ByteCount]
     """
-    Longest IP packet; a longer one is dropped. At most 65535 octets in the kernel world. Default 1500 octets.
+    Longest IP packet; longer ones are dropped. At most 65535 octets in the kernel world. Default 1500
+    octets.
     """
     overhead: NotRequired[ByteCount]
     """
-    Octets that a packet takes on the line beyond IP. Default 14, as `tc` counts Ethernet.
+    Octets per packet on the link beyond IP. Default 14, as `tc` counts Ethernet.
     """
     police: NotRequired[PoliceSpec]
     """
-    Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the kernel world
-    not beside `duplicate`. Default `"none"`.
+    Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the
+    kernel world not together with `duplicate`. Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
-    What the queue before the line holds, the packet in transmission included. Default 1000 packets.
+    Capacity of the queue, including the packet in transmission. Default 1000 packets.
     """
     rate: NotRequired[BitRate]
     """
-    Bit rate; a packet occupies the line for its length divided by this. Default 100 Mbit/s.
+    Bit rate; a packet occupies the link for its length divided by this. Default 100 Mbit/s.
     """
     reorder: NotRequired[Ratio]
     """
-    Probability that a packet is held back by `reorder_by`, so that later ones overtake it. Default 0.
+    Probability that a packet is delayed by `reorder_by`, so that later ones overtake it. Default 0.
     """
     reorder_by: NotRequired[Duration]
     """
-    Extra delay of packets that are reordered.
+    Extra delay of reordered packets.
     """
 
 
@@ -1140,13 +1153,14 @@ class PathSpec(TypedDict, closed=True):
 
     backup: NotRequired[bool]
     """
-    MPTCP sends over it only while no other path works (RFC 8684 section 3.3, B). TCP uses the first path alone, and SCTP
-    has all others wait anyhow. Not the first path, where connections begin. Default no.
+    Use the path in MPTCP only while no other path works (RFC 8684 section 3.3, B). TCP uses only
+    the first path, and SCTP has only one active path anyway. Not allowed for the first path,
+    where connections start. Default no.
     """
     channel: NotRequired[str]
     """
-    Lines that name the same channel transmit one packet at a time over all of them, in turns. In the model world alone. Default
-    `"own"`: each for itself.
+    Channel shared with all links that name it: one packet at a time over all of them, in turns. Model
+    world only. Default `"own"`: not shared.
     """
     corrupt: NotRequired[Ratio]
     """
@@ -1158,7 +1172,7 @@ class PathSpec(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table as
+    Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table such as
     `{ red = { min = "5p", max = "15p" } }`.
     """
     down: NotRequired[Overrides]
@@ -1171,51 +1185,54 @@ class PathSpec(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    The delay varies uniformly by up to this much either way, or as `jitter_distribution` says; packets keep their order. At most 2 s
-    in the kernel world. Default none.
+    Jitter: the delay varies uniformly by up to this much either way, or as `jitter_distribution` says;
+    packets keep their order. At most 2 s in the kernel world. Default none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    How much of a packet's jitter is that of the packet before. If uniform: j = correlation · j + (1 − correlation) · new, so that the
-    variance is less; if normal, the correlation of one packet's with the next one's. In the model world alone. Default 0 %.
+    Correlation with the jitter of the packet before. Uniform: j = correlation · j + (1 − correlation) ·
+    new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
+    Default 0 %.
     """
     jitter_distribution: NotRequired[Distribution]
     """
-    How the delay varies: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as tc-netem
-    has them; or `{ file = "measured.dist" }` in its format. No packet takes less than no time. Default `"uniform"`.
+    Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation;
+    `"pareto"` or `"paretonormal"`, as in tc-netem; or `{ file = "measured.dist" }` in its format. A
+    negative delay becomes zero. Default `"uniform"`.
     """
     loss: NotRequired[LossSpec]
     """
-    Loss on the line: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
+    Packet loss: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
     """
     mtu: NotRequired[ByteCount]
     """
-    Longest IP packet; a longer one is dropped. At most 65535 octets in the kernel world. Default 1500 octets.
+    Longest IP packet; longer ones are dropped. At most 65535 octets in the kernel world. Default 1500
+    octets.
     """
     overhead: NotRequired[ByteCount]
     """
-    Octets that a packet takes on the line beyond IP. Default 14, as `tc` counts Ethernet.
+    Octets per packet on the link beyond IP. Default 14, as `tc` counts Ethernet.
     """
     police: NotRequired[PoliceSpec]
     """
-    Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the kernel world
-    not beside `duplicate`. Default `"none"`.
+    Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the
+    kernel world not together with `duplicate`. Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
-    What the queue before the line holds, the packet in transmission included. Default 1000 packets.
+    Capacity of the queue, including the packet in transmission. Default 1000 packets.
     """
     rate: NotRequired[BitRate]
     """
-    Bit rate; a packet occupies the line for its length divided by this. Default 100 Mbit/s.
+    Bit rate; a packet occupies the link for its length divided by this. Default 100 Mbit/s.
     """
     reorder: NotRequired[Ratio]
     """
-    Probability that a packet is held back by `reorder_by`, so that later ones overtake it. Default 0.
+    Probability that a packet is delayed by `reorder_by`, so that later ones overtake it. Default 0.
     """
     reorder_by: NotRequired[Duration]
     """
-    Extra delay of packets that are reordered.
+    Extra delay of reordered packets.
     """
     up: NotRequired[Overrides]
     """
@@ -1255,13 +1272,13 @@ LinkSpec = TypedDict(
 
 class NetworkSpec(TypedDict, closed=True):
     """
-    What lies between the endpoints.
+    The network between the endpoints.
     """
 
     channel: NotRequired[str]
     """
-    Lines that name the same channel transmit one packet at a time over all of them, in turns. In the model world alone. Default
-    `"own"`: each for itself.
+    Channel shared with all links that name it: one packet at a time over all of them, in turns. Model
+    world only. Default `"own"`: not shared.
     """
     corrupt: NotRequired[Ratio]
     """
@@ -1273,7 +1290,7 @@ class NetworkSpec(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Who is dropped when packets queue up, and who goes first: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table as
+    Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table such as
     `{ red = { min = "5p", max = "15p" } }`.
     """
     down: NotRequired[Overrides]
@@ -1286,35 +1303,37 @@ class NetworkSpec(TypedDict, closed=True):
     """
     events: NotRequired[list[EventSpec]]
     """
-    What changes during the run.
+    Changes during the run.
     """
     handover: NotRequired[HandoverSpec]
     """
-    The client moves from the first of two paths to the second. Over UDP in the kernel world, and over QUIC, only with
-    `changes = "route"`.
+    Move the client from the first of two paths to the second. Over QUIC, and over UDP in the
+    kernel world, only with `changes = "route"`.
     """
     ip: NotRequired[Ip]
     """
-    The version of IP: `"v4"` or `"v6"`, whose header is 20 octets longer. Default `"v4"`.
+    Version of IP: `"v4"` or `"v6"`, whose header is 20 octets longer. Default `"v4"`.
     """
     jitter: NotRequired[Duration]
     """
-    The delay varies uniformly by up to this much either way, or as `jitter_distribution` says; packets keep their order. At most 2 s
-    in the kernel world. Default none.
+    Jitter: the delay varies uniformly by up to this much either way, or as `jitter_distribution` says;
+    packets keep their order. At most 2 s in the kernel world. Default none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
-    How much of a packet's jitter is that of the packet before. If uniform: j = correlation · j + (1 − correlation) · new, so that the
-    variance is less; if normal, the correlation of one packet's with the next one's. In the model world alone. Default 0 %.
+    Correlation with the jitter of the packet before. Uniform: j = correlation · j + (1 − correlation) ·
+    new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
+    Default 0 %.
     """
     jitter_distribution: NotRequired[Distribution]
     """
-    How the delay varies: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as tc-netem
-    has them; or `{ file = "measured.dist" }` in its format. No packet takes less than no time. Default `"uniform"`.
+    Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation;
+    `"pareto"` or `"paretonormal"`, as in tc-netem; or `{ file = "measured.dist" }` in its format. A
+    negative delay becomes zero. Default `"uniform"`.
     """
     lans: NotRequired[list[LanSpec]]
     """
-    Long form: segments that nodes share.
+    Long form: segments shared by several nodes.
     """
     links: NotRequired[list[LinkSpec]]
     """
@@ -1322,49 +1341,52 @@ class NetworkSpec(TypedDict, closed=True):
     """
     loss: NotRequired[LossSpec]
     """
-    Loss on the line: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
+    Packet loss: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
     """
     mtu: NotRequired[ByteCount]
     """
-    Longest IP packet; a longer one is dropped. At most 65535 octets in the kernel world. Default 1500 octets.
+    Longest IP packet; longer ones are dropped. At most 65535 octets in the kernel world. Default 1500
+    octets.
     """
     nodes: NotRequired[list[str]]
     """
-    Long form: the names of all nodes, `client` and `server` among them.
+    Long form: names of all nodes, including `client` and `server`.
     """
     overhead: NotRequired[ByteCount]
     """
-    Octets that a packet takes on the line beyond IP. Default 14, as `tc` counts Ethernet.
+    Octets per packet on the link beyond IP. Default 14, as `tc` counts Ethernet.
     """
     paths: NotRequired[list[PathSpec]]
     """
-    Parallel links between client and server; path i has the addresses 10.0.i.1 and 10.0.i.2, or fd00:0:0:i::1 and fd00:0:0:i::2.
+    Parallel links between client and server. Path i has the addresses 10.0.i.1 and 10.0.i.2, or
+    fd00:0:0:i::1 and fd00:0:0:i::2.
     """
     police: NotRequired[PoliceSpec]
     """
-    Drops what comes out of the line faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the kernel world
-    not beside `duplicate`. Default `"none"`.
+    Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the
+    kernel world not together with `duplicate`. Default `"none"`.
     """
     queue: NotRequired[QueueLimit]
     """
-    What the queue before the line holds, the packet in transmission included. Default 1000 packets.
+    Capacity of the queue, including the packet in transmission. Default 1000 packets.
     """
     rate: NotRequired[BitRate]
     """
-    Bit rate; a packet occupies the line for its length divided by this. Default 100 Mbit/s.
+    Bit rate; a packet occupies the link for its length divided by this. Default 100 Mbit/s.
     """
     reorder: NotRequired[Ratio]
     """
-    Probability that a packet is held back by `reorder_by`, so that later ones overtake it. Default 0.
+    Probability that a packet is delayed by `reorder_by`, so that later ones overtake it. Default 0.
     """
     reorder_by: NotRequired[Duration]
     """
-    Extra delay of packets that are reordered.
+    Extra delay of reordered packets.
     """
     trace: NotRequired[TraceSpec]
     """
-    A file beside the experiment of which more events are made: a table with `time` and some of `rate`, `delay`, `loss`
-    (CSV), or mahimahi's times at which a packet may leave. One for each direction: `{ up = "a.csv", down = "b.csv" }`.
+    A file next to the experiment with more events: a table with `time` and some of `rate`,
+    `delay`, `loss` (CSV), or the times at which a packet may leave (mahimahi). One file per
+    direction: `{ up = "a.csv", down = "b.csv" }`.
     """
     up: NotRequired[Overrides]
     """
