@@ -48,7 +48,7 @@ impl Attended {
         self.parent.attend()
     }
 
-    /// Who is told how far it is; `is_quiet` is for whoever reads standard output.
+    /// Returns where progress is reported; `is_quiet` keeps it off the terminal while a program reads standard output.
     pub const fn telling(&self, is_quiet: bool) -> Telling {
         match (self.progress, is_quiet) {
             (Some(Format::Json), _) => Telling::Programs,

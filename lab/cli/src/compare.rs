@@ -51,8 +51,8 @@ pub struct Compare {
     /// Record a time series with this interval: windows, round-trip times, queues; needs --out
     #[arg(long, value_name = "10ms", requires = "out", allow_hyphen_values = true)]
     series: Option<String>,
-    /// Processor time until which the comparison goes on while a sentence is not safe, unless --count or --repetitions are given.
-    /// Counted in packets, so every machine does the same [default: 5s]
+    /// Add repetitions until every sentence is safe, for at most this processor time; not with --count or --repetitions.
+    /// The time is counted in packets, so every machine does the same [default: 5s]
     #[arg(long, value_name = "5s", allow_hyphen_values = true)]
     budget: Option<String>,
     /// Print one JSON object per line and transport

@@ -59,7 +59,7 @@ pub struct Conditions {
     #[arg(long, value_name = "S", value_parser = whole, allow_negative_numbers = true)]
     seed: Option<u64>,
     /// World: model (simulated endpoints and links), kernel (Linux in a virtual machine; kernel:6.1, kernel:uml), or live
-    /// (sockets of this machine; live:namespaces; other hosts with --peer and --router) [default: model; of programs kernel]
+    /// (sockets of this machine; live:namespaces; other hosts with --peer and --router) [default: model; kernel for programs]
     #[arg(long)]
     world: Option<String>,
     #[command(flatten)]

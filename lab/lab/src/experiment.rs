@@ -196,7 +196,7 @@ impl Experiment {
         Self::read(name, source).map(|(experiment, _)| experiment)
     }
 
-    /// Why this machine cannot do it: the first of its points whose world is not there, or cannot do that.
+    /// Says why this machine cannot run it: the first point whose world is missing or lacks something; `None` if it can.
     pub fn misfit(&self) -> Option<String> {
         let placed = self.points.iter().map(|point| point.clone().placed(&point.world));
         placed.filter_map(Result::err).map(|problem| problem.to_string()).next()

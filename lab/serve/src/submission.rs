@@ -144,7 +144,10 @@ impl Server {
     ) -> Result<Experiment, Refusal> {
         let project = self.project_of(viewer, wanted.project.as_deref())?;
         if self.store.unfinished(viewer.id)? >= MOST_UNFINISHED {
-            let problem = format!("{} has {MOST_UNFINISHED} experiments that have not ended", viewer.name);
+            let problem = format!(
+                "{} has {MOST_UNFINISHED} unfinished experiments, the maximum; wait for one to end, or remove one",
+                viewer.name
+            );
             return Err(Refusal::too_many(problem, 60));
         }
         let fresh = Fresh {

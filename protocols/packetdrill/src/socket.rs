@@ -124,7 +124,7 @@ impl<'a> Player<'a> {
             (Answer::Waits(_), done) => {
                 let (first, last) = range.ok_or_else(|| {
                     Problem::Departs(format!(
-                        "{}() blocks, and the script gives no time until which",
+                        "{}() blocks, but the script does not say when it returns: write START...END",
                         call.name
                     ))
                 })?;

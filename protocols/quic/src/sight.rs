@@ -6,7 +6,7 @@ use hol_wire::Ecn;
 
 use crate::site::Site;
 
-/// Takes the packets of an endpoint, and reports what is known of their octets' passage.
+/// Observes an endpoint's packets and reports when their octets were sent, acknowledged or lost.
 pub trait Sight {
     /// A packet on its way out.
     type Packet;

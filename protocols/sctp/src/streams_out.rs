@@ -307,7 +307,7 @@ fn covers(streams: &[u16], stream: u16) -> bool {
 }
 
 impl Unsent {
-    /// It is the first of its message, so nothing of the message has been sent.
+    /// Returns whether this fragment is the first of its message, so that nothing of the message has been sent.
     pub(crate) fn begins(&self) -> bool {
         self.flags.contains(DataFlags::BEGIN)
     }

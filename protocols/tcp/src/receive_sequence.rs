@@ -16,7 +16,7 @@ pub(crate) struct ReceiveSequence {
 }
 
 impl ReceiveSequence {
-    /// The peer's SYN: what follows it is next, and how our windows are shifted.
+    /// Takes the peer's SYN: sets RCV.NXT behind `syn`, and the scale of the windows that we advertise.
     pub(crate) fn on_syn(&mut self, syn: SeqNum, scale: Option<u8>) {
         self.nxt = syn.next();
         self.edge = self.nxt;

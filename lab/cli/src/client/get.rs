@@ -56,7 +56,7 @@ fn fetch(server: &Server, id: i64, path: &str, out: &Path) -> Result<(), Failure
     let relative = Path::new(path);
     if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
         return Err(Failure::Failed(format!(
-            "the server names a file {path:?}, which is no name of a result"
+            "the server sent the file name {path:?}, which no result has; nothing was written"
         )));
     }
     let place = out.join(relative);

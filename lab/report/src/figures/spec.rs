@@ -22,7 +22,7 @@ pub struct StudyFigures {
     /// The figures.
     #[serde(rename = "figure", default)]
     pub figures: Vec<FigureSpec>,
-    /// Planes in which transports are good enough.
+    /// Charts over two axes that show where a transport meets a requirement.
     #[serde(rename = "region", default)]
     pub regions: Vec<RegionSpec>,
     /// Experiments whose means are held against the closed form in a table.

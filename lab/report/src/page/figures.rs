@@ -24,14 +24,14 @@ pub fn html(report: &Report) -> String {
     }
     let headline = headline(report).map(|figure| &figure.id);
     let axes = if report.surveys.is_empty() {
-        "Axes are the paper's, where it shows them. "
+        "Axes are those of the paper where it shows them. "
     } else {
-        "All figures of a metric have one vertical axis. "
+        "All figures of one metric share their vertical axis. "
     };
     let theory = theory(report);
     let dashed = if theory.is_empty() { theory } else { format!("Dashed: {theory}. ") };
     let mut text = format!(
-        "<p class=\"soft\">{axes}{dashed}Bars: 95 %, longer on the side where repetitions are farther off. Lines are broken where a point has no value, and dashed in turn where curves lie on each other. Values are in the tooltips and in the tables.</p>"
+        "<p class=\"soft\">{axes}{dashed}Bars are 95 % confidence intervals; skewed repetitions make them asymmetric. A line has a gap where a point has no value; overlapping curves are dashed in turn. Tooltips and tables have the values.</p>"
     );
     for (name, title) in experiments(report) {
         let of = |figure: &&Figure| figure.experiment == name && Some(&figure.id) != headline;
@@ -117,7 +117,7 @@ pub fn diagrams(report: &Report) -> String {
         return String::new();
     }
     let mut text = String::from(
-        "<p>A client sends a message of 100 octets every 4 ms, 10 ms one way; the network loses one packet. Time runs down; the server's application is told of each message at the green dot. Yellow bars are messages that have arrived and wait for the lost one: head-of-line blocking.</p>",
+        "<p>A client sends a message of 100 octets every 4 ms, 10 ms one way; the network loses one packet. Time runs down; at the green dot the server's application receives a message. Yellow bars are messages that have arrived and wait for the lost one: head-of-line blocking.</p>",
     );
     for diagram in &report.diagrams {
         let (id, svg) = (diagram.id, diagram.svg.inline());

@@ -25,9 +25,9 @@ pub fn html(report: &Report) -> String {
         return String::new();
     }
     format!(
-        "<p class=\"soft\">User data from the first message sent to the last delivered, with 95 % intervals over the repetitions. A run \
-         that was not connected in time, or did not deliver every message, has no throughput: it is counted in the \
-         last columns.</p>\
+        "<p class=\"soft\">User data from the first message sent to the last one delivered, with 95 % confidence intervals over the repetitions. A run \
+         that did not connect in time or did not deliver every message has no throughput; the last columns count these \
+         runs.</p>\
          {tables}"
     )
 }

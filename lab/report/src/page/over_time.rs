@@ -12,9 +12,9 @@ pub fn html(report: &Report) -> String {
         return String::new();
     }
     format!(
-        "<p>One run of each transport, its first repetition, at all multiples of {} ms. The thin line beside cwnd is ssthresh, the dashed one \
-         the limit of the queue. Marks at the lower edge tell when data was sent again (cwnd), and when the queue or its line dropped packets (queue). \
-         Where a column of pixels has several samples, the least and the greatest are drawn.</p>{}",
+        "<p>The first repetition of each transport, sampled every {} ms. The thin line beside cwnd is ssthresh, the dashed line the limit of \
+         the queue. Marks at the lower edge show retransmissions (cwnd) and packets dropped by the queue or its link (queue). If one column of pixels \
+         has several samples, the smallest and the largest are drawn.</p>{}",
         number(report.over_time[0].interval_s * 1e3),
         choices(&figures)
     )

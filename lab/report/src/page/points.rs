@@ -64,9 +64,9 @@ fn table(report: &Report, survey: &Surveyed) -> String {
     let head: String = heads.map(|head| format!("<th scope=\"col\">{}</th>", escape(head))).collect();
     let rows: String = cells.iter().map(|cell| row(cell, &axes, &told, &columns)).collect();
     format!(
-        "<div class=\"points\"><p class=\"soft\">Mean and median run are over repetitions; a run has collapsed if it ended early or fell \
-         more than a second behind its schedule. Where the mean depends on the length of the runs there is no steady state. The other \
-         times are over all messages, those that never arrived above every time.</p><div class=\"scroll\"><table class=\"numbers \
+        "<div class=\"points\"><p class=\"soft\">The mean and the median run summarise the repetitions. A run has collapsed if it ended early, \
+         fell more than a second behind its schedule, or had a growing backlog. Without a steady state the mean depends on the length of \
+         the runs. All other times are quantiles over all messages; a message that never arrived counts as infinitely late.</p><div class=\"scroll\"><table class=\"numbers \
          sortable\"><caption>{} points</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></div>",
         cells.len()
     )

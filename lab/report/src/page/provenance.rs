@@ -5,12 +5,12 @@ use crate::plot::{escape, number};
 use crate::provenance::Provenance;
 use crate::report::Report;
 
-const SAME: &str = "<p>The same seed gives the same digest on any machine. Check this directory, or redraw this page from it:</p>
+const SAME: &str = "<p>The same seed gives the same digest on any machine. Check this directory, or write this page again:</p>
 <pre>hol verify DIR
 hol report DIR</pre>";
 
 /// Where time is real.
-const REAL: &str = "<p>Time is real in this world: the same command measures anew, and no two runs are alike. Redraw this page:</p>
+const REAL: &str = "<p>Time is real in this world: the same command measures again, and no two runs are alike. Write this page again:</p>
 <pre>hol report DIR</pre>";
 
 pub fn html(report: &Report) -> String {

@@ -38,7 +38,7 @@ pub fn html(report: &Report) -> String {
         return String::new();
     }
     format!(
-        "<p>Every record carries its times, so each delay splits without remainder. The round trip itself is left out of the bars.</p>{}",
+        "<p>Each message has a time for each of its stages, so the parts add up exactly to its delay. The bars leave out the round-trip time itself.</p>{}",
         side_by_side(report, &figures)
     )
 }
@@ -48,7 +48,7 @@ fn figure(index: usize, place: &str, cells: &[&Cell]) -> Option<String> {
         return None;
     }
     let at = if place.is_empty() { String::new() } else { format!(", {place}") };
-    let title = format!("Mean of both directions together{at}");
+    let title = format!("Mean delay, both directions together{at}");
     let (svg, table) = (draw(&format!("split-{index}"), &title, cells).inline(), table(cells));
     Some(format!(
         "<figure id=\"split-{index}\">{svg}<figcaption>{}</figcaption><details><summary>the numbers</summary><div class=\"scroll\">{table}</div></details></figure>",

@@ -22,14 +22,14 @@ struct Compare {
 pub fn html(report: &Report) -> String {
     let mut text = worlds::lead(report);
     if !report.provenance.complete {
-        text.push_str("<p class=\"warning\">Not every run is there: the sweep was interrupted, or some failed. What follows is drawn from those that are; the same command does the others.</p>");
+        text.push_str("<p class=\"warning\">Some runs are missing: the sweep was interrupted, or they failed. This report uses the runs that there are; the same command does the others.</p>");
     }
     text.push_str(&quick(report));
     if !report.absent.is_empty() {
         let titles: Vec<String> = report.absent.iter().map(|stack| escape(&stack.title)).collect();
         let _ = write!(
             text,
-            "<p class=\"warning\">Not measured in this world: {}, a stack of the model world only. Figures show the others; claims that need it say so.</p>",
+            "<p class=\"warning\">Not measured in this world: {}, a stack of the model world only. Figures show the other stacks; claims that need it say so.</p>",
             titles.join(", ")
         );
     }
@@ -81,7 +81,7 @@ fn quick(report: &Report) -> String {
     };
     format!(
         "<p class=\"warning\">A quick look: {part} of the study's messages. Rare events are missing and intervals are \
-         wide, so that a verdict may turn in the whole study; {open}.</p>"
+         wide, so a verdict may change in the whole study; {open}.</p>"
     )
 }
 

@@ -65,7 +65,7 @@ pub fn html(report: &Report) -> String {
         return text;
     }
     format!(
-        "<p class=\"soft\">The model of resequencing (Kiesel and Scharf 2006, derived anew): each loss costs its detection time, and every later message of the stream waits with it. It knows neither windows nor bundling: who waits at the sender for a window that a loss has halved is late in the measurement only. Plateau: the share of transactions that take longer than a round trip.</p>{text}"
+        "<p class=\"soft\">The model of resequencing (Kiesel and Scharf 2006, derived anew): each loss costs its detection time, and every later message of the stream waits with it. It ignores windows and bundling: a message that waits at the sender for a window that a loss has halved is late in the measurement only. Plateau: the share of transactions that take longer than a round trip.</p>{text}"
     )
 }
 

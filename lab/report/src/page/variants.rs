@@ -29,7 +29,7 @@ pub fn html(report: &Report) -> String {
     format!(
         "<p>{} {}</p>
 <div class=\"scroll\"><table><tr><th></th>{}</tr>{body}</table></div>
-<p class=\"soft\">Not excluded: no mean is surely off the axis, but some are not known well enough.</p>",
+<p class=\"soft\">Not excluded: no mean is clearly off the axis, but some intervals are too wide to tell.</p>",
         escape(&layout.variants_about),
         verdict(&rows),
         head.collect::<String>()

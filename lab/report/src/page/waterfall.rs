@@ -36,8 +36,8 @@ pub fn html(report: &Report) -> String {
         return String::new();
     }
     format!(
-        "<p>Each bar is a file of one page, from when it was named to its last octet; its colours say what it waited for. The page is the one \
-         of the median time among the first 64 of the first repetition.</p>{}",
+        "<p>Each bar is one file of a page, from when the browser learned of it to its last octet; colours show what it waited for. The page is \
+         the one with the median time among the first 64 pages of the first repetition.</p>{}",
         side_by_side(report, &figures)
     )
 }

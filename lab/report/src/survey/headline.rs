@@ -163,7 +163,7 @@ impl Line<'_, '_> {
                 }
                 let crosses = rest.iter().any(|(other, ..)| other != outcome);
                 if crosses && self.is_ordered() {
-                    text += "; where between they cross, `hol advise` finds";
+                    text += "; `hol advise` finds the crossover";
                 }
                 text + &self.unsure(&outcomes)
             }
@@ -321,7 +321,7 @@ mod tests {
         let cross = over_loss(&[(1.0, 40.0, 30.0), (10.0, 40.0, 50.0)]);
         assert!(cross.lead[0].starts_with("SCTP-8 is slower than TCP at loss 1% (by 33"), "{cross:?}");
         assert!(cross.lead[0].contains(", faster at loss 10% (by 20"), "{cross:?}");
-        assert!(cross.lead[0].ends_with("where between they cross, `hol advise` finds."), "{cross:?}");
+        assert!(cross.lead[0].ends_with("`hol advise` finds the crossover."), "{cross:?}");
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub struct Media {
     pub packet: ByteCount,
 }
 
-/// Content of a packet: one of these, or a part of one that is too long.
+/// Content of a packet: one unit of this kind, or a fragment of a unit that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Packing {
