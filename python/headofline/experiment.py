@@ -311,7 +311,7 @@ OwnDistribution: TypeAlias = OwnDistribution1 | OwnDistribution2
 
 Packing: TypeAlias = Literal['mpa', 'adu']
 """
-Content of a packet: one of these, or a part of one that is too long.
+Content of a packet: one unit of this kind, or a fragment of a unit that is too long.
 """
 
 
