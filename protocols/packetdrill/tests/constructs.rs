@@ -44,7 +44,7 @@ fn fcntl_makes_calls_return() {
     passes(&format!(
         "{block}+0 connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)\n+0 > S 0:0(0) <...>"
     ));
-    departs(&format!("{open}+0 connect(3, ..., ...) = 0"), "blocks, and the script gives no time");
+    departs(&format!("{open}+0 connect(3, ..., ...) = 0"), "blocks, but the script does not say when");
 }
 
 #[test]
