@@ -34,7 +34,7 @@ pub(crate) struct Socket {
     /// shutdown() has ended a direction.
     shut_for_writing: bool,
     shut_for_reading: bool,
-    /// A re-configuration that was asked for will not be.
+    /// The peer refused a re-configuration, or it timed out.
     pub(crate) refused: bool,
     /// `SO_LINGER` with a time of 0: close() resets.
     abortive: bool,

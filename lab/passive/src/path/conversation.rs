@@ -52,8 +52,9 @@ impl Conversation {
     pub fn pass(&mut self, at: u64, side: usize, octets: u32, says: &Numbered) {
         self.open(at, side, says);
         let delay = says.timestamps.and_then(|(value, echo)| self.read_clock(at, side, value, echo));
-        // The accepting side sends responses.
-        self.courses[1 - side].acknowledge(at, says, side == 1);
+        // The accepting side sends responses; what it sends again waited for a timer or a duplicate.
+        let answers = side == 1 && self.courses[side].is_new(&says.data);
+        self.courses[1 - side].acknowledge(at, says, answers);
         match (&says.data[..], self.mss.map(u32::from)) {
             ([], _) => {}
             // Segments cut later by the network card are several packets on the path.

@@ -146,6 +146,12 @@ impl Course {
         self.arrived.push(Delivery { at, octets, delay });
     }
 
+    /// Returns whether all of this data is behind everything that passed before.
+    pub fn is_new(&mut self, data: &[(u32, u32)]) -> bool {
+        let frontier = self.frontier.unwrap_or(0) as i64;
+        !data.is_empty() && data.iter().all(|(first, _)| self.places.of(*first) >= frontier)
+    }
+
     /// Marks what is in flight of a range as lost because it is sent again; returns whether there was any.
     fn take_for_lost(&mut self, range: &Range<u64>) -> bool {
         let mut any = false;
@@ -187,9 +193,8 @@ impl Course {
         filled
     }
 
-    /// Handles an acknowledgement: everything below `next`, these blocks, and these duplicates. If the side
-    /// `answers`, an acknowledgement with data did not wait for a timer; a requesting side sends its next
-    /// request at any time.
+    /// Handles an acknowledgement: everything below `next`, these blocks, and these duplicates. If it `answers` with
+    /// new data, it did not wait for a timer; a requesting side sends its next request at any time.
     pub fn acknowledge(&mut self, at: u64, says: &Numbered, answers: bool) {
         let Some(next) = says.acknowledged.and_then(|next| u64::try_from(self.places.of(next)).ok()) else {
             return;
@@ -200,9 +205,12 @@ impl Course {
         }
         let before = self.acknowledged.last().map_or(at, |delivery| delivery.at);
         let known = self.acknowledged.len();
+        // What waited behind a lost packet came earlier than the acknowledgement of its repetition says.
+        let is_repair = self.in_flight.range(..next).any(|(_, (_, pass))| self.passes[*pass].is_repeated);
         let mut newest = self.deliver(0..next, at);
         self.frontier = self.frontier.max(Some(next));
         self.forget_holes(next);
+        let mut is_early = false;
         for (left, right) in &says.blocks {
             let [Ok(left), Ok(right)] = [*left, *right].map(|number| u64::try_from(self.places.of(number)))
             else {
@@ -212,11 +220,12 @@ impl Course {
             if let Some(latest) = latest {
                 self.overtake(left, latest, Overtaken { at, before });
             }
+            is_early |= latest.is_some();
             newest = newest.max(latest);
         }
-        // RFC 9293 section 3.8.6.3: every second packet is acknowledged at once.
-        let is_prompt = answers && !says.data.is_empty() || self.acknowledged.len() - known >= 2;
-        if let Some(pass) = newest.filter(|_| is_prompt).map(|newest| &self.passes[newest])
+        // At once: what comes early (RFC 5681 section 4.2), and every second packet (RFC 9293 section 3.8.6.3).
+        let is_prompt = is_early || answers || self.acknowledged.len() - known >= 2;
+        if let Some(pass) = newest.filter(|_| is_prompt && !is_repair).map(|newest| &self.passes[newest])
             && pass.tells_time()
         {
             self.prompt.push(Prompt { delay: at.saturating_sub(pass.at), is_alone: pass.is_quiet });
@@ -335,7 +344,7 @@ mod tests {
         course.acknowledge(
             at,
             &Numbered { acknowledged: Some(next), blocks, duplicates, ..Numbered::default() },
-            true,
+            false,
         );
     }
 
@@ -359,6 +368,37 @@ mod tests {
             course.prompt.iter().all(|prompt| !prompt.is_alone),
             "the first was lost, the others were not alone"
         );
+    }
+
+    /// RFC 5681 section 4.2: what comes before its turn is acknowledged at once.
+    #[test]
+    fn a_block_tells_the_round_trip_of_what_came_early() {
+        let mut course = Course::default();
+        course.begin(0);
+        (0..2).for_each(|k| course.pass(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
+        answer(&mut course, 30 * MS, 0, &[(100, 200)], &[]);
+        assert_eq!(course.prompt.iter().map(|prompt| prompt.delay).collect::<Vec<_>>(), [20 * MS]);
+    }
+
+    /// The acknowledgement of what came early was lost; that of the repetition says nothing of when it came.
+    #[test]
+    fn a_repair_tells_no_round_trip() {
+        let mut course = Course::default();
+        course.begin(0);
+        (0..2).for_each(|k| course.pass(10 * k * MS, &[(100 * k as u32, 100)], 140, None));
+        course.pass(50 * MS, &[(0, 100)], 140, None);
+        answer(&mut course, 70 * MS, 200, &[], &[]);
+        assert!(course.prompt.is_empty());
+    }
+
+    /// An answer that is sent again waited, so its acknowledgement is not prompt.
+    #[test]
+    fn data_that_passed_before_is_not_new() {
+        let mut course = Course::default();
+        course.begin(0);
+        course.pass(0, &[(100, 100)], 140, None);
+        let new = [&[(0, 100)][..], &[(100, 100)], &[(200, 100)], &[]].map(|data| course.is_new(data));
+        assert_eq!(new, [false, false, true, false]);
     }
 
     /// RFC 2883 section 4: the receiver tells of a duplicate, so that the first copy had not been lost.
