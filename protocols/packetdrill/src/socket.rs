@@ -34,7 +34,7 @@ pub(crate) struct Socket {
     /// shutdown() has ended a direction.
     shut_for_writing: bool,
     shut_for_reading: bool,
-    /// The peer refused a re-configuration, or it timed out.
+    /// The last re-configuration was refused or not completed.
     pub(crate) refused: bool,
     /// `SO_LINGER` with a time of 0: close() resets.
     abortive: bool,
