@@ -21,6 +21,8 @@ pub(crate) struct Zeros(BytesMut);
 pub(crate) struct Padding {
     size: usize,
     zeros: Zeros,
+    /// The long message made last: once nobody else holds it, the next is made of it, for its zeros are zeros still.
+    last: Bytes,
 }
 
 impl Zeros {
@@ -36,19 +38,32 @@ impl Zeros {
 }
 
 impl Padding {
+    /// A longer message has an allocation of its own.
+    const LONG: usize = 1024;
+
     pub(crate) fn new(size: usize) -> Self {
-        Self { size, zeros: Zeros::default() }
+        Self { size, zeros: Zeros::default(), last: Bytes::new() }
     }
 
     pub(crate) fn message(&mut self, number: u32) -> Bytes {
-        message(&mut self.zeros, self.size, number)
+        if self.size < Self::LONG {
+            return message(&mut self.zeros, self.size, number);
+        }
+        let last = std::mem::take(&mut self.last).try_into_mut();
+        let message = with_head(last.unwrap_or_else(|_| BytesMut::zeroed(self.size)), number);
+        self.last = message.clone();
+        message
     }
 }
 
 /// Builds a message of any size.
 pub(crate) fn message(zeros: &mut Zeros, octets: usize, number: u32) -> Bytes {
-    let mut message = zeros.cut(octets);
-    message[..4].copy_from_slice(&(octets as u32).to_be_bytes());
+    with_head(zeros.cut(octets), number)
+}
+
+fn with_head(mut message: BytesMut, number: u32) -> Bytes {
+    let length = message.len() as u32;
+    message[..4].copy_from_slice(&length.to_be_bytes());
     message[4..8].copy_from_slice(&(number ^ MARK).to_be_bytes());
     message.freeze()
 }
@@ -120,13 +135,23 @@ mod tests {
 
     #[test]
     fn a_message_says_its_length_and_number_and_is_zero_otherwise() {
-        let mut padding = Padding::new(1000);
-        for message_number in 0..200 {
-            let message = padding.message(message_number);
-            assert_eq!(length_of(&message), Ok(Some(1000)));
-            assert_eq!((message.len(), number(&message)), (1000, Some(message_number)));
-            assert!(message[8..].iter().all(|octet| *octet == 0));
+        for size in [1000, 4096] {
+            let mut padding = Padding::new(size);
+            for message_number in 0..200 {
+                let message = padding.message(message_number);
+                assert_eq!(length_of(&message), Ok(Some(size)));
+                assert_eq!((message.len(), number(&message)), (size, Some(message_number)));
+                assert!(message[8..].iter().all(|octet| *octet == 0));
+            }
         }
+    }
+
+    #[test]
+    fn a_message_that_somebody_holds_stays_as_it_is() {
+        let mut padding = Padding::new(4096);
+        let held: Vec<Bytes> = (0..3).map(|number| padding.message(number)).collect();
+        let numbers: Vec<_> = held.iter().map(|message| number(message)).collect();
+        assert_eq!(numbers, [Some(0), Some(1), Some(2)]);
     }
 
     #[test]

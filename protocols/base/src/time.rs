@@ -51,6 +51,7 @@ impl Time {
     ///
     /// # Panics
     /// If `earlier` is later than this: virtual time never runs backwards.
+    #[inline]
     #[track_caller]
     pub fn since(self, earlier: Time) -> Duration {
         assert!(self.0 >= earlier.0, "time ran backwards: {earlier} is after {self}");

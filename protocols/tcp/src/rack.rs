@@ -110,8 +110,13 @@ impl Endpoint {
         let mut wait = None;
         for index in 0..self.board.len() {
             let segment = self.board.get(index);
+            let before = segment.sent_before(sent, end);
+            if !before && !segment.ever_resent {
+                // Nor was anything behind it.
+                break;
+            }
             let settled = segment.sacked || (segment.lost && !segment.resent);
-            if settled || !segment.sent_before(sent, end) {
+            if settled || !before {
                 continue;
             }
             let remaining = patience.saturating_sub(now.saturating_since(segment.sent));

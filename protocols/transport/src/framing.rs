@@ -37,6 +37,9 @@ pub struct Framer {
 }
 
 impl Framer {
+    /// Room made for a message whose length a peer only claims.
+    const RESERVED: usize = 64 << 10;
+
     /// Creates a framer; `length_of` gives the length of a message.
     pub fn new(length_of: LengthOf) -> Self {
         Self {
@@ -76,11 +79,13 @@ impl Framer {
                 return Ok(None);
             }
             // In the common case, one segment per message, nothing is copied.
-            if let Some(length) = (self.length_of)(&self.rest)?
-                && length <= self.rest.len()
-            {
-                let payload = self.rest.split_to(length);
-                return Ok(Some(Framed { payload, passage: self.rest_passage }));
+            if let Some(length) = (self.length_of)(&self.rest)? {
+                if length <= self.rest.len() {
+                    let payload = self.rest.split_to(length);
+                    return Ok(Some(Framed { payload, passage: self.rest_passage }));
+                }
+                // It grows at most once more, by what follows in its last segment.
+                self.partial.reserve(length.min(Self::RESERVED));
             }
             self.partial_passage = self.rest_passage;
         }
