@@ -22,6 +22,7 @@ use crate::onward::Onward;
 use crate::point::{Point, PointId};
 use crate::programs;
 use crate::repetitions::Repetitions;
+use crate::schema;
 use crate::series::SHORTEST_INTERVAL;
 use crate::source::Source;
 use crate::traces;
@@ -292,10 +293,10 @@ fn read_file(table: &DeTable<'_>) -> Result<File, toml::de::Error> {
 /// Refuses a list in the place of a table, whose reader would take the values for those of the keys in their order, and dates,
 /// which are tables to it.
 fn check_shapes(table: &DeTable<'_>, source: &Source) -> Result<(), InputError> {
-    const TABLES: [&str; 7] = ["network", "hosts", "workload", "up", "down", "red", "mix"];
     for (key, value) in table {
-        let of_tables = TABLES.contains(&key.get_ref().as_ref());
-        let of_hosts = key.get_ref() == "hosts";
+        let keys = schema::table_keys();
+        let of_tables = keys.tables.contains(key.get_ref().as_ref());
+        let of_named_tables = keys.named_tables.contains(key.get_ref().as_ref());
         match value.get_ref() {
             DeValue::Array(_) if of_tables => return Err(list_for_table(value, source)),
             DeValue::Array(list) => {
@@ -308,7 +309,7 @@ fn check_shapes(table: &DeTable<'_>, source: &Source) -> Result<(), InputError> 
                 }
             }
             DeValue::Table(inner) => {
-                let list = inner.values().find(|value| of_hosts && value.get_ref().is_array());
+                let list = inner.values().find(|value| of_named_tables && value.get_ref().is_array());
                 list.map_or(Ok(()), |list| Err(list_for_table(list, source)))?;
                 check_shapes(inner, source)?;
             }

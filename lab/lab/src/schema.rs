@@ -1,5 +1,8 @@
 //! What an experiment file may say, as a JSON Schema made of the types that read it.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 use hol_workloads::Kind;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -145,6 +148,54 @@ pub fn reference() -> Vec<Section> {
         section.inherited = Vec::into_iter(inherited).map(|key: Key| key.name).collect();
     }
     all
+}
+
+/// The keys that stand for tables and never for lists.
+#[derive(Debug, Default)]
+pub(crate) struct TableKeys {
+    /// Their value may be a table.
+    pub(crate) tables: BTreeSet<String>,
+    /// Their value is a table of tables with names of their own, as `hosts`.
+    pub(crate) named_tables: BTreeSet<String>,
+}
+
+/// Those of an experiment file.
+pub(crate) fn table_keys() -> &'static TableKeys {
+    static KEYS: LazyLock<TableKeys> = LazyLock::new(|| {
+        let schema = schema();
+        let mut keys = TableKeys::default();
+        keys.add(&schema, &schema["definitions"]);
+        keys
+    });
+    &KEYS
+}
+
+impl TableKeys {
+    fn add(&mut self, schema: &Value, definitions: &Value) {
+        for (name, value) in schema["properties"].as_object().into_iter().flatten() {
+            let is = |kind: &str| forms(value, definitions).any(|form| form["type"] == kind);
+            let named =
+                |form: &Value| resolved(&form["additionalProperties"], definitions)["type"] == "object";
+            if is("object") && !is("array") {
+                self.tables.insert(name.clone());
+            }
+            if forms(value, definitions).any(named) {
+                self.named_tables.insert(name.clone());
+            }
+        }
+        match schema {
+            Value::Object(object) => object.values().for_each(|inner| self.add(inner, definitions)),
+            Value::Array(list) => list.iter().for_each(|inner| self.add(inner, definitions)),
+            _ => (),
+        }
+    }
+}
+
+/// What a value may be: itself, and each of its choices.
+fn forms<'s>(schema: &'s Value, definitions: &'s Value) -> Box<dyn Iterator<Item = &'s Value> + 's> {
+    let schema = resolved(schema, definitions);
+    let choices = ["anyOf", "oneOf"].into_iter().filter_map(|choices| schema[choices].as_array()).flatten();
+    Box::new(std::iter::once(schema).chain(choices.flat_map(|choice| forms(choice, definitions))))
 }
 
 /// Of a table that has several forms, the keys of all.

@@ -60,3 +60,23 @@ fn a_problem_is_placed_at_the_key_that_it_names() {
     assert_eq!(place(text), "a.toml:6:10");
     assert_eq!(place(&text.replace("1s", "1ms")), "a.toml:4:8");
 }
+
+#[test]
+fn a_list_is_not_taken_for_the_keys_of_a_table_in_their_order() {
+    let tables = [
+        "network.discipline.red",
+        "network.discipline.codel",
+        "network.discipline.fq_codel",
+        "network.discipline.pie",
+        "network.handover",
+        "network.police",
+        "network.up",
+        "hosts.server",
+        "workload.mix",
+        "workload.size",
+    ];
+    for key in tables {
+        let problem = problem(key, "[1, 2, 3]").unwrap();
+        assert!(problem.contains("a list is not a table"), "{key}: {problem}");
+    }
+}
