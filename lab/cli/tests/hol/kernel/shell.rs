@@ -188,6 +188,12 @@ tests_in! { user_mode = super::USER_MODE,
     an_interrupt_ends_a_line_that_would_never_end_and_not_the_shell: "needs User-Mode Linux (hol kernel build), iputils-ping and mkfs.erofs (erofs-utils)",
 }
 
-tests_in! { qemu = super::QEMU,
-    thinking_changes_neither_output_nor_packets: "needs QEMU and a kernel (hol kernel fetch), iputils-ping and mkfs.erofs (erofs-utils)",
+mod nightly {
+    use super::*;
+
+    #[test]
+    #[ignore = "slow: .ci/nightly runs it"]
+    fn thinking_changes_neither_output_nor_packets_in_qemu() {
+        thinking_changes_neither_output_nor_packets(QEMU);
+    }
 }
