@@ -5,6 +5,7 @@ use hol_measure::{
     fisher_exact,
 };
 
+use super::quantiles::{QuantileComparison, compare_quantile, compare_tails};
 use crate::claims::{compare, compare_times};
 use crate::data::Cell;
 use crate::plot::number;
@@ -268,20 +269,33 @@ impl<'d> Contest<'d> {
 
     /// What a quantile of the messages says, where their mean does not tell: `the median message is as fast`.
     fn quantile(&self, p: f64, name: &str) -> Option<String> {
-        let of = |cell: &Cell| cell.of_ended(|run| run.latency.quantile(p).map(|at| at.as_millis_f64()));
-        let pairs = of(self.challenger).into_iter().zip(of(self.yardstick));
-        let (a, b): (Vec<f64>, Vec<f64>) = pairs.filter_map(|(a, b)| a.zip(b)).unzip();
-        let ratios = compare_ratios(&a, &b, [Unseen::default(); 2], NO_MATTER, CONFIDENCE)?;
-        let share = 100.0 * ratios.difference.mean.exp_m1().abs();
-        let [better, worse] = self.metric.info().comparatives;
-        Some(match ratios.verdict {
+        let quantile = compare_quantile(self.challenger, self.yardstick, p)?;
+        Some(match quantile.verdict {
             Compared::NoDifference => format!("the {name} is {}", self.metric.info().equal),
             Compared::Undecided => format!("the {name} shows no clear difference"),
-            verdict => {
-                let word = if verdict == Compared::Faster { better } else { worse };
-                format!("the {name} is {} % {word}", number(two_digits(share)))
-            }
+            _ => format!("the {name} is {}", self.differs(quantile)),
         })
+    }
+
+    /// `51 % slower`.
+    fn differs(&self, quantile: QuantileComparison) -> String {
+        let [better, worse] = self.metric.info().comparatives;
+        let word = if quantile.verdict == Compared::Faster { better } else { worse };
+        format!("{} % {word}", number(two_digits(quantile.percent)))
+    }
+
+    /// The 99th percentile where it surely differs and the mean does not, or differs the other way round.
+    pub(super) fn tail(&self) -> Option<String> {
+        let has_mean = self.metric == Metric::ResponseTime && self.comparison.is_some();
+        let outcome = Some(self.outcome()).filter(|_| has_mean && !self.is_exact() && !self.saw_nothing())?;
+        let tail = compare_tails(self.challenger, self.yardstick)?;
+        let but = match (outcome, tail.verdict) {
+            (_, Compared::NoDifference | Compared::Undecided) => return None,
+            (Outcome::Better, Compared::Faster) | (Outcome::Worse, Compared::Slower) => return None,
+            (Outcome::Better | Outcome::Worse, _) => "but ",
+            (Outcome::Same | Outcome::Undecided | Outcome::Unknown, _) => "",
+        };
+        Some(format!("{but}its 99th percentile is {}", self.differs(tail)))
     }
 
     /// Why no winner is claimed although the means differ, and what can be said instead.
@@ -494,7 +508,8 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
             }
         }
     };
-    contest.losses().map_or(sentence.clone(), |losses| format!("{sentence}, {losses}"))
+    let more = [contest.tail(), contest.losses()].into_iter().flatten();
+    more.fold(sentence, |sentence, more| format!("{sentence}, {more}"))
 }
 
 /// A share in percent with two digits that count.
@@ -514,7 +529,7 @@ fn digits(value: f64, count: i32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{cell, flow};
+    use crate::testing::{cell, cell_with, flow};
     use hol_measure::{Halves, Total};
 
     fn says(challenger: &Cell, yardstick: &Cell) -> String {
@@ -584,6 +599,24 @@ mod tests {
         // With enough of them the sample says itself what they cost.
         sctp.stalls = Some(Stalls { timeouts: 4000, backoffs: 80, messages: 10_000_000, ..stalls });
         assert!(says(&sctp, &tcp).contains("faster"));
+    }
+
+    /// A stream for each message spares most of them a wait, and the slowest are slower.
+    #[test]
+    fn a_tail_that_goes_the_other_way_is_told() {
+        let runs = |many: f64, slowest: f64| -> Vec<Vec<f64>> {
+            let run =
+                |noise: f64| (0..1000).map(|at| noise * if at < 980 { many } else { slowest }).collect();
+            [0.99, 1.0, 1.01, 1.02].map(run).to_vec()
+        };
+        let tcp = cell_with("TCP", 1.0, 100.0, &runs(40.0, 100.0));
+        let quic = cell_with("QUIC", 1.0, 100.0, &runs(20.0, 150.0));
+        let text = says(&quic, &tcp);
+        assert!(text.starts_with("QUIC is 45.1 % faster than TCP"), "{text}");
+        assert!(text.ends_with(", but its 99th percentile is 50 % slower"), "{text}");
+        assert!(says(&tcp, &quic).ends_with(", but its 99th percentile is 33 % faster"));
+        // Nor is anything added where both agree, or where a run is too short to have a tail.
+        assert!(says(&cell_with("QUIC", 1.0, 100.0, &runs(20.0, 60.0)), &tcp).ends_with("paired runs)"));
     }
 
     #[test]

@@ -184,6 +184,7 @@ impl Line<'_, '_> {
                 if unknown.len() > 1 { format!(" and {} more", unknown.len() - 1) } else { String::new() };
             text += &format!("; at {}{more}: {}", self.step(*first), self.contests[*first].1.why_not());
         }
+        text += &self.tails();
         if let Some(extent) = self.contests.first().and_then(|(_, contest)| contest.extent()) {
             text += &format!("; of {extent}");
         }
@@ -192,6 +193,22 @@ impl Line<'_, '_> {
         let losses = worst.losses().unwrap_or_default();
         let place = self.axis().map_or(String::new(), |axis| format!(" at {}", axis.step(*step)));
         format!("{text}; {losses}{place}")
+    }
+
+    /// Where the slowest hundredth of the messages tells another story than the mean.
+    fn tails(&self) -> String {
+        let tails: Vec<String> = self.contests.iter().filter_map(|(_, contest)| contest.tail()).collect();
+        match (self.axis(), tails.as_slice()) {
+            (_, []) => String::new(),
+            (None, [tail, ..]) => format!(", {tail}"),
+            (Some(_), _) => {
+                format!(
+                    "; the 99th percentile says otherwise at {} of {} values",
+                    tails.len(),
+                    self.contests.len()
+                )
+            }
+        }
     }
 
     /// At which points the repetitions do not tell, or tell that there is no difference.

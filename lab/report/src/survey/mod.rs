@@ -8,6 +8,7 @@ mod contest;
 mod figures;
 mod headline;
 mod map;
+mod quantiles;
 mod quantity;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,37 @@
+//! Quantiles of two transports' messages, where the mean does not tell all.
+
+use hol_measure::{CONFIDENCE, Unseen, Verdict, compare_ratios};
+
+use super::contest::NO_MATTER;
+use crate::data::Cell;
+
+/// Fewer messages in a repetition say little about the slowest hundredth.
+const ENOUGH_FOR_TAIL: u64 = 1000;
+
+/// How a quantile of the challenger's messages compares with the yardstick's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct QuantileComparison {
+    pub(super) verdict: Verdict,
+    /// The difference in percent of the yardstick's.
+    pub(super) percent: f64,
+}
+
+/// Compares the quantile `p` (0 to 1) of paired repetitions; `None` with fewer than two that have one.
+pub(super) fn compare_quantile(challenger: &Cell, yardstick: &Cell, p: f64) -> Option<QuantileComparison> {
+    let of = |cell: &Cell| cell.of_ended(|run| run.latency.quantile(p).map(|at| at.as_millis_f64()));
+    let pairs = of(challenger).into_iter().zip(of(yardstick));
+    let (a, b): (Vec<f64>, Vec<f64>) = pairs.filter_map(|(a, b)| a.zip(b)).unzip();
+    let ratios = compare_ratios(&a, &b, [Unseen::default(); 2], NO_MATTER, CONFIDENCE)?;
+    Some(QuantileComparison {
+        verdict: ratios.verdict,
+        percent: 100.0 * ratios.difference.mean.exp_m1().abs(),
+    })
+}
+
+/// Compares the 99th percentiles, where each repetition has messages enough.
+pub(super) fn compare_tails(challenger: &Cell, yardstick: &Cell) -> Option<QuantileComparison> {
+    let has_tail = |cell: &Cell| cell.runs.iter().all(|run| run.latency.completed() >= ENOUGH_FOR_TAIL);
+    (has_tail(challenger) && has_tail(yardstick))
+        .then(|| compare_quantile(challenger, yardstick, 0.99))
+        .flatten()
+}
