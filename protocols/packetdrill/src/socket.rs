@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use hol_base::{Duration, Time};
-use hol_transport::{Command, Input, Message, Reconfiguration, Reliability};
+use hol_transport::{Command, Failure, Input, Message, Reconfiguration, Reliability};
 
 use crate::call::{Call, Outcome};
 use crate::options::{self, Wish};
@@ -635,11 +635,11 @@ fn check_info(info: &str, message: &Arrived) -> Result<(), Problem> {
 }
 
 /// The name of the error that a program sees.
-pub(crate) fn errno(reason: &str) -> &'static str {
+pub(crate) const fn errno(reason: Failure) -> &'static str {
     match reason {
-        "connection refused" => "ECONNREFUSED",
-        "connection reset" | "aborted by the peer" => "ECONNRESET",
-        "connection aborted" => "ECONNABORTED",
+        Failure::Refused => "ECONNREFUSED",
+        Failure::Reset | Failure::AbortedByPeer => "ECONNRESET",
+        Failure::Aborted => "ECONNABORTED",
         _ => "ETIMEDOUT",
     }
 }

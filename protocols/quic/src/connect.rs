@@ -1,7 +1,7 @@
 //! The handshake, and quinn-proto's events of a connection. RFC 9000 section 7.
 
 use hol_base::Time;
-use hol_transport::Event;
+use hol_transport::{Event, Failure, Violation};
 use quinn_proto::{ConnectionError, Event as Told, StreamEvent};
 
 use crate::sight::Sight;
@@ -67,16 +67,16 @@ impl<S: Sight> Endpoint<S> {
     }
 }
 
-/// Returns the reason in words of the RFC.
-fn why(reason: &ConnectionError) -> &'static str {
+/// Translates quinn-proto's reason.
+fn why(reason: &ConnectionError) -> Failure {
     match reason {
-        ConnectionError::TimedOut => "idle timeout",
-        ConnectionError::ApplicationClosed(_) => "closed by the peer's application",
-        ConnectionError::ConnectionClosed(_) => "closed by the peer",
-        ConnectionError::Reset => "stateless reset",
-        ConnectionError::LocallyClosed => "closed",
-        ConnectionError::VersionMismatch => "no common version",
-        ConnectionError::CidsExhausted => "no connection ID is left",
-        ConnectionError::TransportError(_) => "transport error",
+        ConnectionError::TimedOut => Failure::IdleTimeout,
+        ConnectionError::ApplicationClosed(_) => Failure::ClosedByPeerApplication,
+        ConnectionError::ConnectionClosed(_) => Failure::ClosedByPeer,
+        ConnectionError::Reset => Failure::StatelessReset,
+        ConnectionError::LocallyClosed => Failure::Aborted,
+        ConnectionError::VersionMismatch => Failure::VersionMismatch,
+        ConnectionError::CidsExhausted => Failure::ConnectionIdsExhausted,
+        ConnectionError::TransportError(_) => Failure::Violation(Violation::Transport),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hol_base::{Rng, Time};
-use hol_transport::{Command, Event, Input, Message, Output, PathState, Reader, Statistics};
+use hol_transport::{Command, Event, Failure, Input, Message, Output, PathState, Reader, Statistics};
 use hol_wire::sctp::{AsconfSerial, Cause, Chunk, Data, IData, Parameter, ReconfigSerial, Sack, Tsn};
 use hol_wire::{Address, Packet, ip_header};
 use smallvec::smallvec;
@@ -276,7 +276,7 @@ impl Endpoint {
             Command::Close => self.close(),
             Command::Read(reads) => self.reader.set_reading(reads),
             Command::Abort => {
-                self.abort(Cause::UserInitiatedAbort(Bytes::new()), "aborted by the application");
+                self.abort(Cause::UserInitiatedAbort(Bytes::new()), Failure::Aborted);
             }
         }
     }
@@ -290,7 +290,7 @@ impl Endpoint {
         let length = message.payload.len() as u64;
         if self.config.send_buffer_bounds_messages && length > self.config.send_buffer.0 {
             // `net/sctp/socket.c` sctp_sendmsg_parse: EMSGSIZE.
-            return self.end(Event::Failed { reason: "a message is longer than the send buffer" });
+            return self.end(Event::Failed { reason: Failure::MessageTooLong });
         }
         let limit = Limit::new(message.reliability, now, self.clock);
         let (first, most) = (self.first_fragment(message.payload.len()), self.largest_fragment());
@@ -311,7 +311,7 @@ impl Endpoint {
     }
 
     /// Ends the association at once and tells the peer. RFC 9260 section 9.1.
-    pub(crate) fn abort(&mut self, cause: Cause, reason: &'static str) {
+    pub(crate) fn abort(&mut self, cause: Cause, reason: Failure) {
         if self.ended {
             return;
         }

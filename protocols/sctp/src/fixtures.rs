@@ -69,7 +69,7 @@ fn a_setting_that_no_endpoint_could_work_with_is_named() {
         for mut config in [rfc(), linux(), linux_2_6()] {
             assert_eq!(config.check(), Ok(()));
             breaks(&mut config);
-            assert_eq!(config.check().map_err(|(named, _)| named), Err(key));
+            assert_eq!(config.check().map_err(|error| error.key), Err(key));
         }
     }
     let mut least = rfc();

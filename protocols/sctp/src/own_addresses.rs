@@ -2,7 +2,7 @@
 
 use hol_base::Time;
 use hol_congestion::sctp::Window;
-use hol_transport::{Event, PathStatus};
+use hol_transport::{Event, Failure, PathStatus, Violation};
 use hol_wire::Address;
 use hol_wire::sctp::{Asconf, AsconfAck, AsconfSerial, Cause, Change, Chunk, Request, Response};
 
@@ -121,7 +121,7 @@ impl Endpoint {
         self.local.retain(|local| *local != address);
         if !self.state.is_up() && self.state != State::Closed && self.local.is_empty() {
             // Section 5.1.1 C4: no ASCONF before the association is up, so this one cannot move.
-            return self.end(Event::Failed { reason: "the local address is gone" });
+            return self.end(Event::Failed { reason: Failure::AddressRemoved });
         }
         self.own_addresses.gone.push(address);
         self.own_addresses.waiting.push(Change::Delete(address));
@@ -187,7 +187,7 @@ impl Endpoint {
         let Some((asconf, path)) = own.under_way.take_if(|(asconf, _)| asconf.serial == ack.serial) else {
             if own.under_way.is_none() && ack.serial.at_or_after(own.serial) {
                 // Section 5.3 F0.
-                self.abort(Cause::IllegalAsconfAck, "an ASCONF-ACK for what was not asked");
+                self.abort(Cause::IllegalAsconfAck, Failure::Violation(Violation::AsconfAck));
             }
             return;
         };

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_transport::{Event, Reader};
+use hol_transport::{Event, Failure, Reader, Violation};
 use hol_wire::sctp::{self, Cause, Chunk, Data, DataFlags, IData, Tsn};
 use hol_wire::{Address, Ecn, Packet, Transport};
 
@@ -245,7 +245,7 @@ impl Endpoint {
         if self.config.bundled_handshake_aborts && self.state == awaited {
             let violation =
                 Cause::ProtocolViolation(Bytes::from_static(b"a chunk that has to be alone is not"));
-            self.abort(violation, "the peer bundled INIT ACK or SHUTDOWN COMPLETE");
+            self.abort(violation, Failure::Violation(Violation::Bundled));
         }
     }
 
@@ -253,8 +253,8 @@ impl Endpoint {
     fn on_abort(&mut self, reflected: bool) {
         self.end(match self.state {
             State::ShutdownAckSent if reflected => Event::Closed,
-            State::CookieWait | State::CookieEchoed => Event::Failed { reason: "connection refused" },
-            _ => Event::Failed { reason: "aborted by the peer" },
+            State::CookieWait | State::CookieEchoed => Event::Failed { reason: Failure::Refused },
+            _ => Event::Failed { reason: Failure::AbortedByPeer },
         });
     }
 
@@ -285,12 +285,12 @@ impl Endpoint {
     }
 
     fn abort_for_kind(&mut self) {
-        let (text, reason): (&'static [u8], _) = if self.interleaving {
-            (b"I-DATA was agreed upon", "the peer sent DATA though I-DATA was agreed upon")
+        let (text, violation): (&'static [u8], _) = if self.interleaving {
+            (b"I-DATA was agreed upon", Violation::Data)
         } else {
-            (b"I-DATA was not agreed upon", "the peer sent I-DATA though it was not agreed upon")
+            (b"I-DATA was not agreed upon", Violation::InterleavedData)
         };
-        self.abort(Cause::ProtocolViolation(Bytes::from_static(text)), reason);
+        self.abort(Cause::ProtocolViolation(Bytes::from_static(text)), Failure::Violation(violation));
     }
 
     /// Section 6.2; false if the packet is not to be read on.
@@ -341,7 +341,7 @@ impl Endpoint {
         }
         if length == 0 {
             // Section 6.2: a DATA chunk without user data ends the association.
-            self.abort(Cause::NoUserData(tsn), "the peer sent DATA without user data");
+            self.abort(Cause::NoUserData(tsn), Failure::Violation(Violation::NoUserData));
             return Admission::Stop;
         }
         seen.any = true;

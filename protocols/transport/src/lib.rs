@@ -5,13 +5,17 @@
 //! randomness are arguments. Call `handle` with an input, then `poll` until [`Output::Wait`]; repeat at the
 //! next packet, at the next command, or at the time in `Wait`.
 
+mod config_error;
 mod contract;
+mod failure;
 mod framing;
 mod reader;
 
+pub use config_error::ConfigError;
 pub use contract::{
     Command, Endpoint, Event, Input, Message, Output, Passage, PathState, PathStatus, Received,
     Reconfiguration, Reliability, Statistics, drain,
 };
+pub use failure::{Failure, Violation};
 pub use framing::{Framed, Framer, FramingError};
 pub use reader::Reader;

@@ -1,7 +1,7 @@
 //! RFC 4895 and RFC 5061: addresses that come and go.
 
 use bytes::Bytes;
-use hol_transport::{Command, Event, Input, PathStatus};
+use hol_transport::{Command, Event, Failure, Input, PathStatus};
 use hol_wire::sctp::{
     Asconf, AsconfAck, AsconfSerial, Cause, Change, Chunk, Init, Packet, Parameter, Request, Response,
 };
@@ -197,7 +197,7 @@ fn an_association_whose_asconfs_go_unanswered_ends() {
     address_added(&mut script, LOCAL[1]);
     script.run_to(1_000_000);
     assert!(
-        matches!(script.events.last(), Some(Event::Failed { reason: "association max retrans exceeded" })),
+        matches!(script.events.last(), Some(Event::Failed { reason: Failure::MaxRetransmits })),
         "{:?}",
         script.events
     );
@@ -377,7 +377,7 @@ fn an_association_that_is_not_up_cannot_move() {
     let mut script = Script::closed(mobile(), 1);
     script.command(Command::Connect);
     address_removed(&mut script, LOCAL[0]);
-    assert_eq!(script.events, [Event::Failed { reason: "the local address is gone" }]);
+    assert_eq!(script.events, [Event::Failed { reason: Failure::AddressRemoved }]);
 }
 
 #[test]
