@@ -32,13 +32,17 @@ mod session;
 mod settings;
 mod sight;
 mod site;
+mod stacks;
 mod tickets;
 mod timers;
 mod tls;
 
+pub use {hol_base as base, hol_transport as transport, hol_wire as wire};
+
 pub use clear::Clear;
 pub use config::{Carriage, Config, Congestion};
 pub use endpoint::Endpoint;
+pub use hol_transport::ConfigError;
 pub use sealed::{Sealed, Sending};
 pub use sight::Next;
 pub use tls::{KeyLog, Tls};

@@ -39,6 +39,7 @@ mod scheduler;
 mod secret;
 mod send;
 mod send_buffer;
+mod stacks;
 mod state;
 mod streams_in;
 mod streams_out;
@@ -48,9 +49,12 @@ mod timers;
 mod tsn_map;
 mod turn;
 
+pub use {hol_base as base, hol_transport as transport, hol_wire as wire};
+
 pub use authentication::Hash;
 pub use config::{Config, IdleDecay};
 pub use endpoint::Endpoint;
+pub use hol_transport::ConfigError;
 pub use out_of_the_blue::answer_to_stray;
 pub use path::Path;
 pub use scheduler::{Scheduler, StreamValues};

@@ -40,8 +40,7 @@ mod send;
 mod send_buffer;
 mod send_queue;
 mod send_sequence;
-#[cfg(test)]
-mod settings;
+mod stacks;
 mod state;
 mod state_machine;
 mod timeout;
@@ -51,9 +50,12 @@ mod tlp;
 mod undo;
 mod validation;
 
+pub use {hol_base as base, hol_transport as transport, hol_wire as wire};
+
 pub use config::{Config, CongestionUnit, ETHERNET_MSS, Nagle, Recovery, RttEstimator};
 pub use connect::reset_for;
 pub use endpoint::Endpoint;
 pub use hol_congestion::Algorithm;
+pub use hol_transport::ConfigError;
 pub use info::Info;
 pub use state::State;

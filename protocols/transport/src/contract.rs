@@ -242,6 +242,14 @@ pub struct Statistics {
     pub duplicates_received: u64,
 }
 
+impl Message {
+    /// Creates a message that is delivered reliably and in order, on stream 0.
+    pub fn new(payload: impl Into<Bytes>) -> Self {
+        let reliability = Reliability::Full;
+        Self { stream: 0, unordered: false, reliability, ppid: 0, payload: payload.into() }
+    }
+}
+
 impl Received {
     /// Creates an unordered message without a stream.
     pub fn alone(payload: Bytes, passage: Passage) -> Self {

@@ -8,9 +8,13 @@
 mod config;
 mod endpoint;
 mod seen;
+mod stacks;
 #[cfg(test)]
 mod tests;
 mod transaction;
 
+pub use {hol_base as base, hol_transport as transport, hol_wire as wire};
+
 pub use config::{Config, Sip};
 pub use endpoint::Endpoint;
+pub use hol_transport::ConfigError;
