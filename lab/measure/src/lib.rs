@@ -34,6 +34,8 @@ mod trend;
 mod variance;
 pub mod waterfall;
 
+pub use hol_base as base;
+
 pub use batch::BatchMeans;
 pub use border::{Border, Probe, Search, Side, borders};
 pub use bounds::{Bounds, quantile};

@@ -38,6 +38,8 @@ mod topology;
 mod trace;
 mod transmitter;
 
+pub use {hol_base as base, hol_wire as wire};
+
 pub use agenda::Agenda;
 pub use change::Change;
 pub use codel::CodelSpec;
