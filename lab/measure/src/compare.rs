@@ -57,6 +57,14 @@ struct Estimate {
 ///
 /// # Panics
 /// If the two have different numbers of samples: then nothing is paired.
+///
+/// ```
+/// use hol_measure::{Verdict, compare_paired};
+///
+/// // Seeds differ by more than the transports, but each seed says the same.
+/// let (tcp, sctp) = ([20.0, 35.1, 27.2, 42.4, 31.3], [19.0, 34.0, 26.3, 41.2, 30.3]);
+/// assert_eq!(compare_paired(&sctp, &tcp, 0.1, 0.95).verdict, Verdict::Faster);
+/// ```
 pub fn compare_paired(first: &[f64], second: &[f64], margin: f64, confidence: f64) -> Comparison {
     compare_with_unseen(first, second, [Unseen::default(); 2], margin, confidence)
 }
@@ -115,6 +123,13 @@ pub fn compare_ratios(
 }
 
 /// Compares independent samples that may vary differently (Welch 1947).
+///
+/// ```
+/// use hol_measure::{Verdict, compare_unpaired};
+///
+/// let (slow, fast) = ([20.3, 20.1, 19.9], [15.2, 14.8, 15.1, 15.0]);
+/// assert_eq!(compare_unpaired(&fast, &slow, 0.0, 0.95).verdict, Verdict::Faster);
+/// ```
 pub fn compare_unpaired(first: &[f64], second: &[f64], margin: f64, confidence: f64) -> Comparison {
     let n = first.len().min(second.len());
     if n < 2 {

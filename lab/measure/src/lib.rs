@@ -1,4 +1,6 @@
-//! What was measured and what may be said about it: records, distributions, intervals, tests.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Units
 //!
 //! Means over repetitions are in the unit of the samples that the caller gives; names that end in
 //! `_ms` are milliseconds.

@@ -18,6 +18,18 @@ use crate::topology::{Interface, LinePlan, Medium, ScheduledChange, Segment, Top
 
 impl Topology {
     /// Validates a table, whatever the names of its nodes.
+    ///
+    /// ```
+    /// use hol_network::{NetworkSpec, PathSpec, Topology};
+    ///
+    /// let spec = NetworkSpec { paths: vec![PathSpec::default(), PathSpec::default()], ..NetworkSpec::default() };
+    /// let topology = Topology::new(&spec)?;
+    /// assert_eq!(topology.interface_names(), ["client:1", "server:1", "client:2", "server:2"]);
+    ///
+    /// let spec = NetworkSpec { mtu: "20B".parse().unwrap(), ..spec };
+    /// assert!(Topology::new(&spec).unwrap_err().to_string().contains("at least 576"));
+    /// # Ok::<(), hol_network::NetworkError>(())
+    /// ```
     pub fn new(spec: &NetworkSpec) -> Result<Self, NetworkError> {
         check_form(spec)?;
         let mut topology = Self {

@@ -1,4 +1,6 @@
-//! Links, queues, impairments, topology, and the order of events.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Files
 //!
 //! [`NetworkSpec`] is the table of an experiment, [`Topology`] the validated network (modules `build` and
 //! `check`), [`Network`] the running simulation. Each physical effect has a file: `transmitter` (rate),

@@ -1,4 +1,4 @@
-//! Time, units, serial numbers, named random streams and digests, used by all other crates.
+#![doc = include_str!("../README.md")]
 
 mod digest;
 mod random;

@@ -1,5 +1,6 @@
-//! packetdrill's scripts against one of our endpoints, in virtual time: what an application calls, which packets come, and
-//! which have to leave, each at its time. `docs/packetdrill.md` has the language.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Files
 //!
 //! A script becomes statements (`source`) and steps (`script`, `when`, `call`, `shell`); the `player` makes them happen and holds what
 //! the endpoint does against them, with a `socket` between the two. Each protocol says in a file of its own how its packets are written.

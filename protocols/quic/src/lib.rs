@@ -1,4 +1,6 @@
-//! A sans-IO QUIC endpoint: quinn-proto without its own clock and randomness. RFC 9000, RFC 9002, RFC 9221.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Files
 //!
 //! Each file has one topic. `endpoint` is the main state machine, extended by `connect`, `receive`, `send`,
 //! `close` and `timers`; the others are small state machines. quinn-proto implements QUIC; this crate maps
@@ -10,8 +12,7 @@
 //! (`sealed`, `tls`), and datagrams are octets.
 //!
 //! Each direction of a stream of the contract is a unidirectional stream. The first stream is the control
-//! stream; its end means that no more is sent. Not supported: 0-RTT, migration, Retry, and BBR, which
-//! quinn-proto seeds from the operating system. Pacing is quinn-proto's and cannot be switched off.
+//! stream; its end means that no more is sent. Pacing is quinn-proto's and cannot be switched off.
 
 mod arrivals;
 mod clear;

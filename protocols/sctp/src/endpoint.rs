@@ -113,6 +113,19 @@ impl Endpoint {
     ///
     /// # Panics
     /// If `local` or `remote` is empty.
+    ///
+    /// ```
+    /// use hol_sctp::base::{Seed, Time};
+    /// use hol_sctp::transport::{Command, Endpoint as _, Input, Output};
+    /// use hol_sctp::{Config, Endpoint, wire::ipv4};
+    ///
+    /// // The server has two addresses, and so the association two paths.
+    /// let (client, server) = (vec![ipv4(10, 0, 1, 1)], vec![ipv4(10, 0, 1, 2), ipv4(10, 0, 2, 2)]);
+    /// let mut endpoint = Endpoint::connect(Config::linux_6_12(), client, 5000, server, 5001, Seed(1).rng());
+    /// endpoint.handle(Time::ZERO, Input::Command(Command::Connect));
+    /// let Output::Transmit(init) = endpoint.poll(Time::ZERO) else { panic!("no INIT") };
+    /// assert_eq!(init.destination, ipv4(10, 0, 1, 2));
+    /// ```
     pub fn connect(
         config: impl Into<Arc<Config>>,
         local: Vec<Address>,
@@ -135,6 +148,13 @@ impl Endpoint {
     ///
     /// # Panics
     /// If `local` is empty.
+    ///
+    /// ```
+    /// use hol_sctp::{Config, Endpoint, base::Seed, wire::ipv4};
+    ///
+    /// let endpoint = Endpoint::listen(Config::rfc9260(), vec![ipv4(10, 0, 1, 2)], 5001, Seed(2).rng());
+    /// assert_eq!(endpoint.state_name(), "CLOSED");
+    /// ```
     pub fn listen(
         config: impl Into<Arc<Config>>,
         local: Vec<Address>,

@@ -1,5 +1,6 @@
-//! A sans-IO SCTP endpoint. RFC 9260, RFC 3758, RFC 4895, RFC 5061, RFC 6525, RFC 7053, RFC 7496, RFC 7829, RFC 8260,
-//! RFC 9653.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Files
 //!
 //! One idea a file. `endpoint` takes inputs and gives outputs; `connect` and `close` are the handshakes;
 //! `receive`, `send` and `recover` move data; `own_addresses` and `peer_addresses` let a host move, `own_requests` and `peer_requests`

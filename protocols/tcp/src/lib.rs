@@ -1,4 +1,6 @@
-//! A sans-IO TCP endpoint whose behaviour is a [`Config`]: Linux 6.12, Linux 2.6, or the RFCs to the letter.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Files
 //!
 //! One file an idea, with the same file names as the SCTP crate where the idea is the same: start at
 //! `endpoint`, then follow a connection through `connect`, `send`, `receive`, `acknowledge`, `ack`,

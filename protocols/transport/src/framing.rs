@@ -25,6 +25,19 @@ pub struct Framed {
 }
 
 /// Cuts a byte stream into messages.
+///
+/// ```
+/// use hol_transport::{Framer, Passage};
+///
+/// // The first octet of a message is its length.
+/// let mut framer = Framer::new(|octets| Ok(octets.first().map(|length| usize::from(*length))));
+/// framer.push(vec![3, 7, 7, 2].into(), Passage::default());
+/// assert_eq!(framer.next()?.unwrap().payload, vec![3, 7, 7]);
+/// assert_eq!(framer.next()?, None);
+/// framer.push(vec![9].into(), Passage::default());
+/// assert_eq!(framer.next()?.unwrap().payload, vec![2, 9]);
+/// # Ok::<(), hol_transport::FramingError>(())
+/// ```
 #[derive(Debug)]
 pub struct Framer {
     length_of: LengthOf,

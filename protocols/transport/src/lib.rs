@@ -1,5 +1,6 @@
-//! The contract of transport endpoints, the driver that enforces it (`drain`), the reading application, and
-//! message framing.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Use
 //!
 //! An endpoint is one end of a TCP connection or SCTP association. It is sans-IO: packets, time and
 //! randomness are arguments. Call `handle` with an input, then `poll` until [`Output::Wait`]; repeat at the

@@ -44,6 +44,23 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// Creates the end that sends first.
+    ///
+    /// ```
+    /// use hol_udp::base::Time;
+    /// use hol_udp::transport::{Command, Endpoint as _, Event, Input, Message, Output, drain};
+    /// use hol_udp::{Config, Endpoint, wire::ipv4};
+    ///
+    /// let (client, server) = ((ipv4(10, 0, 0, 1), 5060), (ipv4(10, 0, 0, 2), 5060));
+    /// let mut sender = Endpoint::connect(Config::rfc768(), client, server);
+    /// let mut receiver = Endpoint::listen(Config::rfc768(), server);
+    /// sender.handle(Time::ZERO, Input::Command(Command::Send(Message::new("the message"))));
+    /// drain(&mut sender, Time::ZERO, |_, output| match output {
+    ///     Output::Transmit(packet) => receiver.handle(Time::ZERO, Input::Packet(packet)),
+    ///     other => panic!("{other:?}"),
+    /// });
+    /// let Output::Event(Event::Received(message)) = receiver.poll(Time::ZERO) else { panic!("nothing arrived") };
+    /// assert_eq!(message.payload, "the message");
+    /// ```
     pub fn connect(config: Config, local: Site, peer: Site) -> Self {
         Self::new(config, local, Some(peer))
     }

@@ -1,9 +1,4 @@
-//! A sans-IO UDP endpoint: a message is a datagram. RFC 768.
-//!
-//! Lost datagrams are not sent again, except with SIP: then each message is a request that its transaction
-//! repeats until a response arrives (RFC 3261 section 17). Not implemented: provisional responses, the ACK of
-//! an INVITE, retransmission of its final response, and the switch to TCP for messages longer than the path
-//! MTU (section 18.1.1).
+#![doc = include_str!("../README.md")]
 
 mod config;
 mod endpoint;
