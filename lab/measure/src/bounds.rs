@@ -4,7 +4,7 @@ use std::fmt;
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
-use crate::Unseen;
+use crate::Allowance;
 use crate::bootstrap::bca_of_mean;
 use crate::interval::Interval;
 use crate::quantile::wilson;
@@ -47,7 +47,7 @@ impl Bounds {
     }
 
     /// The same where the mean may rise by what the samples have not met.
-    pub fn allowing(self, unseen: Unseen) -> Self {
+    pub fn allowing(self, unseen: Allowance) -> Self {
         let above = (self.high - self.value).hypot(unseen.half_width);
         Self { high: self.value + unseen.expected + above, ..self }
     }

@@ -3,15 +3,15 @@
 use hol_network::base::{Seed, Time};
 use hol_network::wire::{Packet, udp::Datagram};
 use hol_network::{
-    Crossing, Fate, LinkSpec, LossSpec, Network, NetworkError, NetworkSpec, Tap, TapPoint, Topology,
+    Crossing, LinkSpec, LossSpec, Network, NetworkError, NetworkSpec, Tap, TapEvent, TapPoint, Topology,
 };
 
 /// Prints what happens to each packet.
 struct Printer;
 
 impl Tap for Printer {
-    fn packet(&mut self, now: Time, at: TapPoint<'_>, crossing: &Crossing, fate: Fate) {
-        println!("{:7.3} ms  {:10}  packet {} {fate:?}", now.as_secs_f64() * 1e3, at.name, crossing.number);
+    fn packet(&mut self, now: Time, at: TapPoint<'_>, crossing: &Crossing, event: TapEvent) {
+        println!("{:7.3} ms  {:10}  packet {} {event:?}", now.as_secs_f64() * 1e3, at.name, crossing.number);
     }
 }
 

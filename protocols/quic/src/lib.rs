@@ -6,7 +6,7 @@
 //! `close` and `timers`; the others are small state machines. quinn-proto implements QUIC; this crate maps
 //! messages to its streams.
 //!
-//! What is visible of its packets differs (`sight`). In the model world packets are unencrypted (`clear`): an
+//! What is visible of its packets differs (`packet_form`). In the model world packets are unencrypted (`clear`): an
 //! endpoint has the contract of all transports, and reads in its packets which octets of which stream were
 //! sent when, `first_sent` at the sender, `arrivals` at the receiver. Over sockets they are encrypted
 //! (`sealed`, `tls`), and datagrams are octets.
@@ -26,13 +26,13 @@ mod endpoint;
 mod first_sent;
 mod in_flight;
 mod keys;
+mod packet_form;
 mod receive;
 mod sealed;
 mod send;
 mod session;
 mod settings;
-mod sight;
-mod site;
+mod socket_address;
 mod stacks;
 mod tickets;
 mod timers;
@@ -44,6 +44,6 @@ pub use clear::Clear;
 pub use config::{Carriage, Config, Congestion};
 pub use endpoint::Endpoint;
 pub use hol_transport::ConfigError;
+pub use packet_form::Next;
 pub use sealed::{Sealed, Sending};
-pub use sight::Next;
 pub use tls::{KeyLog, Tls};

@@ -6,7 +6,7 @@ use hol_transport::{Event, Failure, Reader, Violation};
 use hol_wire::sctp::{self, Cause, Chunk, Data, DataFlags, IData, Tsn};
 use hol_wire::{Address, Ecn, Packet, Transport};
 
-use crate::acknowledge::DataSeen;
+use crate::acknowledge::SackRequest;
 use crate::cookie::is_unicast;
 use crate::state::State;
 use crate::streams_in::StreamsIn;
@@ -106,7 +106,7 @@ impl Endpoint {
 
     fn on_chunks(&mut self, now: Time, origin: Origin, ecn: Ecn, packet: &mut sctp::Packet) {
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.active);
-        let mut seen = DataSeen::default();
+        let mut seen = SackRequest::default();
         let had_gap = self.tsn_map.has_gap();
         let (mut vouched, alone) = (false, packet.chunks.len() == 1);
         self.authenticate(packet);
@@ -294,7 +294,7 @@ impl Endpoint {
     }
 
     /// Section 6.2; false if the packet is not to be read on.
-    fn on_data(&mut self, now: Time, path: usize, data: Data, seen: &mut DataSeen) -> bool {
+    fn on_data(&mut self, now: Time, path: usize, data: Data, seen: &mut SackRequest) -> bool {
         if self.interleaving && self.state.receives_data() {
             self.abort_for_kind();
             return false;
@@ -312,7 +312,7 @@ impl Endpoint {
     }
 
     /// RFC 8260 section 2.2.3; false if the packet is not to be read on.
-    fn on_i_data(&mut self, now: Time, path: usize, mut data: IData, seen: &mut DataSeen) -> bool {
+    fn on_i_data(&mut self, now: Time, path: usize, mut data: IData, seen: &mut SackRequest) -> bool {
         if self.config.second_fsn_is_zero && !data.flags.contains(DataFlags::BEGIN) {
             data.fsn = data.fsn.next();
         }
@@ -334,7 +334,7 @@ impl Endpoint {
 
     /// Notes that a chunk with user data has come, and says what becomes of it. Section 6.2.
     #[inline]
-    fn admit_data(&mut self, now: Time, path: usize, arrives: Arrives, seen: &mut DataSeen) -> Admission {
+    fn admit_data(&mut self, now: Time, path: usize, arrives: Arrives, seen: &mut SackRequest) -> Admission {
         let Arrives { tsn, flags, stream, length } = arrives;
         if !self.state.receives_data() {
             return Admission::PassOver;

@@ -17,7 +17,7 @@ pub struct FramingError(pub &'static str);
 
 /// A message cut from the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Framed {
+pub struct FramedMessage {
     /// The whole message.
     pub payload: Bytes,
     /// The passage of the part that arrived last.
@@ -83,7 +83,7 @@ impl Framer {
         clippy::should_implement_trait,
         reason = "an iterator would promise an end that a stream has not"
     )]
-    pub fn next(&mut self) -> Result<Option<Framed>, FramingError> {
+    pub fn next(&mut self) -> Result<Option<FramedMessage>, FramingError> {
         if self.partial.is_empty() {
             if self.rest.is_empty() {
                 return Ok(None);
@@ -93,7 +93,7 @@ impl Framer {
                 && length <= self.rest.len()
             {
                 let payload = self.rest.split_to(length);
-                return Ok(Some(Framed { payload, passage: self.rest_passage }));
+                return Ok(Some(FramedMessage { payload, passage: self.rest_passage }));
             }
             self.partial_passage = self.rest_passage;
         }
@@ -106,7 +106,7 @@ impl Framer {
                 let payload = self.partial.split_to(length).freeze();
                 // What follows came with the last piece only.
                 self.rest = std::mem::take(&mut self.partial).freeze();
-                Ok(Some(Framed { payload, passage: self.partial_passage }))
+                Ok(Some(FramedMessage { payload, passage: self.partial_passage }))
             }
             _ => Ok(None),
         }

@@ -18,5 +18,5 @@ pub use contract::{
     Reconfiguration, Reliability, Statistics, drain,
 };
 pub use failure::{Failure, Violation};
-pub use framing::{Framed, Framer, FramingError};
+pub use framing::{FramedMessage, Framer, FramingError};
 pub use reader::Reader;

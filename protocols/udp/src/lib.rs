@@ -2,7 +2,7 @@
 
 mod config;
 mod endpoint;
-mod seen;
+mod recent_messages;
 mod stacks;
 #[cfg(test)]
 mod tests;
