@@ -36,12 +36,6 @@ a size such as "128B" (units: B, kB, MB, KiB, MiB)
 """
 
 
-Changes: TypeAlias = Literal['address', 'route']
-"""
-What changes when the client moves.
-"""
-
-
 Command: TypeAlias = str | list[str]
 """
 What is run.
@@ -194,6 +188,12 @@ a rate above zero such as "100/s"
 """
 
 
+HandoverChange: TypeAlias = Literal['address', 'route']
+"""
+What changes when the client moves.
+"""
+
+
 class HandoverSpec(TypedDict, closed=True):
     """
     A client that moves.
@@ -208,7 +208,7 @@ class HandoverSpec(TypedDict, closed=True):
     Time from then until the client is reachable over the second path: association with the cell and
     configuration. Default none.
     """
-    changes: NotRequired[Changes]
+    changes: NotRequired[HandoverChange]
     """
     What changes. With `"address"` the client gets an address on the second path and loses the one on the
     first with that path. With `"route"` it keeps its address, and both ends send over the second path
@@ -250,6 +250,12 @@ A version of IP.
 Keep: TypeAlias = Literal['none', 'all']
 """
 Which records of single messages are kept beside the summaries.
+"""
+
+
+LinkDirection: TypeAlias = Literal['both', 'up', 'down']
+"""
+The directions that an event changes.
 """
 
 
@@ -492,12 +498,6 @@ What is compared, with a name, or with an application that does otherwise over i
 Way: TypeAlias = Literal['close', 'keepalive', 'pipelined', 'multiplexed']
 """
 How requests and responses share the connections and their streams. A track is one of those.
-"""
-
-
-Which: TypeAlias = Literal['both', 'up', 'down']
-"""
-The directions that an event changes.
 """
 
 
@@ -948,7 +948,7 @@ class EventSpec(TypedDict, closed=True):
     """
     The new delay, from the next packet on; order is kept.
     """
-    direction: NotRequired[Which]
+    direction: NotRequired[LinkDirection]
     """
     Direction. Default both.
     """

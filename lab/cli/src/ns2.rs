@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use hol_base::Time;
-use hol_network::{Crossing, Fate, InterfaceId, NodeId, Tap, TapPoint, Topology};
+use hol_network::{Crossing, InterfaceId, NodeId, Tap, TapEvent, TapPoint, Topology};
 use hol_scenario::flow_of;
 use hol_wire::sctp::Chunk;
 use hol_wire::tcp::Flags;
@@ -78,7 +78,7 @@ impl<W: Write> Ns2Trace<W> {
 }
 
 impl<W: Write> Tap for Ns2Trace<W> {
-    fn packet(&mut self, now: Time, _: TapPoint<'_>, crossing: &Crossing, fate: Fate) {
+    fn packet(&mut self, now: Time, _: TapPoint<'_>, crossing: &Crossing, fate: TapEvent) {
         if self.failed.is_none() {
             self.packets = self.packets.max(u64::from(crossing.number) + 1);
             self.failed = self.line(now, crossing, event(fate)).err();
@@ -86,11 +86,11 @@ impl<W: Write> Tap for Ns2Trace<W> {
     }
 }
 
-fn event(fate: Fate) -> char {
+fn event(fate: TapEvent) -> char {
     match fate {
-        Fate::Sent => '+',
-        Fate::Dequeued => '-',
-        Fate::Received => 'r',
+        TapEvent::Sent => '+',
+        TapEvent::Dequeued => '-',
+        TapEvent::Received => 'r',
         _ => 'd',
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hol_packetdrill::{Fault, Mistake, Rules, play_file};
+use hol_packetdrill::{Fault, PlayError, Rules, play_file};
 use hol_stack::Kind;
 
 use crate::failure::Failure;
@@ -58,7 +58,7 @@ impl Verdict {
         }
     }
 
-    fn of(played: &Result<(), Mistake>) -> Self {
+    fn of(played: &Result<(), PlayError>) -> Self {
         match played {
             Ok(()) => Self::Passed,
             Err(mistake) if mistake.fault() == Fault::Endpoint => Self::Departs,
@@ -132,9 +132,9 @@ impl Packetdrill {
         Ok(rules)
     }
 
-    fn tell(&self, script: &Path, verdict: Verdict, mistake: Option<&Mistake>) {
-        let line = mistake.map_or(0, Mistake::line);
-        let problem = mistake.map_or("", Mistake::problem);
+    fn tell(&self, script: &Path, verdict: Verdict, mistake: Option<&PlayError>) {
+        let line = mistake.map_or(0, PlayError::line);
+        let problem = mistake.map_or("", PlayError::problem);
         if self.json {
             let (script, verdict) = (script.display().to_string(), verdict.name());
             say(&json(
@@ -154,8 +154,8 @@ impl Packetdrill {
 }
 
 /// An endpoint that panics departs, and the other scripts are played.
-fn play(script: &Path, rules: &Rules) -> Result<(), Mistake> {
-    std::panic::catch_unwind(|| play_file(script, rules)).unwrap_or_else(|_| Err(Mistake::panics()))
+fn play(script: &Path, rules: &Rules) -> Result<(), PlayError> {
+    std::panic::catch_unwind(|| play_file(script, rules)).unwrap_or_else(|_| Err(PlayError::panics()))
 }
 
 /// The scripts of a place, in order.

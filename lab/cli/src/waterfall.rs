@@ -2,7 +2,7 @@
 
 use hol_base::Duration;
 use hol_measure::waterfall::Bar;
-use hol_measure::{Cause, Record, RecordKind, Waterfall, WaterfallSoFar};
+use hol_measure::{Cause, Record, RecordKind, Waterfall, WaterfallBuilder};
 
 use crate::terminal::aligned;
 
@@ -12,7 +12,7 @@ const WIDTH: f64 = 60.0;
 /// The page with this number, from 1, or that of the median time.
 pub fn of(records: &[Record], number: Option<u64>) -> Option<Waterfall> {
     let Some(number) = number else {
-        let mut waterfall = WaterfallSoFar::default();
+        let mut waterfall = WaterfallBuilder::default();
         records.iter().for_each(|record| waterfall.add(record));
         return waterfall.finish();
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use hol_base::{Duration, Time};
-use hol_network::Fate;
+use hol_network::TapEvent;
 use hol_scenario::{Packet, PacketEvent, PacketObserver};
 use hol_wire::ParseError;
 use similar::{Algorithm, DiffTag, capture_diff_slices};
@@ -38,7 +38,7 @@ pub struct Trace {
 
 impl PacketObserver for Trace {
     fn observe(&mut self, sighting: &PacketEvent<'_>) {
-        if sighting.fate != Fate::Sent {
+        if sighting.fate != TapEvent::Sent {
             return;
         }
         let packet = match &sighting.packet {

@@ -1,7 +1,7 @@
 //! Packets captured at the endpoints of a run, and their binary format between guest and host.
 
 use hol_base::Time;
-use hol_network::{Fate, TapPoint};
+use hol_network::{TapEvent, TapPoint};
 use hol_scenario::{Packet, PacketEvent, PacketObserver};
 
 /// A packet captured at an interface of an endpoint.
@@ -12,7 +12,7 @@ pub struct CapturedPacket {
     /// Index into [`Scenario::interfaces`](hol_scenario::Scenario::interfaces).
     pub interface: usize,
     /// Sent or received; `lost` and `corrupted` are derived from the capture at the other end.
-    pub fate: Fate,
+    pub fate: TapEvent,
     /// The packet, starting with its IP header.
     pub octets: Vec<u8>,
 }
@@ -62,7 +62,7 @@ pub(crate) fn unpack(mut octets: &[u8]) -> Option<Vec<CapturedPacket>> {
         packets.push(CapturedPacket {
             time: Time::from_nanos(u64::from_le_bytes(time.try_into().ok()?)),
             interface: u16::from_le_bytes([*i0, *i1]).into(),
-            fate: if *received == 1 { Fate::Received } else { Fate::Sent },
+            fate: if *received == 1 { TapEvent::Received } else { TapEvent::Sent },
             octets: packet.to_vec(),
         });
         octets = behind;
@@ -83,11 +83,11 @@ mod tests {
             fate,
             octets: octets.to_vec(),
         };
-        let late = captured(2, 1, Fate::Received, &[1; 1500]);
-        let early = captured(1, 0, Fate::Sent, &[]);
+        let late = captured(2, 1, TapEvent::Received, &[1; 1500]);
+        let early = captured(1, 0, TapEvent::Sent, &[]);
         let mut octets = Vec::new();
         for CapturedPacket { time, interface, fate, octets: packet } in [&late, &early] {
-            pack(&mut octets, *time, *interface as u16, *fate == Fate::Received, packet);
+            pack(&mut octets, *time, *interface as u16, *fate == TapEvent::Received, packet);
         }
         assert_eq!(unpack(&octets), Some(vec![early, late]));
         assert_eq!(unpack(&octets[1..]), None);

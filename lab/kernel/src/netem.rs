@@ -5,7 +5,7 @@
 //! behind a pace.
 
 use hol_base::Duration;
-use hol_network::{Change, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology};
+use hol_network::{LinkChange, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology};
 use hol_traffic::{Changing, Line};
 
 use crate::KernelError;
@@ -16,7 +16,7 @@ pub(crate) struct BuildableNetwork {
     pub(crate) network: Topology,
     /// Longest IP packet of all interfaces, in octets: what path MTU discovery would settle on.
     pub(crate) mtu: u32,
-    /// By [`LineId`].
+    /// By [`LinkId`].
     pub(crate) lines: Vec<Line>,
     /// What happens during the run, in the order of time.
     pub(crate) changes: Vec<ScheduledChange>,
@@ -59,28 +59,28 @@ fn behind_the_delay(
 ) -> Result<Vec<ScheduledChange>, KernelError> {
     let mut delays: Vec<Duration> = lines.iter().map(|line| line.settings.delay).collect();
     let mut later = Vec::new();
-    for ScheduledChange { at, line, change } in changes.iter().cloned() {
-        let delay = &mut delays[usize::from(line.0)];
+    for ScheduledChange { at, link, change } in changes.iter().cloned() {
+        let delay = &mut delays[usize::from(link.0)];
         let at = match &change {
-            Change::Down | Change::Up => at,
-            Change::Delay(new) => {
+            LinkChange::Down | LinkChange::Up => at,
+            LinkChange::Delay(new) => {
                 *delay = *new;
                 at
             }
-            Change::Loss(LossSpec::Packets(_)) => {
+            LinkChange::Loss(LossSpec::Packets(_)) => {
                 return refuse(
                     "network.events: loss = { drop = … }",
                     "its filter counts from the start of the run; give the line this loss from the beginning",
                 );
             }
-            Change::Rate(rate) => {
-                let line = &lines[usize::from(line.0)];
+            LinkChange::Rate(rate) => {
+                let line = &lines[usize::from(link.0)];
                 line.check_queue(&Settings { rate: *rate, ..line.settings.clone() })?;
                 at + *delay
             }
-            Change::Loss(_) => at + *delay,
+            LinkChange::Loss(_) => at + *delay,
         };
-        later.push(ScheduledChange { at, line, change });
+        later.push(ScheduledChange { at, link, change });
     }
     later.sort_by_key(|change| change.at);
     Ok(later)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hol_base::Duration;
-use hol_network::Fate;
+use hol_network::TapEvent;
 use hol_wire::{Packet, ParseError};
 
 use crate::captured_packet::CapturedPacket;
@@ -58,7 +58,7 @@ impl PacketMatches {
         let is_lost = |(index, packet): &(usize, &CapturedPacket)| {
             let overtaken = last_arrived.get(&packet.source()).is_some_and(|last| last > index);
             let overdue = end.saturating_since(packet.time) > longest * 2;
-            packet.fate == Fate::Sent && !arrived.contains(index) && (overtaken || overdue)
+            packet.fate == TapEvent::Sent && !arrived.contains(index) && (overtaken || overdue)
         };
         packets.iter().enumerate().filter(is_lost).map(|(index, _)| index).collect()
     }
@@ -67,11 +67,12 @@ impl PacketMatches {
 /// Adds a `lost` entry for each packet that was lost, and marks received packets with a wrong checksum as `corrupted`.
 pub(crate) fn assign_fates(mut packets: Vec<CapturedPacket>) -> Vec<CapturedPacket> {
     let lost = PacketMatches::of(&packets).find_lost(&packets);
-    let lost = lost.into_iter().map(|index| CapturedPacket { fate: Fate::Lost, ..packets[index].clone() });
+    let lost =
+        lost.into_iter().map(|index| CapturedPacket { fate: TapEvent::Lost, ..packets[index].clone() });
     let lost: Vec<_> = lost.collect();
-    for packet in packets.iter_mut().filter(|packet| packet.fate == Fate::Received) {
+    for packet in packets.iter_mut().filter(|packet| packet.fate == TapEvent::Received) {
         if Packet::parse(packet.octets.clone().into()) == Err(ParseError::Checksum) {
-            packet.fate = Fate::Corrupted;
+            packet.fate = TapEvent::Corrupted;
         }
     }
     packets.extend(lost);
@@ -100,7 +101,7 @@ type IndexesByOctets = BTreeMap<Vec<u8>, Vec<usize>>;
 fn group_by_octets(packets: &[CapturedPacket]) -> (IndexesByOctets, IndexesByOctets) {
     let (mut sent, mut received) = (IndexesByOctets::new(), IndexesByOctets::new());
     for (index, packet) in packets.iter().enumerate() {
-        let indexes = if packet.fate == Fate::Sent { &mut sent } else { &mut received };
+        let indexes = if packet.fate == TapEvent::Sent { &mut sent } else { &mut received };
         indexes.entry(packet.octets_unchanged_by_routers()).or_default().push(index);
     }
     (sent, received)
@@ -134,11 +135,11 @@ mod tests {
 
     fn sent(ms: u64, number: u32) -> CapturedPacket {
         let (time, octets) = (Time::from_millis(ms), packet(number));
-        CapturedPacket { time, interface: 0, fate: Fate::Sent, octets }
+        CapturedPacket { time, interface: 0, fate: TapEvent::Sent, octets }
     }
 
     fn received(ms: u64, number: u32) -> CapturedPacket {
-        let mut packet = CapturedPacket { interface: 1, fate: Fate::Received, ..sent(ms, number) };
+        let mut packet = CapturedPacket { interface: 1, fate: TapEvent::Received, ..sent(ms, number) };
         packet.octets[8] -= 1;
         packet.octets[10] += 1;
         packet
@@ -149,9 +150,12 @@ mod tests {
         let packets = vec![sent(0, 1), sent(1, 2), sent(2, 3), received(10, 1), received(12, 3), sent(13, 4)];
         let packets_with_fates = assign_fates(packets);
         let lost: Vec<_> =
-            packets_with_fates.iter().filter(|s| s.fate == Fate::Lost).map(|s| s.time).collect();
+            packets_with_fates.iter().filter(|s| s.fate == TapEvent::Lost).map(|s| s.time).collect();
         assert_eq!(lost, [Time::from_millis(1)]);
-        assert_eq!((packets_with_fates[1].fate, packets_with_fates[2].fate), (Fate::Sent, Fate::Lost));
+        assert_eq!(
+            (packets_with_fates[1].fate, packets_with_fates[2].fate),
+            (TapEvent::Sent, TapEvent::Lost)
+        );
     }
 
     #[test]
@@ -168,6 +172,6 @@ mod tests {
         damaged.octets[24] ^= 4;
         let fates = assign_fates(vec![sent(1, 1), sent(2, 2), received(11, 1), damaged]);
         let fates: Vec<_> = fates.iter().map(|packet| packet.fate).collect();
-        assert_eq!(fates, [Fate::Sent, Fate::Sent, Fate::Received, Fate::Corrupted]);
+        assert_eq!(fates, [TapEvent::Sent, TapEvent::Sent, TapEvent::Received, TapEvent::Corrupted]);
     }
 }

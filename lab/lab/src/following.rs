@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hol_base::{Duration, Time};
 use hol_measure::{
-    Record, RecordKind, Summarizer, Summary, Timeline, TimelineSoFar, TransferSoFar, Waterfall,
-    WaterfallSoFar,
+    Record, RecordKind, Summarizer, Summary, Timeline, TimelineBuilder, TransferBuilder, Waterfall,
+    WaterfallBuilder,
 };
 use hol_scenario::{Observer, Sample};
 
@@ -19,7 +19,7 @@ pub(crate) struct Following<'a> {
     /// How long a part of its timeline is, if it is to have one.
     part: Option<Duration>,
     /// Of pages, where one is to be drawn.
-    waterfall: Option<WaterfallSoFar>,
+    waterfall: Option<WaterfallBuilder>,
     file: Option<RecordsFile>,
     series: Option<SeriesFile>,
     interval: Option<Duration>,
@@ -34,8 +34,8 @@ pub(crate) struct Following<'a> {
 struct Kind {
     kind: RecordKind,
     summarizer: Summarizer,
-    transfer: TransferSoFar,
-    timeline: Option<TimelineSoFar>,
+    transfer: TransferBuilder,
+    timeline: Option<TimelineBuilder>,
 }
 
 /// What the records of a run say.
@@ -73,7 +73,7 @@ impl<'a> Following<'a> {
 
     /// The same, with one of its pages to be drawn.
     pub(crate) fn with_waterfall(self) -> Self {
-        Self { waterfall: Some(WaterfallSoFar::default()), ..self }
+        Self { waterfall: Some(WaterfallBuilder::default()), ..self }
     }
 
     /// The same of a run that is looked at once in an `interval`; what is seen goes to `series`.
@@ -86,7 +86,7 @@ impl<'a> Following<'a> {
         self.problem.map_or(Ok(()), Err)?;
         self.file.map_or(Ok(()), RecordsFile::finish)?;
         self.series.map_or(Ok(()), |series| series.finish(ended))?;
-        let waterfall = self.waterfall.and_then(WaterfallSoFar::finish);
+        let waterfall = self.waterfall.and_then(WaterfallBuilder::finish);
         Ok(Said { waterfall, ..Said::of(self.kinds, kind) })
     }
 
@@ -109,8 +109,8 @@ impl<'a> Following<'a> {
 
 impl Kind {
     fn new(kind: RecordKind, part: Option<Duration>) -> Self {
-        let (summarizer, transfer) = (Summarizer::default(), TransferSoFar::default());
-        Self { kind, summarizer, transfer, timeline: part.map(TimelineSoFar::new) }
+        let (summarizer, transfer) = (Summarizer::default(), TransferBuilder::default());
+        Self { kind, summarizer, transfer, timeline: part.map(TimelineBuilder::new) }
     }
 
     fn add(&mut self, record: &Record) {
@@ -156,7 +156,7 @@ impl Said {
         let own = at.map_or_else(|| Kind::new(kind, None), |at| kinds.swap_remove(at));
         Self {
             span: own.transfer.transfer().map_or(Duration::ZERO, |transfer| transfer.span()),
-            timeline: own.timeline.map(TimelineSoFar::finish),
+            timeline: own.timeline.map(TimelineBuilder::finish),
             summary: own.summarizer.finish(),
             other: kinds.into_iter().map(|of| (of.kind, of.summarizer.finish())).collect(),
             waterfall: None,

@@ -92,7 +92,7 @@ impl PointResult {
     /// did not meet; `None` if nothing completed.
     pub fn shaped_mean_ms(&self) -> Option<Bounds> {
         let means: Vec<f64> = self.means_ms().into_iter().flatten().collect();
-        Some(Bounds::of_mean(&means, CONFIDENCE)?.allowing(self.unseen()))
+        Some(Bounds::of_mean(&means, CONFIDENCE)?.allowing(self.allowance()))
     }
 
     /// The mean latencies of the repetitions in ms, ascending; infinite where nothing completed, or a run ended early: what is

@@ -165,7 +165,7 @@ mod tests {
         let points = parse(&format!("{NETWORK}{said}")).unwrap().points;
         assert_eq!((points.len(), points[1].workload.from()), (2, "b"));
         let topology = Topology::new(&points[0].network).unwrap();
-        assert_eq!(topology.lines()[0].settings.jitter.to_string(), "2ms");
+        assert_eq!(topology.links()[0].settings.jitter.to_string(), "2ms");
         let error = parse(&format!("{NETWORK}#hol transports = ['tpc']\n")).unwrap_err();
         assert_eq!(error.place, "a.ns:6:20");
     }

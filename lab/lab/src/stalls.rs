@@ -1,7 +1,7 @@
 //! How often a point's runs met a retransmission timeout, and what its mean lacks if that was rarely.
 
 use hol_base::Duration;
-use hol_measure::{Stalls, Unseen};
+use hol_measure::{Allowance, Stalls};
 use hol_network::LossSpec;
 use hol_stack::Kind;
 
@@ -15,8 +15,8 @@ const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 impl PointResult {
     /// What the mean response time may rise by when timeouts come that its runs did not meet. Nothing where no packet can be
     /// lost, where nobody sends again, and where a world does not count.
-    pub fn unseen(&self) -> Unseen {
-        self.stalls().map_or(Unseen::default(), |stalls| stalls.unseen())
+    pub fn allowance(&self) -> Allowance {
+        self.stalls().map_or(Allowance::default(), |stalls| stalls.allowance())
     }
 
     /// The timeouts of all runs; `None` where there can be none, or nobody counts.

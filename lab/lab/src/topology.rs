@@ -132,7 +132,7 @@ mod tests {
             .iter()
             .map(|point| {
                 let topology = Topology::new(&point.network).unwrap();
-                let settings = &topology.lines()[1].settings;
+                let settings = &topology.links()[1].settings;
                 assert_eq!((settings.rate.bits_per_second(), settings.mtu.0), (400_000, 1400));
                 settings.queue.to_string()
             })

@@ -4,7 +4,7 @@ use std::fmt;
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
-use crate::Unseen;
+use crate::Allowance;
 use crate::bootstrap::bca_of_mean;
 use crate::interval::Interval;
 use crate::quantile::wilson;
@@ -30,6 +30,15 @@ impl Bounds {
     ///
     /// Student's t, unless the repetitions are so skewed that a symmetric interval misleads: then the bias-corrected
     /// accelerated bootstrap (Efron 1987).
+    ///
+    /// ```
+    /// use hol_measure::Bounds;
+    ///
+    /// // One of ten runs met a timeout: the mean may be much higher, and not much lower.
+    /// let samples = [20.3, 20.1, 19.9, 20.4, 20.2, 20.0, 20.3, 19.8, 20.2, 41.7];
+    /// let mean = Bounds::of_mean(&samples, 0.95).unwrap();
+    /// assert!(mean.is_lopsided() && mean.high - mean.value > 3.0 * (mean.value - mean.low));
+    /// ```
     pub fn of_mean(samples: &[f64], confidence: f64) -> Option<Self> {
         let symmetric = Self::from(Interval::of(samples, confidence)?);
         let ends = if samples.len() < SHAPELESS { None } else { bca_of_mean(samples, confidence) };
@@ -38,7 +47,7 @@ impl Bounds {
     }
 
     /// The same where the mean may rise by what the samples have not met.
-    pub fn allowing(self, unseen: Unseen) -> Self {
+    pub fn allowing(self, unseen: Allowance) -> Self {
         let above = (self.high - self.value).hypot(unseen.half_width);
         Self { high: self.value + unseen.expected + above, ..self }
     }

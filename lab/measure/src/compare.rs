@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::interval::{CONFIDENCE, Interval, moments, student_t, students_t};
-use crate::{SignedRanks, Unseen};
+use crate::{Allowance, SignedRanks};
 
 /// What a comparison of latencies says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ struct Estimate {
     freedom: f64,
     n: u64,
     /// What the mean of the first and that of the second may rise by.
-    unseen: [Unseen; 2],
+    unseen: [Allowance; 2],
 }
 
 /// Compares repetitions that met the same seeds, pair by pair: same seed, same losses.
@@ -57,16 +57,24 @@ struct Estimate {
 ///
 /// # Panics
 /// If the two have different numbers of samples: then nothing is paired.
+///
+/// ```
+/// use hol_measure::{Verdict, compare_paired};
+///
+/// // Seeds differ by more than the transports, but each seed says the same.
+/// let (tcp, sctp) = ([20.0, 35.1, 27.2, 42.4, 31.3], [19.0, 34.0, 26.3, 41.2, 30.3]);
+/// assert_eq!(compare_paired(&sctp, &tcp, 0.1, 0.95).verdict, Verdict::Faster);
+/// ```
 pub fn compare_paired(first: &[f64], second: &[f64], margin: f64, confidence: f64) -> Comparison {
-    compare_with_unseen(first, second, [Unseen::default(); 2], margin, confidence)
+    compare_with_allowances(first, second, [Allowance::default(); 2], margin, confidence)
 }
 
 /// The same where the mean of the first and that of the second may rise by what their runs have not met: neither is called
 /// the lower one because it was lucky.
-pub fn compare_with_unseen(
+pub fn compare_with_allowances(
     first: &[f64],
     second: &[f64],
-    unseen: [Unseen; 2],
+    unseen: [Allowance; 2],
     margin: f64,
     confidence: f64,
 ) -> Comparison {
@@ -95,7 +103,7 @@ pub fn compare_with_unseen(
 pub fn compare_ratios(
     first: &[f64],
     second: &[f64],
-    unseen: [Unseen; 2],
+    unseen: [Allowance; 2],
     margin: f64,
     confidence: f64,
 ) -> Option<Comparison> {
@@ -105,16 +113,23 @@ pub fn compare_ratios(
     let logs = |times: &[f64]| times.iter().map(|time| time.ln()).collect::<Vec<f64>>();
     let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
     let [a, b] = [mean(first), mean(second)];
-    let share = |unseen: Unseen, mean: f64| Unseen {
+    let share = |unseen: Allowance, mean: f64| Allowance {
         expected: (1.0 + unseen.expected / mean).ln(),
         half_width: unseen.half_width / mean,
     };
     let unseen = [share(unseen[0], a), share(unseen[1], b)];
-    let ratios = compare_with_unseen(&logs(first), &logs(second), unseen, margin.ln_1p(), confidence);
+    let ratios = compare_with_allowances(&logs(first), &logs(second), unseen, margin.ln_1p(), confidence);
     Some(if ratios.difference.mean * (a - b) < 0.0 { ratios.withdrawn() } else { ratios })
 }
 
 /// Compares independent samples that may vary differently (Welch 1947).
+///
+/// ```
+/// use hol_measure::{Verdict, compare_unpaired};
+///
+/// let (slow, fast) = ([20.3, 20.1, 19.9], [15.2, 14.8, 15.1, 15.0]);
+/// assert_eq!(compare_unpaired(&fast, &slow, 0.0, 0.95).verdict, Verdict::Faster);
+/// ```
 pub fn compare_unpaired(first: &[f64], second: &[f64], margin: f64, confidence: f64) -> Comparison {
     let n = first.len().min(second.len());
     if n < 2 {
@@ -128,7 +143,7 @@ pub fn compare_unpaired(first: &[f64], second: &[f64], margin: f64, confidence: 
     // Welch–Satterthwaite; without any variance every freedom gives the same answer.
     let spread = a_part * a_part / (n_a - 1.0) + b_part * b_part / (n_b - 1.0);
     let freedom = if spread > 0.0 { (a_part + b_part) * (a_part + b_part) / spread } else { n_a + n_b - 2.0 };
-    let unseen = [Unseen::default(); 2];
+    let unseen = [Allowance::default(); 2];
     Estimate { mean: a - b, error, freedom, n: n as u64, unseen }.judge(margin, confidence)
 }
 
@@ -161,7 +176,7 @@ impl Comparison {
 
 impl Estimate {
     /// The probability of a t value above that of `distance`, which what was not seen shortens and makes less certain.
-    fn beyond(&self, distance: f64, unseen: Unseen) -> f64 {
+    fn beyond(&self, distance: f64, unseen: Allowance) -> f64 {
         let distance = distance - unseen.expected;
         let error = self.error.hypot(unseen.half_width / normal(CONFIDENCE));
         match (error > 0.0, distance > 0.0) {
@@ -174,12 +189,12 @@ impl Estimate {
     fn judge(self, margin: f64, confidence: f64) -> Comparison {
         let half_width = student_t(confidence, self.freedom) * self.error;
         let difference = Interval { mean: self.mean, half_width, n: self.n };
-        let reach = |unseen: Unseen| unseen.expected + half_width.hypot(unseen.half_width);
+        let reach = |unseen: Allowance| unseen.expected + half_width.hypot(unseen.half_width);
         let [first, second] = self.unseen;
         let (low, high) = (self.mean - reach(second), self.mean + reach(first));
         // Whoever is lower may have been lucky; that the other one was makes the difference no smaller.
         let lucky = if self.mean < 0.0 { first } else { second };
-        let both = Unseen {
+        let both = Allowance {
             expected: first.expected.max(second.expected),
             half_width: first.half_width.hypot(second.half_width),
         };
@@ -388,18 +403,18 @@ mod tests {
     #[test]
     fn whoever_may_have_been_lucky_is_not_called_faster() {
         let slower = [21.0, 21.2, 20.9, 21.1, 21.5];
-        let unseen = Unseen { expected: 0.5, half_width: 1.0 };
-        let none = Unseen::default();
-        let lucky = compare_with_unseen(&A, &slower, [unseen, none], 0.0, 0.95);
+        let unseen = Allowance { expected: 0.5, half_width: 1.0 };
+        let none = Allowance::default();
+        let lucky = compare_with_allowances(&A, &slower, [unseen, none], 0.0, 0.95);
         assert_eq!(lucky.verdict, Verdict::Undecided);
         assert!(lucky.p > 0.05 && lucky.high > 0.0, "{lucky:?}");
         // What the slower one has not met would only make it slower.
-        let sure = compare_with_unseen(&A, &slower, [none, unseen], 0.0, 0.95);
+        let sure = compare_with_allowances(&A, &slower, [none, unseen], 0.0, 0.95);
         let plain = compare_paired(&A, &slower, 0.0, 0.95);
         assert_eq!((sure.verdict, sure.p, sure.high), (Verdict::Faster, plain.p, plain.high));
         assert!(sure.low < plain.low, "{sure:?}");
         let (first, second) = ([1.01, 0.98, 1.03, 1.0, 0.99, 1.02], [1.0; 6]);
-        let same = |unseen| compare_with_unseen(&first, &second, [unseen, none], 0.05, 0.95).verdict;
+        let same = |unseen| compare_with_allowances(&first, &second, [unseen, none], 0.05, 0.95).verdict;
         assert_eq!((same(none), same(unseen)), (Verdict::NoDifference, Verdict::Undecided));
     }
 
@@ -407,7 +422,7 @@ mod tests {
     #[test]
     fn ratios_tell_where_differences_do_not() {
         let (first, second) = ([10.0, 22.0, 31.0, 48.0], [14.0, 33.0, 40.0, 75.0]);
-        let none = [Unseen::default(); 2];
+        let none = [Allowance::default(); 2];
         let ratios = compare_ratios(&first, &second, none, 0.0, 0.95).unwrap();
         assert_eq!(ratios.verdict, Verdict::Faster);
         assert_eq!(compare_paired(&first, &second, 0.0, 0.95).verdict, Verdict::Undecided);
@@ -419,7 +434,7 @@ mod tests {
         // Nine runs of ten are faster by a tenth, the tenth takes two and a half times as long.
         let mut first = [0.9; 60];
         first.iter_mut().step_by(10).for_each(|time| *time = 2.5);
-        let ratios = compare_ratios(&first, &[1.0; 60], [Unseen::default(); 2], 0.0, 0.95).unwrap();
+        let ratios = compare_ratios(&first, &[1.0; 60], [Allowance::default(); 2], 0.0, 0.95).unwrap();
         assert!(ratios.difference.mean < 0.0 && ratios.p == 1.0, "{ratios:?}");
         assert_eq!(ratios.verdict, Verdict::Undecided);
     }

@@ -37,7 +37,7 @@ pub struct Halves {
 
 /// The halves of a run whose length is not known before its end.
 #[derive(Debug, Default)]
-pub(crate) struct HalvesSoFar {
+pub(crate) struct HalvesBuilder {
     parts: Vec<Total>,
     /// Messages in the last part, and in each of the others: all that were due, completed or not.
     filled: u64,
@@ -61,7 +61,7 @@ impl Halves {
     }
 }
 
-impl HalvesSoFar {
+impl HalvesBuilder {
     /// The next message; without a latency it never completed.
     pub fn add(&mut self, latency: Option<Duration>) {
         if self.parts.is_empty() || self.filled == self.each {
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     fn halves_of(latencies: impl IntoIterator<Item = u64>) -> Halves {
-        let mut halves = HalvesSoFar::default();
+        let mut halves = HalvesBuilder::default();
         latencies.into_iter().for_each(|ms| halves.add(Some(Duration::from_millis(ms))));
         halves.finish()
     }
@@ -130,12 +130,12 @@ mod tests {
                 u128::from((0..length).sum::<u64>()) * 1_000_000
             );
         }
-        assert_eq!(HalvesSoFar::default().finish().means_ms(), None);
+        assert_eq!(HalvesBuilder::default().finish().means_ms(), None);
     }
 
     #[test]
     fn what_never_completed_takes_its_place_and_no_time() {
-        let mut halves = HalvesSoFar::default();
+        let mut halves = HalvesBuilder::default();
         (0..32).for_each(|_| halves.add(None));
         (0..32).for_each(|_| halves.add(Some(Duration::from_millis(20))));
         assert_eq!((halves.finish().earlier.count, halves.finish().later.count), (0, 32));

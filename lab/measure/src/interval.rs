@@ -42,6 +42,14 @@ pub(crate) fn moments(samples: &[f64]) -> (f64, f64) {
 
 impl Interval {
     /// The interval of the mean of independent samples, one of each repetition; `None` without samples.
+    ///
+    /// ```
+    /// use hol_measure::Interval;
+    ///
+    /// let interval = Interval::of(&[20.3, 20.1, 19.9, 20.4, 20.2], 0.95).unwrap();
+    /// assert_eq!(interval.to_string(), "20.18 ± 0.24");
+    /// assert!(interval.contains(20.0) && !interval.contains(19.9));
+    /// ```
     pub fn of(samples: &[f64], confidence: f64) -> Option<Self> {
         let n = samples.len();
         if n < 2 {

@@ -1,17 +1,19 @@
-//! What was measured and what may be said about it: records, distributions, intervals, tests.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Units
 //!
 //! Means over repetitions are in the unit of the samples that the caller gives; names that end in
 //! `_ms` are milliseconds.
 
 mod batch;
 mod bootstrap;
-mod border;
 mod bounds;
 mod bucket;
 mod buckets;
 mod cause;
 mod compare;
 mod crossover;
+mod crossover_search;
 mod distance;
 mod distribution;
 mod fisher;
@@ -34,15 +36,17 @@ mod trend;
 mod variance;
 pub mod waterfall;
 
+pub use hol_base as base;
+
 pub use batch::BatchMeans;
-pub use border::{Border, Probe, Search, Side, borders};
 pub use bounds::{Bounds, quantile};
 pub use cause::Cause;
 pub use compare::{
     Comparison, Verdict, benjamini_hochberg, compare_paired, compare_ratios, compare_unpaired,
-    compare_with_unseen, holm,
+    compare_with_allowances, holm,
 };
 pub use crossover::Crossover;
+pub use crossover_search::{Bracket, CrossoverSearch, Probe, Winner, brackets};
 pub use distribution::Distribution;
 pub use fisher::fisher_exact;
 pub use halves::{Halves, Total, UNSTEADY, is_steady};
@@ -54,10 +58,10 @@ pub use rank_sum::RankSum;
 pub use record::{Leg, Outcome, Record, RecordKind, Split};
 pub use recorder::Recorder;
 pub use signed_ranks::SignedRanks;
-pub use stalls::{RARE, Stalls, Unseen};
+pub use stalls::{Allowance, RARE, Stalls};
 pub use summary::{SplitMean, SplitTotal, Summarizer, Summary, summarize};
-pub use timeline::{Delivered, Timeline, TimelineSoFar};
-pub use transfer::{Meanwhile, Transfer, TransferSoFar, jain};
+pub use timeline::{Timeline, TimelineBuilder, TimelinePart};
+pub use transfer::{BackgroundTransfer, Transfer, TransferBuilder, jain};
 pub use trend::{Direction, Trend, isotonic_fit};
 pub use variance::{Block, Part, Variance};
-pub use waterfall::{Waterfall, WaterfallSoFar};
+pub use waterfall::{Waterfall, WaterfallBuilder};

@@ -21,7 +21,7 @@ pub struct Playback {
 
 /// Reads frames one by one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PlaybackSoFar {
+pub(crate) struct PlaybackBuilder {
     frames: u64,
     playable: u64,
     glitches: u64,
@@ -43,7 +43,7 @@ impl Playback {
     }
 }
 
-impl PlaybackSoFar {
+impl PlaybackBuilder {
     /// With the first frame.
     pub(crate) fn new(frame: &Record) -> Self {
         let sent = [frame.scheduled; 2];
@@ -91,7 +91,7 @@ mod tests {
             outcome: *outcome,
         };
         let frames: Vec<Record> = outcomes.iter().enumerate().map(frame).collect();
-        let mut so_far = PlaybackSoFar::new(&frames[0]);
+        let mut so_far = PlaybackBuilder::new(&frames[0]);
         frames[1..].iter().for_each(|frame| so_far.add(frame));
         so_far.finish()
     }

@@ -6,6 +6,17 @@ use crate::bucket::Bucket;
 use crate::distribution::Distribution;
 
 /// Collects one run's latencies; [`Recorder::finish`] packs them into a [`Distribution`].
+///
+/// ```
+/// use hol_measure::{Recorder, base::Duration};
+///
+/// let mut recorder = Recorder::new();
+/// (1..=97).for_each(|ms| recorder.complete(Duration::from_millis(ms)));
+/// (0..3).for_each(|_| recorder.miss());
+/// let latency = recorder.finish();
+/// assert_eq!(latency.mean_ms(), Some(49.0));
+/// assert_eq!(latency.quantile(0.98), None, "three of a hundred never arrived");
+/// ```
 #[derive(Debug, Default)]
 pub struct Recorder {
     counts: Vec<u32>,

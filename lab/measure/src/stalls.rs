@@ -26,7 +26,7 @@ pub struct Stalls {
 
 /// How much a mean may rise when what was not seen comes.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Unseen {
+pub struct Allowance {
     /// What was due by the rates and did not come, in ms of the mean.
     pub expected: f64,
     /// The error of that at the confidence of intervals, in the same unit.
@@ -45,13 +45,13 @@ impl Stalls {
     ///
     /// The number of timeouts is Poisson, each is followed by a backoff with the probability that its retransmission is lost, and a
     /// stall of `t` seconds delays the messages of that time by half of it. A doubled timer stalls three times as long.
-    pub fn unseen(&self) -> Unseen {
+    pub fn allowance(&self) -> Allowance {
         if self.messages == 0 {
-            return Unseen::default();
+            return Allowance::default();
         }
         let ms = |stall_s: f64| 1e3 * (stall_s + self.rate * stall_s * stall_s / 2.0) / self.messages as f64;
         let (one, two) = (ms(self.stall_s), ms(3.0 * self.stall_s));
-        let mut unseen = Unseen::default();
+        let mut unseen = Allowance::default();
         let mut variance = 0.0;
         if self.timeouts < RARE {
             variance += ((most(self.timeouts) - self.timeouts as f64) * one).powi(2);
@@ -61,7 +61,7 @@ impl Stalls {
             unseen.expected = (due - self.backoffs as f64).max(0.0) * two;
             variance += due * two * two;
         }
-        Unseen { half_width: variance.sqrt(), ..unseen }
+        Allowance { half_width: variance.sqrt(), ..unseen }
     }
 
     /// Backoffs that the timeouts make due.
@@ -95,24 +95,24 @@ mod tests {
     // By hand: a stall of 3.12 s costs 3.12 + 12.5 * 3.12² / 2 = 63.96 s, of which 0.82 are due in 200,000 messages.
     #[test]
     fn backoffs_that_did_not_come_are_due() {
-        let unseen = SCTP.unseen();
+        let unseen = SCTP.allowance();
         assert!((unseen.expected - 0.82 * 63.96 / 200.0).abs() < 1e-9, "{unseen:?}");
         assert!((unseen.half_width - 0.82f64.sqrt() * 63.96 / 200.0).abs() < 1e-9, "{unseen:?}");
         assert!(SCTP.are_rare());
-        let one = Stalls { backoffs: 1, ..SCTP }.unseen();
+        let one = Stalls { backoffs: 1, ..SCTP }.allowance();
         assert_eq!((one.expected, one.half_width), (0.0, unseen.half_width));
     }
 
     #[test]
     fn what_was_seen_often_needs_no_allowance() {
         let often = Stalls { timeouts: 1000, backoffs: 20, ..SCTP };
-        assert_eq!((often.unseen(), often.are_rare()), (Unseen::default(), false));
+        assert_eq!((often.allowance(), often.are_rare()), (Allowance::default(), false));
     }
 
     #[test]
     fn a_short_sample_without_a_timeout_says_little() {
-        let short = Stalls { timeouts: 0, messages: 1000, ..SCTP }.unseen();
+        let short = Stalls { timeouts: 0, messages: 1000, ..SCTP }.allowance();
         assert!(short.expected == 0.0 && short.half_width > 25.0, "{short:?}");
-        assert_eq!(Stalls { messages: 0, ..SCTP }.unseen(), Unseen::default());
+        assert_eq!(Stalls { messages: 0, ..SCTP }.allowance(), Allowance::default());
     }
 }

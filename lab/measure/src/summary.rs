@@ -3,9 +3,9 @@
 use hol_base::{Digest, Digester, Duration};
 use serde::{Deserialize, Serialize};
 
-use crate::halves::HalvesSoFar;
+use crate::halves::HalvesBuilder;
 use crate::nanoseconds;
-use crate::playback::PlaybackSoFar;
+use crate::playback::PlaybackBuilder;
 use crate::{Distribution, Halves, Outcome, Playback, Record, RecordKind, Recorder, Split};
 
 /// Everything that a run's records say, in the size that a study keeps for every run.
@@ -80,8 +80,8 @@ pub struct Summarizer {
     digester: Digester,
     split: SplitTotal,
     behind: Duration,
-    halves: HalvesSoFar,
-    playback: Option<PlaybackSoFar>,
+    halves: HalvesBuilder,
+    playback: Option<PlaybackBuilder>,
     offered: u64,
     completed: u64,
     abandoned: u64,
@@ -121,7 +121,7 @@ impl Summarizer {
         if record.kind == RecordKind::Frame {
             match &mut self.playback {
                 Some(playback) => playback.add(record),
-                None => self.playback = Some(PlaybackSoFar::new(record)),
+                None => self.playback = Some(PlaybackBuilder::new(record)),
             }
         }
         self.abandoned += u64::from(record.outcome == Outcome::Abandoned);
@@ -143,7 +143,7 @@ impl Summarizer {
             split,
             behind,
             halves: halves.finish(),
-            playback: playback.map(PlaybackSoFar::finish),
+            playback: playback.map(PlaybackBuilder::finish),
             digest: digester.finish(),
         }
     }

@@ -15,12 +15,12 @@ pub struct Timeline {
     #[serde(rename = "part_ns", with = "nanoseconds")]
     pub part: Duration,
     /// The parts that were over before the run was, in their order.
-    pub parts: Vec<Delivered>,
+    pub parts: Vec<TimelinePart>,
 }
 
 /// What was delivered (and answered) in a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Delivered {
+pub struct TimelinePart {
     /// The messages, and how long they took from the time at which they were due.
     pub messages: Total,
     /// Their octets.
@@ -29,13 +29,13 @@ pub struct Delivered {
 
 /// A timeline in the making.
 #[derive(Debug)]
-pub struct TimelineSoFar {
+pub struct TimelineBuilder {
     timeline: Timeline,
     /// When the first message was due, and when the last was delivered.
     times: Option<(Time, Time)>,
 }
 
-impl TimelineSoFar {
+impl TimelineBuilder {
     /// An empty one with parts of this length, which is not zero.
     pub const fn new(part: Duration) -> Self {
         Self { timeline: Timeline { part, parts: Vec::new() }, times: None }
@@ -53,9 +53,9 @@ impl TimelineSoFar {
         let part = delivered.since(begin).as_nanos() / self.timeline.part.as_nanos();
         let Some(at) = usize::try_from(part).ok().filter(|at| *at < MOST) else { return };
         if at >= self.timeline.parts.len() {
-            self.timeline.parts.resize(at + 1, Delivered::default());
+            self.timeline.parts.resize(at + 1, TimelinePart::default());
         }
-        let Delivered { messages, octets } = &mut self.timeline.parts[at];
+        let TimelinePart { messages, octets } = &mut self.timeline.parts[at];
         messages.count += 1;
         messages.nanos += u128::from(split.total().as_nanos());
         *octets += u64::from(record.size);
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_message_counts_where_it_is_delivered_and_a_part_that_is_not_over_does_not() {
-        let mut timeline = TimelineSoFar::new(Duration::from_secs(1));
+        let mut timeline = TimelineBuilder::new(Duration::from_secs(1));
         // The first is due after 0.2 s; the second part goes from 1.2 to 2.2 s.
         for record in [
             sent(200, Some(10)),
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn nothing_delivered_has_no_parts_and_ages_have_no_more_than_can_be_kept() {
         let of = |records: &[Record]| {
-            let mut timeline = TimelineSoFar::new(Duration::from_millis(1));
+            let mut timeline = TimelineBuilder::new(Duration::from_millis(1));
             records.iter().for_each(|record| timeline.add(record));
             timeline.finish().parts.len()
         };
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn parts_that_are_no_second_long_have_their_middle_and_their_rate() {
-        let mut timeline = TimelineSoFar::new(Duration::from_millis(250));
+        let mut timeline = TimelineBuilder::new(Duration::from_millis(250));
         for record in [sent(0, Some(10)), sent(260, Some(10)), sent(2000, Some(1))] {
             timeline.add(&record);
         }

@@ -17,7 +17,7 @@ pub struct Transfer {
 
 /// A transfer that may go on: reads records one by one, as they come.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct TransferSoFar {
+pub struct TransferBuilder {
     first: Option<Time>,
     last: Option<Time>,
     /// When the last message that never arrived was due.
@@ -26,7 +26,7 @@ pub struct TransferSoFar {
 
 /// What another flow carries during a transfer, while that goes on.
 #[derive(Debug, Clone)]
-pub struct Meanwhile {
+pub struct BackgroundTransfer {
     /// Nothing before can be part of the transfer.
     since: Time,
     octets: u64,
@@ -37,7 +37,7 @@ pub struct Meanwhile {
 impl Transfer {
     /// From the first message to the last that was delivered or due; `None` if nothing was delivered.
     pub fn of(records: &[Record]) -> Option<Self> {
-        let mut so_far = TransferSoFar::default();
+        let mut so_far = TransferBuilder::default();
         records.iter().for_each(|record| so_far.add(record));
         so_far.transfer()
     }
@@ -48,7 +48,7 @@ impl Transfer {
     }
 }
 
-impl TransferSoFar {
+impl TransferBuilder {
     /// The next record.
     pub fn add(&mut self, record: &Record) {
         // A message that never arrived left no note of when it was written: not before it was due.
@@ -68,7 +68,7 @@ impl TransferSoFar {
     }
 }
 
-impl Meanwhile {
+impl BackgroundTransfer {
     /// Beside a transfer that does not begin before `since`.
     pub const fn new(since: Time) -> Self {
         Self { since, octets: 0, outside: BTreeMap::new() }
@@ -140,11 +140,11 @@ mod tests {
     #[test]
     fn only_what_arrives_meanwhile_counts_for_another_flow() {
         let until = |ms| Transfer { first: Time::from_millis(10), last: Time::from_millis(ms) };
-        let mut meanwhile = Meanwhile::new(Time::from_millis(5));
+        let mut background = BackgroundTransfer::new(Time::from_millis(5));
         let mut octets_until = |last, delivered: &[Option<u64>]| {
-            delivered.iter().for_each(|delivered| meanwhile.add(&record(0, 0, *delivered)));
-            meanwhile.count(until(last));
-            (meanwhile.octets(), meanwhile.outside.len())
+            delivered.iter().for_each(|delivered| background.add(&record(0, 0, *delivered)));
+            background.count(until(last));
+            (background.octets(), background.outside.len())
         };
         assert_eq!(octets_until(20, &[Some(4), Some(9), Some(10), Some(20), None, Some(21)]), (1000, 2));
         assert_eq!(octets_until(20, &[]), (1000, 2), "nothing counts twice");

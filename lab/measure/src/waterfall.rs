@@ -44,12 +44,12 @@ pub struct Span {
 
 /// Takes the records of a run and keeps what its waterfall may need.
 #[derive(Debug, Default)]
-pub struct WaterfallSoFar {
+pub struct WaterfallBuilder {
     /// Each page with its files.
     pages: Vec<(Record, Vec<Record>)>,
 }
 
-impl WaterfallSoFar {
+impl WaterfallBuilder {
     /// A drawing is chosen among so many pages, the first of the run.
     const PAGES: usize = 64;
     /// Nobody reads the bars of more files.
@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn run(ends: &[Option<u64>]) -> Option<Waterfall> {
-        let mut waterfall = WaterfallSoFar::default();
+        let mut waterfall = WaterfallBuilder::default();
         for (page, end) in (0..).zip(ends) {
             let (id, click) = (3 * page, 1000 * page);
             let end = end.map(|end| click + end);
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_page_of_more_files_than_anybody_reads_is_not_drawn() {
-        let mut waterfall = WaterfallSoFar::default();
+        let mut waterfall = WaterfallBuilder::default();
         waterfall.add(&record(0, RecordKind::Page, None, 0, Some(50)));
         (1..=257).for_each(|id| waterfall.add(&record(id, RecordKind::Object, Some(0), 0, Some(50))));
         assert_eq!(waterfall.finish(), None);

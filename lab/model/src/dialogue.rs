@@ -89,7 +89,7 @@ impl Dialogue {
             Event::Path { .. } | Event::Reconfigured { .. } => return,
             Event::Writable => Input::Writable(connection),
             Event::PeerClosed => Input::PeerClosed(connection),
-            Event::Failed { reason } => Input::Failed(connection, reason),
+            Event::Failed { reason } => Input::Failed(connection, reason.text()),
             Event::Closed => {
                 self.party(role).closed += 1;
                 Input::Closed(connection)

@@ -20,7 +20,7 @@ mod simulation;
 mod stray;
 
 use hol_base::{Seed, Time};
-use hol_network::{Crossing, Fate, Tap, TapPoint};
+use hol_network::{Crossing, Tap, TapEvent, TapPoint};
 use hol_scenario::{
     BackgroundRun, Cost, Hops, Observer, Packet, PacketEvent, PacketObserver, Run, RunError, RunSummary,
     Scenario, Side, World,
@@ -89,8 +89,8 @@ impl Hops for Model {
 struct Ends<'w>(&'w mut dyn PacketObserver);
 
 impl Tap for Ends<'_> {
-    fn packet(&mut self, time: Time, point: TapPoint<'_>, crossing: &Crossing, fate: Fate) {
-        if fate != Fate::Dequeued {
+    fn packet(&mut self, time: Time, point: TapPoint<'_>, crossing: &Crossing, fate: TapEvent) {
+        if fate != TapEvent::Dequeued {
             self.0.observe(&PacketEvent { time, point, fate, packet: Packet::Value(&crossing.packet) });
         }
     }

@@ -1,7 +1,7 @@
 //! What leaves a run while it goes on: the records of its flows, to whoever observes it.
 
 use hol_base::Duration;
-use hol_measure::{Meanwhile, Record, TransferSoFar};
+use hol_measure::{BackgroundTransfer, Record, TransferBuilder};
 use hol_scenario::{Observer, RunError, Sample};
 
 use crate::dialogue::Dialogue;
@@ -10,17 +10,17 @@ use crate::dialogue::Dialogue;
 pub(crate) struct Recording<'o> {
     observer: &'o mut dyn Observer,
     /// Of the measured flow.
-    transfer: TransferSoFar,
+    transfer: TransferBuilder,
     /// By flow of the background.
-    meanwhile: Vec<Meanwhile>,
+    background: Vec<BackgroundTransfer>,
 }
 
 impl<'o> Recording<'o> {
     /// Of the flow that is measured, and those beside it.
     pub(crate) fn new(observer: &'o mut dyn Observer, flows: &[Dialogue]) -> Self {
         let (measured, background) = flows.split_first().expect("a flow is measured");
-        let meanwhile = vec![Meanwhile::new(measured.flow.start()); background.len()];
-        Self { observer, transfer: TransferSoFar::default(), meanwhile }
+        let background = vec![BackgroundTransfer::new(measured.flow.start()); background.len()];
+        Self { observer, transfer: TransferBuilder::default(), background }
     }
 
     /// Takes the records of what is settled.
@@ -41,7 +41,7 @@ impl<'o> Recording<'o> {
 
     /// Octets that each flow of the background delivered while the measured one was carried.
     pub(crate) fn octets(&self) -> impl Iterator<Item = u64> {
-        self.meanwhile.iter().map(Meanwhile::octets)
+        self.background.iter().map(BackgroundTransfer::octets)
     }
 
     /// How often the observer wants to see how the run stands.
@@ -56,14 +56,14 @@ impl<'o> Recording<'o> {
     fn take(&mut self, number: usize, record: &Record) {
         match number.checked_sub(1) {
             None => self.transfer.add(record),
-            Some(background) => self.meanwhile[background].add(record),
+            Some(background) => self.background[background].add(record),
         }
         self.observer.record(number, record);
     }
 
     fn go_on(&mut self) -> Result<(), RunError> {
         if let Some(transfer) = self.transfer.transfer() {
-            self.meanwhile.iter_mut().for_each(|meanwhile| meanwhile.count(transfer));
+            self.background.iter_mut().for_each(|background| background.count(transfer));
         }
         if self.observer.goes_on() { Ok(()) } else { Err(RunError::Interrupted) }
     }

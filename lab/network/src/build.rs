@@ -6,18 +6,30 @@ use std::sync::Arc;
 use hol_base::Time;
 use hol_wire::Address;
 
-use crate::change::Change;
 use crate::check::{check_channels, check_form, check_settings};
 use crate::error::NetworkError;
 use crate::event::EventSpec;
-use crate::handover::{Changes, HandoverSpec};
-use crate::identifier::{InterfaceId, LineId, NodeId};
+use crate::handover::{HandoverChange, HandoverSpec};
+use crate::identifier::{InterfaceId, LinkId, NodeId};
+use crate::link_change::LinkChange;
 use crate::routes::routes;
 use crate::spec::{NetworkSpec, Overrides, Settings};
-use crate::topology::{Interface, LinePlan, Medium, ScheduledChange, Segment, Topology};
+use crate::topology::{Interface, LinkPlan, Medium, ScheduledChange, Segment, Topology};
 
 impl Topology {
     /// Validates a table, whatever the names of its nodes.
+    ///
+    /// ```
+    /// use hol_network::{NetworkSpec, PathSpec, Topology};
+    ///
+    /// let spec = NetworkSpec { paths: vec![PathSpec::default(), PathSpec::default()], ..NetworkSpec::default() };
+    /// let topology = Topology::new(&spec)?;
+    /// assert_eq!(topology.interface_names(), ["client:1", "server:1", "client:2", "server:2"]);
+    ///
+    /// let spec = NetworkSpec { mtu: "20B".parse().unwrap(), ..spec };
+    /// assert!(Topology::new(&spec).unwrap_err().to_string().contains("at least 576"));
+    /// # Ok::<(), hol_network::NetworkError>(())
+    /// ```
     pub fn new(spec: &NetworkSpec) -> Result<Self, NetworkError> {
         check_form(spec)?;
         let mut topology = Self {
@@ -25,7 +37,7 @@ impl Topology {
             nodes: node_names(spec)?,
             names: Vec::new(),
             interfaces: Vec::new(),
-            lines: Vec::new(),
+            links: Vec::new(),
             segments: Vec::new(),
             routes: Arc::default(),
             changes: Vec::new(),
@@ -38,7 +50,7 @@ impl Topology {
             topology.add_links(spec)?;
             topology.add_lans(spec)?;
         }
-        check_channels(&topology.lines)?;
+        check_channels(&topology.links)?;
         topology.check_addresses()?;
         topology.routes = Arc::new(routes(&topology)?);
         for event in &spec.events {
@@ -99,8 +111,8 @@ impl Topology {
                 return Err(NetworkError::SelfLink { place, node: lan.nodes[node].clone() });
             }
             let name = format!("lan/{}", self.segments.len() + 1);
-            let line = self.add_line(name, spec.settings().refined(&lan.overrides(), None))?;
-            self.add_segment(label, &members, &lan.addresses, Medium::Lan(line))?;
+            let link = self.add_direction(name, spec.settings().refined(&lan.overrides(), None))?;
+            self.add_segment(label, &members, &lan.addresses, Medium::Lan(link))?;
         }
         Ok(())
     }
@@ -113,15 +125,15 @@ impl Topology {
         [up, down]: [Settings; 2],
     ) -> Result<(), NetworkError> {
         let number = self.segments.len() + 1;
-        let up = self.add_line(format!("link/{number}/up"), up)?;
-        let down = self.add_line(format!("link/{number}/down"), down)?;
+        let up = self.add_direction(format!("link/{number}/up"), up)?;
+        let down = self.add_direction(format!("link/{number}/down"), down)?;
         self.add_segment(label, &ends, addresses, Medium::Link { up, down })
     }
 
-    fn add_line(&mut self, name: String, settings: Settings) -> Result<LineId, NetworkError> {
+    fn add_direction(&mut self, name: String, settings: Settings) -> Result<LinkId, NetworkError> {
         check_settings(&name, &settings, self.ip)?;
-        self.lines.push(LinePlan { name, settings });
-        Ok(LineId(self.lines.len() as u16 - 1))
+        self.links.push(LinkPlan { name, settings });
+        Ok(LinkId(self.links.len() as u16 - 1))
     }
 
     /// Gives every member an interface, with its given address or the default address of its position and
@@ -172,11 +184,11 @@ impl Topology {
 
     fn add_event(&mut self, event: &EventSpec) -> Result<(), NetworkError> {
         let EventSpec { at, direction, path, ref link, down, rate, ref loss, delay } = *event;
-        let changes: Vec<Change> = [
-            down.map(|down| if down { Change::Down } else { Change::Up }),
-            rate.map(Change::Rate),
-            loss.clone().map(Change::Loss),
-            delay.map(Change::Delay),
+        let changes: Vec<LinkChange> = [
+            down.map(|down| if down { LinkChange::Down } else { LinkChange::Up }),
+            rate.map(LinkChange::Rate),
+            loss.clone().map(LinkChange::Loss),
+            delay.map(LinkChange::Delay),
         ]
         .into_iter()
         .flatten()
@@ -187,8 +199,8 @@ impl Topology {
         let label = path.map(|number| number.to_string()).or_else(|| link.clone());
         let targets =
             self.segments.iter().filter(|segment| label.as_ref().is_none_or(|l| *l == segment.label));
-        let lines: Vec<LineId> = targets.flat_map(|segment| segment.medium.lines(direction)).collect();
-        if lines.is_empty() {
+        let links: Vec<LinkId> = targets.flat_map(|segment| segment.medium.links(direction)).collect();
+        if links.is_empty() {
             let target =
                 format!("{} {}", if path.is_some() { "path" } else { "link" }, label.unwrap_or_default());
             let cure = "paths are counted from 1, links are called \"from-to\" unless they have a name, and LANs have no \
@@ -196,8 +208,8 @@ impl Topology {
             return Err(NetworkError::EventWithoutTarget { at, target, cure });
         }
         let at = Time::ZERO + at;
-        for line in lines {
-            self.changes.extend(changes.iter().cloned().map(|change| ScheduledChange { at, line, change }));
+        for link in links {
+            self.changes.extend(changes.iter().cloned().map(|change| ScheduledChange { at, link, change }));
         }
         Ok(())
     }
@@ -206,8 +218,8 @@ impl Topology {
         handover.check(paths)?;
         handover.events().iter().try_for_each(|event| self.add_event(event))?;
         match handover.changes {
-            Changes::Address => self.address_changes = handover.address_changes(self),
-            Changes::Route => self.route_changes = handover.route_changes(self),
+            HandoverChange::Address => self.address_changes = handover.address_changes(self),
+            HandoverChange::Route => self.route_changes = handover.route_changes(self),
         }
         Ok(())
     }
@@ -246,7 +258,7 @@ mod tests {
     fn each_path_has_its_own_interfaces_and_settings() {
         let topology = topology("up = { delay = '3ms' }\npaths = [{}, { delay = '50ms' }]").unwrap();
         assert_eq!(topology.addresses(NodeId(1)), [hol_wire::ipv4(10, 0, 1, 2), hol_wire::ipv4(10, 0, 2, 2)]);
-        let delays: Vec<u64> = topology.lines.iter().map(|line| line.settings.delay.as_millis()).collect();
+        let delays: Vec<u64> = topology.links.iter().map(|link| link.settings.delay.as_millis()).collect();
         assert_eq!(delays, [3, 10, 50, 50]);
     }
 
@@ -257,9 +269,9 @@ mod tests {
              { at = '5s', rate = '1Mbit', loss = '1%' }]",
         )
         .unwrap();
-        let lines: Vec<u16> = topology.changes.iter().map(|change| change.line.0).collect();
-        assert_eq!(lines, [0, 0, 1, 1, 2, 2, 3, 3, 3]);
-        assert_eq!(topology.changes[8].change, Change::Down);
+        let links: Vec<u16> = topology.changes.iter().map(|change| change.link.0).collect();
+        assert_eq!(links, [0, 0, 1, 1, 2, 2, 3, 3, 3]);
+        assert_eq!(topology.changes[8].change, LinkChange::Down);
     }
 
     #[test]

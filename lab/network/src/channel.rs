@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use hol_base::Time;
 
-use crate::line::Line;
+use crate::link::Link;
 use crate::observer::Observer;
 use crate::spec::Settings;
-use crate::topology::LinePlan;
+use crate::topology::LinkPlan;
 
 /// The links of a channel, and whose turn it was last.
 #[derive(Debug)]
@@ -20,48 +20,48 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// Returns the channels named by `lines`.
-    pub(crate) fn all(lines: &[LinePlan]) -> Vec<Self> {
+    /// Returns the channels named by `links`.
+    pub(crate) fn all(links: &[LinkPlan]) -> Vec<Self> {
         let mut channels = BTreeMap::<&str, Vec<usize>>::new();
-        for (place, line) in
-            lines.iter().enumerate().filter(|(_, line)| line.settings.channel != Settings::OWN_CHANNEL)
+        for (place, link) in
+            links.iter().enumerate().filter(|(_, link)| link.settings.channel != Settings::OWN_CHANNEL)
         {
-            channels.entry(&line.settings.channel).or_default().push(place);
+            channels.entry(&link.settings.channel).or_default().push(place);
         }
         channels.into_values().map(|members| Self { last: members.len() - 1, members }).collect()
     }
 
     /// Starts the due transmissions, in turns.
-    pub(crate) fn advance(&mut self, now: Time, lines: &mut [Line], observer: &mut Observer<'_>) {
-        while let Some(next) = self.next(now, lines) {
+    pub(crate) fn advance(&mut self, now: Time, links: &mut [Link], observer: &mut Observer<'_>) {
+        while let Some(next) = self.next(now, links) {
             self.last = next;
-            lines[self.members[next]].start_next(observer);
-            self.occupy(self.members[next], lines);
+            links[self.members[next]].start_next(observer);
+            self.occupy(self.members[next], links);
         }
     }
 
     /// Blocks the other links while `sender` transmits.
-    pub(crate) fn occupy(&self, sender: usize, lines: &mut [Line]) {
-        let until = lines[sender].free_at();
+    pub(crate) fn occupy(&self, sender: usize, links: &mut [Link]) {
+        let until = links[sender].free_at();
         for member in &self.members {
-            lines[*member].keep_silent(until);
+            links[*member].keep_silent(until);
         }
     }
 
     /// Adjusts the blocked links after the transmission of `sender`, which was to end at `due`, got another
     /// end.
-    pub(crate) fn moved(&self, sender: usize, due: Time, lines: &mut [Line]) {
-        let until = lines[sender].sends_until(Time::ZERO).unwrap_or(due);
+    pub(crate) fn moved(&self, sender: usize, due: Time, links: &mut [Link]) {
+        let until = links[sender].sends_until(Time::ZERO).unwrap_or(due);
         for member in &self.members {
-            if lines[*member].silent_until() == due {
-                lines[*member].keep_silent(until);
+            if links[*member].silent_until() == due {
+                links[*member].keep_silent(until);
             }
         }
     }
 
     /// Returns the index of the member whose turn it is, if one waits and may transmit.
-    fn next(&self, now: Time, lines: &[Line]) -> Option<usize> {
+    fn next(&self, now: Time, links: &[Link]) -> Option<usize> {
         let mut after = (1..=self.members.len()).map(|step| (self.last + step) % self.members.len());
-        after.find(|place| lines[self.members[*place]].is_due(now))
+        after.find(|place| links[self.members[*place]].is_due(now))
     }
 }

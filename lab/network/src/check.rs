@@ -8,7 +8,7 @@ use crate::error::NetworkError;
 use crate::ip::Ip;
 use crate::police::{PoliceSpec, TokenBucket};
 use crate::spec::{NetworkSpec, Settings};
-use crate::topology::LinePlan;
+use crate::topology::LinkPlan;
 
 /// Checks that the table uses either the short form (paths) or the long form (nodes).
 pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
@@ -29,62 +29,62 @@ pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
 }
 
 /// Checks that the settings of a link do not contradict each other.
-pub(crate) fn check_settings(line: &str, settings: &Settings, ip: Ip) -> Result<(), NetworkError> {
-    let line = line.to_owned();
+pub(crate) fn check_settings(link: &str, settings: &Settings, ip: Ip) -> Result<(), NetworkError> {
+    let link = link.to_owned();
     let Settings { jitter, delay, reorder_by, .. } = *settings;
     if jitter > delay {
-        return Err(NetworkError::JitterExceedsDelay { line, jitter, delay });
+        return Err(NetworkError::JitterExceedsDelay { link, jitter, delay });
     }
-    check_distribution(&line, settings)?;
+    check_distribution(&link, settings)?;
     if !settings.reorder.is_zero() && reorder_by == Duration::ZERO {
-        return Err(NetworkError::ReorderByMissing { line });
+        return Err(NetworkError::ReorderByMissing { link });
     }
     if settings.reorder.is_zero() && reorder_by > Duration::ZERO {
-        return Err(NetworkError::ReorderMissing { line });
+        return Err(NetworkError::ReorderMissing { link });
     }
     if settings.mtu.0 < ip.least_mtu() {
-        return Err(NetworkError::MtuTooSmall { line, mtu: settings.mtu.0, ip });
+        return Err(NetworkError::MtuTooSmall { link, mtu: settings.mtu.0, ip });
     }
     if let PoliceSpec(Some(TokenBucket { burst, .. })) = settings.police
         && !(settings.mtu.0..=TokenBucket::MOST).contains(&burst.0)
     {
-        return Err(NetworkError::Burst { line, burst: burst.0, mtu: settings.mtu.0 });
+        return Err(NetworkError::Burst { link, burst: burst.0, mtu: settings.mtu.0 });
     }
     if let Some(problem) = settings.discipline.problem() {
-        return Err(NetworkError::Discipline { line, problem });
+        return Err(NetworkError::Discipline { link, problem });
     }
     if matches!(settings.queue, QueueLimit::Packets(0) | QueueLimit::Bytes(0)) {
-        return Err(NetworkError::QueueHoldsNothing { line });
+        return Err(NetworkError::QueueHoldsNothing { link });
     }
     Ok(())
 }
 
 /// Checks the distribution of the delay.
-fn check_distribution(line: &str, settings: &Settings) -> Result<(), NetworkError> {
-    let line = line.to_owned();
+fn check_distribution(link: &str, settings: &Settings) -> Result<(), NetworkError> {
+    let link = link.to_owned();
     let Settings { jitter, jitter_correlation: correlation, jitter_distribution: distribution, .. } =
         settings;
     if let Some(problem) = distribution.problem() {
-        return Err(NetworkError::Distribution { line, problem });
+        return Err(NetworkError::Distribution { link, problem });
     }
     let is_idle = *jitter == Duration::ZERO;
     if is_idle && !correlation.is_zero() {
-        return Err(NetworkError::JitterMissing { line, key: "jitter_correlation" });
+        return Err(NetworkError::JitterMissing { link, key: "jitter_correlation" });
     }
     if is_idle && *distribution != Distribution::Uniform {
-        return Err(NetworkError::JitterMissing { line, key: "jitter_distribution" });
+        return Err(NetworkError::JitterMissing { link, key: "jitter_distribution" });
     }
     if !correlation.is_zero() && !matches!(distribution, Distribution::Uniform | Distribution::Normal) {
-        return Err(NetworkError::JitterCorrelation { line, distribution: distribution.to_string() });
+        return Err(NetworkError::JitterCorrelation { link, distribution: distribution.to_string() });
     }
     Ok(())
 }
 
 /// Checks that each named channel has several links.
-pub(crate) fn check_channels(lines: &[LinePlan]) -> Result<(), NetworkError> {
-    let lonely = Channel::all(lines).into_iter().find(|channel| channel.members.len() == 1);
+pub(crate) fn check_channels(links: &[LinkPlan]) -> Result<(), NetworkError> {
+    let lonely = Channel::all(links).into_iter().find(|channel| channel.members.len() == 1);
     lonely.map_or(Ok(()), |channel| {
-        let LinePlan { name, settings } = &lines[channel.members[0]];
-        Err(NetworkError::ChannelOfOne { line: name.clone(), channel: settings.channel.clone() })
+        let LinkPlan { name, settings } = &links[channel.members[0]];
+        Err(NetworkError::ChannelOfOne { link: name.clone(), channel: settings.channel.clone() })
     })
 }

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
-    struct Line {
+    struct Link {
         discipline: Discipline,
     }
 
@@ -133,9 +133,9 @@ mod tests {
             ("discipline = 'pie'", Discipline::Pie(PieSpec::default())),
             ("discipline = { pie = { alpha = 4 } }", Discipline::Pie(pie)),
         ] {
-            let line: Line = toml::from_str(text).unwrap();
-            assert_eq!(line.discipline, discipline);
-            assert_eq!(toml::from_str::<Line>(&toml::to_string(&line).unwrap()).unwrap(), line);
+            let link: Link = toml::from_str(text).unwrap();
+            assert_eq!(link.discipline, discipline);
+            assert_eq!(toml::from_str::<Link>(&toml::to_string(&link).unwrap()).unwrap(), link);
         }
     }
 
@@ -144,7 +144,7 @@ mod tests {
         for text in
             ["discipline = 'fqcodel'", "discipline = { cake = {} }", "discipline = { codel = { limit = 3 } }"]
         {
-            let problem = toml::from_str::<Line>(text).unwrap_err().to_string();
+            let problem = toml::from_str::<Link>(text).unwrap_err().to_string();
             assert!(problem.contains("fq_codel") || problem.contains("target"), "{problem}");
         }
     }

@@ -298,17 +298,17 @@ mod tests {
     #[test]
     fn words_and_tables_are_read_and_written() {
         #[derive(Debug, PartialEq, Serialize, Deserialize)]
-        struct Line {
+        struct Link {
             d: Distribution,
         }
         for text in
             ["'uniform'", "'normal'", "'pareto'", "'paretonormal'", "{ file = 'a' }", "{ table = [-1, 3] }"]
         {
-            let line: Line = toml::from_str(&format!("d = {text}")).unwrap();
-            assert_eq!(toml::from_str::<Line>(&toml::to_string(&line).unwrap()).unwrap(), line);
+            let link: Link = toml::from_str(&format!("d = {text}")).unwrap();
+            assert_eq!(toml::from_str::<Link>(&toml::to_string(&link).unwrap()).unwrap(), link);
         }
         for text in ["'gauss'", "{ table = [40000] }", "{ files = 'a' }", "{}", "3"] {
-            assert!(toml::from_str::<Line>(&format!("d = {text}")).is_err(), "{text}");
+            assert!(toml::from_str::<Link>(&format!("d = {text}")).is_err(), "{text}");
         }
     }
 }

@@ -10,44 +10,44 @@ use crate::ip::Ip;
 #[expect(missing_docs, reason = "the messages say what the variants and their fields are")]
 pub enum NetworkError {
     #[error(
-        "{line}: `jitter` ({jitter}) is longer than `delay` ({delay}); packets cannot arrive before they leave: lower one or raise the other"
+        "{link}: `jitter` ({jitter}) is longer than `delay` ({delay}); packets cannot arrive before they leave: lower one or raise the other"
     )]
-    JitterExceedsDelay { line: String, jitter: Duration, delay: Duration },
+    JitterExceedsDelay { link: String, jitter: Duration, delay: Duration },
     #[error(
-        "{line}: `{key}` does nothing without `jitter`, the variation of the delay; add jitter = \"5ms\""
+        "{link}: `{key}` does nothing without `jitter`, the variation of the delay; add jitter = \"5ms\""
     )]
-    JitterMissing { line: String, key: &'static str },
+    JitterMissing { link: String, key: &'static str },
     #[error(
-        "{line}: `jitter_correlation` is for jitter that is uniform or normal, and it is {distribution}; leave it out, or take \"normal\""
+        "{link}: `jitter_correlation` is for jitter that is uniform or normal, and it is {distribution}; leave it out, or take \"normal\""
     )]
-    JitterCorrelation { line: String, distribution: String },
-    #[error("{line}: `jitter_distribution`: {problem}")]
-    Distribution { line: String, problem: &'static str },
+    JitterCorrelation { link: String, distribution: String },
+    #[error("{link}: `jitter_distribution`: {problem}")]
+    Distribution { link: String, problem: &'static str },
     #[error(
-        "{line}: `reorder` needs `reorder_by`, the time that a packet is held back; add reorder_by = \"5ms\""
+        "{link}: `reorder` needs `reorder_by`, the time that a packet is held back; add reorder_by = \"5ms\""
     )]
-    ReorderByMissing { line: String },
+    ReorderByMissing { link: String },
     #[error(
-        "{line}: `reorder_by` does nothing without `reorder`, the share of packets held back; add reorder = \"1%\""
+        "{link}: `reorder_by` does nothing without `reorder`, the share of packets held back; add reorder = \"1%\""
     )]
-    ReorderMissing { line: String },
+    ReorderMissing { link: String },
     #[error(
-        "{line}: `mtu` is {mtu} octets, but every host of IP{ip} has to take at least {}, and no link here carries less", .ip.least_mtu()
+        "{link}: `mtu` is {mtu} octets, but every host of IP{ip} has to take at least {}, and no link here carries less", .ip.least_mtu()
     )]
-    MtuTooSmall { line: String, mtu: u64, ip: Ip },
-    #[error("{line}: `queue` holds nothing, not even the packet in transmission; it needs at least \"1p\"")]
-    QueueHoldsNothing { line: String },
+    MtuTooSmall { link: String, mtu: u64, ip: Ip },
+    #[error("{link}: `queue` holds nothing, not even the packet in transmission; it needs at least \"1p\"")]
+    QueueHoldsNothing { link: String },
     #[error(
-        "{line}: `police`: a `burst` of {burst} octets is less than `mtu`, {mtu}, so the longest packets would never pass, or more than \
+        "{link}: `police`: a `burst` of {burst} octets is less than `mtu`, {mtu}, so the longest packets would never pass, or more than \
          a bucket holds, 1000000000; choose one between"
     )]
-    Burst { line: String, burst: u64, mtu: u64 },
+    Burst { link: String, burst: u64, mtu: u64 },
     #[error(
-        "{line}: nobody else is on its `channel` {channel:?}; name the same one on the lines that share it, or leave it out"
+        "{link}: nobody else is on its `channel` {channel:?}; name the same one on the links that share it, or leave it out"
     )]
-    ChannelOfOne { line: String, channel: String },
-    #[error("{line}: `discipline`: {problem}")]
-    Discipline { line: String, problem: &'static str },
+    ChannelOfOne { link: String, channel: String },
+    #[error("{link}: `discipline`: {problem}")]
+    Discipline { link: String, problem: &'static str },
     #[error("`{key}` belongs to the short form and `nodes` to the long one; {cure}")]
     MixedForms { key: &'static str, cure: &'static str },
     #[error(

@@ -14,7 +14,7 @@ pub struct EventSpec {
     pub at: Duration,
     /// Direction. Default both.
     #[serde(default)]
-    pub direction: Which,
+    pub direction: LinkDirection,
     /// Index of the path, counted from 1. Default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<usize>,
@@ -38,7 +38,7 @@ pub struct EventSpec {
 /// The directions that an event changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Which {
+pub enum LinkDirection {
     /// Both directions.
     #[default]
     Both,

@@ -21,8 +21,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::NetworkError;
-use crate::event::{EventSpec, Which};
-use crate::identifier::{InterfaceId, LineId};
+use crate::event::{EventSpec, LinkDirection};
+use crate::identifier::{InterfaceId, LinkId};
 use crate::topology::{AddressChange, Medium, Route, RouteChange, Topology};
 
 /// A client that moves.
@@ -43,14 +43,14 @@ pub struct HandoverSpec {
     /// What changes. With `"address"` the client gets an address on the second path and loses the one on the
     /// first with that path. With `"route"` it keeps its address, and both ends send over the second path
     /// from then on: mobility below the transport, as with Mobile IP, a tunnel or GTP. Default `"address"`.
-    #[serde(skip_serializing_if = "Changes::is_default")]
-    pub changes: Changes,
+    #[serde(skip_serializing_if = "HandoverChange::is_default")]
+    pub changes: HandoverChange,
 }
 
 /// What changes when the client moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Changes {
+pub enum HandoverChange {
     /// The address, and with it the route.
     #[default]
     Address,
@@ -58,7 +58,7 @@ pub enum Changes {
     Route,
 }
 
-impl Changes {
+impl HandoverChange {
     /// Omitted from the file if default, so that older experiments keep the identity of their points.
     fn is_default(&self) -> bool {
         *self == Self::default()
@@ -67,7 +67,7 @@ impl Changes {
 
 impl Default for HandoverSpec {
     fn default() -> Self {
-        let (at, attach, changes) = (Duration::from_secs(1), Duration::ZERO, Changes::Address);
+        let (at, attach, changes) = (Duration::from_secs(1), Duration::ZERO, HandoverChange::Address);
         Self { speed: 10.0, overlap: 5.0, at, attach, changes }
     }
 }
@@ -96,7 +96,7 @@ impl HandoverSpec {
     pub(crate) fn events(&self) -> [EventSpec; 3] {
         let event = |at, path, down| EventSpec {
             at,
-            direction: Which::Both,
+            direction: LinkDirection::Both,
             path: Some(path),
             link: None,
             down: Some(down),
@@ -125,10 +125,10 @@ impl HandoverSpec {
         let Medium::Link { up, down } = topology.segments[NEW - 1].medium else {
             unreachable!("a path is a link")
         };
-        let change = |(line, own, peer): (LineId, usize, usize)| {
+        let change = |(link, own, peer): (LinkId, usize, usize)| {
             let destination = topology.interfaces[usize::from(old[peer].0)].address;
             let node = topology.interfaces[usize::from(new[own].0)].node;
-            let route = Route { destination, line, from: new[own], to: new[peer] };
+            let route = Route { destination, link, from: new[own], to: new[peer] };
             RouteChange { at: Time::ZERO + self.attached(), node, route }
         };
         [(up, 0, 1), (down, 1, 0)].map(change).to_vec()

@@ -10,4 +10,4 @@ pub struct InterfaceId(pub u16);
 
 /// A link direction or LAN: its index in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LineId(pub u16);
+pub struct LinkId(pub u16);

@@ -1,15 +1,16 @@
-//! Links, queues, impairments, topology, and the order of events.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Files
 //!
 //! [`NetworkSpec`] is the table of an experiment, [`Topology`] the validated network (modules `build` and
 //! `check`), [`Network`] the running simulation. Each physical effect has a file: `transmitter` (rate),
 //! `queue`, `red`, `codel`, `fair` (FQ-CoDel), `pie`, `propagation` (delay, jitter) and its `distribution`,
-//! `loss`, `chance` (duplication, corruption, reordering), `police`. `trace` converts files to events, `line`
+//! `loss`, `chance` (duplication, corruption, reordering), `police`. `trace` converts files to events, `link`
 //! combines the effects, `channel` makes links take turns.
 
 mod agenda;
 mod build;
 mod chance;
-mod change;
 mod channel;
 mod check;
 mod codel;
@@ -22,7 +23,8 @@ mod fair;
 mod handover;
 mod identifier;
 mod ip;
-mod line;
+mod link;
+mod link_change;
 mod loss;
 mod network;
 mod observer;
@@ -38,26 +40,28 @@ mod topology;
 mod trace;
 mod transmitter;
 
+pub use {hol_base as base, hol_wire as wire};
+
 pub use agenda::Agenda;
-pub use change::Change;
 pub use codel::CodelSpec;
 pub use crossing::Crossing;
 pub use discipline::Discipline;
 pub use distribution::Distribution;
 pub use error::NetworkError;
-pub use event::{EventSpec, Which};
+pub use event::{EventSpec, LinkDirection};
 pub use fair::FairSpec;
-pub use handover::{Changes, HandoverSpec};
-pub use identifier::{InterfaceId, LineId, NodeId};
+pub use handover::{HandoverChange, HandoverSpec};
+pub use identifier::{InterfaceId, LinkId, NodeId};
 pub use ip::Ip;
+pub use link_change::LinkChange;
 pub use loss::{ExplicitLoss, GilbertElliott, LossSpec};
 pub use network::{Arrival, Backlog, Network};
 pub use pie::PieSpec;
 pub use police::{PoliceSpec, TokenBucket};
 pub use red::RedSpec;
 pub use spec::{LanSpec, LinkSpec, NetworkSpec, Overrides, PathSpec, Settings};
-pub use tap::{Drops, Fate, Tap, TapPoint};
+pub use tap::{Drops, Tap, TapEvent, TapPoint};
 pub use topology::{
-    AddressChange, Interface, LinePlan, Medium, Route, RouteChange, ScheduledChange, Segment, Topology,
+    AddressChange, Interface, LinkPlan, Medium, Route, RouteChange, ScheduledChange, Segment, Topology,
 };
 pub use trace::{TraceError, TraceSpec, events as trace_events};

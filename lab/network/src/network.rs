@@ -9,9 +9,9 @@ use crate::agenda::Agenda;
 use crate::channel::Channel;
 use crate::crossing::Crossing;
 use crate::identifier::{InterfaceId, NodeId};
-use crate::line::Line;
+use crate::link::Link;
 use crate::observer::Observer;
-use crate::tap::{Drops, Fate, Tap};
+use crate::tap::{Drops, Tap, TapEvent};
 use crate::topology::{Interface, Route, RouteChange, ScheduledChange, Topology};
 
 /// All links of a topology, with the packets on them.
@@ -22,7 +22,7 @@ pub struct Network<'t> {
     interfaces: Vec<Interface>,
     /// Routes of each node, ascending by destination.
     routes: Arc<Vec<Vec<Route>>>,
-    lines: Vec<Line>,
+    links: Vec<Link>,
     channels: Vec<Channel>,
     /// The channel of each link, if it shares one.
     channel_of: Vec<Option<usize>>,
@@ -61,21 +61,21 @@ pub struct Arrival {
 impl<'t> Network<'t> {
     /// Creates an idle network. Each link derives its random streams from `seed` and its own name.
     pub fn new(topology: &Topology, seed: Seed, tap: Option<&'t mut dyn Tap>) -> Self {
-        let lines = topology.lines.iter().map(|line| Line::new(&line.settings, seed.derive(&line.name)));
+        let links = topology.links.iter().map(|link| Link::new(&link.settings, seed.derive(&link.name)));
         let changes: Vec<_> = topology.changes.iter().rev().cloned().collect();
-        let channels = Channel::all(&topology.lines);
-        let mut channel_of = vec![None; topology.lines.len()];
+        let channels = Channel::all(&topology.links);
+        let mut channel_of = vec![None; topology.links.len()];
         for (place, channel) in channels.iter().enumerate() {
-            channel.members.iter().for_each(|line| channel_of[*line] = Some(place));
+            channel.members.iter().for_each(|link| channel_of[*link] = Some(place));
         }
         let route_changes: Vec<_> = topology.route_changes.iter().rev().copied().collect();
-        let mut agenda = Agenda::new(topology.lines.len() + 2);
-        agenda.set(topology.lines.len(), changes.last().map_or(Time::MAX, |change| change.at));
-        agenda.set(topology.lines.len() + 1, route_changes.last().map_or(Time::MAX, |change| change.at));
+        let mut agenda = Agenda::new(topology.links.len() + 2);
+        agenda.set(topology.links.len(), changes.last().map_or(Time::MAX, |change| change.at));
+        agenda.set(topology.links.len() + 1, route_changes.last().map_or(Time::MAX, |change| change.at));
         Self {
             interfaces: topology.interfaces.clone(),
             routes: Arc::clone(&topology.routes),
-            lines: lines.collect(),
+            links: links.collect(),
             channels,
             channel_of,
             changes,
@@ -104,13 +104,13 @@ impl<'t> Network<'t> {
 
     /// Returns how often a queue marked a packet with congestion instead of dropping it. RFC 3168 section 5.
     pub fn marked(&self) -> u64 {
-        self.lines.iter().map(Line::marked).sum()
+        self.links.iter().map(Link::marked).sum()
     }
 
     /// Returns the backlog of each link, in the order of [`Topology::queues`].
     pub fn backlogs(&self, now: Time) -> impl Iterator<Item = Backlog> {
-        self.lines.iter().zip(&self.senders).map(move |(line, senders)| {
-            let (packets, octets) = line.backlog(now);
+        self.links.iter().zip(&self.senders).map(move |(link, senders)| {
+            let (packets, octets) = link.backlog(now);
             Backlog { packets, octets, drops: self.observer.drops_from(senders) }
         })
     }
@@ -130,8 +130,8 @@ impl<'t> Network<'t> {
             if at > now {
                 return None;
             }
-            if component >= self.lines.len() {
-                if component == self.lines.len() {
+            if component >= self.links.len() {
+                if component == self.links.len() {
                     self.change(now);
                 } else {
                     self.change_route();
@@ -139,7 +139,7 @@ impl<'t> Network<'t> {
                 continue;
             }
             self.advance(now, component);
-            let crossing = self.lines[component].arrival(now, &mut self.observer);
+            let crossing = self.links[component].arrival(now, &mut self.observer);
             self.schedule(component);
             if let Some(arrival) = crossing.and_then(|crossing| self.arrive(now, crossing)) {
                 return Some(arrival);
@@ -156,7 +156,7 @@ impl<'t> Network<'t> {
             self.observer.reject(now, &crossing);
             return None;
         }
-        self.observer.see(now, crossing.to, &crossing, Fate::Received);
+        self.observer.see(now, crossing.to, &crossing, TapEvent::Received);
         if here {
             return Some(Arrival { node, packet: crossing.packet });
         }
@@ -170,51 +170,51 @@ impl<'t> Network<'t> {
         let Ok(route) = routes.binary_search_by_key(&packet.destination, |route| route.destination) else {
             panic!("{node:?} sends to {}, which is not in the network", packet.destination);
         };
-        let Route { line, from, to, .. } = routes[route];
+        let Route { link, from, to, .. } = routes[route];
         let crossing = Crossing::new(from, to, number, packet);
-        self.observer.see(now, from, &crossing, Fate::Sent);
-        let line = usize::from(line.0);
-        self.advance(now, line);
-        self.lines[line].offer(now, crossing, &mut self.observer);
-        if let Some(channel) = self.channel_of[line] {
-            self.channels[channel].occupy(line, &mut self.lines);
+        self.observer.see(now, from, &crossing, TapEvent::Sent);
+        let link = usize::from(link.0);
+        self.advance(now, link);
+        self.links[link].offer(now, crossing, &mut self.observer);
+        if let Some(channel) = self.channel_of[link] {
+            self.channels[channel].occupy(link, &mut self.links);
         }
-        self.schedule(line);
+        self.schedule(link);
     }
 
     /// Starts the due transmissions of a link, in turns on a shared channel.
     #[inline]
-    fn advance(&mut self, now: Time, line: usize) {
-        let Self { lines, channels, observer, .. } = self;
-        match self.channel_of[line] {
-            Some(channel) => channels[channel].advance(now, lines, observer),
-            None => lines[line].advance(now, observer),
+    fn advance(&mut self, now: Time, link: usize) {
+        let Self { links, channels, observer, .. } = self;
+        match self.channel_of[link] {
+            Some(channel) => channels[channel].advance(now, links, observer),
+            None => links[link].advance(now, observer),
         }
     }
 
     /// Schedules the next action of a link and of those that share its channel.
     #[inline]
-    fn schedule(&mut self, line: usize) {
-        let Self { lines, channels, agenda, .. } = self;
-        match self.channel_of[line] {
+    fn schedule(&mut self, link: usize) {
+        let Self { links, channels, agenda, .. } = self;
+        match self.channel_of[link] {
             Some(channel) => {
-                channels[channel].members.iter().for_each(|one| agenda.set(*one, lines[*one].next_action()));
+                channels[channel].members.iter().for_each(|one| agenda.set(*one, links[*one].next_action()));
             }
-            None => agenda.set(line, lines[line].next_action()),
+            None => agenda.set(link, links[link].next_action()),
         }
     }
 
     fn change(&mut self, now: Time) {
         let scheduled = self.changes.pop().expect("the agenda names a change that is there");
-        let line = usize::from(scheduled.line.0);
-        self.advance(now, line);
-        let due = self.lines[line].sends_until(now);
-        self.lines[line].change(now, &scheduled.change, &mut self.observer);
-        if let (Some(channel), Some(due)) = (self.channel_of[line], due) {
-            self.channels[channel].moved(line, due, &mut self.lines);
+        let link = usize::from(scheduled.link.0);
+        self.advance(now, link);
+        let due = self.links[link].sends_until(now);
+        self.links[link].change(now, &scheduled.change, &mut self.observer);
+        if let (Some(channel), Some(due)) = (self.channel_of[link], due) {
+            self.channels[channel].moved(link, due, &mut self.links);
         }
-        self.schedule(line);
-        self.agenda.set(self.lines.len(), self.changes.last().map_or(Time::MAX, |change| change.at));
+        self.schedule(link);
+        self.agenda.set(self.links.len(), self.changes.last().map_or(Time::MAX, |change| change.at));
     }
 
     fn change_route(&mut self) {
@@ -225,7 +225,7 @@ impl<'t> Network<'t> {
         let way = routes.iter_mut().find(|way| way.destination == route.destination);
         *way.expect("there is a way to every address") = route;
         let next = self.route_changes.last().map_or(Time::MAX, |change| change.at);
-        self.agenda.set(self.lines.len() + 1, next);
+        self.agenda.set(self.links.len() + 1, next);
     }
 
     fn owns(&self, node: NodeId, packet: &Packet) -> bool {

@@ -4,7 +4,7 @@ use hol_base::Time;
 
 use crate::crossing::Crossing;
 use crate::identifier::InterfaceId;
-use crate::tap::{Drops, Fate, Tap, TapPoint};
+use crate::tap::{Drops, Tap, TapEvent, TapPoint};
 
 pub(crate) struct Observer<'t> {
     names: Vec<String>,
@@ -30,35 +30,35 @@ impl<'t> Observer<'t> {
 
     /// Reports a packet at one of the interfaces of its hop.
     #[inline]
-    pub(crate) fn see(&mut self, now: Time, interface: InterfaceId, crossing: &Crossing, fate: Fate) {
+    pub(crate) fn see(&mut self, now: Time, interface: InterfaceId, crossing: &Crossing, event: TapEvent) {
         if let Some(tap) = &mut self.tap {
             let interface = usize::from(interface.0);
-            tap.packet(now, TapPoint { interface, name: &self.names[interface] }, crossing, fate);
+            tap.packet(now, TapPoint { interface, name: &self.names[interface] }, crossing, event);
         }
     }
 
     /// Reports a packet lost before the other interface.
-    pub(crate) fn lose(&mut self, now: Time, crossing: &Crossing, fate: Fate) {
-        self.count(crossing.from, fate);
-        self.see(now, crossing.from, crossing, fate);
+    pub(crate) fn lose(&mut self, now: Time, crossing: &Crossing, event: TapEvent) {
+        self.count(crossing.from, event);
+        self.see(now, crossing.from, crossing, event);
     }
 
     /// Reports a packet that arrived with a wrong checksum.
     pub(crate) fn reject(&mut self, now: Time, crossing: &Crossing) {
-        self.count(crossing.from, Fate::Corrupted);
-        self.see(now, crossing.to, crossing, Fate::Corrupted);
+        self.count(crossing.from, TapEvent::Corrupted);
+        self.see(now, crossing.to, crossing, TapEvent::Corrupted);
     }
 
-    fn count(&mut self, from: InterfaceId, fate: Fate) {
+    fn count(&mut self, from: InterfaceId, event: TapEvent) {
         let Drops { loss, queue, police, corrupt, mtu, down } = &mut self.drops[usize::from(from.0)];
-        *match fate {
-            Fate::Lost => loss,
-            Fate::QueueFull | Fate::DroppedEarly => queue,
-            Fate::Policed => police,
-            Fate::Corrupted => corrupt,
-            Fate::TooLong => mtu,
-            Fate::LinkDown => down,
-            Fate::Sent | Fate::Dequeued | Fate::Received => return,
+        *match event {
+            TapEvent::Lost => loss,
+            TapEvent::QueueFull | TapEvent::DroppedEarly => queue,
+            TapEvent::Policed => police,
+            TapEvent::Corrupted => corrupt,
+            TapEvent::TooLong => mtu,
+            TapEvent::LinkDown => down,
+            TapEvent::Sent | TapEvent::Dequeued | TapEvent::Received => return,
         } += 1;
     }
 }

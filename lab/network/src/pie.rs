@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::codel::{Waiting, take};
 use crate::crossing::Crossing;
-use crate::tap::Fate;
+use crate::tap::TapEvent;
 
 /// The parameters of PIE; the defaults are those of RFC 8033 sections 4.1 and 4.2, and of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -200,14 +200,14 @@ impl PieQueue {
         now: Time,
         mut crossing: Crossing,
         has_room: bool,
-        mut lose: impl FnMut(Crossing, Fate),
+        mut lose: impl FnMut(Crossing, TapEvent),
     ) {
         self.pie.catch_up(now, self.waiting.is_empty());
         if !has_room {
             self.pie.accu_prob = 0.0;
-            lose(crossing, Fate::QueueFull);
+            lose(crossing, TapEvent::QueueFull);
         } else if self.pie.strikes(self.octets < self.enough) && !self.marks(&mut crossing) {
-            lose(crossing, Fate::DroppedEarly);
+            lose(crossing, TapEvent::DroppedEarly);
         } else {
             self.octets += crossing.length() + self.overhead;
             self.waiting.push_back(Waiting { since: now, crossing });
@@ -265,8 +265,8 @@ mod tests {
             due += in_10;
             while due >= 10 {
                 due -= 10;
-                queue.push(now, crossing(ecn), true, |_, fate| {
-                    assert_eq!(fate, Fate::DroppedEarly);
+                queue.push(now, crossing(ecn), true, |_, event| {
+                    assert_eq!(event, TapEvent::DroppedEarly);
                     dropped.push(at);
                 });
             }

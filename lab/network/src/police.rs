@@ -170,18 +170,18 @@ mod tests {
     #[test]
     fn the_word_and_the_table_are_read_and_written() {
         #[derive(Debug, PartialEq, Serialize, Deserialize)]
-        struct Line {
+        struct Link {
             police: PoliceSpec,
         }
         let bucket = TokenBucket { rate: "1Mbit".parse().unwrap(), burst: ByteCount(10_000) };
         for (text, bucket) in
             [("police = 'none'", None), ("police = { rate = '1Mbit', burst = '10kB' }", Some(bucket))]
         {
-            let line: Line = toml::from_str(text).unwrap();
-            assert_eq!(line.police, PoliceSpec(bucket));
-            assert_eq!(toml::from_str::<Line>(&toml::to_string(&line).unwrap()).unwrap(), line);
+            let link: Link = toml::from_str(text).unwrap();
+            assert_eq!(link.police, PoliceSpec(bucket));
+            assert_eq!(toml::from_str::<Link>(&toml::to_string(&link).unwrap()).unwrap(), link);
         }
-        let problem = toml::from_str::<Line>("police = 'off'").unwrap_err().to_string();
+        let problem = toml::from_str::<Link>("police = 'off'").unwrap_err().to_string();
         assert!(problem.contains("burst = \"10kB\""), "{problem}");
     }
 }

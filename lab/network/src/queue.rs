@@ -10,7 +10,7 @@ use crate::discipline::Discipline;
 use crate::fair::FairQueue;
 use crate::pie::PieQueue;
 use crate::spec::Settings;
-use crate::tap::Fate;
+use crate::tap::TapEvent;
 
 /// Packets queued for the transmitter, under the link's discipline.
 ///
@@ -106,19 +106,19 @@ impl Queue {
         now: Time,
         crossing: Crossing,
         in_service: u64,
-        mut lose: impl FnMut(Crossing, Fate),
+        mut lose: impl FnMut(Crossing, TapEvent),
     ) {
         let has_room = self.has_room(crossing.length(), in_service);
         match &mut self.order {
             Order::Fair(queue) => {
-                queue.push(now, crossing, in_service, |crossing| lose(crossing, Fate::QueueFull));
+                queue.push(now, crossing, in_service, |crossing| lose(crossing, TapEvent::QueueFull));
                 self.packets = queue.waiting().0;
             }
             Order::Pie(queue) => {
                 queue.push(now, crossing, has_room, lose);
                 self.packets = queue.waiting().0;
             }
-            Order::Fifo(_) | Order::Codel(_) if !has_room => lose(crossing, Fate::QueueFull),
+            Order::Fifo(_) | Order::Codel(_) if !has_room => lose(crossing, TapEvent::QueueFull),
             Order::Fifo(fifo) => {
                 self.packets += 1;
                 fifo.push(crossing);

@@ -31,12 +31,12 @@ pub(crate) fn routes(topology: &Topology) -> Result<Vec<Vec<Route>>, NetworkErro
                     let (segment, from, to) = onward
                         .unwrap_or_else(|| (target, interface_of(topology, target, node), *destination));
                     let address = topology.interfaces[usize::from(destination.0)].address;
-                    let line = match segment.medium {
+                    let link = match segment.medium {
                         Medium::Link { up, .. } if from == segment.interfaces[0] => up,
                         Medium::Link { down, .. } => down,
-                        Medium::Lan(line) => line,
+                        Medium::Lan(link) => link,
                     };
-                    own_routes.push(Route { destination: address, line, from, to });
+                    own_routes.push(Route { destination: address, link, from, to });
                 }
             }
         }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::discipline::Discipline;
 use crate::distribution::Distribution;
 use crate::event::EventSpec;
-use crate::handover::{Changes, HandoverSpec};
+use crate::handover::{HandoverChange, HandoverSpec};
 use crate::ip::Ip;
 use crate::loss::LossSpec;
 use crate::police::PoliceSpec;
@@ -23,7 +23,7 @@ use crate::trace::TraceSpec;
 /// serde's `flatten` would do so too, but errors would lose their line and column.
 macro_rules! settings {
     ($($(#[$doc:meta])* $field:ident: $kind:ty = $default:expr,)*) => {
-        /// The settings of one line (one direction of a link, or a LAN), complete.
+        /// The settings of one direction of a link, or of a LAN, complete.
         #[derive(Debug, Clone, PartialEq, Serialize)]
         pub struct Settings {
             $($(#[$doc])* pub $field: $kind,)*
@@ -171,7 +171,7 @@ macro_rules! settings {
 
             /// Returns whether the client gets another address during the run.
             pub fn client_moves(&self) -> bool {
-                self.handover.as_ref().is_some_and(|handover| handover.changes == Changes::Address)
+                self.handover.as_ref().is_some_and(|handover| handover.changes == HandoverChange::Address)
             }
 
             /// Returns the settings at the top of the table.

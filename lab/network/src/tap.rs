@@ -7,7 +7,7 @@ use crate::crossing::Crossing;
 /// An observer of every packet of a run. Without a tap a run has no extra cost.
 pub trait Tap {
     /// Reports a packet at `point`, one end of its hop, which it passes or where it ends.
-    fn packet(&mut self, now: Time, point: TapPoint<'_>, crossing: &Crossing, fate: Fate);
+    fn packet(&mut self, now: Time, point: TapPoint<'_>, crossing: &Crossing, event: TapEvent);
 }
 
 /// An interface of a node.
@@ -21,7 +21,7 @@ pub struct TapPoint<'a> {
 
 /// What happened to a packet at an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fate {
+pub enum TapEvent {
     /// The node passed it to the interface.
     Sent,
     /// The interface started to transmit it, at once or after queueing.
@@ -44,7 +44,7 @@ pub enum Fate {
     LinkDown,
 }
 
-impl Fate {
+impl TapEvent {
     /// Returns whether the packet ended here.
     pub fn is_drop(self) -> bool {
         !matches!(self, Self::Sent | Self::Dequeued | Self::Received)
@@ -70,7 +70,7 @@ impl Fate {
 /// How many packets ended before their destination, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Drops {
-    /// Lost on a line.
+    /// Lost on a link.
     pub loss: u64,
     /// Dropped by a queue, full or early.
     pub queue: u64,
@@ -78,7 +78,7 @@ pub struct Drops {
     pub police: u64,
     /// Arrived with a wrong checksum.
     pub corrupt: u64,
-    /// Longer than a line's MTU.
+    /// Longer than a link's MTU.
     pub mtu: u64,
     /// Sent on, or in flight on, a link that was down.
     pub down: u64,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use hol_base::Time;
 use hol_wire::Address;
 
-use crate::change::Change;
-use crate::event::Which;
-use crate::identifier::{InterfaceId, LineId, NodeId};
+use crate::event::LinkDirection;
+use crate::identifier::{InterfaceId, LinkId, NodeId};
 use crate::ip::Ip;
+use crate::link_change::LinkChange;
 use crate::spec::Settings;
 
 /// The nodes, and how they are connected.
@@ -18,7 +18,7 @@ pub struct Topology {
     pub(crate) nodes: Vec<String>,
     pub(crate) names: Vec<String>,
     pub(crate) interfaces: Vec<Interface>,
-    pub(crate) lines: Vec<LinePlan>,
+    pub(crate) links: Vec<LinkPlan>,
     pub(crate) segments: Vec<Segment>,
     /// For each node, the route to every foreign address, ascending by address.
     pub(crate) routes: Arc<Vec<Vec<Route>>>,
@@ -41,7 +41,7 @@ pub struct Interface {
 
 /// A link direction before the run: its name, which also names its random streams, and its settings.
 #[derive(Debug)]
-pub struct LinePlan {
+pub struct LinkPlan {
     /// `link/1/up`, `link/1/down`, `lan/2`.
     pub name: String,
     /// Every setting, defaults included.
@@ -65,12 +65,12 @@ pub enum Medium {
     /// One for each direction; `up` leads away from the segment's first interface.
     Link {
         /// From the first interface to the second.
-        up: LineId,
+        up: LinkId,
         /// From the second interface to the first.
-        down: LineId,
+        down: LinkId,
     },
     /// One for all.
-    Lan(LineId),
+    Lan(LinkId),
 }
 
 /// The next hop to an address.
@@ -79,7 +79,7 @@ pub struct Route {
     /// The address.
     pub destination: Address,
     /// The link direction of this hop.
-    pub line: LineId,
+    pub link: LinkId,
     /// The interface that sends.
     pub from: InterfaceId,
     /// The interface that receives.
@@ -91,10 +91,10 @@ pub struct Route {
 pub struct ScheduledChange {
     /// Since the start of the run.
     pub at: Time,
-    /// The line.
-    pub line: LineId,
+    /// The link.
+    pub link: LinkId,
     /// What happens.
-    pub change: Change,
+    pub change: LinkChange,
 }
 
 /// A node gets or loses an address.
@@ -157,8 +157,8 @@ impl Topology {
     }
 
     /// Returns all link directions with their final settings.
-    pub fn lines(&self) -> &[LinePlan] {
-        &self.lines
+    pub fn links(&self) -> &[LinkPlan] {
+        &self.links
     }
 
     /// Returns all links and LANs.
@@ -172,11 +172,11 @@ impl Topology {
     }
 
     /// Returns the link directions from one node to the first address of another; empty for the same node.
-    pub fn path(&self, from: NodeId, to: NodeId) -> Vec<&LinePlan> {
+    pub fn path(&self, from: NodeId, to: NodeId) -> Vec<&LinkPlan> {
         let mut path = Vec::new();
         let (mut node, goal) = (from, self.addresses(to)[0]);
         while let Some(route) = self.routes(node).iter().find(|route| route.destination == goal) {
-            path.push(&self.lines[usize::from(route.line.0)]);
+            path.push(&self.links[usize::from(route.link.0)]);
             node = self.interfaces[usize::from(route.to.0)].node;
         }
         path
@@ -200,7 +200,7 @@ impl Topology {
 
     /// Returns the smallest MTU of all links in octets, which path MTU discovery would find.
     pub fn smallest_mtu(&self) -> u64 {
-        self.lines.iter().map(|line| line.settings.mtu.0).min().expect("a network has lines")
+        self.links.iter().map(|link| link.settings.mtu.0).min().expect("a network has links")
     }
 
     /// Returns the names of all interfaces: the node's name, a colon, and the number of its link or LAN.
@@ -210,24 +210,24 @@ impl Topology {
 
     /// Returns the name of each queue: its interface, or the LAN whose stations share it.
     pub fn queues(&self) -> Vec<String> {
-        let senders = self.senders().into_iter().zip(&self.lines);
+        let senders = self.senders().into_iter().zip(&self.links);
         senders
-            .map(|(senders, line)| match senders[..] {
+            .map(|(senders, link)| match senders[..] {
                 [only] => self.names[usize::from(only.0)].clone(),
-                _ => line.name.clone(),
+                _ => link.name.clone(),
             })
             .collect()
     }
 
     /// Returns the sending interfaces of each link.
     pub(crate) fn senders(&self) -> Vec<Vec<InterfaceId>> {
-        let mut senders = vec![Vec::new(); self.lines.len()];
+        let mut senders = vec![Vec::new(); self.links.len()];
         for Segment { interfaces, medium, .. } in &self.segments {
             match *medium {
-                Medium::Lan(line) => senders[usize::from(line.0)].clone_from(interfaces),
+                Medium::Lan(link) => senders[usize::from(link.0)].clone_from(interfaces),
                 Medium::Link { up, down } => {
-                    for (line, interface) in [up, down].into_iter().zip(interfaces) {
-                        senders[usize::from(line.0)] = vec![*interface];
+                    for (link, interface) in [up, down].into_iter().zip(interfaces) {
+                        senders[usize::from(link.0)] = vec![*interface];
                     }
                 }
             }
@@ -241,12 +241,12 @@ impl Topology {
 }
 
 impl Medium {
-    pub(crate) fn lines(self, which: Which) -> Vec<LineId> {
+    pub(crate) fn links(self, which: LinkDirection) -> Vec<LinkId> {
         match (self, which) {
-            (Self::Link { up, down }, Which::Both) => vec![up, down],
-            (Self::Link { up, .. }, Which::Up) => vec![up],
-            (Self::Link { down, .. }, Which::Down) => vec![down],
-            (Self::Lan(line), Which::Both) => vec![line],
+            (Self::Link { up, down }, LinkDirection::Both) => vec![up, down],
+            (Self::Link { up, .. }, LinkDirection::Up) => vec![up],
+            (Self::Link { down, .. }, LinkDirection::Down) => vec![down],
+            (Self::Lan(link), LinkDirection::Both) => vec![link],
             (Self::Lan(_), _) => vec![],
         }
     }

@@ -12,7 +12,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::event::{EventSpec, Which};
+use crate::event::{EventSpec, LinkDirection};
 use crate::loss::LossSpec;
 
 /// The trace files of a network.
@@ -43,11 +43,11 @@ struct Pair {
 
 impl TraceSpec {
     /// Returns the files and their directions.
-    pub fn files(&self) -> Vec<(&str, Which)> {
+    pub fn files(&self) -> Vec<(&str, LinkDirection)> {
         match &self.0 {
-            Traces::Both(name) => vec![(name, Which::Both)],
+            Traces::Both(name) => vec![(name, LinkDirection::Both)],
             Traces::Each(Pair { up, down }) => {
-                let named = [(up, Which::Up), (down, Which::Down)].into_iter();
+                let named = [(up, LinkDirection::Up), (down, LinkDirection::Down)].into_iter();
                 named.filter_map(|(name, direction)| Some((name.as_deref()?, direction))).collect()
             }
         }
@@ -98,7 +98,7 @@ const MOST_EVENTS: usize = 100_000;
 const MOST_LINES: usize = 2_000_000;
 
 /// Returns the events of a trace, in one direction or both.
-pub fn events(text: &str, direction: Which) -> Result<Vec<EventSpec>, TraceError> {
+pub fn events(text: &str, direction: LinkDirection) -> Result<Vec<EventSpec>, TraceError> {
     let first = lines(text).next().ok_or_else(|| refuse(1, "the trace is empty"))?;
     let steps = match first.1.parse::<u64>() {
         Ok(_) => opportunities(text)?,
@@ -376,7 +376,7 @@ mod tests {
     type Event = (u64, Option<String>, Option<u64>);
 
     fn read(text: &str) -> Result<Vec<Event>, String> {
-        let events = events(text, Which::Both).map_err(|problem| problem.to_string())?;
+        let events = events(text, LinkDirection::Both).map_err(|problem| problem.to_string())?;
         let event = |event: EventSpec| {
             (
                 event.at.as_nanos() / 1_000_000,

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hol_base::{Duration, Rng, Seed, Time};
-use hol_network::{Crossing, Drops, Fate, Network, NodeId, Tap, TapPoint, Topology};
+use hol_network::{Crossing, Drops, Network, NodeId, Tap, TapEvent, TapPoint, Topology};
 use hol_wire::{Address, Packet, Transport, tcp};
 
 const CLIENT: NodeId = NodeId(0);
@@ -253,21 +253,21 @@ fn packets_cross_a_router_and_a_lan() {
     assert_eq!(network.packets(), 1);
     drop(network);
     let expected = [
-        ("client:1", Fate::Sent),
-        ("client:1", Fate::Dequeued),
-        ("router:1", Fate::Received),
-        ("router:2", Fate::Sent),
-        ("router:2", Fate::Dequeued),
-        ("server:2", Fate::Received),
+        ("client:1", TapEvent::Sent),
+        ("client:1", TapEvent::Dequeued),
+        ("router:1", TapEvent::Received),
+        ("router:2", TapEvent::Sent),
+        ("router:2", TapEvent::Dequeued),
+        ("server:2", TapEvent::Received),
     ];
     assert_eq!(seen.0, expected.map(|(name, fate)| (name.to_owned(), fate)));
 }
 
 #[derive(Default)]
-struct Fates(Vec<(String, Fate)>);
+struct Fates(Vec<(String, TapEvent)>);
 
 impl Tap for Fates {
-    fn packet(&mut self, _: Time, point: TapPoint<'_>, _: &Crossing, fate: Fate) {
+    fn packet(&mut self, _: Time, point: TapPoint<'_>, _: &Crossing, fate: TapEvent) {
         self.0.push((point.name.to_owned(), fate));
     }
 }

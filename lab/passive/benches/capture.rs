@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hol_base::Time;
-use hol_network::Fate;
+use hol_network::TapEvent;
 use hol_passive::{Sighting, measure};
 use hol_wire::tcp::{Flags, Options, Segment, SeqNum, Timestamps};
 use hol_wire::{Packet, Stamp};
@@ -62,8 +62,8 @@ fn sightings(packets: &[Vec<u8>]) -> Vec<Sighting<'_>> {
         .flat_map(|(number, octets)| {
             let at = |late: u64| Time::from_nanos(1000 * number + late);
             [
-                Sighting { time: at(0), fate: Fate::Sent, octets },
-                Sighting { time: at(20_000), fate: Fate::Received, octets },
+                Sighting { time: at(0), fate: TapEvent::Sent, octets },
+                Sighting { time: at(20_000), fate: TapEvent::Received, octets },
             ]
         })
         .collect();

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use hol_base::Time;
 use hol_measure::Record;
-use hol_network::Fate;
+use hol_network::TapEvent;
 use hol_wire::{Packet, Transport};
 
 use crate::connection::{Connection, Protocol};
@@ -21,7 +21,7 @@ pub struct Sighting<'p> {
     /// When.
     pub time: Time,
     /// Sent, received, or how it was lost; a loss on the way is reported at sending.
-    pub fate: Fate,
+    pub fate: TapEvent,
     /// The packet from its IPv4 header on.
     pub octets: &'p [u8],
 }
@@ -68,9 +68,9 @@ impl Observer {
         // Keeps times ascending even if the clock steps back.
         self.now = self.now.max(sighting.time);
         let seen = match sighting.fate {
-            Fate::Sent => self.send(sighting.octets),
-            Fate::Received => self.receive(sighting.octets),
-            Fate::Dequeued => Some(()),
+            TapEvent::Sent => self.send(sighting.octets),
+            TapEvent::Received => self.receive(sighting.octets),
+            TapEvent::Dequeued => Some(()),
             _ => self.lose(sighting),
         };
         self.unread += u64::from(seen.is_none());
@@ -100,7 +100,7 @@ impl Observer {
     fn lose(&mut self, sighting: &Sighting<'_>) -> Option<()> {
         let print = Fingerprint::of(sighting.octets)?;
         let copy = match sighting.fate {
-            Fate::Corrupted => self.copies.take_oldest(print)?,
+            TapEvent::Corrupted => self.copies.take_oldest(print)?,
             _ => self.copies.take_newest(print)?,
         };
         self.connections[copy.cargo.connection].carried.lost += 1;

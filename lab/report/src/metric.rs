@@ -3,7 +3,7 @@
 use hol_base::Duration;
 use hol_lab::Metric;
 use hol_lab::metric::Extract;
-use hol_measure::{Bounds, CONFIDENCE, Distribution, Interval, Recorder, Timeline, Unseen};
+use hol_measure::{Allowance, Bounds, CONFIDENCE, Distribution, Interval, Recorder, Timeline};
 
 use crate::closed_form;
 use crate::data::Cell;
@@ -36,13 +36,13 @@ impl Cell {
     /// `None` where none has a value.
     pub fn shaped_mean(&self, metric: Metric) -> Option<Bounds> {
         let values: Vec<f64> = self.of_runs(metric).into_iter().flatten().collect();
-        Some(Bounds::of_mean(&values, CONFIDENCE)?.allowing(self.unseen(metric)))
+        Some(Bounds::of_mean(&values, CONFIDENCE)?.allowing(self.allowance(metric)))
     }
 
     /// What the mean may rise by when timeouts come that the repetitions did not meet.
-    pub fn unseen(&self, metric: Metric) -> Unseen {
+    pub fn allowance(&self, metric: Metric) -> Allowance {
         let stalls = self.stalls.filter(|_| metric == Metric::ResponseTime);
-        stalls.map_or(Unseen::default(), |stalls| stalls.unseen())
+        stalls.map_or(Allowance::default(), |stalls| stalls.allowance())
     }
 
     /// The mean response time in ms over the repetitions; `None` where messages are missing.

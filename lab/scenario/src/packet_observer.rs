@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use hol_base::Time;
-use hol_network::{Fate, TapPoint};
+use hol_network::{TapEvent, TapPoint};
 
 /// Observes every packet of a run at both ends of each hop.
 pub trait PacketObserver {
@@ -23,7 +23,7 @@ pub struct PacketEvent<'p> {
     /// The interface.
     pub point: TapPoint<'p>,
     /// What happened to it.
-    pub fate: Fate,
+    pub fate: TapEvent,
     /// The packet.
     pub packet: Packet<'p>,
 }

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use hol_base::{Digest, Digester, Duration, Time};
-use hol_measure::{Meanwhile, Record, Transfer};
+use hol_measure::{BackgroundTransfer, Record, Transfer};
 use hol_network::Drops;
 use hol_transport::Statistics;
 
@@ -59,10 +59,10 @@ impl BackgroundRun {
         connect_time: Option<Duration>,
         stopped: Option<RunEnd>,
     ) -> Self {
-        let mut meanwhile = Meanwhile::new(Time::ZERO);
-        records.iter().for_each(|record| meanwhile.add(record));
-        transfer.into_iter().for_each(|transfer| meanwhile.count(transfer));
-        Self { connect_time, octets: meanwhile.octets(), stopped }
+        let mut background = BackgroundTransfer::new(Time::ZERO);
+        records.iter().for_each(|record| background.add(record));
+        transfer.into_iter().for_each(|transfer| background.count(transfer));
+        Self { connect_time, octets: background.octets(), stopped }
     }
 }
 

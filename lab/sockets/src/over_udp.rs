@@ -176,7 +176,7 @@ impl<E: Endpoint> Connection<E> {
                 Event::Writable => take(Heard::Room),
                 Event::PeerClosed => take(Heard::PeerClosed),
                 Event::Closed => take(Heard::Closed),
-                Event::Failed { reason } => return Err(Fault::Protocol(reason)),
+                Event::Failed { reason } => return Err(Fault::Protocol(reason.text())),
                 Event::Path { address, status } => take(Heard::Path(address, status)),
                 // Abandoned messages are not reported, for any protocol of this world.
                 Event::Abandoned { .. } | Event::Reconfigured { .. } => {}

@@ -1,7 +1,7 @@
 //! Nodes and links in the tables of Emulab's mails.
 
 use hol_base::QueueLimit;
-use hol_network::{Discipline, LineId, LossSpec, Medium, RedSpec, Segment, Settings, Topology};
+use hol_network::{Discipline, LinkId, LossSpec, Medium, RedSpec, Segment, Settings, Topology};
 
 /// A table with its title; the first row names the columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,8 +94,8 @@ fn limit(limit: QueueLimit) -> String {
 /// Returns the links that carry packets: one per direction of a link, and one per LAN.
 fn lines(topology: &Topology) -> Vec<Vec<String>> {
     let mut rows = vec![row(["ID", "Member", "Line", "Delay", "BW (Kbs)", "PLR"])];
-    let mut line = |segment: &Segment, member: &str, id: LineId| {
-        let plan = &topology.lines()[usize::from(id.0)];
+    let mut line = |segment: &Segment, member: &str, id: LinkId| {
+        let plan = &topology.links()[usize::from(id.0)];
         let loss = share(&plan.settings);
         let values = characteristics(&plan.settings, plan.settings.delay.as_millis_f64(), loss);
         rows.push([row([&segment.label, member, &plan.name]), values.into()].concat());
@@ -114,7 +114,7 @@ fn lines(topology: &Topology) -> Vec<Vec<String>> {
 }
 
 /// Returns the lines away from a member and towards it.
-fn directions(medium: Medium, place: usize) -> [LineId; 2] {
+fn directions(medium: Medium, place: usize) -> [LinkId; 2] {
     match medium {
         Medium::Link { up, down } if place == 0 => [up, down],
         Medium::Link { up, down } => [down, up],
@@ -122,8 +122,8 @@ fn directions(medium: Medium, place: usize) -> [LineId; 2] {
     }
 }
 
-fn settings(topology: &Topology, line: LineId) -> &Settings {
-    &topology.lines()[usize::from(line.0)].settings
+fn settings(topology: &Topology, line: LinkId) -> &Settings {
+    &topology.links()[usize::from(line.0)].settings
 }
 
 /// Returns the long-run share of packets lost at random, without those lost by number.

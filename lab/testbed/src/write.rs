@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use hol_base::{ByteCount, Duration, QueueLimit, Ratio};
 use hol_network::{
-    CodelSpec, Discipline, Distribution, FairSpec, Ip, LineId, LossSpec, Medium, PieSpec, PoliceSpec,
+    CodelSpec, Discipline, Distribution, FairSpec, Ip, LinkId, LossSpec, Medium, PieSpec, PoliceSpec,
     RedSpec, Segment, Settings, TokenBucket, Topology,
 };
 use hol_wire::Address;
@@ -112,7 +112,7 @@ impl<'t> Writer<'t> {
         Ok(())
     }
 
-    fn link(&mut self, ns: &str, label: &str, [from, to]: [&str; 2], lines: [LineId; 2]) -> std::fmt::Result {
+    fn link(&mut self, ns: &str, label: &str, [from, to]: [&str; 2], lines: [LinkId; 2]) -> std::fmt::Result {
         let [up, down] = lines.map(|line| self.settings(line));
         let (speed, time) = (rate(up), up.delay);
         let red = matches!(up.discipline, Discipline::Red(_));
@@ -143,7 +143,7 @@ impl<'t> Writer<'t> {
         ns: &str,
         label: &str,
         members: &[(String, Address)],
-        line: LineId,
+        line: LinkId,
     ) -> std::fmt::Result {
         let settings = self.settings(line);
         let nodes = members.iter().map(|(node, _)| node.as_str()).collect::<Vec<_>>().join(" ");
@@ -253,8 +253,8 @@ impl<'t> Writer<'t> {
         writeln!(self.script, "# ns has no words for: {place}: {}", unsaid.join(", "))
     }
 
-    fn settings(&self, line: LineId) -> &'t Settings {
-        &self.topology.lines()[usize::from(line.0)].settings
+    fn settings(&self, line: LinkId) -> &'t Settings {
+        &self.topology.links()[usize::from(line.0)].settings
     }
 }
 

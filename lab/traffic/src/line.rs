@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use hol_base::{Duration, QueueLimit, Ratio, Seed};
 use hol_network::{
-    Change, Discipline, LineId, LossSpec, PoliceSpec, ScheduledChange, Settings, TokenBucket, Topology,
+    Discipline, LinkChange, LinkId, LossSpec, PoliceSpec, ScheduledChange, Settings, TokenBucket, Topology,
 };
 
 use crate::pace::{Pace, Refusal, Waiting};
@@ -134,13 +134,13 @@ const IDLE: Emulator = Emulator {
 };
 
 impl Changing {
-    fn of(changes: &[ScheduledChange], line: LineId) -> Self {
-        let own = || changes.iter().filter(|scheduled| scheduled.line == line);
+    fn of(changes: &[ScheduledChange], link: LinkId) -> Self {
+        let own = || changes.iter().filter(|scheduled| scheduled.link == link);
         Self {
             anything: own().next().is_some(),
-            delay: own().any(|scheduled| matches!(scheduled.change, Change::Delay(_))),
-            loss: own().any(|scheduled| matches!(scheduled.change, Change::Loss(_))),
-            rate: own().any(|scheduled| matches!(scheduled.change, Change::Rate(_))),
+            delay: own().any(|scheduled| matches!(scheduled.change, LinkChange::Delay(_))),
+            loss: own().any(|scheduled| matches!(scheduled.change, LinkChange::Loss(_))),
+            rate: own().any(|scheduled| matches!(scheduled.change, LinkChange::Rate(_))),
         }
     }
 }
@@ -148,10 +148,10 @@ impl Changing {
 impl Line {
     /// Returns all link directions of a network; rejects unsupported settings.
     pub fn all(network: &Topology) -> Result<Vec<Self>, Unsupported> {
-        let lines = (0..).zip(network.lines()).map(|(id, line)| Self {
+        let lines = (0..).zip(network.links()).map(|(id, line)| Self {
             name: line.name.clone(),
             settings: line.settings.clone(),
-            changing: Changing::of(network.changes(), LineId(id)),
+            changing: Changing::of(network.changes(), LinkId(id)),
         });
         lines.map(|line| line.check().map(|()| line)).collect()
     }
@@ -316,12 +316,12 @@ fn by_chance(loss: &LossSpec) -> Loss {
 }
 
 /// Applies `change` to `settings`.
-pub fn apply(settings: &mut Settings, change: &Change) {
+pub fn apply(settings: &mut Settings, change: &LinkChange) {
     match change {
-        Change::Down | Change::Up => {}
-        Change::Rate(rate) => settings.rate = *rate,
-        Change::Loss(loss) => settings.loss = loss.clone(),
-        Change::Delay(delay) => settings.delay = *delay,
+        LinkChange::Down | LinkChange::Up => {}
+        LinkChange::Rate(rate) => settings.rate = *rate,
+        LinkChange::Loss(loss) => settings.loss = loss.clone(),
+        LinkChange::Delay(delay) => settings.delay = *delay,
     }
 }
 

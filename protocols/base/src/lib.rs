@@ -1,9 +1,10 @@
-//! Time, units, serial numbers, named random streams and digests, used by all other crates.
+#![doc = include_str!("../README.md")]
 
 mod digest;
 mod random;
 mod serial;
 mod spelling;
+mod table;
 mod time;
 mod units;
 mod wording;
@@ -11,6 +12,7 @@ mod wording;
 pub use digest::{Digest, Digester};
 pub use random::{Rng, Seed};
 pub use spelling::nearest;
+pub use table::read_table;
 pub use time::{Duration, Time};
 pub use units::{BitRate, ByteCount, Frequency, ParseUnitError, QueueLimit, Ratio};
 pub use wording::plain_words;

@@ -4,6 +4,16 @@
 //! numbers of another. The generator is our own because a library's may change with its version.
 
 /// The root of a family of random streams.
+///
+/// ```
+/// use hol_base::Seed;
+///
+/// let run = Seed(7);
+/// let (mut loss, mut jitter) = (run.derive("link/loss").rng(), run.derive("link/jitter").rng());
+/// assert_ne!(loss.next_u64(), jitter.next_u64());
+/// let lost = (0..1000).filter(|_| loss.chance(0.1)).count();
+/// assert!((70..130).contains(&lost));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seed(pub u64);
 

@@ -1,5 +1,4 @@
-//! Congestion controllers as pure state machines: they take events and return a window and a pacing rate. One
-//! algorithm per file.
+#![doc = include_str!("../README.md")]
 
 mod bbr;
 mod cubic;

@@ -1,6 +1,6 @@
 //! A system call of a script: `write(4, ..., 1000) = 1000`.
 
-use crate::words::{Words, integer, number, split};
+use crate::tokens::{Tokens, integer, number, split};
 
 /// What the application calls, and what has to come of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl std::fmt::Display for Outcome {
 impl Expectation {
     /// Reads `0`, `0x2 (flags O_RDWR)`, `...` or `-1 EAGAIN (Resource temporarily unavailable)`.
     fn parse(text: &str) -> Result<Self, String> {
-        let mut words = Words::new(text);
+        let mut words = Tokens::new(text);
         let value = words.next();
         if value == "..." {
             return Ok(Self { value: None, error: None });

@@ -1,13 +1,14 @@
-//! packetdrill's scripts against one of our endpoints, in virtual time: what an application calls, which packets come, and
-//! which have to leave, each at its time. `docs/packetdrill.md` has the language.
+#![doc = include_str!("../README.md")]
 //!
-//! A script becomes statements (`source`) and steps (`script`, `when`, `call`, `shell`); the `player` makes them happen and holds what
+//! ## Files
+//!
+//! A script becomes statements (`source`) and steps (`script`, `step_time`, `call`, `shell`); the `player` makes them happen and holds what
 //! the endpoint does against them, with a `socket` between the two. Each protocol says in a file of its own how its packets are written.
 
 mod call;
 mod ecn;
-mod mistake;
 mod options;
+mod play_error;
 mod player;
 mod protocol;
 mod python;
@@ -16,16 +17,16 @@ mod sctp;
 mod shell;
 mod socket;
 mod source;
+mod step_time;
 mod sysctl;
 mod tcp;
-mod when;
-mod words;
+mod tokens;
 
 use std::path::Path;
 
 use hol_base::Duration;
 
-pub use mistake::{Fault, Mistake};
+pub use play_error::{Fault, PlayError};
 
 /// The longest script that is read.
 const LONGEST: u64 = 16 << 20;
@@ -67,8 +68,8 @@ impl Rules {
 }
 
 /// Plays the script in `file` once for each stack.
-pub fn play_file(file: &Path, rules: &Rules) -> Result<(), Mistake> {
-    let text = read(file).map_err(|problem| Mistake::new(problem).of(file))?;
+pub fn play_file(file: &Path, rules: &Rules) -> Result<(), PlayError> {
+    let text = read(file).map_err(|problem| PlayError::new(problem).of(file))?;
     play(&text, file.parent(), rules).map_err(|mistake| mistake.of(file))
 }
 
@@ -83,10 +84,10 @@ fn read(file: &Path) -> Result<String, String> {
 }
 
 /// Plays a script once for each stack; the files of commands that it names are found from `folder`.
-pub fn play(text: &str, folder: Option<&Path>, rules: &Rules) -> Result<(), Mistake> {
+pub fn play(text: &str, folder: Option<&Path>, rules: &Rules) -> Result<(), PlayError> {
     let script = script::Script::parse(text, folder, rules)?;
     if script.steps.is_empty() {
-        return Err(Mistake::new(
+        return Err(PlayError::new(
             "the script has no steps; begin it with \"0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\"",
         ));
     }

@@ -4,11 +4,11 @@ use hol_transport::Reconfiguration;
 
 use crate::call::Call;
 use crate::sysctl::Setting;
-use crate::words::{integer, number};
+use crate::tokens::{integer, number};
 
 /// What a call of setsockopt() asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum SocketOption {
     /// Nothing that our endpoints could do otherwise.
     Nothing,
     /// Options of a specification.
@@ -42,14 +42,14 @@ pub(crate) fn variable(option: &str) -> Option<&'static str> {
 }
 
 /// What `setsockopt(3, LEVEL, OPTION, VALUE, LENGTH)` asks for.
-pub(crate) fn understand(call: &Call) -> Result<Wish, String> {
+pub(crate) fn understand(call: &Call) -> Result<SocketOption, String> {
     let (option, value) = (call.argument(2)?, call.argument(3)?);
     // Of these alone a failure is known.
     if call.result.error().is_some() && !matches!(option, "SCTP_RESET_STREAMS" | "SCTP_ADD_STREAMS") {
         return Err(format!("setsockopt() with {option} is to fail; errors of options are not known"));
     }
     let whole = || integer(value).ok_or_else(|| format!("{option} is {value}; write [1]"));
-    let milliseconds = |names: &[(&'static str, &'static str)]| -> Result<Wish, String> {
+    let milliseconds = |names: &[(&'static str, &'static str)]| -> Result<SocketOption, String> {
         let mut settings = Vec::new();
         for (name, option) in names {
             // 0 leaves it as it is.
@@ -61,35 +61,38 @@ pub(crate) fn understand(call: &Call) -> Result<Wish, String> {
                 },
             }
         }
-        Ok(Wish::Settings(settings))
+        Ok(SocketOption::Settings(settings))
     };
     Ok(match option {
         "SO_REUSEADDR" | "SO_REUSEPORT" | "SO_MARK" | "IP_FREEBIND" | "SCTP_FRAGMENT_INTERLEAVE" => {
-            Wish::Nothing
+            SocketOption::Nothing
         }
-        "SO_LINGER" => Wish::Linger(value.replace(' ', "") == "{onoff=1,linger=0}"),
+        "SO_LINGER" => SocketOption::Linger(value.replace(' ', "") == "{onoff=1,linger=0}"),
         "TCP_NODELAY" => {
-            Wish::Settings(vec![tcp("nagle", if whole()? == 0 { "on" } else { "off" }.to_owned())])
+            SocketOption::Settings(vec![tcp("nagle", if whole()? == 0 { "on" } else { "off" }.to_owned())])
         }
         // Linux doubles them, for the head of each packet, and grows them no more. net/core/sock.c sk_setsockopt.
         "SO_SNDBUF" => {
             let octets = format!("{}B", whole()?.clamp(2304, 212_992) * 2);
-            Wish::Settings(vec![tcp("send_buffer", octets), tcp("send_buffer_max", "0B".to_owned())])
+            SocketOption::Settings(vec![tcp("send_buffer", octets), tcp("send_buffer_max", "0B".to_owned())])
         }
         "SO_RCVBUF" => {
             let octets = format!("{}B", whole()?.clamp(1152, 212_992) * 2);
-            Wish::Settings(vec![tcp("receive_buffer", octets), tcp("receive_buffer_max", "0B".to_owned())])
+            SocketOption::Settings(vec![
+                tcp("receive_buffer", octets),
+                tcp("receive_buffer_max", "0B".to_owned()),
+            ])
         }
         "TCP_CONGESTION" => {
-            Wish::Settings(vec![tcp("congestion", value.trim_matches(['"', '[', ']']).to_owned())])
+            SocketOption::Settings(vec![tcp("congestion", value.trim_matches(['"', '[', ']']).to_owned())])
         }
-        "TCP_MAXSEG" => Wish::Settings(vec![tcp("mss", whole()?.to_string())]),
-        "TCP_SYNCNT" => Wish::Settings(vec![tcp("syn_retries", whole()?.to_string())]),
-        "SCTP_NODELAY" => Wish::Settings(vec![sctp("nagle", (whole()? == 0).to_string())]),
+        "TCP_MAXSEG" => SocketOption::Settings(vec![tcp("mss", whole()?.to_string())]),
+        "TCP_SYNCNT" => SocketOption::Settings(vec![tcp("syn_retries", whole()?.to_string())]),
+        "SCTP_NODELAY" => SocketOption::Settings(vec![sctp("nagle", (whole()? == 0).to_string())]),
         "SCTP_EVENTS" => events(value)?,
         "SCTP_INTERLEAVING_SUPPORTED" => {
             let wanted = member(value, "assoc_value")? != "0";
-            Wish::Settings(vec![sctp("interleaving", wanted.to_string())])
+            SocketOption::Settings(vec![sctp("interleaving", wanted.to_string())])
         }
         "SCTP_RTOINFO" => milliseconds(&[
             ("srto_max", "rto_max"),
@@ -98,8 +101,8 @@ pub(crate) fn understand(call: &Call) -> Result<Wish, String> {
         ])?,
         "SCTP_INITMSG" => init_message(value)?,
         "SCTP_PEER_ADDR_PARAMS" => peer_parameters(value)?,
-        "SCTP_RESET_STREAMS" => Wish::Reconfiguration(reset_streams(value)?),
-        "SCTP_ADD_STREAMS" => Wish::Reconfiguration(add_streams(value)?),
+        "SCTP_RESET_STREAMS" => SocketOption::Reconfiguration(reset_streams(value)?),
+        "SCTP_ADD_STREAMS" => SocketOption::Reconfiguration(add_streams(value)?),
         other => {
             return Err(format!(
                 "setsockopt() with {other} is not known; write a setting such as \"--nagle=off\" above the script"
@@ -129,18 +132,18 @@ pub(crate) fn member<'t>(text: &'t str, name: &str) -> Result<&'t str, String> {
 }
 
 /// Notifications would be read among messages; what tells of messages alone changes none.
-fn events(value: &str) -> Result<Wish, String> {
+fn events(value: &str) -> Result<SocketOption, String> {
     for part in value.trim_matches(['{', '}']).split(',') {
         let (name, set) = part.split_once('=').ok_or_else(|| format!("{part} has no value; write name=0"))?;
         if name.trim() != "sctp_data_io_event" && set.trim() != "0" {
             return Err(format!("{} of SCTP_EVENTS is not known; notifications are not read", name.trim()));
         }
     }
-    Ok(Wish::Nothing)
+    Ok(SocketOption::Nothing)
 }
 
 /// RFC 6458 section 8.1.3; 0 leaves it as it is.
-fn init_message(value: &str) -> Result<Wish, String> {
+fn init_message(value: &str) -> Result<SocketOption, String> {
     let count = |name: &str| member(value, name).and_then(|text| number::<u64>(name, text));
     let names = [
         ("sinit_num_ostreams", "streams"),
@@ -155,13 +158,13 @@ fn init_message(value: &str) -> Result<Wish, String> {
         }
     }
     match count("sinit_max_init_timeo")? {
-        0 => Ok(Wish::Settings(settings)),
+        0 => Ok(SocketOption::Settings(settings)),
         _ => Err("sinit_max_init_timeo is not known; write 0".to_owned()),
     }
 }
 
 /// RFC 6458 section 8.1.12; what is 0 or has no flag stays as it is.
-fn peer_parameters(value: &str) -> Result<Wish, String> {
+fn peer_parameters(value: &str) -> Result<SocketOption, String> {
     let count = |name: &str| match member(value, name) {
         Ok("...") | Err(_) => Ok(0),
         Ok(text) => number::<u64>(name, text),
@@ -191,7 +194,7 @@ fn peer_parameters(value: &str) -> Result<Wish, String> {
             value => settings.push(sctp(option, format!("{value}{unit}"))),
         }
     }
-    Ok(Wish::Settings(settings))
+    Ok(SocketOption::Settings(settings))
 }
 
 /// `{srs_flags=SCTP_STREAM_RESET_OUTGOING, srs_stream_list=[0,1]}`. RFC 6525 section 6.3.2.

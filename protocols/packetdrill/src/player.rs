@@ -9,10 +9,10 @@ use hol_wire::Packet;
 use crate::call::Call;
 use crate::protocol::{self, Protocol};
 use crate::python::{self, Stop, Value, Variables};
-use crate::script::{Act, Script, Step};
+use crate::script::{Action, Script, Step};
 use crate::socket::{self, Blocked, Socket};
 use crate::sysctl::Setting;
-use crate::{Mistake, Rules, ecn, options};
+use crate::{PlayError, Rules, ecn, options};
 
 /// The most timers that expire in one script: one that waits for hours ends.
 const MOST_EXPIRIES: u32 = 1_000_000;
@@ -51,32 +51,32 @@ impl From<Stop> for Problem {
 }
 
 impl Problem {
-    fn at(self, line: usize) -> Mistake {
+    fn at(self, line: usize) -> PlayError {
         match self {
-            Self::Unread(problem) => Mistake::new(problem).at(line),
-            Self::Departs(problem) => Mistake::departs(problem).at(line),
+            Self::Unread(problem) => PlayError::new(problem).at(line),
+            Self::Departs(problem) => PlayError::departs(problem).at(line),
         }
     }
 }
 
 /// Finds what the player does not know before anything happens.
-pub(crate) fn check(script: &Script) -> Result<(), Mistake> {
+pub(crate) fn check(script: &Script) -> Result<(), PlayError> {
     let mut protocol = None;
     let mut variables = Variables::new();
     for step in &script.steps {
         let checked = match &step.act {
-            Act::Call(call) if call.name == "socket" => {
+            Action::Call(call) if call.name == "socket" => {
                 call.argument(2).and_then(protocol::named).map(|named| protocol = Some(named))
             }
-            Act::Call(call) => socket::check(call).and_then(|()| options::check(call)),
-            Act::Arrives(line) => check_packet(protocol, line, true),
-            Act::Leaves(line) => check_packet(protocol, line, false),
-            Act::Code(code) => python::check(code, &mut variables, &|name| {
+            Action::Call(call) => socket::check(call).and_then(|()| options::check(call)),
+            Action::Arrives(line) => check_packet(protocol, line, true),
+            Action::Leaves(line) => check_packet(protocol, line, false),
+            Action::Code(code) => python::check(code, &mut variables, &|name| {
                 protocol.is_some_and(|protocol| protocol::has_variable(protocol, name))
             }),
-            Act::Silence | Act::Configure(_) => Ok(()),
+            Action::Silence | Action::Configure(_) => Ok(()),
         };
-        checked.map_err(|problem| Mistake::new(problem).at(step.line))?;
+        checked.map_err(|problem| PlayError::new(problem).at(step.line))?;
     }
     Ok(())
 }
@@ -87,7 +87,7 @@ fn check_packet(protocol: Option<&str>, line: &str, comes: bool) -> Result<(), S
 }
 
 /// Plays `script` with the behaviours of `stack`.
-pub(crate) fn play(script: &Script, stack: &str, rules: &Rules) -> Result<(), Mistake> {
+pub(crate) fn play(script: &Script, stack: &str, rules: &Rules) -> Result<(), PlayError> {
     let mut player = Player::new(script, stack, rules);
     for step in &script.steps {
         player.step(step).map_err(|problem| problem.at(step.line))?;
@@ -95,7 +95,7 @@ pub(crate) fn play(script: &Script, stack: &str, rules: &Rules) -> Result<(), Mi
     let last = script.steps.last().map_or(0, |step| step.line);
     if let Some(Blocked { call, line, .. }) = &player.blocked {
         return Err(
-            Mistake::departs(format!("{}() still blocks at the end of the script", call.name)).at(*line)
+            PlayError::departs(format!("{}() still blocks at the end of the script", call.name)).at(*line)
         );
     }
     if rules.strict { player.nothing_left().map_err(|problem| problem.at(last)) } else { Ok(()) }
@@ -144,27 +144,27 @@ impl<'a> Player<'a> {
         if last > LONGEST {
             return Err("the script lasts more than 1e9 seconds; write shorter times".into());
         }
-        if let Act::Leaves(line) = &step.act {
+        if let Action::Leaves(line) = &step.act {
             return self.leaves(line, first, last);
         }
-        let may_block = step.when.is_range() && matches!(step.act, Act::Call(_));
-        let at = if may_block || matches!(step.act, Act::Code(_)) { first } else { last };
+        let may_block = step.when.is_range() && matches!(step.act, Action::Call(_));
+        let at = if may_block || matches!(step.act, Action::Code(_)) { first } else { last };
         self.advance(at)?;
         self.before = at;
         // A script in packetdrill's way may name what has left later.
-        if matches!(step.act, Act::Silence) || self.strict && !matches!(step.act, Act::Code(_)) {
+        if matches!(step.act, Action::Silence) || self.strict && !matches!(step.act, Action::Code(_)) {
             self.nothing_left()?;
         }
         match &step.act {
-            Act::Call(call) => self.call(call, step.line, may_block.then_some((first, last)))?,
-            Act::Arrives(line) => {
+            Action::Call(call) => self.call(call, step.line, may_block.then_some((first, last)))?,
+            Action::Arrives(line) => {
                 let (ecn, line) = ecn::split(line)?;
                 let packet = self.protocol()?.packet(line)?;
                 self.input(Input::Packet(Packet { ecn: ecn.unwrap_or_default(), ..packet }))?;
             }
-            Act::Code(code) => self.code(code)?,
-            Act::Configure(settings) => self.configure(settings)?,
-            Act::Silence | Act::Leaves(_) => {}
+            Action::Code(code) => self.code(code)?,
+            Action::Configure(settings) => self.configure(settings)?,
+            Action::Silence | Action::Leaves(_) => {}
         }
         Ok(())
     }

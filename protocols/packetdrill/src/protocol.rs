@@ -16,7 +16,7 @@ pub(crate) const MOST_OCTETS: usize = 1 << 24;
 
 /// A message that came, as a script may ask for it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Arrived {
+pub(crate) struct ArrivedMessage {
     pub(crate) length: usize,
     pub(crate) stream: u16,
     pub(crate) unordered: bool,
@@ -62,7 +62,7 @@ pub(crate) trait Protocol {
     fn octet(&self, ours: bool, offset: usize) -> u8;
 
     /// A message that is delivered, if a read takes one and no more.
-    fn message(&self, received: &Received) -> Option<Result<Arrived, String>> {
+    fn message(&self, received: &Received) -> Option<Result<ArrivedMessage, String>> {
         let _ = received;
         None
     }

@@ -7,14 +7,14 @@ use hol_stack::Kind;
 
 use crate::call::Call;
 use crate::source::{Statement, statements};
+use crate::step_time::StepTime;
 use crate::sysctl::Setting;
-use crate::when::When;
-use crate::words::{Words, number};
-use crate::{Mistake, Rules, shell};
+use crate::tokens::{Tokens, number};
+use crate::{PlayError, Rules, shell};
 
 /// What has to happen.
 #[derive(Debug, Clone)]
-pub(crate) enum Act {
+pub(crate) enum Action {
     /// The application makes a system call.
     Call(Call),
     /// This packet comes.
@@ -33,8 +33,8 @@ pub(crate) enum Act {
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) line: usize,
-    pub(crate) when: When,
-    pub(crate) act: Act,
+    pub(crate) when: StepTime,
+    pub(crate) act: Action,
 }
 
 /// A script that can be read.
@@ -55,7 +55,7 @@ pub(crate) struct Script {
 
 impl Script {
     /// Reads `text`, whose commands are those of files in `folder`.
-    pub(crate) fn parse(text: &str, folder: Option<&Path>, rules: &Rules) -> Result<Self, Mistake> {
+    pub(crate) fn parse(text: &str, folder: Option<&Path>, rules: &Rules) -> Result<Self, PlayError> {
         let mut script = Self {
             stacks: Vec::new(),
             options: Vec::new(),
@@ -70,7 +70,7 @@ impl Script {
             } else {
                 step(&text, folder).map(|(when, act)| script.steps.push(Step { line, when, act }))
             };
-            read.map_err(|problem| Mistake::new(problem).at(line))?;
+            read.map_err(|problem| PlayError::new(problem).at(line))?;
         }
         Ok(script)
     }
@@ -141,14 +141,14 @@ fn micros(word: &str, span: &str) -> Result<Duration, String> {
     }
 }
 
-fn step(text: &str, folder: Option<&Path>) -> Result<(When, Act), String> {
-    let mut words = Words::new(text);
-    let now = When::After(Duration::ZERO);
+fn step(text: &str, folder: Option<&Path>) -> Result<(StepTime, Action), String> {
+    let mut words = Tokens::new(text);
+    let now = StepTime::After(Duration::ZERO);
     if words.take("%{") {
-        return Ok((now, Act::Code(words.until("}%")?.to_owned())));
+        return Ok((now, Action::Code(words.until("}%")?.to_owned())));
     }
     if words.take("`") {
-        return Ok((now, Act::Configure(shell::settings(words.until("`")?, folder)?)));
+        return Ok((now, Action::Configure(shell::settings(words.until("`")?, folder)?)));
     }
     let mut time = words.next().to_owned();
     if time == "+" {
@@ -159,19 +159,19 @@ fn step(text: &str, folder: Option<&Path>) -> Result<(When, Act), String> {
             time = time + between + words.next();
         }
     }
-    let when = When::parse(&time)?;
+    let when = StepTime::parse(&time)?;
     let act = if words.take("<") {
-        Act::Arrives(words.rest().to_owned())
+        Action::Arrives(words.rest().to_owned())
     } else if words.take(">") {
-        Act::Leaves(words.rest().to_owned())
+        Action::Leaves(words.rest().to_owned())
     } else if words.take("%{") {
-        Act::Code(words.until("}%")?.to_owned())
+        Action::Code(words.until("}%")?.to_owned())
     } else if words.take("`") {
-        Act::Configure(shell::settings(words.until("`")?, folder)?)
+        Action::Configure(shell::settings(words.until("`")?, folder)?)
     } else if words.is_empty() {
-        Act::Silence
+        Action::Silence
     } else {
-        Act::Call(Call::parse(words.rest())?)
+        Action::Call(Call::parse(words.rest())?)
     };
     Ok((when, act))
 }

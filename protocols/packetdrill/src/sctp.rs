@@ -18,10 +18,10 @@ use hol_wire::sctp::{
 };
 use hol_wire::{Address, Packet, Transport};
 
-use crate::protocol::{self, Arrived, Protocol};
+use crate::protocol::{self, ArrivedMessage, Protocol};
 use crate::python::Value;
-use crate::words::number;
-use chunk::Seen;
+use crate::tokens::number;
+use chunk::PeerValues;
 use item::Item;
 
 const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
@@ -42,7 +42,7 @@ pub(crate) struct Sctp {
     peer_tag: u32,
     /// The tag of the packet that came last, which what is out of the blue reflects. RFC 9260 section 8.4.
     last_tag: u32,
-    seen: Seen,
+    seen: PeerValues,
     listens: bool,
     /// Fragments that came, by TSN.
     fragments: BTreeMap<u32, Fragment>,
@@ -73,7 +73,7 @@ pub(crate) const VARIABLES: [&str; 8] = [
 /// Whether `line` can be read as a packet that comes, or leaves.
 pub(crate) fn check(line: &str, comes: bool) -> Result<(), String> {
     let line = Line::parse(line)?;
-    let seen = Seen::default();
+    let seen = PeerValues::default();
     match line.chunks.is_empty() {
         true => Err(NO_CHUNKS.to_owned()),
         false if comes => line.chunks.iter().try_for_each(|item| chunk::read(item, &seen).map(drop)),
@@ -127,7 +127,7 @@ impl Sctp {
             next_shift: None,
             peer_tag: 0,
             last_tag: 0,
-            seen: Seen::default(),
+            seen: PeerValues::default(),
             listens: false,
             fragments: BTreeMap::new(),
         }
@@ -399,10 +399,10 @@ impl Protocol for Sctp {
         offset as u8
     }
 
-    fn message(&self, received: &Received) -> Option<Result<Arrived, String>> {
+    fn message(&self, received: &Received) -> Option<Result<ArrivedMessage, String>> {
         let Received { stream, unordered, ppid, ref payload, .. } = *received;
         let whole = self.fragments_of(stream, payload);
-        Some(whole.map(|first| Arrived {
+        Some(whole.map(|first| ArrivedMessage {
             length: payload.len(),
             stream,
             unordered,

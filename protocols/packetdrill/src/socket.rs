@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use hol_base::{Duration, Time};
-use hol_transport::{Command, Input, Message, Reconfiguration, Reliability};
+use hol_transport::{Command, Failure, Input, Message, Reconfiguration, Reliability};
 
 use crate::call::{Call, Outcome};
-use crate::options::{self, Wish};
+use crate::options::{self, SocketOption};
 use crate::player::{Player, Problem, differs, seconds, span};
-use crate::protocol::{self, Arrived, MOST_OCTETS};
-use crate::words::{integer, number, split};
+use crate::protocol::{self, ArrivedMessage, MOST_OCTETS};
+use crate::tokens::{integer, number, split};
 
 /// Linux' numbers. include/uapi/asm-generic/fcntl.h.
 const O_RDWR: usize = 0o2;
@@ -41,7 +41,7 @@ pub(crate) struct Socket {
     /// What the endpoint has delivered and read() has not taken.
     pub(crate) unread: VecDeque<u8>,
     /// The same where messages have ends.
-    pub(crate) messages: VecDeque<Arrived>,
+    pub(crate) messages: VecDeque<ArrivedMessage>,
     read: usize,
     written: usize,
 }
@@ -247,17 +247,17 @@ impl<'a> Player<'a> {
 
     fn set_option(&mut self, call: &Call) -> Result<Answer, Problem> {
         match options::understand(call)? {
-            Wish::Nothing => Ok(Answer::value(0)),
-            Wish::Settings(settings) => {
+            SocketOption::Nothing => Ok(Answer::value(0)),
+            SocketOption::Settings(settings) => {
                 self.configure(&settings)?;
                 self.input_nothing()?;
                 Ok(Answer::value(0))
             }
-            Wish::Linger(abortive) => {
+            SocketOption::Linger(abortive) => {
                 self.socket.abortive = abortive;
                 Ok(Answer::value(0))
             }
-            Wish::Reconfiguration(what) => self.reconfigure(what),
+            SocketOption::Reconfiguration(what) => self.reconfigure(what),
         }
     }
 
@@ -440,7 +440,7 @@ impl<'a> Player<'a> {
             }
         }
         if length < message.length && !self.strict {
-            self.socket.messages.push_front(Arrived { length: message.length - length, ..message });
+            self.socket.messages.push_front(ArrivedMessage { length: message.length - length, ..message });
         }
         Ok(Answer::value(length))
     }
@@ -599,7 +599,7 @@ fn sendv_message(call: &Call) -> Result<Parameters, String> {
 }
 
 /// `{sinfo_stream=1, sinfo_ssn=0, ...}` against the message that was read. RFC 6458 section 5.3.2.
-fn check_info(info: &str, message: &Arrived) -> Result<(), Problem> {
+fn check_info(info: &str, message: &ArrivedMessage) -> Result<(), Problem> {
     if info == "..." || info == "NULL" {
         return Ok(());
     }
@@ -635,11 +635,11 @@ fn check_info(info: &str, message: &Arrived) -> Result<(), Problem> {
 }
 
 /// The name of the error that a program sees.
-pub(crate) fn errno(reason: &str) -> &'static str {
+pub(crate) const fn errno(reason: Failure) -> &'static str {
     match reason {
-        "connection refused" => "ECONNREFUSED",
-        "connection reset" | "aborted by the peer" => "ECONNRESET",
-        "connection aborted" => "ECONNABORTED",
+        Failure::Refused => "ECONNREFUSED",
+        Failure::Reset | Failure::AbortedByPeer => "ECONNRESET",
+        Failure::Aborted => "ECONNABORTED",
         _ => "ETIMEDOUT",
     }
 }

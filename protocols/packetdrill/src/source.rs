@@ -1,7 +1,7 @@
 //! The text of a script cut into its statements: without comments, without what another system is to do, each whole however many
 //! lines it takes.
 
-use crate::Mistake;
+use crate::PlayError;
 
 /// An option, a step or a block of commands, and the line where it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Scanner {
 }
 
 /// Cuts `text` into statements. What stands behind `#ifdef NAME` counts if NAME is one of `defines`.
-pub(crate) fn statements(text: &str, defines: &[String]) -> Result<Vec<Statement>, Mistake> {
+pub(crate) fn statements(text: &str, defines: &[String]) -> Result<Vec<Statement>, PlayError> {
     let mut statements: Vec<Statement> = Vec::new();
     let mut scanner = Scanner::default();
     // The line of the #ifdef that holds, and whether it leaves out what follows.
@@ -114,10 +114,12 @@ pub(crate) fn statements(text: &str, defines: &[String]) -> Result<Vec<Statement
         }
     }
     match (condition, statements.last()) {
-        (Some((line, _)), _) => Err(Mistake::new("this #ifdef has no #endif; write one behind it").at(line)),
+        (Some((line, _)), _) => {
+            Err(PlayError::new("this #ifdef has no #endif; write one behind it").at(line))
+        }
         (None, Some(last)) if scanner.is_open() => {
             let problem = "this does not end: a bracket, a quote, a comment, \"`\" or \"%{\" is not closed";
-            Err(Mistake::new(problem).at(last.line))
+            Err(PlayError::new(problem).at(last.line))
         }
         _ => Ok(statements),
     }
@@ -129,7 +131,7 @@ fn directive(
     number: usize,
     condition: Option<(usize, bool)>,
     defines: &[String],
-) -> Result<Option<(usize, bool)>, Mistake> {
+) -> Result<Option<(usize, bool)>, PlayError> {
     let mut words = line.split_whitespace();
     let problem = match (words.next(), words.next(), condition) {
         (Some("#ifdef"), Some(name), None) => {
@@ -146,7 +148,7 @@ fn directive(
         }
         _ => return Ok(condition),
     };
-    Err(Mistake::new(problem).at(number))
+    Err(PlayError::new(problem).at(number))
 }
 
 /// Whether a statement cannot end as `text` does, or none can begin as `next` does.

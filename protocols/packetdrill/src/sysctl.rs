@@ -3,7 +3,7 @@
 //! A value that our endpoints have by nature is accepted and changes nothing. One that they cannot have is refused, for it would change
 //! what the script sees.
 
-use crate::words::number;
+use crate::tokens::number;
 
 /// An option of a specification, as in `sack=false`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use hol_wire::{Address, Packet, Stamp, Transport};
 
 use crate::protocol::{self, Protocol};
 use crate::python::Value;
-use crate::words::{Words, number};
+use crate::tokens::{Tokens, number};
 
 const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
 const PEER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
@@ -85,7 +85,7 @@ struct Line {
 
 impl Line {
     fn parse(line: &str) -> Result<Self, String> {
-        let mut words = Words::new(line);
+        let mut words = Tokens::new(line);
         let flags = flags(words.next())?;
         let (seq, length) = range(words.next())?;
         let mut parsed =
@@ -157,7 +157,7 @@ fn options(list: &str) -> Result<Option<Options>, String> {
     }
     let mut options = Options::default();
     for option in list.split(',') {
-        let mut words = Words::new(option);
+        let mut words = Tokens::new(option);
         match words.next() {
             "mss" => options.mss = Some(number("mss", words.next())?),
             "wscale" => options.window_scale = Some(number("wscale", words.next())?),

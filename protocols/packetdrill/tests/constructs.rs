@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hol_packetdrill::{Fault, Mistake, Rules, play};
+use hol_packetdrill::{Fault, PlayError, Rules, play};
 
 const CONNECT: &str = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
     +0 < S 0:0(0) win 65535 <mss 1000,sackOK,nop,nop,nop,wscale 7>\n+0 > S. 0:0(0) ack 1 <...>\n+.1 < . 1:1(0) ack 1 win 1000\n\
@@ -12,7 +12,7 @@ const ASSOCIATE: &str = "0 socket(..., SOCK_STREAM, IPPROTO_SCTP) = 3\n+0 listen
     +0 < sctp: INIT[flgs=0, tag=7, a_rwnd=15000, os=4, is=4, tsn=1]\n+0 > sctp: INIT_ACK[flgs=0, tag=1, tsn=1, ...]\n\
     +.1 < sctp: COOKIE_ECHO[flgs=0, len=..., val=...]\n+0 > sctp: COOKIE_ACK[flgs=0]\n+0 accept(3, ..., ...) = 4\n";
 
-fn linux(text: &str) -> Result<(), Mistake> {
+fn linux(text: &str) -> Result<(), PlayError> {
     play(text, None, &Rules::packetdrill("linux-6.12"))
 }
 

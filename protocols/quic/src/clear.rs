@@ -14,14 +14,14 @@ use smallvec::SmallVec;
 
 use crate::arrivals::Arrivals;
 use crate::first_sent::FirstSent;
-use crate::sight::{Next, Sight};
-use crate::site::Site;
+use crate::packet_form::{Next, PacketForm};
+use crate::socket_address::SocketAddress;
 use crate::{Carriage, Config, Endpoint, settings};
 
 /// Packets are visible.
 #[derive(Debug)]
 pub struct Clear {
-    local: Site,
+    local: SocketAddress,
     /// Whether ECN is used and reported.
     ecn: bool,
     /// The secrets for captures; a server learns them from the first packet.
@@ -72,9 +72,9 @@ impl Endpoint {
 
     fn receive(&mut self, now: Time, source: Address, ecn: Ecn, datagram: Datagram) {
         let Datagram { source_port, payload, secrets, carried, .. } = datagram;
-        self.sight.secrets.get_or_insert(Secrets { sender: Side::Server, ..secrets });
+        self.form.secrets.get_or_insert(Secrets { sender: Side::Server, ..secrets });
         let octets = payload.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
-        let ecn = if self.sight.ecn { ecn } else { Ecn::NotCapable };
+        let ecn = if self.form.ecn { ecn } else { Ecn::NotCapable };
         if self.take_in(now, (source, source_port), ecn, octets) {
             self.note_arrival(now, &carried);
         }
@@ -99,11 +99,11 @@ impl Endpoint {
                 let id = quinn_proto::VarInt::from_u64(id).expect("it was one").into();
                 connection.recv_stream(id).received_reset().is_err()
             };
-            if !self.sight.arrivals.contains_key(id) && is_closed(*id) {
+            if !self.form.arrivals.contains_key(id) && is_closed(*id) {
                 self.statistics.duplicates_received += 1;
                 continue;
             }
-            let arrivals = self.sight.arrivals.entry(*id).or_default();
+            let arrivals = self.form.arrivals.entry(*id).or_default();
             let is_known = arrivals.arrive(*start, *end, passage);
             self.statistics.duplicates_received += u64::from(is_known && start < end);
         }
@@ -150,7 +150,7 @@ impl hol_transport::Endpoint for Endpoint {
 }
 
 impl Clear {
-    fn new(config: &Config, local: Site) -> Self {
+    fn new(config: &Config, local: SocketAddress) -> Self {
         Self {
             local,
             ecn: config.ecn,
@@ -204,13 +204,13 @@ impl Clear {
     }
 }
 
-impl Sight for Clear {
+impl PacketForm for Clear {
     type Packet = Packet;
 
     fn leave(
         &mut self,
         now: Time,
-        remote: Site,
+        remote: SocketAddress,
         (payload, ecn): (&[u8], Ecn),
         is_probing: bool,
         statistics: &mut Statistics,

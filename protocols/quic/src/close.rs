@@ -9,7 +9,7 @@ use hol_base::Time;
 use hol_transport::Event;
 use quinn_proto::Side;
 
-use crate::sight::Sight;
+use crate::packet_form::PacketForm;
 use crate::{Endpoint, clock};
 
 /// The progress of the close.
@@ -34,7 +34,7 @@ impl Closing {
     }
 }
 
-impl<S: Sight> Endpoint<S> {
+impl<S: PacketForm> Endpoint<S> {
     /// Continues an orderly close as far as the peer allows.
     pub(crate) fn close_if_done(&mut self, now: Time) {
         let Some((_, connection)) = &mut self.connection else { return };
@@ -60,7 +60,7 @@ impl<S: Sight> Endpoint<S> {
     }
 
     /// Handles the end of the peer's data.
-    pub(crate) fn hear_the_end(&mut self) {
+    pub(crate) fn note_peer_closed(&mut self) {
         if !std::mem::replace(&mut self.closing.heard, true) {
             self.reader.tell(Event::PeerClosed);
         }

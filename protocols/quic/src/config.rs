@@ -1,6 +1,7 @@
 //! The configuration of an endpoint.
 
 use hol_base::{ByteCount, Duration};
+use hol_transport::ConfigError;
 use serde::{Deserialize, Serialize};
 
 /// The configuration of an endpoint, without defaults: a stack sets every field. Both ends use the same.
@@ -92,9 +93,9 @@ impl Config {
         Self { mtu, mtu_discovery, ..self.clone() }
     }
 
-    /// Rejects values with which no connection could work; returns the field and the requirement.
-    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
-        let refuse = |field, problem| Err((field, problem));
+    /// Returns an error that names a value with which no connection could work, if there is one.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let refuse = |key, requirement| Err(ConfigError { key, requirement });
         if self.streams == 0 {
             return refuse("streams", "has to be 1 at least");
         }
@@ -131,9 +132,9 @@ impl Config {
         self.check_sizes()
     }
 
-    fn check_sizes(&self) -> Result<(), (&'static str, &'static str)> {
+    fn check_sizes(&self) -> Result<(), ConfigError> {
         const LARGEST: u64 = 65_527;
-        let refuse = |field, problem| Err((field, problem));
+        let refuse = |key, requirement| Err(ConfigError { key, requirement });
         if !(Self::LEAST_MTU..=LARGEST).contains(&self.mtu.0) {
             return refuse(
                 "mtu",

@@ -1,15 +1,15 @@
 //! The handshake, and quinn-proto's events of a connection. RFC 9000 section 7.
 
 use hol_base::Time;
-use hol_transport::Event;
-use quinn_proto::{ConnectionError, Event as Told, StreamEvent};
+use hol_transport::{Event, Failure, Violation};
+use quinn_proto::{ConnectionError, Event as QuinnEvent, StreamEvent};
 
-use crate::sight::Sight;
-use crate::site::socket_address;
+use crate::packet_form::PacketForm;
+use crate::socket_address::socket_address;
 use crate::tls::SERVER;
 use crate::{Endpoint, clock};
 
-impl<S: Sight> Endpoint<S> {
+impl<S: PacketForm> Endpoint<S> {
     /// Active open.
     pub(crate) fn open(&mut self, now: Time) {
         let (Some(settings), Some(remote)) = (self.settings.take(), self.remote) else { return };
@@ -32,24 +32,24 @@ impl<S: Sight> Endpoint<S> {
     }
 
     /// Handles an event of the connection, if any.
-    pub(crate) fn hear(&mut self) -> bool {
+    pub(crate) fn handle_events(&mut self) -> bool {
         let mut has_any = false;
         while let Some(told) = self.connection.as_mut().and_then(|(_, connection)| connection.poll()) {
             has_any = true;
             match told {
-                Told::Connected => {
+                QuinnEvent::Connected => {
                     self.open_streams();
                     self.reader.tell(Event::Connected);
                 }
-                Told::ConnectionLost { reason } => self.lost(&reason),
-                Told::Stream(StreamEvent::Opened { .. }) => self.accept_streams(),
-                Told::Stream(StreamEvent::Readable { id }) => self.incoming.note_readable(id),
-                Told::Stream(StreamEvent::Finished { id }) => self.sight.acknowledged(id.into()),
+                QuinnEvent::ConnectionLost { reason } => self.lost(&reason),
+                QuinnEvent::Stream(StreamEvent::Opened { .. }) => self.accept_streams(),
+                QuinnEvent::Stream(StreamEvent::Readable { id }) => self.incoming.note_readable(id),
+                QuinnEvent::Stream(StreamEvent::Finished { id }) => self.form.acknowledged(id.into()),
                 // Blocked writes are tried again after any of these; datagrams were taken with their packet.
-                Told::Stream(_)
-                | Told::DatagramsUnblocked
-                | Told::DatagramReceived
-                | Told::HandshakeDataReady => {}
+                QuinnEvent::Stream(_)
+                | QuinnEvent::DatagramsUnblocked
+                | QuinnEvent::DatagramReceived
+                | QuinnEvent::HandshakeDataReady => {}
             }
         }
         has_any
@@ -67,16 +67,16 @@ impl<S: Sight> Endpoint<S> {
     }
 }
 
-/// Returns the reason in words of the RFC.
-fn why(reason: &ConnectionError) -> &'static str {
+/// Translates quinn-proto's reason.
+fn why(reason: &ConnectionError) -> Failure {
     match reason {
-        ConnectionError::TimedOut => "idle timeout",
-        ConnectionError::ApplicationClosed(_) => "closed by the peer's application",
-        ConnectionError::ConnectionClosed(_) => "closed by the peer",
-        ConnectionError::Reset => "stateless reset",
-        ConnectionError::LocallyClosed => "closed",
-        ConnectionError::VersionMismatch => "no common version",
-        ConnectionError::CidsExhausted => "no connection ID is left",
-        ConnectionError::TransportError(_) => "transport error",
+        ConnectionError::TimedOut => Failure::IdleTimeout,
+        ConnectionError::ApplicationClosed(_) => Failure::ClosedByPeerApplication,
+        ConnectionError::ConnectionClosed(_) => Failure::ClosedByPeer,
+        ConnectionError::Reset => Failure::StatelessReset,
+        ConnectionError::LocallyClosed => Failure::Aborted,
+        ConnectionError::VersionMismatch => Failure::VersionMismatch,
+        ConnectionError::CidsExhausted => Failure::ConnectionIdsExhausted,
+        ConnectionError::TransportError(_) => Failure::Violation(Violation::Transport),
     }
 }

@@ -5,7 +5,7 @@ use hol_wire::Ecn;
 use quinn_proto::EcnCodepoint;
 
 /// Converts a received codepoint.
-pub(crate) fn heard(ecn: Ecn) -> Option<EcnCodepoint> {
+pub(crate) fn to_quinn(ecn: Ecn) -> Option<EcnCodepoint> {
     match ecn {
         Ecn::NotCapable => None,
         Ecn::Capable => Some(EcnCodepoint::Ect0),
@@ -15,7 +15,7 @@ pub(crate) fn heard(ecn: Ecn) -> Option<EcnCodepoint> {
 }
 
 /// Converts a codepoint to send.
-pub(crate) fn said(ecn: Option<EcnCodepoint>) -> Ecn {
+pub(crate) fn from_quinn(ecn: Option<EcnCodepoint>) -> Ecn {
     match ecn {
         None => Ecn::NotCapable,
         Some(EcnCodepoint::Ect0) => Ecn::Capable,

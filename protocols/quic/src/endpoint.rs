@@ -12,10 +12,10 @@ use quinn_proto as quinn;
 use crate::clear::Clear;
 use crate::close::Closing;
 use crate::in_flight::in_flight;
+use crate::packet_form::{Next, PacketForm};
 use crate::receive::Incoming;
 use crate::send::Outgoing;
-use crate::sight::{Next, Sight};
-use crate::site::Site;
+use crate::socket_address::SocketAddress;
 use crate::{Carriage, Config, clock};
 
 /// One end of one QUIC connection. Worlds differ only in what they see of its packets.
@@ -23,7 +23,7 @@ pub struct Endpoint<S = Clear> {
     pub(crate) config: Arc<Config>,
     pub(crate) carriage: Carriage,
     /// A server learns it from the first packet.
-    pub(crate) remote: Option<Site>,
+    pub(crate) remote: Option<SocketAddress>,
     pub(crate) quinn: quinn::Endpoint,
     /// For a client that has not been told to connect.
     pub(crate) settings: Option<quinn::ClientConfig>,
@@ -31,7 +31,7 @@ pub struct Endpoint<S = Clear> {
     pub(crate) outgoing: Outgoing,
     pub(crate) incoming: Incoming,
     pub(crate) closing: Closing,
-    pub(crate) sight: S,
+    pub(crate) form: S,
     pub(crate) reader: Reader,
     /// The application was blocked and waits for room.
     pub(crate) blocked: Cell<bool>,
@@ -42,14 +42,14 @@ pub struct Endpoint<S = Clear> {
     pub(crate) statistics: Statistics,
 }
 
-impl<S: Sight> Endpoint<S> {
+impl<S: PacketForm> Endpoint<S> {
     /// Creates an endpoint whose application wakes up `wakeup` after data has arrived.
     pub(crate) fn new(
         config: Arc<Config>,
         carriage: Carriage,
         quinn: quinn::Endpoint,
         wakeup: Duration,
-        sight: S,
+        form: S,
     ) -> Self {
         Self {
             config,
@@ -61,7 +61,7 @@ impl<S: Sight> Endpoint<S> {
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
             closing: Closing::default(),
-            sight,
+            form,
             reader: Reader::new(wakeup),
             blocked: Cell::new(false),
             stirred: false,
@@ -89,7 +89,7 @@ impl<S: Sight> Endpoint<S> {
     /// Returns the next action.
     pub(crate) fn next(&mut self, now: Time) -> Next<S::Packet> {
         loop {
-            if let Some(packet) = self.sight.next_packet() {
+            if let Some(packet) = self.form.next_packet() {
                 return Next::Transmit(packet);
             }
             if let Some(event) = self.reader.next_event() {
@@ -111,14 +111,14 @@ impl<S: Sight> Endpoint<S> {
     fn advance(&mut self, now: Time) {
         let is_probing = self.expire(now);
         self.exchange();
-        self.hear();
+        self.handle_events();
         loop {
             self.read(now);
             self.write();
             self.close_if_done(now);
             self.transmit(now, is_probing);
             // Sending may have caused events.
-            if !self.exchange() && !self.hear() {
+            if !self.exchange() && !self.handle_events() {
                 return;
             }
         }
@@ -163,12 +163,12 @@ fn path_state(peer: Address, connection: &quinn::Connection) -> PathState {
 
 impl<S: fmt::Debug> fmt::Debug for Endpoint<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { remote, carriage, closing, sight, statistics, .. } = self;
+        let Self { remote, carriage, closing, form, statistics, .. } = self;
         f.debug_struct("Endpoint")
             .field("remote", remote)
             .field("carriage", carriage)
             .field("closing", closing)
-            .field("sight", sight)
+            .field("form", form)
             .field("statistics", statistics)
             .finish_non_exhaustive()
     }

@@ -1,17 +1,18 @@
-//! A sans-IO QUIC endpoint: quinn-proto without its own clock and randomness. RFC 9000, RFC 9002, RFC 9221.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Files
 //!
 //! Each file has one topic. `endpoint` is the main state machine, extended by `connect`, `receive`, `send`,
 //! `close` and `timers`; the others are small state machines. quinn-proto implements QUIC; this crate maps
 //! messages to its streams.
 //!
-//! What is visible of its packets differs (`sight`). In the model world packets are unencrypted (`clear`): an
+//! What is visible of its packets differs (`packet_form`). In the model world packets are unencrypted (`clear`): an
 //! endpoint has the contract of all transports, and reads in its packets which octets of which stream were
 //! sent when, `first_sent` at the sender, `arrivals` at the receiver. Over sockets they are encrypted
 //! (`sealed`, `tls`), and datagrams are octets.
 //!
 //! Each direction of a stream of the contract is a unidirectional stream. The first stream is the control
-//! stream; its end means that no more is sent. Not supported: 0-RTT, migration, Retry, and BBR, which
-//! quinn-proto seeds from the operating system. Pacing is quinn-proto's and cannot be switched off.
+//! stream; its end means that no more is sent. Pacing is quinn-proto's and cannot be switched off.
 
 mod arrivals;
 mod clear;
@@ -25,20 +26,24 @@ mod endpoint;
 mod first_sent;
 mod in_flight;
 mod keys;
+mod packet_form;
 mod receive;
 mod sealed;
 mod send;
 mod session;
 mod settings;
-mod sight;
-mod site;
+mod socket_address;
+mod stacks;
 mod tickets;
 mod timers;
 mod tls;
 
+pub use {hol_base as base, hol_transport as transport, hol_wire as wire};
+
 pub use clear::Clear;
 pub use config::{Carriage, Config, Congestion};
 pub use endpoint::Endpoint;
+pub use hol_transport::ConfigError;
+pub use packet_form::Next;
 pub use sealed::{Sealed, Sending};
-pub use sight::Next;
 pub use tls::{KeyLog, Tls};

@@ -8,8 +8,8 @@ use hol_transport::{Passage, Received};
 use hol_wire::Ecn;
 use quinn_proto::{DatagramEvent, Dir, ReadError, StreamId};
 
-use crate::sight::Sight;
-use crate::site::{Site, socket_address};
+use crate::packet_form::PacketForm;
+use crate::socket_address::{SocketAddress, socket_address};
 use crate::{Carriage, Endpoint, clock, ecn};
 
 /// Streams from the peer.
@@ -40,13 +40,13 @@ impl Incoming {
 /// The control stream of either end, whose end means that no more is sent.
 const CONTROL: u64 = 0;
 
-impl<S: Sight> Endpoint<S> {
+impl<S: PacketForm> Endpoint<S> {
     /// Passes a datagram to quinn-proto; returns whether it belongs to the connection.
-    pub(crate) fn take_in(&mut self, now: Time, source: Site, ecn: Ecn, octets: BytesMut) -> bool {
+    pub(crate) fn take_in(&mut self, now: Time, source: SocketAddress, ecn: Ecn, octets: BytesMut) -> bool {
         let remote = *self.remote.get_or_insert(source);
         self.statistics.packets_received += 1;
         self.buffer.clear();
-        let (at, ecn) = (clock::instant(now), ecn::heard(ecn));
+        let (at, ecn) = (clock::instant(now), ecn::to_quinn(ecn));
         match self.quinn.handle(at, socket_address(remote), None, ecn, octets, &mut self.buffer) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, connection)) = &mut self.connection {
@@ -113,7 +113,7 @@ impl<S: Sight> Endpoint<S> {
 
     /// Delivers octets, or adds them to a message.
     fn take(&mut self, now: Time, id: StreamId, end: u64, payload: Bytes) {
-        let passage = self.sight.read(now, id.into(), end);
+        let passage = self.form.read(now, id.into(), end);
         if self.carriage == Carriage::Streams {
             let stream = id.index().saturating_sub(1) as u16;
             return self
@@ -127,9 +127,9 @@ impl<S: Sight> Endpoint<S> {
 
     /// Handles the end of a stream.
     fn finish_stream(&mut self, now: Time, id: StreamId) {
-        self.sight.ended(id.into());
+        self.form.ended(id.into());
         if id.index() == CONTROL {
-            return self.hear_the_end();
+            return self.note_peer_closed();
         }
         if self.carriage == Carriage::PerMessage {
             let (part, passage) = self.incoming.parts.remove(&id.into()).unwrap_or_default();

@@ -11,8 +11,8 @@ use hol_transport::{Command, Message, Passage, Received, Statistics};
 use hol_wire::{Address, Ecn};
 use quinn_proto as quinn;
 
-use crate::sight::{Next, Sight};
-use crate::site::Site;
+use crate::packet_form::{Next, PacketForm};
+use crate::socket_address::SocketAddress;
 use crate::{Carriage, Config, Endpoint, Tls, settings};
 
 /// Packets are not visible.
@@ -68,7 +68,7 @@ impl Endpoint<Sealed> {
     /// Takes a received datagram.
     pub fn hear_from(&mut self, now: Time, remote: (Address, u16), octets: &[u8], ecn: Ecn) {
         self.stirred = true;
-        let ecn = if self.sight.ecn { ecn } else { Ecn::NotCapable };
+        let ecn = if self.form.ecn { ecn } else { Ecn::NotCapable };
         if !self.take_in(now, remote, ecn, BytesMut::from(octets)) {
             return;
         }
@@ -97,8 +97,8 @@ impl Endpoint<Sealed> {
     /// Stops or resumes sending, as the socket has room. Data held back are sent at the next
     /// [`poll`](Self::poll).
     pub fn hold(&mut self, holds: bool) {
-        self.stirred |= self.sight.is_held && !holds;
-        self.sight.is_held = holds;
+        self.stirred |= self.form.is_held && !holds;
+        self.form.is_held = holds;
     }
 
     /// Returns the next action. After `Wait`, call it again at the next input or at the given time.
@@ -131,13 +131,13 @@ impl Endpoint<Sealed> {
     }
 }
 
-impl Sight for Sealed {
+impl PacketForm for Sealed {
     type Packet = Sending;
 
     fn leave(
         &mut self,
         _: Time,
-        _: Site,
+        _: SocketAddress,
         (payload, ecn): (&[u8], Ecn),
         _: bool,
         statistics: &mut Statistics,

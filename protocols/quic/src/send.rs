@@ -7,7 +7,7 @@ use hol_base::Time;
 use hol_transport::{Event, Message};
 use quinn_proto::{Connection, Dir, SendDatagramError, StreamId};
 
-use crate::sight::Sight;
+use crate::packet_form::PacketForm;
 use crate::{Carriage, Endpoint, clock};
 
 /// Streams to the peer, and messages that wait for room.
@@ -36,7 +36,7 @@ impl Outgoing {
     }
 }
 
-impl<S: Sight> Endpoint<S> {
+impl<S: PacketForm> Endpoint<S> {
     /// Opens the persistent streams of an open connection.
     pub(crate) fn open_streams(&mut self) {
         let Some((_, connection)) = &mut self.connection else { return };
@@ -92,15 +92,15 @@ impl<S: Sight> Endpoint<S> {
 
     /// Sends what quinn-proto has to send now.
     pub(crate) fn transmit(&mut self, now: Time, is_probing: bool) {
-        while self.sight.has_room() {
+        while self.form.has_room() {
             let Some((_, connection)) = &mut self.connection else { return };
             self.buffer.clear();
             let Some(transmit) = connection.poll_transmit(clock::instant(now), 1, &mut self.buffer) else {
                 return;
             };
-            let payload = (&self.buffer[..transmit.size], crate::ecn::said(transmit.ecn));
+            let payload = (&self.buffer[..transmit.size], crate::ecn::from_quinn(transmit.ecn));
             if let Some(remote) = self.remote {
-                self.sight.leave(now, remote, payload, is_probing, &mut self.statistics);
+                self.form.leave(now, remote, payload, is_probing, &mut self.statistics);
             }
         }
     }

@@ -132,7 +132,7 @@ impl crypto::Session for Session {
     fn read_handshake(&mut self, octets: &[u8]) -> Result<bool, TransportError> {
         self.inbox.extend_from_slice(octets);
         while let Some((kind, body)) = self.next_message() {
-            self.hear(kind, &body)?;
+            self.handle_message(kind, &body)?;
         }
         Ok(self.peer.is_some() && !std::mem::replace(&mut self.announced, true))
     }
@@ -200,7 +200,7 @@ impl Session {
     }
 
     /// The peer's parameters come first among its extensions.
-    fn hear(&mut self, kind: u8, body: &[u8]) -> Result<(), TransportError> {
+    fn handle_message(&mut self, kind: u8, body: &[u8]) -> Result<(), TransportError> {
         self.heard = kind;
         let parameters = match kind {
             message::CLIENT_HELLO => body.get(CLIENT_HELLO_EXTENSIONS..),

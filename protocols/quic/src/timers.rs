@@ -2,10 +2,10 @@
 
 use hol_base::Time;
 
-use crate::sight::Sight;
+use crate::packet_form::PacketForm;
 use crate::{Endpoint, clock};
 
-impl<S: Sight> Endpoint<S> {
+impl<S: PacketForm> Endpoint<S> {
     /// Handles due timers; returns true if probes may follow: nothing was detected lost. RFC 9002 section
     /// 6.2.4.
     pub(crate) fn expire(&mut self, now: Time) -> bool {

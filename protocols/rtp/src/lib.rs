@@ -1,11 +1,11 @@
-//! RTP packets of MP3 audio (MPEG-1 layer III), and codes against their loss, as pure functions over octets.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Modules
 //!
 //! An MP3 frame is not self-contained: its data may be in earlier frames. [`mpa`] (RFC 2250) sends frames
 //! unchanged; [`Adus`] (RFC 3119) converts them to self-contained units, which may be interleaved and which
 //! [`Frames`] converts back. [`parity`] restores lost packets with any number of parity packets; [`ulpfec`]
 //! (RFC 5109) restores one per group.
-//!
-//! Not supported: MPEG-2, layers I and II, free bit rates, RTCP.
 
 mod adu;
 mod descriptor;

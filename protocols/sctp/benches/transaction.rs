@@ -16,11 +16,6 @@ const DELAY: Duration = Duration::from_millis(10);
 /// Requests a second.
 const RATE: u64 = 1000;
 
-#[derive(serde::Deserialize)]
-struct Stack {
-    sctp: Config,
-}
-
 /// A client that asks at a steady rate and a server that answers.
 struct Pipe {
     sides: [Endpoint; 2],
@@ -37,10 +32,7 @@ struct Pipe {
 
 impl Pipe {
     fn new(streams: u16, loss: f64) -> Self {
-        let stack = include_str!("../../../stacks/linux-6.12.toml");
-        let mut config = toml::from_str::<Stack>(stack).expect("a complete stack").sctp;
-        config.streams = streams;
-        config.nagle = false;
+        let config = Config { streams, nagle: false, ..Config::linux_6_12() };
         let client = Endpoint::connect(
             config.clone(),
             vec![CLIENT],

@@ -22,7 +22,7 @@ pub(crate) struct Acknowledgements {
 
 /// What the DATA chunks of one packet ask for.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct DataSeen {
+pub(crate) struct SackRequest {
     /// There was one, or something that counts as one.
     pub(crate) any: bool,
     /// The I bit, or a duplicate, or a chunk that had no room: acknowledge at once.
@@ -65,7 +65,7 @@ impl Endpoint {
     }
 
     /// At the end of a packet: acknowledge now, or soon. Section 6.2.
-    pub(crate) fn acknowledge_packet(&mut self, now: Time, seen: DataSeen) {
+    pub(crate) fn acknowledge_packet(&mut self, now: Time, seen: SackRequest) {
         if !seen.any {
             return;
         }

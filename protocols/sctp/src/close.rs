@@ -1,7 +1,7 @@
 //! The three-way shutdown. RFC 9260 section 9.2.
 
 use hol_base::Time;
-use hol_transport::Event;
+use hol_transport::{Event, Failure, Violation};
 use hol_wire::sctp::{Cause, Chunk, Tsn};
 
 use crate::Endpoint;
@@ -71,7 +71,7 @@ impl Endpoint {
 
     /// The shutdown as a whole takes too long.
     pub(crate) fn on_t5_expired(&mut self) {
-        self.abort(Cause::UserInitiatedAbort(bytes::Bytes::new()), "shutdown guard timer expired");
+        self.abort(Cause::UserInitiatedAbort(bytes::Bytes::new()), Failure::ShutdownTimedOut);
     }
 
     pub(crate) fn on_shutdown(&mut self, now: Time, cumulative: Tsn, from: usize) {
@@ -81,7 +81,7 @@ impl Endpoint {
         if cumulative.at_or_after(self.flight.next_tsn()) {
             let violation =
                 Cause::ProtocolViolation(bytes::Bytes::from_static(b"cumulative TSN not yet sent"));
-            return self.abort(violation, "the peer acknowledged what was not sent");
+            return self.abort(violation, Failure::Violation(Violation::AcknowledgedUnsent));
         }
         match self.state {
             State::Established | State::ShutdownPending => {

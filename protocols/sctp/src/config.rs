@@ -1,6 +1,7 @@
 //! Every behaviour in which one SCTP differs from another.
 
 use hol_base::{ByteCount, Duration};
+use hol_transport::ConfigError;
 use serde::{Deserialize, Serialize};
 
 use crate::{Hash, Scheduler, StreamValues};
@@ -192,9 +193,9 @@ impl Config {
         Self { mtu: ByteCount(mtu), ..self.clone() }
     }
 
-    /// Finds a value that no endpoint could work with: the field, and what it has to be.
-    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
-        let rules = [
+    /// Returns an error that names a value with which no endpoint could work, if there is one.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::check([
             (self.streams > 0, "streams", "lies between 1 and 65535"),
             (self.max_inbound_streams > 0, "max_inbound_streams", "lies between 1 and 65535"),
             (
@@ -229,10 +230,6 @@ impl Config {
                 "are weights for scheduler=wfq: 1 at least",
             ),
             (self.hb_interval >= Duration::from_millis(1), "hb_interval", "has to be 1ms at least"),
-        ];
-        match rules.into_iter().find(|(kept, ..)| !kept) {
-            Some((_, key, problem)) => Err((key, problem)),
-            None => Ok(()),
-        }
+        ])
     }
 }

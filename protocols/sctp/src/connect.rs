@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hol_base::{Duration, Time};
 use hol_congestion::sctp::Window;
-use hol_transport::{Event, PathStatus};
+use hol_transport::{Event, Failure, PathStatus};
 use hol_wire::Address;
 use hol_wire::sctp::{
     Asconf, AsconfAck, AsconfSerial, Auth, Cause, Chunk, ForwardTsn, IData, IForwardTsn, Init, Parameter,
@@ -104,7 +104,7 @@ impl Endpoint {
     pub(crate) fn on_t1_expired(&mut self, now: Time) {
         self.timers.t1_expiries += 1;
         if self.timers.t1_expiries > self.config.max_init_retransmits {
-            return self.end(Event::Failed { reason: "max init retransmits exceeded" });
+            return self.end(Event::Failed { reason: Failure::MaxInitRetransmits });
         }
         self.timers.t1_delay = (self.timers.t1_delay * 2).min(self.config.rto_max);
         self.start_t1(now);
@@ -256,7 +256,7 @@ impl Endpoint {
         let reflected = tag == 0;
         let tag = if reflected { origin.verification_tag } else { tag };
         self.answer(origin, tag, Chunk::Abort { reflected, causes: vec![cause] });
-        self.end(Event::Failed { reason: "the peer's INIT ACK is unusable" });
+        self.end(Event::Failed { reason: Failure::UnusableInitAck });
     }
 
     /// True if the chunks behind it are to be read. Sections 5.1 D and 5.2.4.
@@ -426,7 +426,7 @@ impl Endpoint {
         let (State::CookieEchoed, Some(staleness)) = (self.state, staleness) else { return };
         self.timers.t1_expiries += 1;
         if self.timers.t1_expiries > self.config.max_init_retransmits {
-            return self.end(Event::Failed { reason: "stale cookie" });
+            return self.end(Event::Failed { reason: Failure::StaleCookie });
         }
         self.state = State::CookieWait;
         self.peer_tag = 0;

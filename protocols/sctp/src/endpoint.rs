@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hol_base::{Rng, Time};
-use hol_transport::{Command, Event, Input, Message, Output, PathState, Reader, Statistics};
+use hol_transport::{Command, Event, Failure, Input, Message, Output, PathState, Reader, Statistics};
 use hol_wire::sctp::{AsconfSerial, Cause, Chunk, Data, IData, Parameter, ReconfigSerial, Sack, Tsn};
 use hol_wire::{Address, Packet, ip_header};
 use smallvec::smallvec;
@@ -113,6 +113,19 @@ impl Endpoint {
     ///
     /// # Panics
     /// If `local` or `remote` is empty.
+    ///
+    /// ```
+    /// use hol_sctp::base::{Seed, Time};
+    /// use hol_sctp::transport::{Command, Endpoint as _, Input, Output};
+    /// use hol_sctp::{Config, Endpoint, wire::ipv4};
+    ///
+    /// // The server has two addresses, and so the association two paths.
+    /// let (client, server) = (vec![ipv4(10, 0, 1, 1)], vec![ipv4(10, 0, 1, 2), ipv4(10, 0, 2, 2)]);
+    /// let mut endpoint = Endpoint::connect(Config::linux_6_12(), client, 5000, server, 5001, Seed(1).rng());
+    /// endpoint.handle(Time::ZERO, Input::Command(Command::Connect));
+    /// let Output::Transmit(init) = endpoint.poll(Time::ZERO) else { panic!("no INIT") };
+    /// assert_eq!(init.destination, ipv4(10, 0, 1, 2));
+    /// ```
     pub fn connect(
         config: impl Into<Arc<Config>>,
         local: Vec<Address>,
@@ -135,6 +148,13 @@ impl Endpoint {
     ///
     /// # Panics
     /// If `local` is empty.
+    ///
+    /// ```
+    /// use hol_sctp::{Config, Endpoint, base::Seed, wire::ipv4};
+    ///
+    /// let endpoint = Endpoint::listen(Config::rfc9260(), vec![ipv4(10, 0, 1, 2)], 5001, Seed(2).rng());
+    /// assert_eq!(endpoint.state_name(), "CLOSED");
+    /// ```
     pub fn listen(
         config: impl Into<Arc<Config>>,
         local: Vec<Address>,
@@ -276,7 +296,7 @@ impl Endpoint {
             Command::Close => self.close(),
             Command::Read(reads) => self.reader.set_reading(reads),
             Command::Abort => {
-                self.abort(Cause::UserInitiatedAbort(Bytes::new()), "aborted by the application");
+                self.abort(Cause::UserInitiatedAbort(Bytes::new()), Failure::Aborted);
             }
         }
     }
@@ -290,7 +310,7 @@ impl Endpoint {
         let length = message.payload.len() as u64;
         if self.config.send_buffer_bounds_messages && length > self.config.send_buffer.0 {
             // `net/sctp/socket.c` sctp_sendmsg_parse: EMSGSIZE.
-            return self.end(Event::Failed { reason: "a message is longer than the send buffer" });
+            return self.end(Event::Failed { reason: Failure::MessageTooLong });
         }
         let limit = Limit::new(message.reliability, now, self.clock);
         let (first, most) = (self.first_fragment(message.payload.len()), self.largest_fragment());
@@ -311,7 +331,7 @@ impl Endpoint {
     }
 
     /// Ends the association at once and tells the peer. RFC 9260 section 9.1.
-    pub(crate) fn abort(&mut self, cause: Cause, reason: &'static str) {
+    pub(crate) fn abort(&mut self, cause: Cause, reason: Failure) {
         if self.ended {
             return;
         }

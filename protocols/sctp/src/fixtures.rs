@@ -1,34 +1,20 @@
-//! The stacks of `/stacks`, for the tests.
-
-use serde::Deserialize;
+//! The stacks with streams enough for the tests.
 
 use crate::Config;
 
-/// The part of a stack file that is SCTP's.
-#[derive(Deserialize)]
-struct Stack {
-    sctp: Config,
-}
-
-/// A stack, with streams enough for the tests.
-fn read(text: &str) -> Config {
-    let stack: Stack = toml::from_str(text).expect("a stack names every setting and no other");
-    Config { streams: 10, ..stack.sctp }
-}
-
 /// What the RFCs say today.
 pub(crate) fn rfc() -> Config {
-    read(include_str!("../../../stacks/rfc.toml"))
+    Config { streams: 10, ..Config::rfc9260() }
 }
 
 /// What Linux 6.12 does.
 pub(crate) fn linux() -> Config {
-    read(include_str!("../../../stacks/linux-6.12.toml")).within(1500)
+    Config { streams: 10, ..Config::linux_6_12() }.within(1500)
 }
 
 /// What Linux 2.6.16 did, as far as is known.
 pub(crate) fn linux_2_6() -> Config {
-    read(include_str!("../../../stacks/linux-2.6.toml"))
+    Config { streams: 10, ..Config::linux_2_6() }
 }
 
 #[test]
@@ -69,7 +55,7 @@ fn a_setting_that_no_endpoint_could_work_with_is_named() {
         for mut config in [rfc(), linux(), linux_2_6()] {
             assert_eq!(config.check(), Ok(()));
             breaks(&mut config);
-            assert_eq!(config.check().map_err(|(named, _)| named), Err(key));
+            assert_eq!(config.check().map_err(|error| error.key), Err(key));
         }
     }
     let mut least = rfc();

@@ -7,7 +7,7 @@ use hol_transport::Reliability;
 use hol_wire::sctp::{Chunk, Data, IData, Tsn};
 
 use crate::clock::Clock;
-use crate::streams_out::Place;
+use crate::streams_out::FragmentId;
 
 /// What has become of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) struct Sent {
     /// As it goes on the wire.
     pub(crate) data: Data,
     /// Where it belongs, if it is an I-DATA chunk.
-    pub(crate) place: Place,
+    pub(crate) place: FragmentId,
     pub(crate) fate: Fate,
     /// The path that took it last.
     pub(crate) path: usize,
@@ -106,7 +106,7 @@ impl Limit {
 
 /// A copy of user data as it goes on the wire.
 #[inline]
-pub(crate) fn chunk_of(data: &Data, place: Place, interleaving: bool) -> Chunk {
+pub(crate) fn chunk_of(data: &Data, place: FragmentId, interleaving: bool) -> Chunk {
     if interleaving {
         Chunk::IData(Box::new(IData::new(data, place.mid, place.fsn)))
     } else {
@@ -116,7 +116,7 @@ pub(crate) fn chunk_of(data: &Data, place: Place, interleaving: bool) -> Chunk {
 
 impl Sent {
     /// A chunk on its way for the first time.
-    pub(crate) fn new(data: Data, place: Place, path: usize, measures_rtt: bool, limit: Limit) -> Self {
+    pub(crate) fn new(data: Data, place: FragmentId, path: usize, measures_rtt: bool, limit: Limit) -> Self {
         Self {
             fate: Fate::InFlight,
             path,
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!((flight.cumulative(), flight.next_tsn()), (Tsn(4), Tsn(5)));
         for tsn in 5..9 {
             let limit = if tsn == 6 { Limit::Deadline(Time::from_millis(50)) } else { Limit::None };
-            let place = Place { mid: Mid(0), fsn: Fsn(0) };
+            let place = FragmentId { mid: Mid(0), fsn: Fsn(0) };
             flight.push(Sent::new(chunk(tsn), place, 0, true, limit));
         }
         let counts = |flight: &Flight| {

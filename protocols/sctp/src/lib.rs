@@ -1,5 +1,6 @@
-//! A sans-IO SCTP endpoint. RFC 9260, RFC 3758, RFC 4895, RFC 5061, RFC 6525, RFC 7053, RFC 7496, RFC 7829, RFC 8260,
-//! RFC 9653.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Files
 //!
 //! One idea a file. `endpoint` takes inputs and gives outputs; `connect` and `close` are the handshakes;
 //! `receive`, `send` and `recover` move data; `own_addresses` and `peer_addresses` let a host move, `own_requests` and `peer_requests`
@@ -39,6 +40,7 @@ mod scheduler;
 mod secret;
 mod send;
 mod send_buffer;
+mod stacks;
 mod state;
 mod streams_in;
 mod streams_out;
@@ -48,9 +50,12 @@ mod timers;
 mod tsn_map;
 mod turn;
 
+pub use {hol_base as base, hol_transport as transport, hol_wire as wire};
+
 pub use authentication::Hash;
 pub use config::{Config, IdleDecay};
 pub use endpoint::Endpoint;
+pub use hol_transport::ConfigError;
 pub use out_of_the_blue::answer_to_stray;
 pub use path::Path;
 pub use scheduler::{Scheduler, StreamValues};

@@ -2,9 +2,9 @@
 
 use hol_base::Time;
 use hol_congestion::sctp::Window;
-use hol_transport::{Event, PathStatus};
+use hol_transport::{Event, Failure, PathStatus, Violation};
 use hol_wire::Address;
-use hol_wire::sctp::{Asconf, AsconfAck, AsconfSerial, Cause, Change, Chunk, Request, Response};
+use hol_wire::sctp::{AddressOperation, Asconf, AsconfAck, AsconfSerial, Cause, Chunk, Request, Response};
 
 use crate::Endpoint;
 use crate::path::are_neighbours;
@@ -23,7 +23,7 @@ pub(crate) struct OwnAddresses {
     /// The host has lost them, and the peer does not know or has not answered. Section 5.3 F4.
     gone: Vec<Address>,
     /// What the next ASCONF asks for.
-    waiting: Vec<Change>,
+    waiting: Vec<AddressOperation>,
     /// The one that waits for its acknowledgement (section 5.1.1 C1), and the path that it took.
     under_way: Option<(Asconf, usize)>,
     /// Of the next ASCONF.
@@ -57,14 +57,14 @@ impl OwnAddresses {
     /// the host `moves`.
     fn next_requests(&mut self, apart: bool, moves: bool) -> Vec<Request> {
         self.waiting.sort_by_key(|change| match change {
-            Change::Add(_) => 0,
-            Change::SetPrimary(_) => 1,
-            Change::Delete(_) | Change::Unknown { .. } => 2,
+            AddressOperation::Add(_) => 0,
+            AddressOperation::SetPrimary(_) => 1,
+            AddressOperation::Delete(_) | AddressOperation::Unknown { .. } => 2,
         });
         let count = self.waiting.len().min(if apart { 1 } else { MOST_REQUESTS });
-        let mut changes: Vec<Change> = self.waiting.drain(..count).collect();
-        if apart && moves && matches!(changes[..], [Change::Add(_)]) {
-            let delete = self.waiting.iter().position(|change| matches!(change, Change::Delete(_)));
+        let mut changes: Vec<AddressOperation> = self.waiting.drain(..count).collect();
+        if apart && moves && matches!(changes[..], [AddressOperation::Add(_)]) {
+            let delete = self.waiting.iter().position(|change| matches!(change, AddressOperation::Delete(_)));
             changes.extend(delete.map(|delete| self.waiting.remove(delete)));
         }
         changes.into_iter().zip(1..).map(|(change, correlation)| Request { correlation, change }).collect()
@@ -85,7 +85,7 @@ impl Endpoint {
             return;
         }
         let own = &mut self.own_addresses;
-        let deletion = own.waiting.iter().position(|change| *change == Change::Delete(address));
+        let deletion = own.waiting.iter().position(|change| *change == AddressOperation::Delete(address));
         if let Some(deletion) = deletion {
             // It came back before the peer heard that it was gone.
             own.waiting.remove(deletion);
@@ -94,7 +94,7 @@ impl Endpoint {
             return self.repair_paths(now);
         }
         own.adding.push(address);
-        own.waiting.extend([Change::Add(address), Change::SetPrimary(address)]);
+        own.waiting.extend([AddressOperation::Add(address), AddressOperation::SetPrimary(address)]);
         self.ask_for_changes(now);
     }
 
@@ -104,8 +104,7 @@ impl Endpoint {
             return;
         }
         let own = &mut self.own_addresses;
-        let about =
-            |change: &Change| matches!(change, Change::Add(of) | Change::SetPrimary(of) if *of == address);
+        let about = |change: &AddressOperation| matches!(change, AddressOperation::Add(of) | AddressOperation::SetPrimary(of) if *of == address);
         if own.adding.contains(&address) && own.waiting.iter().any(about) {
             // The peer has never heard of it.
             own.adding.retain(|adding| *adding != address);
@@ -121,10 +120,10 @@ impl Endpoint {
         self.local.retain(|local| *local != address);
         if !self.state.is_up() && self.state != State::Closed && self.local.is_empty() {
             // Section 5.1.1 C4: no ASCONF before the association is up, so this one cannot move.
-            return self.end(Event::Failed { reason: "the local address is gone" });
+            return self.end(Event::Failed { reason: Failure::AddressRemoved });
         }
         self.own_addresses.gone.push(address);
-        self.own_addresses.waiting.push(Change::Delete(address));
+        self.own_addresses.waiting.push(AddressOperation::Delete(address));
         self.repair_paths(now);
         self.ask_for_changes(now);
     }
@@ -187,7 +186,7 @@ impl Endpoint {
         let Some((asconf, path)) = own.under_way.take_if(|(asconf, _)| asconf.serial == ack.serial) else {
             if own.under_way.is_none() && ack.serial.at_or_after(own.serial) {
                 // Section 5.3 F0.
-                self.abort(Cause::IllegalAsconfAck, "an ASCONF-ACK for what was not asked");
+                self.abort(Cause::IllegalAsconfAck, Failure::Violation(Violation::AsconfAck));
             }
             return;
         };
@@ -212,16 +211,17 @@ impl Endpoint {
     }
 
     /// The peer has answered a request, and it `withholds` something. Section 5.3 F2, F10.
-    fn settle(&mut self, change: &Change, done: bool, withholds: bool) {
+    fn settle(&mut self, change: &AddressOperation, done: bool, withholds: bool) {
         let own = &mut self.own_addresses;
         match change {
-            Change::Add(address) if own.adding.contains(address) => {
+            AddressOperation::Add(address) if own.adding.contains(address) => {
                 own.adding.retain(|adding| adding != address);
                 own.withheld.extend(done.then_some(*address));
             }
-            Change::Delete(_) if withholds && !done => own.waiting.push(change.clone()),
-            Change::Delete(address) => own.gone.retain(|gone| gone != address),
-            Change::Add(_) | Change::SetPrimary(_) | Change::Unknown { .. } => {}
+            AddressOperation::Delete(_) if withholds && !done => own.waiting.push(change.clone()),
+            AddressOperation::Delete(address) => own.gone.retain(|gone| gone != address),
+            AddressOperation::Add(_) | AddressOperation::SetPrimary(_) | AddressOperation::Unknown { .. } => {
+            }
         }
     }
 

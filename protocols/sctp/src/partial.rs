@@ -6,7 +6,7 @@ use hol_wire::sctp::{Chunk, DataFlags, ForwardTsn, IForwardTsn, Skipped, Ssn, Ts
 use smallvec::SmallVec;
 
 use crate::Endpoint;
-use crate::acknowledge::DataSeen;
+use crate::acknowledge::SackRequest;
 use crate::flight::{Fate, Limit, Sent};
 use crate::receive::{take, take_in_order};
 use crate::tsn_map::Arrival;
@@ -228,7 +228,7 @@ impl Endpoint {
     }
 
     /// The peer has given something up. RFC 3758 section 3.6.
-    pub(crate) fn on_forward_tsn(&mut self, now: Time, forward: &ForwardTsn, seen: &mut DataSeen) {
+    pub(crate) fn on_forward_tsn(&mut self, now: Time, forward: &ForwardTsn, seen: &mut SackRequest) {
         if self.is_too_far(forward.new_cumulative_tsn) {
             return;
         }
@@ -245,7 +245,7 @@ impl Endpoint {
     }
 
     /// The same where messages are interleaved. RFC 8260 section 2.3.1.
-    pub(crate) fn on_i_forward_tsn(&mut self, now: Time, forward: &IForwardTsn, seen: &mut DataSeen) {
+    pub(crate) fn on_i_forward_tsn(&mut self, now: Time, forward: &IForwardTsn, seen: &mut SackRequest) {
         if self.is_too_far(forward.new_cumulative_tsn) {
             return;
         }
@@ -271,10 +271,10 @@ impl Endpoint {
     }
 
     /// It is acknowledged as DATA is, be it out of date or not.
-    fn count_forward_tsn(&mut self, now: Time, seen: &mut DataSeen) {
+    fn count_forward_tsn(&mut self, now: Time, seen: &mut SackRequest) {
         if self.config.forward_tsn_always_counts {
             // `net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn.
-            self.acknowledge_packet(now, DataSeen { any: true, ..DataSeen::default() });
+            self.acknowledge_packet(now, SackRequest { any: true, ..SackRequest::default() });
         } else {
             seen.any = true;
         }

@@ -2,7 +2,7 @@
 
 use hol_base::Time;
 use hol_wire::Address;
-use hol_wire::sctp::{Asconf, AsconfAck, AsconfSerial, Cause, Change, Chunk, Request, Response};
+use hol_wire::sctp::{AddressOperation, Asconf, AsconfAck, AsconfSerial, Cause, Chunk, Request, Response};
 
 use crate::Endpoint;
 use crate::receive::Origin;
@@ -70,21 +70,21 @@ impl Endpoint {
 
         let meant = |address: Address| if address.is_unspecified() { source } else { address };
         match request.change {
-            Change::Add(address) => self.add_peer_address(now, meant(address)),
-            Change::SetPrimary(address) => {
+            AddressOperation::Add(address) => self.add_peer_address(now, meant(address)),
+            AddressOperation::SetPrimary(address) => {
                 // Section 5.4: one that does not exist is not honoured.
                 if let Some(path) = self.paths.index_of(meant(address)) {
                     self.paths.primary = path;
                     self.paths.select();
                 }
             }
-            Change::Delete(address) if address.is_unspecified() => {
+            AddressOperation::Delete(address) if address.is_unspecified() => {
                 let others = self.paths.list.iter().map(|path| path.address).filter(|other| *other != source);
                 for other in others.collect::<Vec<_>>() {
                     self.delete_peer_address(now, other);
                 }
             }
-            Change::Delete(address) => {
+            AddressOperation::Delete(address) => {
                 let is_last = self.paths.count() == 1 && self.paths.index_of(address).is_some();
                 let copied = || request.to_bytes();
                 match address {
@@ -97,7 +97,9 @@ impl Endpoint {
                     _ => self.delete_peer_address(now, address),
                 }
             }
-            Change::Unknown { .. } => return Err(Cause::UnrecognizedParameters(request.to_bytes())),
+            AddressOperation::Unknown { .. } => {
+                return Err(Cause::UnrecognizedParameters(request.to_bytes()));
+            }
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use hol_transport::{Event, Reconfiguration};
 use hol_wire::sctp::{Cause, Chunk, Reconfig, ReconfigResult, ReconfigSerial, Tsn};
 
 use crate::Endpoint;
-use crate::acknowledge::DataSeen;
+use crate::acknowledge::SackRequest;
 use crate::receive::take;
 
 /// What was asked of us.
@@ -208,7 +208,7 @@ impl Endpoint {
     }
 
     /// All that was sent before the streams begin anew may have come. Section 5.2.2 E3 to E6.
-    pub(crate) fn finish_deferred_reset(&mut self, now: Time, seen: &mut DataSeen) {
+    pub(crate) fn finish_deferred_reset(&mut self, now: Time, seen: &mut SackRequest) {
         let cumulative = self.tsn_map.cumulative();
         let is_due = |deferred: &mut Box<Deferred>| deferred.last_tsn.at_or_before(cumulative);
         let Some(deferred) = self.peer_requests.deferred.take_if(is_due) else { return };

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_transport::{Event, Reader};
+use hol_transport::{Event, Failure, Reader, Violation};
 use hol_wire::sctp::{self, Cause, Chunk, Data, DataFlags, IData, Tsn};
 use hol_wire::{Address, Ecn, Packet, Transport};
 
-use crate::acknowledge::DataSeen;
+use crate::acknowledge::SackRequest;
 use crate::cookie::is_unicast;
 use crate::state::State;
 use crate::streams_in::StreamsIn;
@@ -106,7 +106,7 @@ impl Endpoint {
 
     fn on_chunks(&mut self, now: Time, origin: Origin, ecn: Ecn, packet: &mut sctp::Packet) {
         let path = self.paths.index_of(origin.source).unwrap_or(self.paths.active);
-        let mut seen = DataSeen::default();
+        let mut seen = SackRequest::default();
         let had_gap = self.tsn_map.has_gap();
         let (mut vouched, alone) = (false, packet.chunks.len() == 1);
         self.authenticate(packet);
@@ -245,7 +245,7 @@ impl Endpoint {
         if self.config.bundled_handshake_aborts && self.state == awaited {
             let violation =
                 Cause::ProtocolViolation(Bytes::from_static(b"a chunk that has to be alone is not"));
-            self.abort(violation, "the peer bundled INIT ACK or SHUTDOWN COMPLETE");
+            self.abort(violation, Failure::Violation(Violation::Bundled));
         }
     }
 
@@ -253,8 +253,8 @@ impl Endpoint {
     fn on_abort(&mut self, reflected: bool) {
         self.end(match self.state {
             State::ShutdownAckSent if reflected => Event::Closed,
-            State::CookieWait | State::CookieEchoed => Event::Failed { reason: "connection refused" },
-            _ => Event::Failed { reason: "aborted by the peer" },
+            State::CookieWait | State::CookieEchoed => Event::Failed { reason: Failure::Refused },
+            _ => Event::Failed { reason: Failure::AbortedByPeer },
         });
     }
 
@@ -285,16 +285,16 @@ impl Endpoint {
     }
 
     fn abort_for_kind(&mut self) {
-        let (text, reason): (&'static [u8], _) = if self.interleaving {
-            (b"I-DATA was agreed upon", "the peer sent DATA though I-DATA was agreed upon")
+        let (text, violation): (&'static [u8], _) = if self.interleaving {
+            (b"I-DATA was agreed upon", Violation::Data)
         } else {
-            (b"I-DATA was not agreed upon", "the peer sent I-DATA though it was not agreed upon")
+            (b"I-DATA was not agreed upon", Violation::InterleavedData)
         };
-        self.abort(Cause::ProtocolViolation(Bytes::from_static(text)), reason);
+        self.abort(Cause::ProtocolViolation(Bytes::from_static(text)), Failure::Violation(violation));
     }
 
     /// Section 6.2; false if the packet is not to be read on.
-    fn on_data(&mut self, now: Time, path: usize, data: Data, seen: &mut DataSeen) -> bool {
+    fn on_data(&mut self, now: Time, path: usize, data: Data, seen: &mut SackRequest) -> bool {
         if self.interleaving && self.state.receives_data() {
             self.abort_for_kind();
             return false;
@@ -312,7 +312,7 @@ impl Endpoint {
     }
 
     /// RFC 8260 section 2.2.3; false if the packet is not to be read on.
-    fn on_i_data(&mut self, now: Time, path: usize, mut data: IData, seen: &mut DataSeen) -> bool {
+    fn on_i_data(&mut self, now: Time, path: usize, mut data: IData, seen: &mut SackRequest) -> bool {
         if self.config.second_fsn_is_zero && !data.flags.contains(DataFlags::BEGIN) {
             data.fsn = data.fsn.next();
         }
@@ -334,14 +334,14 @@ impl Endpoint {
 
     /// Notes that a chunk with user data has come, and says what becomes of it. Section 6.2.
     #[inline]
-    fn admit_data(&mut self, now: Time, path: usize, arrives: Arrives, seen: &mut DataSeen) -> Admission {
+    fn admit_data(&mut self, now: Time, path: usize, arrives: Arrives, seen: &mut SackRequest) -> Admission {
         let Arrives { tsn, flags, stream, length } = arrives;
         if !self.state.receives_data() {
             return Admission::PassOver;
         }
         if length == 0 {
             // Section 6.2: a DATA chunk without user data ends the association.
-            self.abort(Cause::NoUserData(tsn), "the peer sent DATA without user data");
+            self.abort(Cause::NoUserData(tsn), Failure::Violation(Violation::NoUserData));
             return Admission::Stop;
         }
         seen.any = true;

@@ -1,7 +1,7 @@
 //! What SACKs and timeouts say about the chunks in flight. RFC 9260 sections 6.2.1, 6.3.3 and 7.2.4.
 
 use hol_base::Time;
-use hol_transport::{Event, PathStatus};
+use hol_transport::{Event, Failure, PathStatus, Violation};
 use hol_wire::sctp::{Cause, Data, Sack, Tsn};
 
 use crate::Endpoint;
@@ -17,7 +17,7 @@ impl Endpoint {
         if sack.cumulative_tsn.at_or_after(self.flight.next_tsn()) {
             let violation =
                 Cause::ProtocolViolation(bytes::Bytes::from_static(b"cumulative TSN not yet sent"));
-            return self.abort(violation, "the peer acknowledged what was not sent");
+            return self.abort(violation, Failure::Violation(Violation::AcknowledgedUnsent));
         }
         if self.config.sack_checks_limits_first {
             self.give_up_at_limits(now);
@@ -285,7 +285,7 @@ impl Endpoint {
     /// Section 8.1.
     pub(crate) fn on_association_max_retrans(&mut self) {
         let cause = Cause::ProtocolViolation(bytes::Bytes::from_static(b"association max retrans exceeded"));
-        self.abort(cause, "association max retrans exceeded");
+        self.abort(cause, Failure::MaxRetransmits);
     }
 
     /// A timeout on `path`: back-off and failure detection. Sections 6.3.3 E2 and 8.2, RFC 7829 section 3.2.

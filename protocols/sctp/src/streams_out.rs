@@ -27,7 +27,7 @@ pub(crate) struct Unsent {
 
 /// Where a fragment belongs, for I-DATA. RFC 8260 section 2.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct FragmentId {
     pub(crate) mid: Mid,
     pub(crate) fsn: Fsn,
 }
@@ -232,7 +232,7 @@ impl StreamsOut {
     }
 
     /// Takes the next fragment, its stream sequence number (section 6.5) and its place among those that are interleaved.
-    pub(crate) fn pop(&mut self) -> Option<(Unsent, Ssn, Place)> {
+    pub(crate) fn pop(&mut self) -> Option<(Unsent, Ssn, FragmentId)> {
         let unsent = match &mut self.queues {
             None => self.queue.pop_front()?,
             Some(queues) => queues.pop(self.header)?,
@@ -241,12 +241,12 @@ impl StreamsOut {
         Some((unsent, ssn, place))
     }
 
-    fn number(&mut self, unsent: &Unsent) -> (Ssn, Place) {
+    fn number(&mut self, unsent: &Unsent) -> (Ssn, FragmentId) {
         self.queued -= self.header + unsent.payload.len();
         let Numbers { ordered, unordered, fsn } = &mut self.numbers[usize::from(unsent.stream)];
         let ssn = Ssn(*ordered as u16);
         let next = if unsent.flags.contains(DataFlags::UNORDERED) { unordered } else { ordered };
-        let place = Place { mid: Mid(*next), fsn: Fsn(*fsn) };
+        let place = FragmentId { mid: Mid(*next), fsn: Fsn(*fsn) };
         if !(self.second_fsn_is_zero && unsent.begins()) {
             *fsn = fsn.wrapping_add(1);
         }
@@ -273,7 +273,7 @@ impl StreamsOut {
     }
 
     /// Drops the rest of a message on `stream` that has begun, but for its last fragment.
-    pub(crate) fn pop_last_of_message(&mut self, stream: u16) -> Option<(Unsent, Ssn, Place)> {
+    pub(crate) fn pop_last_of_message(&mut self, stream: u16) -> Option<(Unsent, Ssn, FragmentId)> {
         if self.first_of(stream)?.begins() {
             return None;
         }

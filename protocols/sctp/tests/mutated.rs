@@ -14,12 +14,6 @@ use hol_transport::{
     Command, Endpoint as _, Event, Input, Message, Output, Reconfiguration, Reliability, drain,
 };
 use hol_wire::{Address, Packet, Transport, sctp};
-use serde::Deserialize;
-
-#[derive(Deserialize)]
-struct Stack {
-    sctp: Config,
-}
 
 const HERE: Address = hol_wire::ipv4(10, 0, 0, 1);
 /// Packets that one input may let out.
@@ -40,7 +34,6 @@ struct Talk {
 
 impl Talk {
     fn new(seed: u64) -> Self {
-        let stack: Stack = toml::from_str(include_str!("../../../stacks/rfc.toml")).unwrap();
         let mut rng = Seed(seed).rng();
         let config = Config {
             streams: 8,
@@ -51,7 +44,7 @@ impl Talk {
             addip: true,
             ecn: true,
             reconfig: true,
-            ..stack.sctp
+            ..Config::rfc9260()
         };
         let end = |name: &str| Seed(seed).derive(name).rng();
         let client = Endpoint::connect(config.clone(), vec![HERE], 1, vec![HERE], 2, end("client"));

@@ -1,4 +1,6 @@
-//! Named sets of endpoint behaviour, and transport specifications such as `sctp:streams=8,rto_min=200ms`.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Files
 //!
 //! A stack is one file in `stacks/`: a table of behaviours for each protocol, every one named. A specification
 //! is a protocol, a stack and what differs from it.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use hol_quic::Carriage;
-use hol_transport::Reliability;
+use hol_transport::{ConfigError, Reliability};
 
 use crate::metrics_cache::MetricsCache;
 use crate::options::{Options, bad_value};
@@ -279,8 +279,8 @@ fn named_stack(kind: Kind, name: Option<&str>) -> Result<(&'static Stack, toml::
 }
 
 /// A value that the endpoint could not work with, in the words of a specification.
-fn misfit(found: Result<(), (&str, &str)>, behaviour: &toml::Table) -> Result<(), SpecError> {
-    found.map_err(|(key, problem)| bad_value(key, &behaviour[key], format!("{key} {problem}")))
+fn misfit(found: Result<(), ConfigError>, behaviour: &toml::Table) -> Result<(), SpecError> {
+    found.map_err(|error| bad_value(error.key, &behaviour[error.key], error.to_string()))
 }
 
 #[cfg(test)]

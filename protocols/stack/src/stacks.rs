@@ -15,10 +15,10 @@ pub struct Stack {
 /// Every stack, the default first.
 pub fn stacks() -> &'static [Stack] {
     const STACKS: [Stack; 4] = [
-        Stack { name: DEFAULT_STACK, text: include_str!("../../../stacks/linux-6.12.toml") },
-        Stack { name: "linux-2.6", text: include_str!("../../../stacks/linux-2.6.toml") },
-        Stack { name: "quinn-0.11", text: include_str!("../../../stacks/quinn-0.11.toml") },
-        Stack { name: "rfc", text: include_str!("../../../stacks/rfc.toml") },
+        Stack { name: DEFAULT_STACK, text: include_str!("../stacks/linux-6.12.toml") },
+        Stack { name: "linux-2.6", text: include_str!("../stacks/linux-2.6.toml") },
+        Stack { name: "quinn-0.11", text: include_str!("../stacks/quinn-0.11.toml") },
+        Stack { name: "rfc", text: include_str!("../stacks/rfc.toml") },
     ];
     &STACKS
 }
@@ -40,5 +40,39 @@ impl Stack {
             Some(toml::Value::Table(table)) => Some(table.clone()),
             other => panic!("stack {} has no table [{protocol}]: {other:?}", self.name),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The endpoints' crates read their own tables with `hol_base::read_table`.
+    #[test]
+    fn endpoints_read_of_a_stack_what_a_toml_library_reads() {
+        for stack in stacks() {
+            for protocol in ["tcp", "sctp", "quic", "udp"] {
+                let Some(table) = stack.table(protocol) else { continue };
+                let read = hol_base::read_table::<toml::Table>(stack.text, protocol);
+                assert_eq!(read.as_ref(), Ok(&table), "[{protocol}] of {}", stack.name);
+            }
+        }
+    }
+
+    #[test]
+    fn named_configurations_are_those_of_the_stacks() {
+        let tcp = |name: &str| stack(name).unwrap().table("tcp").unwrap().try_into().unwrap();
+        assert_eq!(hol_tcp::Config::linux_6_12(), tcp("linux-6.12"));
+        assert_eq!(hol_tcp::Config::linux_2_6(), tcp("linux-2.6"));
+        assert_eq!(hol_tcp::Config::rfc9293(), tcp("rfc"));
+        let sctp = |name: &str| stack(name).unwrap().table("sctp").unwrap().try_into().unwrap();
+        assert_eq!(hol_sctp::Config::linux_6_12(), sctp("linux-6.12"));
+        assert_eq!(hol_sctp::Config::linux_2_6(), sctp("linux-2.6"));
+        assert_eq!(hol_sctp::Config::rfc9260(), sctp("rfc"));
+        let quic = |name: &str| stack(name).unwrap().table("quic").unwrap().try_into().unwrap();
+        assert_eq!(hol_quic::Config::quinn_0_11(), quic("quinn-0.11"));
+        assert_eq!(hol_quic::Config::rfc9000(), quic("rfc"));
+        let udp = stack("rfc").unwrap().table("udp").unwrap().try_into().unwrap();
+        assert_eq!(hol_udp::Config::rfc768(), udp);
     }
 }

@@ -29,9 +29,7 @@ fn message() -> Command {
 
 impl World {
     fn new(loss: f64) -> Self {
-        let file: toml::Table = include_str!("../../../stacks/linux-6.12.toml").parse().expect("TOML");
-        let mut config: Config = file["tcp"].clone().try_into().expect("every behaviour is named");
-        config.nagle = hol_tcp::Nagle::Off;
+        let config = Config { nagle: hol_tcp::Nagle::Off, ..Config::linux_6_12() };
         let (a, z) = (([10, 0, 0, 1].into(), 1000), ([10, 0, 0, 2].into(), 80));
         let ends = [
             Endpoint::connect(config.clone(), a, z, Seed(1).rng()),

@@ -376,12 +376,11 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::linux_6_12;
 
     #[test]
     fn segments_that_are_shorter_beside_sack_blocks_are_full() {
         // net/ipv4/tcp_input.c tcp_measure_rcv_mss: "len" is free of the jitter of SACK.
-        let mut acks = Acknowledging::new(&linux_6_12());
+        let mut acks = Acknowledging::new(&Config::linux_6_12());
         let text = |length, options| Text { length, options, pushed: false, ends: false };
         for (length, options, size) in
             [(1448, 12, 1448), (1436, 24, 1448), (1436, 24, 1448), (1400, 12, 1448), (1400, 12, 1400)]

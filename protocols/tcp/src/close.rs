@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_transport::Event;
+use hol_transport::{Event, Failure};
 use hol_wire::Address;
 use hol_wire::tcp::{Flags, Segment};
 
@@ -29,7 +29,7 @@ impl Endpoint {
             State::Listen | State::SynSent | State::TimeWait => {}
             _ => self.transmit(now, self.snd.nxt(), Flags::RST | Flags::ACK, Bytes::new(), (now, false)),
         }
-        self.end(Event::Failed { reason: "connection aborted" });
+        self.end(Event::Failed { reason: Failure::Aborted });
     }
 
     /// The host has lost an address. Where the system then destroys the sockets on it, the peer hears nothing: there is
@@ -37,7 +37,7 @@ impl Endpoint {
     pub(crate) fn on_address_removed(&mut self, address: Address) {
         let lives = !matches!(self.machine.state(), State::Closed | State::Listen | State::TimeWait);
         if self.config.address_loss_aborts && lives && self.local.0 == address {
-            self.end(Event::Failed { reason: "the local address is gone" });
+            self.end(Event::Failed { reason: Failure::AddressRemoved });
         }
     }
 

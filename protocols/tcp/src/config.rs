@@ -2,6 +2,7 @@
 
 use hol_base::{ByteCount, Duration};
 use hol_congestion::Algorithm;
+use hol_transport::ConfigError;
 use serde::Deserialize;
 
 /// The behaviour of an endpoint. A stack file names every field; there are no defaults.
@@ -181,9 +182,9 @@ pub const ETHERNET_MSS: u16 = 1460;
 const LEAST_MSS: u16 = 88;
 
 impl Config {
-    /// Finds a value that no endpoint could work with: the field, and what it has to be.
-    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
-        let rules = [
+    /// Returns an error that names a value with which no endpoint could work, if there is one.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::check([
             (self.mss >= LEAST_MSS, "mss", "has to be 88 octets at least"),
             (self.window_scale <= 14, "window_scale", "is 14 at most (RFC 7323 section 2.3)"),
             (self.send_buffer.0 > 0, "send_buffer", "has to hold something"),
@@ -196,10 +197,6 @@ impl Config {
             (self.rto_min <= self.rto_max, "rto_min", "exceeds rto_max"),
             (!self.rto_initial.is_zero(), "rto_initial", "has to be longer than 0s"),
             (self.rto_initial <= self.rto_max, "rto_initial", "exceeds rto_max"),
-        ];
-        match rules.into_iter().find(|(kept, ..)| !kept) {
-            Some((_, key, problem)) => Err((key, problem)),
-            None => Ok(()),
-        }
+        ])
     }
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hol_base::Time;
 use hol_congestion::Algorithm;
-use hol_transport::Event;
+use hol_transport::{Event, Failure};
 use hol_wire::tcp::{Flags, Options, Segment, SeqNum};
 use hol_wire::{Address, Ecn};
 
@@ -133,7 +133,7 @@ impl Endpoint {
         }
         if has(Flags::RST) {
             if has(Flags::ACK) {
-                self.end(Event::Failed { reason: "connection refused" });
+                self.end(Event::Failed { reason: Failure::Refused });
             }
             return;
         }

@@ -84,6 +84,18 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// An endpoint that opens the connection when it is told to connect.
+    ///
+    /// ```
+    /// use hol_tcp::base::{Seed, Time};
+    /// use hol_tcp::transport::{Command, Endpoint as _, Input, Output};
+    /// use hol_tcp::{Config, Endpoint, wire::ipv4};
+    ///
+    /// let (client, server) = ((ipv4(10, 0, 0, 1), 40_000), (ipv4(10, 0, 0, 2), 80));
+    /// let mut endpoint = Endpoint::connect(Config::linux_6_12(), client, server, Seed(1).rng());
+    /// endpoint.handle(Time::ZERO, Input::Command(Command::Connect));
+    /// let Output::Transmit(syn) = endpoint.poll(Time::ZERO) else { panic!("no SYN") };
+    /// assert_eq!((syn.destination, syn.ports()), (server.0, (40_000, 80)));
+    /// ```
     pub fn connect(
         config: impl Into<Arc<Config>>,
         local: (Address, u16),
@@ -94,6 +106,16 @@ impl Endpoint {
     }
 
     /// An endpoint that waits for one connection.
+    ///
+    /// ```
+    /// use hol_tcp::base::{Seed, Time};
+    /// use hol_tcp::transport::{Endpoint as _, Output};
+    /// use hol_tcp::{Config, Endpoint, State, wire::ipv4};
+    ///
+    /// let mut endpoint = Endpoint::listen(Config::rfc9293(), (ipv4(10, 0, 0, 2), 80), Seed(2).rng());
+    /// assert!(matches!(endpoint.poll(Time::ZERO), Output::Wait(None)));
+    /// assert_eq!(endpoint.state(), State::Listen);
+    /// ```
     pub fn listen(config: impl Into<Arc<Config>>, local: (Address, u16), rng: Rng) -> Self {
         Self::new(config.into(), local, None, State::Listen, rng)
     }

@@ -1,4 +1,6 @@
-//! A sans-IO TCP endpoint whose behaviour is a [`Config`]: Linux 6.12, Linux 2.6, or the RFCs to the letter.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Files
 //!
 //! One file an idea, with the same file names as the SCTP crate where the idea is the same: start at
 //! `endpoint`, then follow a connection through `connect`, `send`, `receive`, `acknowledge`, `ack`,
@@ -40,8 +42,7 @@ mod send;
 mod send_buffer;
 mod send_queue;
 mod send_sequence;
-#[cfg(test)]
-mod settings;
+mod stacks;
 mod state;
 mod state_machine;
 mod timeout;
@@ -51,9 +52,12 @@ mod tlp;
 mod undo;
 mod validation;
 
+pub use {hol_base as base, hol_transport as transport, hol_wire as wire};
+
 pub use config::{Config, CongestionUnit, ETHERNET_MSS, Nagle, Recovery, RttEstimator};
 pub use connect::reset_for;
 pub use endpoint::Endpoint;
 pub use hol_congestion::Algorithm;
+pub use hol_transport::ConfigError;
 pub use info::Info;
 pub use state::State;

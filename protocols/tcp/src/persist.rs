@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_transport::Event;
+use hol_transport::{Event, Failure};
 use hol_wire::tcp::Flags;
 
 use crate::Endpoint;
@@ -25,7 +25,7 @@ impl Endpoint {
             return;
         }
         if self.episode.persist.unanswered >= self.config.max_retries {
-            return self.end(Event::Failed { reason: "the peer's window stays closed" });
+            return self.end(Event::Failed { reason: Failure::WindowClosed });
         }
         self.episode.persist.unanswered += 1;
         self.episode.persist.sent += 1;

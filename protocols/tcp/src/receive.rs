@@ -1,7 +1,7 @@
 //! A segment arrives. RFC 9293 section 3.10.7, with RFC 5961's answers to blind attacks.
 
 use hol_base::{Duration, Time};
-use hol_transport::{Event, Passage, Received};
+use hol_transport::{Event, Failure, Passage, Received};
 use hol_wire::tcp::{Flags, SackBlock, Segment};
 use hol_wire::{Address, Ecn};
 
@@ -178,8 +178,8 @@ impl Endpoint {
         match self.machine.state() {
             State::TimeWait => self.machine.end(),
             State::SynReceived if self.is_embryonic() => self.listen_again(),
-            State::SynReceived => self.end(Event::Failed { reason: "connection refused" }),
-            _ => self.end(Event::Failed { reason: "connection reset" }),
+            State::SynReceived => self.end(Event::Failed { reason: Failure::Refused }),
+            _ => self.end(Event::Failed { reason: Failure::Reset }),
         }
     }
 

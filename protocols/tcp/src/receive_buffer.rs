@@ -286,12 +286,11 @@ mod tests {
     use hol_wire::tcp::SeqNum;
 
     use super::*;
-    use crate::settings::{linux_6_12, rfc};
 
     const MSS: u32 = 1448;
 
     fn open() -> ReceiveBuffer {
-        let mut buffer = ReceiveBuffer::new(&linux_6_12());
+        let mut buffer = ReceiveBuffer::new(&Config::linux_6_12());
         assert_eq!(buffer.window_in_syn(1460), 64_240);
         buffer.established(MSS, true);
         buffer
@@ -367,7 +366,7 @@ mod tests {
 
     #[test]
     fn octets_alone_are_counted_without_bookkeeping() {
-        let mut buffer = ReceiveBuffer::new(&rfc());
+        let mut buffer = ReceiveBuffer::new(&Config::rfc9293());
         buffer.queue(&packet(1000, 1000, 0));
         buffer.measure(1448, buffer.memory_of(1448, true));
         assert_eq!((buffer.whole(), buffer.is_read()), (buffer.limit(), true));

@@ -145,7 +145,6 @@ impl Rtt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings;
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
@@ -158,7 +157,7 @@ mod tests {
     #[test]
     fn the_first_sample_makes_rto_three_round_trips() {
         // RFC 6298 section 2.2.
-        let mut rtt = Rtt::new(&settings::rfc());
+        let mut rtt = Rtt::new(&Config::rfc9293());
         assert_eq!(rtt.rto(), MS(1000));
         feed(&mut rtt, &[400]);
         assert_eq!(rtt.rto(), MS(1200));
@@ -167,7 +166,7 @@ mod tests {
     #[test]
     fn the_variance_is_smoothed_with_a_quarter() {
         // RFC 6298 section 2.3: RTTVAR = 3/4 200 + 1/4 80 = 170, SRTT = 7/8 400 + 1/8 480 = 410.
-        let mut rtt = Rtt::new(&settings::rfc());
+        let mut rtt = Rtt::new(&Config::rfc9293());
         feed(&mut rtt, &[400, 480]);
         assert_eq!(rtt.srtt(), Some(MS(410)));
         assert_eq!(rtt.rto(), MS(410 + 4 * 170));
@@ -176,21 +175,21 @@ mod tests {
     #[test]
     fn rto_is_at_least_a_second_by_the_rfc() {
         // RFC 6298 section 2.4.
-        let mut rtt = Rtt::new(&settings::rfc());
+        let mut rtt = Rtt::new(&Config::rfc9293());
         feed(&mut rtt, &[20, 20, 20, 20]);
         assert_eq!(rtt.rto(), MS(1000));
     }
 
     #[test]
     fn linux_adds_its_minimum_to_the_round_trip() {
-        let mut rtt = Rtt::new(&settings::linux_6_12());
+        let mut rtt = Rtt::new(&Config::linux_6_12());
         feed(&mut rtt, &[20, 20, 20]);
         assert_eq!(rtt.rto(), MS(220));
     }
 
     #[test]
     fn rto_is_rounded_up_to_the_tick() {
-        let mut rtt = Rtt::new(&settings::linux_6_12());
+        let mut rtt = Rtt::new(&Config::linux_6_12());
         feed(&mut rtt, &[21]);
         assert_eq!(rtt.rto(), MS(224));
     }
@@ -198,7 +197,7 @@ mod tests {
     #[test]
     fn back_off_doubles_and_a_sample_ends_it() {
         // RFC 6298 sections 5.5 and 5.7.
-        let mut rtt = Rtt::new(&settings::linux_6_12());
+        let mut rtt = Rtt::new(&Config::linux_6_12());
         feed(&mut rtt, &[20]);
         rtt.back_off();
         rtt.back_off();
@@ -210,7 +209,7 @@ mod tests {
     #[test]
     fn a_handshake_without_a_sample_leaves_three_seconds() {
         // RFC 6298 section 5.7.
-        let mut rtt = Rtt::new(&settings::rfc());
+        let mut rtt = Rtt::new(&Config::rfc9293());
         rtt.established();
         assert_eq!(rtt.rto(), MS(3000));
     }

@@ -2,7 +2,7 @@
 //! was. F-RTO is RFC 5682.
 
 use hol_base::{Duration, Time};
-use hol_transport::Event;
+use hol_transport::{Event, Failure};
 
 use crate::news::News;
 use crate::phase::Phase;
@@ -47,7 +47,7 @@ impl Endpoint {
         let linear = if self.machine.state() == State::SynSent { self.config.syn_linear_timeouts } else { 0 };
         let limit = if opening { self.config.syn_retries + linear } else { self.config.max_retries };
         if self.episode.timeouts.in_a_row >= limit {
-            return self.end(Event::Failed { reason: "connection timed out" });
+            return self.end(Event::Failed { reason: Failure::TimedOut });
         }
         self.statistics.timeouts += 1;
         self.statistics.backoffs += u64::from(self.episode.timeouts.in_a_row > 0);

@@ -4,6 +4,8 @@ use bytes::Bytes;
 use hol_base::{Duration, Time};
 use hol_wire::{Address, Packet, Stamp};
 
+use crate::Failure;
+
 /// One end of a connection or association.
 pub trait Endpoint {
     /// Takes one input. Output follows only from the next [`poll`](Self::poll).
@@ -155,9 +157,8 @@ pub enum Event {
     Closed,
     /// The connection was reset, refused or timed out.
     Failed {
-        /// The reason in words of the RFC, such as "connection refused" or "association max retrans
-        /// exceeded".
-        reason: &'static str,
+        /// Why.
+        reason: Failure,
     },
 }
 
@@ -239,6 +240,14 @@ pub struct Statistics {
     pub congestion_events: u64,
     /// Data segments or DATA chunks that arrived more than once.
     pub duplicates_received: u64,
+}
+
+impl Message {
+    /// Creates a message that is delivered reliably and in order, on stream 0.
+    pub fn new(payload: impl Into<Bytes>) -> Self {
+        let reliability = Reliability::Full;
+        Self { stream: 0, unordered: false, reliability, ppid: 0, payload: payload.into() }
+    }
 }
 
 impl Received {

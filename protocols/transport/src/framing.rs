@@ -17,7 +17,7 @@ pub struct FramingError(pub &'static str);
 
 /// A message cut from the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Framed {
+pub struct FramedMessage {
     /// The whole message.
     pub payload: Bytes,
     /// The passage of the part that arrived last.
@@ -25,6 +25,19 @@ pub struct Framed {
 }
 
 /// Cuts a byte stream into messages.
+///
+/// ```
+/// use hol_transport::{Framer, Passage};
+///
+/// // The first octet of a message is its length.
+/// let mut framer = Framer::new(|octets| Ok(octets.first().map(|length| usize::from(*length))));
+/// framer.push(vec![3, 7, 7, 2].into(), Passage::default());
+/// assert_eq!(framer.next()?.unwrap().payload, vec![3, 7, 7]);
+/// assert_eq!(framer.next()?, None);
+/// framer.push(vec![9].into(), Passage::default());
+/// assert_eq!(framer.next()?.unwrap().payload, vec![2, 9]);
+/// # Ok::<(), hol_transport::FramingError>(())
+/// ```
 #[derive(Debug)]
 pub struct Framer {
     length_of: LengthOf,
@@ -73,7 +86,7 @@ impl Framer {
         clippy::should_implement_trait,
         reason = "an iterator would promise an end that a stream has not"
     )]
-    pub fn next(&mut self) -> Result<Option<Framed>, FramingError> {
+    pub fn next(&mut self) -> Result<Option<FramedMessage>, FramingError> {
         if self.partial.is_empty() {
             if self.rest.is_empty() {
                 return Ok(None);
@@ -82,7 +95,7 @@ impl Framer {
             if let Some(length) = (self.length_of)(&self.rest)? {
                 if length <= self.rest.len() {
                     let payload = self.rest.split_to(length);
-                    return Ok(Some(Framed { payload, passage: self.rest_passage }));
+                    return Ok(Some(FramedMessage { payload, passage: self.rest_passage }));
                 }
                 // It grows at most once more, by what follows in its last segment.
                 self.partial.reserve(length.min(Self::RESERVED));
@@ -98,7 +111,7 @@ impl Framer {
                 let payload = self.partial.split_to(length).freeze();
                 // What follows came with the last piece only.
                 self.rest = std::mem::take(&mut self.partial).freeze();
-                Ok(Some(Framed { payload, passage: self.partial_passage }))
+                Ok(Some(FramedMessage { payload, passage: self.partial_passage }))
             }
             _ => Ok(None),
         }

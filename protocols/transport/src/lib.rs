@@ -1,17 +1,22 @@
-//! The contract of transport endpoints, the driver that enforces it (`drain`), the reading application, and
-//! message framing.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Use
 //!
 //! An endpoint is one end of a TCP connection or SCTP association. It is sans-IO: packets, time and
 //! randomness are arguments. Call `handle` with an input, then `poll` until [`Output::Wait`]; repeat at the
 //! next packet, at the next command, or at the time in `Wait`.
 
+mod config_error;
 mod contract;
+mod failure;
 mod framing;
 mod reader;
 
+pub use config_error::ConfigError;
 pub use contract::{
     Command, Endpoint, Event, Input, Message, Output, Passage, PathState, PathStatus, Received,
     Reconfiguration, Reliability, Statistics, drain,
 };
-pub use framing::{Framed, Framer, FramingError};
+pub use failure::{Failure, Violation};
+pub use framing::{FramedMessage, Framer, FramingError};
 pub use reader::Reader;

@@ -1,6 +1,7 @@
 //! The configuration of an endpoint.
 
 use hol_base::{ByteCount, Duration};
+use hol_transport::ConfigError;
 use serde::{Deserialize, Serialize};
 
 /// The configuration of an endpoint, without defaults: a stack sets every field.
@@ -30,18 +31,13 @@ pub enum Sip {
 }
 
 impl Config {
-    /// Rejects values with which no transaction could work; returns the field and the requirement.
-    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
-        if self.t1.is_zero() {
-            return Err(("t1", "has to be longer than zero"));
-        }
-        if self.t2 < self.t1 {
-            return Err(("t2", "is shorter than t1; lower t1 too"));
-        }
-        if self.response.0 < Self::SHORTEST_RESPONSE {
-            return Err(("response", "has to be 16 octets at least"));
-        }
-        Ok(())
+    /// Returns an error that names a value with which no transaction could work, if there is one.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::check([
+            (!self.t1.is_zero(), "t1", "has to be longer than zero"),
+            (self.t2 >= self.t1, "t2", "is shorter than t1; lower t1 too"),
+            (self.response.0 >= Self::SHORTEST_RESPONSE, "response", "has to be 16 octets at least"),
+        ])
     }
 
     /// Octets needed to identify a response and its request.

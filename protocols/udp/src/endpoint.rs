@@ -8,52 +8,69 @@ use hol_transport::{Command, Event, Input, Message, Output, Passage, Received, S
 use hol_wire::udp::Datagram;
 use hol_wire::{Address, Packet, Stamp, Transport};
 
-use crate::seen::Seen;
+use crate::recent_messages::RecentMessages;
 use crate::transaction::Transaction;
 use crate::{Config, Sip};
 
 /// The first octets of a message, which identify it in every workload; SIP uses a branch for that. RFC 3261
 /// section 17.1.3.
-pub(crate) type Name = [u8; 8];
+pub(crate) type MessageName = [u8; 8];
 
 /// The start of a response, before the name of its request; no request starts like this. RFC 3261 section
 /// 7.2.
 const RESPONSE: &[u8; 8] = b"SIP/2.0 ";
 
 /// An address and a port.
-type Site = (Address, u16);
+type SocketAddress = (Address, u16);
 
 /// One end of a flow of datagrams.
 #[derive(Debug)]
 pub struct Endpoint {
     config: Config,
-    local: Site,
+    local: SocketAddress,
     /// A server learns it from the first datagram.
-    peer: Option<Site>,
+    peer: Option<SocketAddress>,
     /// Outputs that are due now, in order.
     ready: VecDeque<Output>,
     /// Requests without a response.
-    open: BTreeMap<Name, Transaction>,
+    open: BTreeMap<MessageName, Transaction>,
     /// When each of them is due next.
-    timers: BTreeSet<(Time, Name)>,
+    timers: BTreeSet<(Time, MessageName)>,
     /// Names received; the network or a transaction may send a message twice.
-    seen: Seen,
+    recent: RecentMessages,
     closing: bool,
     statistics: Statistics,
 }
 
 impl Endpoint {
     /// Creates the end that sends first.
-    pub fn connect(config: Config, local: Site, peer: Site) -> Self {
+    ///
+    /// ```
+    /// use hol_udp::base::Time;
+    /// use hol_udp::transport::{Command, Endpoint as _, Event, Input, Message, Output, drain};
+    /// use hol_udp::{Config, Endpoint, wire::ipv4};
+    ///
+    /// let (client, server) = ((ipv4(10, 0, 0, 1), 5060), (ipv4(10, 0, 0, 2), 5060));
+    /// let mut sender = Endpoint::connect(Config::rfc768(), client, server);
+    /// let mut receiver = Endpoint::listen(Config::rfc768(), server);
+    /// sender.handle(Time::ZERO, Input::Command(Command::Send(Message::new("the message"))));
+    /// drain(&mut sender, Time::ZERO, |_, output| match output {
+    ///     Output::Transmit(packet) => receiver.handle(Time::ZERO, Input::Packet(packet)),
+    ///     other => panic!("{other:?}"),
+    /// });
+    /// let Output::Event(Event::Received(message)) = receiver.poll(Time::ZERO) else { panic!("nothing arrived") };
+    /// assert_eq!(message.payload, "the message");
+    /// ```
+    pub fn connect(config: Config, local: SocketAddress, peer: SocketAddress) -> Self {
         Self::new(config, local, Some(peer))
     }
 
     /// Creates the end that answers the first sender.
-    pub fn listen(config: Config, local: Site) -> Self {
+    pub fn listen(config: Config, local: SocketAddress) -> Self {
         Self::new(config, local, None)
     }
 
-    fn new(config: Config, local: Site, peer: Option<Site>) -> Self {
+    fn new(config: Config, local: SocketAddress, peer: Option<SocketAddress>) -> Self {
         Self {
             config,
             local,
@@ -61,7 +78,7 @@ impl Endpoint {
             ready: VecDeque::new(),
             open: BTreeMap::new(),
             timers: BTreeSet::new(),
-            seen: Seen::default(),
+            recent: RecentMessages::default(),
             closing: false,
             statistics: Statistics::default(),
         }
@@ -121,7 +138,7 @@ impl Endpoint {
             response.resize(self.config.response.0 as usize, b' ');
             self.transmit(response.into(), Stamp { first_sent: now, sent: now, cut: false });
         }
-        if !self.seen.insert(name) {
+        if !self.recent.insert(name) {
             self.statistics.duplicates_received += 1;
             return;
         }
@@ -150,7 +167,7 @@ impl Endpoint {
         }
     }
 
-    fn end(&mut self, name: Name) {
+    fn end(&mut self, name: MessageName) {
         self.open.remove(&name);
         self.close_when_done();
     }

@@ -1,7 +1,7 @@
 //! Scripts: datagrams in, datagrams out.
 
 use bytes::Bytes;
-use hol_base::{ByteCount, Duration, Time};
+use hol_base::Time;
 use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Reliability, drain};
 use hol_wire::{Address, Packet, Transport};
 
@@ -10,10 +10,8 @@ use crate::{Config, Endpoint, Sip};
 const CLIENT: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 40000);
 const SERVER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 5060);
 
-/// The timers of RFC 3261 table 4.
 fn config(sip: Sip) -> Config {
-    let [t1, t2] = [500, 4000].map(Duration::from_millis);
-    Config { sip, t1, t2, response: ByteCount(300) }
+    Config { sip, ..Config::rfc768() }
 }
 
 fn ms(millis: u64) -> Time {

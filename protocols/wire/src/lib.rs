@@ -1,4 +1,6 @@
-//! Typed packets, their bytes, and captures: writes pcapng, reads pcap and pcapng.
+#![doc = include_str!("../README.md")]
+//!
+//! ## Files
 //!
 //! In the model world packets are these values; `to_bytes` and `parse` convert them for captures, real
 //! networks and fuzzing, and a property test checks that both agree. One header or chunk per file.

@@ -9,6 +9,23 @@ use bytes::BufMut;
 use hol_base::Time;
 
 /// Writes packets to a pcapng file.
+///
+/// ```
+/// use hol_base::Time;
+/// use hol_wire::{Packet, PcapngWriter, Stamp, capture::CaptureReader, ipv4, udp::Datagram};
+///
+/// let datagram =
+///     Datagram { source_port: 1, destination_port: 2, payload: "hello".into(), stamp: Stamp::default() };
+/// let packet = Packet::new(ipv4(10, 0, 0, 1), ipv4(10, 0, 0, 2), datagram);
+/// let mut writer = PcapngWriter::new(Vec::new(), "one datagram", &["client:1"])?;
+/// writer.packet(0, Time::from_millis(5), &packet.to_bytes(), None)?;
+/// let file = writer.finish()?;
+///
+/// let mut reader = CaptureReader::new(&file[..])?;
+/// let captured = reader.next().unwrap()?;
+/// assert_eq!(Packet::parse(captured.octets.into())?, packet);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct PcapngWriter<W: Write> {
     out: W,

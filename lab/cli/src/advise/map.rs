@@ -1,6 +1,6 @@
-//! Which side is better where, as a line of letters for each question.
+//! Which of the two is better where, as a line of letters for each question.
 
-use hol_measure::{Probe, Side};
+use hol_measure::{Probe, Winner};
 use hol_report::survey::{Axis, NO_MATTER};
 
 use super::Line;
@@ -8,7 +8,7 @@ use super::Line;
 /// Columns of the map.
 const WIDTH: usize = 56;
 
-/// The axis as a line of letters: which side is sure where.
+/// The axis as a line of letters: which is better for sure where.
 pub(super) fn strip(probes: &[Probe], logarithmic: bool) -> String {
     let (Some(first), Some(last)) = (probes.first(), probes.last()) else { return String::new() };
     let least = probes.iter().map(|probe| probe.x).find(|x| *x > 0.0).unwrap_or(1.0);
@@ -25,12 +25,12 @@ pub(super) fn strip(probes: &[Probe], logarithmic: bool) -> String {
         let x = place(column);
         let before = probes.iter().rfind(|probe| probe.x <= x * (1.0 + 1e-9)).unwrap_or(first);
         let after = probes.iter().find(|probe| probe.x >= x * (1.0 - 1e-9)).unwrap_or(last);
-        match (before.side, after.side) {
+        match (before.winner, after.winner) {
             (a, b) if a != b => '·',
-            (Side::First, _) => '─',
-            (Side::Second, _) => '█',
-            (Side::Tie, _) => '=',
-            (Side::Unsure, _) => '·',
+            (Winner::First, _) => '─',
+            (Winner::Second, _) => '█',
+            (Winner::Tie, _) => '=',
+            (Winner::Unsure, _) => '·',
         }
     };
     (0..WIDTH).map(letter).collect()

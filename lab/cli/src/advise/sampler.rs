@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hol_lab::Metric;
 use hol_lab::{Archive, Experiment, Finished, Plan, Point, PointResult, Repetitions, Source, execute};
-use hol_measure::{Probe, Search, Side, borders};
+use hol_measure::{CrossoverSearch, Probe, Winner, brackets};
 use hol_report::data::Cell;
 use hol_report::survey::{Axis, Contest, Outcome, lead};
 
@@ -54,7 +54,8 @@ impl Sampler<'_> {
     ) -> Result<Line, Failure> {
         let axis = self.axis;
         let Some((_, numbers)) = &axis.numbers else { unreachable!("the axis was chosen for its numbers") };
-        let search = Search { logarithmic: numbers.span_decades(), precision: self.precision, most: PLACES };
+        let search =
+            CrossoverSearch { logarithmic: numbers.span_decades(), precision: self.precision, most: PLACES };
         let grid: Vec<f64> = axis.ascending().into_iter().map(|step| axis.place(step)).collect();
         let rivals = Rivals { others, transport, than };
         let mut seen: Vec<Seen> = Vec::new();
@@ -90,7 +91,7 @@ impl Sampler<'_> {
             transport: transport.to_owned(),
             than: than.to_owned(),
             metric: metric.info().title,
-            borders: borders(&probes).into_iter().map(|border| said.crossing(border)).collect(),
+            borders: brackets(&probes).into_iter().map(|border| said.crossing(border)).collect(),
             map: map::strip(&probes, search.logarithmic),
         })
     }
@@ -117,11 +118,11 @@ impl Sampler<'_> {
             };
             let metric = lead(cells.iter());
             let contest = Contest::that_matters(metric, cell, yardstick).among(TESTS);
-            let (side, is_known) = (side(&contest), contest.outcome() != Outcome::Unknown);
-            if side != Side::Unsure || repetitions >= most || !is_known {
+            let (winner, is_known) = (winner(&contest), contest.outcome() != Outcome::Unknown);
+            if winner != Winner::Unsure || repetitions >= most || !is_known {
                 let (by, losses) = (contest.by(), contest.losses().filter(|_| is_known));
                 let seen = Seen { x, metric, by, losses, lost: contest.lost(), is_known };
-                return Ok((Probe { x, side }, seen));
+                return Ok((Probe { x, winner }, seen));
             }
             repetitions = (repetitions * 2).min(most);
         }
@@ -164,16 +165,16 @@ impl Sampler<'_> {
 }
 
 /// What a contest says for sure; the second is the challenger.
-fn side(contest: &Contest<'_>) -> Side {
+fn winner(contest: &Contest<'_>) -> Winner {
     match contest.outcome() {
-        Outcome::Better => Side::Second,
-        Outcome::Worse => Side::First,
-        Outcome::Same => Side::Tie,
-        Outcome::Undecided | Outcome::Unknown => Side::Unsure,
+        Outcome::Better => Winner::Second,
+        Outcome::Worse => Winner::First,
+        Outcome::Same => Winner::Tie,
+        Outcome::Undecided | Outcome::Unknown => Winner::Unsure,
     }
 }
 
 /// The ends of all borders.
 fn ends(probes: &[Probe]) -> Vec<f64> {
-    borders(probes).into_iter().flat_map(|border| [border.low, border.high]).collect()
+    brackets(probes).into_iter().flat_map(|border| [border.low, border.high]).collect()
 }

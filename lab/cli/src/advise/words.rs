@@ -1,7 +1,7 @@
 //! What the probes of one line say, in a sentence.
 
 use hol_lab::Metric;
-use hol_measure::{Border, Probe, Side, borders};
+use hol_measure::{Bracket, Probe, Winner, brackets};
 use hol_report::survey::{Axis, NO_MATTER};
 
 use super::Crossing;
@@ -16,7 +16,7 @@ pub(super) struct Said<'a> {
     pub seen: &'a [Seen],
 }
 
-/// What was seen at a place beside the side that is better.
+/// What was seen at a place beside the better one.
 pub(super) struct Seen {
     pub x: f64,
     pub metric: Metric,
@@ -31,15 +31,15 @@ pub(super) struct Seen {
 
 impl Said<'_> {
     /// A border for programs.
-    pub(super) fn crossing(&self, border: Border) -> Crossing {
-        let Border { low, high, before, after } = border;
+    pub(super) fn crossing(&self, border: Bracket) -> Crossing {
+        let Bracket { low, high, before, after } = border;
         Crossing { low, high, before: self.word(before), after: self.word(after) }
     }
 
     /// The whole answer.
     pub(super) fn sentence(&self, probes: &[Probe]) -> String {
         let (name, other) = (self.transport, self.than);
-        let sure: Vec<&Probe> = probes.iter().filter(|probe| probe.side != Side::Unsure).collect();
+        let sure: Vec<&Probe> = probes.iter().filter(|probe| probe.winner != Winner::Unsure).collect();
         let (Some(first), Some(last)) = (sure.first(), sure.last()) else {
             return if self.seen.iter().any(|seen| seen.is_known) {
                 format!(
@@ -51,29 +51,29 @@ impl Said<'_> {
                 )
             };
         };
-        let body = self.body(&borders(probes), first, last);
+        let body = self.body(&brackets(probes), first, last);
         let mut open = String::new();
-        for (end, side, from) in [(probes.first(), "below", first.x), (probes.last(), "beyond", last.x)] {
-            if end.is_some_and(|end| end.side == Side::Unsure) {
-                open += &format!("; {side} {} it is not decided", self.place(from));
+        for (end, winner, from) in [(probes.first(), "below", first.x), (probes.last(), "beyond", last.x)] {
+            if end.is_some_and(|end| end.winner == Winner::Unsure) {
+                open += &format!("; {winner} {} it is not decided", self.place(from));
             }
         }
         format!("{body}{open}{}{}.", self.unknown(), self.losses())
     }
 
     /// Which is better from where to where, and by how much at both ends.
-    fn body(&self, borders: &[Border], first: &Probe, last: &Probe) -> String {
+    fn body(&self, borders: &[Bracket], first: &Probe, last: &Probe) -> String {
         let (name, other) = (self.transport, self.than);
         match borders {
-            [] if first.side == Side::Tie => {
-                format!("{name} is {} wherever that is decided", self.than_other(Side::Tie))
+            [] if first.winner == Winner::Tie => {
+                format!("{name} is {} wherever that is decided", self.than_other(Winner::Tie))
             }
             [] if first.x == last.x => {
-                format!("{name} is {} {}", self.than_other(first.side), self.at(first))
+                format!("{name} is {} {}", self.than_other(first.winner), self.at(first))
             }
             [] => format!(
                 "{name} is {} from {} to {}: {}, {}",
-                self.than_other(first.side),
+                self.than_other(first.winner),
                 self.place(first.x),
                 self.place(last.x),
                 self.at(first),
@@ -88,28 +88,28 @@ impl Said<'_> {
                 self.at(first)
             ),
             // They cross, and where they do nobody notices.
-            [to, from] if to.after == Side::Tie && from.after != to.before => format!(
+            [to, from] if to.after == Winner::Tie && from.after != to.before => format!(
                 "{name} {} ({}), {} up to {} ({}), and {} between",
                 self.turn(from),
                 self.at(last),
                 self.word(to.before),
                 self.place(to.low),
                 self.at(first),
-                self.than_other(Side::Tie)
+                self.than_other(Winner::Tie)
             ),
             several => {
                 let turns: Vec<String> = several.iter().map(|border| self.turn(border)).collect();
                 format!(
                     "{name}, {} {other} below that, {}",
-                    self.as_or_than(first.side),
+                    self.as_or_than(first.winner),
                     turns.join(", then ")
                 )
             }
         }
     }
 
-    fn turn(&self, border: &Border) -> String {
-        let Border { low, high, after, .. } = *border;
+    fn turn(&self, border: &Bracket) -> String {
+        let Bracket { low, high, after, .. } = *border;
         let is = self.than_other(after);
         format!("is {is} from {} on (the border lies above {})", self.place(high), short(low))
     }
@@ -133,26 +133,26 @@ impl Said<'_> {
         })
     }
 
-    fn word(&self, side: Side) -> &'static str {
+    fn word(&self, winner: Winner) -> &'static str {
         let [better, worse] = self.metric.info().comparatives;
-        match side {
-            Side::First => worse,
-            Side::Second => better,
-            Side::Tie => self.metric.info().equal,
-            Side::Unsure => "undecided",
+        match winner {
+            Winner::First => worse,
+            Winner::Second => better,
+            Winner::Tie => self.metric.info().equal,
+            Winner::Unsure => "undecided",
         }
     }
 
     /// `slower than`, `as fast as`.
-    fn as_or_than(&self, side: Side) -> String {
-        format!("{} {}", self.word(side), if side == Side::Tie { "as" } else { "than" })
+    fn as_or_than(&self, winner: Winner) -> String {
+        format!("{} {}", self.word(winner), if winner == Winner::Tie { "as" } else { "than" })
     }
 
     /// `slower than tcp`, `as fast as tcp (within 0.5 %)`.
-    fn than_other(&self, side: Side) -> String {
+    fn than_other(&self, winner: Winner) -> String {
         let within =
-            if side == Side::Tie { format!(" (within {} %)", 100.0 * NO_MATTER) } else { String::new() };
-        format!("{} {}{within}", self.as_or_than(side), self.than)
+            if winner == Winner::Tie { format!(" (within {} %)", 100.0 * NO_MATTER) } else { String::new() };
+        format!("{} {}{within}", self.as_or_than(winner), self.than)
     }
 
     fn place(&self, x: f64) -> String {

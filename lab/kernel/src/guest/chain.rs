@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hol_base::Seed;
 use hol_netlink::{CREATE, Message};
-use hol_network::{Change, Settings};
+use hol_network::{LinkChange, Settings};
 use hol_traffic::discipline::{ROOT, TCA_KIND, TCA_OPTIONS};
 use hol_traffic::{Filter, Line, Stage, apply, discipline, emulator, queue};
 
@@ -94,12 +94,12 @@ impl Chain {
     }
 
     /// Something about the line changes.
-    pub(super) fn change(&mut self, change: &Change) -> Result<(), GuestError> {
+    pub(super) fn change(&mut self, change: &LinkChange) -> Result<(), GuestError> {
         apply(&mut self.settings, change);
         let stages = self.line.stages(&self.settings);
         match change {
-            Change::Down => self.cut(),
-            Change::Up if self.stages.is_empty() => self.install(&stages),
+            LinkChange::Down => self.cut(),
+            LinkChange::Up if self.stages.is_empty() => self.install(&stages),
             _ if self.stages.is_empty() => Ok(()),
             _ => self.adjust(stages),
         }

@@ -86,9 +86,9 @@ impl Schedule {
                 return Ok(Some(Duration::from_nanos(left.as_nanos())));
             }
             match self.events.pop_front() {
-                Some(Event::Change(ScheduledChange { line, change, .. })) => {
+                Some(Event::Change(ScheduledChange { link, change, .. })) => {
                     self.changed += 1;
-                    self.chains[usize::from(line.0)].change(&change)?;
+                    self.chains[usize::from(link.0)].change(&change)?;
                 }
                 Some(Event::Move(node)) => node.take_place()?,
                 Some(Event::Reroute(route)) => route.take_place()?,

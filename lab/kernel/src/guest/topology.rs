@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use hol_base::Seed;
-use hol_network::{AddressChange, InterfaceId, Ip, LineId, Medium, NodeId, PathSpec, RouteChange, Segment};
+use hol_network::{AddressChange, InterfaceId, Ip, LinkId, Medium, NodeId, PathSpec, RouteChange, Segment};
 use hol_scenario::LineFacts;
 use nix::net::if_::if_nametoindex;
 
@@ -29,7 +29,7 @@ pub(super) struct Topology {
     /// By [`InterfaceId`].
     cables: Vec<Cable>,
     routers: Vec<Router>,
-    /// By [`LineId`].
+    /// By [`LinkId`].
     chains: Vec<Chain>,
 }
 
@@ -263,7 +263,7 @@ impl Topology {
         }
         let ends = segment.interfaces.iter().map(|id| self.cable(*id));
         let ends: Vec<_> = ends.map(|end| (self.node(end.node), end.outer_index, end.near_index)).collect();
-        let line = |id: LineId, start: Port, end: Port| {
+        let line = |id: LinkId, start: Port, end: Port| {
             let line = plan.lines[usize::from(id.0)].clone();
             let detour = line.crosses().then(|| detour(&namespace, plan, id)).transpose()?;
             Chain::new(line, seed, start, end, detour)
@@ -324,7 +324,7 @@ impl Topology {
 }
 
 /// A cable within a router on which the packets of a line queue up.
-fn detour(router: &Namespace, plan: &BuildableNetwork, line: LineId) -> Result<Detour, GuestError> {
+fn detour(router: &Namespace, plan: &BuildableNetwork, line: LinkId) -> Result<Detour, GuestError> {
     let ends = [("queue", 4), ("back", 5)].map(|(name, side)| {
         let name = format!("{name}{}", line.0);
         Interface { name, ..own("", line.0.into(), 0, side) }

@@ -1,7 +1,7 @@
 //! What the model says where a formula says it, too.
 
 use hol_base::Seed;
-use hol_measure::{Summarizer, Summary, TransferSoFar};
+use hol_measure::{Summarizer, Summary, TransferBuilder};
 use hol_model::follow;
 use hol_scenario::{Observer, Scenario};
 
@@ -44,7 +44,7 @@ fn ping_pong_with_loss_takes_its_timers() {
 
 /// The time of a transfer.
 #[derive(Default)]
-struct Timed(TransferSoFar);
+struct Timed(TransferBuilder);
 
 impl Observer for Timed {
     fn record(&mut self, _: usize, record: &hol_measure::Record) {

@@ -2,7 +2,7 @@
 
 use hol_base::{Seed, Time};
 use hol_model::run;
-use hol_network::{Crossing, Fate, Tap, TapPoint};
+use hol_network::{Crossing, Tap, TapEvent, TapPoint};
 use hol_scenario::Scenario;
 use hol_wire::Transport;
 use hol_wire::sctp::Chunk;
@@ -14,9 +14,9 @@ const LENGTH: u64 = 447;
 struct Windows(Vec<u32>);
 
 impl Tap for Windows {
-    fn packet(&mut self, _: Time, point: TapPoint<'_>, crossing: &Crossing, fate: Fate) {
+    fn packet(&mut self, _: Time, point: TapPoint<'_>, crossing: &Crossing, fate: TapEvent) {
         let Transport::Sctp(packet) = &crossing.packet.transport else { return };
-        if fate == Fate::Sent
+        if fate == TapEvent::Sent
             && point.name.starts_with("server")
             && let [Chunk::Sack(sack), Chunk::Data(_), ..] = &packet.chunks[..]
         {

@@ -3,7 +3,7 @@
 use hol_base::{Duration, Rng, Seed, Time};
 use hol_measure::{Leg, Outcome, Record};
 use hol_model::run;
-use hol_network::{Crossing, Drops, Fate, Tap, TapPoint};
+use hol_network::{Crossing, Drops, Tap, TapEvent, TapPoint};
 use hol_scenario::{Run, RunEnd, Scenario};
 use hol_workloads::{Filter, HostSpec};
 
@@ -395,11 +395,11 @@ struct Counts {
 }
 
 impl Tap for Counts {
-    fn packet(&mut self, _: Time, _: TapPoint<'_>, _: &Crossing, fate: Fate) {
+    fn packet(&mut self, _: Time, _: TapPoint<'_>, _: &Crossing, fate: TapEvent) {
         match fate {
-            Fate::Sent => self.sent += 1,
-            Fate::Dequeued => (),
-            Fate::Received => self.received += 1,
+            TapEvent::Sent => self.sent += 1,
+            TapEvent::Dequeued => (),
+            TapEvent::Received => self.received += 1,
             _ => self.dropped += 1,
         }
     }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hol_base::Time;
 use hol_measure::{Outcome, RecordKind};
-use hol_network::Fate;
+use hol_network::TapEvent;
 use hol_passive::{Sighting, Traffic, measure};
 use hol_wire::sctp::{Chunk, Data, DataFlags, Fsn, IData, Init, Mid, Packet as SctpPacket, Ssn, Tsn};
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Segment, SeqNum};
@@ -15,10 +15,17 @@ use smallvec::smallvec;
 
 use crate::seen::{CLIENT, SERVER, Seen, segment, subflow, transactions};
 
-type Seens = Vec<(u64, Fate, Vec<u8>)>;
+type Seens = Vec<(u64, TapEvent, Vec<u8>)>;
 
-fn fate() -> impl Strategy<Value = Fate> {
-    select(vec![Fate::Sent, Fate::Sent, Fate::Received, Fate::Lost, Fate::Corrupted, Fate::Dequeued])
+fn fate() -> impl Strategy<Value = TapEvent> {
+    select(vec![
+        TapEvent::Sent,
+        TapEvent::Sent,
+        TapEvent::Received,
+        TapEvent::Lost,
+        TapEvent::Corrupted,
+        TapEvent::Dequeued,
+    ])
 }
 
 /// Whatever was seen: twice the same, numbered, in order, and every record can be split.

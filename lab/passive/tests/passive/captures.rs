@@ -4,7 +4,7 @@
 
 use hol_base::Time;
 use hol_measure::Outcome;
-use hol_network::Fate;
+use hol_network::TapEvent;
 use hol_passive::{Sighting, Totals, Traffic, measure};
 
 use crate::seen::{connections, transactions};
@@ -40,7 +40,7 @@ fn traffic(pcapng: &[u8]) -> Traffic {
     let begin = packets[0].0;
     measure(packets.iter().map(|(time, interface, octets)| {
         let is_clients = octets[14] == 1;
-        let fate = if is_clients == (*interface == 0) { Fate::Sent } else { Fate::Received };
+        let fate = if is_clients == (*interface == 0) { TapEvent::Sent } else { TapEvent::Received };
         Sighting { time: Time::from_nanos(time - begin), fate, octets }
     }))
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hol_base::Time;
 use hol_measure::{Leg, Record, RecordKind};
-use hol_network::Fate;
+use hol_network::TapEvent;
 use hol_passive::{Sighting, Traffic, measure};
 use hol_wire::tcp::{Flags, Mptcp, Options, Segment, SeqNum};
 use hol_wire::{Address, Packet, Stamp, Transport};
@@ -17,7 +17,7 @@ const INITIAL: [u32; 2] = [u32::MAX - 10, 5000];
 
 #[derive(Default)]
 pub struct Seen {
-    sightings: Vec<(Time, Fate, Vec<u8>)>,
+    sightings: Vec<(Time, TapEvent, Vec<u8>)>,
     /// Tells packets apart, as the identification does.
     identification: u16,
 }
@@ -31,16 +31,16 @@ impl Seen {
         received[8] -= 1;
         let checksum = u16::from_be_bytes([received[10], received[11]]);
         received[10..12].copy_from_slice(&checksum.wrapping_add(0x100).to_be_bytes());
-        self.sightings.push((Time::from_millis(ms), Fate::Sent, octets));
-        self.sightings.push((Time::from_millis(ms + 10), Fate::Received, received));
+        self.sightings.push((Time::from_millis(ms), TapEvent::Sent, octets));
+        self.sightings.push((Time::from_millis(ms + 10), TapEvent::Received, received));
         self
     }
 
     /// A packet that is sent and lost.
     pub fn lost(&mut self, ms: u64, direction: usize, transport: impl Into<Transport>) -> &mut Self {
         let octets = self.packet(direction, transport.into());
-        self.sightings.push((Time::from_millis(ms), Fate::Sent, octets.clone()));
-        self.sightings.push((Time::from_millis(ms), Fate::Lost, octets));
+        self.sightings.push((Time::from_millis(ms), TapEvent::Sent, octets.clone()));
+        self.sightings.push((Time::from_millis(ms), TapEvent::Lost, octets));
         self
     }
 
@@ -49,14 +49,14 @@ impl Seen {
         let octets = self.packet(direction, transport.into());
         let mut received = octets.clone();
         received.last_mut().into_iter().for_each(|octet| *octet ^= 1);
-        self.sightings.push((Time::from_millis(ms), Fate::Sent, octets));
-        self.sightings.push((Time::from_millis(ms + 10), Fate::Corrupted, received));
+        self.sightings.push((Time::from_millis(ms), TapEvent::Sent, octets));
+        self.sightings.push((Time::from_millis(ms + 10), TapEvent::Corrupted, received));
         self
     }
 
     /// A packet that is received, and that nobody saw being sent.
     pub fn received(&mut self, ms: u64, octets: &[u8]) -> &mut Self {
-        self.sightings.push((Time::from_millis(ms), Fate::Received, octets.to_vec()));
+        self.sightings.push((Time::from_millis(ms), TapEvent::Received, octets.to_vec()));
         self
     }
 

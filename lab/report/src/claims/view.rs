@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use hol_measure::{CONFIDENCE, Comparison, SignedRanks, Unseen, compare_ratios, compare_with_unseen};
+use hol_measure::{Allowance, CONFIDENCE, Comparison, SignedRanks, compare_ratios, compare_with_allowances};
 use serde::Deserialize;
 
 use crate::data::{Cell, Dataset, Filter, short};
@@ -86,7 +86,9 @@ impl fmt::Display for Other {
 /// `None` if they have no value in common: one of them did not carry the load, or delivered nothing. Where a few runs have none,
 /// the signs of all have to confirm what the others say; there such a run is the worst.
 pub fn compare(metric: Metric, first: &Cell, second: &Cell, margin: f64) -> Option<Comparison> {
-    paired(metric, first, second, |a, b, unseen| Some(compare_with_unseen(a, b, unseen, margin, CONFIDENCE)))
+    paired(metric, first, second, |a, b, unseen| {
+        Some(compare_with_allowances(a, b, unseen, margin, CONFIDENCE))
+    })
 }
 
 /// The same of times as a ratio: the difference is that of their logarithms, `margin` a share. `None` also if a time is 0.
@@ -98,9 +100,9 @@ fn paired(
     metric: Metric,
     first: &Cell,
     second: &Cell,
-    compare: impl Fn(&[f64], &[f64], [Unseen; 2]) -> Option<Comparison>,
+    compare: impl Fn(&[f64], &[f64], [Allowance; 2]) -> Option<Comparison>,
 ) -> Option<Comparison> {
-    let unseen = [first, second].map(|cell| cell.unseen(metric));
+    let unseen = [first, second].map(|cell| cell.allowance(metric));
     let pairs: Vec<_> = first.of_runs(metric).into_iter().zip(second.of_runs(metric)).collect();
     let (first, second): (Vec<f64>, Vec<f64>) = pairs.iter().filter_map(|(a, b)| a.zip(*b)).unzip();
     let means = (!first.is_empty()).then(|| compare(&first, &second, unseen))??;

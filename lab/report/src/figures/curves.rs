@@ -216,7 +216,7 @@ fn close(a: f64, b: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use hol_base::Duration;
-    use hol_measure::{Delivered, Timeline, Total};
+    use hol_measure::{Timeline, TimelinePart, Total};
 
     use super::*;
     use crate::figures::gather;
@@ -233,7 +233,7 @@ mod tests {
             toml::from_str::<StudyFigures>(&text).unwrap()
         };
         let run = |ms: &[u64]| {
-            let part = |ms: &u64| Delivered {
+            let part = |ms: &u64| TimelinePart {
                 messages: Total { count: 2, nanos: u128::from(2_000_000 * ms) },
                 octets: 500,
             };

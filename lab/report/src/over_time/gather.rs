@@ -139,7 +139,7 @@ fn receiver(point: &Point, sender: &Subject) -> Option<String> {
 fn limit(point: &Point, name: &str) -> Option<u64> {
     let network = Topology::new(&point.network).ok()?;
     let line = network.queues().iter().position(|queue| queue == name)?;
-    match network.lines()[line].settings.queue {
+    match network.links()[line].settings.queue {
         QueueLimit::Packets(packets) => Some(packets),
         QueueLimit::Bytes(_) => None,
     }

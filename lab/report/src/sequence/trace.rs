@@ -3,7 +3,7 @@
 use hol_base::{Duration, Seed, Time};
 use hol_measure::Record;
 use hol_model::Model;
-use hol_network::{Fate, NetworkSpec};
+use hol_network::{NetworkSpec, TapEvent};
 use hol_scenario::{self as scenario, PacketEvent, PacketObserver, RunError, Scenario, World};
 use hol_stack::TransportSpec;
 use hol_wire::Packet;
@@ -182,9 +182,9 @@ impl PacketObserver for Watch {
         let node = point.name.rsplit_once(':').map_or(point.name, |(node, _)| node);
         let Some(host) = self.hosts.iter().position(|host| host == node) else { return };
         match fate {
-            Fate::Sent => self.send(*time, host == 0, packet),
-            Fate::Received => self.receive(*time, host == 1, packet),
-            Fate::Dequeued | Fate::Corrupted => (),
+            TapEvent::Sent => self.send(*time, host == 0, packet),
+            TapEvent::Received => self.receive(*time, host == 1, packet),
+            TapEvent::Dequeued | TapEvent::Corrupted => (),
             _ => self.lose(host == 0, packet),
         }
     }

@@ -1,7 +1,7 @@
 //! Two transports under the same conditions: which is better, by how much, and at what loss of messages.
 
 use hol_measure::{
-    CONFIDENCE, Comparison, Stalls, Summary, UNSTEADY, Unseen, Verdict as Compared, compare_ratios,
+    Allowance, CONFIDENCE, Comparison, Stalls, Summary, UNSTEADY, Verdict as Compared, compare_ratios,
     fisher_exact,
 };
 
@@ -387,7 +387,7 @@ fn compare_halves(challenger: &Cell, yardstick: &Cell, margin: f64) -> Option<Co
     let of = |value: fn(&Summary) -> Option<f64>| {
         let pairs = challenger.of_ended(value).into_iter().zip(yardstick.of_ended(value));
         let (a, b): (Vec<f64>, Vec<f64>) = pairs.filter_map(|(a, b)| a.zip(b)).unzip();
-        compare_ratios(&a, &b, [Unseen::default(); 2], margin, CONFIDENCE)
+        compare_ratios(&a, &b, [Allowance::default(); 2], margin, CONFIDENCE)
     };
     let whole = of(|run| run.latency.mean_ms())?;
     let halves = [of(|run| Some(run.halves.means_ms()?.0))?, of(|run| Some(run.halves.means_ms()?.1))?];

@@ -1,6 +1,6 @@
 //! Quantiles of two transports' messages, where the mean does not tell all.
 
-use hol_measure::{CONFIDENCE, Unseen, Verdict, compare_ratios};
+use hol_measure::{CONFIDENCE, Allowance, Verdict, compare_ratios};
 
 use super::contest::NO_MATTER;
 use crate::data::Cell;
@@ -21,7 +21,7 @@ pub(super) fn compare_quantile(challenger: &Cell, yardstick: &Cell, p: f64) -> O
     let of = |cell: &Cell| cell.of_ended(|run| run.latency.quantile(p).map(|at| at.as_millis_f64()));
     let pairs = of(challenger).into_iter().zip(of(yardstick));
     let (a, b): (Vec<f64>, Vec<f64>) = pairs.filter_map(|(a, b)| a.zip(b)).unzip();
-    let ratios = compare_ratios(&a, &b, [Unseen::default(); 2], NO_MATTER, CONFIDENCE)?;
+    let ratios = compare_ratios(&a, &b, [Allowance::default(); 2], NO_MATTER, CONFIDENCE)?;
     Some(QuantileComparison {
         verdict: ratios.verdict,
         percent: 100.0 * ratios.difference.mean.exp_m1().abs(),

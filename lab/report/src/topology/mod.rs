@@ -6,7 +6,7 @@ mod text;
 
 use hol_base::{Duration, Ratio};
 use hol_network::{
-    CodelSpec, Discipline, Distribution, FairSpec, LineId, LossSpec, Medium, NodeId, PieSpec, PoliceSpec,
+    CodelSpec, Discipline, Distribution, FairSpec, LinkId, LossSpec, Medium, NodeId, PieSpec, PoliceSpec,
     RedSpec, Segment, Settings, TokenBucket, Topology,
 };
 
@@ -54,7 +54,7 @@ fn words(settings: &Settings) -> String {
 
 /// The settings of a segment's lines in words: once if all are the same, else each with its direction.
 fn lines(topology: &Topology, segment: &Segment) -> Vec<String> {
-    let words = |line: LineId| words(&topology.lines()[usize::from(line.0)].settings);
+    let words = |line: LinkId| words(&topology.links()[usize::from(line.0)].settings);
     match segment.medium {
         Medium::Lan(line) => vec![words(line)],
         Medium::Link { up, down } if words(up) == words(down) => vec![words(up)],

@@ -1,6 +1,6 @@
 //! The graph of an experiment, as shown in a drawing: nodes, links, traffic.
 
-use hol_network::{LineId, Medium, NetworkSpec, Segment, Settings, Topology};
+use hol_network::{LinkId, Medium, NetworkSpec, Segment, Settings, Topology};
 use serde::{Deserialize, Serialize};
 use toml_edit::{DocumentMut, TableLike};
 use utoipa::ToSchema;
@@ -154,7 +154,7 @@ impl Graph {
     }
 
     fn add(&mut self, topology: &Topology, segment: &Segment) {
-        let line = |id: LineId| Line::of(&topology.lines()[usize::from(id.0)].settings);
+        let line = |id: LinkId| Line::of(&topology.links()[usize::from(id.0)].settings);
         let node = |place: usize| {
             let interface = topology.interfaces()[usize::from(segment.interfaces[place].0)];
             topology.node_names()[usize::from(interface.node.0)].clone()

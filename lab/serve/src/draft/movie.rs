@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hol_base::Time;
 use hol_lab::{Experiment, Point};
 use hol_measure::{Leg, Record};
-use hol_network::{Crossing, Fate, InterfaceId, LineId, Medium, Tap, TapPoint, Topology};
+use hol_network::{Crossing, InterfaceId, LinkId, Medium, Tap, TapEvent, TapPoint, Topology};
 use hol_scenario::flow_of;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -162,7 +162,7 @@ impl<'t> Camera<'t> {
             let node = self.topology.interfaces()[usize::from(id.0)].node;
             self.topology.node_names()[usize::from(node.0)].clone()
         };
-        let lan = matches!(segment.medium, Medium::Lan(LineId(_)));
+        let lan = matches!(segment.medium, Medium::Lan(LinkId(_)));
         self.movie.lines.push(Line { name: segment.label.clone(), from: node(from), to: node(to), lan });
         self.lines.insert((from, to), self.movie.lines.len() - 1);
         self.movie.lines.len() - 1
@@ -170,10 +170,10 @@ impl<'t> Camera<'t> {
 }
 
 impl Tap for Camera<'_> {
-    fn packet(&mut self, now: Time, _: TapPoint<'_>, crossing: &Crossing, fate: Fate) {
+    fn packet(&mut self, now: Time, _: TapPoint<'_>, crossing: &Crossing, fate: TapEvent) {
         let Crossing { from, to, number, packet, .. } = crossing;
         let (key, now) = ((*number, *from), now.as_nanos());
-        if fate == Fate::Sent && self.movie.hops.len() < MOST_HOPS {
+        if fate == TapEvent::Sent && self.movie.hops.len() < MOST_HOPS {
             let line = self.line(*from, *to);
             self.open.insert(key, self.movie.hops.len());
             self.movie.hops.push(Hop {
@@ -190,9 +190,9 @@ impl Tap for Camera<'_> {
         }
         let Some(hop) = self.open.get(&key).map(|hop| &mut self.movie.hops[*hop]) else { return };
         match fate {
-            Fate::Sent => {}
-            Fate::Dequeued => hop.sent = Some(now),
-            Fate::Received => hop.ends = now,
+            TapEvent::Sent => {}
+            TapEvent::Dequeued => hop.sent = Some(now),
+            TapEvent::Received => hop.ends = now,
             lost => (hop.ends, hop.lost) = (now, Some(lost.name())),
         }
     }

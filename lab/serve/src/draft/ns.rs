@@ -160,7 +160,7 @@ fn lines(text: &str, beyond: &Table) -> Result<String, String> {
 fn beyond(topology: &Topology, script: &NetworkSpec) -> Result<Table, String> {
     let again = Topology::new(script).map_err(|e| e.to_string())?;
     let table = |settings: &Settings| Table::try_from(settings).expect("settings are a table");
-    let unsaid: Vec<Table> = (topology.lines().iter().zip(again.lines()))
+    let unsaid: Vec<Table> = (topology.links().iter().zip(again.links()))
         .map(|(line, again)| {
             let said = table(&again.settings);
             let mut own = table(&line.settings);
@@ -185,7 +185,7 @@ fn beyond(topology: &Topology, script: &NetworkSpec) -> Result<Table, String> {
 }
 
 fn of_segment(segment: &Segment, unsaid: &[Table], common: &Table) -> (&'static str, Table) {
-    let own = |line: hol_network::LineId| {
+    let own = |line: hol_network::LinkId| {
         let mut own = unsaid[usize::from(line.0)].clone();
         own.retain(|key, _| !common.contains_key(key));
         own
@@ -255,7 +255,7 @@ fn same_network(file: &NetworkSpec, script: &NetworkSpec) -> Result<(), String> 
         return Err("these names of nodes, links or LANs; take letters, digits and hyphens, and none twice"
             .to_owned());
     }
-    for (line, again) in one.lines().iter().zip(other.lines()) {
+    for (line, again) in one.links().iter().zip(other.links()) {
         if line.settings != again.settings {
             return Err(format!("what {} does; keep it as an experiment file", line.name));
         }

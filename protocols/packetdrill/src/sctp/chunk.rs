@@ -23,13 +23,13 @@ const DATA_LETTERS: [(DataFlags, char); 4] = [
 
 /// What a script leaves open of a chunk that comes: the cookie and the heartbeat that it saw last.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct PeerValues {
     pub(super) cookie: Bytes,
     pub(super) heartbeat: Bytes,
 }
 
 /// The chunk that comes.
-pub(super) fn read(item: &Item, seen: &Seen) -> Result<Chunk, String> {
+pub(super) fn read(item: &Item, seen: &PeerValues) -> Result<Chunk, String> {
     let reflected = item.get("flgs").is_some_and(|flags| flags.contains('T'));
     Ok(match item.name.as_str() {
         "DATA" => Chunk::Data(data(item)?),
@@ -341,7 +341,7 @@ fn show_reconfig(parameter: &Reconfig) -> Item {
     }
 }
 
-fn heartbeat_info(item: &Item, seen: &Seen) -> Result<Bytes, String> {
+fn heartbeat_info(item: &Item, seen: &PeerValues) -> Result<Bytes, String> {
     let info = item.items.first().map(|info| octets(info, "val", 4)).transpose()?.flatten();
     Ok(info.unwrap_or(seen.heartbeat.clone()))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::words::{self, number, split};
+use crate::tokens::{self, number, split};
 
 /// Brackets within each other: a chunk, a parameter, a chunk in it and so on.
 const MOST_NESTED: usize = 16;
@@ -194,7 +194,7 @@ fn normal(key: &str, value: &str) -> String {
 
 /// A number, decimal or hexadecimal.
 pub(super) fn integer(text: &str) -> Option<u64> {
-    words::integer(text).and_then(|value| u64::try_from(value).ok())
+    tokens::integer(text).and_then(|value| u64::try_from(value).ok())
 }
 
 impl fmt::Display for Item {

@@ -13,12 +13,8 @@ pub const SERVER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 4433);
 
 /// What a stack file says, and what differs.
 pub fn config(stack: &str, changes: &str) -> Config {
-    let text = match stack {
-        "rfc" => include_str!("../../../../stacks/rfc.toml"),
-        _ => include_str!("../../../../stacks/quinn-0.11.toml"),
-    };
-    let stack: toml::Table = text.parse().unwrap();
-    let mut table = stack["quic"].as_table().unwrap().clone();
+    let stack = if stack == "rfc" { Config::rfc9000() } else { Config::quinn_0_11() };
+    let mut table = toml::Table::try_from(stack).unwrap();
     table.extend(changes.parse::<toml::Table>().unwrap());
     let config: Config = table.try_into().unwrap();
     config.check().unwrap();

@@ -2,7 +2,7 @@
 
 use hol_base::{Duration, Seed, Time};
 use hol_quic::{Carriage, Config};
-use hol_transport::{Command, Endpoint as _, Event, Received};
+use hol_transport::{Command, Endpoint as _, Event, Failure, Received};
 use hol_wire::quic::{Frame, Space, packets};
 use hol_wire::{Packet, Transport};
 
@@ -211,7 +211,7 @@ fn a_silent_connection_ends_by_its_idle_timeout() {
     let mut pipe = connected(&config("quinn-0.11", "idle_timeout = '5s'"));
     pipe.run(Duration::from_secs(6));
     for side in &pipe.sides {
-        assert!(side.has(&Event::Failed { reason: "idle timeout" }), "{:?}", side.told);
+        assert!(side.has(&Event::Failed { reason: Failure::IdleTimeout }), "{:?}", side.told);
     }
     let kept = config("quinn-0.11", "idle_timeout = '5s'\nkeep_alive = '2s'");
     let mut pipe = connected(&kept);
@@ -226,7 +226,7 @@ fn an_abort_ends_both_sides() {
     pipe.run(Duration::from_secs(1));
     pipe.command(0, Command::Abort);
     pipe.run(Duration::from_millis(DELAY));
-    assert!(pipe.sides[1].has(&Event::Failed { reason: "closed by the peer's application" }));
+    assert!(pipe.sides[1].has(&Event::Failed { reason: Failure::ClosedByPeerApplication }));
 }
 
 /// RFC 9000 section 4.1: what nobody reads fills the window, and the sender stops.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hol_base::{Duration, Seed, Time};
 use hol_quic::{Carriage, Config, Endpoint, KeyLog, Next, Sealed, Sending, Tls};
-use hol_transport::{Command, Event, Message, Received, Reliability};
+use hol_transport::{Command, Event, Failure, Message, Received, Reliability, Violation};
 use hol_wire::Ecn;
 
 use crate::pipe::{CLIENT, SERVER, config};
@@ -204,7 +204,7 @@ fn a_server_with_another_certificate_is_not_trusted() {
     let other = Tls::new(&config, KeyLog::default());
     ends.sides[1] = Endpoint::server(config, Carriage::Streams, &other, Seed(4).rng());
     ends.run(Duration::from_secs(1));
-    assert_eq!(ends.told[0], [Event::Failed { reason: "transport error" }]);
+    assert_eq!(ends.told[0], [Event::Failed { reason: Failure::Violation(Violation::Transport) }]);
 }
 
 /// On two hosts each end makes what it needs of what both know.

@@ -11,20 +11,14 @@ use crate::wire::Wire;
 
 const HERE: Address = ipv4(127, 0, 0, 1);
 
-#[derive(serde::Deserialize)]
-struct Stack {
-    sctp: Config,
-}
-
 pub fn carry(bulk: Bulk) {
-    let stack: Stack = toml::from_str(include_str!("../../../../stacks/linux-6.12.toml")).unwrap();
     let config = Config {
         mtu: ByteCount((Bulk::MTU + ip_header(HERE)) as u64),
         receive_buffer: ByteCount(Bulk::BUFFER as u64),
         send_buffer: ByteCount(Bulk::BUFFER as u64),
         wakeup: Duration::ZERO,
         nagle: true,
-        ..stack.sctp
+        ..Config::linux_6_12()
     };
     let [client, server] = ["client", "server"].map(|end| Seed(1).derive(end).rng());
     let mut ends = [

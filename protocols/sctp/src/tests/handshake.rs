@@ -7,7 +7,7 @@ use super::script::{
 use super::server::{Server, init};
 use crate::{Config, Endpoint};
 use hol_base::{Duration, Seed, Time};
-use hol_transport::{Command, Endpoint as _, Event, Input, Output, Reliability, drain};
+use hol_transport::{Command, Endpoint as _, Event, Failure, Input, Output, Reliability, drain};
 use hol_wire::sctp::{Cause, Chunk, Packet, Parameter};
 
 #[test]
@@ -117,7 +117,7 @@ fn init_is_repeated_with_back_off_and_then_given_up() {
     script.run_to(60_000);
     let times: Vec<u64> = script.packets.iter().map(|(at, ..)| at.as_millis() - 1000).collect();
     assert_eq!(times, [0, 1000, 3000, 7000]);
-    assert_eq!(script.events, [Event::Failed { reason: "max init retransmits exceeded" }]);
+    assert_eq!(script.events, [Event::Failed { reason: Failure::MaxInitRetransmits }]);
 }
 
 #[test]

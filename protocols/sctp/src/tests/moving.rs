@@ -1,9 +1,10 @@
 //! RFC 4895 and RFC 5061: addresses that come and go.
 
 use bytes::Bytes;
-use hol_transport::{Command, Event, Input, PathStatus};
+use hol_transport::{Command, Event, Failure, Input, PathStatus};
 use hol_wire::sctp::{
-    Asconf, AsconfAck, AsconfSerial, Cause, Change, Chunk, Init, Packet, Parameter, Request, Response,
+    AddressOperation, Asconf, AsconfAck, AsconfSerial, Cause, Chunk, Init, Packet, Parameter, Request,
+    Response,
 };
 use hol_wire::{Address, ipv4};
 use proptest::prelude::*;
@@ -78,7 +79,7 @@ fn take_asconf(script: &mut Script, keys: &Authentication) -> Asconf {
     found.remove(0)
 }
 
-fn changes(asconf: &Asconf) -> Vec<Change> {
+fn changes(asconf: &Asconf) -> Vec<AddressOperation> {
     asconf.requests.iter().map(|request| request.change.clone()).collect()
 }
 
@@ -87,8 +88,9 @@ fn ack(asconf: &Asconf) -> Chunk {
 }
 
 /// The peer's `number`-th ASCONF, from 0.
-fn asconf(number: u32, changes: &[Change]) -> Chunk {
-    let request = |(change, correlation): (&Change, u32)| Request { correlation, change: change.clone() };
+fn asconf(number: u32, changes: &[AddressOperation]) -> Chunk {
+    let request =
+        |(change, correlation): (&AddressOperation, u32)| Request { correlation, change: change.clone() };
     let requests = changes.iter().zip(7..).map(request).collect();
     Chunk::Asconf(Box::new(Asconf { serial: AsconfSerial(PEER_TSN.0) + number, lookup: REMOTE[0], requests }))
 }
@@ -146,7 +148,7 @@ fn a_new_address_is_added_and_made_primary_under_authentication() {
     address_added(&mut script, LOCAL[1]);
     let asconf = take_asconf(&mut script, &keys);
     assert_eq!((asconf.serial, asconf.lookup), (AsconfSerial(script.first.0), LOCAL[0]));
-    assert_eq!(changes(&asconf), [Change::Add(LOCAL[1]), Change::SetPrimary(LOCAL[1])]);
+    assert_eq!(changes(&asconf), [AddressOperation::Add(LOCAL[1]), AddressOperation::SetPrimary(LOCAL[1])]);
 }
 
 #[test]
@@ -161,7 +163,7 @@ fn one_asconf_is_under_way_and_the_next_waits_for_its_answer() {
     inject_signed(&mut script, &keys, [ack(&first)]);
     let second = take_asconf(&mut script, &keys);
     assert_eq!(second.serial, first.serial.next());
-    assert_eq!(changes(&second), [Change::Add(third), Change::SetPrimary(third)]);
+    assert_eq!(changes(&second), [AddressOperation::Add(third), AddressOperation::SetPrimary(third)]);
 }
 
 #[test]
@@ -197,7 +199,7 @@ fn an_association_whose_asconfs_go_unanswered_ends() {
     address_added(&mut script, LOCAL[1]);
     script.run_to(1_000_000);
     assert!(
-        matches!(script.events.last(), Some(Event::Failed { reason: "association max retrans exceeded" })),
+        matches!(script.events.last(), Some(Event::Failed { reason: Failure::MaxRetransmits })),
         "{:?}",
         script.events
     );
@@ -271,7 +273,7 @@ fn a_lost_address_is_deleted_from_another() {
     address_removed(&mut script, LOCAL[0]);
     assert!(script.packets.iter().all(|(_, to, _)| *to == REMOTE[1]));
     let asconf = take_asconf(&mut script, &keys);
-    assert_eq!((changes(&asconf), asconf.lookup), (vec![Change::Delete(LOCAL[0])], LOCAL[1]));
+    assert_eq!((changes(&asconf), asconf.lookup), (vec![AddressOperation::Delete(LOCAL[0])], LOCAL[1]));
     // F4: what still comes to it is of the association, but an ABORT is not believed (section 5.3.1).
     script.inject([data(1), Chunk::Abort { reflected: true, causes: Vec::new() }]);
     assert_eq!(delivered(&script.events), [1]);
@@ -306,7 +308,11 @@ fn the_last_address_is_kept_until_there_is_another() {
     // F1: DATA waits for the answer.
     assert!(!has(script.packets.iter().map(|(_, _, packet)| packet), is_data));
     let asconf = take_asconf(&mut script, &keys);
-    let expected = [Change::Add(LOCAL[1]), Change::SetPrimary(LOCAL[1]), Change::Delete(LOCAL[0])];
+    let expected = [
+        AddressOperation::Add(LOCAL[1]),
+        AddressOperation::SetPrimary(LOCAL[1]),
+        AddressOperation::Delete(LOCAL[0]),
+    ];
     assert_eq!((changes(&asconf), asconf.lookup), (expected.to_vec(), LOCAL[0]));
     script.from = 1;
     inject_signed(&mut script, &keys, [ack(&asconf)]);
@@ -323,7 +329,7 @@ fn changes_may_be_asked_for_one_by_one_and_a_refusal_keeps_all_else_back() {
     address_added(&mut script, LOCAL[1]);
     script.from = 1;
     let first = take_asconf(&mut script, &keys);
-    assert_eq!(changes(&first), [Change::Add(LOCAL[1]), Change::Delete(LOCAL[0])]);
+    assert_eq!(changes(&first), [AddressOperation::Add(LOCAL[1]), AddressOperation::Delete(LOCAL[0])]);
     let refused = Cause::Other { code: 164, value: Bytes::new() };
     let responses =
         vec![Response::Error { correlation: first.requests[1].correlation, causes: vec![refused] }];
@@ -331,11 +337,11 @@ fn changes_may_be_asked_for_one_by_one_and_a_refusal_keeps_all_else_back() {
     inject_signed(&mut script, &keys, [Chunk::AsconfAck(Box::new(refusal))]);
     assert!(!has(script.packets.iter().map(|(_, _, packet)| packet), is_data));
     let second = take_asconf(&mut script, &keys);
-    assert_eq!(changes(&second), [Change::SetPrimary(LOCAL[1])]);
+    assert_eq!(changes(&second), [AddressOperation::SetPrimary(LOCAL[1])]);
     inject_signed(&mut script, &keys, [ack(&second)]);
     assert!(has(script.packets.iter().map(|(_, _, packet)| packet), is_data));
     let third = take_asconf(&mut script, &keys);
-    assert_eq!((changes(&third), third.lookup), (vec![Change::Delete(LOCAL[0])], LOCAL[1]));
+    assert_eq!((changes(&third), third.lookup), (vec![AddressOperation::Delete(LOCAL[0])], LOCAL[1]));
     // Once more, and not for ever.
     let causes = vec![Cause::Other { code: 164, value: Bytes::new() }];
     let responses = vec![Response::Error { correlation: third.requests[0].correlation, causes }];
@@ -377,7 +383,7 @@ fn an_association_that_is_not_up_cannot_move() {
     let mut script = Script::closed(mobile(), 1);
     script.command(Command::Connect);
     address_removed(&mut script, LOCAL[0]);
-    assert_eq!(script.events, [Event::Failed { reason: "the local address is gone" }]);
+    assert_eq!(script.events, [Event::Failed { reason: Failure::AddressRemoved }]);
 }
 
 #[test]
@@ -395,7 +401,7 @@ fn what_comes_during_the_handshake_is_told_after_it() {
         Chunk::Asconf(_)
     )));
     script.inject([Chunk::CookieAck]);
-    assert_eq!(changes(&take_asconf(&mut script, &keys))[0], Change::Add(LOCAL[1]));
+    assert_eq!(changes(&take_asconf(&mut script, &keys))[0], AddressOperation::Add(LOCAL[1]));
 }
 
 #[test]
@@ -449,7 +455,11 @@ fn an_answer_to_what_was_never_asked_ends_the_association() {
 /// The peer has a new address and wants to be sent to there.
 fn peer_moves(script: &mut Script, keys: &Authentication) {
     script.from = 0;
-    inject_signed(script, keys, [asconf(0, &[Change::Add(REMOTE[1]), Change::SetPrimary(REMOTE[1])])]);
+    inject_signed(
+        script,
+        keys,
+        [asconf(0, &[AddressOperation::Add(REMOTE[1]), AddressOperation::SetPrimary(REMOTE[1])])],
+    );
 }
 
 #[test]
@@ -487,7 +497,7 @@ fn an_asconf_out_of_turn_is_discarded() {
     // RFC 5061 section 5.2 E2 and E5.
     let (mut script, keys) = established(mobile(), &[]);
     for serial in [1, 5, u32::MAX] {
-        inject_signed(&mut script, &keys, [asconf(serial, &[Change::Add(REMOTE[1])])]);
+        inject_signed(&mut script, &keys, [asconf(serial, &[AddressOperation::Add(REMOTE[1])])]);
         assert!(script.packets.is_empty());
     }
     assert_eq!(script.endpoint.paths().len(), 1);
@@ -497,11 +507,11 @@ fn an_asconf_out_of_turn_is_discarded() {
 fn an_asconf_that_nobody_vouches_for_is_discarded_with_the_rest_of_its_packet() {
     // RFC 5061 section 5.2 D5, RFC 4895 section 6.3.
     let (mut script, keys) = established(mobile(), &[]);
-    let question = || asconf(0, &[Change::Add(REMOTE[1])]);
+    let question = || asconf(0, &[AddressOperation::Add(REMOTE[1])]);
     script.inject([question(), data(1)]);
     let mut forged = vec![keys.unsigned(), question(), data(1)];
     keys.sign(&mut forged);
-    forged[1] = asconf(0, &[Change::Add(REMOTE[0])]);
+    forged[1] = asconf(0, &[AddressOperation::Add(REMOTE[0])]);
     script.inject_with_tag(script.endpoint.local_tag, forged.into_iter().collect());
     // One that stands before AUTH is not covered by it.
     let mut before = vec![question(), keys.unsigned(), data(1)];
@@ -515,7 +525,7 @@ fn an_asconf_that_nobody_vouches_for_is_discarded_with_the_rest_of_its_packet() 
 fn who_knows_no_asconf_says_so_and_who_knows_no_auth_reads_no_further() {
     // RFC 5061 section 4.1.1, RFC 4895 section 5.
     let mut script = Script::established(config());
-    script.inject([asconf(0, &[Change::Add(REMOTE[1])]), data(1)]);
+    script.inject([asconf(0, &[AddressOperation::Add(REMOTE[1])]), data(1)]);
     assert_eq!(delivered(&script.events), [1]);
     let reported = |chunk: &Chunk| matches!(chunk, Chunk::Error(causes) if matches!(&causes[..], [Cause::UnrecognizedChunk(chunk)] if chunk[0] == 0xC1));
     assert!(has(script.packets.iter().map(|(_, _, packet)| packet), reported));
@@ -550,11 +560,11 @@ fn refusal(script: &mut Script) -> Cause {
 fn the_last_address_and_the_source_are_not_deleted() {
     // RFC 5061 section 5.3 F7 and F8, in this order.
     let (mut script, keys) = established(mobile(), &[]);
-    inject_signed(&mut script, &keys, [asconf(0, &[Change::Delete(REMOTE[0])])]);
+    inject_signed(&mut script, &keys, [asconf(0, &[AddressOperation::Delete(REMOTE[0])])]);
     assert!(matches!(refusal(&mut script), Cause::DeleteLastAddress(_)));
-    inject_signed(&mut script, &keys, [asconf(1, &[Change::Add(REMOTE[1])])]);
+    inject_signed(&mut script, &keys, [asconf(1, &[AddressOperation::Add(REMOTE[1])])]);
     script.packets.clear();
-    inject_signed(&mut script, &keys, [asconf(2, &[Change::Delete(REMOTE[0])])]);
+    inject_signed(&mut script, &keys, [asconf(2, &[AddressOperation::Delete(REMOTE[0])])]);
     assert!(matches!(refusal(&mut script), Cause::DeleteSourceAddress(_)));
     assert_eq!(script.endpoint.paths.count(), 2);
 }
@@ -563,8 +573,8 @@ fn the_last_address_and_the_source_are_not_deleted() {
 fn what_is_not_understood_is_refused_and_what_follows_is_said_to_be_done() {
     // RFC 5061 sections 5.2 V2 and 5.1 A7.
     let (mut script, keys) = established(mobile(), &[]);
-    let unknown = Change::Unknown { kind: 0xC00F, value: Bytes::new() };
-    inject_signed(&mut script, &keys, [asconf(0, &[unknown, Change::Add(REMOTE[1])])]);
+    let unknown = AddressOperation::Unknown { kind: 0xC00F, value: Bytes::new() };
+    inject_signed(&mut script, &keys, [asconf(0, &[unknown, AddressOperation::Add(REMOTE[1])])]);
     let [(_, ack)] = &take_acks(&mut script)[..] else { panic!("one answer") };
     let [Response::Error { correlation: 7, causes }, Response::Success { correlation: 8 }] =
         &ack.responses[..]
@@ -578,7 +588,7 @@ fn what_is_not_understood_is_refused_and_what_follows_is_said_to_be_done() {
 fn an_address_that_does_not_exist_is_not_made_primary() {
     // RFC 5061 section 5.4.
     let (mut script, keys) = established(mobile(), &[]);
-    inject_signed(&mut script, &keys, [asconf(0, &[Change::SetPrimary(REMOTE[1])])]);
+    inject_signed(&mut script, &keys, [asconf(0, &[AddressOperation::SetPrimary(REMOTE[1])])]);
     assert_eq!(script.endpoint.primary(), Some(REMOTE[0]));
 }
 
@@ -591,7 +601,7 @@ fn nothing_goes_to_or_comes_from_a_deleted_address() {
     script.send(0, 100);
     script.packets.clear();
     script.from = 1;
-    inject_signed(&mut script, &keys, [asconf(1, &[Change::Delete(REMOTE[0])])]);
+    inject_signed(&mut script, &keys, [asconf(1, &[AddressOperation::Delete(REMOTE[0])])]);
     script.from = 0;
     script.inject([data(1)]);
     assert!(script.events.iter().all(|event| matches!(event, Event::Path { .. })));
@@ -609,7 +619,7 @@ fn a_wildcard_stands_for_the_source_of_the_packet() {
     script.send(0, 100);
     script.packets.clear();
     script.from = 1;
-    let all = [Change::Add(ipv4(0, 0, 0, 0)), Change::Delete(ipv4(0, 0, 0, 0))];
+    let all = [AddressOperation::Add(ipv4(0, 0, 0, 0)), AddressOperation::Delete(ipv4(0, 0, 0, 0))];
     inject_signed(&mut script, &keys, [asconf(0, &all)]);
     assert!(script.packets.iter().all(|(_, to, _)| *to == REMOTE[1]));
     // F1: DATA waits until the address has answered.
@@ -673,7 +683,11 @@ proptest! {
 /// The peer has lost its address, and asks from the next one.
 fn peer_moves_late(script: &mut Script, keys: &Authentication) {
     script.from = 1;
-    inject_signed(script, keys, [asconf(0, &[Change::Add(REMOTE[1]), Change::Delete(REMOTE[0])])]);
+    inject_signed(
+        script,
+        keys,
+        [asconf(0, &[AddressOperation::Add(REMOTE[1]), AddressOperation::Delete(REMOTE[0])])],
+    );
 }
 
 #[test]
@@ -689,7 +703,7 @@ fn the_address_by_which_an_asconf_was_found_may_be_kept() {
         });
         assert_eq!((is_refused, script.endpoint.paths.index_of(REMOTE[0]).is_some()), (keeps, keeps));
         // From an address that is known it was not found by any.
-        inject_signed(&mut script, &keys, [asconf(1, &[Change::Delete(REMOTE[0])])]);
+        inject_signed(&mut script, &keys, [asconf(1, &[AddressOperation::Delete(REMOTE[0])])]);
         assert_eq!(script.endpoint.paths.index_of(REMOTE[0]), None);
     }
 }

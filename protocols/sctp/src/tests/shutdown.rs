@@ -4,7 +4,7 @@ use super::pair::{Network, Pair};
 use super::script::{PEER_TAG, Script, config, data, message};
 use crate::{Config, Endpoint};
 use hol_base::Duration;
-use hol_transport::{Command, Event, Reliability};
+use hol_transport::{Command, Event, Failure, Reliability};
 use hol_wire::sctp::{Chunk, DataFlags};
 
 #[test]
@@ -92,8 +92,8 @@ fn an_abort_ends_both_sides_at_once() {
     pair.command(0, Command::Abort);
     pair.run(Duration::from_millis(10));
     let last = |side: usize| pair.events[side].last().map(|(_, event)| event.clone());
-    assert_eq!(last(0), Some(Event::Failed { reason: "aborted by the application" }));
-    assert_eq!(last(1), Some(Event::Failed { reason: "aborted by the peer" }));
+    assert_eq!(last(0), Some(Event::Failed { reason: Failure::Aborted }));
+    assert_eq!(last(1), Some(Event::Failed { reason: Failure::AbortedByPeer }));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_shutdown_that_never_ends_is_cut_short() {
     script.run_to(299_000);
     assert!(!script.endpoint.is_closed());
     script.run_to(300_000);
-    assert_eq!(script.events.last(), Some(&Event::Failed { reason: "shutdown guard timer expired" }));
+    assert_eq!(script.events.last(), Some(&Event::Failed { reason: Failure::ShutdownTimedOut }));
     assert!(script.endpoint.is_closed());
 }
 

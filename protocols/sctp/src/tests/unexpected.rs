@@ -7,7 +7,7 @@ use super::server::{Server, init, init_with};
 use crate::{Config, answer_to_stray};
 use bytes::Bytes;
 use hol_base::{Duration, Time};
-use hol_transport::{Command, Endpoint as _, Event, Input, Output, drain};
+use hol_transport::{Command, Endpoint as _, Event, Failure, Input, Output, drain};
 use hol_wire::sctp::{Cause, Chunk, Packet, Parameter};
 use hol_wire::{Address, Transport, sctp};
 use smallvec::smallvec;
@@ -213,7 +213,7 @@ fn an_abort_is_believed_with_the_right_tag_only() {
     }
     let mut script = in_cookie_wait();
     script.inject([abort(false)]);
-    assert_eq!(script.events, [Event::Failed { reason: "connection refused" }]);
+    assert_eq!(script.events, [Event::Failed { reason: Failure::Refused }]);
     let ends = |verification_tag: fn(&Script) -> u32, chunks| {
         let mut script = Script::established(config());
         script.inject_with_tag(verification_tag(&script), chunks);

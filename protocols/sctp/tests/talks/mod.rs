@@ -10,7 +10,6 @@ use bytes::Bytes;
 use hol_base::{ByteCount, Duration, Seed};
 use hol_sctp::{Config, Endpoint};
 use hol_wire::Address;
-use serde::Deserialize;
 
 pub use program::make;
 pub use talker::{Done, Talker};
@@ -168,11 +167,6 @@ impl Talk {
 /// Our end: the endpoint of the model world, as Linux behaves but for timers that no test waits for long, and for what others do not
 /// understand: fragments are numbered by RFC 8260, and what is given up leaves no hole.
 pub fn own(side: Side, talk: &Talk, terms: Terms, seed: Seed) -> Endpoint {
-    #[derive(Deserialize)]
-    struct Stack {
-        sctp: Config,
-    }
-    let stack: Stack = toml::from_str(include_str!("../../../../stacks/linux-6.12.toml")).unwrap();
     let config = Config {
         streams: talk.streams,
         mtu: ByteCount(1400),
@@ -187,7 +181,7 @@ pub fn own(side: Side, talk: &Talk, terms: Terms, seed: Seed) -> Endpoint {
         second_fsn_is_zero: false,
         sack_checks_limits_first: false,
         reconfig: talk.resets.is_some(),
-        ..stack.sctp
+        ..Config::linux_6_12()
     };
     let (port, remote, rng) = (side.port(), side.other().port(), seed.derive("endpoint").rng());
     match side {

@@ -4,7 +4,7 @@ use crate::endpoint::{message, stack};
 use bytes::Bytes;
 use hol_base::{ByteCount, Duration, Seed, Time};
 use hol_tcp::{Config, Endpoint, State};
-use hol_transport::{Command, Endpoint as _, Event, Input, Output};
+use hol_transport::{Command, Endpoint as _, Event, Failure, Input, Output};
 use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::{Address, Packet, Transport};
 
@@ -297,7 +297,7 @@ fn an_abort_resets_the_peer_at_snd_nxt() {
     let sent = script.sent();
     assert_eq!((sent.len(), script.offsets(&sent)), (1, vec![100]));
     assert!(sent[0].flags.contains(Flags::RST));
-    assert_eq!(script.events.last(), Some(&Event::Failed { reason: "connection aborted" }));
+    assert_eq!(script.events.last(), Some(&Event::Failed { reason: Failure::Aborted }));
     assert!(script.endpoint.is_closed() && script.deadline.is_none());
 }
 
@@ -477,7 +477,7 @@ fn a_config_that_no_endpoint_could_work_with_is_named() {
         let mut config = linux();
         assert_eq!(config.check(), Ok(()));
         breaks(&mut config);
-        assert_eq!(config.check().map_err(|(named, _)| named), Err(key));
+        assert_eq!(config.check().map_err(|error| error.key), Err(key));
     }
     let least = Config { mss: 88, window_scale: 14, dupthresh: 1, initial_window: 1, ..linux() };
     assert_eq!(Config { send_buffer: hol_base::ByteCount(1), ..least }.check(), Ok(()));
@@ -509,7 +509,7 @@ fn a_connection_without_its_address_goes_on_unless_the_system_destroys_it() {
         script.endpoint.handle(script.now, Input::AddressRemoved(PEER.0));
         script.endpoint.handle(script.now, Input::AddressRemoved(LOCAL.0));
         assert!(script.sent().is_empty());
-        let failed = [Event::Failed { reason: "the local address is gone" }];
+        let failed = [Event::Failed { reason: Failure::AddressRemoved }];
         assert_eq!(script.events, failed[..usize::from(aborts)]);
         assert_eq!(script.deadline.is_none(), aborts);
     }

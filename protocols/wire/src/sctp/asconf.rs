@@ -50,12 +50,12 @@ pub struct Request {
     /// Repeated in the response.
     pub correlation: u32,
     /// The requested change.
-    pub change: Change,
+    pub change: AddressOperation,
 }
 
 /// A change of the sender's addresses. `0.0.0.0`, or `::`, stands for the source of the packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum AddressOperation {
     /// Add IP Address, section 4.2.1.
     Add(Address),
     /// Delete IP Address, section 4.2.2.
@@ -104,10 +104,10 @@ impl Asconf {
 impl Request {
     fn length(&self) -> usize {
         let value = match &self.change {
-            Change::Unknown { value, .. } => value.len(),
-            Change::Add(address) | Change::Delete(address) | Change::SetPrimary(address) => {
-                Parameter::of_address(*address).length()
-            }
+            AddressOperation::Unknown { value, .. } => value.len(),
+            AddressOperation::Add(address)
+            | AddressOperation::Delete(address)
+            | AddressOperation::SetPrimary(address) => Parameter::of_address(*address).length(),
         };
         tlv::HEADER + 4 + value
     }
@@ -121,10 +121,10 @@ impl Request {
 
     fn emit(&self, out: &mut Vec<u8>) {
         let (kind, address) = match &self.change {
-            Change::Add(address) => (kind::ADD, address),
-            Change::Delete(address) => (kind::DELETE, address),
-            Change::SetPrimary(address) => (kind::SET_PRIMARY, address),
-            Change::Unknown { kind, value } => {
+            AddressOperation::Add(address) => (kind::ADD, address),
+            AddressOperation::Delete(address) => (kind::DELETE, address),
+            AddressOperation::SetPrimary(address) => (kind::SET_PRIMARY, address),
+            AddressOperation::Unknown { kind, value } => {
                 return tlv::put(out, *kind, |out| {
                     out.put_u32(self.correlation);
                     out.put_slice(value);
@@ -145,10 +145,10 @@ impl Request {
             Parameter::parse(kind, address).ok().filter(|_| rest.is_empty())?.address()
         };
         let change = match (kind, address()) {
-            (kind::ADD, Some(address)) => Change::Add(address),
-            (kind::DELETE, Some(address)) => Change::Delete(address),
-            (kind::SET_PRIMARY, Some(address)) => Change::SetPrimary(address),
-            _ => Change::Unknown { kind, value },
+            (kind::ADD, Some(address)) => AddressOperation::Add(address),
+            (kind::DELETE, Some(address)) => AddressOperation::Delete(address),
+            (kind::SET_PRIMARY, Some(address)) => AddressOperation::SetPrimary(address),
+            _ => AddressOperation::Unknown { kind, value },
         };
         Ok(Self { correlation, change })
     }
@@ -168,10 +168,10 @@ mod tests {
             serial: AsconfSerial(258),
             lookup: crate::ipv4(10, 0, 0, 1),
             requests: vec![
-                request(0x0102_3474, Change::Add(address)),
-                request(0x0102_3476, Change::Delete(address)),
-                request(0x0102_3479, Change::SetPrimary(address)),
-                request(1, Change::Unknown { kind: 0xC009, value: Bytes::from_static(&[5]) }),
+                request(0x0102_3474, AddressOperation::Add(address)),
+                request(0x0102_3476, AddressOperation::Delete(address)),
+                request(0x0102_3479, AddressOperation::SetPrimary(address)),
+                request(1, AddressOperation::Unknown { kind: 0xC009, value: Bytes::from_static(&[5]) }),
             ],
         };
         #[rustfmt::skip]
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(parse(&[0, 0, 0, 1, 0, 11, 0, 8, b'h', b'o', b'l', 0]), Err(ParseError::Value), "a name");
         let value = Bytes::from_static(&[0, 6, 0, 8, 1, 2, 3, 4]);
         let octets = Bytes::from([&[0, 0, 0, 9][..], &value].concat());
-        let kept = Request { correlation: 9, change: Change::Unknown { kind: kind::ADD, value } };
+        let kept = Request { correlation: 9, change: AddressOperation::Unknown { kind: kind::ADD, value } };
         assert_eq!(Request::parse(kind::ADD, octets), Ok(kept));
     }
 }

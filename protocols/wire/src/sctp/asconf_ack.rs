@@ -114,13 +114,13 @@ impl Response {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Change, Chunk, Request};
+    use super::super::{AddressOperation, Chunk, Request};
     use super::*;
 
     /// RFC 5061 sections 4.1.2 and 4.2.5, with the example of section 4.3.1.
     #[test]
     fn responses_are_laid_out_as_the_examples_of_the_rfc() {
-        let change = Change::Delete(crate::ipv4(192, 0, 2, 1));
+        let change = AddressOperation::Delete(crate::ipv4(192, 0, 2, 1));
         let refused = Request { correlation: 0x0102_3476, change };
         let causes = vec![Cause::DeleteLastAddress(refused.to_bytes())];
         let ack = AsconfAck {

@@ -17,7 +17,7 @@ mod reconfig;
 mod sack;
 mod tlv;
 
-pub use asconf::{Asconf, AsconfSerial, Change, Request};
+pub use asconf::{AddressOperation, Asconf, AsconfSerial, Request};
 pub use asconf_ack::{AsconfAck, Response};
 pub use auth::Auth;
 pub use cause::Cause;

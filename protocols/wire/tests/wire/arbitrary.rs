@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use bytes::Bytes;
 use hol_base::Time;
 use hol_wire::sctp::{
-    Asconf, AsconfAck, AsconfSerial, Auth, Cause, Change, Chunk, Data, DataFlags, ForwardTsn, Fsn,
+    AddressOperation, Asconf, AsconfAck, AsconfSerial, Auth, Cause, Chunk, Data, DataFlags, ForwardTsn, Fsn,
     GapAckBlock, IData, IForwardTsn, Init, Mid, Packet as SctpPacket, Parameter, Reconfig, ReconfigResult,
     ReconfigSerial, Request, Response, Sack, Skipped, Ssn, Tsn,
 };
@@ -279,10 +279,10 @@ fn auth() -> impl Strategy<Value = Auth> {
 
 fn asconf() -> impl Strategy<Value = Asconf> {
     let change = prop_oneof![
-        any::<Address>().prop_map(Change::Add),
-        any::<Address>().prop_map(Change::Delete),
-        any::<Address>().prop_map(Change::SetPrimary),
-        (0xC007u16.., octets()).prop_map(|(kind, value)| Change::Unknown { kind, value }),
+        any::<Address>().prop_map(AddressOperation::Add),
+        any::<Address>().prop_map(AddressOperation::Delete),
+        any::<Address>().prop_map(AddressOperation::SetPrimary),
+        (0xC007u16.., octets()).prop_map(|(kind, value)| AddressOperation::Unknown { kind, value }),
     ];
     let request = (any::<u32>(), change).prop_map(|(correlation, change)| Request { correlation, change });
     (any::<(u32, Address)>(), vec(request, 0..4)).prop_map(|((serial, lookup), requests)| Asconf {

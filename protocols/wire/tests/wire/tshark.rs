@@ -5,7 +5,7 @@ use std::process::Command;
 use bytes::Bytes;
 use hol_base::Time;
 use hol_wire::sctp::{
-    Asconf, AsconfAck, AsconfSerial, Auth, Cause, Change, Chunk, Data, DataFlags, ForwardTsn, Fsn,
+    AddressOperation, Asconf, AsconfAck, AsconfSerial, Auth, Cause, Chunk, Data, DataFlags, ForwardTsn, Fsn,
     GapAckBlock, IData, IForwardTsn, Init, Mid, Packet as SctpPacket, Parameter, Reconfig, ReconfigResult,
     ReconfigSerial, Request, Response, Sack, Skipped, Ssn, Tsn,
 };
@@ -187,7 +187,11 @@ fn i_data(flags: DataFlags, fsn: Fsn, ppid: u32) -> Chunk {
 /// Every change of addresses that can be asked for.
 fn asconf() -> Asconf {
     let address = hol_wire::ipv4(10, 0, 1, 1);
-    let changes = [Change::Add(address), Change::SetPrimary(address), Change::Delete(address)];
+    let changes = [
+        AddressOperation::Add(address),
+        AddressOperation::SetPrimary(address),
+        AddressOperation::Delete(address),
+    ];
     let requests = changes.into_iter().zip(1..).map(|(change, correlation)| Request { correlation, change });
     Asconf { serial: AsconfSerial(1), lookup: hol_wire::ipv4(10, 0, 0, 1), requests: requests.collect() }
 }

@@ -4,7 +4,7 @@ use hol_base::{Duration, Seed};
 use hol_kernel::Kernel;
 use hol_measure::Record;
 use hol_model::Model;
-use hol_network::{Which, trace_events};
+use hol_network::{LinkDirection, trace_events};
 use hol_scenario::{Background, Run, Scenario, World};
 
 use super::engine::user_mode;
@@ -236,7 +236,7 @@ const OPPORTUNITIES: &str = "3\n6\n9\n12\n20\n40\n60\n80\n100\n105\n110\n115\n12
 impl Change {
     fn scenario(&self, transport: &str) -> Scenario {
         let mut scenario = scenario(transport, self.network, self.workload, self.messages);
-        let events = self.trace.map(|text| trace_events(text, Which::Both).unwrap());
+        let events = self.trace.map(|text| trace_events(text, LinkDirection::Both).unwrap());
         scenario.network.events.extend(events.into_iter().flatten());
         scenario
     }

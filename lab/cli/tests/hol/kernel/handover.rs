@@ -4,7 +4,7 @@
 use hol_base::{Duration, Seed, Time};
 use hol_kernel::Kernel;
 use hol_model::Model;
-use hol_network::Fate;
+use hol_network::TapEvent;
 use hol_scenario::{PacketEvent, PacketObserver, RunEnd, Scenario, World};
 use hol_wire::{Packet, Transport};
 
@@ -40,7 +40,7 @@ struct Gap {
 
 impl PacketObserver for Gap {
     fn observe(&mut self, sighting: &PacketEvent<'_>) {
-        if sighting.fate != Fate::Received || !has_data(&sighting.packet.octets()) {
+        if sighting.fate != TapEvent::Received || !has_data(&sighting.packet.octets()) {
             return;
         }
         match sighting.point.name {

@@ -6,7 +6,7 @@ use hol_base::{Duration, Seed};
 use hol_kernel::Kernel;
 use hol_measure::Record;
 use hol_model::Model;
-use hol_network::Fate;
+use hol_network::TapEvent;
 use hol_scenario::{Facts, PacketEvent, PacketObserver, Run, Scenario, World};
 
 use super::engine::{qemu, user_mode};
@@ -190,7 +190,7 @@ struct Received(BTreeMap<Vec<u8>, u64>);
 
 impl PacketObserver for Received {
     fn observe(&mut self, sighting: &PacketEvent<'_>) {
-        if sighting.fate == Fate::Received && sighting.point.interface == 1 {
+        if sighting.fate == TapEvent::Received && sighting.point.interface == 1 {
             *self.0.entry(sighting.packet.octets()[28..].to_vec()).or_default() += 1;
         }
     }

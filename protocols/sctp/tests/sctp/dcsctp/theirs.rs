@@ -7,7 +7,8 @@ use dcsctp::api::{
 };
 use hol_base::Time;
 use hol_transport::{
-    Command, Endpoint, Event, Input, Output, Passage, Received, Reconfiguration, Reliability, Statistics,
+    Command, Endpoint, Event, Failure, Input, Output, Passage, Received, Reconfiguration, Reliability,
+    Statistics,
 };
 use hol_wire::{Packet, Transport, sctp};
 
@@ -65,7 +66,7 @@ impl Theirs {
             }
             SocketEvent::OnConnected() => Output::Event(Event::Connected),
             SocketEvent::OnClosed() if self.aborts => {
-                Output::Event(Event::Failed { reason: "aborted by the application" })
+                Output::Event(Event::Failed { reason: Failure::Aborted })
             }
             SocketEvent::OnClosed() => Output::Event(Event::Closed),
             SocketEvent::OnStreamsResetPerformed(streams) => {
@@ -75,7 +76,7 @@ impl Theirs {
                 reconfigured(Reconfiguration::ResetIncoming(numbers(&streams)))
             }
             SocketEvent::OnAborted(ErrorKind::PeerReported, _) => {
-                Output::Event(Event::Failed { reason: "aborted by the peer" })
+                Output::Event(Event::Failed { reason: Failure::AbortedByPeer })
             }
             SocketEvent::OnAborted(kind, why) => panic!("dcsctp gave up: {kind:?}, {why}"),
             _ => return None,

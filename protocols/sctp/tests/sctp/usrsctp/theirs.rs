@@ -8,8 +8,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command as Process, Stdio};
 use bytes::Bytes;
 use hol_base::{Duration, Time};
 use hol_transport::{
-    Command, Endpoint, Event, Input, Message, Output, Passage, Received, Reconfiguration, Reliability,
-    Statistics,
+    Command, Endpoint, Event, Failure, Input, Message, Output, Passage, Received, Reconfiguration,
+    Reliability, Statistics,
 };
 use hol_wire::{Packet, Transport, sctp};
 
@@ -174,7 +174,7 @@ impl Theirs {
                 Kind::ResetOutgoing => reconfigured(Reconfiguration::ResetOutgoing(said.streams())),
                 Kind::ResetIncoming => reconfigured(Reconfiguration::ResetIncoming(said.streams())),
                 Kind::Closed => Event::Closed,
-                Kind::Lost => Event::Failed { reason: "aborted by the peer" },
+                Kind::Lost => Event::Failed { reason: Failure::AbortedByPeer },
                 _ => panic!("usrsctp says {kind:?}"),
             }),
         })
@@ -219,7 +219,7 @@ impl Endpoint for Theirs {
             }
             Input::Command(Command::Abort) => {
                 self.waiting.push_back(Frame::new(Kind::Abort, Vec::new()));
-                let failed = Event::Failed { reason: "aborted by the application" };
+                let failed = Event::Failed { reason: Failure::Aborted };
                 self.outputs.push_back(Output::Event(failed));
             }
             Input::Command(command) => self.waiting.push_back(match command {

@@ -1,8 +1,8 @@
-//! Where along an axis does the better of two change? Sampled where it matters, to a stated precision.
+//! Finds where along an axis the better of two changes: brackets of the crossovers, as narrow as a stated precision.
 
-/// What one place on the axis says for sure.
+/// Which of the two is better at one place on the axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum Winner {
     /// The first is better.
     First,
     /// The second is better.
@@ -18,36 +18,36 @@ pub enum Side {
 pub struct Probe {
     /// The place.
     pub x: f64,
-    /// What it says.
-    pub side: Side,
+    /// Which is better there.
+    pub winner: Winner,
 }
 
-/// Between two neighbouring places that say different things for sure.
+/// An interval within which the better of the two changes: between neighbouring places that say different things for sure.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Border {
+pub struct Bracket {
     /// The last place that says the one thing …
     pub low: f64,
     /// … and the first that says the other.
     pub high: f64,
-    /// What is said up to `low`.
-    pub before: Side,
-    /// What is said from `high` on.
-    pub after: Side,
+    /// The better one up to `low`.
+    pub before: Winner,
+    /// The better one from `high` on.
+    pub after: Winner,
 }
 
-/// How to look.
+/// How to look for crossovers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Search {
+pub struct CrossoverSearch {
     /// Equal steps stand for equal ratios.
     pub logarithmic: bool,
-    /// A border is known well enough when its ends are this near each other: as a share of the upper end on a
+    /// A bracket is narrow enough when its ends are this near each other: as a share of the upper end on a
     /// logarithmic axis, of the axis on another.
     pub precision: f64,
     /// Places that may be sampled beyond those given.
     pub most: usize,
 }
 
-impl Search {
+impl CrossoverSearch {
     /// Samples the places of `grid` (ascending), then between those that disagree; gives all probes, ascending.
     ///
     /// `round` gives a place that can be asked for, and `probe` says what it says.
@@ -76,11 +76,11 @@ impl Search {
         Ok(())
     }
 
-    /// The widest gap beside a border that is not known well enough: where a probe goes, and its place.
+    /// The widest gap of a bracket that is still too wide: where a probe goes among the others, and its place on the axis.
     fn next(&self, probes: &[Probe], round: &impl Fn(f64) -> f64) -> Option<(usize, f64)> {
         let span = probes.last()?.x - probes.first()?.x;
         let mut widest: Option<(f64, usize, f64)> = None;
-        for (low, high) in brackets(probes) {
+        for (low, high) in disagreeing_pairs(probes) {
             // With doubtful places between, the gaps at both ends may still close.
             for (left, right) in [(low, low + 1), (high - 1, high)] {
                 let (a, b) = (probes[left].x, probes[right].x);
@@ -105,19 +105,19 @@ impl Search {
 }
 
 /// Neighbours among the sure probes that say different things, by index.
-fn brackets(probes: &[Probe]) -> Vec<(usize, usize)> {
-    let sure: Vec<usize> = (0..probes.len()).filter(|at| probes[*at].side != Side::Unsure).collect();
-    let pairs = sure.windows(2).filter(|pair| probes[pair[0]].side != probes[pair[1]].side);
+fn disagreeing_pairs(probes: &[Probe]) -> Vec<(usize, usize)> {
+    let sure: Vec<usize> = (0..probes.len()).filter(|at| probes[*at].winner != Winner::Unsure).collect();
+    let pairs = sure.windows(2).filter(|pair| probes[pair[0]].winner != probes[pair[1]].winner);
     pairs.map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// The borders that probes (ascending) show.
-pub fn borders(probes: &[Probe]) -> Vec<Border> {
-    let border = |(low, high): (usize, usize)| {
+/// Returns where probes (ascending) show a crossover.
+pub fn brackets(probes: &[Probe]) -> Vec<Bracket> {
+    let bracket = |(low, high): (usize, usize)| {
         let (a, b) = (probes[low], probes[high]);
-        Border { low: a.x, high: b.x, before: a.side, after: b.side }
+        Bracket { low: a.x, high: b.x, before: a.winner, after: b.winner }
     };
-    brackets(probes).into_iter().map(border).collect()
+    disagreeing_pairs(probes).into_iter().map(bracket).collect()
 }
 
 #[cfg(test)]
@@ -125,30 +125,34 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SEARCH: Search = Search { logarithmic: true, precision: 0.02, most: 40 };
+    const SEARCH: CrossoverSearch = CrossoverSearch { logarithmic: true, precision: 0.02, most: 40 };
 
     /// Probes of a curve that crosses zero at `at`; nearer than `doubt` nothing is sure.
     fn curve(at: f64, doubt: f64) -> impl FnMut(f64) -> Result<Probe, ()> {
         move |x| {
             let gain = (x / at).ln();
-            let side = match gain {
-                g if g.abs() < doubt => Side::Unsure,
-                g if g > 0.0 => Side::Second,
-                _ => Side::First,
+            let winner = match gain {
+                g if g.abs() < doubt => Winner::Unsure,
+                g if g > 0.0 => Winner::Second,
+                _ => Winner::First,
             };
-            Ok(Probe { x, side })
+            Ok(Probe { x, winner })
         }
     }
 
-    fn found(search: Search, grid: &[f64], probe: impl FnMut(f64) -> Result<Probe, ()>) -> Vec<Border> {
-        borders(&search.run(grid, |x| x, probe).unwrap())
+    fn found(
+        search: CrossoverSearch,
+        grid: &[f64],
+        probe: impl FnMut(f64) -> Result<Probe, ()>,
+    ) -> Vec<Bracket> {
+        brackets(&search.run(grid, |x| x, probe).unwrap())
     }
 
     #[test]
     fn a_border_is_found_to_the_precision_asked_for() {
         let [border] = found(SEARCH, &[0.1, 1.0, 10.0], curve(0.73, 0.0))[..] else { panic!("one border") };
         assert!(border.low <= 0.73 && 0.73 <= border.high && border.high / border.low < 1.021, "{border:?}");
-        assert_eq!((border.before, border.after), (Side::First, Side::Second));
+        assert_eq!((border.before, border.after), (Winner::First, Winner::Second));
     }
 
     #[test]
@@ -164,13 +168,13 @@ mod tests {
     #[test]
     fn several_borders_are_found_where_the_grid_shows_them() {
         let probe = |x: f64| {
-            let side = if (2.0..=5.0).contains(&x) { Side::Second } else { Side::Tie };
-            Ok::<_, ()>(Probe { x, side })
+            let winner = if (2.0..=5.0).contains(&x) { Winner::Second } else { Winner::Tie };
+            Ok::<_, ()>(Probe { x, winner })
         };
-        let borders = found(Search { logarithmic: false, ..SEARCH }, &[0.0, 3.0, 10.0], probe);
+        let borders = found(CrossoverSearch { logarithmic: false, ..SEARCH }, &[0.0, 3.0, 10.0], probe);
         assert_eq!(
             borders.iter().map(|b| (b.before, b.after)).collect::<Vec<_>>(),
-            [(Side::Tie, Side::Second), (Side::Second, Side::Tie)]
+            [(Winner::Tie, Winner::Second), (Winner::Second, Winner::Tie)]
         );
         assert!(
             borders[0].low < 2.0 && 2.0 <= borders[0].high && borders[1].low <= 5.0 && 5.0 < borders[1].high
@@ -180,7 +184,7 @@ mod tests {
     #[test]
     fn one_answer_everywhere_needs_no_more_samples() {
         let probes = SEARCH.run(&[1.0, 2.0, 4.0], |x| x, curve(0.1, 0.0)).unwrap();
-        assert_eq!((probes.len(), borders(&probes).len()), (3, 0));
+        assert_eq!((probes.len(), brackets(&probes).len()), (3, 0));
     }
 
     #[test]
@@ -190,11 +194,11 @@ mod tests {
     }
 
     /// The places that are sampled, in order, where only `border` divides the axis.
-    fn sampled(search: Search, grid: &[f64], border: f64) -> Vec<f64> {
+    fn sampled(search: CrossoverSearch, grid: &[f64], border: f64) -> Vec<f64> {
         let mut places = Vec::new();
         let probe = |x: f64| {
             places.push(x);
-            Ok::<_, ()>(Probe { x, side: if x < border { Side::First } else { Side::Second } })
+            Ok::<_, ()>(Probe { x, winner: if x < border { Winner::First } else { Winner::Second } })
         };
         search.run(grid, |x| x, probe).unwrap();
         places.split_off(grid.len())
@@ -202,7 +206,7 @@ mod tests {
 
     #[test]
     fn the_precision_is_a_share_of_the_axis_or_of_the_upper_end() {
-        let linear = Search { logarithmic: false, ..SEARCH };
+        let linear = CrossoverSearch { logarithmic: false, ..SEARCH };
         // 100/64 of an axis of 100 are less than 2 %, 100/32 are not: six halvings.
         assert_eq!(sampled(linear, &[1000.0, 1100.0], 1012.0)[..3], [1050.0, 1025.0, 1012.5]);
         assert_eq!(sampled(linear, &[1000.0, 1100.0], 1012.0).len(), 6);
@@ -215,9 +219,14 @@ mod tests {
         let mut places = Vec::new();
         let probe = |x: f64| {
             places.push(x);
-            Ok::<_, ()>(Probe { x, side: if (1.5..30.0).contains(&x) { Side::Second } else { Side::First } })
+            Ok::<_, ()>(Probe {
+                x,
+                winner: if (1.5..30.0).contains(&x) { Winner::Second } else { Winner::First },
+            })
         };
-        Search { logarithmic: false, most: 2, ..SEARCH }.run(&[0.0, 10.0, 90.0], |x| x, probe).unwrap();
+        CrossoverSearch { logarithmic: false, most: 2, ..SEARCH }
+            .run(&[0.0, 10.0, 90.0], |x| x, probe)
+            .unwrap();
         assert_eq!(places[3..], [50.0, 30.0]);
     }
 
@@ -228,7 +237,7 @@ mod tests {
             let probes = SEARCH.run(&[0.1, 10.0], round, curve(at, doubt)).unwrap();
             prop_assert!(probes.windows(2).all(|pair| pair[0].x < pair[1].x), "{probes:?}");
             prop_assert!(probes.len() <= 2 + SEARCH.most);
-            for border in borders(&probes) {
+            for border in brackets(&probes) {
                 prop_assert!(border.low <= at && at <= border.high, "{border:?}");
             }
         }

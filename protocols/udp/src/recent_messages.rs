@@ -2,23 +2,23 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::endpoint::Name;
+use crate::endpoint::MessageName;
 
 /// The names of the latest messages. A transaction repeats its request for 32 s, and the server remembers it
 /// for as long (RFC 3261 table 4, timer J).
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
-    names: BTreeSet<Name>,
+pub(crate) struct RecentMessages {
+    names: BTreeSet<MessageName>,
     /// Oldest first.
-    order: VecDeque<Name>,
+    order: VecDeque<MessageName>,
 }
 
-impl Seen {
+impl RecentMessages {
     /// 2^18 names: 32 s of 8,000 messages per second.
     const MOST: usize = 1 << 18;
 
     /// Adds a name; returns false if it is already there.
-    pub(crate) fn insert(&mut self, name: Name) -> bool {
+    pub(crate) fn insert(&mut self, name: MessageName) -> bool {
         if !self.names.insert(name) {
             return false;
         }
@@ -38,11 +38,11 @@ mod tests {
 
     #[test]
     fn only_the_latest_are_known() {
-        let mut seen = Seen::default();
-        let last = Seen::MOST as u64;
-        assert!((0..=last).all(|name| seen.insert(name.to_be_bytes())));
-        assert!(!seen.insert(last.to_be_bytes()) && !seen.insert(1_u64.to_be_bytes()));
-        assert!(seen.insert(0_u64.to_be_bytes()), "it was forgotten");
-        assert_eq!((seen.names.len(), seen.order.len()), (Seen::MOST, Seen::MOST));
+        let mut recent = RecentMessages::default();
+        let last = RecentMessages::MOST as u64;
+        assert!((0..=last).all(|name| recent.insert(name.to_be_bytes())));
+        assert!(!recent.insert(last.to_be_bytes()) && !recent.insert(1_u64.to_be_bytes()));
+        assert!(recent.insert(0_u64.to_be_bytes()), "it was forgotten");
+        assert_eq!((recent.names.len(), recent.order.len()), (RecentMessages::MOST, RecentMessages::MOST));
     }
 }

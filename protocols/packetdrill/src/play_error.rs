@@ -18,7 +18,7 @@ pub enum Fault {
 
 /// The file, the line, the stack, and what is wrong there.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Mistake {
+pub struct PlayError {
     fault: Fault,
     file: PathBuf,
     line: usize,
@@ -26,7 +26,7 @@ pub struct Mistake {
     problem: String,
 }
 
-impl Mistake {
+impl PlayError {
     pub(crate) fn new(problem: impl Into<String>) -> Self {
         let problem: String = problem.into();
         let count = problem.chars().count();
@@ -81,13 +81,13 @@ impl Mistake {
     }
 }
 
-impl From<String> for Mistake {
+impl From<String> for PlayError {
     fn from(problem: String) -> Self {
         Self::new(problem)
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for PlayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, stack, problem, .. } = self;
         write!(f, "{}:{line}: ", file.display())?;
@@ -98,4 +98,4 @@ impl fmt::Display for Mistake {
     }
 }
 
-impl std::error::Error for Mistake {}
+impl std::error::Error for PlayError {}

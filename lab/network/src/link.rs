@@ -6,8 +6,8 @@ use hol_base::{BitRate, Duration, Ratio, Seed, Time};
 use hol_wire::Packet;
 
 use crate::chance::Chance;
-use crate::change::Change;
 use crate::crossing::Crossing;
+use crate::link_change::LinkChange;
 use crate::loss::Loss;
 use crate::observer::Observer;
 use crate::police::Police;
@@ -15,7 +15,7 @@ use crate::propagation::Propagation;
 use crate::queue::Queue;
 use crate::red::Red;
 use crate::spec::Settings;
-use crate::tap::Fate;
+use crate::tap::TapEvent;
 use crate::transmitter::Transmitter;
 
 /// A packet that has left the transmitter, or is about to.
@@ -31,7 +31,7 @@ struct Flight {
 /// policing, which is at its end. So lost packets use the link too, and the k-th transmitted packet gets the
 /// k-th draw of each effect, independent of the others.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct Link {
     mtu: u64,
     up: bool,
     queue: Queue,
@@ -54,7 +54,7 @@ pub(crate) struct Line {
     police: Option<Police>,
 }
 
-impl Line {
+impl Link {
     /// Creates a link whose effects draw from their own streams, derived from `seed` by name.
     pub(crate) fn new(settings: &Settings, seed: Seed) -> Self {
         let chance = |ratio: Ratio, name| Chance::new(ratio, seed.derive(name));
@@ -129,18 +129,18 @@ impl Line {
     #[inline]
     pub(crate) fn offer(&mut self, now: Time, mut crossing: Crossing, observer: &mut Observer<'_>) {
         if !self.up {
-            observer.lose(now, &crossing, Fate::LinkDown);
+            observer.lose(now, &crossing, TapEvent::LinkDown);
         } else if crossing.length() > self.mtu {
-            observer.lose(now, &crossing, Fate::TooLong);
+            observer.lose(now, &crossing, TapEvent::TooLong);
         } else if self.is_dropped_early(now, &mut crossing.packet) {
-            observer.lose(now, &crossing, Fate::DroppedEarly);
+            observer.lose(now, &crossing, TapEvent::DroppedEarly);
         } else if self.free_at() > now {
-            let lose = |crossing, fate| observer.lose(now, &crossing, fate);
+            let lose = |crossing, event| observer.lose(now, &crossing, event);
             self.queue.push(now, crossing, self.in_service, lose);
         } else if self.queue.may_be_passed() {
             self.transmit(now, crossing, observer);
         } else {
-            self.queue.push(now, crossing, 0, |crossing, fate| observer.lose(now, &crossing, fate));
+            self.queue.push(now, crossing, 0, |crossing, event| observer.lose(now, &crossing, event));
             self.start(now, observer);
         }
     }
@@ -159,7 +159,7 @@ impl Line {
 
     #[inline]
     fn start(&mut self, at: Time, observer: &mut Observer<'_>) {
-        let lose = |crossing| observer.lose(at, &crossing, Fate::DroppedEarly);
+        let lose = |crossing| observer.lose(at, &crossing, TapEvent::DroppedEarly);
         if let Some(crossing) = self.queue.pop(at, lose) {
             self.transmit(at, crossing, observer);
         }
@@ -174,7 +174,7 @@ impl Line {
             if self.police.as_mut().is_none_or(|police| police.admits(now, crossing.length())) {
                 return Some(crossing);
             }
-            observer.lose(now, &crossing, Fate::Policed);
+            observer.lose(now, &crossing, TapEvent::Policed);
         }
         None
     }
@@ -190,19 +190,19 @@ impl Line {
     }
 
     /// Applies a change to the link.
-    pub(crate) fn change(&mut self, now: Time, change: &Change, observer: &mut Observer<'_>) {
+    pub(crate) fn change(&mut self, now: Time, change: &LinkChange, observer: &mut Observer<'_>) {
         match change {
-            Change::Up => self.up = true,
-            Change::Down => {
+            LinkChange::Up => self.up = true,
+            LinkChange::Down => {
                 self.up = false;
                 let under_way = self.in_flight.drain(..).map(|flight| flight.crossing);
                 for crossing in self.queue.drain().into_iter().chain(under_way) {
-                    observer.lose(now, &crossing, Fate::LinkDown);
+                    observer.lose(now, &crossing, TapEvent::LinkDown);
                 }
             }
-            Change::Rate(rate) => self.change_rate(now, *rate),
-            Change::Loss(loss) => self.loss.change(loss),
-            Change::Delay(delay) => self.propagation.change(*delay),
+            LinkChange::Rate(rate) => self.change_rate(now, *rate),
+            LinkChange::Loss(loss) => self.loss.change(loss),
+            LinkChange::Delay(delay) => self.propagation.change(*delay),
         }
     }
 
@@ -235,7 +235,7 @@ impl Line {
 
     #[inline]
     fn transmit(&mut self, now: Time, mut crossing: Crossing, observer: &mut Observer<'_>) {
-        observer.see(now, crossing.from, &crossing, Fate::Dequeued);
+        observer.see(now, crossing.from, &crossing, TapEvent::Dequeued);
         self.in_service = crossing.length();
         self.sending = Some(crossing.number);
         let departs = self.transmitter.transmit(now, self.in_service);
@@ -245,7 +245,7 @@ impl Line {
         let corrupted = self.corruption.strikes();
         let held_back = self.reordering.strikes();
         if lost {
-            return observer.lose(now, &crossing, Fate::Lost);
+            return observer.lose(now, &crossing, TapEvent::Lost);
         }
         // A reordered packet must not delay those behind it, so the link's order ignores it.
         let arrives = if held_back {

@@ -4,10 +4,10 @@ use hol_base::Time;
 use hol_transport::{Event, Passage, Statistics};
 use hol_wire::Ecn;
 
-use crate::site::Site;
+use crate::socket_address::SocketAddress;
 
 /// Observes an endpoint's packets and reports when their octets were sent, acknowledged or lost.
-pub trait Sight {
+pub trait PacketForm {
     /// A packet on its way out.
     type Packet;
 
@@ -16,7 +16,7 @@ pub trait Sight {
     fn leave(
         &mut self,
         now: Time,
-        remote: Site,
+        remote: SocketAddress,
         datagram: (&[u8], Ecn),
         is_probing: bool,
         statistics: &mut Statistics,

@@ -2,11 +2,11 @@
 
 use hol_base::{Duration, Time};
 
-use crate::words::number;
+use crate::tokens::number;
 
 /// When something has to happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum StepTime {
     /// So long after the start of the script.
     At(Duration),
     /// So long after the step before.
@@ -22,7 +22,7 @@ pub(crate) enum When {
 /// A script that waits longer for a packet has failed.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-impl When {
+impl StepTime {
     /// Reads the first word of a step.
     pub(crate) fn parse(word: &str) -> Result<Self, String> {
         if word == "*" {
@@ -72,16 +72,16 @@ mod tests {
     #[test]
     fn times_are_absolute_relative_or_a_range() {
         let ms = Duration::from_millis;
-        let after = |text: &str| When::parse(text).unwrap().bounds(Time::from_millis(1000));
+        let after = |text: &str| StepTime::parse(text).unwrap().bounds(Time::from_millis(1000));
         assert_eq!(after("2.5"), (Time::from_millis(2500), Time::from_millis(2500)));
         assert_eq!(after("+.1"), (Time::from_millis(1100), Time::from_millis(1100)));
         assert_eq!(after("+0~+0.2"), (Time::from_millis(1000), Time::from_millis(1200)));
         assert_eq!(after("+0...0.2"), after("+0~+0.2"));
         assert_eq!(after("0.1~0.2"), (Time::from_millis(100), Time::from_millis(200)));
-        assert!(When::parse("+2~+1").unwrap_err().contains("ends before it begins"));
-        assert_eq!(When::parse("*"), Ok(When::Whenever));
-        assert_eq!(When::parse("+1"), Ok(When::After(ms(1000))));
-        assert!(When::parse("soon").unwrap_err().contains("write seconds"));
-        assert!(When::parse("-1").unwrap_err().contains("between"));
+        assert!(StepTime::parse("+2~+1").unwrap_err().contains("ends before it begins"));
+        assert_eq!(StepTime::parse("*"), Ok(StepTime::Whenever));
+        assert_eq!(StepTime::parse("+1"), Ok(StepTime::After(ms(1000))));
+        assert!(StepTime::parse("soon").unwrap_err().contains("write seconds"));
+        assert!(StepTime::parse("-1").unwrap_err().contains("between"));
     }
 }

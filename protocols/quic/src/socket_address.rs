@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use hol_wire::Address;
 
 /// An address and a port.
-pub(crate) type Site = (Address, u16);
+pub(crate) type SocketAddress = (Address, u16);
 
-pub(crate) fn socket_address((address, port): Site) -> SocketAddr {
+pub(crate) fn socket_address((address, port): SocketAddress) -> SocketAddr {
     SocketAddr::from((address, port))
 }

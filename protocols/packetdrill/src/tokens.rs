@@ -4,9 +4,9 @@ use std::str::FromStr;
 
 /// What is left of a line.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Words<'a>(&'a str);
+pub(crate) struct Tokens<'a>(&'a str);
 
-impl<'a> Words<'a> {
+impl<'a> Tokens<'a> {
     pub(crate) fn new(line: &'a str) -> Self {
         Self(line.trim())
     }

@@ -1,0 +1,46 @@
+//! The configurations that have names: the `[sctp]` tables of the stack files, which name the source of each value.
+
+use hol_transport::ConfigError;
+
+use crate::Config;
+
+impl Config {
+    /// Returns the SCTP of Linux 6.12, of `stacks/linux-6.12.toml`.
+    pub fn linux_6_12() -> Self {
+        Self::read(include_str!("../stacks/linux-6.12.toml"))
+    }
+
+    /// Returns the SCTP of Linux 2.6, of `stacks/linux-2.6.toml`.
+    pub fn linux_2_6() -> Self {
+        Self::read(include_str!("../stacks/linux-2.6.toml"))
+    }
+
+    /// Returns the SCTP of RFC 9260 and its companions, of `stacks/rfc.toml`.
+    pub fn rfc9260() -> Self {
+        Self::read(include_str!("../stacks/rfc.toml"))
+    }
+
+    fn read(stack: &str) -> Self {
+        hol_base::read_table(stack, "sctp").expect("a stack file names every behaviour")
+    }
+
+    /// Returns the configuration with changes, if an endpoint can work with it.
+    ///
+    /// ```
+    /// use hol_sctp::Config;
+    ///
+    /// let config = Config::rfc9260().with(|config| {
+    ///     config.streams = 8;
+    ///     config.interleaving = true;
+    /// })?;
+    /// assert_eq!(config.max_inbound_streams, 65_535);
+    ///
+    /// let error = config.with(|config| config.streams = 0).unwrap_err();
+    /// assert_eq!(error.key, "streams");
+    /// # Ok::<(), hol_sctp::ConfigError>(())
+    /// ```
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Result<Self, ConfigError> {
+        change(&mut self);
+        self.check().map(|()| self)
+    }
+}

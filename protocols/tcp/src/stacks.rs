@@ -1,0 +1,47 @@
+//! The configurations that have names: the `[tcp]` tables of the stack files, which name the source of each value.
+
+use hol_transport::ConfigError;
+
+use crate::Config;
+
+impl Config {
+    /// Returns the TCP of Linux 6.12, of `stacks/linux-6.12.toml`.
+    pub fn linux_6_12() -> Self {
+        Self::read(include_str!("../stacks/linux-6.12.toml"))
+    }
+
+    /// Returns the TCP of Linux 2.6, of `stacks/linux-2.6.toml`.
+    pub fn linux_2_6() -> Self {
+        Self::read(include_str!("../stacks/linux-2.6.toml"))
+    }
+
+    /// Returns the TCP of RFC 9293 and its companions, of `stacks/rfc.toml`.
+    pub fn rfc9293() -> Self {
+        Self::read(include_str!("../stacks/rfc.toml"))
+    }
+
+    fn read(stack: &str) -> Self {
+        hol_base::read_table(stack, "tcp").expect("a stack file names every behaviour")
+    }
+
+    /// Returns the configuration with changes, if an endpoint can work with it.
+    ///
+    /// ```
+    /// use hol_base::Duration;
+    /// use hol_tcp::{Algorithm, Config};
+    ///
+    /// let config = Config::linux_6_12().with(|config| {
+    ///     config.congestion = Algorithm::Bbr;
+    ///     config.rto_min = Duration::from_millis(50);
+    /// })?;
+    /// assert_eq!(config.mss, 1460);
+    ///
+    /// let error = config.with(|config| config.mss = 12).unwrap_err();
+    /// assert_eq!(error.to_string(), "mss has to be 88 octets at least");
+    /// # Ok::<(), hol_tcp::ConfigError>(())
+    /// ```
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Result<Self, ConfigError> {
+        change(&mut self);
+        self.check().map(|()| self)
+    }
+}

@@ -1,0 +1,119 @@
+//! Why a connection or association ended out of order.
+
+use std::fmt;
+
+/// The reason of [`Event::Failed`](crate::Event::Failed). Its text is in words of the RFCs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The peer answered that nobody listens, or refused the association.
+    Refused,
+    /// The peer sent a RST.
+    Reset,
+    /// The peer sent an ABORT.
+    AbortedByPeer,
+    /// The peer's endpoint sent a CONNECTION_CLOSE.
+    ClosedByPeer,
+    /// The peer's application closed a QUIC connection with an error code.
+    ClosedByPeerApplication,
+    /// The application of this end aborted it.
+    Aborted,
+    /// TCP retransmitted as often as it may. RFC 9293 section 3.8.3.
+    TimedOut,
+    /// TCP probed a closed window as often as it may. RFC 9293 section 3.8.6.1.
+    WindowClosed,
+    /// An INIT or COOKIE ECHO was sent as often as it may be. RFC 9260 section 4.
+    MaxInitRetransmits,
+    /// RFC 9260 section 8.1.
+    MaxRetransmits,
+    /// RFC 9260 section 9.2, T5-shutdown-guard.
+    ShutdownTimedOut,
+    /// No packet arrived for QUIC's idle timeout. RFC 9000 section 10.1.
+    IdleTimeout,
+    /// The host lost the address of this end.
+    AddressRemoved,
+    /// The cookie was too old when it came back. RFC 9260 section 5.2.6.
+    StaleCookie,
+    /// RFC 9260 section 5.1 names values with which no association can be set up.
+    UnusableInitAck,
+    /// The application sent a message for which the send buffer will never have room.
+    MessageTooLong,
+    /// The peer broke a rule of the protocol.
+    Violation(Violation),
+    /// The peer forgot the QUIC connection. RFC 9000 section 10.3.
+    StatelessReset,
+    /// The peers speak no version of QUIC in common.
+    VersionMismatch,
+    /// No QUIC connection ID is left.
+    ConnectionIdsExhausted,
+}
+
+/// A rule that the peer broke, after which the connection cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Violation {
+    /// A SACK or SHUTDOWN acknowledged a TSN that was not sent.
+    AcknowledgedUnsent,
+    /// A chunk that has to be alone in its packet was not. RFC 9260 section 6.10.
+    Bundled,
+    /// A DATA chunk without user data. RFC 9260 section 6.2.
+    NoUserData,
+    /// DATA where I-DATA was agreed upon. RFC 8260 section 2.2.3.
+    Data,
+    /// I-DATA that was not agreed upon. RFC 8260 section 2.2.3.
+    InterleavedData,
+    /// An ASCONF-ACK for no ASCONF. RFC 5061 section 5.3.
+    AsconfAck,
+    /// A transport error of QUIC. RFC 9000 section 20.1.
+    Transport,
+}
+
+impl Failure {
+    /// Returns the reason as text, such as "connection refused" or "association max retrans exceeded".
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Refused => "connection refused",
+            Self::Reset => "connection reset",
+            Self::AbortedByPeer => "aborted by the peer",
+            Self::ClosedByPeer => "closed by the peer",
+            Self::ClosedByPeerApplication => "closed by the peer's application",
+            Self::Aborted => "aborted by the application",
+            Self::TimedOut => "connection timed out",
+            Self::WindowClosed => "the peer's window stays closed",
+            Self::MaxInitRetransmits => "max init retransmits exceeded",
+            Self::MaxRetransmits => "association max retrans exceeded",
+            Self::ShutdownTimedOut => "shutdown guard timer expired",
+            Self::IdleTimeout => "idle timeout",
+            Self::AddressRemoved => "the local address is gone",
+            Self::StaleCookie => "stale cookie",
+            Self::UnusableInitAck => "the peer's INIT ACK is unusable",
+            Self::MessageTooLong => "a message is longer than the send buffer",
+            Self::Violation(violation) => violation.text(),
+            Self::StatelessReset => "stateless reset",
+            Self::VersionMismatch => "no common version",
+            Self::ConnectionIdsExhausted => "no connection ID is left",
+        }
+    }
+}
+
+impl Violation {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::AcknowledgedUnsent => "the peer acknowledged what was not sent",
+            Self::Bundled => "the peer bundled INIT ACK or SHUTDOWN COMPLETE",
+            Self::NoUserData => "the peer sent DATA without user data",
+            Self::Data => "the peer sent DATA though I-DATA was agreed upon",
+            Self::InterleavedData => "the peer sent I-DATA though it was not agreed upon",
+            Self::AsconfAck => "an ASCONF-ACK for what was not asked",
+            Self::Transport => "transport error",
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,27 @@
+//! The configuration that has a name: the `[udp]` table of a stack file, which names the source of each value.
+
+use hol_transport::ConfigError;
+
+use crate::Config;
+
+impl Config {
+    /// Returns UDP without retransmissions and the timers of RFC 3261, of `stacks/rfc.toml`.
+    pub fn rfc768() -> Self {
+        let stack = include_str!("../stacks/rfc.toml");
+        hol_base::read_table(stack, "udp").expect("a stack file names every behaviour")
+    }
+
+    /// Returns the configuration with changes, if an endpoint can work with it.
+    ///
+    /// ```
+    /// use hol_udp::{Config, Sip};
+    ///
+    /// let config = Config::rfc768().with(|config| config.sip = Sip::Invite)?;
+    /// assert_eq!(config.t1.as_millis(), 500);
+    /// # Ok::<(), hol_udp::ConfigError>(())
+    /// ```
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Result<Self, ConfigError> {
+        change(&mut self);
+        self.check().map(|()| self)
+    }
+}
