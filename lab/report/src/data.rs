@@ -194,8 +194,8 @@ impl Cell {
         2 * self.collapsed() > self.runs.len()
     }
 
-    /// Returns whether scheduled messages take longer and longer on a path that does not change, because the load exceeds its capacity. With
-    /// a linearly growing backlog the later half takes three times as long as the earlier one.
+    /// Returns whether scheduled messages take longer and longer on a path that does not change, because the load exceeds its capacity.
+    /// With a linearly growing backlog the later half takes three times as long as the earlier one.
     fn falls_behind(&self) -> bool {
         let halves = self.runs.iter().filter_map(|run| run.halves.means_ms());
         let (earlier, later) = halves.fold((0.0, 0.0), |(a, b), (earlier, later)| (a + earlier, b + later));

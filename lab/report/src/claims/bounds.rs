@@ -31,8 +31,8 @@ enum Place {
 }
 
 impl Inside {
-    /// Holds if every interval lies inside, fails if one lies outside. A point that does not carry its load has no mean, and the paper's curve
-    /// ends there too. Undecided if longer runs would have another mean.
+    /// Holds if every interval lies inside, fails if one lies outside. A point that does not carry its load has no mean, as in the paper,
+    /// whose curve ends there. Undecided if longer runs would have another mean.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let placed: Vec<(&Cell, Option<Bounds>, Place)> = cells
