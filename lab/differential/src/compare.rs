@@ -1,4 +1,4 @@
-//! One scenario in two worlds.
+//! Compares the runs of one scenario in two worlds.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,44 +11,44 @@ use crate::random_scenario::RandomScenario;
 use crate::trace::{Difference, Trace};
 use crate::values::Values;
 
-/// Runs of a scenario that chance has a part in: of the first world, and of the second, with other seeds.
+/// Runs of a scenario with randomness in the first and in the second world; the worlds use different seeds.
 const RUNS: [u32; 2] = [20, 6];
-/// Repetitions that show where chance has a part in a run, which is the one before them.
+/// Repetitions with other seeds that show which parts of a run are random; the run itself is repetition 0.
 const OTHERS: std::ops::Range<u32> = 1..6;
-/// A value differs if its ranks are as uneven as chance makes them once in 200 scenarios …
+/// The significance level: a value differs if a rank test gives a p-value below this (one false alarm in 200 scenarios) …
 const RARE: f64 = 0.005;
-/// … and if its medians are further apart than this share and than so much in its unit: ms, kbit/s, messages.
+/// … and if its medians differ by more than this fraction and by more than this amount in its unit: ms, kbit/s, messages.
 const FAR: (f64, f64) = (0.05, 0.5);
 
-/// How two worlds compare.
+/// The result of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// Packets were compared, as far as chance has no part in them.
+    /// The packets were compared, up to the first packet that depends on the seed.
     Packets {
-        /// The first packet that the second world sends otherwise, or at another time, though each world sends the same up to there
-        /// whatever its seed.
+        /// The first packet that the second world sends otherwise, or at another time, although each world sends the same packets up to
+        /// there with every seed.
         difference: Option<Box<Difference>>,
-        /// Whether both worlds say the same to the user.
+        /// Whether the values that a user sees agree.
         values_agree: bool,
     },
-    /// Chance has a part in it, so several runs of both worlds were ranked.
+    /// The values depend on the seed, so the ranks of several runs of both worlds were compared.
     Ranks {
-        /// Whether no value is higher in one of them.
+        /// Whether no value differs significantly.
         values_agree: bool,
     },
-    /// One of them cannot do it: why.
+    /// One of the worlds cannot run the scenario, for this reason.
     Refused(String),
-    /// A run failed, or broke an assertion: why.
+    /// A run failed or an assertion did not hold, for this reason.
     Failed(String),
 }
 
 impl Verdict {
-    /// Whether the worlds say the same; a run that failed says nothing.
+    /// Returns whether the values of both worlds agree; false if a run failed.
     pub fn agrees(&self) -> bool {
         matches!(self, Self::Packets { values_agree: true, .. } | Self::Ranks { values_agree: true })
     }
 
-    /// The first packet that differs.
+    /// Returns the first packet that differs.
     pub fn difference(&self) -> Option<&Difference> {
         match self {
             Self::Packets { difference, .. } => difference.as_deref(),
@@ -57,20 +57,21 @@ impl Verdict {
     }
 }
 
-/// A scenario, and how it came out.
+/// A scenario and the result of its comparison.
 #[derive(Debug, Clone)]
 pub struct Comparison {
     /// The scenario.
     pub scenario: RandomScenario,
-    /// How the worlds compare.
+    /// The result.
     pub verdict: Verdict,
-    /// What they say, where they ran it: of one run each, or the medians of several.
+    /// The values in both worlds, if both ran the scenario: of one run each, or the medians of several.
     pub values: Option<[Values; 2]>,
 }
 
-/// Runs a scenario in both worlds and compares them: by its packets where chance has no part in it, else by the ranks of several runs.
+/// Runs a scenario in both worlds and compares them: by their packets where these do not depend on the seed, else by the ranks of several
+/// runs.
 pub fn compare(scenario: &RandomScenario, first: &dyn World, second: &dyn World) -> Comparison {
-    // An assertion that fails is a finding like any other, and the comparison goes on.
+    // A failed assertion is a result too, and the comparison continues.
     let judged = catch_unwind(AssertUnwindSafe(|| judge(scenario, first, second)));
     let (verdict, values) = match judged {
         Ok(Ok((verdict, values))) => (verdict, Some(values)),
@@ -118,16 +119,16 @@ fn judge(
     Ok((Verdict::Packets { difference: difference.map(Box::new), values_agree }, values))
 }
 
-/// What runs of one world with other seeds show: SCTP's HEARTBEATs, for one, are sent at random times.
+/// Which parts of a run depend on the seed. SCTP's HEARTBEATs, for example, are sent at random times.
 struct Chance {
-    /// The first packet that differs.
+    /// The time of the first packet that depends on the seed.
     begins: Time,
-    /// They do not say the same.
+    /// Whether the values depend on the seed.
     has_part_in_values: bool,
 }
 
 impl Chance {
-    /// What has a part in a run that sent this until its `end` and has these values.
+    /// Repeats a run, which sent `own` until its `end` and has these values, with other seeds.
     fn of(
         (point, world): (&Point, &dyn World),
         own: &Trace,
@@ -146,14 +147,14 @@ impl Chance {
     }
 }
 
-/// What the hosts of a point's first repetition send until its last message is settled.
+/// Returns the packets that the hosts send in a point's first repetition until its last message is settled.
 pub fn trace(point: &Point, world: &dyn World) -> Result<Trace, RunError> {
     let (run, mut trace) = traced(point, world, 0)?;
     trace.end(run.ended);
     Ok(trace)
 }
 
-/// A repetition with all that its hosts send.
+/// Runs a repetition; returns it with all packets that its hosts send.
 fn traced(point: &Point, world: &dyn World, repetition: u32) -> Result<(Run, Trace), RunError> {
     let mut trace = Trace::default();
     let run = world.trace(&point.scenario(repetition), point.seed_of(repetition), &mut trace)?;
@@ -168,7 +169,7 @@ fn by_ranks([first, second]: [(&Point, &dyn World); 2]) -> Result<(Verdict, [Val
             .map(|repetition| run(repetition).map(|run| Values::of(&run, kind)))
             .collect::<Result<Vec<Values>, RunError>>()
     };
-    // Of other seeds, so that two worlds of one kind are independent too.
+    // Different seeds, so that two worlds of one kind are independent too.
     let values = [runs(first, 0..RUNS[0])?, runs(second, RUNS[0]..RUNS[0] + RUNS[1])?];
     let differs = METRICS.iter().any(|metric| {
         let [a, b] = values.each_ref().map(|values| values.iter().map(metric).collect::<Vec<f64>>());
@@ -180,7 +181,7 @@ fn by_ranks([first, second]: [(&Point, &dyn World); 2]) -> Result<(Verdict, [Val
     Ok((Verdict::Ranks { values_agree: !differs }, values.map(|values| middle(&values))))
 }
 
-/// What is ranked; a run that delivers nothing has an infinite latency.
+/// The values that are ranked. A run that delivers nothing has an infinite latency.
 const METRICS: [fn(&Values) -> f64; 4] = [
     |values| values.median_ms.unwrap_or(f64::INFINITY),
     |values| values.p99_ms.unwrap_or(f64::INFINITY),
@@ -188,7 +189,7 @@ const METRICS: [fn(&Values) -> f64; 4] = [
     |values| values.failed as f64,
 ];
 
-/// The median of each value.
+/// Returns the median of each value.
 fn middle(runs: &[Values]) -> Values {
     let [latency, p99, throughput_kbps, failed] =
         METRICS.map(|metric| median(&runs.iter().map(metric).collect::<Vec<f64>>()));
@@ -213,7 +214,7 @@ mod tests {
     use crate::generator::Generator;
     use crate::shrink::shrink;
 
-    /// The model with other seeds: the same rules, another chance.
+    /// The model with other seeds: the same rules, other random numbers.
     #[derive(Debug)]
     struct Reseeded;
 
@@ -257,7 +258,7 @@ mod tests {
         }
     }
 
-    /// A scenario whose first world has `assumed` beside what both have.
+    /// Returns a scenario; its first world uses the `assumed` options in addition to the common ones.
     fn scenario(protocol: &str, assumed: &[(&str, &str)], settings: &[(&str, &str)]) -> RandomScenario {
         let owned = |pairs: &[(&str, &str)]| {
             pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
@@ -311,7 +312,7 @@ mod tests {
 
     #[test]
     fn heartbeats_at_random_times_are_no_difference_and_a_rule_is_one_up_to_them() {
-        // RFC 9260 section 8.3: after a timeout the path is asked within an RTO, at random.
+        // RFC 9260 section 8.3: after a timeout a HEARTBEAT is sent within an RTO, at a random time.
         let settings = [
             ("workload.kind", "\"pingpong\""),
             ("messages", "43"),
@@ -336,7 +337,7 @@ mod tests {
         let all = (0..200).map(|number| generator.scenario(number).0);
         let by_chance: Vec<RandomScenario> = all.filter(RandomScenario::names_chance).take(40).collect();
         let alarms = by_chance.iter().filter(|scenario| !verdict(scenario).agrees()).count();
-        // Four values, each by chance once in 200 scenarios if they were independent: 0.8 of 40.
+        // Four values with a p-value of 0.005 each, if they were independent: 0.8 false alarms in 40 scenarios.
         assert!(by_chance.len() == 40 && alarms <= 1, "{alarms} of {}", by_chance.len());
     }
 

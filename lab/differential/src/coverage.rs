@@ -1,22 +1,22 @@
-//! How much of what can be said was scenario.
+//! Coverage: which keys, options and conditions the drawn scenarios have used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::random_scenario::RandomScenario;
 
-/// What was drawn, and how often both worlds ran it.
+/// The keys, options and conditions of the scenarios that both worlds ran.
 #[derive(Debug, Default)]
 pub struct Coverage {
-    /// Keys and options with which both worlds ran a scenario.
+    /// Keys and options of the scenarios that both worlds ran.
     keys: BTreeSet<String>,
-    /// Why a key or an option was refused when it was drawn last.
+    /// Keys and options that were refused, with the latest reason.
     refused: BTreeMap<String, String>,
-    /// Pairs of a transport with its workload and what happened on the path.
+    /// Pairs of a family (transport and workload) and a condition of the path.
     pairs: BTreeSet<(String, String)>,
 }
 
 impl Coverage {
-    /// Counts a scenario that both worlds ran.
+    /// Adds a scenario that both worlds ran.
     pub fn add(&mut self, scenario: &RandomScenario) {
         let options = scenario.options.iter().map(|(key, _)| format!("{}:{key}", scenario.protocol));
         for key in options.chain(scenario.settings.iter().map(|(key, _)| key.clone())) {
@@ -33,23 +33,23 @@ impl Coverage {
         self.pairs.extend(conditions.into_iter().map(|condition| (scenario.family(), condition.to_owned())));
     }
 
-    /// Remembers that a key or an option was refused beside what else a scenario says.
+    /// Notes that a key or an option was refused in combination with the rest of a scenario.
     pub fn refuse(&mut self, key: String, problem: String) {
         self.refused.insert(key, problem);
     }
 
-    /// How many keys and options both worlds ran.
+    /// Returns how many keys and options both worlds ran.
     pub fn keys(&self) -> usize {
         self.keys.len()
     }
 
-    /// Keys and options that were refused whenever they were drawn, and why.
+    /// Returns the keys and options that were refused whenever they were drawn, with the reason.
     pub fn refused(&self) -> impl Iterator<Item = (&str, &str)> {
         let never = self.refused.iter().filter(|(key, _)| !self.keys.contains(*key));
         never.map(|(key, problem)| (key.as_str(), problem.as_str()))
     }
 
-    /// How many pairs of family and condition were run.
+    /// Returns how many pairs of family and condition both worlds ran.
     pub fn pairs(&self) -> usize {
         self.pairs.len()
     }

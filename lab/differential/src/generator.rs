@@ -1,4 +1,4 @@
-//! Scenarios at random: a transport, a workload, a path and what happens on it, and some more keys.
+//! Draws random scenarios: a transport, a workload, a path with loss or events, and further keys.
 
 use hol_base::{Rng, Seed};
 use hol_lab::fidelity::COMPARED;
@@ -9,14 +9,14 @@ use crate::random_scenario::RandomScenario;
 
 /// Transports, with their weights.
 const TRANSPORTS: [(&str, u64); 4] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("quic", 4)];
-/// Octets that a run sends at most, so that one takes a second and not a minute.
+/// The most octets that a run sends, so that it takes a second and not a minute.
 const OCTETS: f64 = 1.5e6;
-/// Values of a key that are tried before it is given up.
+/// The number of values that are tried for a key before it is left out.
 const TRIES: usize = 12;
-/// Seconds that a schedule lasts at most.
+/// The longest schedule, in seconds.
 const SECONDS: f64 = 30.0;
 
-/// Draws scenarios: number `n` of a seed is always the same, whichever were drawn before.
+/// Draws scenarios. Scenario `n` of a seed is always the same, independent of which others were drawn.
 #[derive(Debug)]
 pub struct Generator<'w> {
     space: KeySpace,
@@ -26,12 +26,12 @@ pub struct Generator<'w> {
 }
 
 impl<'w> Generator<'w> {
-    /// From everything that all these worlds can do, or `only` of one transport or workload.
+    /// Creates a generator of scenarios that all these worlds support, or of those with the transport or workload `only`.
     pub fn new(seed: u64, only: Option<String>, worlds: Vec<&'w dyn World>) -> Self {
         Self { space: KeySpace::new(), seed, only, worlds }
     }
 
-    /// What may be drawn `only`: transports and workloads.
+    /// Returns the names that `only` accepts: transports and workloads.
     pub fn names() -> Vec<String> {
         let space = KeySpace::new();
         let transports = TRANSPORTS.iter().map(|(name, _)| *name);
@@ -41,7 +41,7 @@ impl<'w> Generator<'w> {
             .collect()
     }
 
-    /// Why a scenario cannot be run, if it cannot.
+    /// Returns why a world refuses a scenario; `None` if every world accepts it.
     fn refusal(&self, scenario: &RandomScenario) -> Option<String> {
         let point = match scenario.point() {
             Ok(point) => point,
@@ -51,7 +51,7 @@ impl<'w> Generator<'w> {
         self.worlds.iter().find_map(|world| world.check(&scenario).err()).map(|problem| problem.to_string())
     }
 
-    /// Scenario `number`. Keys that are refused beside the others are left out, and named with the reason.
+    /// Returns scenario `number`, and the keys that were left out because a world refused them, each with the reason.
     pub fn scenario(&self, number: u64) -> (RandomScenario, Vec<(String, String)>) {
         let mut rng = Seed(self.seed).derive("scenario").derive_index(number).rng();
         loop {
@@ -64,7 +64,7 @@ impl<'w> Generator<'w> {
             let mut refused = Vec::new();
             for mut extra in more {
                 let mut problem = None;
-                // Another value may do, or one beside which it has a meaning.
+                // Another value may be valid, or another key that gives this one a meaning.
                 for attempt in 0..TRIES {
                     let mut with = scenario.clone();
                     let name = extra.add_to(&mut with);
@@ -87,7 +87,7 @@ impl<'w> Generator<'w> {
         }
     }
 
-    /// What every scenario has, and what it may have beside it.
+    /// Returns the keys that every scenario has, and further keys that it may get.
     fn base(&self, number: u64, rng: &mut Rng) -> (RandomScenario, Vec<Extra>) {
         let protocol = weighted(rng, &TRANSPORTS);
         let kind = pick(rng, &self.space.workloads()).copied().unwrap_or("echo").to_owned();
@@ -113,7 +113,7 @@ impl<'w> Generator<'w> {
             most = most.min(rate * SECONDS);
         }
         if kind == "files" {
-            // Each of a batch is put and fetched.
+            // Each file of a batch is uploaded and downloaded.
             let files = (OCTETS / (4.0 * size.max(128.0))).clamp(1.0, 100.0);
             set("workload.files", format!("{:.0}", spread(rng, 1.0, files.max(2.0))));
             most = 3.0;
@@ -122,7 +122,7 @@ impl<'w> Generator<'w> {
         }
         set("messages", format!("{:.0}", spread(rng, 2.0, most.max(3.0))));
         set("network.delay", format!("\"{:.1}ms\"", within(rng, COMPARED.delay_ms)));
-        // Never so slow that a run lasts for minutes.
+        // A minimum rate, so that no run lasts for minutes.
         set("network.rate", format!("\"{:.0}kbit\"", within(rng, COMPARED.bandwidth_kbps)));
         self.condition(&mut scenario, rng);
         let mut extras = Vec::new();
@@ -132,14 +132,14 @@ impl<'w> Generator<'w> {
         (scenario, extras)
     }
 
-    /// Waking a program takes no time in User-Mode Linux, as computing does not, so the model has it take none.
+    /// Returns the option that sets `wakeup` to 0 in the model, because waking a program takes no time in User-Mode Linux.
     fn wakeup(&self, protocol: &str) -> Vec<(String, String)> {
         let is_free = self.worlds.iter().any(|world| world.name().ends_with("-uml"));
         let wakes = ["tcp", "sctp"].contains(&protocol) && is_free;
         wakes.then(|| ("wakeup".to_owned(), "0s".to_owned())).into_iter().collect()
     }
 
-    /// What happens on the path: nothing, packets that are lost by number, or chance.
+    /// Draws the condition of the path: none, loss of given packets, or random loss and events.
     fn condition(&self, scenario: &mut RandomScenario, rng: &mut Rng) {
         let mut set = |key: &str, value: String| scenario.settings.push((key.to_owned(), value));
         match rng.below(20) {
@@ -164,7 +164,7 @@ impl<'w> Generator<'w> {
         }
     }
 
-    /// The same key with another value.
+    /// Returns the same key with another value.
     fn again(&self, extra: Extra, scenario: &RandomScenario, rng: &mut Rng) -> Extra {
         match extra {
             Extra::Option(key, value) => {
@@ -182,7 +182,7 @@ impl<'w> Generator<'w> {
         }
     }
 
-    /// Another key of the same table.
+    /// Returns another key of the same table.
     fn neighbour(&self, extra: &Extra, scenario: &RandomScenario, rng: &mut Rng) -> Option<Extra> {
         let Extra::Key(path, _) = extra else { return None };
         let table = path.rsplit_once('.')?.0;
@@ -206,7 +206,7 @@ impl<'w> Generator<'w> {
     }
 }
 
-/// An option or a key beside those that every scenario has.
+/// An option or a key in addition to those that every scenario has.
 #[derive(Debug, Clone)]
 enum Extra {
     Option(String, String),
@@ -214,7 +214,7 @@ enum Extra {
 }
 
 impl Extra {
-    /// Adds it in place of one of the same name; returns its name.
+    /// Adds it, or replaces one of the same name; returns its name.
     fn add_to(&self, scenario: &mut RandomScenario) -> String {
         let (list, key, value, name) = match self {
             Self::Option(key, value) => {

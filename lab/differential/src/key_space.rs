@@ -1,10 +1,10 @@
-//! Everything that a scenario may say, as the descriptions of keys say it: a key is drawn from the day on which it is written.
+//! The keys and options that a scenario may have, from the JSON Schema and the stacks, so that every new key is drawn.
 
 use hol_base::Rng;
 use hol_stack::TransportSpec;
 use serde_json::Value;
 
-/// Tables in a table, and so on: no deeper than this.
+/// The deepest level of tables within tables.
 const DEEPEST: usize = 3;
 
 /// The keys of experiment files and the options of transports.
@@ -21,12 +21,12 @@ pub(crate) struct Key<'s> {
 }
 
 impl KeySpace {
-    /// What this program's schema describes.
+    /// Reads the schema of this program.
     pub fn new() -> Self {
         Self { schema: hol_lab::schema() }
     }
 
-    /// What a `$ref` stands for.
+    /// Follows the `$ref`s of a schema.
     fn resolve<'s>(&'s self, mut schema: &'s Value) -> &'s Value {
         loop {
             let one = schema["allOf"].get(0).unwrap_or(schema);
@@ -35,13 +35,13 @@ impl KeySpace {
         }
     }
 
-    /// The names of workloads.
+    /// Returns the names of workloads.
     pub(crate) fn workloads(&self) -> Vec<&str> {
         let kinds = self.schema["definitions"]["WorkloadSpec"]["oneOf"].as_array();
         kinds.into_iter().flatten().filter_map(|kind| kind["properties"]["kind"]["const"].as_str()).collect()
     }
 
-    /// The keys of a kind of workload, of the network and of one of its directions.
+    /// Returns the keys of a kind of workload, of the network, and of one direction of the network.
     pub(crate) fn keys(&self, workload: &str) -> Vec<Key<'_>> {
         let kinds = self.schema["definitions"]["WorkloadSpec"]["oneOf"].as_array();
         let is_it = |kind: &&Value| kind["properties"]["kind"]["const"] == workload;
@@ -62,7 +62,7 @@ impl KeySpace {
         keys.collect()
     }
 
-    /// A value of a key, as TOML; `None` where only a person knows one, such as the name of a file.
+    /// Draws a value of a key, as TOML; `None` if no valid value can be drawn, as for the name of a file.
     pub(crate) fn value(&self, key: &Key<'_>, rng: &mut Rng) -> Option<String> {
         self.draw(key.schema, rng, 0)
     }
@@ -93,7 +93,7 @@ impl KeySpace {
         }
     }
 
-    /// Required keys, and some of the others.
+    /// Draws a table with its required keys and some of the others.
     fn draw_table(&self, schema: &Value, rng: &mut Rng, depth: usize) -> Option<String> {
         let required = schema["required"].as_array();
         let is_required = |key: &str| required.is_some_and(|keys| keys.iter().any(|name| name == key));
@@ -109,7 +109,7 @@ impl KeySpace {
         Some(format!("{{ {} }}", entries.join(", ")))
     }
 
-    /// The options of a transport, with values that they may have. Where only words are values, these are not known.
+    /// Draws options of a transport with valid values. Options whose values are names are left out, because the schema does not list these.
     pub(crate) fn options(&self, protocol: &str, rng: &mut Rng) -> Vec<(String, String)> {
         let Ok(spec) = protocol.parse::<TransportSpec>() else { return Vec::new() };
         let varied = |(key, value): (&String, &toml::Value)| Some((key.clone(), vary(value, rng)?));
@@ -138,7 +138,7 @@ impl Default for KeySpace {
     }
 }
 
-/// Another value of an option than its default.
+/// Returns a value of an option other than its default.
 fn vary(value: &toml::Value, rng: &mut Rng) -> Option<String> {
     match value {
         toml::Value::Boolean(is_on) => Some((!is_on).to_string()),
@@ -156,13 +156,13 @@ fn vary(value: &toml::Value, rng: &mut Rng) -> Option<String> {
     }
 }
 
-/// One of them.
+/// Returns a random element.
 pub(crate) fn pick<'c, T>(rng: &mut Rng, choices: &'c [T]) -> Option<&'c T> {
     let count = choices.len() as u64;
     (count > 0).then(|| &choices[rng.below(count) as usize])
 }
 
-/// A number between two, spread evenly over the orders of magnitude.
+/// Draws a number between `low` and `high`, log-uniformly.
 pub(crate) fn spread(rng: &mut Rng, low: f64, high: f64) -> f64 {
     low * (high / low).powf(rng.uniform())
 }
@@ -173,7 +173,7 @@ fn whole_number(schema: &Value, rng: &mut Rng) -> u64 {
     least + rng.below(most - least + 1)
 }
 
-/// A quantity, by how its type describes itself.
+/// Draws a quantity in the unit that its type's description names.
 fn quantity(about: &str, rng: &mut Rng) -> Option<String> {
     let text = if about.starts_with("a time") {
         format!("{:.1}ms", spread(rng, 0.2, 300.0))

@@ -1,9 +1,9 @@
-//! One scenario in two worlds: where do they differ?
+//! Differential tests: runs random scenarios in two worlds and reports the first difference.
 //!
-//! [`Generator`] draws scenarios at random over everything that an experiment file may say, as the JSON Schema and the stacks describe
-//! it, so a new key is drawn from the day on which it is written. [`compare()`] runs one in two worlds, and [`shrink()`] finds the
-//! smallest scenario in which they still differ. A [`Trace`] is what the hosts of a run sent, with relative numbers, and
-//! [`Trace::first_difference`] the first packet that another run does not have.
+//! [`Generator`] draws scenarios over all keys and options that the JSON Schema and the stacks describe, so that a new key needs no
+//! change here. [`compare()`] runs a scenario in two worlds, and [`shrink()`] finds the smallest scenario in which they still differ. A
+//! [`Trace`] holds the packets that the hosts of a run sent, with relative sequence numbers, and [`Trace::first_difference`] returns the
+//! first packet in which two runs differ.
 
 mod compare;
 mod coverage;

@@ -1,24 +1,24 @@
-//! A scenario that was drawn: the settings of an experiment file, each of which can be taken away.
+//! A random scenario: settings of an experiment file, each of which can be removed.
 
 use hol_lab::{Experiment, InputError, Point, Source};
 
 /// One scenario, as the keys that it sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RandomScenario {
-    /// The name of the file that it would be.
+    /// The name of its experiment file.
     pub name: String,
-    /// `tcp`, `sctp`.
+    /// The transport protocol: `tcp`, `sctp`.
     pub protocol: String,
-    /// Options of the transport, in the words of a specification.
+    /// Options of the transport, as in a specification.
     pub options: Vec<(String, String)>,
-    /// Options that the first world has beside these: what the other does anyhow.
+    /// Options that the first world needs to behave as the second one does by default.
     pub assumed: Vec<(String, String)>,
-    /// Keys of the experiment file, dotted, and their values as TOML.
+    /// Dotted keys of the experiment file, with their values as TOML.
     pub settings: Vec<(String, String)>,
 }
 
 impl RandomScenario {
-    /// The transport as a specification: `sctp:streams=8`.
+    /// Returns the transport as a specification: `sctp:streams=8`.
     pub fn transport(&self) -> String {
         self.specification(self.options.iter())
     }
@@ -32,23 +32,23 @@ impl RandomScenario {
         }
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn value(&self, key: &str) -> Option<&str> {
         self.settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
-    /// What is compared with what: the transport's protocol and the workload.
+    /// Returns the transport's protocol and the workload as one name.
     pub fn family(&self) -> String {
         format!("{} {}", self.protocol, self.kind())
     }
 
-    /// The kind of its workload.
+    /// Returns the kind of its workload.
     pub(crate) fn kind(&self) -> &str {
         self.value("workload.kind").unwrap_or("simco").trim_matches('"')
     }
 
-    /// Whether it names a probability: chance has a part in it, even if nothing happens in one run. What QUIC sends is encrypted, so
-    /// its packets are not compared either.
+    /// Returns whether its packets depend on the seed: it sets a probability, or its transport is QUIC, whose packets are encrypted and
+    /// cannot be compared either.
     pub fn names_chance(&self) -> bool {
         self.protocol == "quic"
             || self.settings.iter().any(|(_, value)| value.contains('%') || value.contains("poisson"))
@@ -61,12 +61,12 @@ impl RandomScenario {
         Ok(source)
     }
 
-    /// The one point of the experiment; refused where settings contradict each other.
+    /// Returns the only point of its experiment, or an error if settings contradict each other.
     pub fn point(&self) -> Result<Point, InputError> {
         self.point_over(&self.transport())
     }
 
-    /// The same in the first world, with what is assumed there.
+    /// Returns the same point with the assumed options, for the first world.
     pub fn first_point(&self) -> Result<Point, InputError> {
         self.point_over(&self.specification(self.options.iter().chain(&self.assumed)))
     }
@@ -78,12 +78,12 @@ impl RandomScenario {
         points.pop().ok_or_else(|| InputError { place: self.name.clone(), problem: "no point".to_owned() })
     }
 
-    /// The experiment file.
+    /// Returns the text of its experiment file.
     pub fn file(&self) -> Result<String, InputError> {
         self.source(&self.transport())?.merged().map(|table| table.to_string())
     }
 
-    /// The command that runs it.
+    /// Returns the command that runs it.
     pub fn command(&self) -> String {
         let settings = self.settings.iter().map(|(key, value)| format!(" --set '{key}={value}'"));
         format!("hol trace {} --repetitions 1{}", self.transport(), settings.collect::<String>())

@@ -1,4 +1,4 @@
-//! Packets with relative numbers: two runs that do the same send the same, whatever their initial sequence numbers are.
+//! Replaces sequence numbers by relative ones, so that the packets of two runs can be compared.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use hol_wire::{Address, Packet, Transport};
 /// One direction of a connection.
 type Direction = (Address, u16, Address, u16);
 
-/// The first numbers of the connections of a run.
+/// The initial sequence numbers of the connections of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Relative {
     /// TCP: the sequence number of the SYN.
     sequence: BTreeMap<Direction, SeqNum>,
-    /// SCTP: the initial TSN of the association whose packets in this direction have these ports; an association has several addresses.
+    /// SCTP: the initial TSN of an association in one direction, by ports, because an association has several addresses.
     tsn: BTreeMap<(u16, u16), Tsn>,
 }
 
 impl Relative {
-    /// Returns the packet as text, with numbers that count from the first of its direction. The values of tags, cookies and
-    /// timestamps are left out, because they are random.
+    /// Returns the packet as text, with sequence numbers relative to the first of its direction. Omits the values of tags, cookies and
+    /// timestamps, because these are random.
     pub(crate) fn describe(&mut self, packet: &Packet) -> String {
         let (from, to) = packet.ports();
         let (source, destination) = (packet.source, packet.destination);
@@ -53,7 +53,7 @@ impl Relative {
             }
             Transport::Udp(_) | Transport::Quic(_) => {}
         }
-        // Timestamps of nothing say only that the option is there.
+        // Timestamps of 0 show only that the option is present.
         packet.to_string().replace("TS val 0 ecr 0", "TS")
     }
 
@@ -74,7 +74,7 @@ impl Relative {
             Chunk::Shutdown { cumulative_tsn } => relate(cumulative_tsn, peers),
             Chunk::Ecne(tsn) => relate(tsn, peers),
             Chunk::Cwr(tsn) => relate(tsn, own),
-            // They count from the initial TSN: RFC 5061 section 4.1.1.
+            // Serial numbers start at the initial TSN: RFC 5061 section 4.1.1.
             Chunk::Asconf(asconf) => asconf.serial.0 = asconf.serial.0.wrapping_sub(own),
             Chunk::AsconfAck(ack) => ack.serial.0 = ack.serial.0.wrapping_sub(peers),
             Chunk::Sack(sack) => {

@@ -1,14 +1,14 @@
-//! The smallest scenario in which two worlds still differ.
+//! Finds the smallest scenario in which two worlds still differ.
 
 use hol_scenario::World;
 
 use crate::compare::{Comparison, Verdict, compare};
 use crate::random_scenario::RandomScenario;
 
-/// Scenarios that are tried at most.
+/// The largest number of scenarios that are tried.
 const TRIES: usize = 40;
 
-/// Takes away settings and messages as long as the worlds differ in the same way: in what they say, or in their packets alone.
+/// Removes settings and messages as long as the worlds differ in the same way: in their values, or only in their packets.
 pub fn shrink(found: Comparison, first: &dyn World, second: &dyn World) -> Comparison {
     let wanted = kind(&found.verdict);
     let mut smallest = found;
@@ -32,12 +32,12 @@ pub fn shrink(found: Comparison, first: &dyn World, second: &dyn World) -> Compa
     }
 }
 
-/// What has to stay: how it was judged, whether values agree, and whether packets differ.
+/// Returns what shrinking must preserve: the method of comparison, whether the values agree, and whether the packets differ.
 fn kind(verdict: &Verdict) -> (std::mem::Discriminant<Verdict>, bool, bool) {
     (std::mem::discriminant(verdict), verdict.agrees(), verdict.difference().is_some())
 }
 
-/// Scenarios that say one thing less, the greatest steps first.
+/// Returns the scenarios with one setting less or fewer messages, the largest reductions first.
 fn smaller(scenario: &RandomScenario) -> Vec<RandomScenario> {
     let mut all = Vec::new();
     if let Some(messages) = scenario.value("messages").and_then(|text| text.parse::<u64>().ok()) {

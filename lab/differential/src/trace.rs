@@ -1,4 +1,4 @@
-//! What the hosts of a run sent.
+//! The packets that the hosts of a run sent.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,24 +11,24 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use crate::relative::Relative;
 
-/// Two packets are sent at the same time if they are within this of each other, or of the distance of the two before them: what a
-/// packet takes to pass an interface adds up over thousands of packets, and is no rule of a stack.
+/// Two packets are sent at the same time if their times, or their distances from the two previous packets, differ by at most this. The
+/// time that a packet takes to pass an interface adds up over thousands of packets and is no rule of a stack.
 const SAME_TIME: Duration = Duration::from_micros(100);
-/// So near the end of a run a packet may be beyond it in the other world.
+/// A packet this close to the end of a run may come after the end in the other world.
 const NEAR_END: Duration = Duration::from_millis(1);
 
 /// A packet that a host sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentPacket {
-    /// When, since the start of the run.
+    /// The time since the start of the run.
     pub time: Time,
-    /// From which interface, as in `client:1`.
+    /// The interface that sent it, as in `client:1`.
     pub interface: String,
-    /// The packet, with relative numbers.
+    /// The packet as text, with relative sequence numbers.
     pub packet: String,
 }
 
-/// The packets of a run, in the order in which they were sent.
+/// The packets of a run in the order of transmission.
 #[derive(Debug, Default)]
 pub struct Trace {
     sent: Vec<SentPacket>,
@@ -45,12 +45,12 @@ impl PacketObserver for Trace {
             Packet::Value(packet) => self.numbers.describe(packet),
             Packet::Octets(octets) => match hol_wire::Packet::parse(octets.to_vec().into()) {
                 Ok(packet) => self.numbers.describe(&packet),
-                // Hop-by-hop options and ICMPv6: neighbour discovery and MLD, which the model does not have.
+                // Hop-by-hop options and ICMPv6 (neighbour discovery, MLD) are skipped, because the model has neither.
                 Err(ParseError::Protocol(0 | 58)) => return,
                 Err(problem) => format!("{} octets: {problem}", octets.len()),
             },
         };
-        // The interface says who sends to whom.
+        // The interface tells sender and receiver.
         let packet = match packet.split_once(": ") {
             Some((_, rest)) => rest.to_owned(),
             None => packet,
@@ -62,20 +62,20 @@ impl PacketObserver for Trace {
 /// The first packet in which two runs differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// What the first run sends there; `None` if it sends nothing more.
+    /// The packet of the first run; `None` if it sends no more.
     pub first: Option<SentPacket>,
-    /// What the second run sends there.
+    /// The packet of the second run; `None` if it sends no more.
     pub second: Option<SentPacket>,
 }
 
 impl Trace {
-    /// Forgets what was sent from `end` on: how connections are closed is not compared, for a world may cut them off.
+    /// Removes the packets after `end`: the closing of connections is not compared, because a world may cut it off.
     pub fn end(&mut self, end: Time) {
         self.sent.retain(|sent| sent.time < end);
         self.end = Some(end);
     }
 
-    /// Whether one run ends where the other sends its last packets.
+    /// Returns whether one run ends where the other sends its last packets.
     fn is_over(&self, difference: &Difference, apart: i128) -> bool {
         let alone = difference.first.is_none() || difference.second.is_none();
         let near = NEAR_END + Duration::from_nanos(apart.unsigned_abs() as u64);
@@ -86,8 +86,8 @@ impl Trace {
         self.sent.iter().filter(move |sent| sent.interface == interface)
     }
 
-    /// The first packet that another run sends otherwise, or at another time. Each interface is compared by itself: what two hosts
-    /// send at the same time has no order.
+    /// Returns the first packet that the other run sends otherwise or at another time. Each interface is compared by itself, because packets
+    /// that two hosts send at the same time have no order.
     pub fn first_difference(&self, other: &Self) -> Option<Difference> {
         let all = self.sent.iter().chain(&other.sent);
         let interfaces: BTreeSet<&str> = all.map(|sent| sent.interface.as_str()).collect();
@@ -111,12 +111,13 @@ impl Trace {
 }
 
 impl SentPacket {
-    /// By how many ns it is sent later than another.
+    /// Returns by how many ns it is sent later than another packet.
     fn ahead_of(&self, other: &Self) -> i128 {
         i128::from(self.time.as_nanos()) - i128::from(other.time.as_nanos())
     }
 
-    /// Whether the two are near each other, or about as far apart as the ones before them: a timer ends what has added up.
+    /// Returns whether two packets are sent at about the same time, or about as far apart as the previous ones: only a timer resets the
+    /// difference.
     fn is_in_time(&self, other: &Self, before: i128) -> bool {
         let apart = self.ahead_of(other);
         apart.unsigned_abs().min((apart - before).unsigned_abs()) <= u128::from(SAME_TIME.as_nanos())
@@ -124,12 +125,12 @@ impl SentPacket {
 }
 
 impl Difference {
-    /// When the earlier of the two was sent.
+    /// Returns when the earlier of the two was sent.
     pub(crate) fn time(&self) -> Time {
         self.first.iter().chain(&self.second).map(|sent| sent.time).min().unwrap_or_default()
     }
 
-    /// What differs, in a few words that are the same for differences of one kind.
+    /// Returns a short description that is the same for similar differences.
     pub fn family(&self) -> String {
         match (&self.first, &self.second) {
             (Some(a), Some(b)) if a.packet == b.packet => format!("time of {}", kind(&a.packet)),
@@ -144,7 +145,7 @@ impl Difference {
     }
 }
 
-/// What sort of packet it is: the flags of TCP, the chunks of SCTP.
+/// Returns the type of a packet: the flags of TCP, or the chunks of SCTP.
 fn kind(packet: &str) -> String {
     if let Some(flags) = packet.strip_prefix("Flags [").and_then(|rest| rest.split(']').next()) {
         let data = if packet.ends_with("length 0") { "" } else { " with data" };
@@ -154,7 +155,7 @@ fn kind(packet: &str) -> String {
     if chunks.is_empty() { packet.split(' ').take(1).collect() } else { chunks.join(" + ") }
 }
 
-/// The names of chunks, which are numbered: `sctp (1) [SACK] … (2) [DATA] (B) …`.
+/// Returns the names of the chunks, which are numbered in the text: `sctp (1) [SACK] … (2) [DATA] (B) …`.
 fn chunk_names(packet: &str) -> Vec<&str> {
     let numbered = (1..).map(|number| format!(" ({number}) ["));
     let names = numbered.map_while(|head| {
@@ -164,7 +165,7 @@ fn chunk_names(packet: &str) -> Vec<&str> {
     names.collect()
 }
 
-/// The name of the first value that differs, or of the field that one of them has alone.
+/// Returns the name of the first field that differs or that only one packet has.
 fn differing_word(first: &str, second: &str) -> String {
     let words = |packet: &'_ str| -> Vec<String> {
         let words = packet.split([' ', ',']).map(|word| word.trim_matches(['[', ']', ':', '(', ')']));
@@ -178,22 +179,22 @@ fn differing_word(first: &str, second: &str) -> String {
     field.or(longer[..same].iter().rev().find(is_name)).cloned().unwrap_or_default()
 }
 
-/// A line of two traces beside each other.
+/// A row of two traces side by side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line<'t> {
-    /// Both sent it at the same time.
+    /// Both runs sent the packet at the same time.
     Same(&'t SentPacket, &'t SentPacket),
-    /// Both sent it, at another time.
+    /// Both runs sent the packet at different times.
     AnotherTime(&'t SentPacket, &'t SentPacket),
-    /// Both sent it, with another window.
+    /// Both runs sent the packet with different windows.
     AnotherWindow(&'t SentPacket, &'t SentPacket),
-    /// The first alone did.
+    /// Only the first run sent the packet.
     First(&'t SentPacket),
-    /// The second alone did.
+    /// Only the second run sent the packet.
     Second(&'t SentPacket),
 }
 
-/// Two traces beside each other; packets in the order of the first.
+/// Aligns two traces; packets are in the order of the first.
 pub fn beside<'t>(first: &'t Trace, second: &'t Trace) -> Vec<Line<'t>> {
     let words = |trace: &'t Trace| -> Vec<(&'t str, String)> {
         trace.sent.iter().map(|sent| (sent.interface.as_str(), without_window(&sent.packet))).collect()
@@ -219,7 +220,7 @@ pub fn beside<'t>(first: &'t Trace, second: &'t Trace) -> Vec<Line<'t>> {
     lines
 }
 
-/// The packet but for its window: where that alone differs it is still the same packet.
+/// Returns the packet without its window, to recognise packets that differ only in it.
 fn without_window(packet: &str) -> String {
     let mut words: Vec<&str> = packet.split(' ').collect();
     for index in 1..words.len() {
@@ -230,7 +231,7 @@ fn without_window(packet: &str) -> String {
     words.join(" ")
 }
 
-/// The times of both in ms, who sent it, and the packet: `=` where both agree, `~` where the times differ, `!` where the windows do.
+/// Prints both times in ms, the sender and the packet; `=`: equal, `~`: different times, `!`: different windows.
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |sent: &SentPacket| format!("{:.3}", sent.time.as_secs_f64() * 1e3);

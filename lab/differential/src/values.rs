@@ -1,25 +1,25 @@
-//! What a run says to the user, and when two runs say the same.
+//! The values of a run that a user sees, and when those of two runs agree.
 
 use hol_base::Duration;
 use hol_measure::{Record, RecordKind, summarize};
 use hol_scenario::Run;
 use serde::{Deserialize, Serialize};
 
-/// The figures of one run.
+/// The values of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Values {
     /// Median latency, in ms; `None` if nothing was delivered.
     pub median_ms: Option<f64>,
-    /// The latency that 1 % of the messages exceed, in ms.
+    /// The 99th percentile of the latency, in ms.
     pub p99_ms: Option<f64>,
-    /// Octets delivered in each second until the last message was settled, in kbit/s.
+    /// Throughput until the last message was settled, in kbit/s.
     pub throughput_kbps: f64,
     /// Messages that were not delivered.
     pub failed: u64,
 }
 
 impl Values {
-    /// Those of a run, by its records of a kind.
+    /// Computes the values of a run from its records of one kind.
     pub fn of(run: &Run, kind: RecordKind) -> Self {
         let records: Vec<Record> = run.records.iter().filter(|record| record.kind == kind).copied().collect();
         let summary = summarize(&records);
@@ -30,8 +30,8 @@ impl Values {
         Self { median_ms: ms(0.5), p99_ms: ms(0.99), throughput_kbps, failed }
     }
 
-    /// Whether two runs without randomness say the same: medians within 3 % or 0.5 ms, the 99th percentiles within 5 % or 1 ms,
-    /// throughputs within 3 %, and as many failures.
+    /// Returns whether the values of two runs without randomness agree: medians within 3 % or 0.5 ms, 99th percentiles within 5 % or 1 ms,
+    /// throughputs within 3 %, and equal numbers of failures.
     pub fn agree(&self, other: &Self) -> bool {
         near(self.median_ms, other.median_ms, 0.03, 0.5)
             && near(self.p99_ms, other.p99_ms, 0.05, 1.0)

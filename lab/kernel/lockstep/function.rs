@@ -1,4 +1,4 @@
-//! Functions of others, by their names.
+//! Looks up functions of the C library and of QEMU by name.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::marker::PhantomData;
@@ -11,7 +11,7 @@ unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
-/// A function of type `F`, looked up when it is first wanted.
+/// A function of type `F`, looked up at its first use.
 pub(crate) struct Function<F> {
     name: &'static CStr,
     /// A handle for dlsym(3).
@@ -21,32 +21,32 @@ pub(crate) struct Function<F> {
 }
 
 impl<F: Copy> Function<F> {
-    /// The C library's, that one of ours stands before.
+    /// The C library's function, in front of which this library has one of the same name.
     ///
     /// # Safety
-    /// `F` is what the function of this name is.
+    /// `F` must be the type of the function with this name.
     pub(crate) const unsafe fn next(name: &'static CStr) -> Self {
         const RTLD_NEXT: usize = usize::MAX;
         Self { name, whose: RTLD_NEXT, address: AtomicPtr::new(null_mut()), kind: PhantomData }
     }
 
-    /// QEMU's own, which are there for its modules and plugins.
+    /// A function of QEMU, which exports it for its modules and plugins.
     ///
     /// # Safety
-    /// `F` is what the function of this name is.
+    /// `F` must be the type of the function with this name.
     pub(crate) const unsafe fn of_qemu(name: &'static CStr) -> Self {
         const RTLD_DEFAULT: usize = 0;
         Self { name, whose: RTLD_DEFAULT, address: AtomicPtr::new(null_mut()), kind: PhantomData }
     }
 
-    /// The function, if there is one of this name.
+    /// Returns the function, if one of this name exists.
     pub(crate) fn get(&self) -> Option<F> {
         if self.address.load(SeqCst).is_null() {
             // SAFETY: the handle is one of the two constants, and the name ends with a zero.
             self.address.store(unsafe { dlsym(self.whose as *mut c_void, self.name.as_ptr()) }, SeqCst);
         }
         let address = self.address.load(SeqCst);
-        // SAFETY: whoever named the function vouches for its type, which is that of a pointer.
+        // SAFETY: whoever named the function guarantees its type, which is that of a pointer.
         (!address.is_null()).then(|| unsafe { transmute_copy(&address) })
     }
 }

@@ -1,11 +1,11 @@
 //! Jumps over idle time in the processor thread.
 //!
-//! When the guest halts, QEMU's processor thread wakes its main thread, which sets the clock to the next timer and
-//! lets it ring, which wakes the processor thread: two changes of threads, a third of a run's processor time. The
-//! processor thread holds the big lock too when it is about to sleep, so it may do the same itself. It is the same
-//! timer at the same time, and so the same run.
+//! When the guest halts, QEMU's processor thread wakes its main thread. That sets the clock to the next timer and runs the timer, which
+//! wakes the processor thread: two context switches, a third of a run's processor time. The processor thread holds the big lock too when
+//! it is about to sleep, so it may do the same itself. It is the same timer at the same time, and so the same run.
 //!
-//! What it tells other threads waits until it really sleeps. All that it has to tell them before is that the clock
+//! Wake-ups of other threads are held back until the processor thread really sleeps. They only announce that the clock has advanced, and no
+//! timer of those threads depends on that.
 //! went on, and no timer of theirs counts on that.
 
 use core::ffi::{CStr, c_int, c_void};
@@ -13,12 +13,12 @@ use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
 
 use crate::function::Function;
 
-/// QEMU's name for the clock of the guest and its devices.
+/// QEMU's number of the clock of the guest and its devices.
 const QEMU_CLOCK_VIRTUAL: c_int = 1;
 
 type Processor = *mut c_void;
 
-/// What QEMU has for it; all of it, or none is used.
+/// QEMU's functions for this; all of them or none are used.
 struct Qemu {
     processor: extern "C" fn(c_int) -> Processor,
     is_stopped: extern "C" fn(Processor) -> bool,
@@ -28,7 +28,7 @@ struct Qemu {
 }
 
 impl Qemu {
-    /// All of it, or the name of the first that is missing.
+    /// Looks up all of them; returns the name of the first that is missing.
     fn get() -> Result<Self, &'static CStr> {
         macro_rules! own {
             ($name:literal: $kind:ty) => {{
@@ -46,28 +46,28 @@ impl Qemu {
         })
     }
 
-    /// Whether the guest waits for a timer, and nobody has stopped the machine.
+    /// Returns whether the guest waits for a timer and the machine is not stopped.
     fn is_halted(&self) -> bool {
         let processor = (self.processor)(0);
         !processor.is_null() && !(self.is_stopped)(processor) && (self.are_idle)()
     }
 }
 
-/// Whether this program has all of it.
+/// Whether this QEMU has all of the functions.
 static POSSIBLE: AtomicBool = AtomicBool::new(false);
 
-/// Looks for all of it; tells the name of the first that is missing.
+/// Looks up all of the functions; returns the name of the first that is missing.
 pub(crate) fn prepare() -> Result<(), &'static CStr> {
     Qemu::get().map(|_| POSSIBLE.store(true, SeqCst))
 }
 
-/// Whether [`prepare`] found all of it.
+/// Returns whether [`prepare`] found all of them.
 pub(crate) fn is_possible() -> bool {
     POSSIBLE.load(SeqCst)
 }
 
-/// The processor thread is about to sleep: sets the clock to the next timer, and lets it ring. True if the guest has
-/// something to do then; if not, QEMU's own way is to be gone.
+/// Called when the processor thread is about to sleep: sets the clock to the next timer and runs it. Returns whether the guest then has
+/// something to do; if not, QEMU has to proceed in its own way.
 pub(crate) fn to_next_timer() -> bool {
     let Some(qemu) = Qemu::get().ok().filter(Qemu::is_halted) else { return false };
     (qemu.warp)();
@@ -75,14 +75,14 @@ pub(crate) fn to_next_timer() -> bool {
     !(qemu.are_idle)()
 }
 
-/// What threads are woken with: eventfd(2), one more.
+/// The value written to wake a thread: one, for eventfd(2).
 const ONE: [u8; 8] = 1_u64.to_ne_bytes();
 const NONE: c_int = -1;
 
-/// The event counters that the processor thread has yet to add one to.
+/// The event counters to which the processor thread still has to add one.
 static HELD_BACK: [AtomicI32; 4] = [const { AtomicI32::new(NONE) }; 4];
 
-/// Holds back what the processor thread writes, if it is to wake another thread and there is room.
+/// Holds back a write of the processor thread if it would wake another thread and there is room.
 pub(crate) fn holds_back(file: c_int, octets: &[u8]) -> bool {
     if octets != ONE {
         return false;
@@ -93,7 +93,7 @@ pub(crate) fn holds_back(file: c_int, octets: &[u8]) -> bool {
     true
 }
 
-/// Does what was held back, for the processor thread sleeps now.
+/// Performs the writes that were held back, before the processor thread sleeps.
 pub(crate) fn release(write: impl Fn(c_int, &[u8])) {
     for place in &HELD_BACK {
         let file = place.swap(NONE, SeqCst);

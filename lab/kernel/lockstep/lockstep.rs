@@ -1,23 +1,22 @@
-//! Loaded into QEMU before its C library, so that a run repeats itself on a busy machine too, and takes less of it.
+//! Preloaded into QEMU, so that runs are reproducible on a busy machine too, and take less processor time.
 //!
 //! QEMU's processor thread runs the guest without QEMU's big lock and counts the instructions when it comes back.
 //! When the guest halts, its processor looks idle a moment before they are counted. If QEMU's main thread looks
 //! just then (the host had taken the processor thread off its CPU), it jumps over idle time from a clock that is
 //! late, and the guest's clock ends some nanoseconds too far.
 //!
-//! So whoever takes the big lock waits until the processor thread wants it too, which it never does without a good
-//! count. It waits with the lock held: the processor thread says that it leaves the guest before it queues for the
-//! lock, so neither can wait for the other. And that the main thread seldom has to be asked, `jump` sees to.
+//! So a thread that takes the big lock waits until the processor thread wants it too, which happens only when the count is correct. It waits
+//! with the lock held: the processor thread announces that it leaves the guest before it queues for the lock, so there is no deadlock.
+//! `jump` makes it rarely necessary for the main thread to take the lock.
 //!
-//! The processor thread is known by its name (`-name …,debug-threads=on`), the big lock as the one with which that
-//! thread goes to sleep. All of this is used or nothing: where a function of QEMU is missing, QEMU works as it does
-//! without this library, and `report` says so.
+//! The processor thread is recognised by its name (`-name …,debug-threads=on`), the big lock as the one with which that thread goes to
+//! sleep. If a function of QEMU is missing, nothing of this is used: QEMU works as it does without this library, and `report` reports it.
 //!
-//! A thread comes by a lock in four ways: pthread_mutex_lock, pthread_mutex_trylock, and out of pthread_cond_wait and
-//! pthread_cond_timedwait. Counted in QEMU 7.2, a run of 2,000 messages takes the big lock 127,000 times by the first,
-//! never by the second and the fourth, and 3 times by the third in a thread other than the processor's, before the
-//! guest runs and after it has stopped. All four are held to the rule nevertheless. That the five functions of QEMU are
-//! what `jump` takes them for nothing here can check: whoever loads this library does so for a QEMU 7.2 only.
+//! A thread acquires a lock in four ways: pthread_mutex_lock, pthread_mutex_trylock, and the return from pthread_cond_wait and
+//! pthread_cond_timedwait. Counted in QEMU 7.2, a run of 2,000 messages takes the big lock 127,000 times by the first, never by the second
+//! and the fourth, and 3 times by the third in a thread other than the processor's, before the guest runs and after it has stopped. All
+//! four follow the rule nevertheless. Whether QEMU's five functions are what `jump` assumes cannot be checked here, so this library is
+//! loaded into QEMU 7.2 only.
 
 #![no_std]
 
@@ -36,19 +35,19 @@ use function::Function;
 type Mutex = *mut c_void;
 type Condition = *mut c_void;
 
-/// Where the processor thread is.
+/// The state of the processor thread.
 static PLACE: AtomicU32 = AtomicU32::new(OUTSIDE);
 const OUTSIDE: u32 = 0;
 const IN_GUEST: u32 = 1;
-/// In the guest, and the owner of the big lock waits for it.
+/// In the guest, while the owner of the big lock waits for it.
 const AWAITED: u32 = 2;
 
-/// The processor thread, 0 until it is known.
+/// The processor thread; 0 until it is known.
 static PROCESSOR: AtomicUsize = AtomicUsize::new(0);
-/// QEMU's big lock, null until it is known.
+/// QEMU's big lock; null until it is known.
 static BIG_LOCK: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// QEMU's name for the one thread that runs all processors in turn.
+/// QEMU's name of the single thread that runs all processors in turn.
 const NAME: &CStr = c"ALL CPUs/TCG";
 const PR_GET_NAME: c_int = 16;
 
@@ -63,7 +62,7 @@ unsafe extern "C" {
     fn syscall(number: c_long, ...) -> c_long;
 }
 
-/// What a function here stands before: the next one of the same name.
+/// The C library's function behind one of this library.
 macro_rules! next {
     ($name:literal: $kind:ty) => {{
         // SAFETY: so it is declared in POSIX, and so it is here.
@@ -72,10 +71,10 @@ macro_rules! next {
     }};
 }
 
-/// What all of them do where the C library has none.
+/// The error if the C library lacks the function.
 const ENOSYS: c_int = 38;
 
-/// Learns who the processor thread is, and with which lock it sleeps.
+/// Finds out which thread is the processor thread, and with which lock it sleeps.
 #[unsafe(no_mangle)]
 pub extern "C" fn pthread_cond_wait(condition: Condition, mutex: Mutex) -> c_int {
     if PROCESSOR.load(SeqCst) == 0 && jump::is_possible() && is_named(NAME) {
@@ -84,7 +83,7 @@ pub extern "C" fn pthread_cond_wait(condition: Condition, mutex: Mutex) -> c_int
         report::in_step();
     }
     if is_processor() && mutex == BIG_LOCK.load(SeqCst) && jump::to_next_timer() {
-        // POSIX allows to wake up for no reason. QEMU looks whether there is one.
+        // POSIX allows spurious wake-ups; QEMU checks its condition again.
         return 0;
     }
     let next = next!(c"pthread_cond_wait": extern "C" fn(Condition, Mutex) -> c_int);
@@ -97,7 +96,7 @@ pub extern "C" fn pthread_cond_timedwait(condition: Condition, mutex: Mutex, unt
     asleep(mutex, || next.map_or(ENOSYS, |next| next(condition, mutex, until)))
 }
 
-/// Sleeps by `sleep`, which gives `mutex` back meanwhile.
+/// Sleeps by `sleep`, which releases `mutex` meanwhile.
 fn asleep(mutex: Mutex, sleep: impl FnOnce() -> c_int) -> c_int {
     if is_processor() {
         jump::release(|file, octets| {
@@ -133,8 +132,8 @@ pub extern "C" fn pthread_mutex_trylock(mutex: Mutex) -> c_int {
     result
 }
 
-/// This thread has `mutex` now. If it is the big lock of another thread than the processor's, that one has to want it
-/// too before anything is done with it.
+/// Called when this thread has acquired `mutex`. If it is the big lock and this is not the processor thread, waits until the processor
+/// thread wants the lock too.
 fn taken(mutex: Mutex) {
     if mutex == BIG_LOCK.load(SeqCst) && !is_processor() {
         await_processor();
@@ -154,7 +153,7 @@ pub extern "C" fn pthread_mutex_unlock(mutex: Mutex) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn write(file: c_int, octets: *const c_void, length: usize) -> isize {
     if is_processor() && !octets.is_null() {
-        // SAFETY: whoever writes vouches for so many octets.
+        // SAFETY: the caller of write(2) guarantees this many octets.
         let octets = unsafe { slice::from_raw_parts(octets.cast(), length) };
         if jump::holds_back(file, octets) {
             return length.cast_signed();
@@ -186,7 +185,7 @@ fn leave_guest() {
     }
 }
 
-/// Only the owner of the big lock comes here, so there is never a second one.
+/// Only the owner of the big lock calls this, so there is only one caller at a time.
 fn await_processor() {
     while PLACE.load(SeqCst) != OUTSIDE {
         if PLACE.compare_exchange(IN_GUEST, AWAITED, SeqCst, SeqCst) != Err(OUTSIDE) {

@@ -1,12 +1,11 @@
-//! A processor that carries out more than one instruction in a nanosecond, as today's do.
+//! A processor that executes more than one instruction per nanosecond, like current ones.
 //!
-//! QEMU's clock counts instructions, each of which takes `1 << shift` ns: one at least. Two of its functions make time
-//! of a count, and shift it to the left, and one makes a count of time, and shifts that to the right. With the three
-//! turned round `1 << shift` instructions take a nanosecond, and all that asks for the time, in QEMU or in its guest,
-//! gets it from them.
+//! QEMU's clock counts instructions, each of which takes `1 << shift` ns, at least one. Two of its functions convert a count to a time by a
+//! left shift, and one converts a time to a count by a right shift. With these shifts reversed `1 << shift` instructions take a
+//! nanosecond. Everything in QEMU and in its guest gets the time from these functions.
 //!
-//! They are turned round in memory, as Debian's QEMU 7.2 has them, before QEMU runs: all three, or none. A guest that booted
-//! at one instruction a nanosecond goes on from the time that it had: [`go_on`].
+//! The functions are patched in memory, as they are in Debian's QEMU 7.2, before QEMU runs: all three, or none. A guest that booted at one
+//! instruction per nanosecond continues from the time that it had: [`go_on`].
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::null_mut;
@@ -16,7 +15,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::SeqCst};
 use crate::function::Function;
 use crate::report;
 
-/// The variable that asks for it, with the shift as a digit.
+/// The environment variable that requests it, with the shift as a digit.
 const ASKED: &CStr = c"HOL_LOCKSTEP_PACE";
 
 #[link(name = "c")]
@@ -36,7 +35,7 @@ const TO_THE_LEFT: &[u8] = &[0x48, 0xd3, 0xe0];
 const TO_THE_RIGHT: &[u8] = &[0x48, 0xd3, 0xe8];
 /// `ret`.
 const RETURN: u8 = 0xc3;
-/// What `icount_round` does with its argument once the shift is in `ecx`: it rounds up, and shifts.
+/// What `icount_round` does with its argument once the shift is in `ecx`: round up and shift.
 const ROUNDED: &[u8] = &[
     0xb8, 0x01, 0x00, 0x00, 0x00, // mov $1, %eax
     0xd3, 0xe0, // shl %cl, %eax
@@ -45,21 +44,21 @@ const ROUNDED: &[u8] = &[
     0x48, 0xd3, 0xf8, // sar %cl, %rax
     RETURN,
 ];
-/// What it shall do: a time is so many instructions, none of them in part.
+/// The replacement: a time is this many whole instructions.
 const MULTIPLIED: &[u8] = &[
     0x48, 0x89, 0xf8, // mov %rdi, %rax
     0x48, 0xd3, 0xe0, // shl %cl, %rax
     RETURN,
 ];
-/// `mov …(%rip), %rsi`: `icount_get` takes the time to add to the counted one from there, so far from what follows.
+/// `mov …(%rip), %rsi`: `icount_get` loads the time to add to the counted one from this relative address.
 const ADDED: &[u8] = &[0x48, 0x8b, 0x35];
 
-/// What was asked for; 0 if nothing was.
+/// The requested shift; 0 if none was requested.
 static SHIFT: AtomicU32 = AtomicU32::new(0);
-/// The time in ns that QEMU adds to the counted one, for it has jumped over that.
+/// The time in ns that QEMU adds to the counted one because it has jumped over it.
 static JUMPED: AtomicPtr<i64> = AtomicPtr::new(null_mut());
 
-/// Turns the functions round if that was asked for; `None` if one of them is none that is known here, or cannot be another.
+/// Patches the functions if that was requested; `None` if one of them has unknown code or cannot be patched.
 pub(crate) fn prepare() -> Option<()> {
     let get = Code::of(c"icount_get")?;
     let changes = [
@@ -92,14 +91,14 @@ fn asked_for() -> Option<u32> {
     Some(*digit as u32 - u32::from(b'0'))
 }
 
-/// The processor is about to go on with a guest that has booted at one instruction a nanosecond: what it has counted since
-/// counted in full, and the clock must not go back.
+/// Called before the processor resumes a guest that has booted at one instruction per nanosecond: the instructions counted so far took a
+/// nanosecond each, and the clock must not go back.
 pub(crate) fn go_on() {
     // SAFETY: so QEMU 7.2 declares it.
     static COUNT: Function<extern "C" fn() -> i64> = unsafe { Function::of_qemu(c"icount_get_raw") };
     let shift = SHIFT.load(SeqCst);
     let count = COUNT.get().filter(|_| shift > 0).map_or(0, |count| count());
-    // Before the guest's state is there nothing is counted.
+    // Before the guest's state is loaded nothing has been counted.
     if count > 0 {
         SHIFT.store(0, SeqCst);
         let jumped = JUMPED.load(SeqCst);
@@ -113,7 +112,7 @@ pub(crate) fn go_on() {
     }
 }
 
-/// Whether QEMU's functions count so: tried with the functions themselves.
+/// Returns whether QEMU's functions count like this, by calling them.
 fn is_at(shift: u32, count: i64, jumped: i64) -> bool {
     // SAFETY: so QEMU 7.2 declares them.
     static TIME: Function<extern "C" fn() -> i64> = unsafe { Function::of_qemu(c"icount_get") };
@@ -135,7 +134,7 @@ struct Code {
 
 impl Code {
     fn of(name: &'static CStr) -> Option<Self> {
-        /// No function is longer, and more of QEMU's lie behind them.
+        /// No function is longer, and more of QEMU's code follows.
         const LOOK: usize = 64;
         // SAFETY: it is not called; a function of any type has an address.
         let start: *mut u8 = unsafe { Function::of_qemu(name) }.get()?;
@@ -145,7 +144,7 @@ impl Code {
         Some(Self { start, octets })
     }
 
-    /// Where it has these octets, if that is one place.
+    /// Returns the position of these octets if they occur exactly once.
     fn find(&self, octets: &[u8]) -> Option<usize> {
         let is_there = |at: &usize| self.octets.get(*at..).is_some_and(|rest| rest.starts_with(octets));
         let mut places = (0..self.octets.len()).filter(is_there);
@@ -153,12 +152,12 @@ impl Code {
         places.next().is_none().then_some(place)
     }
 
-    /// The same as an address.
+    /// Returns the address of these octets if they occur exactly once.
     fn place(&self, octets: &[u8]) -> Option<*mut u8> {
         self.find(octets).map(|at| self.start.wrapping_add(at))
     }
 
-    /// The address that follows the `instruction`, relative to what follows that. Intel SDM, volume 2, section 2.2.1.6
+    /// Returns the address in the four octets after `instruction`, which is relative to the next one. Intel SDM, volume 2, section 2.2.1.6
     fn operand(&self, instruction: &[u8]) -> Option<*mut i64> {
         let at = self.find(instruction)? + instruction.len();
         let distance = i32::from_le_bytes(*self.octets.get(at..)?.first_chunk()?);
@@ -167,7 +166,7 @@ impl Code {
     }
 }
 
-/// Lets code be written to as well as run, or only run. Some hosts do not let anybody write to it.
+/// Makes code writable or only executable. Some hosts forbid writable code.
 fn protect(place: *mut u8, length: usize, is_open: bool) -> bool {
     let page = sysconf(SC_PAGESIZE) as usize;
     let first = place as usize & !(page - 1);

@@ -1,8 +1,7 @@
-//! For tests: what a busy machine does to QEMU now and then, done often. Without `lockstep` no two runs of 200 messages
-//! are then the same.
+//! For tests: disturbs QEMU as a busy machine does, but often. Without `lockstep` no two runs of 200 messages are then the same.
 //!
-//! QEMU leaves a halted guest by a long jump, before it counts the instructions. A pause there gives its main
-//! thread all the time that it needs to look at the wrong moment.
+//! QEMU leaves a halted guest by a long jump before it counts the instructions. A pause there gives its main thread time to read the clock
+//! at the wrong moment.
 
 #![no_std]
 
@@ -10,7 +9,7 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::mem::transmute;
 use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-/// One jump in so many pauses, for so long.
+/// The number of jumps for each pause, and the length of a pause.
 const EVERY: u32 = 4;
 const MICROSECONDS: c_uint = 60;
 
@@ -27,7 +26,7 @@ pub extern "C" fn siglongjmp(place: *mut c_void, value: c_int) -> ! {
     pause_and_jump(c"siglongjmp", place, value)
 }
 
-/// What a hardened QEMU calls.
+/// The function that a hardened QEMU calls.
 #[unsafe(no_mangle)]
 pub extern "C" fn __longjmp_chk(place: *mut c_void, value: c_int) -> ! {
     pause_and_jump(c"__longjmp_chk", place, value)

@@ -1,9 +1,8 @@
-//! Tells whoever started QEMU what became of this library: lines in the file that the environment names.
+//! Reports the state of this library to the process that started QEMU, as lines in a file that the environment names.
 //!
-//! When it is loaded, `exact` or which function is missing, and `any pace` if the processor can be faster; later, `in step`,
-//! once the processor thread is known.
-//! No line at all: it was never loaded. Without the variable it does nothing. A script that starts QEMU loads it too, and
-//! says what is missing before QEMU says `exact`.
+//! When it is loaded: `exact` or the missing function, and `any pace` if the processor can be faster; later, `in step`, once the processor
+//! thread is known. No line means that it was never loaded. Without the variable it does nothing. A script that starts QEMU loads it too,
+//! and reports what is missing before QEMU reports `exact`.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicI32, Ordering::SeqCst};
@@ -25,12 +24,12 @@ unsafe extern "C" {
     safe fn abort() -> !;
 }
 
-/// Open from the beginning to the end.
+/// The report's file, open for the whole life of the process.
 static REPORT: AtomicI32 = AtomicI32::new(NONE);
 const NONE: c_int = -1;
 const STDERR: c_int = 2;
 
-/// Called by the loader when all functions of the program can be found, and before any of them runs.
+/// Called by the loader when all functions of the program are resolved, and before any of them runs.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOADED: extern "C" fn() = loaded;
@@ -44,14 +43,14 @@ extern "C" fn loaded() {
         }
         REPORT.store(open(path, O_WRONLY | O_APPEND | O_CLOEXEC), SeqCst);
     }
-    // What cannot be told is not done either.
+    // Without a report nothing may be changed.
     if REPORT.load(SeqCst) == NONE {
         return;
     }
     match jump::prepare() {
         Ok(()) => {
             say(&[b"exact"]);
-            // The programs that QEMU starts load this library too, and are nobody's concern.
+            // Programs that QEMU starts load this library too and must not report.
             // SAFETY: as above.
             unsafe { unsetenv(FILE.as_ptr()) };
         }
@@ -64,12 +63,12 @@ extern "C" fn loaded() {
     }
 }
 
-/// The processor thread is known, and its lock.
+/// Reports that the processor thread and the big lock are known.
 pub(crate) fn in_step() {
     say(&[b"in step"]);
 }
 
-/// Ends QEMU, and tells why on its standard error.
+/// Ends QEMU with a message on its standard error.
 pub(crate) fn end(reason: &[u8]) -> ! {
     REPORT.store(STDERR, SeqCst);
     say(&[reason]);

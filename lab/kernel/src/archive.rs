@@ -7,7 +7,7 @@ pub(crate) struct Archive {
     inode: u32,
 }
 
-/// What an entry is, with its permissions: the `st_mode` of POSIX.
+/// The types and permissions of entries: `st_mode` of POSIX.
 mod mode {
     pub(super) const DIRECTORY: u32 = 0o040_755;
     pub(super) const PROGRAM: u32 = 0o100_755;
@@ -15,7 +15,7 @@ mod mode {
 }
 
 impl Archive {
-    /// Adds a directory and, before it, all that lead to it.
+    /// Adds a directory and, before it, its missing ancestors.
     pub(crate) fn directory(&mut self, path: &str) {
         for (end, _) in path.match_indices('/').chain([(path.len(), "")]) {
             self.entry(&path[..end], mode::DIRECTORY, (0, 0), &[]);
@@ -32,7 +32,7 @@ impl Archive {
         self.entry(path, mode::CHARACTER_DEVICE, (major, minor), &[]);
     }
 
-    /// The whole archive.
+    /// Returns the archive.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.entry("TRAILER!!!", 0, (0, 0), &[]);
         self.octets

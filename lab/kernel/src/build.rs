@@ -1,6 +1,6 @@
-//! Builds a kernel for User-Mode Linux from the distribution's source, in the cache; needs no rights.
+//! Builds a kernel for User-Mode Linux from the distribution's source, in the cache; needs no privileges.
 //!
-//! What it has is a list, `uml/options`; what is changed in it are the patches beside that list, which are under the
+//! Its configuration is the list `uml/options`; its changes are the patches beside that list, which are under the kernel's licence.
 //! kernel's licence.
 
 use std::fs;
@@ -38,11 +38,11 @@ const TOOLS: [(&str, &str); 8] = [
     ("xz", "xz-utils"),
 ];
 
-/// A build tells when and by whom it was made, and the kernel mixes that into its random numbers.
+/// The kernel mixes the date and the host of its build into its random numbers, so these are the same for all builds.
 const SAME_FOR_ALL: [(&str, &str); 3] =
     [("KBUILD_BUILD_TIMESTAMP", "2020-01-01"), ("KBUILD_BUILD_USER", "hol"), ("KBUILD_BUILD_HOST", "hol")];
 
-/// Builds Linux of `series`, as in 6.12; tells each step before it begins.
+/// Builds Linux of `series`, as in 6.12; calls `tell` before each step.
 pub fn build(series: &str, tell: impl Fn(&str)) -> Result<Image, KernelError> {
     look_for_tools()?;
     let work = scratch::directory(&cache(), "build")?;
@@ -67,14 +67,14 @@ fn look_for_tools() -> Result<(), KernelError> {
     if programs.is_empty() { Ok(()) } else { Err(KernelError::ToolsMissing { programs, packages }) }
 }
 
-/// The one with the source.
+/// Returns the package with the source.
 fn package(series: &str) -> Result<String, KernelError> {
     let wanted = format!("linux-source-{series}");
     let is_known = names(&wanted)?.lines().any(|name| name.trim() == wanted);
     if is_known { Ok(wanted) } else { Err(unknown(&wanted, "")) }
 }
 
-/// The source is an archive within the package that was `unpacked`.
+/// Extracts the source, an archive within the package that was `unpacked`.
 fn unpack(unpacked: &Path, source: &Path) -> Result<(), KernelError> {
     let archive = only_file(&unpacked.join("usr/src"))?;
     fs::create_dir(source).map_err(|e| KernelError::file("create", source, e))?;
@@ -84,12 +84,12 @@ fn unpack(unpacked: &Path, source: &Path) -> Result<(), KernelError> {
 
 fn apply(name: &str, patch: &str, source: &Path) -> Result<(), KernelError> {
     let path = store(source, name, patch)?;
-    // No offsets and no guesses: what does not fit is another kernel than that for which it was made.
+    // No fuzz and no offsets: a patch that does not fit is for another kernel.
     let mut command = Command::new("patch");
     run(command.arg("-d").arg(source).args(["-p1", "--fuzz=0", "-i"]).arg(path), "patch").map(drop)
 }
 
-/// Makes a configuration of the options and nothing else.
+/// Creates a configuration with exactly these options.
 fn configure(source: &Path) -> Result<(), KernelError> {
     let options = store(source, "options", OPTIONS)?;
     run(make(source).arg(format!("KCONFIG_ALLCONFIG={}", options.display())).arg("allnoconfig"), "make")?;
@@ -103,7 +103,7 @@ fn configure(source: &Path) -> Result<(), KernelError> {
     }
 }
 
-/// The first of the options that the configuration that was `made` has not got: others that it depends on may be missing.
+/// Returns the first option that the configuration lacks, because others that it depends on may be missing.
 fn missing_option(made: &str) -> Option<&'static str> {
     let wanted = OPTIONS.lines().filter(|line| line.starts_with("CONFIG_"));
     wanted.into_iter().find(|option| !made.lines().any(|line| line == *option))

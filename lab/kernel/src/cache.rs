@@ -1,8 +1,8 @@
-//! Where kernels, snapshots and images are kept.
+//! The cache directory of kernels, snapshots and images.
 
 use std::path::PathBuf;
 
-/// Where everything of ours is kept: `$XDG_CACHE_HOME/headofline`, or `~/.cache/headofline`.
+/// Returns the cache directory: `$XDG_CACHE_HOME/headofline`, or `~/.cache/headofline`.
 pub fn cache() -> PathBuf {
     let from = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = || from("HOME").map_or_else(|| PathBuf::from("/tmp"), |home| home.join(".cache"));

@@ -12,18 +12,18 @@ use crate::image::Image;
 use crate::root::Root;
 use crate::{KernelError, engine, modules, netem};
 
-/// A datagram may be late by this: what namespaces and interfaces cost, in ns.
+/// The largest delay of a datagram in namespaces and interfaces beyond the expected one, in ns.
 const DELAY_SLACK: u64 = 250_000;
-/// A datagram may be early by this: what rounding takes, in ns.
+/// The largest amount by which a datagram may be early because of rounding, in ns.
 const ROUNDING: u64 = 1000;
-/// Datagrams in a train may be further apart or closer by this: what it costs to send one, in ns …
+/// The largest deviation of the distance of datagrams in a train, because sending takes time, in ns …
 const SPACING_SLACK: u64 = 30_000;
-/// … or by this part of what is due.
+/// … or as the reciprocal of a fraction of the expected distance.
 const SPACING_PART: u64 = 50;
-/// Losses may differ from what is expected by so many standard deviations.
+/// The largest deviation of losses from the expected number, in standard deviations.
 const DEVIATIONS: f64 = 6.0;
 
-/// Refuses what the kernel of `image` does not support, by name.
+/// Refuses, by name, what the kernel of `image` does not support.
 pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
     if scenario.transport.kind() == Kind::Sctp && !scenario.transport.is_our_own() && !image.has_sctp() {
         return Err(KernelError::ModuleMissing {
@@ -45,7 +45,7 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
     programs(scenario)
 }
 
-/// Refuses what no kernel supports, by name.
+/// Refuses, by name, what no kernel supports.
 pub(crate) fn check_any_kernel(scenario: &Scenario) -> Result<(), KernelError> {
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
     if scenario.network.client_moves() && scenario.transport.kind() == Kind::Udp {
@@ -83,15 +83,15 @@ fn unsupported(what: &str, why: String) -> KernelError {
     KernelError::Unsupported { what: what.to_owned(), why }
 }
 
-/// Flows that a kernel can have at the same time.
+/// The flows that a kernel has to have at the same time.
 struct Flows<'s> {
     network: &'s Topology,
-    /// What each of them needs.
+    /// The sysctls that each flow needs.
     settled: Vec<(&'s WorkloadSpec, Vec<Sysctl>)>,
 }
 
 impl<'s> Flows<'s> {
-    /// One more; `what` it is says why it cannot be.
+    /// Adds a flow; `what` it is begins the error if it is impossible.
     fn add(
         &mut self,
         what: &str,
@@ -109,7 +109,7 @@ impl<'s> Flows<'s> {
     }
 }
 
-/// Refuses programs whose transport nothing can give them, and those that are not there.
+/// Refuses programs if nothing can give them their transport, or if a node lacks them.
 fn programs(scenario: &Scenario) -> Result<(), KernelError> {
     let kind = scenario.transport.kind();
     if scenario.runs_programs() && (kind == Kind::Udp || scenario.transport.is_our_own()) {
@@ -121,7 +121,7 @@ fn programs(scenario: &Scenario) -> Result<(), KernelError> {
     Root::of(scenario).map(drop)
 }
 
-/// Two flows that need different values of a setting, of which a node has but one, and a module.
+/// Returns why two flows exclude each other: they need different values of a sysctl that a node has once, or of a module parameter.
 fn quarrel(
     (workload, settings): (&WorkloadSpec, &[Sysctl]),
     (other, others): &(&WorkloadSpec, Vec<Sysctl>),
@@ -141,7 +141,7 @@ fn quarrel(
     })
 }
 
-/// Refuses a run whose own measurements say that its conditions were not those that were asked for.
+/// Refuses a run whose own measurements show that its conditions were not the configured ones.
 pub(crate) fn check_valid(scenario: &Scenario, facts: &Facts) -> Result<(), KernelError> {
     facts.floor.iter().try_for_each(on_time)?;
     facts.filter.iter().try_for_each(in_force)?;
@@ -152,7 +152,7 @@ pub(crate) fn check_valid(scenario: &Scenario, facts: &Facts) -> Result<(), Kern
     Ok(())
 }
 
-/// A line has to take the time that its delay and its rate account for.
+/// Checks that a link's measured delay and spacing match its configured delay and rate.
 fn on_time(floor: &Floor) -> Result<(), KernelError> {
     let Floor { name, delay, expected_delay, spacing, expected_spacing } = floor;
     let slack = SPACING_SLACK.max(expected_spacing / SPACING_PART);
@@ -175,7 +175,7 @@ fn on_time(floor: &Floor) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// The packet filter has to hold what the middlebox granted, and nothing else, but for what ended meanwhile.
+/// Checks that the packet filter holds exactly the rules that the middlebox granted, apart from those that expired meanwhile.
 fn in_force(filter: &FilterFacts) -> Result<(), KernelError> {
     /// One for each direction of the data.
     const ELEMENTS_OF_A_RULE: usize = 2;
@@ -189,7 +189,7 @@ fn in_force(filter: &FilterFacts) -> Result<(), KernelError> {
     .into())
 }
 
-/// Too few losses are as bad as none; too many may be the queue's, and no fault of the machine.
+/// Checks that losses occur. Too many may be due to the queue, and are not the machine's fault.
 fn lossy_enough(line: &LineFacts, loss: Ratio) -> Result<(), KernelError> {
     let (sent, loss) = (line.sent as f64, loss.value());
     let (expected, deviation) = (sent * loss, (sent * loss * (1.0 - loss)).sqrt());

@@ -1,4 +1,4 @@
-//! What can go wrong around a virtual machine.
+//! Errors of the kernel world.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cache::cache;
 
-/// Why the kernel world did not run something; each names the cure.
+/// Why the kernel world did not run something; each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// A program of the host is missing.
@@ -14,10 +14,10 @@ pub enum KernelError {
     ProgramMissing {
         /// The program.
         program: String,
-        /// The package that has it.
+        /// Its package.
         package: &'static str,
     },
-    /// No kernel has been fetched or named.
+    /// No kernel has been fetched or adopted.
     #[error(
         "there is no kernel yet; `hol kernel fetch` gets one, `hol kernel use PATH` takes one that you have"
     )]
@@ -25,39 +25,39 @@ pub enum KernelError {
     /// No kernel of this name.
     #[error("no kernel {wanted:?}; there are {known}")]
     UnknownKernel {
-        /// What was asked for.
+        /// The requested name.
         wanted: String,
-        /// What there is.
+        /// The known kernels.
         known: String,
     },
-    /// No kernel for User-Mode Linux, of this name.
+    /// No kernel for User-Mode Linux of this name.
     #[error(
         "there is no kernel {wanted:?} for User-Mode Linux; `hol kernel build` makes one, in some minutes"
     )]
     NotBuilt {
-        /// What was asked for.
+        /// The requested name.
         wanted: String,
     },
-    /// Programs that a build needs are missing.
+    /// Programs are missing that a build needs.
     #[error("{} missing; install with `apt-get install {}`", .programs.join(", "), .packages.join(" "))]
     ToolsMissing {
         /// The programs.
         programs: Vec<&'static str>,
-        /// The packages that have them.
+        /// Their packages.
         packages: Vec<&'static str>,
     },
-    /// A file that is no kernel image, or part of one.
+    /// A file is not a kernel image, or is truncated.
     #[error("{}: {problem}", path.display())]
     Image {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it; what to do.
+        /// What is wrong with it, and what to do.
         problem: String,
     },
-    /// A module that the kernel needs is not among its modules.
+    /// A required module is missing.
     #[error("{}: no module {module}; {cure}", directory.display())]
     ModuleMissing {
-        /// Where it was looked for.
+        /// The directory that was searched.
         directory: PathBuf,
         /// The module.
         module: &'static str,
@@ -69,7 +69,7 @@ pub enum KernelError {
     Program {
         /// The program.
         program: String,
-        /// What it said.
+        /// Its message.
         said: String,
     },
     /// A file could not be read or written.
@@ -77,53 +77,53 @@ pub enum KernelError {
     File {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The failed action.
         action: &'static str,
-        /// What the system answered.
+        /// The error of the operating system.
         source: io::Error,
-        /// What to do; empty, or beginning with "; ".
+        /// What to do; empty, or starting with "; ".
         cure: &'static str,
     },
-    /// The scenario asks for something that the kernel cannot do.
+    /// The kernel does not support what the scenario asks for.
     #[error("the kernel world cannot do `{what}`: {why}")]
     Unsupported {
         /// The key, with its value.
         what: String,
-        /// Why not; what to do.
+        /// Why not, and what to do.
         why: String,
     },
-    /// Several virtual machines do not fit into the memory.
+    /// There is not enough memory for several virtual machines.
     #[error(
         "{machines} virtual machines at a time need {needed} MiB of memory and {free} MiB are free; {}",
         memory_cure(*.fitting)
     )]
     Memory {
-        /// How many there would be.
+        /// The number of machines.
         machines: usize,
-        /// What they need, in MiB.
+        /// The memory that they need, in MiB.
         needed: u64,
-        /// What is available, in MiB.
+        /// The available memory, in MiB.
         free: u64,
-        /// How many would fit.
+        /// The number of machines that would fit.
         fitting: u64,
     },
-    /// Nobody wants the run any more.
+    /// The run was interrupted.
     #[error("interrupted")]
     Interrupted,
-    /// The virtual machine did not do what it should.
+    /// The virtual machine failed.
     #[error("{fault}{console}")]
     Machine {
-        /// What it did instead.
+        /// What happened.
         fault: MachineFault,
-        /// What it wrote.
+        /// Its console output.
         console: Console,
     },
 }
 
-/// What a virtual machine may do instead of its job.
+/// How a virtual machine may fail.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineFault {
-    /// It ended by itself.
+    /// It ended unexpectedly.
     #[error("the machine ended before its work did: {0}")]
     Ended(String),
     /// It took too long.
@@ -134,29 +134,29 @@ pub enum MachineFault {
         /// The limit, in seconds of wall-clock time.
         seconds: u64,
     },
-    /// QEMU refused something.
+    /// QEMU refused a command.
     #[error("QEMU refused `{command}`: {said}")]
     Refused {
         /// The command.
         command: String,
-        /// What it said.
+        /// QEMU's message.
         said: String,
     },
-    /// The program inside failed.
+    /// The program in the guest failed.
     #[error("inside the machine: {0}")]
     Guest(String),
-    /// One of the user's programs cannot be run, or did not do what was expected of it.
+    /// One of the user's programs could not be run, or failed.
     #[error("{0}")]
     Program(String),
-    /// The run measured itself and found its own conditions outside the limits.
+    /// The run's own measurements show that its conditions were outside the limits.
     #[error("the run is not valid: {0}")]
     Invalid(String),
 }
 
-/// The variable that sets how long a run may take.
+/// The environment variable with the wall-clock limit of a run.
 pub(crate) const LIMIT: &str = "HOL_RUN_LIMIT";
 
-/// What a guest wrote to its console. As text: its last lines.
+/// A guest's console output. Displayed are its last lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Console(String);
 
@@ -165,7 +165,7 @@ impl Console {
         Self(String::from_utf8_lossy(octets).into_owned())
     }
 
-    /// All of it.
+    /// Returns the whole output.
     pub fn whole(&self) -> &str {
         &self.0
     }
@@ -203,7 +203,7 @@ impl From<MachineFault> for KernelError {
 }
 
 impl KernelError {
-    /// The user has to change what was asked, rather than the machine its state.
+    /// Returns whether the user has to change the input, and not the machine.
     pub const fn is_usage(&self) -> bool {
         matches!(self, Self::Unsupported { .. } | Self::UnknownKernel { .. })
     }

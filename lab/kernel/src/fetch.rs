@@ -9,7 +9,7 @@ use crate::cache::cache;
 use crate::image::{Image, version_key};
 use crate::scratch;
 
-/// The series that is fetched unless another is asked for.
+/// The series that is fetched by default.
 pub const DEFAULT_SERIES: &str = "6.12";
 
 /// Fetches the newest kernel whose version begins with `wanted`.
@@ -32,12 +32,12 @@ pub fn fetch(wanted: &str) -> Result<Image, KernelError> {
     Image::adopt(&image, None)
 }
 
-/// The packages whose names begin with `start`, one a line.
+/// Returns the packages whose names start with `start`, one per line.
 pub(crate) fn names(start: &str) -> Result<String, KernelError> {
     run(Command::new("apt-cache").args(["pkgnames", start]), "apt")
 }
 
-/// There is no such package; `more` is what else may help.
+/// Returns the error of an unknown package; `more` is further advice.
 pub(crate) fn unknown(package: &str, more: &str) -> KernelError {
     KernelError::Program {
         program: "apt-cache".to_owned(),
@@ -47,9 +47,9 @@ pub(crate) fn unknown(package: &str, more: &str) -> KernelError {
     }
 }
 
-/// Gets `package` into the directory `work`, and unpacks it there; tells where.
+/// Downloads `package` to the directory `work` and unpacks it there; returns the directory.
 pub(crate) fn download(package: &str, work: &Path) -> Result<PathBuf, KernelError> {
-    // As root apt would drop its rights to a user who may not write here; it may keep them instead.
+    // As root apt would drop its privileges to a user who may not write here; this keeps them.
     let mut apt = Command::new("apt-get");
     let apt = apt.current_dir(work).args(["-o", "APT::Sandbox::User=root", "download", package]);
     run(apt, "apt")?;
@@ -58,14 +58,14 @@ pub(crate) fn download(package: &str, work: &Path) -> Result<PathBuf, KernelErro
     Ok(unpacked)
 }
 
-/// The newest of the standard kernels in a list of package names.
+/// Returns the newest standard kernel in a list of package names.
 fn newest(names: &str, wanted: &str) -> Option<String> {
     let standard = |name: &&str| {
         let Some(version) = name.strip_prefix("linux-image-").and_then(|name| name.strip_suffix("-amd64"))
         else {
             return false;
         };
-        // 6.1 is not the beginning of 6.12.
+        // 6.1 is not a prefix of 6.12 here.
         let rest = version.strip_prefix(wanted);
         let whole_number = rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
         whole_number && !["cloud", "rt", "dbg", "unsigned"].iter().any(|word| version.contains(word))
@@ -74,7 +74,7 @@ fn newest(names: &str, wanted: &str) -> Option<String> {
     standard.max_by_key(|name| version_key(name)).map(str::to_owned)
 }
 
-/// The first file there.
+/// Returns the first file in a directory.
 pub(crate) fn only_file(directory: &Path) -> Result<PathBuf, KernelError> {
     let mut entries = fs::read_dir(directory).map_err(|e| KernelError::file("read", directory, e))?.flatten();
     entries.next().map(|entry| entry.path()).ok_or_else(|| KernelError::Program {
@@ -83,7 +83,7 @@ pub(crate) fn only_file(directory: &Path) -> Result<PathBuf, KernelError> {
     })
 }
 
-/// What a program prints, if it succeeds; `package` has it.
+/// Returns what a program of `package` prints, if it succeeds.
 pub(crate) fn run(command: &mut Command, package: &'static str) -> Result<String, KernelError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.env("LC_ALL", "C").output();

@@ -1,4 +1,4 @@
-//! Where what is large goes: the records of single messages, time series, and what programs write for the user.
+//! The large files of a result directory: records of single messages, time series, and files that programs write for the user.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use crate::point::{Point, RunKey};
 use crate::records::RecordsFile;
 use crate::series::SeriesFile;
 
-/// Where what is large goes, as far as it is kept.
+/// The destination of large files, if they are kept.
 #[derive(Debug, Clone, Default)]
 pub struct Archive {
     records: Option<PathBuf>,
     series: Option<PathBuf>,
-    /// How often a run is looked at, whether or not anything is kept of it.
+    /// The interval at which a run is sampled, even if the samples are not kept.
     interval: Option<Duration>,
     files: Option<PathBuf>,
 }
 
-/// Directories of a result directory.
+/// Subdirectories of a result directory.
 const RECORDS: &str = "records";
 const SERIES: &str = "series";
 const FILES: &str = "out";
@@ -35,47 +35,47 @@ fn table(dir: &Path, key: RunKey) -> PathBuf {
     dir.join(format!("{}.parquet", name(key)))
 }
 
-/// The tables that are kept of a run, in a result directory.
+/// Returns the Parquet files of a run that a result directory keeps.
 pub(crate) fn tables_of(manifest: &Manifest, key: RunKey) -> Vec<PathBuf> {
     let records = (manifest.records == Keep::All).then_some(RECORDS);
     let series = manifest.series.map(|_| SERIES);
     records.into_iter().chain(series).map(|dir| table(Path::new(dir), key)).collect()
 }
 
-/// The time series of a run, in a result directory.
+/// Returns the path of a run's time series in a result directory.
 pub(crate) fn series_of(key: RunKey) -> PathBuf {
     table(Path::new(SERIES), key)
 }
 
-/// The directory of the files that programs left in a run, in a result directory.
+/// Returns the directory of the files that programs wrote in a run, in a result directory.
 pub(crate) fn files_of(key: RunKey) -> PathBuf {
     Path::new(FILES).join(name(key))
 }
 
 impl Archive {
-    /// In a result directory.
+    /// Creates the archive of a result directory.
     pub(crate) fn of(dir: &Path, manifest: &Manifest) -> Self {
         let records = (manifest.records == Keep::All).then(|| dir.join(RECORDS));
         let series = manifest.series.map(|_| dir.join(SERIES));
         Self { records, series, interval: manifest.series, ..Self::of_files(&dir.join(FILES)) }
     }
 
-    /// Nowhere, of runs that are looked at as often as others were: in a kernel to look takes time.
+    /// Creates an archive that keeps nothing. The interval must be that of the compared runs, because sampling a kernel takes time.
     pub(crate) fn nowhere(interval: Option<Duration>) -> Self {
         Self { interval, ..Self::default() }
     }
 
-    /// How often a run is looked at.
+    /// Returns the interval at which a run is sampled.
     pub(crate) const fn interval(&self) -> Option<Duration> {
         self.interval
     }
 
-    /// Of files alone, in this directory.
+    /// Creates an archive that keeps only the files of programs, in this directory.
     pub fn of_files(dir: &Path) -> Self {
         Self { files: Some(dir.to_owned()), ..Self::default() }
     }
 
-    /// Puts the files of a run, a tar archive, into `<point>-<repetition>`, in place of what an earlier try has left there.
+    /// Extracts a run's files, a tar archive, to `<point>-<repetition>`, and replaces those of an earlier try.
     pub(crate) fn unpack(&self, key: RunKey, files: &[u8]) -> Result<(), LabError> {
         let Some(dir) = self.files.as_ref().filter(|_| !files.is_empty()) else { return Ok(()) };
         let place = dir.join(name(key));
@@ -87,7 +87,7 @@ impl Archive {
         tar::Archive::new(files).unpack(&place).map_err(failed)
     }
 
-    /// Begins `records/<point>-<repetition>.parquet`, for the records of so many flows.
+    /// Creates `records/<point>-<repetition>.parquet` for the records of this many flows.
     pub(crate) fn begin_records(
         &self,
         point: &Point,
@@ -99,7 +99,7 @@ impl Archive {
         RecordsFile::begin(path, point, repetition, flows).map(Some)
     }
 
-    /// Begins `series/<point>-<repetition>.parquet`, for so many flows.
+    /// Creates `series/<point>-<repetition>.parquet` for this many flows.
     pub(crate) fn begin_series(
         &self,
         point: &Point,

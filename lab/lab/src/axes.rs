@@ -9,10 +9,10 @@ use toml::de::{DeTable, DeValue};
 use crate::error::InputError;
 use crate::source::{Source, assign, key_path};
 
-/// More points than this are taken for a mistake.
+/// The largest number of points; more are considered a mistake.
 const MOST_POINTS: usize = 100_000;
 
-/// One key that gets one value.
+/// A key and the value that is assigned to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Assignment<'s> {
     /// The dotted key as written.
@@ -22,11 +22,11 @@ pub(crate) struct Assignment<'s> {
     value: Spanned<DeValue<'s>>,
 }
 
-/// The values of one axis; each step may set several keys.
+/// The steps of one axis; each step may assign several keys.
 type Axis<'s> = Vec<Vec<Assignment<'s>>>;
 
 impl Assignment<'_> {
-    /// The value as the user wrote it, without quotes; of tables and lists what they hold, however they are laid out.
+    /// Returns the value as the user wrote it, without quotes; tables and lists in a normalised layout.
     pub fn text(&self) -> String {
         match self.value.get_ref() {
             DeValue::String(text) => text.to_string(),
@@ -35,7 +35,7 @@ impl Assignment<'_> {
     }
 }
 
-/// `{max=15p,min=5p}`, `[3,7]`, `true`: a table's keys in alphabetical order, text in quotes only where it could be misread.
+/// Returns `{max=15p,min=5p}`, `[3,7]`, `true`: a table's keys in alphabetical order, strings quoted only if ambiguous.
 fn label(value: &DeValue<'_>) -> String {
     const PLAIN: &str = "._%/:+-";
     match value {
@@ -72,7 +72,7 @@ impl<'s> Assignment<'s> {
     }
 }
 
-/// Takes `sweep` and `zip` out of `table`: every combination of their values, the last axis fastest.
+/// Removes `sweep` and `zip` from `table`; returns every combination of their values, the last axis changing fastest.
 pub(crate) fn combinations<'s>(
     table: &mut DeTable<'s>,
     source: &Source,
@@ -91,7 +91,7 @@ pub(crate) fn combinations<'s>(
     Ok(combinations)
 }
 
-/// The axes in the order of the file.
+/// Returns the axes in the order of the file.
 fn axes<'s>(table: &mut DeTable<'s>, source: &Source) -> Result<Vec<Axis<'s>>, InputError> {
     let mut axes = Vec::new();
     if let Some(sweep) = table.remove("sweep") {
@@ -108,7 +108,7 @@ fn axes<'s>(table: &mut DeTable<'s>, source: &Source) -> Result<Vec<Axis<'s>>, I
     Ok(axes)
 }
 
-/// One table, or a list of tables.
+/// Returns the tables of a value that is one table or a list of tables.
 fn tables<'s>(
     value: Spanned<DeValue<'s>>,
     source: &Source,
@@ -126,7 +126,7 @@ fn tables<'s>(
     parts.into_iter().map(table).collect()
 }
 
-/// The axis of lists that advance together; none if the command line sets all of their keys.
+/// Returns the axis of lists that advance together; `None` if the command line sets all of their keys.
 fn zipped<'s>(
     lists: Vec<(Spanned<toml::de::DeString<'s>>, Spanned<DeValue<'s>>)>,
     source: &Source,

@@ -1,4 +1,4 @@
-//! `[[background]]`: traffic beside the workload, or before it.
+//! `[[background]]`: traffic that competes with the workload.
 
 use hol_base::Duration;
 use hol_stack::TransportSpec;
@@ -41,12 +41,12 @@ const fn second() -> Duration {
 }
 
 impl Background {
-    /// The same with every default spelt out, but for the transport: that of the workload is not repeated.
+    /// Returns the entry with every default filled in, except the transport, which is not repeated if it is the workload's.
     pub(crate) fn settled(self) -> Self {
         Self { workload: self.workload.settled(), ..self }
     }
 
-    /// The same beside a workload over `transport`.
+    /// Returns the background traffic of a workload over `transport`.
     pub(crate) fn beside(&self, transport: &TransportSpec) -> hol_scenario::Background {
         let Self { transport: own, workload, messages, count, spread } = self.clone();
         let transport = own.unwrap_or_else(|| transport.clone());

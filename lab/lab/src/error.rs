@@ -1,4 +1,4 @@
-//! What can go wrong outside the simulation: what the user wrote, and the disk.
+//! Errors outside the simulation: invalid input, files, and worlds that cannot run.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,80 +7,80 @@ use hol_scenario::RunError;
 
 use crate::worlds::WorldName;
 
-/// Something the user wrote is wrong: where, what, and the cure.
+/// An error in the user's input: where, what, and how to correct it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct InputError {
     /// `file:line:column`, or the command-line option.
     pub place: String,
-    /// What is wrong; what to do.
+    /// What is wrong, and what to do.
     pub problem: String,
 }
 
 /// Why an experiment could not be read, run or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The experiment is wrong.
+    /// The experiment is invalid.
     #[error(transparent)]
     Input(#[from] InputError),
     /// A file could not be read or written.
     #[error("{}: cannot {action}: {source}; {cure}", path.display())]
     File {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// What was tried: "read", "write".
+        /// The failed action: "read", "write".
         action: &'static str,
-        /// What the system answered.
+        /// The error of the operating system.
         source: io::Error,
         /// What to do.
         cure: &'static str,
     },
-    /// A file of a result directory does not hold what it should.
+    /// A file of a result directory is damaged.
     #[error("{}:{line}: {problem}", path.display())]
     Damaged {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// Which line, from 1.
+        /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it; what to do.
+        /// What is wrong with it, and what to do.
         problem: String,
     },
-    /// The result directory cannot be used for this.
+    /// The directory cannot be used as a result directory.
     #[error("{}: {problem}", path.display())]
     Directory {
         /// The result directory.
         path: PathBuf,
-        /// Why not; what to do.
+        /// The reason, and what to do.
         problem: String,
     },
-    /// A scenario that the world refuses.
+    /// The world refuses a scenario.
     #[error("{point}: {problem}")]
     Scenario {
-        /// The point in words.
+        /// A description of the point.
         point: String,
-        /// What the world says.
+        /// The message of the world.
         problem: String,
     },
-    /// A world in which no run is like another.
+    /// Runs of this world cannot be repeated, because its time is real.
     #[error(
         "world {0} has a real clock and whatever else goes on there, so no run of it is like another and there is nothing to verify; \
          run the experiment again and compare the intervals, or take --world model"
     )]
     NotRepeatable(WorldName),
-    /// A world cannot run anything.
+    /// The world cannot run any scenario.
     #[error(transparent)]
     World(#[from] RunError),
-    /// The first runs failed, every one of them.
+    /// All of the first runs failed.
     #[error("the first {0} runs all failed, the last: {1}")]
     Hopeless(u64, String),
-    /// One of our own assertions failed in a run; the message above says which.
+    /// An assertion of this program failed in a run; the message before this one says which.
     #[error(
         "{point}: repetition {repetition} (seed {seed}) broke an assertion; please report it with these words"
     )]
     Broken {
-        /// The point in words.
+        /// A description of the point.
         point: String,
-        /// Which repetition.
+        /// The index of the repetition.
         repetition: u32,
         /// The seed of the run.
         seed: u64,
@@ -88,7 +88,7 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// The user has to change what he wrote, rather than the machine its state.
+    /// Returns whether the user has to change the input, and not the machine.
     pub const fn is_usage(&self) -> bool {
         matches!(
             self,
@@ -99,7 +99,7 @@ impl LabError {
         )
     }
 
-    /// A file that could not be read or written (`action`), with the cure.
+    /// Creates the error of a file that could not be read or written (`action`), with advice on what to do.
     pub fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
         let cure = match source.kind() {
             io::ErrorKind::NotFound => "check the name, or create it first",

@@ -1,4 +1,4 @@
-//! How long a plan takes on this machine: short runs of its own points are measured, and what they took goes on with their messages.
+//! Estimates how long a plan takes on this machine: measures short runs of some points and extrapolates by the number of messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
@@ -13,33 +13,33 @@ use crate::repetitions::Repetitions;
 use crate::run;
 use crate::stopwatch::Stopwatch;
 
-/// So many points are measured, spread over the plan.
+/// The largest number of points that are measured, spread evenly over the plan.
 const MOST_PILOTS: usize = 24;
-/// Measuring ends after so many seconds, done or not.
+/// The time limit of the measurement, in seconds.
 const PATIENCE: f64 = 2.0;
-/// Messages of the two runs that are measured: from one to the other the cost of a message is read, before the first that of a run.
+/// Messages of the two runs that are measured. Their difference gives the cost of a message, the remainder the cost of a run.
 const PILOT_MESSAGES: [u64; 2] = [100, 400];
-/// A run that costs as many µs before its first message is not for trying.
+/// Points whose run costs at least this many µs, apart from its messages, are not measured.
 const DEAR: u64 = 10_000;
 
-/// Seconds that runs of a point take.
+/// The cost of a point's runs, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Cost {
     run: f64,
     message: f64,
 }
 
-/// How long a plan takes, in seconds of a machine that does nothing else.
+/// The duration of a plan, in seconds on an idle machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// With the least number of repetitions.
+    /// The duration with the least number of repetitions.
     pub least: f64,
-    /// With all that a precision may ask for.
+    /// The duration with the largest number of repetitions that the precision may need.
     pub most: f64,
 }
 
 impl Plan {
-    /// About how long it takes with so many jobs at a time.
+    /// Estimates the duration with this many parallel jobs.
     pub fn estimate(&self, jobs: usize) -> Estimate {
         let measured = measured(pilots(self.points()));
         let correction = correction(self.points(), &measured);
@@ -71,7 +71,7 @@ impl Cost {
     }
 }
 
-/// What the world of a point says of itself.
+/// Returns the cost that the point's world states.
 fn stated(point: &Point) -> Cost {
     let cost = point.world.open().map(|world| world.cost());
     cost.map_or(Cost { run: 0.0, message: 0.0 }, |cost| Cost {
@@ -80,7 +80,7 @@ fn stated(point: &Point) -> Cost {
     })
 }
 
-/// How many times longer than stated the measured points take together.
+/// Returns the ratio of the measured cost of the measured points to their stated cost.
 fn correction(points: &[Point], measured: &BTreeMap<PointId, Cost>) -> f64 {
     let pairs = points.iter().filter_map(|point| Some((point, measured.get(&point.id)?)));
     let (took, said) = pairs.fold((0.0, 0.0), |(took, said), (point, cost)| {
@@ -90,7 +90,7 @@ fn correction(points: &[Point], measured: &BTreeMap<PointId, Cost>) -> f64 {
     if said > 0.0 { took / said } else { 1.0 }
 }
 
-/// The points to measure: where a run is cheap, and evenly over the plan.
+/// Returns the points to measure: those with a cheap run, spread evenly over the plan.
 fn pilots(points: &[Point]) -> Vec<Point> {
     let cheap = |point: &&Point| point.world.open().is_ok_and(|world| world.cost().run < DEAR);
     let cheap: Vec<&Point> = points.iter().filter(cheap).collect();
@@ -98,7 +98,7 @@ fn pilots(points: &[Point]) -> Vec<Point> {
     (0..count).map(|index| cheap[index * cheap.len() / count].clone()).collect()
 }
 
-/// What the points cost, as far as patience lasts; what still runs then is left to itself.
+/// Measures the cost of points within the time limit. A run that takes longer continues in its thread and is ignored.
 fn measured(pilots: Vec<Point>) -> BTreeMap<PointId, Cost> {
     let (done, measured) = mpsc::channel();
     let watch = Stopwatch::start();

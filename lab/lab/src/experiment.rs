@@ -1,4 +1,4 @@
-//! An experiment file, read and settled into points.
+//! Reads an experiment file and resolves it to points.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -28,31 +28,31 @@ use crate::source::Source;
 use crate::traces;
 use crate::worlds::WorldName;
 
-/// Messages over all repetitions, unless the file says otherwise.
+/// The default number of messages over all repetitions.
 const MESSAGES: u64 = 10_000;
 
-/// More runs than this are taken for a mistake: the list of them would not fit into memory.
+/// The largest number of runs; more are considered a mistake, and their list would not fit into memory.
 const MOST_RUNS: u64 = 1_000_000;
 
-/// Parts of a run's timeline that are shorter would be more than the messages in them.
+/// The shortest part of a run's timeline; with shorter parts there would be more of them than messages.
 const SHORTEST_PART: Duration = Duration::from_millis(1);
 
-/// A question: what is sent over which networks with which transports, and how often.
+/// An experiment: networks, transports, workload, and the number of repetitions.
 #[derive(Debug, Clone)]
 pub struct Experiment {
-    /// Its file without the ending.
+    /// The name of its file without the extension.
     pub name: String,
-    /// One line for people.
+    /// Its title, one line.
     pub title: String,
-    /// Which records of single messages are kept.
+    /// Whether the records of single messages are kept.
     pub records: Keep,
-    /// How often each run is looked at for its time series, if it is.
+    /// The interval of the time series; `None`: none is recorded.
     pub series: Option<Duration>,
-    /// Every combination of the axes; transports are the first axis.
+    /// The points of all combinations of the axes; the transports are the first axis.
     pub points: Vec<Point>,
-    /// What its writer wants drawn; empty: what follows from its axes.
+    /// The figures that the file asks for; empty: figures are chosen by the axes.
     pub figures: Vec<FigureWish>,
-    /// What the script of its topology says without meaning here, with line and reason.
+    /// The statements of its topology's script that have no effect, with line and reason.
     pub ignored: Vec<String>,
 }
 
@@ -179,7 +179,7 @@ fn no_hosts() -> Spanned<BTreeMap<String, HostSpec>> {
 }
 
 impl Experiment {
-    /// Reads and settles an experiment called `name`; its world is there and can do every point.
+    /// Reads an experiment called `name`, and checks that this machine can run every point.
     pub fn parse(name: &str, source: &Source) -> Result<Self, InputError> {
         let (mut experiment, places) = Self::read(name, source)?;
         for (index, (point, place)) in experiment.points.iter_mut().zip(places).enumerate() {
@@ -192,18 +192,18 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// Reads and settles an experiment called `name`, whether or not its world is there.
+    /// Reads an experiment called `name` without checking that this machine can run it.
     pub fn anywhere(name: &str, source: &Source) -> Result<Self, InputError> {
         Self::read(name, source).map(|(experiment, _)| experiment)
     }
 
-    /// Says why this machine cannot run it: the first point whose world is missing or lacks something; `None` if it can.
+    /// Returns why this machine cannot run it: the first point whose world is missing or does not support it; `None` if it can.
     pub fn misfit(&self) -> Option<String> {
         let placed = self.points.iter().map(|point| point.clone().placed(&point.world));
         placed.filter_map(Result::err).map(|problem| problem.to_string()).next()
     }
 
-    /// Reads an experiment called `name`, whatever its world can do, and where it names the world of each point.
+    /// Reads an experiment called `name` without checking its worlds; returns for each point where the file names its world.
     pub(crate) fn read(name: &str, source: &Source) -> Result<(Self, Vec<Range<usize>>), InputError> {
         let mut table = source.table()?;
         let combinations = combinations(&mut table, source)?;
@@ -236,7 +236,7 @@ impl Experiment {
         Ok((Self { name, title, records, series, points, figures, ignored }, places))
     }
 
-    /// The experiment in another world, and for each point that had to be left out why that cannot do it.
+    /// Moves the experiment to another world; returns why each point was left out that this world cannot run.
     pub fn in_world(mut self, world: &WorldName) -> Result<(Self, Vec<String>), InputError> {
         let place = format!("--world {world}");
         let there = world.open().and_then(|world| world.provenance());
@@ -248,12 +248,12 @@ impl Experiment {
         Ok((self, refused))
     }
 
-    /// Whether it names a world that experiments do not run in by default.
+    /// Returns whether it names a world other than the default.
     pub fn names_a_world(&self) -> bool {
         self.points.iter().any(|point| !point.world.is_default())
     }
 
-    /// The experiment with a twentieth of the messages, for a first look; at least 100 a repetition.
+    /// Returns the experiment with a twentieth of the messages, but at least 100 in each repetition, for a first look.
     pub fn quick(mut self) -> Self {
         for point in &mut self.points {
             let least = 100 * u64::from(point.repetitions.least);
@@ -264,7 +264,7 @@ impl Experiment {
     }
 }
 
-/// The file with the values of one combination.
+/// Reads the file with the values of one combination.
 fn settle<'s>(table: &DeTable<'s>, step: &[Assignment<'s>], source: &Source) -> Result<File, InputError> {
     let table = with_values(table, step, source)?;
     check_shapes(&table, source)?;
@@ -290,8 +290,8 @@ fn read_file(table: &DeTable<'_>) -> Result<File, toml::de::Error> {
     File::deserialize(toml::Deserializer::from(Spanned::new(0..0, table.clone())))
 }
 
-/// Refuses a list in the place of a table, whose reader would take the values for those of the keys in their order, and dates,
-/// which are tables to it.
+/// Refuses lists in place of tables, which the deserializer would take as the values of the keys in their order, and dates, which it
+/// takes as tables.
 fn check_shapes(table: &DeTable<'_>, source: &Source) -> Result<(), InputError> {
     for (key, value) in table {
         let keys = schema::table_keys();
@@ -322,7 +322,7 @@ fn check_shapes(table: &DeTable<'_>, source: &Source) -> Result<(), InputError> 
     Ok(())
 }
 
-/// Where something stands, if it does.
+/// Returns the span of a value; empty if it is absent.
 fn span<T>(written: Option<&Spanned<T>>) -> Range<usize> {
     written.map_or(0..0, Spanned::span)
 }
@@ -331,7 +331,7 @@ fn list_for_table(list: &Spanned<DeValue<'_>>, source: &Source) -> InputError {
     source.error(&list.span(), "a list is not a table; write { key = … }, or a table of its own")
 }
 
-/// Where the file has the key that a world's `problem` with a point names.
+/// Returns the span of the key that a world names in its `problem` with a point.
 fn key_of(point: usize, problem: &str, source: &Source) -> Option<Range<usize>> {
     let mut table = source.table().ok()?;
     let combinations = combinations(&mut table, source).ok()?;
@@ -340,14 +340,14 @@ fn key_of(point: usize, problem: &str, source: &Source) -> Option<Range<usize>> 
     own.or_else(|| programs::command_in(&table, problem))
 }
 
-/// The key that a problem with the table `at` names first in backquotes, as far as it stands there.
+/// Returns the span of the first key of the table `at` that a problem names in backquotes.
 fn named_in(table: &DeTable<'_>, at: &str, problem: &str) -> Option<Range<usize>> {
     let DeValue::Table(inner) = table.get(at)?.get_ref() else { return None };
     problem.split('`').skip(1).step_by(2).find_map(|key| Some(inner.get(key)?.span()))
 }
 
-/// The key of the `[workload]` table without which the file does not have this problem: a workload is read as a whole, and
-/// does not tell.
+/// Returns the span of the `[workload]` key whose removal removes the problem: a workload is deserialized as a whole, and its error
+/// has no position.
 fn culprit(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
     let DeValue::Table(workload) = table.get("workload")?.get_ref() else { return None };
     let spans = workload.iter().filter(|(key, _)| {
@@ -362,7 +362,7 @@ fn culprit(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
     spans.map(|(key, value)| if is_unknown { key.span() } else { value.span() }).next()
 }
 
-/// The message with the keys that the workload knows, which a reader of nested tables does not list.
+/// Adds the keys of the workload to the message, because the deserializer does not list those of nested tables.
 fn with_keys(table: &DeTable<'_>, message: &str) -> String {
     let kind = table.get("workload").and_then(|table| table.get_ref().get("kind")?.get_ref().as_str());
     let workload = Kind::all().into_iter().find(|workload| Some(workload.workload().name()) == kind);
@@ -442,7 +442,7 @@ impl File {
         }
     }
 
-    /// The same with whole paths: those that the file names count from where it is.
+    /// Makes the paths that the file names absolute; they are relative to it.
     fn beside(mut self, source: &Source) -> Result<Self, InputError> {
         self.programs.iter_mut().try_for_each(|program| programs::find_files(program, source))?;
         programs::find_root(&mut self.root, source)?;
@@ -451,7 +451,7 @@ impl File {
         Ok(self)
     }
 
-    /// Refuses more runs than can be listed, over the points of all `files`.
+    /// Checks that the points of all `files` together have at most [`MOST_RUNS`] runs.
     fn check_runs(&self, files: &[Self], source: &Source) -> Result<(), InputError> {
         let runs =
             |file: &Self| u64::from(file.repetitions.get_ref().most) * file.transports.get_ref().len() as u64;
@@ -471,7 +471,7 @@ impl File {
         labels.find(|label| !seen.insert(*label))
     }
 
-    /// What contradicts itself across several keys, placed at the first of them, or at their table.
+    /// Returns the error of keys that contradict each other, at the position of the first of them or of their table.
     fn misfit(
         &self,
         error: &ScenarioError,
@@ -515,7 +515,7 @@ impl File {
         source.error(&span, error.to_string())
     }
 
-    /// What it says, or else programs if there are any.
+    /// Returns the workload of the file, or else that of its programs.
     fn workload(&self) -> WorkloadSpec {
         let given = self.workload.as_ref().map(|workload| workload.get_ref().clone());
         let programs = || programs::workload(&self.programs);
@@ -526,7 +526,7 @@ impl File {
         self.workload().is_programs()
     }
 
-    /// Over all repetitions; programs run once in each.
+    /// Returns the number of messages over all repetitions; programs run once in each.
     fn messages(&self) -> u64 {
         let once = u64::from(self.repetitions.get_ref().least);
         let usual = if self.runs_programs() { once } else { MESSAGES };

@@ -1,4 +1,4 @@
-//! A run that did not come to its end. The sweep goes on without it; the next one tries it again.
+//! Runs that failed. The sweep continues without them, and the next one repeats them.
 
 use std::fmt;
 
@@ -9,20 +9,20 @@ use crate::point::RunKey;
 /// A run that failed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FailedRun {
-    /// Which run.
+    /// The point and repetition.
     #[serde(flatten)]
     pub key: RunKey,
-    /// Its point, in words.
+    /// A description of its point.
     pub name: String,
-    /// What happened, with the cure.
+    /// What happened, and what to do.
     pub failed: String,
-    /// All that its machine had to say; it goes into a file of its own, not into the journal.
+    /// The output of its machine, which is stored in a separate file and not in the journal.
     #[serde(skip)]
     pub log: String,
 }
 
 impl FailedRun {
-    /// The name of its log in the result directory.
+    /// Returns the name of its log file in the result directory.
     pub fn log_file(key: RunKey) -> String {
         format!("failed/{}-{}.log", key.point, key.repetition)
     }

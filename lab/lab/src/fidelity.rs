@@ -1,7 +1,7 @@
-//! How far the model world is known to be from Linux 6.12, and how much of a question was compared with it.
+//! The known differences between the model world and Linux 6.12, and the range of conditions in which both were compared.
 //!
-//! `hol validate --random` draws scenarios from these ranges; a report of the model world names the differences that touch its own
-//! points, and what lies outside of the ranges. `docs/fidelity.md` has all differences.
+//! `hol validate --random` draws scenarios from these ranges. A report of the model world names the differences that affect its own
+//! points, and the values outside of the ranges. `docs/fidelity.md` has all differences.
 
 use hol_base::QueueLimit;
 use hol_network::LossSpec;
@@ -22,11 +22,11 @@ pub struct Ranges {
     pub bandwidth_kbps: [f64; 2],
     /// Random loss in per cent.
     pub loss_percent: [f64; 2],
-    /// Packets that a short queue holds.
+    /// The length of a short queue, in packets.
     pub short_queue: [f64; 2],
 }
 
-/// What was compared with Linux 6.12.
+/// The ranges in which the model was compared with Linux 6.12.
 pub const COMPARED: Ranges = Ranges {
     size: [1.0, 256_000.0],
     rate: [1.0, 1000.0],
@@ -36,23 +36,23 @@ pub const COMPARED: Ranges = Ranges {
     short_queue: [4.0, 60.0],
 };
 
-/// The stack whose endpoints were compared.
+/// The stack that was compared.
 const STACK: &str = "linux-6.12";
 
-/// A difference between the model and Linux 6.12 that is known.
+/// A known difference between the model and Linux 6.12.
 #[derive(Debug)]
 pub struct KnownDifference {
-    /// What differs, a sentence without its full stop.
+    /// What differs: a sentence without its full stop.
     pub what: &'static str,
-    /// By how much.
+    /// The size of the difference.
     pub size: &'static str,
     /// Where it matters.
     pub matters: &'static str,
-    /// Which points it touches; none if it changes packets and no value of a report.
+    /// Whether it affects a point; `None` if it changes packets but no value of a report.
     touches: Option<fn(&Point) -> bool>,
 }
 
-/// All known differences, those that change results most first.
+/// All known differences, those with the largest effect on results first.
 pub const KNOWN: &[KnownDifference] = &[
     KnownDifference {
         what: "SCTP over the loopback interface, whose MTU is 64 KiB, stalls in Linux and not in the model",
@@ -99,24 +99,24 @@ pub const KNOWN: &[KnownDifference] = &[
     },
 ];
 
-/// Octets of an MTU that only loopback has.
+/// An MTU, in octets, that only loopback has.
 const LARGE_MTU: u64 = 9_000;
-/// Octets of a message that the usual receive buffer of SCTP does not hold.
+/// A message size, in octets, that exceeds SCTP's default receive buffer.
 const LONG_MESSAGE: u64 = 100_000;
-/// Packets of a queue at which ties decide.
+/// A queue length, in packets, at which the order of simultaneous packets matters.
 const SHORT_QUEUE: u64 = 10;
 
-/// How sure the numbers of some points are.
+/// How reliable the results of some points are.
 #[derive(Debug, Clone, Default)]
 pub struct Fidelity {
-    /// The differences that touch one of them.
+    /// The known differences that affect at least one of the points.
     pub known: Vec<&'static KnownDifference>,
-    /// What lies outside of what was compared, each thing once.
+    /// The conditions outside of those that were compared, each once.
     pub outside: Vec<String>,
 }
 
 impl Fidelity {
-    /// Of those of the points that ran in the model world; `None` if none did.
+    /// Returns the fidelity of those points that ran in the model world; `None` if none did.
     pub fn of<'p>(points: impl IntoIterator<Item = &'p Point>) -> Option<Self> {
         let points: Vec<_> = points.into_iter().filter(|point| point.world.is_default()).collect();
         let is_touched = |known: &&KnownDifference| {
@@ -127,7 +127,7 @@ impl Fidelity {
     }
 }
 
-/// A quantity of a point that the random comparison draws from a range.
+/// A quantity of a point that random scenarios draw from a range.
 struct Quantity {
     name: &'static str,
     unit: &'static str,
@@ -167,7 +167,7 @@ const QUANTITIES: [Quantity; 5] = [
         name: "losses",
         unit: " %",
         of: |point| match &point.network.loss {
-            // A percentage comes back from its fraction with a few bits of noise.
+            // Rounded, because converting the fraction to a percentage adds a small error.
             LossSpec::Independent(ratio) => Some((ratio.value() * 1e8).round() / 1e6),
             LossSpec::Bursts(_) | LossSpec::Packets(_) => None,
         },
@@ -176,7 +176,7 @@ const QUANTITIES: [Quantity; 5] = [
 ];
 
 impl Quantity {
-    /// The values that were not compared, if there are some. None at all is easier than the least of anything.
+    /// Returns the values outside of the range; `None` if there are none. Zero is never outside.
     fn outside(&self, points: &[&Point]) -> Option<String> {
         let Self { name, unit, of, compared: [least, most] } = self;
         let is_outside = |value: &f64| value > most || (value < least && *value != 0.0);
@@ -188,7 +188,7 @@ impl Quantity {
     }
 }
 
-/// What of these points the random comparison does not draw.
+/// Returns the conditions of these points that random scenarios do not have.
 fn outside(points: &[&Point]) -> Vec<String> {
     let mut stacks: Vec<&str> =
         points.iter().filter(|point| is_ours(point)).map(|p| p.transport.stack()).collect();
@@ -212,7 +212,7 @@ fn has_graph(point: &Point) -> bool {
     !(network.nodes.is_empty() && network.links.is_empty() && network.lans.is_empty())
 }
 
-/// Whether it runs endpoints of our own, which follow a stack.
+/// Returns whether the point runs endpoints of our own, which follow a stack.
 fn is_ours(point: &Point) -> bool {
     point.transport.kind() == Kind::Tcp || is_sctp(point)
 }
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::{Experiment, Source};
 
-    /// How sure the points of this experiment are.
+    /// Returns the fidelity of this experiment's points.
     fn fidelity(text: &str) -> Fidelity {
         let experiment = Experiment::parse("mine", &Source::new("mine.toml", text)).unwrap();
         Fidelity::of(&experiment.points).unwrap()

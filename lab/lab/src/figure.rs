@@ -1,4 +1,4 @@
-//! `[[figure]]`: what the writer of an experiment wants to see drawn, instead of what follows from its axes.
+//! `[[figure]]`: a figure that an experiment asks for, in place of those chosen by its axes.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,15 +11,15 @@ use toml::Spanned;
 use crate::metric::{METRICS, Metric};
 use crate::point::Point;
 
-/// One figure.
+/// A figure that an experiment asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FigureWish {
     /// The swept key along the horizontal axis.
     pub over: String,
-    /// The swept key that has a panel for each of its values.
+    /// The swept key with a panel for each value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panels: Option<String>,
-    /// One of [`METRICS`].
+    /// The name of a metric, one of [`METRICS`].
     pub metric: String,
 }
 
@@ -40,8 +40,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// The figure, if its keys are swept and its metric is one that the points have; else where it is wrong, and how to mend
-    /// it.
+    /// Returns the figure, or an error if its keys are not swept or no point has its metric.
     pub(crate) fn settled(
         &self,
         swept: &[&str],
@@ -85,18 +84,18 @@ impl Written {
     }
 }
 
-/// Whether a program tells it.
+/// Returns whether a program reports the metric.
 fn told(metric: &str, points: &[Point]) -> bool {
     points.iter().any(|point| point.metrics().any(|(name, _)| name == metric))
 }
 
-/// What a metric needs that no point has.
+/// Returns what a metric needs if no point has it.
 fn lacks(metric: &str, points: &[Point]) -> Option<&'static str> {
     let need = Metric::named(metric)?.info().needs?;
     (!points.iter().any(need.is_met)).then_some(need.cure)
 }
 
-/// Whether two keys are of one zip: not every value of one meets every value of the other.
+/// Returns whether two keys are in the same zip, so that not all combinations of their values exist.
 fn advance_together(one: &str, other: &str, points: &[Point]) -> bool {
     let value = |point: &Point, key: &str| {
         point.axes.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone())

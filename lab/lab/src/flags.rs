@@ -1,6 +1,6 @@
-//! The flags of a question, and the keys of an experiment that they stand for.
+//! The flags of `hol compare`, and the keys of experiment files that they set.
 
-/// A flag of `hol compare` and the key that it sets, in the order in which people ask.
+/// Each flag and the key that it sets, in the order of the help text.
 pub const FLAGS: [(&str, &str); 14] = [
     ("--workload", "workload.kind"),
     ("--rate", "workload.rate"),

@@ -1,4 +1,4 @@
-//! What a point says of its flows as a whole: throughput, how they share it, and how long they took to connect.
+//! Metrics of a point's flows: throughput, its share between flows, and connect times.
 
 use hol_measure::Interval;
 
@@ -6,12 +6,12 @@ use crate::results::PointResult;
 use crate::run_result::RunResult;
 
 impl PointResult {
-    /// Completed messages over the same time, a second.
+    /// Returns the rate of completed messages, per second.
     pub fn messages_per_s(&self) -> Option<Interval> {
         self.over_runs(|run| per_second(run, run.summary.completed).filter(|_| run.stopped.is_none()))
     }
 
-    /// What a flow of the background got meanwhile, in kbit/s: the mean of all; `None` without competitors.
+    /// Returns the mean throughput of a background flow during the measured flow, in kbit/s; `None` without competitors.
     pub fn background_kbps(&self) -> Option<Interval> {
         self.over_runs(|run| {
             let shares = self.shares(run)?;
@@ -20,20 +20,20 @@ impl PointResult {
         })
     }
 
-    /// Octets that each flow of the background got meanwhile, if there are competitors among them.
+    /// Returns the octets that each background flow delivered during the measured flow; `None` if no flow competes.
     fn shares(&self, run: &RunResult) -> Option<Vec<u64>> {
         let shares = run.background.iter().map(|share| share.octets);
         (self.point.competitors() > 0).then(|| shares.collect())
     }
 
-    /// Runs whose workload was never connected, or not in time.
+    /// Returns the number of runs whose workload was not connected, or not in time.
     pub fn unconnected(&self) -> usize {
         self.runs.iter().filter(|run| run.connect_time.is_none()).count()
     }
 }
 
-/// Octets of completed requests over the time from the first message sent to the last delivered, in kbit/s; `None` if the run
-/// ended early: what it delivered says nothing of its speed.
+/// Returns the octets of completed requests per time from the first message sent to the last delivered, in kbit/s; `None` if the run
+/// ended early, because its deliveries are not representative.
 pub(crate) fn throughput(run: &RunResult) -> Option<f64> {
     kbps(run, run.summary.bytes).filter(|_| run.stopped.is_none())
 }

@@ -1,4 +1,4 @@
-//! What the lab makes of a run's records, one by one as they come.
+//! Processes the records and samples of a run while it continues.
 
 use std::collections::BTreeMap;
 
@@ -13,24 +13,24 @@ use crate::error::LabError;
 use crate::records::RecordsFile;
 use crate::series::SeriesFile;
 
-/// Follows a run: summarises the records of the measured flow, writes those of all, and tells how far it is.
+/// The observer of a run: summarises the measured flow's records, writes the records of all flows, and reports progress.
 pub(crate) struct Following<'a> {
     kinds: Vec<Kind>,
-    /// How long a part of its timeline is, if it is to have one.
+    /// The length of the parts of the timeline, if there is one.
     part: Option<Duration>,
-    /// Of pages, where one is to be drawn.
+    /// The waterfall of a page, if one is drawn.
     waterfall: Option<WaterfallBuilder>,
     file: Option<RecordsFile>,
     series: Option<SeriesFile>,
     interval: Option<Duration>,
-    /// Why they could not be written.
+    /// The error that occurred while writing.
     problem: Option<LabError>,
-    /// Hears now and then how many more messages are settled, and says whether the run is to go on.
+    /// Called from time to time with the number of newly settled messages; returns whether the run continues.
     tell: &'a mut dyn FnMut(u64) -> bool,
     untold: u64,
 }
 
-/// The records of one kind.
+/// The summary of the records of one kind.
 struct Kind {
     kind: RecordKind,
     summarizer: Summarizer,
@@ -38,17 +38,17 @@ struct Kind {
     timeline: Option<TimelineBuilder>,
 }
 
-/// What the records of a run say.
+/// The summaries of a run's records.
 pub(crate) struct Said {
-    /// Those of the kind that the workload is about.
+    /// The summary of the kind of records that the workload is measured by.
     pub(crate) summary: Summary,
-    /// From their first message sent to the last delivered.
+    /// The time from their first message sent to the last delivered.
     pub(crate) span: Duration,
-    /// Those of them that were delivered, in parts of time.
+    /// The deliveries of that kind in each part of the run.
     pub(crate) timeline: Option<Timeline>,
-    /// Those of other kinds.
+    /// The summaries of other kinds.
     pub(crate) other: BTreeMap<RecordKind, Summary>,
-    /// One of its pages, where one is to be drawn.
+    /// The waterfall of one of its pages, if one is drawn.
     pub(crate) waterfall: Option<Waterfall>,
 }
 
@@ -71,17 +71,17 @@ impl<'a> Following<'a> {
         }
     }
 
-    /// The same, with one of its pages to be drawn.
+    /// Adds the waterfall of one of its pages.
     pub(crate) fn with_waterfall(self) -> Self {
         Self { waterfall: Some(WaterfallBuilder::default()), ..self }
     }
 
-    /// The same of a run that is looked at once in an `interval`; what is seen goes to `series`.
+    /// Adds sampling at an `interval`; samples are written to `series`.
     pub(crate) fn looking(self, interval: Option<Duration>, series: Option<SeriesFile>) -> Self {
         Self { interval, series, ..self }
     }
 
-    /// The run is over since `ended`: what its records said, by a workload that is about those of this `kind`.
+    /// Finishes a run that has `ended` and returns the summaries; the workload is measured by records of `kind`.
     pub(crate) fn finish(self, kind: RecordKind, ended: Time) -> Result<Said, LabError> {
         self.problem.map_or(Ok(()), Err)?;
         self.file.map_or(Ok(()), RecordsFile::finish)?;
@@ -90,7 +90,7 @@ impl<'a> Following<'a> {
         Ok(Said { waterfall, ..Said::of(self.kinds, kind) })
     }
 
-    /// Why the records could not be written, if that is why the run ended.
+    /// Returns the error that ended the run while its records were written.
     pub(crate) fn into_problem(self) -> Option<LabError> {
         self.problem
     }

@@ -1,10 +1,9 @@
 //! Experiment files, sweeps, runs, and the result directory.
 //!
-//! A [`Source`] is the text of an experiment with the command line's overrides; it is settled into the
-//! [`Point`]s of an [`Experiment`]. A [`Plan`] lists the runs of one or several experiments, [`execute`] does
-//! them on all cores, and a [`Store`] keeps each as soon as it is done. A [`Shard`] of a plan is
-//! for one of several machines; [`merge`] joins what they did. [`Results`] is what a directory says,
-//! now or years later.
+//! A [`Source`] is the text of an experiment with the overrides of the command line; it is resolved to the [`Point`]s of an
+//! [`Experiment`]. A [`Plan`] lists the runs of one or several experiments, [`execute`] performs them on all cores, and a [`Store`]
+//! saves each as soon as it is completed. A [`Shard`] is the part of a plan for one of several machines; [`merge`] joins the parts.
+//! [`Results`] are the contents of a result directory.
 
 mod archive;
 mod axes;

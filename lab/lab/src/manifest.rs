@@ -1,4 +1,4 @@
-//! What a result directory says about itself: enough to understand it, to go on with it, and to check it.
+//! The manifest of a result directory: what is needed to understand, continue and verify it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,31 +12,31 @@ use crate::figure::FigureWish;
 use crate::point::Point;
 use crate::shard::Shard;
 
-/// The layout of result directories; a change of it is a new number.
+/// The version of the layout of result directories; every change increments it.
 pub const FORMAT: u32 = 3;
 
-/// `manifest.json`.
+/// The contents of `manifest.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The layout of the directory.
+    /// The version of the directory's layout.
     pub format: u32,
     /// The program's version.
     pub version: String,
-    /// The command line that began it.
+    /// The command line that created it.
     pub command: Vec<String>,
-    /// The study, if it is one.
+    /// The name of the study, if it is one.
     pub study: Option<String>,
-    /// One line for people.
+    /// The title, one line.
     pub title: String,
-    /// Where it ran: `"model"`, or `"kernel:"` with the kernel's release.
+    /// The world: `"model"`, or `"kernel:"` with the kernel's release.
     pub world: String,
-    /// What that ran on, as far as results may depend on it; empty where this program decides everything.
+    /// What the world ran on, as far as results may depend on it; empty if this program's version decides everything.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub provenance: String,
-    /// The part of all runs that it has; `None`: all.
+    /// The part of the plan that it holds; `None`: the whole plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
-    /// Which records of single messages are kept.
+    /// Whether the records of single messages are kept.
     pub records: Keep,
     /// How often runs are looked at for their time series, if they are.
     #[serde(
@@ -46,27 +46,27 @@ pub struct Manifest {
         with = "nanoseconds::if_any"
     )]
     pub series: Option<Duration>,
-    /// The machine that began it.
+    /// The machine that created it.
     pub host: Host,
     /// Name and title of each experiment.
     pub experiments: Vec<(String, String)>,
-    /// What the writers of the experiments want drawn, by experiment.
+    /// The figures that each experiment asks for.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub figures: BTreeMap<String, Vec<FigureWish>>,
-    /// Every point with every setting, defaults and stacks included.
+    /// Every point with the value of every setting, including defaults and stacks.
     pub points: Vec<Point>,
 }
 
-/// The machine: results do not depend on it, times do.
+/// The machine, on which speeds depend but not results.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
-    /// The processor's name.
+    /// The model of the processor.
     pub cpu: String,
-    /// Cores that the program may use.
+    /// The number of cores available to the program.
     pub cores: usize,
     /// The operating system and its version.
     pub os: String,
-    /// The compiler that made the program.
+    /// The version of the compiler that built the program.
     pub rustc: String,
     /// Memory in octets; 0 if unknown.
     pub memory: u64,
@@ -78,7 +78,7 @@ fn wishes(experiments: &[Experiment]) -> BTreeMap<String, Vec<FigureWish>> {
 }
 
 impl Manifest {
-    /// The manifest of `experiments`, run by the command line `command`.
+    /// Creates the manifest of `experiments`, run by the command line `command`.
     pub fn new(title: &str, study: Option<&str>, experiments: &[Experiment], command: Vec<String>) -> Self {
         let keep = experiments.iter().any(|e| e.records == Keep::All);
         Self {
@@ -99,7 +99,7 @@ impl Manifest {
         }
     }
 
-    /// Whether both ask the same, so that one can go on with the other's runs.
+    /// Returns whether both describe the same runs, so that one can continue with the other's.
     pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
         let ask = |m: &Self| {
             let points = m.points.iter().map(|p| (p.id, p.experiment.clone(), p.repetitions, p.precision));
@@ -109,14 +109,14 @@ impl Manifest {
     }
 }
 
-/// What `of` says of all points, each once.
+/// Returns the distinct values of `of` over all points, joined.
 fn each_once(experiments: &[Experiment], of: impl Fn(&Point) -> String) -> String {
     let said: BTreeSet<String> = experiments.iter().flat_map(|e| &e.points).map(of).collect();
     said.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 impl Host {
-    /// This machine.
+    /// Returns a description of this machine.
     pub fn this() -> Self {
         let line = |file: &str, key: &str| {
             let text = fs::read_to_string(file).ok()?;

@@ -1,4 +1,4 @@
-//! Joins what several machines have done of one plan: the same as if one had done it all.
+//! Joins the results of several machines that have run parts of one plan. The result is the same as that of one machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,22 +17,21 @@ use crate::shard::{Shard, shares};
 use crate::store::{Store, is_begun, load};
 use crate::verify::differences;
 
-/// What was joined.
+/// The result of a merge.
 #[derive(Debug)]
 pub struct Merged {
-    /// Where it is.
+    /// The joined result directory.
     pub store: Store,
     /// All runs.
     pub finished: Finished,
-    /// Runs that were there more than once, with the same result each time.
+    /// The number of runs that several parts had, with equal results.
     pub repeated: u64,
-    /// The parts that have not done all of theirs, and how many runs are missing; empty if it is not known in which parts the
-    /// plan was done.
+    /// The parts that are incomplete, and how many of their runs are missing; empty if it is unknown how the plan was divided.
     pub lacking: Vec<(Shard, u64)>,
 }
 
-/// Joins `parts` in `out`, which is new or holds some of it already. A directory of parts stands for all of them. Nothing in
-/// the parts changes.
+/// Joins `parts` in `out`, which is new or has some of them already. A directory of parts stands for all of them. Does not change the
+/// parts.
 pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<Merged, LabError> {
     let parts = parts.iter().map(|dir| expand(dir)).collect::<Result<Vec<_>, LabError>>()?.concat();
     let read =
@@ -75,7 +74,7 @@ pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<Merg
     Ok(Merged { store, finished, repeated, lacking })
 }
 
-/// A part, or those that have begun in a directory of them.
+/// Returns the directory if it is a part, else the result directories in it.
 fn expand(dir: &Path) -> Result<Vec<PathBuf>, LabError> {
     if is_begun(dir) {
         return Ok(vec![dir.to_owned()]);
@@ -113,7 +112,7 @@ fn check_same(first: &Path, manifest: &Manifest, dir: &Path, other: &Manifest) -
     Err(LabError::Directory { path: dir.to_owned(), problem })
 }
 
-/// The same settings and seed give the same run, or one of them is wrong.
+/// Checks that two results of one run are equal. The same settings and seed always give the same run.
 fn check_equal(
     store: &Store,
     known: (&Path, &RunResult),
@@ -134,7 +133,7 @@ fn check_equal(
     Err(LabError::Directory { path: other.0.to_owned(), problem })
 }
 
-/// Brings what is kept of a run beside the journal. It is there before the run counts.
+/// Copies the large files of a run, before the run is added to the journal.
 fn bring(part: &Path, out: &Path, manifest: &Manifest, key: RunKey) -> Result<(), LabError> {
     for table in tables_of(manifest, key) {
         copy(&part.join(&table), &out.join(&table))?;
@@ -156,7 +155,7 @@ fn copy_all(from: &Path, to: &Path) -> Result<(), LabError> {
     Ok(())
 }
 
-/// A second name where the file system has that, for records are large; else a copy that is there whole or not at all.
+/// Makes a hard link if the file system supports it, because records are large; else copies the file atomically.
 fn copy(from: &Path, to: &Path) -> Result<(), LabError> {
     let dir = to.parent().unwrap_or(to);
     fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
@@ -178,7 +177,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Which parts lack runs, if all that were joined are parts of the same division.
+/// Returns the parts that lack runs, if all joined directories are parts of the same division.
 fn lacking(
     shards: impl Iterator<Item = Option<Shard>>,
     store: &Store,

@@ -1,4 +1,4 @@
-//! The table of metrics: what each is called, its unit, which of two values is the better one, and how a run yields it.
+//! The table of metrics: name, unit, which of two values is better, and how the value of a run is computed.
 //!
 //! Tables, figures, claims and the terminal read this table. A new metric is a variant of [`Metric`] and an entry of [`TABLE`].
 
@@ -13,103 +13,103 @@ use crate::results::PointResult;
 use crate::run_result::RunResult;
 use crate::told::Told;
 
-/// One number for each repetition of a point.
+/// A metric: one number for each repetition of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// The mean response time, in ms.
     #[default]
     ResponseTime,
-    /// The response time that one message in a hundred exceeds, in ms.
+    /// The 99th percentile of the response time, in ms.
     Tail,
-    /// User data from the first message sent to the last delivered, in kbit/s.
+    /// User data per time from the first message sent to the last delivered, in kbit/s.
     Throughput,
-    /// From the workload's start until it was connected, in ms.
+    /// The time from the workload's start until it was connected, in ms.
     ConnectTime,
-    /// Jain's index of the workload and each flow of the background.
+    /// Jain's fairness index of the workload and each background flow.
     Fairness,
-    /// The share of the messages that arrived, in percent.
+    /// The fraction of messages that arrived, in percent.
     Delivered,
-    /// How long the first octets of a page took, in ms.
+    /// The time to the first octet of a page, in ms.
     FirstOctets,
-    /// The mean time of an object of a page, in ms, from when it is known until it is here; or of a request of a batch.
+    /// The mean time of an object of a page from its discovery to its arrival, or of a request of a batch, in ms.
     ObjectTime,
-    /// The share of the frames of a medium that could be played, in percent.
+    /// The fraction of a medium's frames that could be played, in percent.
     Playable,
-    /// Runs of frames that could not, in a minute.
+    /// Sequences of frames that could not be played, per minute.
     Glitches,
-    /// Packets that did not arrive, for each message that did.
+    /// Packets that did not arrive, per message that did.
     PacketsLost,
-    /// What a program tells, in its own unit.
+    /// A metric that a program reports, in its own unit.
     #[serde(skip)]
     Told(Told),
 }
 
-/// What is known of a metric.
+/// The properties of a metric.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricInfo {
-    /// Which.
+    /// The metric.
     pub metric: Metric,
-    /// What experiments and claims call it.
+    /// Its name in experiments and claims.
     pub name: &'static str,
-    /// What an axis calls it.
+    /// Its title on axes.
     pub title: &'static str,
     /// Its unit.
     pub unit: &'static str,
-    /// Which of two values is the better one.
+    /// Which of two values is better.
     pub better: Better,
-    /// What the first of two is if it gains, and if it loses.
+    /// The words for the first of two values if it is better, and if it is worse.
     pub comparatives: [&'static str; 2],
-    /// What two are that are equal.
+    /// The word for two equal values.
     pub equal: &'static str,
-    /// The most that it can be, if there is such a value.
+    /// Its largest possible value, if there is one.
     pub most: Option<f64>,
-    /// Whether it says little where the load was not carried. A throughput is what was carried instead.
+    /// Whether it is meaningless where the load was not carried. A throughput shows what was carried.
     pub needs_load: bool,
-    /// Whether it is a time of which each run has one.
+    /// Whether it is a duration with one value for each run.
     pub is_time_of_run: bool,
     /// The column of the means in a figure's CSV file.
     pub column: &'static str,
-    /// The column of its closed form there, and what that is.
+    /// The column of its closed form in that file, and a description of the closed form.
     pub theory: Option<[&'static str; 2]>,
-    /// Which points can have it, and how others get it; all where there is nothing.
+    /// Which points have it; `None`: all.
     pub needs: Option<Need>,
-    /// The value of a run.
+    /// How the value of a run is computed.
     pub extract: Extract,
-    /// Its columns in tables of points.
+    /// Its columns in the tables of points.
     pub columns: &'static [Column],
 }
 
-/// What a point needs to have a metric.
+/// A condition for a point to have a metric.
 #[derive(Debug, Clone, Copy)]
 pub struct Need {
-    /// Whether a point has it.
+    /// Returns whether a point has it.
     pub is_met: fn(&Point) -> bool,
-    /// What to do where none has.
+    /// What to change if no point has it.
     pub cure: &'static str,
 }
 
-/// What yields the value of a run.
+/// How the value of a run is computed.
 #[derive(Debug, Clone, Copy)]
 pub enum Extract {
-    /// What its records say.
+    /// From the summary of its records.
     Summary(fn(&Summary) -> Option<f64>),
-    /// All that is kept of it.
+    /// From the whole result of the run.
     Run(fn(&Point, &RunResult) -> Option<f64>),
 }
 
 /// A column of a table of points.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
-    /// Its name, which ends in its unit.
+    /// Its name, which ends with the unit.
     pub name: &'static str,
-    /// Whether the rows that a terminal prints have it too.
+    /// Whether the terminal's rows have it too.
     pub is_printed: bool,
-    /// The value of a point.
+    /// Returns the value of a point.
     pub of: fn(&PointResult) -> Value,
 }
 
-/// What is judged and drawn, by the names that experiments use.
+/// The names of the metrics, as experiments use them.
 pub const METRICS: [&str; TABLE.len()] = {
     let mut names = [""; TABLE.len()];
     let mut at = 0;
@@ -149,7 +149,7 @@ const COMPETITORS: Need = Need {
     cure: "write a [[background]] that competes with the workload",
 };
 
-/// Every metric, in the order of the columns of tables.
+/// Every metric, in the order of tables.
 pub const TABLE: [MetricInfo; 11] = [
     MetricInfo {
         needs_load: true,
@@ -337,12 +337,12 @@ fn half_width(interval: Option<Interval>) -> Value {
 }
 
 impl Metric {
-    /// The metric that an experiment file calls so.
+    /// Returns the metric with this name in experiment files.
     pub fn named(name: &str) -> Option<Self> {
         TABLE.iter().find(|info| info.name == name).map(|info| info.metric)
     }
 
-    /// What is known of it.
+    /// Returns its properties.
     pub fn info(self) -> MetricInfo {
         if let Self::Told(told) = self {
             return MetricInfo {
@@ -361,7 +361,7 @@ impl Metric {
         *TABLE.iter().find(|info| info.metric == self).expect("every metric has an entry")
     }
 
-    /// The value of a run.
+    /// Returns the value of a run.
     pub fn of_run(self, point: &Point, run: &RunResult) -> Option<f64> {
         match (self, self.info().extract) {
             (Self::Told(told), _) => run.told(told.name),
@@ -370,7 +370,7 @@ impl Metric {
         }
     }
 
-    /// What an axis of its means is called.
+    /// Returns the title of the axis of its means.
     pub fn axis(self) -> String {
         let MetricInfo { title, unit, .. } = self.info();
         match self {
@@ -380,7 +380,7 @@ impl Metric {
         }
     }
 
-    /// What the axis of its distribution is called.
+    /// Returns the title of the axis of its distribution.
     pub fn time_axis(self) -> String {
         let info = self.info();
         match info.is_time_of_run {
@@ -389,7 +389,7 @@ impl Metric {
         }
     }
 
-    /// What the share above a time is called.
+    /// Returns the title of the axis that shows the fraction above a time.
     pub fn share_axis(self) -> &'static str {
         match self.info().is_time_of_run {
             true => "share of runs that took longer",
@@ -397,12 +397,12 @@ impl Metric {
         }
     }
 
-    /// What stands for a repetition without a value where only the order counts.
+    /// Returns the value that stands for a repetition without one where only the order counts.
     pub fn worst(self) -> f64 {
         self.gain(f64::NEG_INFINITY)
     }
 
-    /// What a point's collapsed runs are, in words.
+    /// Returns a description of collapsed runs.
     pub fn collapse(self) -> &'static str {
         match self.info().needs_load {
             true => "some runs collapsed: ended early, or fell behind",
@@ -410,7 +410,7 @@ impl Metric {
         }
     }
 
-    /// The largest difference that counts as none, in its unit: time is in whole nanoseconds.
+    /// Returns the largest difference that counts as zero, in its unit: times are whole nanoseconds.
     pub fn resolution(self) -> f64 {
         match self {
             Self::Told(_) => 0.0,
@@ -419,7 +419,7 @@ impl Metric {
         }
     }
 
-    /// How much faster (fairer) the first of two is, given what it has more.
+    /// Returns by how much the first of two values is better, from the difference between them.
     pub fn gain(self, difference: f64) -> f64 {
         match self.info().better {
             Better::Less => -difference,

@@ -1,4 +1,4 @@
-//! `[[onward]]`: what a server asks of others before it answers.
+//! `[[onward]]`: requests that a server sends to other servers before it answers.
 
 use hol_stack::TransportSpec;
 use hol_workloads::WorkloadSpec;
@@ -20,7 +20,7 @@ pub struct Onward {
 }
 
 impl Onward {
-    /// The same beside a workload over `transport`.
+    /// Returns the onward flow of a workload over `transport`.
     pub(crate) fn beside(&self, transport: &TransportSpec) -> hol_scenario::Onward {
         let Self { transport: own, workload } = self.clone();
         hol_scenario::Onward { transport: own.unwrap_or_else(|| transport.clone()), workload }

@@ -1,4 +1,4 @@
-//! What has to be run: a deterministic list.
+//! The list of runs that have to be done, which is deterministic.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,49 +20,49 @@ use crate::worlds::WorldName;
 #[derive(Debug, Clone)]
 pub struct Plan {
     points: Vec<Point>,
-    /// The runs that are to be done here, if others are done elsewhere.
+    /// The runs to be done here, if other machines do the rest.
     share: Option<Share>,
 }
 
 impl Plan {
-    /// The points of `experiments`, one experiment after the other.
+    /// Creates a plan of all points of `experiments`.
     pub fn new<'e>(experiments: impl IntoIterator<Item = &'e Experiment>) -> Self {
         Self::of_points(experiments.into_iter().flat_map(|e| e.points.clone()).collect())
     }
 
-    /// A plan of points that are settled.
+    /// Creates a plan of resolved points.
     pub const fn of_points(points: Vec<Point>) -> Self {
         Self { points, share: None }
     }
 
-    /// What `manifest` asks for: all of its points, or its part of them.
+    /// Creates the plan of a manifest: all of its points, or its part of them.
     pub fn of_manifest(manifest: &Manifest) -> Self {
         let points = manifest.points.clone();
         let share = manifest.shard.map(|shard| shard.share(&points));
         Self { points, share }
     }
 
-    /// About the processor time of each of so many parts in µs, with the least number of repetitions.
+    /// Returns the approximate processor time of each part, in µs, with the least number of repetitions, if the plan is divided into `of`.
     pub fn work_of_parts(&self, of: usize) -> Vec<u64> {
         shares(&self.points, of).iter().map(Share::work).collect()
     }
 
-    /// Whether a run is to be done here.
+    /// Returns whether a run is to be done here.
     pub(crate) fn includes(&self, key: RunKey) -> bool {
         self.share.as_ref().is_none_or(|share| share.includes(key))
     }
 
-    /// All points, in order.
+    /// Returns all points, in order.
     pub fn points(&self) -> &[Point] {
         &self.points
     }
 
-    /// Messages of all points, each with its least number of repetitions.
+    /// Returns the number of messages of all points, with the least number of repetitions.
     pub fn messages(&self) -> u64 {
         self.wanted(&Finished::default()).iter().map(Job::messages).fold(0, u64::saturating_add)
     }
 
-    /// The same with all the repetitions that a precision may ask for.
+    /// Returns the number of messages with the largest number of repetitions that a precision may need.
     pub fn messages_at_most(&self) -> u64 {
         let mut seen = BTreeSet::new();
         let of = |point: &Point| {
@@ -73,8 +73,8 @@ impl Plan {
         points.map(of).fold(0, u64::saturating_add).max(self.messages())
     }
 
-    /// The runs to do next, the longest first and of equals the first repetitions, so that a sweep that is cut off
-    /// says something about every point; none when every point is precise enough.
+    /// Returns the runs to do next, the longest first; of equal ones the first repetitions, so that an interrupted sweep has results of
+    /// every point. Empty when every point is precise enough.
     pub fn wanted(&self, finished: &Finished) -> Vec<Job<'_>> {
         let mut seen = BTreeSet::new();
         let mut jobs = Vec::new();
@@ -92,7 +92,7 @@ impl Plan {
     }
 }
 
-/// How many of `jobs` each world has to do.
+/// Groups `jobs` by world; returns the number of each.
 pub(crate) fn by_world(jobs: &[Job<'_>]) -> Vec<(Arc<dyn World>, usize)> {
     let mut counts: BTreeMap<&WorldName, usize> = BTreeMap::new();
     for job in jobs {
@@ -101,7 +101,7 @@ pub(crate) fn by_world(jobs: &[Job<'_>]) -> Vec<(Arc<dyn World>, usize)> {
     counts.into_iter().filter_map(|(name, count)| Some((name.open().ok()?, count))).collect()
 }
 
-/// How many repetitions a point needs, decided in the order of the repetitions only.
+/// Returns how many repetitions a point needs. The decision depends on the results only in the order of the repetitions.
 pub(crate) fn repetitions_wanted(point: &Point, finished: &Finished) -> u32 {
     let Repetitions { least, most } = point.repetitions;
     let Some(precision) = point.precision else { return least };

@@ -1,4 +1,4 @@
-//! One combination of the axes, with every setting settled.
+//! One combination of the axes, with the value of every setting.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,39 +17,39 @@ use crate::repetitions::Repetitions;
 use crate::settled;
 use crate::worlds::WorldName;
 
-/// Stands for everything that decides what a point's runs measure, this program's version included.
+/// A hash of everything that decides the results of a point's runs, including the version of this program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PointId(pub u64);
 
-/// One run of a point.
+/// The key of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RunKey {
     /// The point.
     pub point: PointId,
-    /// Which of its repetitions, from 0.
+    /// The index of the repetition, from 0.
     pub repetition: u32,
 }
 
-/// One combination of the axes of an experiment.
+/// One combination of the values of an experiment's axes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Point {
-    /// The same for two points that measure the same.
+    /// Equal for two points with the same results.
     pub id: PointId,
-    /// The experiment's name: its file without the ending.
+    /// The experiment's name: that of its file without the extension.
     pub experiment: String,
-    /// What figures and tables call the transport.
+    /// The name of the transport in figures and tables.
     pub label: String,
     /// The transport.
     #[serde(with = "settled")]
     pub transport: TransportSpec,
     /// The swept keys with their values as written, in the order of the file.
     pub axes: Vec<(String, String)>,
-    /// Messages over the least number of repetitions.
+    /// The number of messages over the least number of repetitions.
     pub messages: u64,
-    /// How often it is repeated.
+    /// The number of repetitions.
     pub repetitions: Repetitions,
-    /// Stop repeating when the half width of the mean's interval is this share of the mean.
+    /// Repetitions end when the half width of the mean's confidence interval is below this fraction of the mean.
     pub precision: Option<Ratio>,
     /// Keep what is delivered in each part of a run that is so long.
     #[serde(
@@ -63,33 +63,33 @@ pub struct Point {
     pub seed: u64,
     /// The network.
     pub network: NetworkSpec,
-    /// What nodes have beside their links.
+    /// Properties of nodes other than their links.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, HostSpec>,
-    /// What the application does.
+    /// The workload.
     pub workload: WorkloadSpec,
-    /// What goes on beside it.
+    /// The background traffic.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background: Vec<Background>,
-    /// What servers ask of others before they answer.
+    /// The requests that servers send to other servers before they answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub onward: Vec<Onward>,
     /// The user's programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
-    /// Where these come from.
+    /// The origin of programs and of the files that they need.
     #[serde(default, skip_serializing_if = "is_host")]
     pub root: Root,
-    /// Where it runs.
+    /// The world.
     #[serde(default, skip_serializing_if = "WorldName::is_default")]
     pub world: WorldName,
-    /// What that runs on, as far as results may depend on it.
+    /// What the world runs on, as far as results may depend on it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub provenance: String,
 }
 
 impl Point {
-    /// The point with every default spelt out, and the id that belongs to its settings.
+    /// Returns the point with every default filled in, and the id of its settings.
     pub(crate) fn settled(mut self) -> Self {
         self.workload = self.workload.settled();
         self.background = self.background.into_iter().map(Background::settled).collect();
@@ -97,7 +97,7 @@ impl Point {
         self
     }
 
-    /// The point in a world that is there, under its whole name and with what it runs on; refused if that cannot do it.
+    /// Returns the point with the full name and the provenance of `world`, or an error if that world is missing or does not support it.
     pub(crate) fn placed(mut self, world: &WorldName) -> Result<Self, RunError> {
         let there = world.open()?;
         self.world = WorldName::of(&there.name(), "");
@@ -107,7 +107,7 @@ impl Point {
         Ok(self)
     }
 
-    /// The id that these settings have in this version of the program.
+    /// Returns the id of these settings in this version of the program.
     pub fn identity(&self) -> PointId {
         let Self {
             messages,
@@ -122,20 +122,20 @@ impl Point {
             programs,
             ..
         } = self;
-        // What is kept of a world that is not there keeps its name.
+        // If the world is missing, results keep the id that they have.
         let Ok(world) = self.world.open() else { return self.id };
         let transport = world.decides(&self.scenario(0));
         let least = u64::from(repetitions.least);
         let mut decides = serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"),
             "transport": transport,
-            // How long each repetition is, and not how many there are: more of them go on with the first.
+            // The id depends on the length of a repetition and not on their number, so that results can be extended by further repetitions.
             "messages": [messages / least, messages % least],
             "seed": seed,
             "network": network,
             "workload": workload,
         });
-        // It decides what is kept, and runs without it do not have it.
+        // The timeline decides what is recorded, so runs without it cannot be reused.
         if let Some(part) = timeline {
             decides["timeline_ns"] = serde_json::json!(part.as_nanos());
         }
@@ -159,23 +159,23 @@ impl Point {
         PointId(digester.finish().0 as u64)
     }
 
-    /// Messages of one repetition: the total over all of them is exact.
+    /// Returns the number of messages of one repetition; the sum over all repetitions is exactly `messages`.
     pub fn messages_in(&self, repetition: u32) -> u64 {
         let least = u64::from(self.repetitions.least);
         self.messages / least + u64::from(u64::from(repetition) < self.messages % least)
     }
 
-    /// How often it is repeated at most: without a precision nothing asks for more than the least.
+    /// Returns the largest number of repetitions: the least number if there is no precision.
     pub fn most_repetitions(&self) -> u32 {
         if self.precision.is_some() { self.repetitions.most } else { self.repetitions.least }
     }
 
-    /// The seed of a repetition. It depends on nothing else: transports and points meet common random numbers.
+    /// Returns the seed of a repetition. It depends on nothing else, so that transports and points use common random numbers.
     pub fn seed_of(&self, repetition: u32) -> Seed {
         Seed(self.seed).derive("repetition").derive_index(repetition.into())
     }
 
-    /// Messages a second where time makes them due, be it by a rate or by a list; 0 where nothing does.
+    /// Returns the offered rate in messages per second if messages have a schedule; otherwise 0.
     pub fn offered_rate(&self) -> f64 {
         let by_pace = match self.workload.kind.workload().pace() {
             Pace::Every(interval) => 1.0 / interval.as_secs_f64(),
@@ -184,25 +184,25 @@ impl Point {
         self.workload.rate().map_or(by_pace, |rate| rate.per_second())
     }
 
-    /// Whether the path itself changes during a run, by events or a trace.
+    /// Returns whether the path changes during a run, by events or a trace.
     pub fn path_changes(&self) -> bool {
         !self.network.events.is_empty() || self.network.trace.is_some()
     }
 
-    /// How many flows of the background last as long as the workload; those of so many messages do not.
+    /// Returns the number of background flows that last as long as the workload, without those with a fixed number of messages.
     pub fn competitors(&self) -> usize {
         let lasting = self.background.iter().filter(|entry| entry.messages.is_none());
         lasting.map(|entry| usize::from(entry.count)).sum()
     }
 
-    /// Whether its flows as a whole say more than its response times: of transactions alone, the throughput is the rate, and of
-    /// pages it is that of whoever reads them.
+    /// Returns whether metrics of flows give more information than response times. For transactions alone the throughput equals the rate,
+    /// and for pages it depends on the user's pauses.
     pub fn tells_of_flows(&self) -> bool {
         let kind = self.workload.record_kind();
         kind.has_schedule() && (!kind.has_reply() || !self.background.is_empty())
     }
 
-    /// The metrics that programs tell, by name.
+    /// Returns the metrics that programs report, by name.
     pub fn metrics(&self) -> impl Iterator<Item = (&str, &MetricReader)> {
         self.programs
             .iter()
@@ -210,12 +210,12 @@ impl Point {
             .map(|(name, reading)| (name.as_str(), reading))
     }
 
-    /// Whether its records are frames, each with a time to be played.
+    /// Returns whether its records are frames, which have a playout time.
     pub fn is_played(&self) -> bool {
         self.workload.record_kind() == RecordKind::Frame
     }
 
-    /// What the world is asked to run.
+    /// Returns the scenario of a repetition.
     pub fn scenario(&self, repetition: u32) -> Scenario {
         Scenario {
             network: self.network.clone(),
@@ -230,7 +230,7 @@ impl Point {
         }
     }
 
-    /// The value of a swept key, as written.
+    /// Returns the value of a swept key, as written.
     pub fn axis(&self, key: &str) -> Option<&str> {
         self.axes.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }

@@ -1,12 +1,12 @@
-//! Independent work on several threads, results taken as they come.
+//! Runs independent jobs on several threads and passes on the results as they come.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// Does `work` for each item on `threads` threads, in order of the items, and gives each result to `take` here, with what
-/// the work tells before; that learns whether anybody listens.
+/// Calls `work` for each item, in order, on `threads` threads, and passes each result to `take` on this thread, after the messages that
+/// `work` sent before it. `work` can see whether anybody still receives these.
 ///
-/// Once `stop` is set no further item is begun; what has begun is finished and taken. An error of `take` ends
+/// Once `stop` is set no further item is started; those that were started are finished and taken. An error of `take` ends everything.
 /// everything.
 pub(crate) fn for_each<T: Sync, R: Send, E>(
     items: &[T],
@@ -17,7 +17,7 @@ pub(crate) fn for_each<T: Sync, R: Send, E>(
 ) -> Result<(), E> {
     let threads = threads.clamp(1, items.len().max(1));
     let next = AtomicUsize::new(0);
-    // Bounded, so that results never pile up in memory.
+    // Bounded, so that memory is limited.
     let (send, receive) = mpsc::sync_channel(threads);
     std::thread::scope(|scope| {
         for _ in 0..threads {

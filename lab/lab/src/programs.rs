@@ -1,4 +1,4 @@
-//! `[[program]]`: where its files are, which workload it makes, and where a problem with it stands.
+//! `[[program]]`: resolves paths of files, derives the workload, and locates errors.
 
 use std::ops::Range;
 use std::path::Path;
@@ -11,7 +11,8 @@ use toml::de::{DeTable, DeValue};
 use crate::error::InputError;
 use crate::source::Source;
 
-/// Gives a program the whole paths of its files, which count from where the experiment is; it runs there if its command names some.
+/// Makes the paths of a program's files absolute; they are relative to the experiment file. Its working directory is that of files named in
+/// its command.
 pub(crate) fn find_files(program: &mut Spanned<Program>, source: &Source) -> Result<(), InputError> {
     let span = program.span();
     let Program { command, directory, files, .. } = program.get_mut();
@@ -27,7 +28,7 @@ pub(crate) fn find_files(program: &mut Spanned<Program>, source: &Source) -> Res
     })
 }
 
-/// The same of where programs come from.
+/// Makes the path of the root absolute.
 pub(crate) fn find_root(root: &mut Spanned<Root>, source: &Source) -> Result<(), InputError> {
     let span = root.span();
     if let Root::Path(path) = root.get_mut() {
@@ -36,7 +37,7 @@ pub(crate) fn find_root(root: &mut Spanned<Root>, source: &Source) -> Result<(),
     Ok(())
 }
 
-/// The workload that programs are, between the nodes of the first that is awaited and of the first service; `None` of none.
+/// Returns the workload of programs, between the nodes of the first awaited program and of the first service; `None` without programs.
 pub(crate) fn workload(programs: &[Spanned<Program>]) -> Option<WorkloadSpec> {
     programs.first()?;
     let node_of = |is_awaited| {
@@ -46,7 +47,7 @@ pub(crate) fn workload(programs: &[Spanned<Program>]) -> Option<WorkloadSpec> {
     Some(WorkloadSpec { from: node_of(true), to: node_of(false), ..WorkloadSpec::new(Programs::default()) })
 }
 
-/// The command of a [[program]] that a `problem` with commands names.
+/// Returns the position of the [[program]] command that the error `problem` names.
 pub(crate) fn command_in(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
     let DeValue::Array(programs) = table.get("program")?.get_ref() else { return None };
     let mut commands = programs.iter().filter_map(|program| program.get_ref().get("command"));

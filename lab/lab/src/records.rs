@@ -1,5 +1,5 @@
-//! The records of single messages of every flow, one Parquet file a run: pandas, polars, DuckDB and R read it
-//! (docs/results.md). Units are in the names of the columns; each row says which point it is of.
+//! Records of single messages of every flow: a Parquet file for each run (docs/results.md), readable by pandas, polars, DuckDB and R.
+//! Column names contain units; each row contains its point.
 
 use std::path::PathBuf;
 
@@ -13,9 +13,8 @@ use crate::rows::RowsFile;
 /// A column of whole numbers; times are in ns since the start of the run.
 type Column = (&'static str, fn(&Record) -> Option<u64>);
 
-/// Which flow a message belongs to: 0 is measured, from 1 on those of the background in the order of the file, then what
-/// servers ask of others. The same
-/// number as in a trace of ns-2.
+/// The flow of a message: 0 is measured, then background flows in the order of the file, then onward flows. The same number as in a
+/// trace of ns-2.
 const FLOW: &str = "flow";
 
 const COLUMNS: [Column; 15] = [
@@ -50,10 +49,10 @@ const fn outcome(outcome: Outcome) -> &'static str {
     }
 }
 
-/// The layout of these files, in their metadata; a change of it is a new number.
+/// The version of the layout, in the metadata; every change increments it.
 const SCHEMA: &str = "3";
 
-/// So many rows of a flow are a group, and at most so many records wait to be written.
+/// The number of rows in a group; at most so many records of a flow wait to be written.
 const GROUP: usize = 1 << 17;
 
 /// A file that is being written.
@@ -62,16 +61,16 @@ pub(crate) struct RecordsFile {
     flows: Vec<Waiting>,
 }
 
-/// The records of a flow that are not written yet.
+/// The records of a flow that wait to be written.
 #[derive(Default)]
 struct Waiting {
     records: Vec<Record>,
-    /// Groups that were written before.
+    /// The number of groups written before.
     groups: u64,
 }
 
 impl RecordsFile {
-    /// Begins the file at `path`, for the records of so many flows.
+    /// Creates the file at `path` for the records of this many flows.
     pub(crate) fn begin(
         path: PathBuf,
         point: &Point,
@@ -87,14 +86,14 @@ impl RecordsFile {
         Ok(Self { file, flows: std::iter::repeat_with(Waiting::default).take(flows).collect() })
     }
 
-    /// The next record of a flow.
+    /// Adds a record of a flow; the records of a flow must come in order.
     pub(crate) fn add(&mut self, flow: usize, record: &Record) -> Result<(), LabError> {
         let waiting = &mut self.flows[flow].records;
         waiting.push(*record);
         if waiting.len() < GROUP { Ok(()) } else { self.write_group(flow) }
     }
 
-    /// Writes what waits.
+    /// Writes the remaining records.
     pub(crate) fn finish(mut self) -> Result<(), LabError> {
         for flow in 0..self.flows.len() {
             let Waiting { records, groups } = &self.flows[flow];
@@ -105,7 +104,7 @@ impl RecordsFile {
         self.file.finish()
     }
 
-    /// A group of rows is of one flow, so that a reader of one need not read the others.
+    /// Writes a group of rows. Its rows belong to one flow, so that a reader of one flow can skip the others.
     fn write_group(&mut self, flow: usize) -> Result<(), LabError> {
         let Waiting { records, groups } = &mut self.flows[flow];
         *groups += 1;

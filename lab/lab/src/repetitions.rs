@@ -1,4 +1,4 @@
-//! How often a point is repeated: a fixed number, or until the mean is precise enough.
+//! The number of repetitions: fixed, or until the mean is precise enough.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,16 +18,16 @@ pub struct Repetitions {
     pub most: u32,
 }
 
-/// More repetitions than this are taken for a mistake.
+/// The largest number of repetitions; more are considered a mistake.
 const MOST: u32 = 1_000_000;
 
 impl Repetitions {
-    /// Exactly `count`.
+    /// Creates a fixed number of repetitions.
     pub const fn fixed(count: u32) -> Self {
         Self { least: count, most: count }
     }
 
-    /// How many to have next when `done` were not precise enough: half as many again, to keep all cores busy.
+    /// Returns how many repetitions to have next when `done` were not precise enough: half as many again, to keep all cores busy.
     pub fn after(self, done: u32) -> u32 {
         (done + done.div_ceil(2)).clamp(self.least, self.most)
     }

@@ -1,4 +1,4 @@
-//! What a finished (or interrupted) plan measured, point by point.
+//! The results of a finished (or interrupted) plan, point by point.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::point::{Point, RunKey};
 use crate::run_result::RunResult;
 use crate::told::Told;
 
-/// Everything a result directory holds.
+/// The contents of a result directory.
 #[derive(Debug, Clone)]
 pub struct Results {
-    /// What was asked, of which program, on which machine.
+    /// The experiments, the version of the program, and the machine.
     pub manifest: Manifest,
-    /// In the order of the plan.
+    /// The points in the order of the plan.
     pub points: Vec<PointResult>,
-    /// Runs that all points need together; a run that points share counts once.
+    /// The number of runs that all points need; a run that points share counts once.
     pub wanted: u64,
-    /// How many of them are not there.
+    /// The number of runs that are missing.
     pub missing: u64,
-    /// Those of them that failed when they were tried.
+    /// The missing runs that failed.
     pub failed: Vec<FailedRun>,
 }
 
@@ -37,12 +37,12 @@ pub struct PointResult {
     pub point: Point,
     /// Its runs in the order of the repetitions.
     pub runs: Vec<Arc<RunResult>>,
-    /// Whether all repetitions that it needs are there.
+    /// Whether it has all the repetitions that it needs.
     pub complete: bool,
 }
 
 impl Results {
-    /// Puts the runs to their points.
+    /// Assigns the runs to their points.
     pub fn new(manifest: Manifest, finished: &Finished) -> Self {
         let points = manifest.points.iter().map(|point| PointResult::new(point, finished)).collect();
         let wanted = manifest.points.iter().map(|point| (point.id, repetitions_wanted(point, finished)));
@@ -54,17 +54,17 @@ impl Results {
         Self { manifest, points, wanted: runs.len() as u64, missing, failed }
     }
 
-    /// The points of one experiment.
+    /// Returns the points of one experiment.
     pub fn experiment(&self, name: &str) -> impl Iterator<Item = &PointResult> {
         self.points.iter().filter(move |result| result.point.experiment == name)
     }
 
-    /// Whether all runs are there that are wanted of it.
+    /// Returns whether no run is missing.
     pub const fn complete(&self) -> bool {
         self.missing == 0
     }
 
-    /// One digest over all runs.
+    /// Returns the digest over all runs.
     pub fn digest(&self) -> Digest {
         digest_of(self.points.iter().flat_map(|point| &point.runs))
     }
@@ -77,26 +77,26 @@ impl PointResult {
         Self { point: point.clone(), complete: runs.len() == wanted, runs }
     }
 
-    /// The mean latency in ms of each repetition; `None` where nothing completed.
+    /// Returns the mean latency of each repetition, in ms; `None` if no message was completed.
     pub fn means_ms(&self) -> Vec<Option<f64>> {
         self.runs.iter().map(|run| run.summary.latency.mean_ms()).collect()
     }
 
-    /// The mean latency in ms with its 95 % interval over the repetitions; `None` if nothing completed.
+    /// Returns the mean latency with its 95 % confidence interval over the repetitions, in ms; `None` if no message was completed.
     pub fn mean_ms(&self) -> Option<Interval> {
         let means: Vec<f64> = self.means_ms().into_iter().flatten().collect();
         Interval::of(&means, CONFIDENCE)
     }
 
-    /// The mean latency in ms over the repetitions, with an interval that follows their shape and has room for timeouts that they
-    /// did not meet; `None` if nothing completed.
+    /// Returns the mean latency over the repetitions, in ms, with an interval that accounts for their skewness and for timeouts too rare to
+    /// have occurred; `None` if no message was completed.
     pub fn shaped_mean_ms(&self) -> Option<Bounds> {
         let means: Vec<f64> = self.means_ms().into_iter().flatten().collect();
         Some(Bounds::of_mean(&means, CONFIDENCE)?.allowing(self.allowance()))
     }
 
-    /// The mean latencies of the repetitions in ms, ascending; infinite where nothing completed, or a run ended early: what is
-    /// missing there is the slowest.
+    /// Returns the mean latencies of the repetitions in ms, ascending. Infinite if no message was completed or the run ended early, because
+    /// the slowest messages are missing.
     pub fn sorted_means_ms(&self) -> Vec<f64> {
         let mean = |run: &Arc<RunResult>| run.summary.latency.mean_ms().filter(|_| run.stopped.is_none());
         let mut means: Vec<f64> = self.runs.iter().map(|run| mean(run).unwrap_or(f64::INFINITY)).collect();
@@ -104,19 +104,18 @@ impl PointResult {
         means
     }
 
-    /// The median of the repetitions' mean latencies in ms.
+    /// Returns the median of the repetitions' mean latencies, in ms.
     pub fn median_run_ms(&self) -> Option<Bounds> {
         Bounds::of_median(&self.sorted_means_ms(), CONFIDENCE)
     }
 
-    /// How many runs did not carry their load.
+    /// Returns the number of runs that did not carry their load.
     pub fn collapsed(&self) -> usize {
         let is_due = self.point.offered_rate() > 0.0 && !self.point.path_changes();
         self.runs.iter().filter(|run| run.collapsed() || (is_due && run.summary.backlog_grew())).count()
     }
 
-    /// Whether the mean latency would be the same if the runs were longer, as far as they show it. What programs ask for has a
-    /// beginning and an end.
+    /// Returns whether the mean latency would be the same in longer runs, as far as the results show. True for programs, which are finite.
     pub fn is_steady(&self) -> bool {
         if self.point.workload.is_programs() {
             return true;
@@ -125,20 +124,20 @@ impl PointResult {
         is_steady(&halves.collect::<Vec<_>>())
     }
 
-    /// Whether the mean is as precise as the experiment asks, where it asks.
+    /// Returns whether the mean is as precise as the experiment demands; `None` if it does not.
     pub fn precise(&self) -> Option<bool> {
         let asked = self.point.precision?.value();
         Some(self.mean_ms().is_some_and(|mean| mean.relative() <= asked))
     }
 
-    /// The latencies of all repetitions together.
+    /// Returns the distribution of the latencies of all repetitions.
     pub fn latency(&self) -> Distribution {
         let mut all = Distribution::default();
         self.runs.iter().for_each(|run| all.merge(&run.summary.latency));
         all
     }
 
-    /// Where the time of a completed message went, in ms; `None` if nothing completed.
+    /// Returns the mean time in each stage of a completed message, in ms; `None` if no message was completed.
     pub fn split_ms(&self) -> Option<SplitMean> {
         let mut total = SplitTotal::default();
         self.runs.iter().for_each(|run| total.merge(&run.summary.split));
@@ -146,45 +145,45 @@ impl PointResult {
         (completed > 0).then(|| total.mean(completed))
     }
 
-    /// Messages that were to be sent.
+    /// Returns the number of messages that were due.
     pub fn offered(&self) -> u64 {
         self.sum(|run| run.summary.offered)
     }
-    /// Messages that were delivered (and answered).
+    /// Returns the number of messages that were delivered (and answered).
     pub fn completed(&self) -> u64 {
         self.sum(|run| run.summary.completed)
     }
-    /// Messages that were offered and not completed.
+    /// Returns the number of messages that were due and not completed.
     pub fn failed(&self) -> u64 {
         self.offered() - self.completed()
     }
-    /// Packets that the hosts sent.
+    /// Returns the number of packets that the hosts sent.
     pub fn packets(&self) -> u64 {
         self.sum(|run| run.packets)
     }
-    /// The value of each repetition.
+    /// Returns the value of each repetition.
     pub fn values(&self, metric: Metric) -> Vec<Option<f64>> {
         self.runs.iter().map(|run| metric.of_run(&self.point, run)).collect()
     }
-    /// The mean of the repetitions that have a value.
+    /// Returns the mean over the repetitions that have a value.
     pub fn mean_of(&self, metric: Metric) -> Option<Interval> {
         self.over_runs(|run| metric.of_run(&self.point, run))
     }
-    /// The metrics of the experiment's own, which programs tell.
+    /// Returns the metrics that programs report.
     pub fn told(&self) -> impl Iterator<Item = Told> {
         self.point.metrics().map(|(name, reading)| Told::new(name, reading))
     }
-    /// Wall-clock time inside the simulation, in seconds.
+    /// Returns the wall-clock time of its runs, in seconds.
     pub fn wall_s(&self) -> f64 {
         self.runs.iter().map(|run| run.wall_s).sum()
     }
 
-    /// One digest over all runs.
+    /// Returns the digest over all runs.
     pub fn digest(&self) -> Digest {
         digest_of(&self.runs)
     }
 
-    /// Why a run ended before everything was done, if one did.
+    /// Returns why a run ended early, if one did.
     pub fn stopped(&self) -> Option<&str> {
         self.runs.iter().find_map(|run| run.stopped.as_deref())
     }
@@ -199,7 +198,7 @@ impl PointResult {
 }
 
 impl Plan {
-    /// The points with the runs that are finished, without a directory.
+    /// Returns the points with the completed runs, without a directory.
     pub fn results(&self, finished: &Finished) -> Vec<PointResult> {
         self.points().iter().map(|point| PointResult::new(point, finished)).collect()
     }

@@ -1,5 +1,4 @@
-//! A Parquet file of a run in the result directory: whole or not at all, and in bounded memory. Each row says which point
-//! it is of.
+//! Writes a Parquet file of a run in the result directory, atomically and in bounded memory. Each row contains its point.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -21,7 +20,7 @@ pub(crate) struct RowsFile {
     path: PathBuf,
     part: PathBuf,
     writer: SerializedFileWriter<File>,
-    /// What every row says of its run: its point's id, its transport, and the swept keys with their values as written.
+    /// The columns that identify the run in every row: its point's id, its transport, and the swept keys with their values as written.
     origin: Vec<(String, String)>,
     repetition: i64,
 }
@@ -32,11 +31,11 @@ pub(crate) struct Group<'f> {
     rows: usize,
 }
 
-/// What a file is about, for its metadata: the layout of its columns, and what else there is to say.
+/// The metadata of a file: the version of its layout, and further entries.
 pub(crate) type About<'a> = &'a [(&'a str, String)];
 
 impl RowsFile {
-    /// Begins `<dir>/<name>.parquet`, whose rows have these `columns` behind those of their origin.
+    /// Creates `<dir>/<name>.parquet`, whose rows have these `columns` after those that identify the run.
     pub(crate) fn begin(
         path: PathBuf,
         point: &Point,
@@ -53,7 +52,7 @@ impl RowsFile {
         Ok(Self { path, part, writer, origin, repetition: repetition.into() })
     }
 
-    /// Writes so many rows; `columns` writes those behind their origin.
+    /// Writes this many rows; `columns` writes the columns after those that identify the run.
     pub(crate) fn write(
         &mut self,
         rows: usize,
@@ -72,7 +71,7 @@ impl RowsFile {
         write().map_err(|e| unwritten(path, e))
     }
 
-    /// All is written.
+    /// Completes the file and gives it its name.
     pub(crate) fn finish(mut self) -> Result<(), LabError> {
         self.writer.finish().map_err(|e| unwritten(&self.path, e))?;
         fs::rename(&self.part, &self.path).map_err(|e| LabError::file("write", &self.path, e))
@@ -80,7 +79,7 @@ impl RowsFile {
 }
 
 impl Drop for RowsFile {
-    /// What was not finished is of no use.
+    /// Removes a file that was not finished.
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.part);
     }
@@ -128,7 +127,7 @@ impl Group<'_> {
     }
 }
 
-/// Which cells there are, and what is in them.
+/// Splits cells into their definition levels and the present values.
 fn split<T>(cells: impl Iterator<Item = Option<T>>) -> (Vec<i16>, Vec<T>) {
     let (mut present, mut values) = (Vec::new(), Vec::new());
     for cell in cells {
@@ -142,7 +141,7 @@ fn unwritten(path: &Path, problem: ParquetError) -> LabError {
     LabError::file("write", path, std::io::Error::other(problem))
 }
 
-/// Which point it is: its id, its transport, and the swept keys with their values as written. A dot would be a path.
+/// Returns the columns that identify a point. Dots in keys are replaced, because they would denote a path.
 fn origin(point: &Point) -> Vec<(String, String)> {
     let named = [("point", point.id.to_string()), ("transport", point.label.clone())];
     let named = named.map(|(name, value)| (name.to_owned(), value));

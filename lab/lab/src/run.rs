@@ -1,4 +1,4 @@
-//! Does a run in its world.
+//! Performs a run in its world.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,18 +13,18 @@ use crate::job::Job;
 use crate::run_result::RunResult;
 use crate::stopwatch::Stopwatch;
 
-/// What became of a run.
+/// The outcome of a run.
 pub(crate) enum Outcome {
-    /// The result.
+    /// It completed with this result.
     Done(Box<RunResult>),
-    /// It failed; others may not.
+    /// It failed; other runs may succeed.
     Failed(FailedRun),
-    /// It was not to go on.
+    /// It was interrupted.
     Interrupted,
 }
 
-/// Runs `job`, whose records go to the `archive`. `tell` hears now and then how many more messages are settled, and says
-/// whether it is to go on.
+/// Performs `job` and writes its records to the `archive`. `tell` is called from time to time with the number of newly settled messages,
+/// and returns whether the run continues.
 pub(crate) fn run(
     job: Job<'_>,
     archive: &Archive,
@@ -38,7 +38,7 @@ pub(crate) fn run(
     let records = archive.begin_records(point, repetition, flows)?;
     let series = archive.begin_series(point, repetition, flows)?;
     let mut following = Following::new(point.timeline, records, tell).looking(archive.interval(), series);
-    // A page that is drawn is one of the first repetition.
+    // The waterfall shows a page of the first repetition.
     if repetition == 0 && scenario.workload.record_kind() == RecordKind::Page {
         following = following.with_waterfall();
     }

@@ -1,4 +1,4 @@
-//! What is kept of a run.
+//! The stored result of a run.
 
 use std::collections::BTreeMap;
 
@@ -12,76 +12,76 @@ use serde::{Deserialize, Serialize};
 use crate::following::Said;
 use crate::point::RunKey;
 
-/// What is kept of a run.
+/// The stored result of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunResult {
-    /// Which run.
+    /// The point and repetition.
     #[serde(flatten)]
     pub key: RunKey,
-    /// What its records say, of the kind that the workload is about; the digest is here.
+    /// The summary of the kind of records that the workload is measured by, with the digest.
     pub summary: Summary,
-    /// What its records of other kinds say.
+    /// The summaries of other kinds of records.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub other: BTreeMap<RecordKind, Summary>,
-    /// From the first message sent to the last delivered.
+    /// The time from the first message sent to the last delivered.
     #[serde(rename = "span_ns", with = "nanoseconds")]
     pub span: Duration,
-    /// What was delivered in each part of it, where the experiment asks for that.
+    /// The deliveries in each part of the run, if the experiment asks for a timeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
-    /// Of the first repetition, if it loads pages: one of them, file by file.
+    /// The waterfall of one page, file by file, if this is the first repetition and it loads pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waterfall: Option<Box<Waterfall>>,
-    /// From the workload's start until it was connected; `None` if it never was.
+    /// The time from the workload's start until it was connected; `None` if it never was.
     #[serde(rename = "connect_time_ns", with = "nanoseconds::if_any")]
     pub connect_time: Option<Duration>,
-    /// What became of each flow of the background.
+    /// The result of each background flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background: Vec<Share>,
     /// Packets that the hosts sent.
     pub packets: u64,
-    /// Packets that did not arrive, where that is known.
+    /// Packets that did not arrive, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_lost: Option<u64>,
-    /// How often a queue marked a packet with congestion, if one did.
+    /// How often a queue set a packet's ECN field to CE, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_marked: Option<u64>,
-    /// What both endpoints counted together, where they tell.
+    /// The counters of both endpoints, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
-    /// Why it ended, if not because everything was done.
+    /// Why it ended early, if it did.
     pub stopped: Option<String>,
-    /// Wall-clock time inside the simulation, in seconds.
+    /// The wall-clock time of the run, in seconds.
     pub wall_s: f64,
-    /// Whether the records tell when a message left and when it arrived, so that the delay can be split.
+    /// Whether the records tell when the first packet of a message was sent and when the last arrived, so that the delay can be split.
     pub sees_passage: bool,
-    /// What a world that is not ours tells of itself.
+    /// What a world other than the model reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<Box<Facts>>,
 }
 
-/// What became of a flow of the background.
+/// The result of a background flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
-    /// Octets that it delivered during the run's `span`.
+    /// Octets delivered during the run's `span`.
     pub octets: u64,
-    /// From its start until it was connected; `None` if it never was.
+    /// The time from its start until it was connected; `None` if it never was.
     #[serde(rename = "connect_time_ns", with = "nanoseconds::if_any")]
     pub connect_time: Option<Duration>,
     /// Why it ended before the workload, if it did.
     pub stopped: Option<String>,
 }
 
-/// What both endpoints counted together.
+/// The counters of both endpoints, added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// Data segments or DATA chunks sent again before a timeout.
+    /// Data segments or DATA chunks retransmitted before a timeout.
     pub fast_retransmissions: u64,
-    /// Data segments or DATA chunks sent again after a timeout.
+    /// Data segments or DATA chunks retransmitted after a timeout.
     pub timeout_retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Those of them that follow another without an acknowledgement between, of TCP and SCTP. Older results do not tell.
+    /// Timeouts after another timeout without an acknowledgement in between, of TCP and SCTP. `None` in results of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoffs: Option<u64>,
     /// Tail loss probes.
@@ -93,18 +93,18 @@ pub struct Counts {
 }
 
 impl RunResult {
-    /// What a program told for the metric `name`; nothing counts of a run that ended early.
+    /// Returns the value of the metric `name` that a program reported; `None` if the run ended early.
     pub fn told(&self, name: &str) -> Option<f64> {
         let programs = &self.facts.as_ref().filter(|_| self.stopped.is_none())?.programs;
         programs.iter().find_map(|program| program.metrics.get(name)).copied()
     }
 
-    /// It did not carry its load: it ended early, or fell more than a second behind its schedule.
+    /// Returns whether it did not carry its load: it ended early, or was more than a second behind its schedule.
     pub fn collapsed(&self) -> bool {
         self.stopped.is_some() || self.summary.fell_behind()
     }
 
-    /// What is kept of a run, of its course and of what its records said; it took `wall_s` seconds.
+    /// Creates the result of a run from its outcome and the summaries of its records; it took `wall_s` seconds.
     pub(crate) fn of(key: RunKey, course: RunSummary, said: Said, wall_s: f64) -> Self {
         let Said { summary, span, timeline, other, waterfall } = said;
         Self {
@@ -152,7 +152,7 @@ impl Counts {
 
 #[cfg(test)]
 impl RunResult {
-    /// A run of one message that took this many ms.
+    /// Returns a run with one message that took this many ms.
     pub(crate) fn with_mean(key: RunKey, ms: u64) -> Self {
         use hol_base::Time;
         use hol_measure::{Leg, Outcome, Record, summarize};

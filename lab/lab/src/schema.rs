@@ -1,4 +1,4 @@
-//! What an experiment file may say, as a JSON Schema made of the types that read it.
+//! The JSON Schema of experiment files, derived from the types that read them.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use crate::experiment::File;
 
-/// A JSON Schema (draft 7, which editors of TOML know) of an experiment file. Every key has a description, in which its unit and
-/// default are.
+/// Returns the JSON Schema (draft 7, which TOML editors support) of an experiment file. Every key has a description with its unit and
+/// default.
 pub fn schema() -> Value {
     let mut schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<File>().to_value();
     forbid_null(&mut schema);
@@ -20,7 +20,7 @@ pub fn schema() -> Value {
     schema
 }
 
-/// TOML has no null: what is not there is left out.
+/// Removes `null` from the schema, because TOML has none: keys are omitted instead.
 fn forbid_null(schema: &mut Value) {
     const NULL: &str = "null";
     match schema {
@@ -45,8 +45,8 @@ fn forbid_null(schema: &mut Value) {
     }
 }
 
-/// The keys of a kind of workload, and those of all of them, and no other. What a kind does is told in its own words. Where a
-/// sweep says which kind it is, the keys are those of any.
+/// Restricts the keys of each kind of workload to its own and the common ones. The descriptions of kinds are kept. If a sweep sets the
+/// kind, the keys of any kind are accepted.
 fn join_kinds(workload: &mut Value) {
     let shared = workload["properties"].take();
     let shared = shared.as_object().cloned().unwrap_or_default();
@@ -75,16 +75,16 @@ fn join_kinds(workload: &mut Value) {
     }
 }
 
-/// What may stand in one table.
+/// The keys of one table, for the reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
     /// How the table is written: `[network]`.
     pub table: String,
-    /// What it is about.
+    /// Its description.
     pub about: String,
     /// Its keys, by name.
     pub keys: Vec<Key>,
-    /// The names of those that mean what they mean in `[network]`, whose values hold otherwise.
+    /// The names of keys with the same meaning as in `[network]`, whose values are inherited from there.
     pub inherited: Vec<String>,
 }
 
@@ -93,15 +93,15 @@ pub struct Section {
 pub struct Key {
     /// Its name.
     pub name: String,
-    /// What its value is: a time, a table, one of several words.
+    /// The type of its value: a time, a table, one of several words.
     pub value: String,
-    /// What it does, and what holds without it.
+    /// Its description, with the default.
     pub about: String,
-    /// Whether the table cannot do without it.
+    /// Whether it is required.
     pub is_required: bool,
 }
 
-/// What each table is called, by the type that reads it.
+/// The name of each table, by the type that reads it.
 const TABLES: [(&str, &str); 24] = [
     ("NetworkSpec", "[network]"),
     ("Overrides", "[network.up], [network.down]: one direction"),
@@ -129,7 +129,7 @@ const TABLES: [(&str, &str); 24] = [
     ("Drawn", "[workload.size]: of page"),
 ];
 
-/// All that an experiment file may say, table by table, from the same types.
+/// Returns the reference of experiment files, table by table, from the same types.
 pub fn reference() -> Vec<Section> {
     let schema = schema();
     let definitions = &schema["definitions"];
@@ -150,16 +150,16 @@ pub fn reference() -> Vec<Section> {
     all
 }
 
-/// The keys that stand for tables and never for lists.
+/// The keys whose values are tables and never lists.
 #[derive(Debug, Default)]
 pub(crate) struct TableKeys {
-    /// Their value may be a table.
+    /// Keys whose value may be a table.
     pub(crate) tables: BTreeSet<String>,
-    /// Their value is a table of tables with names of their own, as `hosts`.
+    /// Keys whose value is a table of named tables, such as `hosts`.
     pub(crate) named_tables: BTreeSet<String>,
 }
 
-/// Those of an experiment file.
+/// Returns the table keys of experiment files.
 pub(crate) fn table_keys() -> &'static TableKeys {
     static KEYS: LazyLock<TableKeys> = LazyLock::new(|| {
         let schema = schema();
@@ -191,14 +191,14 @@ impl TableKeys {
     }
 }
 
-/// What a value may be: itself, and each of its choices.
+/// Returns the alternatives of a schema: itself, and each of its choices.
 fn forms<'s>(schema: &'s Value, definitions: &'s Value) -> Box<dyn Iterator<Item = &'s Value> + 's> {
     let schema = resolved(schema, definitions);
     let choices = ["anyOf", "oneOf"].into_iter().filter_map(|choices| schema[choices].as_array()).flatten();
     Box::new(std::iter::once(schema).chain(choices.flat_map(|choice| forms(choice, definitions))))
 }
 
-/// Of a table that has several forms, the keys of all.
+/// Returns the section of a table; if the table has several variants, with the keys of all.
 fn section(schema: &Value, table: String, definitions: &Value) -> Section {
     let choices = ["anyOf", "oneOf"].into_iter().filter_map(|choices| schema[choices].as_array()).flatten();
     let forms = [schema].into_iter().chain(choices.map(|form| resolved(form, definitions)));
@@ -213,7 +213,7 @@ fn section(schema: &Value, table: String, definitions: &Value) -> Section {
 fn keys(table: &Value, definitions: &Value) -> Vec<Key> {
     let required = table["required"].as_array().map(Vec::as_slice).unwrap_or_default();
     let properties = table["properties"].as_object().into_iter().flatten();
-    // Which one of several tables it is stands above its keys.
+    // The key that selects the variant is described above the others.
     let keys = properties.filter(|(_, key)| key.get("const").is_none());
     keys.map(|(name, key)| Key {
         name: name.clone(),
@@ -224,13 +224,13 @@ fn keys(table: &Value, definitions: &Value) -> Vec<Key> {
     .collect()
 }
 
-/// The first paragraph of a description, on one line.
+/// Returns the first paragraph of a description, as one line.
 fn text(schema: &Value) -> String {
     let whole = schema["description"].as_str().unwrap_or_default();
     whole.split("\n\n").next().unwrap_or_default().replace('\n', " ")
 }
 
-/// What a reference leads to, over as many as there are.
+/// Follows the references of a schema.
 fn resolved<'s>(schema: &'s Value, definitions: &'s Value) -> &'s Value {
     let only = &schema["allOf"][0];
     let reference = schema.get("$ref").or_else(|| only.get("$ref")).and_then(Value::as_str);
@@ -238,7 +238,7 @@ fn resolved<'s>(schema: &'s Value, definitions: &'s Value) -> &'s Value {
     name.map_or(schema, |name| resolved(&definitions[name], definitions))
 }
 
-/// In words, what stands behind the equals sign.
+/// Returns a description of a value's type.
 fn value(schema: &Value, definitions: &Value) -> String {
     let target = resolved(schema, definitions);
     let words = words(target);
@@ -265,7 +265,7 @@ fn value(schema: &Value, definitions: &Value) -> String {
     }
 }
 
-/// The words that it may be.
+/// Returns the words that a value may be.
 fn words(schema: &Value) -> Vec<String> {
     let quoted = |word: &Value| word.as_str().map(|word| format!("\"{word}\""));
     if let Some(words) = schema["enum"].as_array() {

@@ -1,23 +1,22 @@
-//! An ns script as an experiment: its network, its first flow as what is measured, and the others beside it.
+//! Converts an ns script to an experiment: its network, its first flow as the measured one, and the others as background.
 //!
-//! A script may say instead what is sent over its network: lines that begin with `#hol ` are those of an experiment file, and
-//! comments to whoever else reads it.
+//! Alternatively the lines of a script that begin with `#hol ` are an experiment file; other programs read them as comments.
 
 use hol_network::Topology;
 use hol_testbed::{Flow, FlowLoad, Program, Script};
 
 use crate::error::InputError;
 
-/// Where programs run.
+/// The world in which programs run.
 const WORLD: &str = "kernel";
 
-/// Octets of a message of FTP, and of a segment of ns with its headers.
+/// Octets of an FTP message, and of a segment of ns with its headers.
 const SEGMENT: [u64; 2] = [1000, 1040];
 
-/// What the lines of an experiment begin with in a script.
+/// The prefix of an experiment's lines in a script.
 pub const MARK: &str = "#hol ";
 
-/// The experiment in the lines of a script, each at its line and column, so that what is wrong with it is placed in the script.
+/// Returns the experiment in the `#hol` lines of a script, each at its line and column, so that errors refer to the script.
 pub(crate) fn spoken(text: &str) -> Option<String> {
     let line = |line: &str| match line.strip_prefix(MARK) {
         Some(said) => format!("{:width$}{said}\n", "", width = MARK.len()),
@@ -26,7 +25,7 @@ pub(crate) fn spoken(text: &str) -> Option<String> {
     text.lines().any(|line| line.starts_with(MARK)).then(|| text.lines().map(line).collect())
 }
 
-/// The experiment that a script is. It says `topology = name`, and can be overridden as if somebody had written it.
+/// Returns the script as an experiment. It contains `topology = name`, and the command line can override it like any other.
 pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputError> {
     let programs: String = script.programs.iter().map(|own| program(own, script)).collect();
     let Some((measured, beside)) = script.flows.split_first() else {
@@ -51,7 +50,7 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
         messages(measured, script),
     );
     for flow in beside {
-        // What lasts as long as the measured flow needs no end of its own.
+        // A flow that lasts as long as the measured one needs no end of its own.
         let ends = if flow.stop < measured.stop {
             format!("messages = {}\n", messages(flow, script))
         } else {
@@ -66,8 +65,8 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
     Ok(text + &programs)
 }
 
-/// A program. Beside agents, which start at a time, what starts with its node is there for them; a script without agents is over
-/// when all of it is.
+/// Returns a program's table. If the script has agents, which start at a given time, programs that start with their node serve these;
+/// otherwise the run ends when all programs have ended.
 fn program(own: &Program, script: &Script) -> String {
     let Program { node, command, directory, start, stop, archives, .. } = own;
     let is_service = start.is_none() && script.programs.iter().any(|other| other.start.is_some());
@@ -99,7 +98,7 @@ fn workload(flow: &Flow) -> String {
     format!("{{ {load}, from = {from:?}, to = {to:?}, start = \"{start}\" }}")
 }
 
-/// How many messages fit between start and stop; of a greedy flow what the narrowest link carries, and at least one.
+/// Returns the number of messages between start and stop; for a greedy flow what the narrowest link carries, but at least one.
 fn messages(flow: &Flow, script: &Script) -> u64 {
     let lasts = flow.stop - flow.start;
     let count = match flow.load {
@@ -109,7 +108,7 @@ fn messages(flow: &Flow, script: &Script) -> u64 {
     count.max(1)
 }
 
-/// The lowest rate on the way, in bit/s.
+/// Returns the lowest link rate of the flow's route, in bit/s.
 fn narrowest(flow: &Flow, script: &Script) -> f64 {
     let topology = Topology::new(&script.network).expect("it was read with its script");
     let ends = topology.node(&flow.from).zip(topology.node(&flow.to));
@@ -128,7 +127,7 @@ mod tests {
     const NETWORK: &str = "set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n\
         $ns duplex-link $a $b 1.04Mb 10ms DropTail\nproc finish {} { exec nam out.nam & }\n";
 
-    /// An application of a class over an agent, from a to b.
+    /// Returns the ns commands of an application of this class over an agent, from a to b.
     fn application(number: u32, class: &str, agent: &str, sink: &str, times: [&str; 2]) -> String {
         format!(
             "set t{number} [new Agent/{agent}]\nset s{number} [new Agent/{sink}]\nset f{number} [new Application/{class}]\n\

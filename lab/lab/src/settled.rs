@@ -1,4 +1,4 @@
-//! A transport with every behaviour of its stack, so that a result says what it was measured with.
+//! Serialises a transport with every option of its stack, so that a result states with what it was measured.
 
 use hol_stack::TransportSpec;
 use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};
@@ -23,7 +23,7 @@ pub fn serialize<S: Serializer>(spec: &TransportSpec, to: S) -> Result<S::Ok, S:
     Settled::of(spec).serialize(to)
 }
 
-/// The same of a transport that may be absent.
+/// The same for an optional transport.
 pub(crate) mod if_any {
     use hol_stack::TransportSpec;
     use serde::{Deserializer, Serialize, Serializer};
@@ -37,7 +37,7 @@ pub(crate) mod if_any {
     }
 }
 
-/// A specification as its user wrote it, or as a manifest keeps it.
+/// Reads a specification as the user wrote it, or as a manifest stores it.
 pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<TransportSpec, D::Error> {
     struct TextOrTable;
     impl<'de> Visitor<'de> for TextOrTable {

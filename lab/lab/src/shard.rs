@@ -1,4 +1,4 @@
-//! A part of a plan, for one of several machines that know nothing of each other.
+//! Shards: parts of a plan for several machines that do not communicate.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -10,47 +10,47 @@ use serde::{Deserialize, Serialize};
 use crate::job::Job;
 use crate::point::{Point, PointId, RunKey};
 
-/// `2/4`: the second of four parts.
+/// A shard such as `2/4`: the second of four parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Shard {
-    /// How many parts there are.
+    /// The number of parts.
     of: usize,
-    /// Which it is, from 1.
+    /// The number of this part, from 1.
     number: usize,
 }
 
-/// More parts than this are taken for a mistake.
+/// The largest number of parts; more are considered a mistake.
 const MOST: usize = 100_000;
 
 /// The runs of one part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// Points with all their repetitions: how many they need is known when some are done.
+    /// Points with all their repetitions, because their number depends on the first results.
     points: BTreeSet<PointId>,
     runs: BTreeSet<RunKey>,
-    /// About the processor time of it, in µs; of the least number of repetitions.
+    /// The approximate processor time, in µs, with the least number of repetitions.
     work: u64,
 }
 
-/// What one machine does as a whole.
+/// The smallest unit that is assigned to one machine.
 enum Unit {
     Point(PointId),
     Run(RunKey),
 }
 
 impl Shard {
-    /// All parts of so many.
+    /// Returns all parts of a division into `of`.
     pub fn all(of: usize) -> impl Iterator<Item = Self> {
         (1..=of.min(MOST)).map(move |number| Self { of, number })
     }
 
-    /// How many parts there are.
+    /// Returns the number of parts.
     pub const fn of(self) -> usize {
         self.of
     }
 
-    /// Its runs.
+    /// Returns its runs.
     pub(crate) fn share(self, points: &[Point]) -> Share {
         shares(points, self.of).swap_remove(self.number - 1)
     }
@@ -61,14 +61,14 @@ impl Share {
         self.points.contains(&key.point) || self.runs.contains(&key)
     }
 
-    /// About the processor time of it, in µs.
+    /// Returns the approximate processor time, in µs.
     pub(crate) fn work(&self) -> u64 {
         self.work
     }
 }
 
-/// Every run is in one of the parts. They take about the same time: the longest come first, each to whoever has least.
-/// Only what the points say decides, so that each machine comes to the same parts.
+/// Divides the runs into parts of about equal processor time: the longest first, each to the part with the least so far. The division
+/// depends only on the points, so that each machine computes the same one.
 pub(crate) fn shares(points: &[Point], of: usize) -> Vec<Share> {
     let mut units = units(points);
     units.sort_by_key(|(work, _)| Reverse(*work));
@@ -81,7 +81,7 @@ pub(crate) fn shares(points: &[Point], of: usize) -> Vec<Share> {
             Unit::Point(id) => drop(share.points.insert(id)),
             Unit::Run(key) => drop(share.runs.insert(key)),
         }
-        // A run that costs nothing is still one.
+        // A run with no cost still counts as one.
         share.work += work.max(1);
         least.push(Reverse((share.work, place)));
     }
@@ -89,7 +89,7 @@ pub(crate) fn shares(points: &[Point], of: usize) -> Vec<Share> {
 }
 
 fn units(points: &[Point]) -> Vec<(u64, Unit)> {
-    // Experiments may share a point, and ask for it more or less often.
+    // Experiments may share a point and need different numbers of repetitions.
     let mut by_id: BTreeMap<PointId, Vec<&Point>> = BTreeMap::new();
     points.iter().for_each(|point| by_id.entry(point.id).or_default().push(point));
     let mut units = Vec::new();

@@ -1,4 +1,4 @@
-//! The text of an experiment, with the overrides of the command line; every value remembers where it stands.
+//! The text of an experiment with the overrides of the command line; every value knows its position.
 
 use std::io;
 use std::ops::Range;
@@ -15,39 +15,39 @@ use crate::error::{InputError, LabError};
 use crate::script;
 use crate::topology;
 
-/// What standard input is called in messages.
+/// The name of standard input in messages.
 const STDIN: &str = "<stdin>";
 
-/// Octets of a file that an experiment names.
+/// The largest file that an experiment may name, in octets.
 const LONGEST_FILE: u64 = 64 << 20;
 
-/// An experiment file and what overrides it.
+/// An experiment file and its overrides.
 #[derive(Debug, Clone)]
 pub struct Source {
     name: String,
     text: String,
     overrides: Vec<Override>,
-    /// Where files that it names are looked for.
+    /// The directory of the files that it names.
     directory: Option<PathBuf>,
-    /// Files that are part of the program, by name.
+    /// Built-in files, by name.
     files: Vec<(String, String)>,
     /// The network of its topology, as TOML.
     network: OnceLock<String>,
 }
 
-/// One `--set key=value`, or an option that stands for one.
+/// An override: one `--set key=value`, or an option that sets a key.
 #[derive(Debug, Clone)]
 struct Override {
-    /// As the user wrote it, for messages.
+    /// The option as the user wrote it, for messages.
     origin: String,
     path: Vec<String>,
-    /// `key = value` behind as many blanks as there is text before it, so that spans tell the origin.
+    /// `key = value` after as many blanks as the preceding texts have octets, so that a span identifies the override.
     document: String,
     start: usize,
 }
 
 impl Source {
-    /// An experiment from its text; `name` stands in messages.
+    /// Creates an experiment from its text; messages call it `name`.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         let (name, text) = (name.into(), text.into());
         Self {
@@ -60,7 +60,7 @@ impl Source {
         }
     }
 
-    /// An experiment from a file; `-` is standard input, and what it names is looked for in the working directory.
+    /// Reads an experiment from a file; `-` is standard input, with files relative to the working directory.
     pub fn read(path: &Path) -> Result<Self, LabError> {
         if path == Path::new("-") {
             let text =
@@ -76,7 +76,7 @@ impl Source {
         Ok(Self { directory, ..Self::new(path.display().to_string(), text) })
     }
 
-    /// The experiment that an ns script is by itself: what its `#hol` lines say, or else its own traffic.
+    /// Returns the experiment of an ns script: that of its `#hol` lines, or else its own traffic.
     pub fn of_script(name: &str, text: String) -> Result<Self, InputError> {
         let script =
             Script::read(name, &text).map_err(|e| InputError { place: e.place, problem: e.problem })?;
@@ -88,23 +88,23 @@ impl Source {
         Ok(source)
     }
 
-    /// The text of the experiment, without what overrides it.
+    /// Returns the text of the experiment without its overrides.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// With a file that the experiment may name, such as the script of its topology.
+    /// Adds a file that the experiment may name, such as the script of its topology.
     pub fn with_file(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.files.push((name.into(), text.into()));
         self
     }
 
-    /// The name in messages.
+    /// Returns its name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Overrides the dotted `key`. `value` is TOML, or text that needs no quotes; `origin` stands in messages.
+    /// Overrides the dotted `key`. `value` is TOML, or text that needs no quotes; messages name `origin`.
     pub fn set(&mut self, origin: &str, key: &str, value: &str) -> Result<(), InputError> {
         let refuse = |problem: String| InputError { place: origin.to_owned(), problem };
         let path = key_path(key)
@@ -113,20 +113,20 @@ impl Source {
         let value = if DeValue::parse(value).is_ok() { value.to_owned() } else { quoted() };
         let start = self.overrides.last().map_or(self.text.len(), |last| last.document.len());
         let document = format!("{}{key} = {value}", " ".repeat(start));
-        // It may name another script.
+        // The topology may be another script now.
         self.network = OnceLock::new();
         self.overrides.push(Override { origin: origin.to_owned(), path, document, start });
         Ok(())
     }
 
-    /// What the experiment is called: its file without the ending.
+    /// Returns the experiment's name: that of its file without the extension.
     pub fn stem(&self) -> String {
         let name = if self.name == STDIN { "stdin" } else { &self.name };
         let stem = Path::new(name).file_stem();
         stem.map_or("experiment".to_owned(), |stem| stem.to_string_lossy().into_owned())
     }
 
-    /// The whole experiment with what the command line sets, to be written to a file.
+    /// Returns the experiment with its overrides as one table, to be written to a file.
     pub fn merged(&self) -> Result<toml::Table, InputError> {
         let table = toml::Deserializer::from(Spanned::new(0..0, self.table()?));
         let mut table = toml::Table::deserialize(table).map_err(|e| self.explain(&e))?;
@@ -143,17 +143,17 @@ impl Source {
         Ok(table)
     }
 
-    /// Whether the command line sets the dotted `key`, or a table around it.
+    /// Returns whether the command line sets the dotted `key`, or a table that contains it.
     pub fn sets(&self, key: &str) -> bool {
         key_path(key).is_some_and(|path| self.overrides.iter().any(|set| path.starts_with(&set.path)))
     }
 
-    /// Whether the command line sets `path`, which then is no longer swept.
+    /// Returns whether the command line sets `path`, which then is not swept.
     pub(crate) fn is_set(&self, path: &[String]) -> bool {
         self.overrides.iter().any(|o| o.path == path)
     }
 
-    /// The whole experiment as one table.
+    /// Returns the experiment with its overrides as one table.
     pub(crate) fn table(&self) -> Result<DeTable<'_>, InputError> {
         let parse = |text| DeTable::parse(text).map_err(|e| self.explain(&e)).map(Spanned::into_inner);
         let mut table = parse(&self.text)?;
@@ -169,7 +169,7 @@ impl Source {
         Ok(table)
     }
 
-    /// The script of the experiment's topology, and where it is named.
+    /// Returns the script of the experiment's topology, and the position of its name.
     pub(crate) fn script(&self) -> Result<Option<(Range<usize>, Script)>, InputError> {
         let documents =
             self.overrides.iter().rev().filter(|set| set.path == ["topology"]).map(|set| &set.document);
@@ -185,7 +185,7 @@ impl Source {
         Ok(None)
     }
 
-    /// What the script says without meaning here: where, what, and why not.
+    /// Returns the statements of the script that have no effect: where, what, and why.
     pub(crate) fn ignored(&self) -> Result<Vec<String>, InputError> {
         let Some((_, script)) = self.script()? else { return Ok(Vec::new()) };
         let mut ignored: Vec<String> = script.ignored.iter().map(ToString::to_string).collect();
@@ -201,7 +201,7 @@ impl Source {
         Ok(ignored)
     }
 
-    /// The text of a file that the experiment names.
+    /// Returns the text of a file that the experiment names.
     pub(crate) fn file(&self, name: &str) -> Result<String, String> {
         if let Some((_, text)) = self.files.iter().find(|(known, _)| known == name) {
             return Ok(text.clone());
@@ -220,25 +220,25 @@ impl Source {
         })
     }
 
-    /// Whether a relative name is that of a file beside the experiment.
+    /// Returns whether a relative path exists in the experiment's directory.
     pub(crate) fn has(&self, name: &str) -> bool {
         let path = Path::new(name);
         path.is_relative() && self.path(path).is_ok_and(|path| path.is_file())
     }
 
-    /// The whole path of a file or directory of this machine that the experiment names.
+    /// Returns the absolute path of a file or directory that the experiment names.
     pub(crate) fn path(&self, path: &Path) -> Result<PathBuf, String> {
         let whole = self.directory.as_deref().unwrap_or(Path::new("")).join(path);
         std::fs::canonicalize(&whole)
             .map_err(|e| format!("{}: {e}; it is looked for beside the experiment", whole.display()))
     }
 
-    /// An error that stands at `span`.
+    /// Creates an error at `span`.
     pub(crate) fn error(&self, span: &Range<usize>, problem: impl Into<String>) -> InputError {
         InputError { place: self.place(span.start), problem: problem.into() }
     }
 
-    /// What the TOML reader found, with the cure.
+    /// Converts an error of the TOML reader, and adds what to do.
     pub(crate) fn explain(&self, error: &toml::de::Error) -> InputError {
         self.error(&error.span().unwrap_or(0..0), plain_words(error.message()))
     }
@@ -255,7 +255,7 @@ impl Source {
     }
 }
 
-/// The parts of a dotted key, quotes understood.
+/// Splits a dotted key, which may contain quotes; `None` if it is invalid.
 pub(crate) fn key_path(key: &str) -> Option<Vec<String>> {
     let document = format!("{key} = 0");
     let mut table = DeTable::parse(&document).ok()?.into_inner();
@@ -272,7 +272,7 @@ pub(crate) fn key_path(key: &str) -> Option<Vec<String>> {
     }
 }
 
-/// The only value `depth` keys down, and the place of its last key.
+/// Returns the only value at `depth`, and the position of its key.
 fn leaf(mut table: DeTable<'_>, depth: usize) -> (Range<usize>, Spanned<DeValue<'_>>) {
     for _ in 1..depth {
         match table.into_iter().next().map(|(_, value)| value.into_inner()) {
@@ -284,8 +284,8 @@ fn leaf(mut table: DeTable<'_>, depth: usize) -> (Range<usize>, Spanned<DeValue<
     (key.span(), value)
 }
 
-/// Puts `value` at `path`, making tables on the way; in a list a number is an index, other words a `name`, and
-/// a list of one needs neither.
+/// Assigns `value` to `path` and creates missing tables. In a list, a number is an index and another word a `name`; a list with one
+/// element needs neither.
 pub(crate) fn assign<'s>(
     table: &mut DeTable<'s>,
     path: &[String],
@@ -295,7 +295,7 @@ pub(crate) fn assign<'s>(
     let (key, rest) = path.split_first().expect("a key has at least one part");
     let spanned_key = Spanned::new(key_span.clone(), key.clone().into());
     if rest.is_empty() {
-        // Removed first, because a map keeps the old key and with it the old place.
+        // Removed first, because a map keeps the old key with its position.
         table.remove(&spanned_key);
         table.insert(spanned_key, value);
         return Ok(());
@@ -310,7 +310,7 @@ pub(crate) fn assign<'s>(
             let named = list.iter().position(|element| is_called(element, &rest[0]));
             let (element, inside) = match rest[0].parse::<usize>().ok().or(named) {
                 Some(index) => (list.get_mut(index), &rest[1..]),
-                // A list of one needs no number.
+                // A list with one element needs no index.
                 None if length == 1 => (list.first_mut(), rest),
                 None => (None, rest),
             };

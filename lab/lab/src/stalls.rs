@@ -1,4 +1,4 @@
-//! How often a point's runs met a retransmission timeout, and what its mean lacks if that was rarely.
+//! Retransmission timeouts of a point's runs, and the bias of its mean if they are so rare that too few occurred.
 
 use hol_base::Duration;
 use hol_measure::{Allowance, Stalls};
@@ -9,17 +9,17 @@ use crate::point::Point;
 use crate::results::PointResult;
 use crate::run_result::{Counts, RunResult};
 
-/// Where a stack has no least RTO, as QUIC: the probe timeout's allowance for delayed acknowledgements (RFC 9002 section 6.2).
+/// The least timeout of stacks without an RTO.min, such as QUIC: the allowance for delayed acknowledgements (RFC 9002 section 6.2).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
 impl PointResult {
-    /// What the mean response time may rise by when timeouts come that its runs did not meet. Nothing where no packet can be
-    /// lost, where nobody sends again, and where a world does not count.
+    /// Returns by how much the mean response time may rise by timeouts that did not occur in its runs. Zero if no packet can be lost, if
+    /// nothing is retransmitted, or if the world does not count timeouts.
     pub fn allowance(&self) -> Allowance {
         self.stalls().map_or(Allowance::default(), |stalls| stalls.allowance())
     }
 
-    /// The timeouts of all runs; `None` where there can be none, or nobody counts.
+    /// Returns the timeouts of all runs; `None` if there can be none, or they are not counted.
     pub fn stalls(&self) -> Option<Stalls> {
         let counts: Vec<&Counts> = self.runs.iter().map(|run| run.counts.as_ref()).collect::<Option<_>>()?;
         let lost: u64 = self.runs.iter().map(|run| run.packets_lost).sum::<Option<_>>()?;
@@ -38,7 +38,7 @@ impl PointResult {
         })
     }
 
-    /// Timeouts and backoffs of all runs, where they are counted.
+    /// Returns the numbers of timeouts and backoffs of all runs, if they are counted.
     pub fn timeouts(&self) -> Option<[u64; 2]> {
         let of = |run: &RunResult| {
             let counts = run.counts.as_ref()?;
@@ -50,12 +50,12 @@ impl PointResult {
 }
 
 impl Point {
-    /// Whether its path loses nothing unless a queue is full, as far as it is one path.
+    /// Returns whether packets are lost only by a full queue, as far as there is one path.
     pub fn never_loses(&self) -> bool {
         self.network.nodes.is_empty() && !self.names_loss()
     }
 
-    /// Whether packets of its path are lost by chance.
+    /// Returns whether packets are lost at random.
     fn names_loss(&self) -> bool {
         let network = &self.network;
         let is_none = matches!(&network.loss, LossSpec::Independent(ratio) if ratio.is_zero());
@@ -63,7 +63,7 @@ impl Point {
     }
 }
 
-/// How long a first timeout stalls a stream: the least RTO and a round trip, until its retransmission is acknowledged.
+/// Returns how long a first timeout stalls a stream: the least RTO, and a round trip until the retransmission is acknowledged.
 fn stall(point: &Point) -> Duration {
     let round_trip = point.network.delay + point.network.delay;
     let least = point.transport.behaviour().get("rto_min").and_then(|value| value.as_str()?.parse().ok());

@@ -1,20 +1,20 @@
-//! The wall clock: for speeds and for the user's patience, never for results.
+//! The wall clock, for speeds and progress and never for results.
 
 #![expect(clippy::disallowed_types, reason = "the one place where real time passes")]
 
 use std::time::Instant;
 
-/// Measures real time.
+/// A timer of the wall clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// Starts now.
+    /// Starts a stopwatch.
     pub fn start() -> Self {
         Self(Instant::now())
     }
 
-    /// Seconds since the start.
+    /// Returns the seconds since the start.
     pub fn seconds(self) -> f64 {
         self.0.elapsed().as_secs_f64()
     }

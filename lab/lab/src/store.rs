@@ -1,4 +1,4 @@
-//! The result directory: written so that a kill at any moment loses no finished run.
+//! The result directory, which keeps every finished run if the program is killed at any time.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
@@ -17,7 +17,7 @@ const MANIFEST: &str = "manifest.json";
 const JOURNAL: &str = "runs.jsonl";
 const FAILED: &str = "failed";
 
-/// A result directory that is being filled.
+/// A result directory that is being written.
 #[derive(Debug)]
 pub struct Store {
     dir: PathBuf,
@@ -26,12 +26,12 @@ pub struct Store {
 }
 
 impl Store {
-    /// Begins a result directory, or goes on with one that asks the same; the runs that it has.
+    /// Creates a result directory, or continues one of the same experiment; returns the runs that it has.
     pub fn open(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
         match begun(dir)? {
             Some(old) => {
                 check_same(dir, &old, &manifest)?;
-                // What is drawn may change when all is measured.
+                // Figures may change after the runs.
                 match old.figures == manifest.figures {
                     true => Self::attach(dir, old),
                     false => Self::begin(dir, Manifest { figures: manifest.figures, ..old }),
@@ -41,18 +41,18 @@ impl Store {
         }
     }
 
-    /// What a directory was asked; `None` where it was asked nothing yet.
+    /// Returns the manifest of a directory; `None` if it has none yet.
     pub fn asked(dir: &Path) -> Result<Option<Manifest>, LabError> {
         begun(dir)
     }
 
-    /// Goes on with a directory whatever it was asked before: a run counts as long as a point has its settings.
+    /// Continues a directory of any experiment: runs count for every point with their settings.
     pub fn extend(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
         begun(dir)?;
         Self::begin(dir, manifest)
     }
 
-    /// Goes on with a directory that asks the same; of any other, the runs are thrown away.
+    /// Continues a directory of the same experiment; the runs of any other are deleted.
     pub fn renew(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
         match begun(dir)? {
             Some(old) if old.asks_the_same(&manifest) => Self::attach(dir, old),
@@ -65,36 +65,36 @@ impl Store {
         }
     }
 
-    /// Writes the manifest, then goes on with what runs there are.
+    /// Writes the manifest, and continues with the runs that exist.
     fn begin(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
         let text = serde_json::to_string_pretty(&manifest).expect("a manifest is JSON");
         write_whole(&dir.join(MANIFEST), text.as_bytes())?;
         Self::attach(dir, manifest)
     }
 
-    /// Takes the journal for itself, and reads it.
+    /// Locks the journal and reads it.
     fn attach(dir: &Path, manifest: Manifest) -> Result<(Self, Finished), LabError> {
         let path = dir.join(JOURNAL);
         let journal = OpenOptions::new().create(true).append(true).open(&path);
         let journal = journal.map_err(|e| LabError::file("write", &path, e))?;
         lock(dir, &journal)?;
         let (finished, whole) = read_journal(&path)?;
-        // A line that was torn by a kill is cut off; its run is done again.
+        // An incomplete last line, left by a kill, is cut off; its run is repeated.
         journal.set_len(whole).map_err(|e| LabError::file("write", &path, e))?;
         Ok((Self { dir: dir.to_owned(), manifest, journal }, finished))
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// What it is about.
+    /// Returns its manifest.
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Adds a run: one line, written at once. One that failed has a log beside it, until it is done.
+    /// Adds a run as one line of the journal, written at once. A failed run has a log file until it succeeds.
     pub fn append(&mut self, ended: Ended<'_>) -> Result<(), LabError> {
         let line = match ended {
             Ok(run) => {
@@ -118,12 +118,12 @@ impl Store {
         write_whole(&self.dir.join(FailedRun::log_file(run.key)), text.as_bytes())
     }
 
-    /// Where the records and time series of its runs go, if the manifest says so, and the files of programs.
+    /// Returns the destination of records, time series and program files, as the manifest says.
     pub fn archive(&self) -> Archive {
         Archive::of(&self.dir, &self.manifest)
     }
 
-    /// Writes the tables of points that `finished` gives, each whole or not at all.
+    /// Writes the tables of the points in `finished`, each atomically.
     pub fn write_tables(&self, finished: &Finished) -> Result<Results, LabError> {
         let results = Results::new(self.manifest.clone(), finished);
         let rows = table::rows(&results.points);
@@ -133,28 +133,28 @@ impl Store {
     }
 }
 
-/// Here and not beside the rest of them: what a directory says is made of what this file reads.
+/// In this file, because it reads the same journal.
 impl Results {
-    /// Reads a result directory, changing nothing.
+    /// Reads a result directory without changing it.
     pub fn load(dir: &Path) -> Result<Self, LabError> {
         let (manifest, finished) = load(dir)?;
         Ok(Self::new(manifest, &finished))
     }
 }
 
-/// Whether there is a result directory.
+/// Returns whether a directory is a result directory.
 pub(crate) fn is_begun(dir: &Path) -> bool {
     dir.join(MANIFEST).is_file()
 }
 
-/// The manifest and the runs of a directory.
+/// Returns the manifest and the runs of a directory.
 pub(crate) fn load(dir: &Path) -> Result<(Manifest, Finished), LabError> {
     let manifest = read_manifest(dir)?;
     let (finished, _) = read_journal(&dir.join(JOURNAL))?;
     Ok((manifest, finished))
 }
 
-/// Writes a file under another name first, so that it is there whole or not at all.
+/// Writes a file atomically: under another name, then renamed.
 pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), LabError> {
     let mut name = path.file_name().expect("a file has a name").to_owned();
     name.push(".part");
@@ -166,13 +166,13 @@ pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), LabError> {
         fs::rename(&part, path)
     };
     write().map_err(|e| {
-        // What could not be finished only takes space; that it cannot be removed changes nothing.
+        // A part that was not finished only takes space, so an error of its removal is ignored.
         let _ = fs::remove_file(&part);
         LabError::file("write", path, e)
     })
 }
 
-/// What a directory was begun with; it is made if it is not there, and refused if it holds other things.
+/// Returns the manifest of a directory. Creates the directory if it does not exist, and refuses one with other contents.
 fn begun(dir: &Path) -> Result<Option<Manifest>, LabError> {
     fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
     if dir.join(MANIFEST).exists() {
@@ -202,7 +202,7 @@ fn read_manifest(dir: &Path) -> Result<Manifest, LabError> {
     serde_json::from_value(value).map_err(|e| damaged(1, format!("{e}; use the version that wrote it")))
 }
 
-/// The runs of a journal, and the length of its whole lines.
+/// Returns the runs of a journal, and the length of its complete lines.
 fn read_journal(path: &Path) -> Result<(Finished, u64), LabError> {
     let (mut finished, mut whole) = (Finished::default(), 0);
     let unread = |e| LabError::file("read", path, e);
@@ -215,7 +215,7 @@ fn read_journal(path: &Path) -> Result<(Finished, u64), LabError> {
     for number in 1.. {
         line.clear();
         let length = journal.read_until(b'\n', &mut line).map_err(unread)?;
-        // A line without an end was torn.
+        // A line without a newline is incomplete.
         if line.pop() != Some(b'\n') {
             break;
         }
@@ -257,7 +257,7 @@ fn check_empty(dir: &Path) -> Result<(), LabError> {
         return Err(no_manifest(dir));
     }
     let mut entries = fs::read_dir(dir).map_err(|e| LabError::file("read", dir, e))?;
-    // A kill right at the start may leave the manifest's first part.
+    // A kill right at the start may leave an incomplete manifest.
     let foreign = entries.find(|entry| entry.as_ref().is_ok_and(|e| e.file_name() != "manifest.json.part"));
     match foreign {
         None => Ok(()),
@@ -275,7 +275,7 @@ fn lock(dir: &Path, journal: &File) -> Result<(), LabError> {
             problem: "another hol is filling it now; wait for it, or choose another place with --out"
                 .to_owned(),
         }),
-        // A file system without locks is no reason to refuse.
+        // A file system without locks is accepted.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Studies: experiments, figures and claims that belong together, all part of the program.
+//! Studies: built-in experiments with figures and claims.
 
 use crate::error::{InputError, LabError};
 use crate::experiment::Experiment;
@@ -9,28 +9,28 @@ type Files = &'static [(&'static str, &'static str)];
 
 include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 
-/// Files of a study that are TOML but no experiments.
+/// TOML files of a study that are not experiments.
 const NOT_EXPERIMENTS: [&str; 2] = ["claims.toml", "figures.toml"];
 
-/// A published evaluation as experiments.
+/// The reproduction of a published evaluation.
 #[derive(Debug, Clone)]
 pub struct Study {
-    /// As in `hol reproduce ikr53`.
+    /// Its name, as in `hol reproduce ikr53`.
     pub name: &'static str,
-    /// One line for people: the heading of its README.md.
+    /// Its title: the heading of its README.md.
     pub title: &'static str,
-    /// Each with its name, in order of name. What its world cannot do, [`Experiment::in_world`] leaves out.
+    /// The experiments in order of name. [`Experiment::in_world`] removes the points that a world does not support.
     pub experiments: Vec<(String, Experiment)>,
     files: Files,
 }
 
 impl Study {
-    /// Name and title of every study.
+    /// Returns the name and title of every study.
     pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
         STUDIES.iter().map(|(name, files)| (*name, title(name, files)))
     }
 
-    /// The study called `name`; with `quick`, a twentieth of the messages.
+    /// Reads the study called `name`; with `quick`, a twentieth of the messages.
     pub fn load(name: &str, quick: bool) -> Result<Self, LabError> {
         let Some((name, files)) = STUDIES.iter().find(|(known, _)| *known == name) else {
             let known = Self::all().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
@@ -49,13 +49,13 @@ impl Study {
         Ok(Self { name, title: title(name, files), experiments, files })
     }
 
-    /// The text of one of its files, such as `claims.toml`.
+    /// Returns the text of one of its files, such as `claims.toml`.
     pub fn file(&self, name: &str) -> Option<&'static str> {
         text(self.files, name)
     }
 }
 
-/// The heading of README.md.
+/// Returns the heading of README.md.
 fn title(name: &'static str, files: Files) -> &'static str {
     let heading = text(files, "README.md").and_then(|readme| readme.lines().next());
     heading.map_or(name, |line| line.trim_start_matches(['#', ' ']))

@@ -1,4 +1,4 @@
-//! Does a plan: all cores, the longest runs first, until nothing is wanted or somebody stops it.
+//! Runs a plan on all cores, the longest runs first, until it is complete or interrupted.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,53 +13,54 @@ use crate::pool;
 use crate::run::{self, Outcome};
 use crate::run_result::RunResult;
 
-/// If so many runs fail and none before them was done, so will the others.
+/// If this many runs fail before one is completed, the sweep ends.
 const HOPELESS: u64 = 20;
 
-/// What became of a run.
+/// The result of a run, or its failure.
 pub type Ended<'r> = Result<&'r RunResult, &'r FailedRun>;
 
-/// How far a plan is.
+/// The progress of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// Runs that are done.
+    /// Runs that have ended.
     pub runs: u64,
-    /// Runs that are known to be needed.
+    /// Runs that are needed as far as is known.
     pub runs_wanted: u64,
-    /// Runs that failed; they count as done.
+    /// Runs that failed, which `runs` includes.
     pub failed: u64,
-    /// Messages that are settled, those of runs that go on among them.
+    /// Messages that are settled, including those of runs in progress.
     pub messages: u64,
-    /// Messages of all runs that are known to be needed.
+    /// Messages of all runs that are needed as far as is known.
     pub messages_wanted: u64,
-    /// About the processor time of what is done, in µs.
+    /// The approximate processor time of what is done, in µs.
     pub work: u64,
-    /// The same of all runs that are known to be needed.
+    /// The approximate processor time of all runs that are needed as far as is known.
     pub work_wanted: u64,
 }
 
-/// What a thread tells of its run.
+/// A report of a thread about its run.
 enum News {
-    /// It has come further.
+    /// The run has progressed by this step.
     Further(Step),
-    /// It has ended; the step that was left.
+    /// The run has ended; the remaining step and its result.
     Ended(Step, Result<Box<RunResult>, FailedRun>),
-    /// It was not to go on.
+    /// The run was interrupted.
     Interrupted,
 }
 
-/// A part of a run.
+/// A part of a run's messages and processor time.
 #[derive(Clone, Copy)]
 struct Step {
     messages: u64,
     work: u64,
 }
 
-/// Does what `plan` wants beyond `finished` on `threads` threads; `stop` ends it, and with it runs that can be interrupted.
-///
-/// The records of each run go to the `archive`. `done` gets each result here, in the order in which they finish; results do
-/// not depend on that order. It gets none when a run that goes on has come further; and it gets all that were finished before it.
-/// A run that fails is not tried again here.
+/// Performs the runs of `plan` that are not in `finished`, on `threads` threads. `stop` ends it, and interrupts runs that can be
+/// interrupted.
+/// The records of each run go to the `archive`. `done` is called on this thread with each result, in the order in which runs end;
+/// results do not depend on that order. It is called without a result when a run has progressed. Its last argument holds the runs
+/// that ended before. A failed run is not repeated.
+/// finished before. A failed run is not repeated.
 pub fn execute(
     plan: &Plan,
     finished: &mut Finished,
@@ -113,7 +114,7 @@ pub fn execute(
     }
 }
 
-/// Does a run, and tells of it every few ten thousand messages.
+/// Performs a run and reports its progress every few ten thousand messages.
 fn follow(
     job: Job<'_>,
     archive: &Archive,
@@ -156,12 +157,12 @@ impl Progress {
 }
 
 impl Step {
-    /// The part of it that so many messages are.
+    /// Returns the step for this many messages.
     fn part(self, messages: u64) -> Self {
         Self { messages, work: (self.work as f64 * messages as f64 / self.messages as f64) as u64 }
     }
 
-    /// What is left of it after a part.
+    /// Returns the remainder after a step.
     fn after(self, part: Self) -> Self {
         let Self { messages, work } = part;
         Self { messages: self.messages.saturating_sub(messages), work: self.work.saturating_sub(work) }

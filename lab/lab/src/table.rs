@@ -1,4 +1,4 @@
-//! Tables: one row a point, as CSV and JSON.
+//! Tables of results with one row for each point, as CSV and JSON.
 
 use std::borrow::Cow;
 
@@ -8,15 +8,15 @@ use serde_json::{Map, Value, json};
 use crate::metric::{Metric, TABLE};
 use crate::results::PointResult;
 
-/// One row: the columns in order, each with its name.
+/// One row: name and value of each column, in order.
 pub type Row = Vec<(String, Value)>;
 
-/// The table of the points of a result directory.
+/// Returns the table of the points of a result directory.
 pub(crate) fn rows(points: &[PointResult]) -> Vec<Row> {
     points.iter().map(row).collect()
 }
 
-/// The row of a point as an object, as points.json has it.
+/// Returns the row of a point as an object, as in points.json.
 pub fn object(result: &PointResult) -> Map<String, Value> {
     row(result).into_iter().collect()
 }
@@ -30,7 +30,7 @@ fn row(result: &PointResult) -> Row {
     let of_runs = result.sorted_means_ms();
     let run = |p| json!(quantile(&of_runs, p));
     let of_messages = |p| json!(latency.quantile(p).map(|d| d.as_millis_f64()));
-    // Empty where the world does not see it: zero would be a measurement.
+    // Empty if the world does not observe it: zero would be a measurement.
     let seen = runs.iter().all(|run| run.sees_passage);
     let split = result.split_ms().filter(|_| seen);
     let part = |of: fn(&SplitMean) -> f64| json!(split.as_ref().map(of));
@@ -87,13 +87,13 @@ fn row(result: &PointResult) -> Row {
     row
 }
 
-/// One array of objects, one line each.
+/// Returns an array of objects, one per line.
 pub fn json(rows: Vec<Row>) -> String {
     let rows = rows.into_iter().map(|row| Value::Object(row.into_iter().collect::<Map<_, _>>()).to_string());
     format!("[\n{}\n]\n", rows.collect::<Vec<_>>().join(",\n"))
 }
 
-/// A header and one line a row; a column that a row has not is empty.
+/// Returns a header and one line per row; a column that a row lacks is empty.
 pub fn csv(rows: &[Row]) -> String {
     let mut columns: Vec<&str> = Vec::new();
     for (at, name) in rows.iter().flat_map(|row| row.iter().map(|(name, _)| name.as_str()).enumerate()) {
@@ -117,7 +117,7 @@ pub fn csv(rows: &[Row]) -> String {
     String::from_utf8(octets).expect("cells are text")
 }
 
-/// What a cell says, before it is quoted.
+/// Returns the text of a cell before quoting.
 fn cell(value: &Value) -> Cow<'_, str> {
     match value {
         Value::Null => Cow::Borrowed(""),

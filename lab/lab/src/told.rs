@@ -1,11 +1,11 @@
-//! Metrics that an experiment names: numbers that programs tell.
+//! Metrics that an experiment defines: numbers reported by programs.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use hol_scenario::{Better, MetricReader};
 
-/// A metric of the experiment's own.
+/// A metric that an experiment defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Told {
     /// Its name.
@@ -14,14 +14,14 @@ pub struct Told {
     pub unit: &'static str,
     /// Whether it is a time.
     pub is_time: bool,
-    /// Which of two values is the better one.
+    /// Which of two values is better.
     pub better: Better,
-    /// What the first of two is if it gains, and if it loses: of a time faster or slower, else better or worse in this.
+    /// The words for the first of two values if it is better, and if it is worse: faster and slower for a time.
     pub(crate) comparatives: [&'static str; 2],
 }
 
 impl Told {
-    /// The metric of this name.
+    /// Creates a metric with this name.
     pub fn new(name: &str, reading: &MetricReader) -> Self {
         let comparatives = match reading.is_time() {
             true => ["faster", "slower"],
@@ -31,13 +31,13 @@ impl Told {
         Self { name: kept(name), unit, is_time, better, comparatives }
     }
 
-    /// What two are that are equal.
+    /// Returns the word for two equal values.
     pub(crate) const fn equal(self) -> &'static str {
         if self.is_time { "as fast" } else { "as good" }
     }
 }
 
-/// The same text for as long as this program runs: experiments name few, and they stand wherever a metric does.
+/// Returns a copy that is never freed. Experiments define few metrics, and `Metric` is `Copy`.
 fn kept(text: &str) -> &'static str {
     static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);

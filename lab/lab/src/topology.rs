@@ -1,7 +1,7 @@
 //! `topology = "testlink.ns"`: an ns script as the network of an experiment.
 //!
-//! The script's network is what the `[network]` table begins with, so that its links can be swept and overridden as any
-//! others: `"network.links.testlink.queue" = ["6p", "32p"]`, or `[network.links.testlink] jitter = "2ms"`.
+//! The `[network]` table starts from the script's network, so that its links can be swept and overridden like any others:
+//! `"network.links.testlink.queue" = ["6p", "32p"]`, or `[network.links.testlink] jitter = "2ms"`.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use toml::de::{DeTable, DeValue};
 use crate::error::InputError;
 use crate::source::{Source, assign};
 
-/// What only the script says.
+/// Keys that only the script sets.
 const OF_SCRIPT: [&str; 6] = ["nodes", "links", "lans", "paths", "up", "down"];
 
-/// The name of the script in `table`, and where it stands.
+/// Returns the name of the script in `table`, and its position.
 pub(crate) fn script_name(
     table: &DeTable<'_>,
     source: &Source,
@@ -30,12 +30,12 @@ pub(crate) fn script_name(
     }
 }
 
-/// The script as the text of a `[network]` table.
+/// Returns the script as the text of a `[network]` table.
 pub(crate) fn network_text(script: &Script) -> String {
     toml::to_string(&script.network).expect("a network is a table")
 }
 
-/// Puts the script's network, all of which stands at `span`, under what `table` says of the network.
+/// Merges the script's network, with every position at `span`, into that of `table`, whose keys have precedence.
 pub(crate) fn merge<'s>(
     table: &mut DeTable<'s>,
     network: &'s str,
@@ -68,7 +68,7 @@ pub(crate) fn merge<'s>(
     Ok(())
 }
 
-/// Puts what is said of single links or LANs, each by its name, into the script's.
+/// Merges the keys of single links or LANs, by name, into the script's.
 fn refine<'s>(
     network: &mut DeTable<'s>,
     list: &str,
@@ -90,7 +90,7 @@ fn refine<'s>(
     Ok(())
 }
 
-/// The table with every value standing at `span`.
+/// Returns the table with every position at `span`.
 fn replaced<'s>(table: DeTable<'s>, span: &Range<usize>) -> DeTable<'s> {
     let entries = table.into_iter();
     entries.map(|(key, value)| (Spanned::new(span.clone(), key.into_inner()), moved(value, span))).collect()

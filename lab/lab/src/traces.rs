@@ -1,4 +1,4 @@
-//! What files beside the experiment say of the network: how a path changes (`network.trace`), and how its delay varies
+//! Reads the files that a network names: a trace of the path (`network.trace`) and distributions of its delay
 //! (`network.jitter_distribution`).
 
 use hol_network::{Distribution, NetworkSpec, trace_events};
@@ -7,7 +7,7 @@ use toml::Spanned;
 use crate::error::InputError;
 use crate::source::Source;
 
-/// Makes events of the network's trace; what it says is then part of the point, whatever becomes of the file.
+/// Converts the network's trace to events, which become part of the point, so that the file is not needed any more.
 pub(crate) fn play(network: &mut Spanned<NetworkSpec>, source: &Source) -> Result<(), InputError> {
     let place = network.span();
     let Some(trace) = network.as_mut().trace.take() else { return Ok(()) };
@@ -23,7 +23,7 @@ pub(crate) fn play(network: &mut Spanned<NetworkSpec>, source: &Source) -> Resul
     Ok(())
 }
 
-/// Reads the files of distributions; the numbers are then part of the point.
+/// Reads the files of distributions; their numbers become part of the point.
 pub(crate) fn read_distributions(
     network: &mut Spanned<NetworkSpec>,
     source: &Source,

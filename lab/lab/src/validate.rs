@@ -1,4 +1,4 @@
-//! The same points in two worlds: a Linux kernel, and the model that is held to it.
+//! Runs the same points in two worlds: a Linux kernel, and the model that is validated against it.
 
 use std::io;
 use std::path::Path;
@@ -13,23 +13,23 @@ use crate::point::Point;
 use crate::repetitions::Repetitions;
 use crate::worlds::WorldName;
 
-/// Repetitions of the model for each of the kernel's, which cost several hundred times as much: so many that the
-/// model's own uncertainty hardly counts.
+/// Repetitions of the model for each one of the kernel, which takes several hundred times as long; enough to make the model's own
+/// uncertainty negligible.
 const MODEL_REPETITIONS: u32 = 10;
 
 /// Experiments in two worlds, point by point.
 #[derive(Debug, Clone)]
 pub struct BothWorlds {
-    /// In the kernel world.
+    /// The experiments in the kernel world.
     pub kernel: Vec<Experiment>,
     /// The same points in the same order in the model world, with more repetitions.
     pub model: Vec<Experiment>,
-    /// Points that were left out, each in words with the reason.
+    /// A description of each point that was left out, with the reason.
     pub refused: Vec<String>,
 }
 
 impl BothWorlds {
-    /// The points of `experiments` whose stack is the kernel's, as far as the model and the kernel of `world` can do them.
+    /// Selects the points of `experiments` that have the kernel's stack and that both the model and `world` support.
     pub fn of(experiments: Vec<Experiment>, world: &WorldName) -> Result<Self, InputError> {
         let mut both = Self { kernel: Vec::new(), model: Vec::new(), refused: Vec::new() };
         for mut experiment in experiments {
@@ -49,11 +49,11 @@ impl BothWorlds {
 }
 
 impl Experiment {
-    /// The experiment with more or fewer repetitions of the same length: the first ones are what they were.
+    /// Returns the experiment with another number of repetitions of the same length; the first ones stay the same.
     pub fn repeated(mut self, times: impl Fn(Repetitions) -> Repetitions) -> Self {
         for point in &mut self.points {
             let repetitions = times(point.repetitions);
-            // What does not fill all repetitions alike would lengthen the first ones of the longer series.
+            // Messages that cannot be divided evenly would lengthen the first repetitions.
             point.messages =
                 point.messages / u64::from(point.repetitions.least) * u64::from(repetitions.least);
             point.repetitions = repetitions;
@@ -64,7 +64,7 @@ impl Experiment {
 }
 
 impl Point {
-    /// Whether it is one of those with `key` = `value`; `None` if points have no such key.
+    /// Returns whether `key` has this `value` at the point; `None` if points have no such key.
     ///
     /// A key is `experiment`, `transport` (the label or the specification), or a swept key or its last part.
     pub fn is_where(&self, key: &str, value: &str) -> Option<bool> {
@@ -81,7 +81,7 @@ impl Point {
 }
 
 impl Manifest {
-    /// The manifest of runs that count for this very program only: its version names the build.
+    /// Returns the manifest for runs that are only valid for this very build, which its version names.
     pub fn of_this_build(mut self) -> Result<Self, LabError> {
         let read = || std::env::current_exe().and_then(std::fs::read);
         let octets = read().map_err(|e: io::Error| LabError::file("read", Path::new("this program"), e))?;

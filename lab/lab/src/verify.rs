@@ -1,4 +1,4 @@
-//! Does runs of a result directory again: same settings, same seed, same result.
+//! Verifies a result directory: repeats runs with the same settings and seeds, and compares the results.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,14 +14,14 @@ use crate::results::Results;
 use crate::run::{self, Outcome};
 use crate::run_result::RunResult;
 
-/// A run that gave something else than before.
+/// A run whose result has changed.
 #[derive(Debug, Clone)]
 pub struct Difference {
     /// Its point.
     pub point: Point,
-    /// Its repetition, from 0.
+    /// The index of the repetition, from 0.
     pub repetition: u32,
-    /// What is not the same, in words; never empty.
+    /// The fields that differ; never empty.
     pub fields: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Repeats `sample` runs of worlds that are [`repeatable`], spread evenly over the directory, or all: how many were done, and which differ.
+/// Repeats all runs of [`repeatable`] worlds, or `sample` of them spread evenly; returns how many were repeated, and those that differ.
 pub fn verify(
     results: &Results,
     sample: Option<usize>,
@@ -62,7 +62,7 @@ pub fn verify(
     Ok((done, differences))
 }
 
-/// Refuses runs of a world in which none is like another.
+/// Refuses runs of a world in which runs cannot be repeated.
 pub fn repeatable(results: &Results) -> Result<(), LabError> {
     let mut points = results.points.iter().map(|result| &result.point);
     match points.find(|point| point.world.open().is_ok_and(|world| !world.is_repeatable())) {
@@ -71,7 +71,7 @@ pub fn repeatable(results: &Results) -> Result<(), LabError> {
     }
 }
 
-/// Repeats one run: what differs, if anything; `None` if it was not to go on.
+/// Repeats one run and compares the results; `None` if it was interrupted.
 fn again(
     point: &Point,
     stored: &RunResult,
@@ -90,22 +90,22 @@ fn again(
     Ok(Some(difference.into_iter().collect()))
 }
 
-/// What differs between two results of one run, by its keys.
+/// Returns the fields in which two results of one run differ.
 pub(crate) fn differences(stored: &RunResult, now: &RunResult) -> Vec<String> {
     let mut fields = Vec::new();
     compare("", &fixed(stored), &fixed(now), &mut fields);
     fields
 }
 
-/// What a run measured, without the time that it took, which is never the same.
+/// Returns a result without its wall-clock time, which always differs.
 fn fixed(run: &RunResult) -> Value {
     let run = RunResult { wall_s: 0.0, ..run.clone() };
-    // By way of text, which has room for sums beyond 64 bits.
+    // Via text, which can represent sums beyond 64 bits.
     let text = serde_json::to_string(&run).expect("a run is JSON");
     serde_json::from_str(&text).expect("it is what was written")
 }
 
-/// Names what differs, by its keys.
+/// Adds the names of fields that differ.
 fn compare(name: &str, stored: &Value, now: &Value, fields: &mut Vec<String>) {
     match (stored, now) {
         (Value::Object(old), Value::Object(new)) => {

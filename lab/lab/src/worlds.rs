@@ -1,4 +1,4 @@
-//! The one list of worlds, by the names that experiments give them.
+//! The list of worlds, by their names in experiments.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -11,10 +11,10 @@ use hol_model::Model;
 use hol_scenario::{RunError, World};
 use serde::{Deserialize, Serialize};
 
-/// Makes a world of a family, from what stands behind the colon of its name.
+/// Creates a world of a family; the argument is the part of its name after the colon.
 type Make = fn(&str) -> Result<Arc<dyn World>, RunError>;
 
-/// Every family of worlds; the first is what experiments run in that name none. A new one is a line here.
+/// Every family of worlds. The first is the default. A new one is a line here.
 const FAMILIES: [(&str, Make); 3] = [("model", |_| Ok(Arc::new(Model))), ("kernel", kernel), ("live", live)];
 
 fn kernel(release: &str) -> Result<Arc<dyn World>, RunError> {
@@ -44,32 +44,32 @@ impl Default for WorldName {
 }
 
 impl WorldName {
-    /// A certain one of a family, or any if `variant` is empty.
+    /// Creates the name of a world: a certain one of a family, or any if `variant` is empty.
     pub fn of(family: &str, variant: &str) -> Self {
         Self(if variant.is_empty() { family.to_owned() } else { format!("{family}:{variant}") })
     }
 
-    /// Where programs run best: where computing takes no time, if such a kernel was built.
+    /// Returns the best world for programs: User-Mode Linux, in which computing takes no time, if its kernel was built.
     pub fn of_programs() -> Self {
         Self::of("kernel", if Image::list().iter().any(Image::is_user_mode) { "uml" } else { "" })
     }
 
-    /// Whether it is where experiments run that name none.
+    /// Returns whether it is the default world.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The name without what stands behind the colon.
+    /// Returns the name before the colon.
     pub fn family(&self) -> &str {
         self.0.split_once(':').map_or(self.0.as_str(), |(family, _)| family)
     }
 
-    /// What stands behind the colon, if anything does.
+    /// Returns the name after the colon, if there is one.
     pub fn variant(&self) -> &str {
         self.0.split_once(':').map_or("", |(_, variant)| variant)
     }
 
-    /// The world of this name. It is made once, and everybody has the same.
+    /// Returns the world of this name. It is created once and shared.
     pub fn open(&self) -> Result<Arc<dyn World>, RunError> {
         static OPEN: Mutex<Vec<(WorldName, Arc<dyn World>)>> = Mutex::new(Vec::new());
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,7 +77,7 @@ impl WorldName {
             return Ok(Arc::clone(world));
         }
         let made = self.make()?;
-        // A short name and the whole one mean one world.
+        // A short name and the full one denote the same world.
         let whole = Self(made.name());
         let known = open.iter().find(|(name, _)| *name == whole).map(|(_, world)| Arc::clone(world));
         let world = known.unwrap_or(made);

@@ -1,4 +1,4 @@
-//! Makes a simulation from a scenario.
+//! Builds a simulation from a scenario.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::party::Party;
 use crate::presence::Presence;
 use crate::simulation::Simulation;
 
-/// The simulation of `scenario` at the start of the run: the flow that is measured, then the background.
+/// Returns the simulation of `scenario` at the start of the run: the measured flow is the first, then background and onward flows.
 pub(crate) fn simulation<'t>(
     scenario: &Scenario,
     seed: Seed,
@@ -56,12 +56,12 @@ pub(crate) fn simulation<'t>(
 
 struct Builder<'a> {
     topology: &'a Topology,
-    /// Of the nodes that take time for messages, by their names.
+    /// The processors of nodes with a `service` time, by name.
     processors: BTreeMap<&'a str, Processor>,
     /// By node.
     hosts: Vec<Demux>,
     dialogues: Vec<Dialogue>,
-    /// The first that no flow has for its own.
+    /// The first client port that no flow has reserved.
     first_client_port: u16,
 }
 

@@ -1,15 +1,15 @@
-//! One end of a connection of whatever protocol.
+//! One end of a connection of any transport protocol.
 
 use hol_base::Time;
 use hol_transport::{Endpoint, Input, Output, PathState, Statistics};
 
-/// A closed set, so that the inner loop needs no virtual calls.
+/// An endpoint. An enum instead of a trait object, so that the inner loop needs no virtual calls.
 #[derive(Debug)]
 pub(crate) enum Connection {
     Tcp(hol_tcp::Endpoint),
     Sctp(hol_sctp::Endpoint),
     Udp(hol_udp::Endpoint),
-    /// Boxed: it is far larger than the others.
+    /// Boxed, because it is much larger than the others.
     Quic(Box<hol_quic::Endpoint>),
 }
 

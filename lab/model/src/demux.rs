@@ -1,30 +1,30 @@
-//! Which endpoint of a host a packet is for.
+//! Demultiplexing: which endpoint of a host receives a packet.
 
 use hol_scenario::FIRST_CLIENT_PORT;
 
-/// The endpoints of one host by the port of their client. It alone tells them apart, also for a multihomed peer, because
-/// the world gives every connection a client port of its own.
+/// The endpoints of one host, by their client's port. The port suffices, also for a multihomed peer, because the model gives every
+/// connection its own client port.
 #[derive(Debug, Default)]
 pub(crate) struct Demux {
-    /// From the first client port on: local and remote port, and the endpoint.
+    /// By client port, from the first one on: local port, remote port and endpoint.
     bound: Vec<Option<((u16, u16), usize)>>,
-    /// Local port and the flow whose server accepts there.
+    /// Local ports, and the flows whose servers accept connections there.
     listening: Vec<(u16, usize)>,
 }
 
-/// Who takes a packet.
+/// The receiver of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taker {
     /// An endpoint.
     Endpoint(usize),
-    /// The server of a flow: a new peer.
+    /// The server of a flow: the packet comes from a new peer.
     Server(usize),
     /// Nobody: the port is closed.
     Nobody,
 }
 
 impl Demux {
-    /// `endpoint` speaks from `local` to `remote`.
+    /// Binds `endpoint` to its `local` and `remote` port.
     pub(crate) fn bind(&mut self, local: u16, remote: u16, endpoint: usize) {
         let place = place_of(local, remote).expect("one of the ends is a client");
         if place >= self.bound.len() {
@@ -33,12 +33,12 @@ impl Demux {
         self.bound[place] = Some(((local, remote), endpoint));
     }
 
-    /// The server of `flow` accepts whoever comes to `local`.
+    /// Lets the server of `flow` accept connections to port `local`.
     pub(crate) fn listen(&mut self, local: u16, flow: usize) {
         self.listening.push((local, flow));
     }
 
-    /// Who takes a packet to `local` from `remote`.
+    /// Returns the receiver of a packet to port `local` from port `remote`.
     pub(crate) fn taker(&self, local: u16, remote: u16) -> Taker {
         let bound = place_of(local, remote).and_then(|place| *self.bound.get(place)?);
         if let Some((ports, endpoint)) = bound
@@ -51,7 +51,7 @@ impl Demux {
     }
 }
 
-/// Where an endpoint stands: all ports of servers are below those of clients.
+/// Returns the index of an endpoint. Of the two ports the client's is the higher one, because all server ports are lower.
 fn place_of(local: u16, remote: u16) -> Option<usize> {
     local.max(remote).checked_sub(FIRST_CLIENT_PORT).map(usize::from)
 }

@@ -1,4 +1,4 @@
-//! A flow in the simulation: its two parties, the rules of its end, and who makes its endpoints.
+//! A flow in the simulation: its two applications, the rules of its end, and the factory of its endpoints.
 
 use hol_base::Time;
 use hol_measure::Record;
@@ -9,7 +9,7 @@ use hol_workloads::{ConnectionId, Input, Reading};
 use crate::endpoints::Endpoints;
 use crate::party::Party;
 
-/// An application on one node that talks with one on another.
+/// A flow between applications on two nodes.
 #[derive(Debug)]
 pub(crate) struct Dialogue {
     pub(crate) client: Party,
@@ -17,7 +17,7 @@ pub(crate) struct Dialogue {
     pub(crate) flow: Flow,
     pub(crate) endpoints: Endpoints,
     reading: Reading,
-    /// Whether its client has begun to close.
+    /// Whether its client has begun to close the connections.
     closing: bool,
 }
 
@@ -39,14 +39,14 @@ impl Dialogue {
         }
     }
 
-    /// How far both sides have come.
+    /// Returns the progress of both applications.
     #[inline]
     pub(crate) fn tally(&self) -> Tally {
         let [client, server] = [&self.client, &self.server].map(|party| party.application.standing());
         self.flow.terms().tally(client, server)
     }
 
-    /// Takes note that it is closed in an orderly way; false if it was before, or if not everything is done.
+    /// Notes that it begins to close in an orderly way. Returns false if it has begun before, or if not every message is settled.
     pub(crate) fn begins_to_close(&mut self) -> bool {
         self.flow.is_finished() && !std::mem::replace(&mut self.closing, true)
     }
@@ -55,19 +55,19 @@ impl Dialogue {
         self.client.is_closed() && self.server.is_closed()
     }
 
-    /// Gives away the records of the messages that are settled.
+    /// Removes the records of settled messages and passes each to `record`.
     pub(crate) fn settle(&mut self, record: impl FnMut(Record)) {
         let Self { client, server, reading, .. } = self;
         reading.settle(client.application.ledger(), server.application.ledger(), record);
     }
 
-    /// Gives away all other records: of the messages that are under way, and never will be settled.
+    /// Removes all other records and passes each to `record`: those of messages that are under way and will never be settled.
     pub(crate) fn settle_all(&mut self, record: impl FnMut(Record)) {
         let Self { client, server, reading, .. } = self;
         reading.settle_all(client.application.ledger(), server.application.ledger(), record);
     }
 
-    /// Takes an event of one of the endpoints of `role`.
+    /// Handles an event of an endpoint at the end `role`.
     pub(crate) fn take(&mut self, now: Time, role: Side, connection: ConnectionId, event: Event) {
         let input = match event {
             Event::Received(received) => {

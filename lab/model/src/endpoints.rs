@@ -1,4 +1,4 @@
-//! Makes the endpoints of a flow: those that connect, and those that answer whoever comes.
+//! Creates the endpoints of a flow: clients that connect, and servers for each peer that connects.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::connection::Connection;
 use crate::party::Framing;
 use crate::presence::Presence;
 
-/// What the endpoints of a flow have in common.
+/// The configuration that all endpoints of a flow share.
 #[derive(Debug)]
 pub(crate) struct Endpoints {
     kind: Kind,
@@ -23,9 +23,9 @@ pub(crate) struct Endpoints {
     pub(crate) client: NodeId,
     pub(crate) server: NodeId,
     addresses: [Vec<Address>; 2],
-    /// Where the server listens.
+    /// The port on which the server listens.
     pub(crate) port: u16,
-    /// The client ports that are the flow's own: the first, and how many.
+    /// The client ports reserved for the flow: the first, and how many.
     pub(crate) own_ports: (u16, u16),
 }
 
@@ -37,7 +37,7 @@ enum Kind {
     Quic { config: Arc<hol_quic::Config>, carriage: Carriage },
 }
 
-/// Where a flow is.
+/// The nodes and ports of a flow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) client: NodeId,
@@ -47,7 +47,7 @@ pub(crate) struct Place {
 }
 
 impl Endpoints {
-    /// Those of `transport`, cut to the smallest MTU of the network.
+    /// Takes the configuration of `transport` and limits the MSS to the smallest MTU of the network.
     pub(crate) fn new(transport: &TransportSpec, topology: &Topology, place: Place, seed: Seed) -> Self {
         let (mtu, ip_header) = (topology.smallest_mtu(), topology.ip().header());
         let mut most = usize::MAX;
@@ -55,7 +55,7 @@ impl Endpoints {
             Protocol::Tcp { config, .. } => {
                 let headers = (ip_header + tcp::Segment::HEADER) as u64;
                 let largest = u16::try_from(mtu - headers).unwrap_or(u16::MAX);
-                // The default of Ethernet gives way to what the MTU allows; any other value was set by somebody.
+                // Ethernet's default is adapted to the MTU; the user has set any other value.
                 let follows = config.mss == hol_tcp::ETHERNET_MSS;
                 let mss = if follows { largest } else { config.mss.min(largest) };
                 Kind::Tcp(Arc::new(hol_tcp::Config { mss, ..config.clone() }))
@@ -85,7 +85,7 @@ impl Endpoints {
         Self { kind, seed, client, server, addresses, port, own_ports }
     }
 
-    /// How messages are laid upon its connections.
+    /// Returns how messages are mapped to its connections.
     pub(crate) fn framing(&self, length_of: LengthOf) -> Framing {
         match self.kind {
             Kind::Tcp(_) | Kind::Quic { carriage: Carriage::Streams, .. } => Framing::octets(length_of),
@@ -96,8 +96,8 @@ impl Endpoints {
         }
     }
 
-    /// The addresses that the client connects from: those that are there, else the one that comes next; and those of the
-    /// server, the first of them on the same path.
+    /// Returns the addresses from which the client connects (those that its host has, else the next one to be added), and those of the
+    /// server, starting with the one on the same path.
     pub(crate) fn ends(&self, presence: &Presence) -> [Vec<Address>; 2] {
         let [client, server] = &self.addresses;
         let is_chosen = |address| match self.is_homeless(presence) {
@@ -107,12 +107,12 @@ impl Endpoints {
         hol_scenario::connection_addresses(client, server, is_chosen)
     }
 
-    /// The client has no address now.
+    /// Returns whether the client's host has no address now.
     pub(crate) fn is_homeless(&self, presence: &Presence) -> bool {
         !self.addresses[0].iter().any(|address| presence.has(*address))
     }
 
-    /// The client's end of its connection `number`, from `port`.
+    /// Creates the client's end of connection `number`, with port `port`.
     pub(crate) fn connect(
         &self,
         number: usize,
@@ -137,7 +137,7 @@ impl Endpoints {
         }
     }
 
-    /// The server's end of the connection that comes as number `number`, to one of its addresses.
+    /// Creates the server's end of connection `number`, to the given one of its addresses.
     pub(crate) fn listen(&self, number: usize, address: Address) -> Connection {
         let [_, server] = &self.addresses;
         let rng = self.rng("server", number);
@@ -156,7 +156,7 @@ impl Endpoints {
         }
     }
 
-    /// Each endpoint has its own random stream, for its initial numbers, tags and heartbeats.
+    /// Returns the random stream of an endpoint, for its initial sequence numbers, tags and heartbeats.
     fn rng(&self, side: &str, number: usize) -> Rng {
         self.seed.derive(side).derive_index(number as u64).rng()
     }

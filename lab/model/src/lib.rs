@@ -1,8 +1,8 @@
 //! The model world: endpoints and workloads on simulated links under a virtual clock.
 //!
-//! [`Model`] puts a [`Scenario`] together and lets it run to its end: hosts with endpoints, the flow that is measured
-//! and those of the background, and the network between them. Applications answer as soon as they have read
-//! (`wakeup` after the arrival) and their host has taken its `service` time, if it takes any; for packets it takes none, which is a
+//! [`Model`] builds a simulation from a [`Scenario`] and runs it to its end: hosts with endpoints, the measured flow, background and
+//! onward flows, and the network between the hosts. An application acts when it has read a message (`wakeup` after the arrival) and
+//! its host has spent the `service` time, if it has one; processing packets takes no time, which is a
 //! limit of the model.
 
 mod bells;
@@ -38,7 +38,7 @@ impl World for Model {
         "model".to_owned()
     }
 
-    /// All that decides is in this program, whose version every result has anyway.
+    /// Empty: results depend only on this program, whose version is recorded with every result.
     fn provenance(&self) -> Result<String, RunError> {
         Ok(String::new())
     }
@@ -85,7 +85,7 @@ impl Hops for Model {
     }
 }
 
-/// Shows packets as at a network card: how long one waited in the queue is not seen.
+/// Passes packets to an observer as a network card sees them: without the time that they wait in the queue.
 struct Ends<'w>(&'w mut dyn PacketObserver);
 
 impl Tap for Ends<'_> {
@@ -101,7 +101,7 @@ pub fn run(scenario: &Scenario, seed: Seed, tap: Option<&mut dyn Tap>) -> Result
     Run::collect(|observer| follow(scenario, seed, tap, observer))
 }
 
-/// The same for an observer of the records.
+/// Runs `scenario` and passes the records to an observer.
 pub fn follow(
     scenario: &Scenario,
     seed: Seed,
@@ -124,7 +124,7 @@ pub fn follow(
     let stopped = flow.stopped().expect("a run ends when its flow has").clone();
     let stopped = scenario.end_of_measured(stopped, onward);
     let (connect_time, is_finished) = (flow.connect_time(), flow.is_finished());
-    // What an end retransmits that nobody listens to any more is no loss of the flow.
+    // Drops are counted before the close: packets that are retransmitted to a closed endpoint are no loss of the flow.
     let (drops, marked) = (simulation.drops(), simulation.marked());
     let closed = if is_finished { simulation.close() } else { None };
     Ok(RunSummary {
@@ -143,7 +143,7 @@ pub fn follow(
     })
 }
 
-/// What became of a flow of the background so far; closing the measured flow ends it.
+/// Returns the result of a background flow so far; closing the measured flow ends it.
 fn background(Dialogue { flow, .. }: &Dialogue, octets: u64) -> BackgroundRun {
     BackgroundRun { connect_time: flow.connect_time(), octets, stopped: flow.stopped().cloned() }
 }

@@ -1,4 +1,4 @@
-//! One side of a flow: its application, and the connections that it has.
+//! One end of a flow: its application and its connections.
 
 use std::collections::VecDeque;
 
@@ -7,28 +7,28 @@ use hol_transport::{Command, Framer, FramingError, Message, Received, Reliabilit
 use hol_workloads::{Application, ConnectionId, Delivery, Input, LengthOf, Outgoing};
 use smallvec::SmallVec;
 
-/// An application with its connections.
+/// An application and its connections.
 #[derive(Debug)]
 pub(crate) struct Party {
     pub(crate) application: Box<dyn Application>,
-    /// By connection: its endpoint among all of the simulation.
+    /// The index of each connection's endpoint in the simulation.
     pub(crate) sockets: Vec<usize>,
-    /// How many of them have closed in an orderly way.
+    /// The number of connections that have closed in an orderly way.
     pub(crate) closed: usize,
-    /// Endpoints that keep what comes until the application reads again, the one that has waited longest first.
+    /// Endpoints that buffer received data until the application reads again, the longest waiting first.
     held: VecDeque<usize>,
     framing: Framing,
 }
 
-/// Those of a connection, by stream: TCP has but one, which stands with its neighbours.
+/// The framers of a connection, by stream. TCP has one, which is stored inline.
 type Framers = SmallVec<[Framer; 1]>;
 
-/// How messages are laid upon a connection.
+/// How messages are mapped to a connection.
 #[derive(Debug)]
 pub(crate) enum Framing {
-    /// Byte streams; a framer for each, by connection and stream, cuts it into messages.
+    /// Byte streams: a framer for each connection and stream cuts it into messages.
     Octets { length_of: LengthOf, framers: Vec<Framers> },
-    /// Messages stay whole; how they go unless they say otherwise.
+    /// Message transports: messages stay whole, and are sent like this unless they say otherwise.
     Messages { unordered: bool, reliability: Reliability },
 }
 
@@ -43,7 +43,7 @@ impl Party {
         Self { application, sockets: Vec::new(), closed: 0, held: VecDeque::new(), framing }
     }
 
-    /// Takes an endpoint; the number of its connection.
+    /// Adds an endpoint; returns the number of its connection.
     pub(crate) fn add(&mut self, socket: usize) -> ConnectionId {
         self.sockets.push(socket);
         if let Framing::Octets { framers, .. } = &mut self.framing {
@@ -52,13 +52,13 @@ impl Party {
         ConnectionId(self.sockets.len() as u32 - 1)
     }
 
-    /// The endpoint of a connection.
+    /// Returns the endpoint of a connection.
     pub(crate) fn socket(&self, ConnectionId(number): ConnectionId) -> usize {
         self.sockets[number as usize]
     }
 
-    /// Whether an endpoint has to begin to keep what comes: the application is busy, or it has got a message and there is `more`. A
-    /// program that waits for its sockets reads one message, acts, and waits again; of a stream of octets it reads all that is there.
+    /// Returns whether an endpoint has to start buffering: the application is busy, or it has read a message and there is `more`. A program
+    /// that polls its sockets reads one message, acts, and polls again; from a byte stream it reads everything that is there.
     #[inline]
     pub(crate) fn holds_back(&mut self, socket: usize, more: bool) -> bool {
         let acts_first = more && matches!(self.framing, Framing::Messages { .. });
@@ -69,7 +69,7 @@ impl Party {
         holds
     }
 
-    /// The endpoint whose turn it is to be read again, if the application reads.
+    /// Returns the endpoint that is read next, if the application reads.
     pub(crate) fn next_to_read(&mut self) -> Option<usize> {
         let reads = !self.held.is_empty() && self.application.is_reading();
         if reads { self.held.pop_front() } else { None }
@@ -79,7 +79,7 @@ impl Party {
         self.closed == self.sockets.len()
     }
 
-    /// The command that sends the first `length` octets of a message, which are taken off it.
+    /// Returns the command that sends the first `length` octets of a message, and removes them from the message.
     pub(crate) fn command(&self, outgoing: &mut Outgoing, length: usize) -> Command {
         let payload = outgoing.payload.split_to(length);
         let (stream, unordered, reliability) = match (&self.framing, outgoing.terms) {
@@ -92,7 +92,7 @@ impl Party {
         Command::Send(Message { stream, unordered, reliability, ppid: 0, payload })
     }
 
-    /// Something came on a connection: gives the application every message that is whole now.
+    /// Handles received data: passes every complete message to the application.
     pub(crate) fn receive(
         &mut self,
         now: Time,

@@ -1,31 +1,31 @@
-//! Which addresses of the hosts are there, and when that changes.
+//! The addresses that hosts have, and when these change.
 
 use hol_base::Time;
 use hol_network::{AddressChange, Topology};
 use hol_wire::Address;
 
-/// Addresses that come and go.
+/// Addresses that are added and removed during a run.
 #[derive(Debug)]
 pub(crate) struct Presence {
     absent: Vec<Address>,
-    /// The next one last.
+    /// Future changes, the next one last.
     changes: Vec<AddressChange>,
 }
 
 impl Presence {
-    /// At the start of the run: what comes is not there yet.
+    /// Returns the state at the start of the run, without addresses that are added later.
     pub(crate) fn new(topology: &Topology) -> Self {
         let changes: Vec<_> = topology.address_changes().iter().rev().copied().collect();
         let absent = changes.iter().filter(|change| change.comes).map(|change| change.address).collect();
         Self { absent, changes }
     }
 
-    /// When the next one comes or goes.
+    /// Returns the time of the next change.
     pub(crate) fn next_change(&self) -> Time {
         self.changes.last().map_or(Time::MAX, |change| change.at)
     }
 
-    /// What comes or goes now.
+    /// Applies the next change and returns it.
     pub(crate) fn change(&mut self) -> Option<AddressChange> {
         let change = self.changes.pop()?;
         self.absent.retain(|absent| *absent != change.address);
@@ -35,12 +35,12 @@ impl Presence {
         Some(change)
     }
 
-    /// The next address that comes.
+    /// Returns the next address that will be added.
     pub(crate) fn coming(&self) -> Option<Address> {
         self.changes.iter().rev().find(|change| change.comes).map(|change| change.address)
     }
 
-    /// Whether its host has it.
+    /// Returns whether its host has this address.
     pub(crate) fn has(&self, address: Address) -> bool {
         !self.absent.contains(&address)
     }

@@ -1,4 +1,4 @@
-//! What leaves a run while it goes on: the records of its flows, to whoever observes it.
+//! Passes the records of flows to the observer while the run continues.
 
 use hol_base::Duration;
 use hol_measure::{BackgroundTransfer, Record, TransferBuilder};
@@ -6,24 +6,24 @@ use hol_scenario::{Observer, RunError, Sample};
 
 use crate::dialogue::Dialogue;
 
-/// The records that have left, as far as the rest of the run depends on them.
+/// The destination of records, and what later results need to know of the records that were passed on.
 pub(crate) struct Recording<'o> {
     observer: &'o mut dyn Observer,
-    /// Of the measured flow.
+    /// The transfer of the measured flow so far.
     transfer: TransferBuilder,
-    /// By flow of the background.
+    /// The octets of each background flow during that transfer.
     background: Vec<BackgroundTransfer>,
 }
 
 impl<'o> Recording<'o> {
-    /// Of the flow that is measured, and those beside it.
+    /// Creates a recording of the measured flow and the background flows.
     pub(crate) fn new(observer: &'o mut dyn Observer, flows: &[Dialogue]) -> Self {
         let (measured, background) = flows.split_first().expect("a flow is measured");
         let background = vec![BackgroundTransfer::new(measured.flow.start()); background.len()];
         Self { observer, transfer: TransferBuilder::default(), background }
     }
 
-    /// Takes the records of what is settled.
+    /// Passes on the records of settled messages.
     pub(crate) fn settle(&mut self, flows: &mut [Dialogue]) -> Result<(), RunError> {
         for (number, flow) in flows.iter_mut().enumerate() {
             flow.settle(|record| self.take(number, &record));
@@ -31,7 +31,7 @@ impl<'o> Recording<'o> {
         self.go_on()
     }
 
-    /// Takes all records of flows that are over.
+    /// Passes on all remaining records of flows that have ended.
     pub(crate) fn settle_all(&mut self, flows: &mut [Dialogue]) -> Result<(), RunError> {
         for (number, flow) in flows.iter_mut().enumerate() {
             flow.settle_all(|record| self.take(number, &record));
@@ -39,12 +39,12 @@ impl<'o> Recording<'o> {
         self.go_on()
     }
 
-    /// Octets that each flow of the background delivered while the measured one was carried.
+    /// Returns the octets that each background flow delivered during the measured transfer.
     pub(crate) fn octets(&self) -> impl Iterator<Item = u64> {
         self.background.iter().map(BackgroundTransfer::octets)
     }
 
-    /// How often the observer wants to see how the run stands.
+    /// Returns the interval at which the observer wants samples.
     pub(crate) fn interval(&self) -> Option<Duration> {
         self.observer.interval()
     }

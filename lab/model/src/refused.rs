@@ -1,4 +1,4 @@
-//! What the model world does not have.
+//! Features that the model world does not support.
 
 use hol_network::Topology;
 use hol_scenario::Scenario;
@@ -6,7 +6,7 @@ use hol_stack::{Kind, MetricsCache, Protocol, TransportSpec};
 use hol_wire::udp::Datagram;
 use hol_workloads::WorkloadSpec;
 
-/// Refuses it by name, with the cure.
+/// Refuses a scenario with an unsupported feature: names it, and says what to do.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
     if scenario.filtered().is_some() {
         return Err("the model world has no packet filter; the kernel world has (--world kernel), or take \

@@ -1,4 +1,4 @@
-//! Looks at a run at every multiple of an interval.
+//! Samples a run at every multiple of an interval.
 
 use hol_base::{Duration, Time};
 use hol_network::Backlog;
@@ -7,7 +7,7 @@ use hol_transport::{Endpoint, Statistics};
 
 use crate::connection::Connection;
 
-/// When it looks again; never without an interval.
+/// The time of the next sample; never if there is no interval.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ticks {
     interval: Option<Duration>,
@@ -19,7 +19,7 @@ impl Ticks {
         Self { interval, next: if interval.is_some() { Time::ZERO } else { Time::MAX } }
     }
 
-    /// The next; all that happens up to then comes before it.
+    /// Returns the time of the next sample; events at that time come before it.
     #[inline]
     pub(crate) fn next(&self) -> Time {
         self.next
@@ -30,7 +30,7 @@ impl Ticks {
     }
 }
 
-/// What is seen of an end of a connection: a row for each path, if it has sent data.
+/// Returns the samples of an end of a connection: one for each path if it has sent data.
 pub(crate) fn senders(
     at: Time,
     (flow, connection, side): (u32, u32, Side),
@@ -48,7 +48,7 @@ pub(crate) fn senders(
     });
 }
 
-/// What is seen before a line.
+/// Returns the sample of a queue.
 pub(crate) fn queue(at: Time, line: u32, Backlog { packets, octets, drops }: Backlog) -> Sample {
     let lost = Some(drops.total() - drops.queue);
     Sample { at, of: SampleValue::Queue(QueueSample { line, packets, octets, dropped: drops.queue, lost }) }

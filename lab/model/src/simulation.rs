@@ -1,4 +1,4 @@
-//! The loop: who acts next, and what follows from it.
+//! The event loop of a run.
 
 use hol_base::{Duration, Time};
 use hol_network::{AddressChange, Agenda, Arrival, Drops, Network, NodeId};
@@ -16,35 +16,35 @@ use crate::recording::Recording;
 use crate::sampling::{self, Ticks};
 use crate::stray;
 
-/// Everything that takes part in a run.
+/// The state of a run.
 ///
-/// At one instant the network acts first, then endpoints in the order of their making, then each flow's client, then the
-/// check whether a flow is stuck.
+/// At one instant the network acts first, then endpoints in the order of their creation, then each flow's client and server, then the
+/// check whether a flow has stalled.
 pub(crate) struct Simulation<'t> {
     network: Network<'t>,
-    /// Which of the hosts' addresses are there.
+    /// The addresses that hosts have now.
     presence: Presence,
-    /// Sockets that connect when their host has an address again.
+    /// Sockets that connect as soon as their host has an address again.
     homeless: Vec<usize>,
     /// By node.
     hosts: Vec<Demux>,
     sockets: Vec<Socket>,
     dialogues: Vec<Dialogue>,
-    /// When each endpoint acts.
+    /// When each endpoint acts next.
     timers: Agenda,
-    /// When each flow's client and server act, and when its end is looked for; at last, when an address comes or goes.
+    /// When each flow's client and server act and when its end is checked; the last entry is the next address change.
     agenda: Agenda,
-    /// Of applications that ask others before they answer; `None`: none does.
+    /// The wake-ups of applications with onward flows; `None` if there are none.
     bells: Option<Bells>,
-    /// The first client port that is nobody's.
+    /// The first client port that is free.
     free_port: u16,
     now: Time,
 }
 
-/// The flow that the run is about is the first.
+/// The index of the measured flow.
 const MEASURED: usize = 0;
 
-/// An endpoint and where it belongs.
+/// An endpoint, and its host and flow.
 struct Socket {
     connection: Connection,
     id: ConnectionId,
@@ -54,7 +54,7 @@ struct Socket {
 }
 
 impl<'t> Simulation<'t> {
-    /// How long an orderly close may take, TIME-WAIT and lost packets included.
+    /// The longest duration of an orderly close, including TIME-WAIT and lost packets.
     const CLOSING: Duration = Duration::from_secs(600);
 
     pub(crate) fn new(
@@ -84,8 +84,8 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Starts every flow at its time and goes on until the measured one has ended; returns the time, or that it is not to go
-    /// on. What is settled leaves by the `recording` every few steps: it is still in the cache.
+    /// Starts every flow at its time and runs until the measured one has ended; returns that time, or an error if the observer stops the
+    /// run. Records are passed on every few steps, while they are still in the cache.
     pub(crate) fn run(&mut self, recording: &mut Recording<'_>) -> Result<Time, RunError> {
         const STEPS: usize = 256;
         let mut ticks = Ticks::new(recording.interval());
@@ -102,7 +102,7 @@ impl<'t> Simulation<'t> {
         Ok(self.now)
     }
 
-    /// So many steps, if the measured flow does not end before; false when all is done that is due up to `limit`.
+    /// Runs this many steps, or fewer if the measured flow ends; returns false when no event is left up to `limit`.
     fn run_for(&mut self, steps: usize, limit: Time) -> bool {
         for _ in 0..steps {
             if !self.step(limit) {
@@ -119,7 +119,7 @@ impl<'t> Simulation<'t> {
         true
     }
 
-    /// Shows the `recording` how all senders stand, and what waits.
+    /// Passes samples of all senders and queues to the observer.
     fn look(&self, at: Time, recording: &mut Recording<'_>) {
         for Socket { connection, id, dialogue, role, .. } in &self.sockets {
             let whose = (*dialogue as u32, id.0, *role);
@@ -130,7 +130,7 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// The measured flow is over: gives the `recording` what was not settled, and what of the schedule never came due.
+    /// Passes on the records that were not settled when the measured flow ended, and those of messages that were never due.
     pub(crate) fn settle(&mut self, recording: &mut Recording<'_>) -> Result<(), RunError> {
         let ended = self.now;
         while !self.measured().client.application.end(ended) {
@@ -140,8 +140,8 @@ impl<'t> Simulation<'t> {
         recording.settle_all(&mut self.dialogues)
     }
 
-    /// Ends the background at once, then closes the measured flow in an orderly way; returns when that was done,
-    /// `None` if it did not succeed.
+    /// Aborts the background flows, then closes the measured flow in an orderly way; returns when that was done, `None` if it did not
+    /// succeed.
     pub(crate) fn close(&mut self) -> Option<Time> {
         for dialogue in MEASURED + 1..self.dialogues.len() {
             self.abort(dialogue);
@@ -156,17 +156,17 @@ impl<'t> Simulation<'t> {
         Some(self.now)
     }
 
-    /// The flow that the run is about.
+    /// Returns the measured flow.
     pub(crate) fn measured(&mut self) -> &mut Dialogue {
         &mut self.dialogues[MEASURED]
     }
 
-    /// The other flows, first those of the background.
+    /// Returns the other flows, background flows first.
     pub(crate) fn others(&self) -> &[Dialogue] {
         &self.dialogues[MEASURED + 1..]
     }
 
-    /// For whoever observes the run.
+    /// Returns the recording for an observer of the run.
     pub(crate) fn recording<'o>(&self, observer: &'o mut dyn Observer) -> Recording<'o> {
         Recording::new(observer, &self.dialogues)
     }
@@ -183,18 +183,18 @@ impl<'t> Simulation<'t> {
         self.network.drops()
     }
 
-    /// What all endpoints of one side of the measured flow have counted.
+    /// Returns the summed counters of all endpoints at one end of the measured flow.
     pub(crate) fn statistics(&self, role: Side) -> Statistics {
         let own = self.sockets.iter().filter(|socket| socket.dialogue == MEASURED && socket.role == role);
         own.fold(Statistics::default(), |total, socket| add(total, socket.connection.statistics()))
     }
 
-    /// Somebody is to act at some time.
+    /// Returns whether any event is pending.
     fn is_going_on(&self) -> bool {
         self.timers.first().0.min(self.agenda.first().0).min(self.network.next_action()) < Time::MAX
     }
 
-    /// Lets whoever is next act, unless that is after `limit`; false if there is nobody.
+    /// Handles the next event unless it is after `limit`; returns false if there is none.
     fn step(&mut self, limit: Time) -> bool {
         let (timer_at, socket) = self.timers.first();
         let (entry_at, entry) = self.agenda.first();
@@ -219,7 +219,7 @@ impl<'t> Simulation<'t> {
         true
     }
 
-    /// A host gets or loses an address: its endpoints are told, and those that had none to connect from may have one now.
+    /// Adds or removes an address of a host and informs its endpoints. Sockets that waited for an address connect now.
     fn change_address(&mut self) {
         let Some(AddressChange { node, address, comes, .. }) = self.presence.change() else { return };
         self.agenda.set(ENTRIES * self.dialogues.len(), self.presence.next_change());
@@ -237,7 +237,7 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Lets an application of a flow act, or looks for its end.
+    /// Lets an application of a flow act, or checks the flow's end.
     fn act(&mut self, dialogue: usize, entry: usize) {
         match entry {
             0 => self.run_application(dialogue, Side::Client),
@@ -266,14 +266,14 @@ impl<'t> Simulation<'t> {
         self.serve(socket);
     }
 
-    /// Makes an endpoint for a new peer of a flow's server.
+    /// Creates an endpoint for a new peer of a flow's server.
     fn accept(&mut self, dialogue: usize, remote: u16, address: Address) -> usize {
         let Dialogue { endpoints, server, .. } = &self.dialogues[dialogue];
         let (local, connection) = (endpoints.port, endpoints.listen(server.sockets.len(), address));
         self.add(dialogue, Side::Server, connection, (local, remote))
     }
 
-    /// Makes an endpoint for a connection that a flow's client asks for, and lets it connect.
+    /// Creates an endpoint for a connection that a flow's client opens, and lets it connect.
     fn open(&mut self, dialogue: usize, ConnectionId(id): ConnectionId) {
         let Dialogue { endpoints, client, flow, .. } = &mut self.dialogues[dialogue];
         let (number, (first, own)) = (client.sockets.len(), endpoints.own_ports);
@@ -309,7 +309,7 @@ impl<'t> Simulation<'t> {
         socket
     }
 
-    /// Closes a flow in an orderly way, if everything is done.
+    /// Closes a flow in an orderly way if every message is settled.
     fn begin_to_close(&mut self, dialogue: usize) {
         if self.dialogues[dialogue].begins_to_close() {
             for socket in self.dialogues[dialogue].client.sockets.clone() {
@@ -318,7 +318,7 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Ends a flow at once, or keeps it from starting.
+    /// Aborts a flow, or prevents its start.
     fn abort(&mut self, dialogue: usize) {
         self.rest(dialogue);
         let Dialogue { client, server, .. } = &self.dialogues[dialogue];
@@ -332,13 +332,13 @@ impl<'t> Simulation<'t> {
         self.serve(socket);
     }
 
-    /// Gives an endpoint an input; what follows from it comes with the next [`drive`](Self::drive).
+    /// Passes an input to an endpoint; the next [`drive`](Self::drive) handles the consequences.
     #[inline]
     fn tell(&mut self, socket: usize, input: Input) {
         self.sockets[socket].connection.handle(self.now, input);
     }
 
-    /// Lets an endpoint do what it has to do now, and its application what follows from it.
+    /// Lets an endpoint and its application handle everything that is due now.
     fn serve(&mut self, socket: usize) {
         if self.drive(socket) {
             let Socket { dialogue, role, .. } = self.sockets[socket];
@@ -346,7 +346,7 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Lets an endpoint do all that it has to do now; true if it had something to tell.
+    /// Lets an endpoint handle everything that is due now; returns whether it produced an event.
     fn drive(&mut self, index: usize) -> bool {
         let Self { network, sockets, dialogues, timers, agenda, now, .. } = self;
         let Socket { connection, id, node, dialogue, role } = &mut sockets[index];
@@ -367,7 +367,7 @@ impl<'t> Simulation<'t> {
         });
         timers.set(index, deadline.unwrap_or(Time::MAX));
         if !was_connected && dialogue.flow.connected().is_some() {
-            // From now on it may stall.
+            // From now on the flow may stall.
             agenda.set(watch_entry(number), dialogue.flow.deadline(dialogue.tally()));
         }
         told
@@ -376,13 +376,13 @@ impl<'t> Simulation<'t> {
     fn run_application(&mut self, dialogue: usize, role: Side) {
         self.poll_application(dialogue, role);
         self.hear();
-        // The measured flow closes when its records have been taken.
+        // The measured flow closes when its records have been passed on.
         if dialogue != MEASURED {
             self.begin_to_close(dialogue);
         }
     }
 
-    /// Lets those act whom an application has called.
+    /// Lets the applications act that were woken by others.
     #[inline]
     fn hear(&mut self) {
         let Some(bells) = &self.bells else { return };
@@ -393,7 +393,7 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Does what the application of one side wants, until it waits.
+    /// Performs the actions of the application at one end until it waits.
     fn poll_application(&mut self, index: usize, role: Side) {
         let now = self.now;
         loop {
@@ -422,14 +422,14 @@ impl<'t> Simulation<'t> {
                 }
                 Answer::Wait(until) => {
                     if let Some(socket) = dialogue.party(role).next_to_read() {
-                        // It may have something to read, and then to do.
+                        // It may have a message to read, and then act on it.
                         self.tell(socket, Input::Command(Command::Read(true)));
                         self.drive(socket);
                         continue;
                     }
                     self.agenda.set(entry(index, role), until);
                     if role == Side::Client && until == Time::MAX {
-                        // Perhaps that was the last message: the grace time begins.
+                        // That may have been the last message, which starts the grace period.
                         self.watch(index);
                     }
                     return;
@@ -443,7 +443,8 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Hands a message to its connection, in parts if that takes it so; what finds no room goes back to the application.
+    /// Hands a message to its connection, in parts if the transport supports that. What the send buffer cannot take returns to the
+    /// application.
     fn send(&mut self, index: usize, role: Side, mut outgoing: Outgoing) {
         loop {
             let party = self.dialogues[index].party(role);
@@ -466,11 +467,11 @@ impl<'t> Simulation<'t> {
     fn watch(&mut self, dialogue: usize) {
         let Dialogue { flow, .. } = &self.dialogues[dialogue];
         let deadline = flow.deadline(self.dialogues[dialogue].tally());
-        // What is overdue is looked at now: time does not run backwards.
+        // An overdue check takes place now: time does not run backwards.
         self.agenda.set(watch_entry(dialogue), deadline.max(self.now));
     }
 
-    /// The applications of a flow have nothing more to do.
+    /// Ends the applications of a flow.
     fn rest(&mut self, dialogue: usize) {
         for role in [Side::Client, Side::Server] {
             self.agenda.set(entry(dialogue, role), Time::MAX);
@@ -478,10 +479,10 @@ impl<'t> Simulation<'t> {
     }
 }
 
-/// What a flow has in the agenda: its client, its server, the look for its end.
+/// The entries of a flow in the agenda: its client, its server, the check of its end.
 const ENTRIES: usize = 3;
 
-/// Where an application stands in the agenda.
+/// Returns the index of an application in the agenda.
 const fn entry(dialogue: usize, role: Side) -> usize {
     ENTRIES * dialogue + role as usize
 }
@@ -491,7 +492,7 @@ const fn watch_entry(dialogue: usize) -> usize {
 }
 
 fn add(total: Statistics, one: &Statistics) -> Statistics {
-    // Spelt out, so that a new field cannot be forgotten.
+    // Destructured, so that a new field cannot be forgotten.
     let Statistics {
         packets_sent,
         packets_received,

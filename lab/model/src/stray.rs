@@ -1,8 +1,8 @@
-//! What a host says to a packet for a port where nobody listens.
+//! A host's answer to packets for a port on which nobody listens.
 
 use hol_wire::{Packet, Transport};
 
-/// A reset or an abort; nothing for a datagram, for this world has no ICMP.
+/// Returns an RST or an ABORT; `None` for a datagram, because the model has no ICMP.
 pub(crate) fn answer(packet: &Packet) -> Option<Packet> {
     if packet.corrupted {
         return None;

@@ -6,7 +6,7 @@ use hol_network::{Ip, Settings, Topology};
 use hol_stack::{Kind, TransportSpec};
 use hol_theory::Stream;
 
-/// In kbit/s; `None` where messages do not go one way over one path.
+/// Returns the largest possible throughput in kbit/s; `None` if messages do not go one way over one path.
 pub fn ceiling_kbps(point: &Point) -> Option<f64> {
     let (workload, topology) = (&point.workload, Topology::new(&point.network).ok()?);
     if workload.has_replies() || !point.network.paths.is_empty() {
@@ -30,7 +30,7 @@ pub fn ceiling_kbps(point: &Point) -> Option<f64> {
     Some(stream.ceiling_kbps())
 }
 
-/// Octets that a message takes on the line where packets are as full as they can be.
+/// Returns the octets that a message takes on the link, headers included, if packets are full.
 fn on_wire(transport: &TransportSpec, size: u64, ip: Ip, line: &Settings) -> Option<f64> {
     let (mtu, overhead, ip) = (line.mtu.0, line.overhead.0, ip.header() as u64);
     match transport.kind() {
@@ -47,7 +47,7 @@ fn on_wire(transport: &TransportSpec, size: u64, ip: Ip, line: &Settings) -> Opt
             (bundled > 0).then(|| (ip + 12 + overhead) as f64 / bundled as f64 + chunk as f64)
         }
         Kind::Udp => Some((ip + 8 + size + overhead) as f64),
-        // How full its packets are depends on the MTU that it finds and on how long its numbers are.
+        // Unknown: the fill of packets depends on the discovered MTU and on the encoded length of packet numbers.
         Kind::Quic | Kind::Mptcp | Kind::Unix => None,
     }
 }

@@ -1,4 +1,4 @@
-//! The closed form beside a measured point, where it is expected to hold.
+//! The closed form for measured points, where it applies.
 
 use hol_base::{Duration, Frequency, Ratio};
 use hol_stack::{Kind, Protocol, TransportSpec};
@@ -6,16 +6,16 @@ use hol_theory::{Arrivals, Recovery, Transfer, applies};
 
 use crate::data::{Cell, Conditions};
 
-/// Points of a curve.
+/// The number of points of a curve.
 const POINTS: i32 = 48;
 
-/// The mean response time in ms that the closed form gives; `None` where it does not apply.
+/// Returns the mean response time of the closed form, in ms; `None` if it does not apply.
 pub fn mean(cell: &Cell) -> Option<f64> {
     let transfer = applicable(cell).ok()?;
     Some(transfer.mean_response())
 }
 
-/// (response time in ms, share longer) as the closed form gives them; empty where it does not apply.
+/// Returns the distribution of the closed form as (response time in ms, fraction longer); empty if it does not apply.
 pub fn ccdf(cell: &Cell) -> Vec<(f64, f64)> {
     let (Ok(transfer), Some(most)) = (applicable(cell), cell.latency.max()) else { return Vec::new() };
     let rtt = cell.conditions.rtt_ms();
@@ -24,7 +24,7 @@ pub fn ccdf(cell: &Cell) -> Vec<(f64, f64)> {
     (0..=POINTS).map(|index| at(rtt * step.powi(index))).filter(|(_, share)| *share > 0.0).collect()
 }
 
-/// The transfer of a point, or why the closed form is not expected to describe it.
+/// Returns the transfer of a point, or why the closed form does not apply to it.
 pub fn applicable(cell: &Cell) -> Result<Transfer, String> {
     if cell.flows.is_some() {
         return Err("the closed form is of transactions that have the line for themselves".to_owned());
@@ -51,7 +51,7 @@ fn transfer(cell: &Cell) -> Option<Transfer> {
 }
 
 fn recovery(spec: &TransportSpec) -> Option<Recovery> {
-    // Nothing waits behind a lost message where order does not count.
+    // Unordered messages do not wait for a lost one.
     if let Protocol::Sctp { unordered: true, .. } = spec.protocol() {
         return None;
     }
@@ -62,7 +62,7 @@ fn recovery(spec: &TransportSpec) -> Option<Recovery> {
     let time = |key: &str| -> Option<Duration> { behaviour.get(key)?.as_str()?.parse().ok() };
     match spec.kind() {
         Kind::Sctp => {
-            // The closed form waits for three reports (RFC 9260 section 7.2.4).
+            // The closed form assumes three missing reports (RFC 9260 section 7.2.4).
             (behaviour.get("missing_reports")?.as_integer()? == 3).then_some(())?;
             let again = behaviour.get("fast_retransmit_again")?.as_bool()?;
             Some(Recovery::Sctp { rto_min: time("rto_min")?, again })

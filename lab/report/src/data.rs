@@ -1,4 +1,4 @@
-//! What the report draws and judges: the points of a study, whoever measured them.
+//! The points that the report shows and judges, from any world.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use hol_lab::Metric;
 /// All points of all experiments.
 #[derive(Debug, Clone, Default)]
 pub struct Dataset {
-    /// In the order of the experiments and their plans.
+    /// The points in the order of the experiments and their plans.
     pub cells: Vec<Cell>,
-    /// The points that another world measured too, held against it; `None` where there is no other.
+    /// The comparison of the points that another world measured too; `None` without another world.
     pub compared: Option<Vec<Compared>>,
-    /// Points that were planned and have no run: they failed, or the sweep did not come to them.
+    /// Planned points without a run: they failed, or the sweep was interrupted before.
     pub unmeasured: Vec<Cell>,
 }
 
@@ -27,79 +27,78 @@ pub struct Cell {
     pub transport: String,
     /// The transport's specification, such as `sctp:streams=8,stack=linux-2.6`.
     pub spec: String,
-    /// What its runs count.
+    /// The kind of records that its runs summarise.
     pub kind: RecordKind,
-    /// Streams (or connections) that messages are spread over.
+    /// The number of streams (or connections) over which messages are spread.
     pub streams: u16,
-    /// What the network and the workload were.
+    /// The conditions of the network and the workload.
     pub conditions: Conditions,
-    /// The repetitions, in their order: two points of an experiment met the same losses in the same repetition.
+    /// The repetitions in their order: two points of an experiment have the same losses in the same repetition.
     pub runs: Vec<Summary>,
-    /// What was delivered when in each of them; none where the experiment does not ask for it.
+    /// The deliveries over time of each repetition; empty if the experiment does not ask for them.
     pub timelines: Vec<Timeline>,
-    /// Response times of all repetitions together.
+    /// The distribution of the response times of all repetitions.
     pub latency: Distribution,
-    /// Where the time went, mean over the messages; `None` where sockets do not tell.
+    /// The mean time in each stage of a message; `None` if the world does not observe it.
     pub split: Option<SplitMean>,
     /// Why a run ended early, if one did.
     pub stopped: Option<String>,
-    /// Which of the runs ended early; none where it is empty.
+    /// Whether each run ended early; empty if none did.
     pub early: Vec<bool>,
-    /// Whether longer runs would have the same mean response time, as far as these show it.
+    /// Whether longer runs would have the same mean response time, as far as the results show.
     pub steady: bool,
-    /// The retransmission timeouts of all runs; `None` where there can be none, or nobody counts.
+    /// The retransmission timeouts of all runs; `None` if there can be none, or they are not counted.
     pub stalls: Option<Stalls>,
-    /// What its runs say beyond their summaries, by metric: those of the experiment's own, too.
+    /// The values of metrics that are not in the summaries, including those of programs.
     pub values: Vec<(Metric, Vec<Option<f64>>)>,
-    /// Of pages: one of the first repetition, file by file.
+    /// The waterfall of a page of the first repetition, file by file.
     pub waterfall: Option<Waterfall>,
-    /// Its flows as a whole, where messages go one way or there is a background.
+    /// The metrics of its flows, if messages go one way or there is background traffic.
     pub flows: Option<Flows>,
 }
 
-/// What is said of a point's flows as a whole, each number with its interval over the repetitions.
+/// The metrics of a point's flows, each with its interval over the repetitions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flows {
-    /// The point with its axes.
+    /// A description of the point with its axes.
     pub point: String,
-    /// The most that the path carries of it with the transport's headers, in kbit/s; `None` where there is no closed
-    /// form.
+    /// The highest throughput that the path allows with the transport's headers, in kbit/s; `None` if there is no closed form.
     pub ceiling_kbps: Option<f64>,
-    /// What a flow of the background got meanwhile, in kbit/s.
+    /// The throughput of a background flow during the measured flow, in kbit/s.
     pub background_kbps: Option<Interval>,
 }
 
-/// What differs between the points of an experiment, beside the transport.
+/// The conditions in which the points of an experiment differ, apart from the transport.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conditions {
     /// Packet loss in each direction, in percent.
     pub loss: f64,
-    /// Offered messages a second.
+    /// The offered rate in messages per second.
     pub rate: f64,
     /// One-way delay in ms.
     pub delay_ms: f64,
     /// The kind of workload and its message size, as in `echo 100B`.
     pub workload: String,
-    /// Messages come at random (Poisson), not at equal distances.
+    /// Whether messages are due at random times (Poisson) instead of regular ones.
     pub poisson: bool,
-    /// One line, the same in both directions, that loses packets independently of each other and does nothing else to them, and
-    /// carries the load with ease.
+    /// Whether the path is one link, the same in both directions, with independent losses and no other impairment, and a load far below its
+    /// rate.
     pub plain: bool,
-    /// The path itself changes during a run: by events or a trace.
+    /// Whether the path changes during a run, by events or a trace.
     pub changes: bool,
     /// The swept keys with their values as written, in the order of the file.
     pub axes: Vec<(String, String)>,
 }
 
-/// Which points: an empty list or an absent range takes all.
+/// A selection of points: an empty list or an absent range selects all.
 #[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Filter {
     /// Names of experiments.
     pub experiments: Vec<String>,
-    /// Least and greatest loss in percent.
+    /// The lowest and the highest loss, in percent.
     pub loss: Option<[f64; 2]>,
-    /// Least and greatest rate in 1/s.
+    /// The lowest and the highest rate, in 1/s.
     pub rate: Option<[f64; 2]>,
     /// One-way delay in ms.
     pub delay_ms: Option<f64>,
@@ -110,12 +109,12 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether a point is one of those.
+    /// Returns whether a point is selected.
     pub fn takes(&self, cell: &Cell) -> bool {
         self.takes_at(&cell.experiment, &cell.conditions)
     }
 
-    /// Whether the points of an experiment under such conditions are of those.
+    /// Returns whether the points of an experiment under these conditions are selected.
     pub fn takes_at(&self, experiment: &String, conditions: &Conditions) -> bool {
         let Conditions { loss, rate, delay_ms, ref workload, .. } = *conditions;
         let on_axis = |(key, values): (&String, &Vec<String>)| {
@@ -134,40 +133,40 @@ impl Filter {
 }
 
 impl Conditions {
-    /// Whether these are the same, but for what a transport has of the workload for itself.
+    /// Returns whether the conditions are the same, apart from workload keys that a transport sets for itself.
     pub fn are_those_of(&self, other: &Self) -> bool {
         let of = |it: &Self| (it.loss, it.rate, it.delay_ms);
         of(self) == of(other) && self.axes == other.axes
     }
 
-    /// The round-trip time of the path without queues, in ms.
+    /// Returns the round-trip time of the path without queues, in ms.
     pub fn rtt_ms(&self) -> f64 {
         2.0 * self.delay_ms
     }
 
-    /// The value of a swept key, as written.
+    /// Returns the value of a swept key, as written.
     pub fn axis(&self, key: &str) -> Option<&str> {
         self.axes.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 }
 
 impl Cell {
-    /// Messages that were to be sent.
+    /// Returns the number of messages that were due.
     pub fn offered(&self) -> u64 {
         self.runs.iter().map(|run| run.offered).sum()
     }
 
-    /// Whether they are frames, each with a time to be played.
+    /// Returns whether its records are frames, which have a playout time.
     pub fn is_played(&self) -> bool {
         self.runs.iter().any(|run| run.playback.is_some())
     }
 
-    /// Messages that were offered and never arrived.
+    /// Returns the number of messages that were due and never arrived.
     pub fn lost(&self) -> u64 {
         self.runs.iter().map(|run| run.offered - run.completed).sum()
     }
 
-    /// How many runs did not carry their load: they ended early, fell more than a second behind, or had a backlog that grew.
+    /// Returns the number of runs that did not carry their load: they ended early, were more than a second late, or had a growing backlog.
     pub fn collapsed(&self) -> usize {
         let early = |at: usize| self.early.get(at).is_some_and(|early| *early);
         let is_due = self.conditions.rate > 0.0 && !self.conditions.changes;
@@ -175,35 +174,35 @@ impl Cell {
         self.runs.iter().enumerate().filter(|(at, run)| early(*at) || collapsed(run)).count()
     }
 
-    /// How many runs ended early.
+    /// Returns the number of runs that ended early.
     pub fn ended_early(&self) -> usize {
         self.early.iter().filter(|early| **early).count()
     }
 
-    /// Whether at least half of the runs came to their end: else the others say nothing of the point.
+    /// Returns whether at least half of the runs were completed; otherwise the others are not representative.
     pub fn mostly_ended(&self) -> bool {
         2 * self.ended_early() <= self.runs.len()
     }
 
-    /// Whether most runs delivered what the load asked for, as fast as it asked.
+    /// Returns whether most runs delivered the load as fast as it was offered.
     pub fn carries(&self) -> bool {
         self.latency.completed() > 0 && !self.mostly_collapsed() && !self.falls_behind()
     }
 
-    /// Whether more than half of the runs did not carry their load.
+    /// Returns whether more than half of the runs did not carry their load.
     pub fn mostly_collapsed(&self) -> bool {
         2 * self.collapsed() > self.runs.len()
     }
 
-    /// Messages that time makes due take longer and longer on a path that stays as it is: they are more than it delivers. A backlog
-    /// that grows evenly makes the later half three times as long as the earlier one.
+    /// Returns whether scheduled messages take longer and longer on a path that does not change, because the load exceeds its capacity.
+    /// With a linearly growing backlog the later half takes three times as long as the earlier one.
     fn falls_behind(&self) -> bool {
         let halves = self.runs.iter().filter_map(|run| run.halves.means_ms());
         let (earlier, later) = halves.fold((0.0, 0.0), |(a, b), (earlier, later)| (a + earlier, b + later));
         !self.steady && !self.conditions.changes && self.conditions.rate > 0.0 && later > 2.0 * earlier
     }
 
-    /// Why the mean depends on the length of the runs.
+    /// Returns why the mean depends on the length of the runs.
     pub fn why_unsteady(&self) -> &'static str {
         match self.conditions.changes {
             true => "the path changes during a run, and the mean depends on the length of the runs",
@@ -211,29 +210,29 @@ impl Cell {
         }
     }
 
-    /// What `value` says of each run; `None` of those that ended early, for what is missing there is the slowest.
+    /// Returns `value` of each run; `None` for runs that ended early, because their slowest messages are missing.
     pub fn of_ended(&self, value: impl Fn(&Summary) -> Option<f64>) -> Vec<Option<f64>> {
         let ended = |at: usize| !self.early.get(at).is_some_and(|early| *early);
         self.runs.iter().enumerate().map(|(at, run)| value(run).filter(|_| ended(at))).collect()
     }
 
-    /// Why it has no mean response time, if it has none.
+    /// Returns why it has no mean response time; `None` if it has one.
     pub fn why_no_mean(&self) -> Option<String> {
         let unsteady = || format!("no steady state: {}", self.why_unsteady());
         if self.steady { self.stopped.clone() } else { Some(unsteady()) }
     }
 
-    /// The mean response time in ms of each repetition; `None` if one of them delivered nothing, or they show no steady state.
+    /// Returns the mean response time of each repetition, in ms; `None` if one of them delivered nothing, or there is no steady state.
     pub fn means(&self) -> Option<Vec<f64>> {
         self.runs.iter().map(|run| run.latency.mean_ms().filter(|_| self.steady)).collect()
     }
 
-    /// A quantile of the response time over all offered messages, in ms.
+    /// Returns a quantile of the response time over all messages that were due, in ms.
     pub fn quantile_ms(&self, p: f64) -> Option<f64> {
         self.latency.quantile(p).map(|latency| latency.as_millis_f64())
     }
 
-    /// Where this point stands, for people: `exp1, 1 % loss, 100/s`, or by what else was swept: `grid, queue 12p`.
+    /// Describes the conditions: `exp1, 1 % loss, 100/s`, or by other swept keys: `grid, queue 12p`.
     pub fn place(&self) -> String {
         let Conditions { loss, rate, ref axes, .. } = self.conditions;
         let number = crate::plot::number;
@@ -245,13 +244,13 @@ impl Cell {
     }
 }
 
-/// What the runs of points count, in words.
+/// Returns the word for the records of points.
 pub fn counted<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> &'static str {
     let first = cells.next().map_or(RecordKind::Message, |cell| cell.kind);
     if cells.all(|cell| cell.kind == first) { first.plural() } else { "messages" }
 }
 
-/// A swept key for people: `interval` of `workload.interval`.
+/// Returns the last part of a swept key: `interval` of `workload.interval`.
 pub fn short(key: &str) -> &str {
     match key {
         "background.count" => "competitors",
@@ -260,18 +259,18 @@ pub fn short(key: &str) -> &str {
 }
 
 impl Dataset {
-    /// The points of one transport.
+    /// Returns the points of one transport.
     pub fn of<'a>(&'a self, transport: &'a str, filter: &'a Filter) -> impl Iterator<Item = &'a Cell> {
         self.cells.iter().filter(move |cell| cell.transport == transport && filter.takes(cell))
     }
 
-    /// All points of the plan; with its runs each that has some.
+    /// Returns all points of the plan, with the measured point if there is one.
     pub fn planned(&self) -> impl Iterator<Item = (&Cell, Option<&Cell>)> {
         let measured = self.cells.iter().map(|cell| (cell, Some(cell)));
         measured.chain(self.unmeasured.iter().map(|cell| (cell, None)))
     }
 
-    /// The labels of all transports that `filter` finds, in the order of the experiments.
+    /// Returns the labels of all transports that `filter` selects, in the order of the experiments.
     pub fn transports(&self, filter: &Filter) -> Vec<&str> {
         let mut labels: Vec<&str> = Vec::new();
         for cell in self.cells.iter().filter(|cell| filter.takes(cell)) {
@@ -282,7 +281,7 @@ impl Dataset {
         labels
     }
 
-    /// The point of `transport` under the same conditions as `like`.
+    /// Returns the point of `transport` under the same conditions as `like`.
     pub fn beside(&self, like: &Cell, transport: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| {
             cell.transport == transport

@@ -1,4 +1,4 @@
-//! From a result directory to the points that the report draws.
+//! Converts a result directory to the points that the report shows.
 
 use hol_base::Duration;
 use hol_lab::metric::{Extract, MetricInfo, TABLE};
@@ -42,7 +42,7 @@ impl From<&PointResult> for Cell {
 }
 
 impl From<&Point> for Cell {
-    /// A point that has been planned, and not yet run.
+    /// Converts a planned point, without runs.
     fn from(point: &Point) -> Self {
         Self {
             experiment: point.experiment.clone(),
@@ -66,10 +66,10 @@ impl From<&Point> for Cell {
     }
 }
 
-/// What its runs say beyond their summaries, of all that the report tells of such a point.
+/// Returns the values of the metrics that are not in the summaries.
 fn values(result: &PointResult) -> Vec<(Metric, Vec<Option<f64>>)> {
     let point = &result.point;
-    // Who waits for replies has the pace of the response times, and with them no steady state.
+    // A workload that waits for replies has its throughput set by the response times, which may have no steady state.
     let has_pace = result.is_steady() || !point.workload.waits_for_replies();
     let is_told = |info: &&MetricInfo| {
         let is_met = info.needs.is_none() || point.tells_of_flows();
@@ -79,7 +79,7 @@ fn values(result: &PointResult) -> Vec<(Metric, Vec<Option<f64>>)> {
     measured.chain(result.told().map(Metric::Told)).map(|metric| (metric, result.values(metric))).collect()
 }
 
-/// The flows as a whole; of transactions without a background they would say no more than the rate.
+/// Returns the metrics of flows; `None` for transactions without background traffic, whose throughput is the offered rate.
 fn flows(result: &PointResult) -> Option<Flows> {
     let point = &result.point;
     point.tells_of_flows().then(|| Flows {
@@ -89,7 +89,7 @@ fn flows(result: &PointResult) -> Option<Flows> {
     })
 }
 
-/// Where the time went, if the records tell when messages left and arrived.
+/// Returns the mean time in each stage, if the records tell when messages were sent and arrived.
 fn split(result: &PointResult) -> Option<SplitMean> {
     result.runs.iter().all(|run| run.sees_passage).then(|| result.split_ms().unwrap_or_default())
 }
@@ -102,7 +102,7 @@ fn conditions(point: &Point) -> Conditions {
         LossSpec::Packets(_) => 0.0,
     };
     Conditions {
-        // Percentages come back from their fraction with a few bits of noise.
+        // Rounded, because converting the fraction to a percentage adds a small error.
         loss: (loss * 1e8).round() / 1e6,
         rate: point.offered_rate(),
         delay_ms: point.network.delay.as_millis_f64(),
@@ -114,11 +114,11 @@ fn conditions(point: &Point) -> Conditions {
     }
 }
 
-/// Whether the closed form may speak of the point's network and load at all.
+/// Returns whether the closed form may apply to the point's network and load.
 fn is_plain(point: &Point) -> bool {
-    /// The share of the line above which queues are no longer rare.
+    /// The utilisation above which queues are not rare any more.
     const EASY: f64 = 0.3;
-    /// User data that surely fits into one packet, and about what its headers take, in octets.
+    /// User data that fits into one packet, and the approximate size of its headers, in octets.
     const MOST: u64 = 1400;
     const HEADERS: u64 = 80;
     let network = &point.network;
@@ -148,7 +148,7 @@ fn is_plain(point: &Point) -> bool {
         && share <= EASY
 }
 
-/// The share of packets that a line loses: that of its states, as long as it is in each.
+/// Returns the long-run loss of a Gilbert–Elliott model: the loss of its states, weighted by their durations.
 fn in_the_long_run(bursts: &GilbertElliott) -> f64 {
     let GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } = *bursts;
     let (to_bad, to_good) = (good_to_bad.value(), bad_to_good.value());

@@ -9,11 +9,11 @@ use crate::closed_form;
 use crate::data::Cell;
 
 impl Cell {
-    /// The value of each repetition; `None` where it has no honest one.
+    /// Returns the value of each repetition; `None` if it has no meaningful one.
     pub fn of_runs(&self, metric: Metric) -> Vec<Option<f64>> {
         let needs_end = matches!(metric, Metric::ResponseTime | Metric::Tail);
         match metric.info().extract {
-            // Where a longer run would take another time, or most runs did not carry the load, no time is that of the point.
+            // If longer runs would have another mean, or most runs did not carry the load, no time is representative.
             _ if needs_end && (!self.steady || !self.mostly_ended()) => Vec::new(),
             Extract::Summary(of) if needs_end => self.of_ended(of),
             Extract::Summary(of) if self.is_played() || metric.info().needs.is_none() => {
@@ -27,31 +27,31 @@ impl Cell {
         }
     }
 
-    /// The mean over the repetitions; `None` where none has a value.
+    /// Returns the mean over the repetitions; `None` if none has a value.
     pub fn mean_of(&self, metric: Metric) -> Option<Interval> {
         Interval::of(&self.of_runs(metric).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
     }
 
-    /// The mean over the repetitions with an interval that follows their shape and has room for timeouts that they did not meet;
-    /// `None` where none has a value.
+    /// Returns the mean over the repetitions, with an interval that accounts for their skewness and for timeouts too rare to have occurred;
+    /// `None` if none has a value.
     pub fn shaped_mean(&self, metric: Metric) -> Option<Bounds> {
         let values: Vec<f64> = self.of_runs(metric).into_iter().flatten().collect();
         Some(Bounds::of_mean(&values, CONFIDENCE)?.allowing(self.allowance(metric)))
     }
 
-    /// What the mean may rise by when timeouts come that the repetitions did not meet.
+    /// Returns by how much the mean may rise by timeouts that did not occur.
     pub fn allowance(&self, metric: Metric) -> Allowance {
         let stalls = self.stalls.filter(|_| metric == Metric::ResponseTime);
         stalls.map_or(Allowance::default(), |stalls| stalls.allowance())
     }
 
-    /// The mean response time in ms over the repetitions; `None` where messages are missing.
+    /// Returns the mean response time over the repetitions, in ms; `None` if messages are missing.
     pub fn mean(&self) -> Option<Interval> {
         self.mean_of(Metric::ResponseTime)
     }
 
-    /// The value of each repetition in each part of their time that none of them ended before, with the seconds in its middle;
-    /// empty where nothing is kept of it.
+    /// Returns the value of each repetition in each part of the time that all of them lasted, with the middle of the part in s; empty if no
+    /// timeline was recorded.
     pub fn over_time(&self, metric: Metric) -> Vec<(f64, Vec<f64>)> {
         let value = match metric {
             Metric::ResponseTime => Timeline::mean_ms,
@@ -64,24 +64,24 @@ impl Cell {
         (0..parts).map(|part| (first.middle_s(part), at(part))).collect()
     }
 
-    /// The median over the repetitions; one without a value is worse than all others.
+    /// Returns the median over the repetitions; one without a value counts as the worst.
     pub fn median(&self, metric: Metric) -> Option<Bounds> {
         let values: Vec<f64> =
             self.of_runs(metric).into_iter().map(|value| value.unwrap_or(metric.worst())).collect();
         Bounds::of_median(&values, CONFIDENCE).filter(|median| median.value.is_finite())
     }
 
-    /// How many repetitions have no value: a mean is over the others only.
+    /// Returns the number of repetitions without a value, which are not in the mean.
     pub fn missing(&self, metric: Metric) -> usize {
         self.of_runs(metric).iter().filter(|value| value.is_none()).count()
     }
 
-    /// How many repetitions did not do what they were to do: carry their load, or have a value at all.
+    /// Returns the number of repetitions that did not carry their load or have no value.
     pub fn collapsed_of(&self, metric: Metric) -> usize {
         if metric.info().needs_load { self.collapsed() } else { self.missing(metric) }
     }
 
-    /// Why it has no mean, in a few words.
+    /// Returns why it has no mean, in a few words.
     pub fn why_none(&self) -> &'static str {
         if !self.mostly_ended() {
             "most runs ended early"
@@ -92,7 +92,7 @@ impl Cell {
         }
     }
 
-    /// The distribution of a time: over all messages, or over all repetitions where each has but one.
+    /// Returns the distribution of a time: over all messages, or over the repetitions if each has one value.
     pub fn distribution(&self, metric: Metric) -> Distribution {
         match metric {
             Metric::ResponseTime | Metric::Tail => self.latency.clone(),
@@ -110,7 +110,7 @@ impl Cell {
         }
     }
 
-    /// What the closed form says; `None` where it does not apply.
+    /// Returns the value of the closed form; `None` if it does not apply.
     pub fn closed_form(&self, metric: Metric) -> Option<f64> {
         match metric {
             Metric::ResponseTime => closed_form::mean(self),

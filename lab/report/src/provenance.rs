@@ -1,9 +1,9 @@
-//! Where the numbers come from, and how to get them again.
+//! The origin of the results, and what is needed to repeat them.
 
 use hol_lab::fidelity::Fidelity;
 use hol_lab::{Host, Results};
 
-/// What a reader needs to trust and to repeat the numbers.
+/// What a reader needs to trust and repeat the results.
 #[derive(Debug, Clone)]
 pub struct Provenance {
     /// The program's version.
@@ -14,30 +14,30 @@ pub struct Provenance {
     pub world: String,
     /// The machine: processor, cores, system, compiler.
     pub host: String,
-    /// Seeds of the experiments, each once.
+    /// The distinct seeds of the experiments.
     pub seeds: Vec<u64>,
-    /// Over all runs.
+    /// The digest over all runs.
     pub digest: String,
-    /// Whether every run is there.
+    /// Whether no run is missing.
     pub complete: bool,
-    /// Whether a run is the same each time: not where time is real.
+    /// Whether runs can be repeated: not if time is real.
     pub repeatable: bool,
-    /// Each experiment: name, title, points, transactions.
+    /// Each experiment: name, title, number of points, number of transactions.
     pub experiments: Vec<(String, String, usize, u64)>,
-    /// Label and specification of each transport.
+    /// The label and specification of each transport.
     pub transports: Vec<(String, String)>,
-    /// Transactions of all runs.
+    /// The number of transactions of all runs.
     pub transactions: u64,
-    /// Packets that hosts sent.
+    /// The number of packets that hosts sent.
     pub packets: u64,
-    /// Time inside the simulation in seconds, all cores together.
+    /// The wall-clock time of all runs in seconds, summed over all cores.
     pub wall_s: f64,
-    /// How sure the numbers of the model world are; `None` if it is not the model's.
+    /// The fidelity of the model's results; `None` for other worlds.
     pub fidelity: Option<Fidelity>,
 }
 
 impl Provenance {
-    /// From a result directory's manifest and runs.
+    /// Collects it from a result directory.
     pub fn of(results: &Results) -> Self {
         let manifest = &results.manifest;
         let mut seeds: Vec<u64> = results.points.iter().map(|result| result.point.seed).collect();

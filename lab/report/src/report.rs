@@ -1,4 +1,4 @@
-//! Everything that a result directory has to say, gathered once, then shown and stored.
+//! The report of a result directory: gathers its contents, renders and writes them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,37 +20,37 @@ use crate::two_worlds::{Kernel, Mismatch};
 /// The report of one result directory.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// One line for people.
+    /// The title, one line.
     pub title: String,
     /// The points.
     pub data: Dataset,
-    /// Which figures, stacks, variants and tables there are.
+    /// The figures, stacks, variants and tables that the study asks for.
     pub layout: StudyFigures,
-    /// Stacks of the study that no point was to be measured on.
+    /// Stacks of the study for which no point was planned.
     pub absent: Vec<StackView>,
     /// The figures with their data.
     pub figures: Vec<Figure>,
-    /// How runs stood over time, where that was kept.
+    /// The time series of runs, if they were recorded.
     pub over_time: Vec<OverTime>,
-    /// Where transports are good enough.
+    /// The regions in which transports meet a requirement.
     pub regions: Vec<Region>,
-    /// What an experiment of one's own answers; empty for a study.
+    /// The answers of an experiment that is not a study; empty for a study.
     pub surveys: Vec<Surveyed>,
-    /// What the study asks and answers; empty for an experiment of one's own.
+    /// The questions and claims of the study; empty for other experiments.
     pub claims: StudyClaims,
     /// Its claims with verdicts.
     pub judged: Vec<Judged>,
-    /// What the kernel says beside the model, where there are results of both.
+    /// The kernel's results, if there are results of both worlds.
     pub kernel: Option<Kernel>,
-    /// The share of the study's messages that its points have here: a twentieth of a quick look; 1 of all else.
+    /// The fraction of the study's messages that its points have here: 0.05 for a quick run, else 1.
     pub share: f64,
-    /// One lost message, packet by packet; for studies.
+    /// Sequence diagrams of one lost message, for studies.
     pub diagrams: Vec<Diagram>,
     /// Where the numbers come from.
     pub provenance: Provenance,
 }
 
-/// What a study asks of results: its own files, as far as the results have its stacks.
+/// The files of a study, restricted to the stacks that the results have.
 pub(crate) struct Asked {
     layout: StudyFigures,
     absent: Vec<StackView>,
@@ -59,7 +59,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Nothing of an experiment of one's own.
+    /// Reads them; empty if the results are not of a study.
     pub(crate) fn of(results: &Results) -> Result<Self, ReportError> {
         let (mut layout, claims, share) = match &results.manifest.study {
             Some(name) => {
@@ -77,22 +77,22 @@ impl Asked {
         Ok(Self { layout, absent, claims, share })
     }
 
-    /// Its claims with verdicts.
+    /// Judges the claims.
     pub(crate) fn judge(&self, data: &Dataset) -> Vec<Judged> {
         judge(&self.claims, &self.layout.views, &self.absent, data)
     }
 }
 
-/// Why a report could not be made.
+/// Why a report could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// A study's files, or its experiments.
+    /// The files of a study, or its experiments, are invalid.
     #[error(transparent)]
     Lab(#[from] LabError),
-    /// Two result directories are not of one question in two worlds.
+    /// Two result directories are not of the same experiments in two worlds.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
-    /// A study's figures or claims are not what they should be.
+    /// The figures or claims of a study are invalid.
     #[error("studies/{study}/{file}: {problem}")]
     Study {
         /// The study.
@@ -105,9 +105,9 @@ pub enum ReportError {
     /// A file could not be written.
     #[error("{}: cannot write: {source}; free some space or choose another directory", path.display())]
     Write {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system answered.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
@@ -123,12 +123,12 @@ pub fn write(results: &Results, dir: &Path) -> Result<Report, ReportError> {
 }
 
 impl Report {
-    /// Gathers everything from a result directory, and nothing from elsewhere.
+    /// Gathers the contents of a result directory.
     pub fn gather(results: &Results) -> Result<Self, ReportError> {
         Ok(Self::from_data(results, Dataset::from(results), Asked::of(results)?))
     }
 
-    /// What the points of `results` say of what was asked.
+    /// Creates a report from points and the files of a study.
     pub(crate) fn from_data(results: &Results, data: Dataset, asked: Asked) -> Self {
         let mut figures = gather(&asked.layout, &data);
         let mut surveys = Vec::new();
@@ -164,18 +164,18 @@ impl Report {
         }
     }
 
-    /// The claims of one kind, in the paper's order.
+    /// Returns the claims of one kind, in the paper's order.
     pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Judged> {
         self.judged.iter().filter(move |judged| judged.claim.kind == kind)
     }
 
-    /// How many findings of the paper have each verdict, in the order of [`Verdict::ALL`].
+    /// Returns the number of findings with each verdict, in the order of [`Verdict::ALL`].
     pub fn counts(&self) -> [(Verdict, usize); 6] {
         let of = |verdict| self.of_kind(Kind::Finding).filter(|judged| judged.verdict == verdict).count();
         Verdict::ALL.map(|verdict| (verdict, of(verdict)))
     }
 
-    /// The page, one file.
+    /// Returns the page, a single file.
     pub fn html(&self) -> String {
         page::html(self)
     }
@@ -185,7 +185,7 @@ impl Report {
         self.write_as(dir, &dir.join("report.html"))
     }
 
-    /// Writes the figures into `dir` and the page, which leads to them, beside them as `page`.
+    /// Writes the figures into `dir`, and the page, which links to them, as `page`.
     pub fn write_as(&self, dir: &Path, page: &Path) -> Result<(), ReportError> {
         let figures = dir.join("figures");
         let failed = |path: &Path| {
@@ -220,7 +220,7 @@ impl Report {
     }
 }
 
-/// The share of a study's messages that the points of `results` were to have.
+/// Returns the fraction of a study's messages that were planned for the points of `results`.
 fn share(study: &Study, results: &Results) -> f64 {
     let name = |point: &Point| (point.experiment.clone(), point.label.clone(), point.axes.clone());
     let planned = study.experiments.iter().flat_map(|(_, experiment)| &experiment.points);
@@ -233,7 +233,7 @@ fn share(study: &Study, results: &Results) -> f64 {
     if whole == 0 { 1.0 } else { here as f64 / whole as f64 }
 }
 
-/// The experiments, with the axes of all points that were planned.
+/// Returns the surveys of the experiments, with the axes of all planned points.
 fn surveys_of<'d>(results: &Results, data: &'d Dataset) -> Vec<Survey<'d>> {
     let survey = |(name, _): &(String, String)| {
         let points = results.points.iter().filter(|result| result.point.experiment == *name);
@@ -243,7 +243,7 @@ fn surveys_of<'d>(results: &Results, data: &'d Dataset) -> Vec<Survey<'d>> {
     results.manifest.experiments.iter().map(survey).collect()
 }
 
-/// One of a study's files that are the report's.
+/// Reads one of a study's files for the report.
 fn part<T: for<'de> serde::Deserialize<'de> + Default>(
     study: &Study,
     file: &'static str,

@@ -11,18 +11,18 @@ use crate::figures::StackView;
 use crate::provenance::Provenance;
 use crate::survey::Survey;
 
-/// A point of `exp1` (10 ms one way), one transaction for each repetition.
+/// Returns a point of `exp1` (10 ms one-way delay), one transaction for each repetition.
 pub fn cell(transport: &str, loss: f64, rate: f64, means: &[f64]) -> Cell {
     let runs: Vec<Summary> = means.iter().map(|mean| summary(&[*mean])).collect();
     of_runs(transport, loss, rate, runs)
 }
 
-/// A point with many transactions in each repetition.
+/// Returns a point with many transactions in each repetition.
 pub fn cell_with(transport: &str, loss: f64, rate: f64, runs: &[Vec<f64>]) -> Cell {
     of_runs(transport, loss, rate, runs.iter().map(|latencies| summary(latencies)).collect())
 }
 
-/// A point of one-way messages where these keys were swept, with the throughput of each repetition.
+/// Returns a point of one-way messages with these swept keys and the throughput of each repetition.
 pub fn flow(transport: &str, axes: &[(&str, &str)], throughputs: &[f64], ceiling_kbps: f64) -> Cell {
     let mut cell = cell(transport, 0.0, 0.0, &vec![10.0; throughputs.len()]);
     cell.conditions.axes = axes.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
@@ -32,18 +32,18 @@ pub fn flow(transport: &str, axes: &[(&str, &str)], throughputs: &[f64], ceiling
     cell
 }
 
-/// Gives it other values of a metric.
+/// Sets the values of a metric.
 pub fn set(cell: &mut Cell, metric: Metric, values: Vec<Option<f64>>) {
     cell.values.retain(|(known, _)| *known != metric);
     cell.values.push((metric, values));
 }
 
-/// All of them.
+/// Returns the data with these points.
 pub fn dataset(cells: Vec<Cell>) -> Dataset {
     Dataset { cells, ..Dataset::default() }
 }
 
-/// As the stack without a suffix sees them.
+/// Returns the view of the stack without a suffix.
 pub fn view(data: &Dataset) -> View<'_> {
     const STACK: &StackView = &StackView { title: String::new(), suffix: String::new() };
     View { data, stack: STACK }
@@ -83,7 +83,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
     }
 }
 
-/// A run of as many transactions.
+/// Returns the summary of a run with these transactions.
 pub fn summary(latencies_ms: &[f64]) -> Summary {
     let mut recorder = Recorder::new();
     for ms in latencies_ms {
@@ -106,7 +106,7 @@ pub fn summary(latencies_ms: &[f64]) -> Summary {
     }
 }
 
-/// Of a run that never was.
+/// Returns the provenance of a run that never took place.
 pub fn provenance() -> Provenance {
     Provenance {
         version: "0".into(),
@@ -126,7 +126,7 @@ pub fn provenance() -> Provenance {
     }
 }
 
-/// The survey of `exp1` as if all that is there had been planned.
+/// Returns the survey of `exp1`, with all of its points planned.
 pub fn swept(data: &Dataset) -> Survey<'_> {
     let axes: Vec<&[(String, String)]> =
         data.cells.iter().map(|cell| cell.conditions.axes.as_slice()).collect();

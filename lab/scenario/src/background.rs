@@ -1,4 +1,4 @@
-//! What competes with the workload that is measured.
+//! Background traffic: flows that compete with the measured workload.
 
 use hol_base::{Duration, Seed};
 use hol_stack::TransportSpec;
@@ -7,33 +7,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::transport_text;
 
-/// Traffic that is not what the run is about, though it is counted.
+/// Traffic that competes with the measured flow. Its messages are recorded, but reports do not summarise them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Background {
-    /// How its messages travel.
+    /// The transport of its messages.
     #[serde(with = "transport_text")]
     pub transport: TransportSpec,
-    /// What each of the applications does.
+    /// The workload of each of its flows.
     pub workload: WorkloadSpec,
-    /// How many messages each sends before it closes; `None`: it goes on until the measured workload has ended.
+    /// Messages that each flow sends before it closes; `None`: it sends until the measured workload has ended.
     pub messages: Option<u64>,
-    /// How many there are.
+    /// The number of flows.
     pub count: u16,
-    /// Each starts at random up to this long after the workload's `start`: flows that start together stay in step
+    /// Each flow starts at a random time within this duration after the workload's `start`: flows that start together stay in phase
     /// (Floyd and Jacobson 1992, on phase effects), and every repetition would be the same.
     pub spread: Duration,
 }
 
-/// A flow of the background, with what is its own.
+/// One flow of the background in one run.
 #[derive(Debug, Clone)]
 pub struct BackgroundFlow<'s> {
-    /// How its messages travel.
+    /// The transport of its messages.
     pub transport: &'s TransportSpec,
-    /// What the application does; its start is drawn.
+    /// Its workload. The seed of the run has drawn the start.
     pub workload: WorkloadSpec,
-    /// How many messages it sends before it closes, or [`ENDLESS`].
+    /// The number of messages that it sends before it closes, or [`ENDLESS`].
     pub messages: u64,
-    /// Where its randomness comes from: no other flow's numbers depend on it.
+    /// The seed of its random numbers, so that no other flow's numbers depend on it.
     pub seed: Seed,
 }
 
@@ -50,7 +50,7 @@ impl Background {
 mod tests {
     use super::*;
 
-    /// Both spreads count: that of the entry and that of its workload.
+    /// Both the `spread` of the entry and that of its workload count.
     #[test]
     fn each_flow_starts_at_a_time_of_its_own() {
         let workload = toml::from_str("kind = 'echo'\nstart = '5s'\nspread = '1s'").unwrap();

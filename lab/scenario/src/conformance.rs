@@ -1,6 +1,6 @@
-//! The cases that every world has to get right: every transport, workload and fault, with the way in which the run has to end
-//! and the messages that have to arrive. They follow from the rules, not from what some world says; kinds and counts are
-//! compared, never times.
+//! Conformance cases for every world: each transport, workload and fault, with the expected end of the run and the number of
+//! messages that must arrive. The expectations follow from the protocols' rules, not from the results of a world. Only kinds of ends
+//! and counts are compared, never times.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -12,10 +12,10 @@ use hol_workloads::{HostSpec, WorkloadSpec};
 
 use crate::{Background, Onward, Run, RunEnd, RunError, Scenario, World};
 
-/// A scenario, and how its run has to end in every world.
+/// A scenario, and the end of its run that is expected in every world.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// Transport, workload and fault, in words.
+    /// The transport, workload and fault, as text.
     pub name: String,
     /// The scenario.
     pub scenario: Scenario,
@@ -23,7 +23,7 @@ pub struct Case {
     completed: RangeInclusive<u64>,
 }
 
-/// How a run ends.
+/// The expected end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExpectedEnd {
     Finished,
@@ -32,31 +32,31 @@ enum ExpectedEnd {
     BehindSchedule,
     OutOfTime,
     Failed,
-    /// It fails after it was open.
+    /// A connection fails after it was established.
     Lost,
-    /// Whoever opens connections all the time may be about to.
+    /// Either: a workload that opens many connections may be opening one, which then fails.
     StalledOrFailed,
 }
 
 /// The reliability of a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reliability {
-    /// Everything arrives, or the connection fails.
+    /// Every message arrives, or the connection fails.
     All,
-    /// Over a connection, but some may be given up.
+    /// Messages go over a connection, but the sender may abandon some.
     Some,
-    /// Nothing at all.
+    /// Messages may be lost; there is no connection.
     Nothing,
 }
 
-/// How a run has to end, and how many messages have to be completed.
+/// The expected end of a run, and how many messages have to be completed.
 type Expectation = (ExpectedEnd, RangeInclusive<u64>);
 
-/// A fault, and how a run has to end under it.
+/// A fault, and the expected end of a run under it.
 struct Fault {
     name: &'static str,
     network: &'static str,
-    /// Keys of the workload beside its own.
+    /// Keys of the workload in addition to its own.
     workload: &'static str,
     expectation: fn(&Traffic) -> Option<Expectation>,
 }
@@ -64,7 +64,7 @@ struct Fault {
 /// The properties of a workload over a transport that decide what a fault does to it.
 struct Traffic {
     reliability: Reliability,
-    /// It fails when nothing has come for a while, before anybody calls that a stall. RFC 9000 section 10.1.
+    /// Its connections fail by an idle timeout, which is shorter than the time until a stall is noticed. RFC 9000 section 10.1.
     times_out: bool,
     workload: &'static str,
     messages: u64,
@@ -95,22 +95,23 @@ impl Traffic {
         self.messages..=self.messages
     }
 
-    /// Some, but not all.
+    /// Returns the range "some messages, but not all".
     fn part(&self) -> RangeInclusive<u64> {
         1..=self.messages - 1
     }
 
-    /// All, where everything arrives; some at least, where messages are given up.
+    /// Returns all messages for a reliable transport, and `least` or more for others.
     fn all_or(&self, least: u64) -> RangeInclusive<u64> {
         if self.reliability == Reliability::All { self.all() } else { least..=self.messages }
     }
 
-    /// Datagrams open a session, said again until they are answered: without an answer nothing begins.
+    /// Returns whether datagrams open a session. Their sender repeats the opening until it is answered, so without an answer no message
+    /// is sent.
     fn opens_by_datagram(&self) -> bool {
         self.reliability == Reliability::Nothing && self.workload == "simco"
     }
 
-    /// Where nothing gets through from the beginning, `ends` is how a connection takes it.
+    /// Returns the expectation if no packet gets through from the beginning; `ends` is the end for transports with connections.
     fn unheard(&self, ends: ExpectedEnd) -> Expectation {
         match self.reliability {
             Reliability::Nothing if self.opens_by_datagram() => (ExpectedEnd::Stalled, 0..=0),
@@ -119,7 +120,7 @@ impl Traffic {
         }
     }
 
-    /// Where nothing gets through any more, `ends` is how a reliable transport takes it.
+    /// Returns the expectation if no packet gets through after some time; `ends` is the end for reliable transports.
     fn cut_off(&self, ends: ExpectedEnd) -> Expectation {
         let ends = match (self.times_out, self.workload) {
             (true, _) => ExpectedEnd::Lost,
@@ -222,18 +223,18 @@ fn has_a_load(workload: &str) -> bool {
     !matches!(workload, "pingpong" | "bulk" | "page" | "media" | "files")
 }
 
-/// Keys with which a workload is still at it when something goes wrong.
+/// Returns keys that keep a workload sending until the fault occurs.
 fn keys(workload: &str) -> &'static str {
     match workload {
         "page" => "document = '1kB'\nobjects = 3\nsize = '1kB'\npause = '10ms'",
-        // A lost packet is a lost frame, and nothing is late.
+        // A lost packet loses a frame, and no frame is too late.
         "media" => "packing = 'adu'\nbuffer = '100s'",
         "files" => "files = 1\ndeeds = ['put']",
         _ => "",
     }
 }
 
-/// All cases that do not contradict themselves.
+/// Returns all cases whose scenario is valid.
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for transport in TRANSPORTS {
@@ -263,7 +264,7 @@ pub fn cases() -> Vec<Case> {
 
 fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Case> {
     let Fault { name, network, workload: faulty, expectation } = fault;
-    // A greedy sender has to be at it when something goes wrong.
+    // A greedy sender must still be sending when the fault occurs.
     let messages = if workload == "bulk" { 200 } else { 25 };
     let spec: TransportSpec = transport.parse().expect("a transport of ours");
     let reliability = match spec.kind() {
@@ -272,7 +273,7 @@ fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Case> 
         _ => Reliability::All,
     };
     if reliability == Reliability::Some && workload == "bulk" {
-        // How much of a greedy sender's grows old in the send buffer is a matter of time.
+        // How many messages of a greedy sender expire in the send buffer depends on timing.
         return None;
     }
     let times_out = spec.kind() == Kind::Quic;
@@ -283,7 +284,7 @@ fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Case> 
     Some(Case { name: format!("{transport}, {workload}: {name}"), scenario, ends, completed })
 }
 
-/// What is asked for goes before the connection is up, where the transport takes it.
+/// Returns the case in which requests are sent during the handshake, if the transport can do that.
 fn early(transport: &str, fault: &Fault) -> Option<Case> {
     let Case { mut scenario, name, ends, completed } = case(transport, "page", fault)?;
     let keys = format!("kind = 'page'\nearly = true\n{}\n{}", keys("page"), fault.workload);
@@ -291,7 +292,7 @@ fn early(transport: &str, fault: &Fault) -> Option<Case> {
     Some(Case { name: format!("{name}, and the browser is early"), scenario, ends, completed })
 }
 
-/// The same between hosts that take time for each message, more than the others need to send it.
+/// Returns the same case between hosts whose processing of a message takes longer than its transmission.
 fn slow_hosts(case: Case) -> Case {
     let Case { name, mut scenario, ends, completed } = case;
     for (node, service) in [("client", 2), ("server", 12)] {
@@ -301,7 +302,7 @@ fn slow_hosts(case: Case) -> Case {
     Case { name: format!("{name}, between slow hosts"), scenario, ends, completed }
 }
 
-/// More than the line carries, and a limit to lateness.
+/// Returns a case with more load than the link carries, and a late limit.
 fn overload(transport: &str) -> Case {
     let workload = "kind = 'oneway'\nsize = '1000B'\nrate = '2000/s'\nlate_limit = '1s'";
     let spec = transport.parse().expect("a transport of ours");
@@ -310,7 +311,7 @@ fn overload(transport: &str) -> Case {
     Case { name, scenario, ends: ExpectedEnd::BehindSchedule, completed: 1..=19_999 }
 }
 
-/// A message that takes longer than a stall, though it moves all the time.
+/// Returns a case with a message whose transfer takes longer than the stall timeout, though it progresses all the time.
 fn long_message(transport: &str) -> Case {
     let spec = transport.parse().expect("a transport of ours");
     let scenario =
@@ -319,7 +320,7 @@ fn long_message(transport: &str) -> Case {
     Case { name, scenario, ends: ExpectedEnd::Finished, completed: 1..=1 }
 }
 
-/// One flow of the background that ends, one that does not, and one that nobody answers.
+/// Returns a case with three background flows: one that ends, one that does not, and one to a server that never answers.
 fn beside_others(transport: &str) -> Case {
     let other = |workload: &str, messages| Background {
         transport: transport.parse().expect("a transport of ours"),
@@ -339,7 +340,7 @@ fn beside_others(transport: &str) -> Case {
     Case { name, scenario: Scenario { background, ..alone }, ends: ExpectedEnd::Finished, completed: 50..=50 }
 }
 
-/// Between two programs of a host nothing is lost; there may be nobody who listens.
+/// Returns the cases between two programs of one host, where no packet is lost but the server may not listen.
 fn on_one_host(workload: &'static str) -> Vec<Case> {
     let faults = ["nothing goes wrong", "nobody listens"];
     let faults = FAULTS.iter().filter(|fault| faults.contains(&fault.name));
@@ -354,7 +355,7 @@ fn on_one_host(workload: &'static str) -> Vec<Case> {
     cases.map(here).collect()
 }
 
-/// The client moves while it loads a page, and has no address for a while.
+/// Returns a case in which the client changes its address while it loads a page, and has no address for a while.
 fn moving(transport: &str) -> Case {
     let network = "rate = '2Mbit'\npaths = [{}, {}]\nhandover = { at = '0s', overlap = 2, attach = '600ms' }";
     let workload = "kind = 'page'\ndocument = '1kB'\nobjects = 3\nsize = '30kB'\nreopen = true";
@@ -364,7 +365,7 @@ fn moving(transport: &str) -> Case {
     Case { name, scenario, ends: ExpectedEnd::Finished, completed: 2..=2 }
 }
 
-/// The server asks its firewall, then another, which asks a third.
+/// Returns a case in which the server sends requests to its firewall, then to another server, which sends requests to a third one.
 fn asking(transport: &str) -> Case {
     let spec: TransportSpec = transport.parse().expect("a transport of ours");
     let onward = |workload: &str| Onward { transport: spec.clone(), workload: read(workload) };
@@ -385,7 +386,7 @@ fn read<T: serde::de::DeserializeOwned>(text: &str) -> T {
 }
 
 impl Case {
-    /// Runs it in a world: what is not as it has to be, or that the world refuses it.
+    /// Runs the case in a world. Returns how the run differs from the expectation, or why the world refuses the scenario.
     pub fn verdict(&self, world: &dyn World) -> Verdict {
         let run = match world.check(&self.scenario).and_then(|()| world.run(&self.scenario, Seed(1))) {
             Ok(run) => run,
@@ -395,7 +396,7 @@ impl Case {
         self.differs(&run).map_or(Verdict::Passed, Verdict::Differs)
     }
 
-    /// What of a run is not as it has to be.
+    /// Returns how a run differs from the expectation.
     fn differs(&self, run: &Run) -> Option<String> {
         let Scenario { transport, messages, background, .. } = &self.scenario;
         let missing = if transport.gives_up() { Outcome::Abandoned } else { Outcome::Unfinished };
@@ -421,7 +422,7 @@ impl Case {
         } else {
             background.iter().zip(&run.background).find_map(|(asked, became)| {
                 let expectation = match (asked.workload.listens, asked.messages) {
-                    // Nobody says so of a datagram: it goes on trying until its idle timeout.
+                    // No packet tells a QUIC client that its datagrams cannot be delivered: it retries until its idle timeout.
                     (false, _) if asked.transport.kind() == Kind::Quic => None,
                     (false, _) => Some(ExpectedEnd::Failed),
                     (true, Some(_)) => Some(ExpectedEnd::Finished),
@@ -449,14 +450,14 @@ impl Case {
     }
 }
 
-/// The verdict on a world's run of a case.
+/// The result of a case in a world.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The run ended as it has to.
+    /// The run ended as expected.
     Passed,
-    /// The world cannot do that, and says why.
+    /// The world cannot run the scenario, for this reason.
     Refused(String),
-    /// The run did not end as it has to.
+    /// The run did not end as expected.
     Differs(String),
 }
 

@@ -1,4 +1,4 @@
-//! What a world that is not ours tells of itself beside the records.
+//! What a world other than the model reports about a run in addition to the records.
 
 use std::collections::BTreeMap;
 
@@ -7,103 +7,102 @@ use serde::{Deserialize, Serialize};
 
 use crate::Side;
 
-/// What a kernel tells of a run.
+/// What a kernel, and the machine that it runs on, report about a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// The kernel's version, as `uname` gives it.
     pub kernel: String,
-    /// What ran it, and in which mode.
+    /// The engine or machine that ran it, and its mode.
     #[serde(default)]
     pub provenance: String,
-    /// What makes its results worth less, with the cure.
+    /// What makes the results less reliable, and how to correct it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caution: Option<String>,
-    /// What its clock counts.
+    /// The clock source of the kernel, such as `tsc`.
     pub clocksource: String,
-    /// Every setting of the namespaces of the endpoints that was written, with the value that the kernel then had.
+    /// Every sysctl of the endpoints' namespaces that was written, with the value that the kernel then reported.
     pub sysctls: BTreeMap<String, String>,
-    /// What each line did, by name.
+    /// The counters of each direction of a link, by name.
     pub lines: Vec<LineFacts>,
-    /// What each line took before the run: what the machine adds to the delays and rates asked for.
+    /// The delay of each direction of a link, measured before the run: what the machine adds to the configured delay and rate.
     pub floor: Vec<Floor>,
-    /// What the packet filter held in the end, if there was one.
+    /// The contents of the packet filter after the run, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<FilterFacts>,
-    /// Data sent again, both endpoints together.
+    /// Retransmitted segments or chunks of both endpoints.
     pub retransmissions: u64,
-    /// How long messages of the measured flow lay in the sockets of each end until they were delivered, where the kernel told.
+    /// How long messages of the measured flow waited in the receive buffers of each end, if the kernel reports it.
     #[serde(rename = "waited_ns", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub waited: BTreeMap<Side, WaitFacts>,
-    /// The host of the measured flow's server, where that is another.
+    /// The host of the measured flow's server, if it is not the client's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<PeerFacts>,
-    /// More hosts that had ends of flows, by their places.
+    /// Further hosts at which flows end, by node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<String, PeerFacts>,
-    /// The host between both that made the path, where there is one.
+    /// The router between client and server that emulates the path, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub router: Option<RouterFacts>,
-    /// What became of the user's programs, in the order of the scenario.
+    /// The result of each of the user's programs, in the order of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<ProgramFacts>,
 }
 
 impl Facts {
-    /// One thing more that makes the results worth less, if there is one.
+    /// Adds a caution.
     pub fn warn(&mut self, of: Option<String>) {
         let all: Vec<String> = self.caution.take().into_iter().chain(of).collect();
         self.caution = (!all.is_empty()).then(|| all.join("; "));
     }
 }
 
-/// How long messages lay in the sockets of an end until they were delivered, in ns: from when the kernel had all of what was read at
-/// once.
+/// How long messages waited in the sockets of an end, in ns: from the arrival of the last octet of a read until that read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitFacts {
-    /// So many are known of.
+    /// The number of messages that this covers.
     pub messages: u64,
-    /// Half of them lay there no longer, …
+    /// The median.
     pub median: u64,
-    /// … of a thousand 999, …
+    /// The 99.9th percentile.
     pub p999: u64,
-    /// … and none.
+    /// The maximum.
     pub max: u64,
 }
 
-/// Another host than that of the client, and what ties its clock to ours.
+/// A host other than the client's, and the relation of its clock to ours.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PeerFacts {
     /// Its address.
     pub address: String,
-    /// The address here from which it was reached.
+    /// The local address from which we reached it.
     pub from: String,
-    /// Its kernel's version.
+    /// The version of its kernel.
     pub kernel: String,
-    /// What its clock counts.
+    /// Its clock source.
     pub clocksource: String,
-    /// Its settings that matter to what is measured.
+    /// Its sysctls that affect the measurement.
     pub sysctls: BTreeMap<String, String>,
-    /// How far its monotonic clock was ahead of ours before the run, in ns …
+    /// By how much its monotonic clock was ahead of ours before the run, in ns.
     pub offset: i64,
-    /// … and how much faster it went during the run, in parts of 10⁹.
+    /// By how much its clock was faster than ours during the run, in parts per billion.
     pub drift: i64,
-    /// One-way delays may be wrong by so much, up or down: half of the least round trip, before or after the run. Round trips
-    /// have one clock and do not depend on it.
+    /// The largest error of one-way delays, in either direction: half of the minimum round-trip time, measured before or after the run.
+    /// Round-trip times use one clock and have no such error.
     pub uncertainty: Duration,
-    /// The least round trip of the words by which the clocks were compared.
+    /// The minimum round-trip time of the messages that compared the clocks.
     pub round_trip: Duration,
-    /// Times that would have been before their cause, as the clocks tell it, and were set equal to it.
+    /// The number of times that preceded their cause according to the clocks, and were therefore set equal to it.
     pub disordered: u64,
 }
 
-/// The host between client and server that made the path.
+/// The host between client and server that emulates the path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouterFacts {
     /// Its address.
     pub address: String,
-    /// Its kernel's version.
+    /// The version of its kernel.
     pub kernel: String,
-    /// What its clock counts.
+    /// Its clock source.
     pub clocksource: String,
     /// Its interface towards the client.
     pub client: String,
@@ -111,66 +110,66 @@ pub struct RouterFacts {
     pub server: String,
 }
 
-/// What became of a program.
+/// The result of a program.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProgramFacts {
-    /// Where it ran.
+    /// The node on which it ran.
     pub node: String,
-    /// What was run.
+    /// Its command.
     pub command: String,
-    /// When it was started, since the beginning of the run; zero for what was there before; `None`: never.
+    /// Its start, since the start of the run; zero if it ran before, `None` if it was never started.
     pub started: Option<Duration>,
-    /// When it ended by itself, or as it was asked to.
+    /// Its end, if it ended by itself or after SIGTERM.
     pub ended: Option<Duration>,
-    /// `exit 0`, `signal 11`, or `killed`, for it would not end.
+    /// `exit 0`, `signal 11`, or `killed` if it did not end after SIGTERM.
     pub status: String,
-    /// Processor time of it and all that it started: virtual, by a processor that is as fast as the provenance says.
+    /// The processor time of the program and its children: virtual time of a processor whose speed the provenance states.
     pub processor: Duration,
-    /// The metrics that were found, by name.
+    /// The metrics found in its output, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metrics: BTreeMap<String, f64>,
-    /// What it printed; of a long text the beginning and the end.
+    /// Its standard output, in the middle shortened if it is long.
     pub stdout: String,
-    /// What it complained.
+    /// Its standard error.
     pub stderr: String,
 }
 
-/// What the packet filter held, beside what the middlebox had granted.
+/// The contents of the packet filter, compared with the rules that the middlebox has granted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilterFacts {
-    /// Rules that the middlebox said to be in force.
+    /// Rules that are in force according to the middlebox.
     pub rules: usize,
-    /// Those of them whose lifetimes ended while the filter was looked through.
+    /// Those of the rules whose lifetime ended while the filter was read.
     pub ending: usize,
-    /// Elements of these that the filter did not hold.
+    /// Elements of these rules that are missing in the filter.
     pub missing: usize,
-    /// Elements that it held of no rule.
+    /// Elements of the filter that belong to no rule.
     pub surplus: usize,
 }
 
-/// What one line did.
+/// The counters of one direction of a link.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineFacts {
     /// Its name: `link/1/up`.
     pub name: String,
-    /// Packets that it carried.
+    /// Packets transmitted.
     pub sent: u64,
-    /// Packets that it lost, in its queue or on the way.
+    /// Packets dropped by its queue or its loss.
     pub dropped: u64,
 }
 
-/// What one line took before the run, in ns.
+/// The delay of one direction of a link before the run, in ns.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Floor {
-    /// The line: `link/1/up`.
+    /// Its name: `link/1/up`.
     pub name: String,
-    /// The way of one datagram as measured.
+    /// The measured one-way delay of one datagram.
     pub delay: u64,
-    /// The way that delay and rate account for.
+    /// The one-way delay that follows from the configured delay and rate.
     pub expected_delay: u64,
-    /// The time between two datagrams sent back to back, as measured when they arrived.
+    /// The measured time between the arrivals of two datagrams sent back to back.
     pub spacing: u64,
-    /// The time that the rate accounts for.
+    /// The time between them that follows from the configured rate.
     pub expected_spacing: u64,
 }
 

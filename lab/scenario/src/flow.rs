@@ -1,7 +1,7 @@
-//! When a flow starts, stalls and ends: the only place where that is decided, in any world.
+//! The rules of a flow's start, stall and end, the same in every world.
 //!
-//! A driver tells a [`Flow`] what happens, with the [`Tally`] of its two applications, and asks when to look again. It
-//! knows no endpoint, no socket and no clock.
+//! A driver reports events to a [`Flow`], with the [`Tally`] of its two applications, and asks for its next deadline. A flow knows
+//! no endpoint, no socket and no clock.
 
 use std::borrow::Cow;
 
@@ -14,35 +14,35 @@ use hol_workloads::{Quit, Standing, WorkloadSpec};
 
 use crate::RunEnd;
 
-/// A workload with a late limit ends after that, but not before this time.
+/// The least time from the last scheduled message to the end of a flow with a late limit.
 const GRACE: Duration = Duration::from_secs(120);
-/// So long a silence at the end settles what datagrams still owe.
+/// The silence after the last datagram that ends a flow.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Without a delivery for so many times the longest retransmission timeout, a run has stalled.
+/// A flow has stalled if nothing is delivered for this many times the longest retransmission timeout.
 const STALLED_TIMEOUTS: u64 = 3;
 /// UDP has no timeout of its own; a SIP transaction gives up after 32 s (RFC 3261 table 4).
 const TIMEOUT_OF_DATAGRAMS: Duration = Duration::from_secs(32);
 
-/// As long as TCP's on Linux, for a connection of QUIC that never times out.
+/// The timeout of QUIC connections without an idle timeout: that of TCP on Linux.
 const TIMEOUT_OF_ENDLESS_IDLE: Duration = Duration::from_secs(120);
 
-/// What the end of a flow depends on.
+/// The parameters that decide when a flow ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Terms {
     start: Time,
     connect_timeout: Option<Duration>,
-    /// So long without a delivery is a stall.
+    /// Without a delivery for this long the flow has stalled.
     patience: Duration,
-    /// So long after the last message was scheduled it ends.
+    /// The flow ends this long after its last message was scheduled.
     grace: Option<Duration>,
-    /// Messages may be lost without a word: once everything is due, a silence as long as this is an end like any other.
+    /// If messages may be lost unnoticed: a silence of this length after the last one was due ends the flow normally.
     silence: Option<Duration>,
     has_replies: bool,
-    /// A message that the transport gives up is done; a frame may be had without it.
+    /// A message that the transport abandons is settled. False for frames, which may be complete without one of their packets.
     settles_abandoned: bool,
 }
 
-/// How far the applications of a flow have come.
+/// The progress of a flow's two applications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tally {
     due: u64,
@@ -52,35 +52,35 @@ pub struct Tally {
     awaits_answer: bool,
 }
 
-/// The rules of one flow, and what they have to remember.
+/// The state of one flow: when it starts, whether it has stalled, and how it ended.
 #[derive(Debug, Clone)]
 pub struct Flow {
     terms: Terms,
-    /// Connections that the client has asked for, and that are open or were.
+    /// Connections that the client has requested, including those that have closed.
     asked: u32,
     open: u32,
     connected: Option<Time>,
-    /// Messages that the transport says it gave up.
+    /// Messages that the transport reported as abandoned.
     abandoned: u64,
-    /// The last delivery, or when something got under way after a time with nothing.
+    /// The time of the last delivery, or of the first message after an idle period.
     progress: Time,
     stopped: Option<RunEnd>,
 }
 
 impl Terms {
-    /// What follows from a workload over a transport; `start` is when the run's clock shows its start.
+    /// Derives the parameters from a workload and a transport; `start` is the start of the workload on the run's clock.
     pub fn of(workload: &WorkloadSpec, transport: &TransportSpec, start: Time) -> Self {
         let timeout = match transport.protocol() {
             Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } => config.rto_max,
             Protocol::Sctp { config, .. } => config.rto_max,
             Protocol::Quic { config, .. } if config.idle_timeout.is_zero() => TIMEOUT_OF_ENDLESS_IDLE,
             Protocol::Quic { config, .. } => config.idle_timeout,
-            // Neither has a timer.
+            // Neither has a retransmission timer.
             Protocol::Udp { .. } | Protocol::Unix { .. } => TIMEOUT_OF_DATAGRAMS,
         };
         let patience = timeout * STALLED_TIMEOUTS;
-        // SIP and partial reliability tell what they give up, but not every driver hears it: they have all the time
-        // that a retransmission may take.
+        // SIP and partial reliability report abandoned messages, but not every driver sees the report. These flows get the time that a
+        // retransmission may take.
         let silence = match transport.protocol() {
             Protocol::Udp { config } if config.sip == Sip::Off => Some(SILENCE),
             Protocol::Quic { carriage: Carriage::Datagrams, .. } => Some(SILENCE),
@@ -97,7 +97,7 @@ impl Terms {
         }
     }
 
-    /// What the two sides of the flow say together.
+    /// Combines the progress of client and server.
     #[inline]
     pub fn tally(&self, client: Standing, server: Standing) -> Tally {
         let Standing { due, last_due, all_due, awaits_answer, .. } = client;
@@ -107,53 +107,53 @@ impl Terms {
 }
 
 impl Flow {
-    /// A flow that has not begun.
+    /// Creates a flow that has not started.
     pub fn new(terms: Terms) -> Self {
         let progress = terms.start;
         Self { terms, asked: 0, open: 0, connected: None, abandoned: 0, progress, stopped: None }
     }
 
-    /// What its end depends on.
+    /// Returns the parameters that decide when it ends.
     pub const fn terms(&self) -> &Terms {
         &self.terms
     }
 
-    /// When it starts.
+    /// Returns when it starts.
     pub const fn start(&self) -> Time {
         self.terms.start
     }
 
-    /// From the start until every connection was open that it had asked for.
+    /// Returns the time from the start until every requested connection was open.
     pub fn connect_time(&self) -> Option<Duration> {
         self.connected.map(|connected| connected.since(self.terms.start))
     }
 
-    /// When that was.
+    /// Returns when every requested connection was open.
     pub const fn connected(&self) -> Option<Time> {
         self.connected
     }
 
-    /// Why it ended, once it has.
+    /// Returns why it ended; `None` if it has not.
     pub const fn stopped(&self) -> Option<&RunEnd> {
         self.stopped.as_ref()
     }
 
-    /// It has ended because everything was done.
+    /// Returns whether every message was settled.
     pub fn is_finished(&self) -> bool {
         self.stopped == Some(RunEnd::Finished)
     }
 
-    /// It ended before everything was done: its applications do no more.
+    /// Returns whether it ended before every message was settled. Its applications must then stop.
     pub fn was_given_up(&self) -> bool {
         self.stopped.as_ref().is_some_and(|why| *why != RunEnd::Finished)
     }
 
-    /// The client asks for a connection.
+    /// Notes that the client requests a connection.
     pub fn note_opening(&mut self) {
         self.asked += 1;
     }
 
-    /// A connection of the client is open.
+    /// Notes that a connection of the client is open.
     pub fn note_opened(&mut self, now: Time) {
         self.open += 1;
         if self.open == self.asked {
@@ -162,62 +162,62 @@ impl Flow {
         self.progress = now;
     }
 
-    /// The server has accepted a connection.
+    /// Notes that the server has accepted a connection.
     pub fn note_accepted(&mut self, now: Time) {
         self.progress = now;
     }
 
-    /// The client hands a message to the transport.
+    /// Notes that the client hands a message to the transport.
     #[inline]
     pub fn note_sending(&mut self, now: Time, tally: Tally) {
-        // Of what may be lost without a word nobody knows what is under way: silence begins with the last message.
+        // It is unknown which of the messages that may be lost are under way, so the silence begins with the last message.
         let last = self.terms.silence.is_some() && tally.all_due;
         if last || self.under_way(tally) <= 1 {
             self.progress = now;
         }
     }
 
-    /// Something was delivered.
+    /// Notes a delivery.
     #[inline]
     pub fn note_delivery(&mut self, now: Time, tally: Tally) {
         self.progress = now;
         self.finish_if_done(tally);
     }
 
-    /// The transport gave a message up.
+    /// Notes that the transport abandoned a message.
     pub fn note_abandoned(&mut self, now: Time, tally: Tally) {
         self.abandoned += u64::from(self.terms.settles_abandoned);
         self.note_delivery(now, tally);
     }
 
-    /// An application gives up.
+    /// Notes that an application gives up.
     pub fn note_quit(&mut self, now: Time, quit: Quit) {
         self.stop(RunEnd::by(quit, now));
     }
 
-    /// The octets of a connection make no sense, or the system refuses to go on: why, in RFC words.
+    /// Notes that a connection received invalid octets or that a system call failed. `reason` uses the RFC's words.
     pub fn note_failure(&mut self, reason: impl Into<Cow<'static, str>>) {
         self.stop(RunEnd::Failed { reason: reason.into() });
     }
 
-    /// Nothing more is wanted of it.
+    /// Ends the flow normally.
     pub fn end(&mut self) {
         self.stop(RunEnd::Finished);
     }
 
-    /// When to look again whether it is stuck; [`Time::MAX`] when it has ended.
+    /// Returns when [`check`](Self::check) has to be called next; [`Time::MAX`] after its end.
     pub fn deadline(&self, tally: Tally) -> Time {
         if self.stopped.is_some() {
             return Time::MAX;
         }
         let patience =
             self.silence(tally).map_or(self.terms.patience, |silence| silence.min(self.terms.patience));
-        // Who is not connected is not stalled: the transport tells when it tries no more.
+        // A flow without a connection has not stalled: the transport reports when it gives up.
         let look = if self.connected.is_some() { self.progress + patience } else { Time::MAX };
         look.min(self.end_of_grace(tally)).min(self.connect_by())
     }
 
-    /// Stops it if it is stuck.
+    /// Ends the flow if it has stalled or its time is up.
     pub fn check(&mut self, now: Time, tally: Tally) {
         let outstanding = self.under_way(tally);
         if let (true, Some(within)) = (now >= self.connect_by(), self.terms.connect_timeout) {
@@ -225,22 +225,22 @@ impl Flow {
         } else if self.silence(tally).is_some_and(|silence| now >= self.progress + silence) {
             self.stop(RunEnd::Finished);
         } else if now >= self.end_of_grace(tally) {
-            // What may be given up, and has not arrived when time is up, is given up.
+            // Unreliable messages that have not arrived by now count as lost.
             let lossy = self.terms.silence.is_some();
             self.stop(if lossy { RunEnd::Finished } else { RunEnd::OutOfTime { outstanding } });
         } else if self.connected.is_some() && now >= self.progress + self.terms.patience {
-            // What is lost for good does not stall a schedule that goes on.
+            // Lost unreliable messages do not stall a flow whose schedule continues.
             let waits = outstanding > 0 && self.terms.silence.is_none();
             if waits || tally.awaits_answer {
                 self.stop(RunEnd::Stalled { since: self.progress, at: now, outstanding });
             } else {
-                // Nothing is under way; the schedule is merely slow.
+                // No message is under way: the schedule has long intervals.
                 self.progress = now;
             }
         }
     }
 
-    /// Nothing will ever happen again.
+    /// Notes that no further event can occur.
     pub fn deadlock(&mut self, now: Time, tally: Tally) {
         let outstanding = self.under_way(tally);
         self.stop(RunEnd::Stalled { since: self.progress, at: now, outstanding });
@@ -256,17 +256,17 @@ impl Flow {
         }
     }
 
-    /// Messages that came due and are not settled.
+    /// Returns the number of messages that are due and not settled.
     fn under_way(&self, tally: Tally) -> u64 {
         tally.due.saturating_sub(tally.done + self.abandoned)
     }
 
-    /// How long a silence ends it.
+    /// Returns the length of silence that ends the flow, if every message is due.
     fn silence(&self, tally: Tally) -> Option<Duration> {
         self.terms.silence.filter(|_| tally.all_due)
     }
 
-    /// When it has to be connected; [`Time::MAX`] if it is, or may take its time.
+    /// Returns when it has to be connected; [`Time::MAX`] if it is connected or there is no limit.
     fn connect_by(&self) -> Time {
         match (self.connected, self.terms.connect_timeout) {
             (None, Some(timeout)) => self.terms.start + timeout,
@@ -300,7 +300,7 @@ mod tests {
         Tally { due, done, last_due: Some(secs(1)), all_due, awaits_answer: false }
     }
 
-    /// A connected flow after nine of ten messages.
+    /// Returns a connected flow after nine of ten messages.
     fn after_nine(transport: &str, workload: &str) -> (Flow, Tally) {
         let mut flow = Flow::new(terms(transport, workload));
         let tally = tally(10, 9, true);
@@ -320,7 +320,7 @@ mod tests {
         assert!(flow.is_finished());
     }
 
-    /// RFC 3758: what is given up is told, but a retransmission may take as long as RTO.max before.
+    /// RFC 3758: the sender reports abandoned messages, but a retransmission may take as long as RTO.max before that.
     #[test]
     fn partial_reliability_has_the_time_of_its_retransmissions_before_silence_is_an_end() {
         let (mut flow, tally) = after_nine("sctp:lifetime=100ms", ONEWAY);
@@ -333,7 +333,7 @@ mod tests {
         assert!(told.is_finished());
     }
 
-    /// Parity may stand for a packet of a frame: only what the player has settles one.
+    /// Parity may replace a lost packet of a frame: only the receiver can settle a frame.
     #[test]
     fn a_packet_that_is_given_up_settles_no_frame() {
         let (mut flow, tally) = after_nine("sctp:lifetime=100ms", "kind = 'media'");
@@ -343,7 +343,7 @@ mod tests {
         assert!(flow.is_finished());
     }
 
-    /// RFC 768: nobody tells of a datagram that is lost.
+    /// RFC 768: nothing reports the loss of a datagram.
     #[test]
     fn the_silence_of_datagrams_begins_with_the_last_one_and_a_loss_stalls_no_schedule() {
         let mut flow = Flow::new(terms("udp", "kind = 'oneway'\ninterval = '200s'"));
@@ -392,7 +392,7 @@ mod tests {
         assert_eq!(flow.stopped(), Some(&RunEnd::NotConnected { within: Duration::from_secs(10) }));
     }
 
-    /// RFC 9260 section 5.1.6: an INIT is sent again for four minutes, longer than three times RTO.max.
+    /// RFC 9260 section 5.1.6: an INIT is retransmitted for four minutes, longer than three times RTO.max.
     #[test]
     fn who_is_not_connected_is_not_stalled() {
         let mut flow = Flow::new(terms("sctp", ONEWAY));
@@ -434,7 +434,7 @@ mod tests {
         assert_eq!(flow.connect_time(), Some(Duration::from_secs(2)));
     }
 
-    /// A driver's own words end a flow, and the first of them stay.
+    /// A driver's failure ends a flow, and the first reason is kept.
     #[test]
     fn what_ends_a_flow_first_is_why_it_ended() {
         let (mut done, _) = after_nine("tcp", ONEWAY);
@@ -457,7 +457,7 @@ mod tests {
         assert_eq!(stuck.stopped(), Some(&RunEnd::Stalled { since: secs(2), at: secs(7), outstanding: 1 }));
     }
 
-    /// After a time with nothing the first message begins the time that may pass; those behind it do not.
+    /// After an idle period the stall timeout begins with the first message and not with later ones.
     #[test]
     fn patience_begins_with_the_first_message_under_way() {
         let (mut flow, _) = after_nine("tcp", ONEWAY);
@@ -469,13 +469,13 @@ mod tests {
         assert_eq!(flow.deadline(tally(11, 9, true)), secs(460), "and what is lost is told of");
     }
 
-    /// What may be lost without a word is given up when time is up; what may not has not ended well.
+    /// When time is up, unreliable messages count as lost and the flow ends normally; a reliable flow ends as out of time.
     #[test]
     fn a_late_limit_ends_datagrams_well() {
         let workload = "kind = 'oneway'\nlate_limit = '1s'";
         for (transport, well) in [("udp", true), ("tcp", false)] {
             let (mut flow, _) = after_nine(transport, workload);
-            // The schedule goes on for long: there is no end to look for.
+            // The schedule continues for long, so there is no end yet.
             let before = tally(20, 9, false);
             flow.note_delivery(secs(125), before);
             flow.check(secs(126), before);
@@ -485,7 +485,7 @@ mod tests {
         }
     }
 
-    /// QUIC's connections end by their idle timeout (RFC 9000 section 10.1), and have TCP's time if they have none.
+    /// QUIC's timeout is three idle timeouts (RFC 9000 section 10.1), or TCP's without an idle timeout.
     #[test]
     fn quic_has_three_idle_timeouts() {
         let patience = |transport: &str| terms(transport, ONEWAY).patience;

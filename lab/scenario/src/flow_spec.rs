@@ -1,4 +1,4 @@
-//! The flows of a scenario: the one that is measured, those of the background, and those on which servers ask others.
+//! The flows of a scenario: the measured flow, background flows, and onward flows.
 
 use hol_base::Seed;
 use hol_network::Topology;
@@ -9,25 +9,25 @@ use crate::background::BackgroundFlow;
 use crate::onward::OnwardFlow;
 use crate::{Onward, Scenario, ScenarioError};
 
-/// A flow as its table defines it; an entry of the background stands for all its copies.
+/// A flow as its table in the experiment defines it; an entry of the background stands for all its copies.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowSpec<'s> {
-    /// The table of the flow.
+    /// The position of its table.
     pub place: FlowPosition,
-    /// How its messages travel.
+    /// The transport of its messages.
     pub transport: &'s TransportSpec,
-    /// What the application does.
+    /// Its workload.
     pub workload: &'s WorkloadSpec,
-    /// How many messages it sends; `None`: as many as there is time for, or as are asked of it.
+    /// The number of messages that it sends; `None`: unlimited (background), or one for each request (onward).
     pub messages: Option<u64>,
-    /// How many copies there are.
+    /// The number of copies.
     pub count: u16,
 }
 
 /// The position of a flow in an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowPosition {
-    /// It is the flow that is measured.
+    /// The measured flow.
     Measured,
     /// An entry of the background, by index from 0.
     Background(usize),
@@ -36,7 +36,7 @@ pub enum FlowPosition {
 }
 
 impl FlowPosition {
-    /// The table, such as `[[background]] number 2`; `None` for the measured flow.
+    /// Returns the table's name, such as `[[background]] number 2`; `None` for the measured flow.
     pub fn table(self) -> Option<String> {
         match self {
             Self::Measured => None,
@@ -45,7 +45,7 @@ impl FlowPosition {
         }
     }
 
-    /// Adds the table to a problem.
+    /// Adds the table's name to an error.
     pub(crate) fn locate(self, problem: ScenarioError) -> ScenarioError {
         match self {
             Self::Measured => problem,
@@ -56,14 +56,14 @@ impl FlowPosition {
 }
 
 impl<'s> FlowSpec<'s> {
-    /// The nodes that it joins.
+    /// Returns the two nodes between which it runs.
     pub fn ends(&self) -> [&'s str; 2] {
         [self.workload.from(), self.workload.to()]
     }
 
-    /// How many connections it opens at least, with all its copies.
+    /// Returns the least number of connections that all its copies open.
     pub(crate) fn connections(&self) -> u64 {
-        // One that goes on for ever opens what it can.
+        // The number of connections of an endless flow is not limited.
         let messages = self.messages.unwrap_or(1);
         let each = self.workload.kind.workload().connections(messages, self.transport.connections());
         each.saturating_mul(self.count.into())
@@ -100,13 +100,13 @@ impl<'s> FlowSpec<'s> {
 }
 
 impl Scenario {
-    /// The flow that is measured.
+    /// Returns the measured flow.
     pub fn measured_flow(&self) -> FlowSpec<'_> {
         let Self { transport, workload, messages, .. } = self;
         FlowSpec { place: FlowPosition::Measured, transport, workload, messages: Some(*messages), count: 1 }
     }
 
-    /// The measured flow, those of the background, then those on which servers ask.
+    /// Returns the measured flow, then the background flows, then the onward flows.
     pub fn flow_specs(&self) -> impl Iterator<Item = FlowSpec<'_>> {
         let background = self.background.iter().enumerate().map(|(index, entry)| FlowSpec {
             place: FlowPosition::Background(index),
@@ -125,7 +125,7 @@ impl Scenario {
         [self.measured_flow()].into_iter().chain(background).chain(onward)
     }
 
-    /// Every flow of the background in a run with this seed.
+    /// Returns every background flow in a run with this seed.
     pub fn background_flows(&self, seed: Seed) -> impl Iterator<Item = BackgroundFlow<'_>> {
         let seed = seed.derive("background");
         self.background.iter().enumerate().flat_map(move |(number, entry)| {
@@ -134,7 +134,7 @@ impl Scenario {
         })
     }
 
-    /// The flows on which servers ask others, in a run with this seed.
+    /// Returns the onward flows in a run with this seed.
     pub fn onward_flows(&self, seed: Seed) -> impl Iterator<Item = OnwardFlow<'_>> {
         let seed = seed.derive("onward");
         self.onward.iter().enumerate().map(move |(number, Onward { transport, workload })| {
@@ -165,7 +165,7 @@ fn check_messages(messages: u64) -> Result<(), ScenarioError> {
 mod tests {
     use super::*;
 
-    /// `net/sctp/socket.c` sctp_sendmsg_parse: EMSGSIZE. It is said before the run.
+    /// `net/sctp/socket.c` sctp_sendmsg_parse: EMSGSIZE. The scenario is refused before the run.
     #[test]
     fn a_message_fits_into_the_send_buffer_of_sctp() {
         let check = |transport: &str, size: u64| {

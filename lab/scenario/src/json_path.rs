@@ -1,4 +1,4 @@
-//! Where a value stands in JSON: the part of RFC 9535 that names one place, or all members of one.
+//! JSONPath: the part of RFC 9535 that selects one value, or all members of one.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct JsonPath {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Selector {
     Name(String),
-    /// Negative ones count from the end.
+    /// The index of an element; negative ones count from the end.
     Index(i64),
     Wildcard,
 }
@@ -35,7 +35,7 @@ impl JsonPath {
         Ok(Self { text: text.to_owned(), selectors })
     }
 
-    /// The values at this place, in the order of the JSON.
+    /// Returns the selected values, in the order of the JSON text.
     pub fn query<'v>(&self, root: &'v Value) -> Vec<&'v Value> {
         self.selectors.iter().fold(vec![root], |found, selector| {
             found.into_iter().flat_map(|value| selector.select(value)).collect()
@@ -65,7 +65,7 @@ impl Selector {
     }
 }
 
-/// `.name` or `.*`, and what follows. RFC 9535 section 2.5.1
+/// Reads `.name` or `.*`; returns the rest of the text too. RFC 9535 section 2.5.1
 fn shorthand(text: &str) -> Result<(Selector, &str), String> {
     let name =
         text.strip_prefix('.').ok_or_else(|| format!("{text:?}: a dot or a bracket is missing before it"))?;
@@ -80,7 +80,7 @@ fn shorthand(text: &str) -> Result<(Selector, &str), String> {
     Ok((Selector::Name(name[..end].to_owned()), &name[end..]))
 }
 
-/// `'name']`, `"name"]`, `-1]` or `*]`, and what follows. RFC 9535 section 2.3
+/// Reads `'name']`, `"name"]`, `-1]` or `*]`; returns the rest of the text too. RFC 9535 section 2.3
 fn in_brackets(text: &str) -> Result<(Selector, &str), String> {
     let quoted =
         text.strip_prefix('\'').map(|rest| (rest, "']")).or(text.strip_prefix('"').map(|rest| (rest, "\"]")));
@@ -112,7 +112,7 @@ mod tests {
         JsonPath::parse(path).unwrap().query(value).into_iter().cloned().collect()
     }
 
-    /// RFC 9535 section 1.5 has such paths.
+    /// The paths are examples of RFC 9535 section 1.5.
     #[test]
     fn names_indices_and_wildcards_select_as_the_rfc_says() {
         let value = json!({"a": {"b c": [1, 2, 6]}, "d": {"x": 1, "y": 2}, "ä": 3});

@@ -1,4 +1,4 @@
-//! Metrics of programs: numbers in what they print or write, as an experiment defines them.
+//! Metrics of programs: numbers that an experiment extracts from their output and files.
 
 use std::fmt;
 
@@ -13,19 +13,19 @@ use crate::json_path::JsonPath;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "MetricTable", into = "MetricTable")]
 pub struct MetricReader {
-    /// The pattern of the number.
+    /// How the number is found.
     pub find: Find,
-    /// The output or file in which it is.
+    /// The output or file that is searched.
     pub from: Origin,
-    /// How several numbers become one.
+    /// Which of several numbers counts.
     pub take: Take,
     /// Its unit; empty if it has none.
     pub unit: String,
-    /// Which of two is the better one.
+    /// Which of two values is better.
     pub better: Better,
 }
 
-/// The pattern of a number.
+/// How a number is found.
 #[derive(Debug, Clone)]
 pub enum Find {
     /// The first group of a regular expression, or its whole match if it has no group.
@@ -34,7 +34,7 @@ pub enum Find {
     Json(JsonPath),
 }
 
-/// The text in which a number is found.
+/// The text that is searched for a number.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Origin {
     /// Standard output.
@@ -42,7 +42,7 @@ pub enum Origin {
     Stdout,
     /// Standard error.
     Stderr,
-    /// A file of the node, by its absolute path, as it is when all programs have ended.
+    /// A file of the node, by absolute path, after all programs have ended.
     File(String),
 }
 
@@ -141,7 +141,7 @@ impl From<MetricReader> for MetricTable {
     }
 }
 
-/// Returns the error of a regular expression. Only the last line of it says what is wrong; the others draw where.
+/// Returns the last line of a regular expression's error, which says what is wrong; the lines before it mark the position.
 fn unread(regex: &str, problem: &regex_lite::Error) -> String {
     let problem = problem.to_string();
     let last = problem.lines().next_back().unwrap_or_default().trim_start_matches("error: ");
@@ -193,7 +193,7 @@ impl Take {
     }
 }
 
-/// The numbers at `path` in each JSON text from the first line on that begins one; many programs say something else before.
+/// Returns the numbers at `path` in each JSON text. Other lines before the first JSON text are skipped, because many programs print some.
 fn numbers(path: &JsonPath, text: &str) -> Vec<f64> {
     let begins = |line: &&str| line.starts_with(['{', '[']);
     let Some(line) = text.lines().find(begins) else { return Vec::new() };
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(read("regex = 'x([0-9]*)'").unwrap().of("x y"), None);
     }
 
-    /// RFC 9535 section 1.5 has such paths.
+    /// The paths are examples of RFC 9535 section 1.5.
     #[test]
     fn a_path_finds_numbers_in_each_json_text_behind_whatever_stands_before() {
         let text = "warming up {…\n{\"end\": {\"bits\": 9.5e6, \"name\": \"x\"}, \"all\": [1, 2, 6]}\n{\"end\": {\"bits\": 10.5e6}}\nbye\n";

@@ -1,4 +1,4 @@
-//! The observer of a run's records and samples.
+//! The interface to which a run passes its records and samples.
 
 use hol_base::Duration;
 use hol_measure::{Record, Summarizer};
@@ -7,12 +7,12 @@ use crate::Sample;
 
 /// Receives the records and samples of a run while it goes on, and can end it.
 pub trait Observer {
-    /// A message of a flow is settled: 0 is measured, from 1 on those of the background. The records of a flow come in the
+    /// Called when a message of a flow is settled; flow 0 is measured, the others are background flows. The records of a flow come in the
     /// order of its schedule, one for each message, also for those that never arrived.
     fn record(&mut self, flow: usize, record: &Record);
 
-    /// Returns the interval of samples in the time of the world; `None`: no samples. Where sampling takes time the digest of the
-    /// run changes, as with [`World::trace`](crate::World::trace).
+    /// Returns the interval of samples in the time of the world; `None`: no samples. In a world in which sampling takes time the digest
+    /// of the run changes, as with [`World::trace`](crate::World::trace).
     fn interval(&self) -> Option<Duration> {
         None
     }
@@ -22,7 +22,7 @@ pub trait Observer {
         let _ = sample;
     }
 
-    /// Returns whether the run goes on. A world that can stop asks many times per second.
+    /// Returns whether the run continues. A world that can be interrupted asks many times per second.
     fn goes_on(&mut self) -> bool {
         true
     }

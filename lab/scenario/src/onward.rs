@@ -1,4 +1,4 @@
-//! What a server asks of others before it answers.
+//! Onward flows: requests that a server sends to other servers before it answers.
 
 use hol_base::Seed;
 use hol_stack::TransportSpec;
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::transport_text;
 
-/// Requests of a server to another, one for each request that comes to it: a proxy asks its middlebox, then the next proxy. Those
-/// of the same server are made one after another, in the order of the scenario; then it answers.
+/// Requests of a server to another server, one for each request that it receives: a proxy asks its middlebox, then the next proxy. A
+/// server with several onward flows sends their requests one after another, in the order of the scenario, and then answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Onward {
-    /// How they travel.
+    /// The transport of the requests.
     #[serde(with = "transport_text")]
     pub transport: TransportSpec,
-    /// What is asked; `from` is the server, and no schedule makes it due.
+    /// The workload of the requests. `from` is the server; they have no schedule of their own.
     pub workload: WorkloadSpec,
 }
 
-/// A flow of such requests, with what is its own.
+/// One onward flow in one run.
 #[derive(Debug, Clone)]
 pub struct OnwardFlow<'s> {
-    /// How they travel.
+    /// The transport of the requests.
     pub transport: &'s TransportSpec,
-    /// What is asked; its start is drawn.
+    /// The workload of the requests. The seed of the run has drawn the start.
     pub workload: WorkloadSpec,
-    /// Where its randomness comes from.
+    /// The seed of its random numbers.
     pub seed: Seed,
 }

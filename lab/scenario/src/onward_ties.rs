@@ -1,4 +1,4 @@
-//! Onward flows: on them servers send requests to other servers before they answer.
+//! Connects the applications of onward flows with those of the flows that cause their requests.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ impl Scenario {
         self.onward.iter().filter(|onward| onward.workload.from() == server).count()
     }
 
-    /// Every request comes from a server that has one to answer, and goes to one that does not wait for it.
+    /// Checks that every onward flow starts at a server that receives requests, and ends at one that does not wait for it.
     pub(crate) fn check_onward(&self) -> Result<(), ScenarioError> {
         if !self.onward.is_empty() && !is_answered(&self.workload) {
             return Err(ScenarioError::NotAnswered(self.workload.kind.workload().name()));
@@ -84,7 +84,7 @@ impl Scenario {
         if !reached.contains(&from) {
             return Err(ScenarioError::AsksUnasked(from.to_owned()));
         }
-        // So there is no circle either.
+        // So there is no cycle either.
         if reached.contains(&to) && self.asks(to) > 0 {
             return Err(ScenarioError::AskedByTwo(to.to_owned()));
         }
@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// `asks` is a list of `from to`.
+    /// Returns a scenario; `asks` lists onward flows as `from to`.
     fn scenario(workload: &str, asks: &[(&str, &str)]) -> Scenario {
         let network = "nodes = ['a', 'b', 'c', 'd']\nlans = [{ nodes = ['a', 'b', 'c', 'd'] }]";
         let workload = toml::from_str(&format!("from = 'a'\nto = 'b'\n{workload}")).unwrap();
@@ -143,7 +143,7 @@ mod tests {
         assert!(bulk.contains("bulk is not answered"), "{bulk}");
     }
 
-    /// The measured flow goes to b, which asks c twice and d; the first that goes to d is asked for more by it.
+    /// The measured flow ends at b, which asks c twice and d; the first flow to d causes a further request.
     #[test]
     fn each_flow_is_tied_to_those_that_it_waits_for() {
         let scenario = scenario(ECHO, &[("b c", ECHO), ("b d", ECHO), ("d a", ECHO)]);
@@ -153,7 +153,7 @@ mod tests {
             tied.iter().map(|tied| (tied.asker.is_some(), tied.desk.is_some())).collect();
         let (measured, beside) = ((false, true), (false, false));
         assert_eq!(shape, [measured, beside, beside, (true, false), (true, true), (true, false)]);
-        // Two ask at the measured flow's desk, at places of their own.
+        // Two onward flows depend on the measured flow, with different positions.
         let places = |flow: usize| format!("{:?}", tied[flow].asker).contains("place: 1");
         assert_eq!([3, 4, 5].map(places), [false, true, false]);
     }

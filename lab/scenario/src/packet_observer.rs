@@ -1,4 +1,4 @@
-//! The observer of a run's packets, the same in every world.
+//! The interface to which a run passes its packets, the same in every world.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ pub trait PacketObserver {
     /// Called when a packet passes an interface, or is dropped there.
     fn observe(&mut self, sighting: &PacketEvent<'_>);
 
-    /// Called with the TLS secrets of the packets that follow, as a TLS key log. Packets that are values need none.
+    /// Called with the TLS secrets of the packets that follow, in the format of a TLS key log. Packets of the model need none.
     fn add_secrets(&mut self, _secrets: &str) {}
 }
 
@@ -22,16 +22,16 @@ pub struct PacketEvent<'p> {
     pub time: Time,
     /// The interface.
     pub point: TapPoint<'p>,
-    /// What happened to it.
+    /// What happened to the packet.
     pub fate: TapEvent,
     /// The packet.
     pub packet: Packet<'p>,
 }
 
-/// A packet, as a value or as octets.
+/// A packet, decoded or as octets.
 #[derive(Debug)]
 pub enum Packet<'p> {
-    /// As our endpoints represent it.
+    /// Decoded, as our endpoints represent it.
     Value(&'p hol_wire::Packet),
     /// As captured, starting with its IP header.
     Octets(&'p [u8]),

@@ -1,21 +1,21 @@
-//! Who listens where: the same in every world, so that captures are read alike.
+//! The ports of clients and servers, the same in every world so that captures can be compared.
 
 use hol_wire::Packet;
 
-/// Where the server of the first flow listens: SIMCO's port. RFC 4540 section 3.
+/// The server port of the first flow: SIMCO's. RFC 4540 section 3.
 const SERVER_PORT: u16 = 7626;
-/// The first client port, of the dynamic range. RFC 6335 section 6.
+/// The first client port, in the dynamic range. RFC 6335 section 6.
 pub const FIRST_CLIENT_PORT: u16 = 49152;
-/// How many client ports there are.
+/// The number of client ports.
 pub const CLIENT_PORTS: usize = (u16::MAX - FIRST_CLIENT_PORT) as usize + 1;
 
-/// Where the server of a flow listens: each has a port of its own, and all are below the clients'.
+/// Returns the server port of a flow. Each flow has its own, below all client ports.
 pub const fn server_port(flow: usize) -> u16 {
     SERVER_PORT + flow as u16
 }
 
-/// Which flow of a run a packet belongs to: 0 is measured, from 1 on those of the background in the order of
-/// [`Scenario::background_flows`](crate::Scenario::background_flows). What programs send to ports below counts as measured.
+/// Returns the flow to which a packet belongs: 0 is measured, from 1 on background flows in the order of
+/// [`Scenario::background_flows`](crate::Scenario::background_flows). Packets of programs to lower ports count as measured.
 pub fn flow_of(packet: &Packet) -> usize {
     let (source, destination) = packet.ports();
     usize::from(source.min(destination).saturating_sub(SERVER_PORT))

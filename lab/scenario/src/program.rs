@@ -77,14 +77,14 @@ pub enum Content {
     Size(ByteCount),
 }
 
-/// Where programs and what they need come from.
+/// The origin of programs and of the files that they need.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Root {
-    /// This machine: the programs that are named, and what they need.
+    /// This machine: the named programs, and the libraries and files that they need.
     #[default]
     Host,
-    /// A directory, or an archive of one (`.tar`), which holds all that there is.
+    /// A directory, or an archive of one (`.tar`), which holds every file.
     Path(PathBuf),
 }
 
@@ -104,7 +104,7 @@ impl From<Root> for String {
 }
 
 impl Command {
-    /// The words to be executed.
+    /// Returns the argument vector to be executed.
     pub fn words(&self) -> Vec<String> {
         match self {
             Self::Line(line) => ["/bin/sh", "-c", line].map(str::to_owned).to_vec(),
@@ -112,21 +112,21 @@ impl Command {
         }
     }
 
-    /// What may be the name of a program or a file.
+    /// Returns the words that may name a program or a file.
     pub fn names(&self) -> Vec<&str> {
         const BETWEEN: [char; 14] = [';', '|', '&', '(', ')', '<', '>', '\'', '"', '`', '$', '=', ',', ':'];
         let is_between = |c: char| c.is_whitespace() || BETWEEN.contains(&c);
         let parts = |text| str::split(text, is_between).filter(|part| !part.is_empty());
         match self {
             Self::Line(line) => parts(line).collect(),
-            // A word may be a line for a shell.
+            // A word may be a shell command.
             Self::Words(words) => {
                 words.iter().flat_map(|word| std::iter::once(word.as_str()).chain(parts(word))).collect()
             }
         }
     }
 
-    /// As one would type it.
+    /// Returns the command as a shell line.
     pub fn line(&self) -> String {
         match self {
             Self::Line(line) => line.clone(),
@@ -143,7 +143,7 @@ impl Command {
 }
 
 impl Program {
-    /// Whether the run ends with it, or it with the run.
+    /// Returns whether the run waits for its end; otherwise it is ended with the run.
     pub const fn is_awaited(&self) -> bool {
         self.ready.is_none()
     }

@@ -1,4 +1,4 @@
-//! What QUIC asks of a path and of the messages on it, in every world.
+//! QUIC's requirements on the MTU of a path and the size of messages, in every world.
 
 use hol_network::Topology;
 use hol_quic::{Carriage, Config};
@@ -6,14 +6,14 @@ use hol_stack::{Protocol, TransportSpec};
 use hol_wire::udp::Datagram;
 use hol_workloads::WorkloadSpec;
 
-/// QUIC asks of a path that it carries 1200 octets (RFC 9000 section 14), and has no fragments of a DATAGRAM frame. Refuses what does not
-/// fit, with the cure; other transports ask nothing here.
+/// Checks that the path carries datagrams of 1200 octets (RFC 9000 section 14) and that each message fits into one DATAGRAM frame, if
+/// frames are used, because these are never fragmented. Accepts every other transport.
 pub fn check_quic(
     transport: &TransportSpec,
     workload: &WorkloadSpec,
     network: &Topology,
 ) -> Result<(), String> {
-    /// A short header, a tag, and the type and length of the frame.
+    /// The octets of a short header, the authentication tag, and the type and length of the frame.
     const AROUND: u64 = 1 + 8 + 4 + 16 + 9;
     let Protocol::Quic { config, carriage, .. } = transport.protocol() else { return Ok(()) };
     let (mtu, headers) = (network.smallest_mtu(), (network.ip().header() + Datagram::HEADER) as u64);
@@ -46,7 +46,7 @@ mod tests {
         check_quic(&transport.parse().unwrap(), &toml::from_str(workload).unwrap(), &network)
     }
 
-    /// RFC 9000 section 14: a path carries datagrams of 1200 octets, which have 28 of UDP and IP around them.
+    /// RFC 9000 section 14: a path carries UDP datagrams of 1200 octets, plus 28 octets of UDP and IP headers.
     #[test]
     fn a_path_carries_1200_octets() {
         let oneway = "kind = 'oneway'";
@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(check("tcp", oneway, 600), Ok(()), "others ask nothing");
     }
 
-    /// RFC 9221 section 5: a DATAGRAM frame is never fragmented. 1500 octets less 28 of UDP and IP and 38 of the packet.
+    /// RFC 9221 section 5: a DATAGRAM frame is never fragmented. 1500 octets less 28 of UDP and IP headers and 38 of QUIC.
     #[test]
     fn a_message_fits_into_a_datagram_frame() {
         let sized =

@@ -12,23 +12,22 @@ use crate::{Facts, Observer, RunEnd, Sample};
 /// The result of a run, without its records.
 #[derive(Debug, Clone)]
 pub struct RunSummary {
-    /// Whether the records tell when a message left and when it arrived. Where they do not, all the time from `written`
-    /// to `delivered` is between `last_sent` and `arrived`.
+    /// Whether the records tell when the first packet of a message was sent and when the last arrived. If not, the interval from
+    /// `last_sent` to `arrived` covers all the time from `written` to `delivered`.
     pub sees_passage: bool,
-    /// Packets that hosts put on their links.
+    /// Packets that hosts transmitted.
     pub packets: u64,
-    /// Packets that did not arrive, by cause, where the world knows it.
+    /// Packets that did not arrive, by cause; `None` if the world does not know it.
     pub drops: Option<Drops>,
-    /// How often a queue marked a packet with congestion instead of dropping it, where that is known.
+    /// How often a queue set a packet's ECN field to CE instead of dropping it; `None` if unknown.
     pub marked: Option<u64>,
-    /// What the endpoints of the client and of the server counted, all connections together, where they tell.
+    /// The counters of the client's and the server's endpoint, summed over all connections; `None` if unknown.
     pub endpoints: Option<[Statistics; 2]>,
-    /// From the workload's start until every connection was open for sending, where the schedule starts; `None`
-    /// if that never was.
+    /// The time from the workload's start until every connection was open and the schedule began; `None` if that never happened.
     pub connect_time: Option<Duration>,
-    /// When the last message was settled, or the run was given up; closing comes after it and is not counted.
+    /// When the last message was settled or the run was given up. Closing the connections comes later and is not included.
     pub ended: Time,
-    /// When every connection had closed in an orderly way; `None` if one did not, or if nobody looked.
+    /// When every connection had closed in an orderly way; `None` if one did not, or if the world does not observe it.
     pub closed: Option<Time>,
     /// Why the run ended.
     pub stopped: RunEnd,
@@ -36,18 +35,18 @@ pub struct RunSummary {
     pub background: Vec<BackgroundRun>,
     /// What a world other than the model reports about itself.
     pub facts: Option<Box<Facts>>,
-    /// What programs wrote for the user: a tar archive, by node; empty if there is nothing.
+    /// The files that programs wrote for the user, as a tar archive with a directory for each node; empty if there are none.
     pub files: Vec<u8>,
 }
 
 /// The result of a background flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackgroundRun {
-    /// From its start until it was connected.
+    /// The time from its start until it was connected.
     pub connect_time: Option<Duration>,
     /// Octets of its messages that were delivered during the measured [`Transfer`](hol_measure::Transfer).
     pub octets: u64,
-    /// Why it ended, if it did before the measured workload.
+    /// Why it ended, if it ended before the measured workload.
     pub stopped: Option<RunEnd>,
 }
 
@@ -71,9 +70,9 @@ impl BackgroundRun {
 pub struct Run {
     /// The result without records.
     pub course: RunSummary,
-    /// One record for each message of the schedule, in its order, also for those that never arrived.
+    /// One record for each message of the schedule, in its order, including those that never arrived.
     pub records: Vec<Record>,
-    /// The same of each flow of the background, until the measured workload had ended.
+    /// The records of each background flow until the measured workload ended.
     pub background_records: Vec<Vec<Record>>,
     /// The samples of the time series, if one was recorded; ascending in time.
     pub samples: Vec<Sample>,

@@ -10,44 +10,44 @@ use serde::{Deserialize, Serialize};
 /// The reason why a run, or one of its flows, ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunEnd {
-    /// Every message was delivered or given up by the transport.
+    /// Every message was delivered, or abandoned by the transport.
     Finished,
-    /// A message could not be handed to the transport in time: the load is more than it carries.
+    /// The transport did not accept a message in time: the load exceeds its throughput.
     BehindSchedule {
         /// The message.
         message: u64,
-        /// When it was to be sent.
+        /// When it was due.
         scheduled: Time,
         /// When the run was given up.
         at: Time,
     },
     /// Messages were under way, but nothing was delivered for three times the longest retransmission timeout.
     Stalled {
-        /// The last delivery.
+        /// The time of the last delivery.
         since: Time,
         /// When the run was given up.
         at: Time,
-        /// Messages not settled.
+        /// Messages that were due and not settled.
         outstanding: u64,
     },
-    /// The connections were not open in the time that the workload gives them.
+    /// The connections were not open within the workload's connect timeout.
     NotConnected {
-        /// That time.
+        /// The connect timeout.
         within: Duration,
     },
-    /// The late limit, or 120 s, had passed after the end of the schedule, and still messages were under way.
+    /// Messages were still under way when the late limit, or 120 s, had passed after the end of the schedule.
     OutOfTime {
-        /// Messages not settled.
+        /// Messages that were due and not settled.
         outstanding: u64,
     },
-    /// A connection was reset, refused or timed out, or its octets made no sense.
+    /// A connection was reset, refused or timed out, or received invalid octets.
     Failed {
-        /// Why, in RFC words.
+        /// The reason, in the RFC's words.
         reason: Cow<'static, str>,
     },
     /// One of the user's programs did not end as it should.
     Program {
-        /// Which, how, and the last that it said.
+        /// The program, how it ended, and its last output.
         problem: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Samples of a time series: the state of senders, and of the queues of lines.
+//! Samples of a time series: the state of senders and of queues.
 
 use hol_base::{Duration, Time};
 use hol_transport::PathState;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// One sample of a time series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// Time since the start of the run. Everything that happens at that time has happened.
+    /// The time since the start of the run. The sample includes every event at that time.
     pub at: Time,
     /// The sampled sender or queue.
     pub of: SampleValue,
@@ -16,9 +16,9 @@ pub struct Sample {
 /// The state of a sender or of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleValue {
-    /// An end of a connection that has sent data, towards one address of its peer.
+    /// An end of a connection that has sent data, on one path to its peer.
     Sender(SenderSample),
-    /// The queue of a line.
+    /// The queue of one direction of a link.
     Queue(QueueSample),
 }
 
@@ -27,13 +27,13 @@ pub enum SampleValue {
 pub struct SenderSample {
     /// Index of the flow: 0 is measured, then background flows, then onward flows.
     pub flow: u32,
-    /// The connection, in the order in which this end had them.
+    /// The index of the connection, in the order in which this end opened or accepted them.
     pub connection: u32,
-    /// Which end.
+    /// The end of the flow.
     pub side: Side,
     /// The state of the path.
     pub path: PathState,
-    /// Data segments, DATA chunks or packets with data that the connection has sent again so far, on all paths.
+    /// Data segments, DATA chunks or packets with data that the connection has retransmitted so far, on all paths.
     pub sent_again: Option<u64>,
 }
 
@@ -41,34 +41,34 @@ pub struct SenderSample {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// It opens the connections.
+    /// The end that opens the connections.
     Client,
-    /// It accepts them.
+    /// The end that accepts them.
     Server,
 }
 
-/// The state of a line's queue.
+/// The state of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueSample {
-    /// Which, in the order of [`Topology::queues`](hol_network::Topology::queues).
+    /// The index of the queue in the order of [`Topology::queues`](hol_network::Topology::queues).
     pub line: u32,
     /// Packets in the queue, including the one in transmission.
     pub packets: u64,
-    /// Octets of these IP packets.
+    /// Octets of these packets, with their IP headers.
     pub octets: u64,
-    /// Packets that the queue has dropped so far, full or early.
+    /// Packets that the queue has dropped so far, because it was full or by its discipline.
     pub dropped: u64,
-    /// Packets that ended otherwise on the line so far, such as by its loss; `None` where that is not told.
+    /// Packets lost elsewhere on the link so far, such as by its loss; `None` if unknown.
     pub lost: Option<u64>,
 }
 
 impl Sample {
-    /// Limit of samples in a run: more would be some hundred megabytes.
+    /// The limit of samples in a run; more would need some hundred megabytes.
     pub const MOST: u64 = 1 << 21;
     /// The shortest interval of samples.
     pub const SHORTEST_INTERVAL: Duration = Duration::from_micros(10);
 
-    /// Returns the sample for the flow with this number, which began `late` after the run.
+    /// Returns the sample with this flow index and on the clock of the run, which started `late` before the flow.
     #[must_use]
     pub fn of_flow(self, flow: u32, late: Duration) -> Self {
         let of = match self.of {

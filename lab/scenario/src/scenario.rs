@@ -1,4 +1,4 @@
-//! What a world is asked.
+//! The input of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,36 +11,36 @@ use serde::{Deserialize, Serialize};
 use crate::flow_spec::check_node;
 use crate::{Background, CLIENT_PORTS, Onward, Program, Root, ScenarioError, transport_text};
 
-/// One point of an experiment: a workload over a transport over a network, and what else goes on there.
+/// One point of an experiment: a network, a transport, a workload, and background flows or programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
-    /// What lies between the endpoints.
+    /// The network between the endpoints.
     pub network: NetworkSpec,
-    /// What nodes have beside their links, by name.
+    /// Properties of nodes other than their links, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, HostSpec>,
-    /// How the messages travel.
+    /// The transport of the measured flow.
     #[serde(with = "transport_text")]
     pub transport: TransportSpec,
-    /// What the application does.
+    /// The workload of the measured flow.
     pub workload: WorkloadSpec,
-    /// How many messages (or transactions) it sends.
+    /// The number of messages (or transactions) that it sends.
     pub messages: u64,
-    /// What competes with it.
+    /// The background traffic.
     pub background: Vec<Background>,
-    /// What servers ask of others before they answer.
+    /// The requests that servers send to other servers before they answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub onward: Vec<Onward>,
-    /// The user's own programs on its nodes.
+    /// The user's programs on the nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<Program>,
-    /// Where these, and what they need, come from.
+    /// The origin of the programs and of the files that they need.
     #[serde(default)]
     pub root: Root,
 }
 
 impl Scenario {
-    /// A workload without a background, on hosts that have nothing beside their links.
+    /// Creates a scenario with one flow, on hosts with default properties.
     pub fn alone(
         network: NetworkSpec,
         transport: TransportSpec,
@@ -52,7 +52,7 @@ impl Scenario {
         Self { network, hosts, transport, workload, messages, background, onward, programs, root }
     }
 
-    /// Refuses a scenario that contradicts itself.
+    /// Checks that the scenario does not contradict itself.
     pub fn check(&self) -> Result<(), ScenarioError> {
         let topology = Topology::new(&self.network)?;
         for name in self.hosts.keys() {
@@ -76,7 +76,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// A packet filter is for the middlebox that is measured.
+    /// Checks that packet filters are only on nodes whose middlebox is measured.
     fn check_filters(&self) -> Result<(), ScenarioError> {
         let to = self.workload.to();
         let has_middlebox = |node: &str| node == to && self.workload.kind.workload().has_middlebox();
@@ -85,7 +85,7 @@ impl Scenario {
         idle.map_or(Ok(()), |(node, _)| Err(ScenarioError::NoMiddlebox(node.clone())))
     }
 
-    /// A processor is for those whom flow control keeps from sending more than it serves.
+    /// Checks that `service` times are only on hosts whose peers are limited by flow control.
     fn check_services(&self) -> Result<(), ScenarioError> {
         for (node, _) in self.hosts.iter().filter(|(_, host)| host.service > Duration::ZERO) {
             let mut own = self.flow_specs().filter(|flow| flow.ends().contains(&node.as_str())).peekable();
@@ -99,7 +99,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Refuses programs that contradict themselves or the workload.
+    /// Checks that programs contradict neither themselves nor the workload.
     fn check_programs(&self) -> Result<(), ScenarioError> {
         if self.flow_specs().skip(1).any(|flow| flow.workload.is_programs()) {
             return Err(ScenarioError::ProgramsBeside);
@@ -121,12 +121,12 @@ impl Scenario {
         Ok(())
     }
 
-    /// Whether programs are what is measured.
+    /// Returns whether programs are what is measured.
     pub const fn runs_programs(&self) -> bool {
         self.workload.is_programs()
     }
 
-    /// The nodes whose packets tell what is measured: the workload's ends, and those of programs.
+    /// Returns the nodes whose packets are captured: the ends of the workload, and the nodes of programs.
     pub fn ends(&self) -> Vec<&str> {
         let programs = self.programs.iter().map(|program| program.node.as_str());
         let mut ends: Vec<&str> =
@@ -136,27 +136,27 @@ impl Scenario {
         ends
     }
 
-    /// The processors of the hosts that take time for messages, by their names.
+    /// Returns the processors of the hosts with a `service` time, by name.
     pub fn processors(&self) -> BTreeMap<&str, Processor> {
         self.hosts.iter().filter_map(|(name, host)| Some((name.as_str(), host.processor()?))).collect()
     }
 
-    /// What is measured in a run with this seed: where a `spread` is, the seed draws the start.
+    /// Returns the measured workload in a run with this seed: a `spread` makes the seed draw its start.
     pub fn measured(&self, seed: Seed) -> WorkloadSpec {
         self.workload.started(seed)
     }
 
-    /// The names of all interfaces, in the order of [`TapPoint::interface`](hol_network::TapPoint::interface).
+    /// Returns the names of all interfaces, in the order of [`TapPoint::interface`](hol_network::TapPoint::interface).
     pub fn interfaces(&self) -> Result<Vec<String>, ScenarioError> {
         Ok(Topology::new(&self.network)?.interface_names())
     }
 
-    /// What a node has beside its links.
+    /// Returns the properties of a node other than its links.
     pub fn host(&self, node: &str) -> HostSpec {
         self.hosts.get(node).copied().unwrap_or_default()
     }
 
-    /// The node whose middlebox has a packet filter, if one has.
+    /// Returns the node whose middlebox has a packet filter, if there is one.
     pub fn filtered(&self) -> Option<&str> {
         self.hosts.iter().find(|(_, host)| host.filter != Filter::None).map(|(name, _)| name.as_str())
     }

@@ -1,4 +1,4 @@
-//! The contract of a world.
+//! The interface of a world.
 
 use std::fmt;
 
@@ -8,48 +8,48 @@ use serde_json::Value;
 
 use crate::{Observer, PacketObserver, Run, RunSummary, Scenario};
 
-/// Somewhere that runs take place: our endpoints on simulated links, a Linux kernel in a virtual machine, real hosts.
+/// A place in which runs are performed: our endpoints on simulated links, a Linux kernel in a virtual machine, or real hosts.
 ///
-/// Nobody asks which world it is; whoever needs to know something of it finds it here.
+/// Code that uses a world does not depend on which one it is; every difference that matters is a method here.
 pub trait World: fmt::Debug + Send + Sync {
-    /// As experiments name it, in whole: `"model"`, `"kernel:6.12.94+deb12-amd64"`.
+    /// Returns its full name: `"model"`, `"kernel:6.12.94+deb12-amd64"`.
     fn name(&self) -> String;
 
-    /// What it runs on, as far as results may depend on it: the identity of a point has it, so that results of two
-    /// engines never mix. Empty where this program decides everything.
+    /// Returns what it runs on, as far as results may depend on it. It is part of a point's identity, so that results of two engines
+    /// are never mixed. Empty if this program's version decides everything.
     fn provenance(&self) -> Result<String, RunError>;
 
-    /// Which settings of a scenario's transport decide what is measured here, and what programs are made of.
+    /// Returns the settings of a scenario's transport that affect this world's results, and what its programs are built from.
     fn decides(&self, scenario: &Scenario) -> Value;
 
-    /// Refuses what it cannot do. The scenario does not contradict itself.
+    /// Refuses scenarios that it cannot run. The caller has checked that the scenario does not contradict itself.
     fn check(&self, scenario: &Scenario) -> Result<(), RunError>;
 
-    /// Refuses more runs at the same time than there is room for.
+    /// Refuses more runs at the same time than the machine has memory for.
     fn make_room(&self, runs: usize) -> Result<(), RunError> {
         let _ = runs;
         Ok(())
     }
 
-    /// About what a run takes.
+    /// Returns the approximate cost of a run.
     fn cost(&self) -> Cost;
 
-    /// Whether the same scenario and seed give the same run. Where time is real they do not.
+    /// Returns whether the same scenario and seed give the same run. False where time is real.
     fn is_repeatable(&self) -> bool {
         true
     }
 
-    /// What lies between the hosts, in words, where it is there already and no `[network]` makes it.
+    /// Returns a description of the path between the hosts if it exists already and `[network]` does not define it.
     fn given_path(&self) -> Option<String> {
         None
     }
 
-    /// Who makes the path that `[network]` says, in words, where that is another host.
+    /// Returns a description of the host that emulates the path of `[network]`, if that is another host.
     fn path_maker(&self) -> Option<String> {
         None
     }
 
-    /// Runs a scenario. May be called from several threads.
+    /// Runs a scenario and passes its records to the observer. May be called from several threads.
     fn follow(
         &self,
         scenario: &Scenario,
@@ -57,12 +57,12 @@ pub trait World: fmt::Debug + Send + Sync {
         observer: &mut dyn Observer,
     ) -> Result<RunSummary, RunError>;
 
-    /// The same, with all records.
+    /// Runs a scenario and returns all its records.
     fn run(&self, scenario: &Scenario, seed: Seed) -> Result<Run, RunError> {
         Run::collect(|observer| self.follow(scenario, seed, observer))
     }
 
-    /// As [`run`](Self::run), in sight of a witness. Where watching takes time the digest is another one.
+    /// As [`run`](Self::run), but passes every packet to an observer. In a world in which that takes time the digest changes.
     fn trace(
         &self,
         scenario: &Scenario,
@@ -70,7 +70,7 @@ pub trait World: fmt::Debug + Send + Sync {
         witness: &mut dyn PacketObserver,
     ) -> Result<Run, RunError>;
 
-    /// The same hop by hop, where every hop can be seen.
+    /// Returns the interface that observes packets on every hop, if the world has one.
     fn hops(&self) -> Option<&dyn Hops> {
         None
     }
@@ -78,11 +78,11 @@ pub trait World: fmt::Debug + Send + Sync {
 
 /// A world that sees packets on every hop.
 pub trait Hops {
-    /// Runs a scenario in sight of a tap.
+    /// Runs a scenario and passes the packets of every hop to `tap`.
     fn tap(&self, scenario: &Scenario, seed: Seed, tap: &mut dyn Tap) -> Result<Run, RunError>;
 }
 
-/// About how much processor time is needed, in µs.
+/// The approximate processor time that is needed, in µs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
     /// For a run.
@@ -91,24 +91,24 @@ pub struct Cost {
     pub message: u64,
 }
 
-/// Why there is no run.
+/// Why a run was not performed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// This world cannot do that: what, and the cure.
+    /// The world cannot run this scenario: the reason, and how to avoid it.
     #[error("{0}")]
     Refused(String),
-    /// This run failed; others may not.
+    /// This run failed; other runs may succeed.
     #[error("{problem}")]
     Failed {
-        /// What happened, with the cure.
+        /// What happened, and how to correct it.
         problem: String,
-        /// All that the machine had to say.
+        /// The output of the machine.
         log: String,
     },
-    /// This world can run nothing: what is missing, and the cure.
+    /// The world cannot run any scenario: what is missing, and how to install it.
     #[error("{0}")]
     Unusable(String),
-    /// The observer did not want it to go on.
+    /// The observer stopped the run.
     #[error("interrupted")]
     Interrupted,
 }

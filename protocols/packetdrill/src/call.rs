@@ -2,7 +2,7 @@
 
 use crate::tokens::{Tokens, integer, number, split};
 
-/// What the application calls, and what has to come of it.
+/// A system call of the application, and its expected result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
     pub(crate) name: String,
@@ -10,14 +10,14 @@ pub(crate) struct Call {
     pub(crate) result: Expectation,
 }
 
-/// What a script says of a result; `...` and an error without a name leave it open.
+/// The expected result; `...` accepts any result, an error without a name any error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Expectation {
     pub(crate) value: Option<i64>,
     error: Option<String>,
 }
 
-/// A result, and the name of the error if there is one.
+/// The result of a call, and the name of its error if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) value: i64,
@@ -50,7 +50,7 @@ impl Expectation {
         }
         let value = integer(value).map_or_else(|| number("the result of a call", value), Ok)?;
         let error = match words.next() {
-            // Another name of the same number.
+            // Another name for the same number.
             "EWOULDBLOCK" => "EAGAIN",
             error => error,
         };
@@ -58,13 +58,13 @@ impl Expectation {
         Ok(Self { value: Some(value), error: is_named.then(|| error.to_owned()) })
     }
 
-    /// Whether `outcome` is what the script says.
+    /// Returns whether `outcome` is as expected.
     pub(crate) fn admits(&self, outcome: &Outcome) -> bool {
         let error_fits = self.error.as_ref().is_none_or(|error| *error == outcome.error);
         self.value.is_none_or(|value| value == outcome.value) && error_fits
     }
 
-    /// The error that it names.
+    /// Returns the name of the expected error.
     pub(crate) fn error(&self) -> Option<&str> {
         self.error.as_deref()
     }
@@ -99,27 +99,27 @@ impl Call {
         })
     }
 
-    /// The argument at `index`.
+    /// Returns the argument at `index`.
     pub(crate) fn argument(&self, index: usize) -> Result<&str, String> {
         let argument = self.arguments.get(index).map(String::as_str);
         argument.ok_or_else(|| format!("{}() lacks its argument {}", self.name, index + 1))
     }
 
-    /// The argument at `index`, a number.
+    /// Returns the argument at `index` as a number.
     pub(crate) fn count(&self, index: usize) -> Result<usize, String> {
         let text = self.argument(index)?;
         let value = integer(text).and_then(|value| usize::try_from(value).ok());
         value.map_or_else(|| number(&format!("argument {} of {}()", index + 1, self.name), text), Ok)
     }
 
-    /// The flags at `index`, such as `MSG_PEEK|MSG_DONTWAIT`; none for 0 or where the argument is missing.
+    /// Returns the flags at `index`, such as `MSG_PEEK|MSG_DONTWAIT`; empty for 0 or a missing argument.
     pub(crate) fn flags(&self, index: usize) -> Vec<&str> {
         let text = self.arguments.get(index).map_or("0", String::as_str);
         text.split('|').map(str::trim).filter(|flag| integer(flag) != Some(0)).collect()
     }
 }
 
-/// Where the bracket closes that is open before `text`.
+/// Returns where the bracket closes that was opened before `text`.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quoted) = (0, false);
     text.char_indices().find_map(|(at, c)| {
@@ -132,7 +132,7 @@ fn closing(text: &str) -> Option<usize> {
     })
 }
 
-/// Arguments are separated by commas outside of brackets.
+/// Splits arguments at the commas outside of brackets.
 fn arguments(text: &str) -> Vec<String> {
     split(text, ',').into_iter().map(str::to_owned).collect()
 }

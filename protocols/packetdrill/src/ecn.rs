@@ -1,4 +1,5 @@
-//! What a packet says of congestion, before it: `[noecn]`, `[ect0]`, `[ect1]`, `[ce]`. Without it, Not-ECT comes and any leaves.
+//! The ECN field before a packet: `[noecn]`, `[ect0]`, `[ect1]`, `[ce]`. Without it an inbound packet is Not-ECT, and an outbound one may
+//! have any codepoint.
 
 use hol_wire::Ecn;
 
@@ -9,7 +10,7 @@ const NAMES: [(&str, Ecn); 4] = [
     ("[ce]", Ecn::Congested),
 ];
 
-/// What is written before a packet, and the packet.
+/// Splits a line into the ECN field, if it has one, and the packet.
 pub(crate) fn split(line: &str) -> Result<(Option<Ecn>, &str), String> {
     if !line.starts_with('[') {
         return Ok((None, line));
@@ -19,7 +20,7 @@ pub(crate) fn split(line: &str) -> Result<(Option<Ecn>, &str), String> {
     named.ok_or_else(|| format!("{line:?} begins with no codepoint; write [noecn], [ect0], [ect1] or [ce]"))
 }
 
-/// As a script writes it.
+/// Returns the codepoint as scripts write it.
 pub(crate) fn name(ecn: Ecn) -> &'static str {
     NAMES.iter().find(|(_, named)| *named == ecn).map_or("", |(name, _)| name)
 }

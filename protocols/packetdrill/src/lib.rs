@@ -2,8 +2,8 @@
 //!
 //! ## Files
 //!
-//! A script becomes statements (`source`) and steps (`script`, `step_time`, `call`, `shell`); the `player` makes them happen and holds what
-//! the endpoint does against them, with a `socket` between the two. Each protocol says in a file of its own how its packets are written.
+//! A script is parsed into statements (`source`) and steps (`script`, `step_time`, `call`, `shell`). The `player` performs the steps and compares
+//! the endpoint's packets with the script; `socket` emulates the socket between the two. Each protocol has a file with its packet syntax.
 
 mod call;
 mod ecn;
@@ -28,25 +28,25 @@ use hol_base::Duration;
 
 pub use play_error::{Fault, PlayError};
 
-/// The longest script that is read.
+/// The size of the largest script that is read, in octets.
 const LONGEST: u64 = 16 << 20;
 
 /// How a script is played.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
-    /// The stack, whatever the script names; without it those that the script names, or else all.
+    /// The stack to use, whatever the script names. Without it: the stacks that the script names, or else all.
     pub stack: Option<String>,
     /// The names for which `#ifdef` holds.
     pub defines: Vec<String>,
-    /// A step later or earlier than it says by this much is in time, unless the script says otherwise.
+    /// The largest deviation of a step's time, unless the script sets another.
     pub tolerance: Duration,
-    /// Nothing leaves that the script does not name, calls do not block, and Nagle's rule holds only where the script asks for it. Else it
-    /// is as in packetdrill: what leaves before a call or at the end may go unnamed, and sockets begin as a program's do.
+    /// Every outbound packet must be in the script, calls do not block, and Nagle's algorithm is off unless the script enables it. Otherwise
+    /// as in packetdrill: packets before a call or at the end may be missing in the script, and sockets have their usual defaults.
     pub strict: bool,
 }
 
 impl Rules {
-    /// As packetdrill plays a script on a host of `stack`.
+    /// Returns the rules of packetdrill on a host with `stack`.
     pub fn packetdrill(stack: &str) -> Self {
         Self {
             stack: Some(stack.to_owned()),
@@ -56,7 +56,7 @@ impl Rules {
         }
     }
 
-    /// As our own scripts are played.
+    /// Returns the rules of our own scripts.
     pub fn strict() -> Self {
         Self {
             stack: None,
@@ -83,7 +83,7 @@ fn read(file: &Path) -> Result<String, String> {
     String::from_utf8(octets).map_err(|_| "is no text: a script is written in UTF-8".to_owned())
 }
 
-/// Plays a script once for each stack; the files of commands that it names are found from `folder`.
+/// Plays a script once for each stack; the command files that it names are relative to `folder`.
 pub fn play(text: &str, folder: Option<&Path>, rules: &Rules) -> Result<(), PlayError> {
     let script = script::Script::parse(text, folder, rules)?;
     if script.steps.is_empty() {

@@ -1,4 +1,4 @@
-//! Socket options: what setsockopt() asks for.
+//! The socket options that setsockopt() and getsockopt() support.
 
 use hol_transport::Reconfiguration;
 
@@ -6,20 +6,20 @@ use crate::call::Call;
 use crate::sysctl::Setting;
 use crate::tokens::{integer, number};
 
-/// What a call of setsockopt() asks for.
+/// The effect of a setsockopt() call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SocketOption {
-    /// Nothing that our endpoints could do otherwise.
+    /// None: our endpoints behave like this anyway.
     Nothing,
-    /// Options of a specification.
+    /// It sets options of a specification.
     Settings(Vec<Setting>),
-    /// Whether close() resets.
+    /// It sets whether close() resets the connection.
     Linger(bool),
-    /// Streams that begin anew, or more of them.
+    /// It resets or adds streams.
     Reconfiguration(Reconfiguration),
 }
 
-/// Whether the player knows the option that `call` sets or asks for.
+/// Checks that the player supports the socket option of `call`.
 pub(crate) fn check(call: &Call) -> Result<(), String> {
     match call.name.as_str() {
         "setsockopt" => understand(call).map(drop),
@@ -33,7 +33,7 @@ pub(crate) fn check(call: &Call) -> Result<(), String> {
     }
 }
 
-/// The variable of an endpoint that getsockopt() asks for.
+/// Returns the variable of an endpoint that a getsockopt() option reads.
 pub(crate) fn variable(option: &str) -> Option<&'static str> {
     match option {
         "TCP_MAXSEG" => Some("tcpi_snd_mss"),
@@ -41,10 +41,10 @@ pub(crate) fn variable(option: &str) -> Option<&'static str> {
     }
 }
 
-/// What `setsockopt(3, LEVEL, OPTION, VALUE, LENGTH)` asks for.
+/// Parses `setsockopt(3, LEVEL, OPTION, VALUE, LENGTH)`.
 pub(crate) fn understand(call: &Call) -> Result<SocketOption, String> {
     let (option, value) = (call.argument(2)?, call.argument(3)?);
-    // Of these alone a failure is known.
+    // Only these options may be expected to fail.
     if call.result.error().is_some() && !matches!(option, "SCTP_RESET_STREAMS" | "SCTP_ADD_STREAMS") {
         return Err(format!("setsockopt() with {option} is to fail; errors of options are not known"));
     }
@@ -52,7 +52,7 @@ pub(crate) fn understand(call: &Call) -> Result<SocketOption, String> {
     let milliseconds = |names: &[(&'static str, &'static str)]| -> Result<SocketOption, String> {
         let mut settings = Vec::new();
         for (name, option) in names {
-            // 0 leaves it as it is.
+            // 0 leaves the value unchanged.
             match member(value, name)? {
                 "..." => return Err(format!("{name} is open; write a number")),
                 text => match number::<u64>(name, text)? {
@@ -71,7 +71,7 @@ pub(crate) fn understand(call: &Call) -> Result<SocketOption, String> {
         "TCP_NODELAY" => {
             SocketOption::Settings(vec![tcp("nagle", if whole()? == 0 { "on" } else { "off" }.to_owned())])
         }
-        // Linux doubles them, for the head of each packet, and grows them no more. net/core/sock.c sk_setsockopt.
+        // Linux doubles the value, for the overhead of each packet, and disables autotuning. net/core/sock.c sk_setsockopt.
         "SO_SNDBUF" => {
             let octets = format!("{}B", whole()?.clamp(2304, 212_992) * 2);
             SocketOption::Settings(vec![tcp("send_buffer", octets), tcp("send_buffer_max", "0B".to_owned())])
@@ -119,7 +119,7 @@ fn sctp(option: &'static str, value: String) -> Setting {
     Setting { protocol: "sctp", option, value }
 }
 
-/// A member of a structure, however deep it lies.
+/// Returns a member of a structure, at any depth.
 pub(crate) fn member<'t>(text: &'t str, name: &str) -> Result<&'t str, String> {
     let is_whole = |at: usize| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
     let key = format!("{name}=");
@@ -131,7 +131,7 @@ pub(crate) fn member<'t>(text: &'t str, name: &str) -> Result<&'t str, String> {
     Ok(from.split([end, '}']).next().unwrap_or_default().trim_matches(['[', ' ']))
 }
 
-/// Notifications would be read among messages; what tells of messages alone changes none.
+/// Parses a subscription to events. Notifications would be read between messages, so only events are supported that cause none.
 fn events(value: &str) -> Result<SocketOption, String> {
     for part in value.trim_matches(['{', '}']).split(',') {
         let (name, set) = part.split_once('=').ok_or_else(|| format!("{part} has no value; write name=0"))?;
@@ -142,7 +142,7 @@ fn events(value: &str) -> Result<SocketOption, String> {
     Ok(SocketOption::Nothing)
 }
 
-/// RFC 6458 section 8.1.3; 0 leaves it as it is.
+/// RFC 6458 section 8.1.3; 0 leaves a value unchanged.
 fn init_message(value: &str) -> Result<SocketOption, String> {
     let count = |name: &str| member(value, name).and_then(|text| number::<u64>(name, text));
     let names = [
@@ -163,7 +163,7 @@ fn init_message(value: &str) -> Result<SocketOption, String> {
     }
 }
 
-/// RFC 6458 section 8.1.12; what is 0 or has no flag stays as it is.
+/// RFC 6458 section 8.1.12; a value that is 0 or whose flag is missing stays unchanged.
 fn peer_parameters(value: &str) -> Result<SocketOption, String> {
     let count = |name: &str| match member(value, name) {
         Ok("...") | Err(_) => Ok(0),

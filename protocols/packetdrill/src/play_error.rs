@@ -1,22 +1,22 @@
-//! What is wrong: with a script, or with an endpoint that does not keep to it.
+//! Errors: an invalid script, or an endpoint that deviates from it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Characters of a problem, which may quote a line of any length.
+/// The most characters of a message, which may quote a line of any length.
 const LONGEST: usize = 2000;
 
-/// Whose fault it is.
+/// The cause of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fault {
-    /// The script's: it cannot be read, or says what this player does not know.
+    /// The script is invalid, or uses a feature that this player does not support.
     #[default]
     Script,
-    /// The endpoint's: it does something else.
+    /// The endpoint deviates from the script.
     Endpoint,
 }
 
-/// The file, the line, the stack, and what is wrong there.
+/// An error with its file, line and stack.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlayError {
     fault: Fault,
@@ -40,42 +40,42 @@ impl PlayError {
         Self { problem, ..Self::default() }
     }
 
-    /// The endpoint does something else than the script says.
+    /// Creates the error of an endpoint that deviates from the script.
     pub(crate) fn departs(problem: impl Into<String>) -> Self {
         Self { fault: Fault::Endpoint, ..Self::new(problem) }
     }
 
-    /// The endpoint panics.
+    /// Creates the error of an endpoint that panics.
     pub fn panics() -> Self {
         Self::departs("the endpoint panics; what it says stands above")
     }
 
-    /// Whose fault it is.
+    /// Returns the cause.
     pub fn fault(&self) -> Fault {
         self.fault
     }
 
-    /// The line of the script, counted from 1; 0 for the script as a whole.
+    /// Returns the line of the script, counted from 1; 0 for the script as a whole.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// What is wrong there.
+    /// Returns the message.
     pub fn problem(&self) -> &str {
         &self.problem
     }
 
-    /// The mistake is in this line.
+    /// Sets the line.
     pub(crate) fn at(self, line: usize) -> Self {
         Self { line, ..self }
     }
 
-    /// The script was played with this stack.
+    /// Sets the stack with which the script was played.
     pub(crate) fn with(self, stack: impl Into<String>) -> Self {
         Self { stack: stack.into(), ..self }
     }
 
-    /// The script is in this file.
+    /// Sets the file of the script.
     pub(crate) fn of(self, file: &Path) -> Self {
         Self { file: file.to_owned(), ..self }
     }

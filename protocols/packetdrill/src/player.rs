@@ -1,4 +1,4 @@
-//! Makes the steps of a script happen, and holds what the endpoint does against them.
+//! Performs the steps of a script and compares the endpoint's packets and results with it.
 
 use std::collections::VecDeque;
 
@@ -14,18 +14,18 @@ use crate::socket::{self, Blocked, Socket};
 use crate::sysctl::Setting;
 use crate::{PlayError, Rules, ecn, options};
 
-/// The most timers that expire in one script: one that waits for hours ends.
+/// The most timers that may expire in one script, so that a script that waits for hours ends.
 const MOST_EXPIRIES: u32 = 1_000_000;
 
-/// The longest script: 31 years.
+/// The longest duration of a script: 31 years.
 const LONGEST: Time = Time::from_nanos(1_000_000_000_000_000_000);
 
-/// Why a step does not go through.
+/// Why a step fails.
 #[derive(Debug)]
 pub(crate) enum Problem {
-    /// The player does not know what it says.
+    /// The script uses a feature that the player does not support.
     Unread(String),
-    /// The endpoint does something else.
+    /// The endpoint deviates from the script.
     Departs(String),
 }
 
@@ -59,7 +59,7 @@ impl Problem {
     }
 }
 
-/// Finds what the player does not know before anything happens.
+/// Checks that the player supports every step, before any is performed.
 pub(crate) fn check(script: &Script) -> Result<(), PlayError> {
     let mut protocol = None;
     let mut variables = Variables::new();
@@ -86,7 +86,7 @@ fn check_packet(protocol: Option<&str>, line: &str, comes: bool) -> Result<(), S
     protocol.map_or(Ok(()), |protocol| protocol::check(protocol, line, comes))
 }
 
-/// Plays `script` with the behaviours of `stack`.
+/// Plays `script` with the configuration of `stack`.
 pub(crate) fn play(script: &Script, stack: &str, rules: &Rules) -> Result<(), PlayError> {
     let mut player = Player::new(script, stack, rules);
     for step in &script.steps {
@@ -106,16 +106,16 @@ pub(crate) struct Player<'a> {
     stack: &'a str,
     pub(crate) strict: bool,
     protocol: Option<Box<dyn Protocol>>,
-    /// What sysctls and socket options have set, the last one last.
+    /// The settings of sysctls and socket options, the latest last.
     settings: Vec<Setting>,
     pub(crate) now: Time,
-    /// The time from which the next step counts.
+    /// The time to which the next step is relative.
     before: Time,
     deadline: Option<Time>,
     expiries: u32,
     sent: VecDeque<(Time, Packet)>,
     pub(crate) socket: Socket,
-    /// The call that has not returned.
+    /// The call that blocks.
     pub(crate) blocked: Option<Blocked<'a>>,
     variables: Variables,
 }
@@ -151,7 +151,7 @@ impl<'a> Player<'a> {
         let at = if may_block || matches!(step.act, Action::Code(_)) { first } else { last };
         self.advance(at)?;
         self.before = at;
-        // A script in packetdrill's way may name what has left later.
+        // Scripts in packetdrill's syntax may name a packet after it has left.
         if matches!(step.act, Action::Silence) || self.strict && !matches!(step.act, Action::Code(_)) {
             self.nothing_left()?;
         }
@@ -179,7 +179,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// A new socket of the protocol called `name`.
+    /// Creates a new socket of the protocol called `name`.
     pub(crate) fn open(&mut self, name: &'static str) -> Result<(), Problem> {
         let specification = self.script.specification(name, self.stack, &self.settings);
         let mut protocol = protocol::make(&specification)?;
@@ -194,7 +194,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Sysctls and socket options hold from now on.
+    /// Applies settings of sysctls and socket options from now on.
     pub(crate) fn configure(&mut self, settings: &[Setting]) -> Result<(), Problem> {
         self.settings.extend_from_slice(settings);
         let name = self.socket.protocol;
@@ -213,7 +213,7 @@ impl<'a> Player<'a> {
         self.resume()
     }
 
-    /// Takes everything that the endpoint has to say now.
+    /// Collects the outputs of the endpoint at the current time.
     fn settle(&mut self) -> Result<(), Problem> {
         let now = self.now;
         let mut outputs = Vec::new();
@@ -247,7 +247,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Lets time pass up to `end`, timer by timer.
+    /// Advances the time to `end` and lets each timer expire on the way.
     fn advance(&mut self, end: Time) -> Result<(), Problem> {
         while let Some(at) = self.deadline.filter(|at| *at <= end) {
             self.expiries += 1;
@@ -262,7 +262,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// A packet has to leave between `first` and `last`.
+    /// Expects an outbound packet between `first` and `last`.
     fn leaves(&mut self, line: &str, first: Time, last: Time) -> Result<(), Problem> {
         let latest = last + self.script.tolerance;
         let (wanted, line) = ecn::split(line)?;
@@ -287,13 +287,13 @@ impl<'a> Player<'a> {
             let problem = format!("> {line} left at {}, not at {}", seconds(at), span(first, last));
             return Err(Problem::Departs(problem));
         }
-        // packetdrill counts from the moment when it has seen the packet: run.c adjust_relative_event_times.
+        // In packetdrill the next step is relative to the time at which it saw the packet: run.c adjust_relative_event_times.
         let exact = if first == last { first } else { at };
         self.before = if self.strict { exact } else { self.now };
         Ok(())
     }
 
-    /// Whether there is more to wait for: what has left is not all that `line` describes.
+    /// Returns whether more packets have to leave before they make up what `line` describes.
     fn is_short(&mut self, line: &str) -> Result<bool, Problem> {
         let exact = self.strict || self.script.strict_segments;
         let Some(protocol) = &mut self.protocol else { return Ok(false) };
@@ -314,7 +314,7 @@ impl<'a> Player<'a> {
     }
 }
 
-/// What `call` should return, and what it does.
+/// Creates the error of a call whose result is not the expected one.
 pub(crate) fn differs(call: &Call, got: &dyn std::fmt::Display) -> Problem {
     Problem::Departs(format!("expected {}() = {}, but got {got}", call.name, call.result))
 }

@@ -1,4 +1,4 @@
-//! What the player needs of a protocol: an endpoint, and how its packets are written.
+//! The interface between the player and a protocol: an endpoint and the syntax of its packets.
 
 use std::collections::VecDeque;
 
@@ -11,72 +11,72 @@ use crate::python::Value;
 use crate::sctp::Sctp;
 use crate::tcp::Tcp;
 
-/// The most octets of user data that one packet or one call has.
+/// The most octets of user data in one packet or one call.
 pub(crate) const MOST_OCTETS: usize = 1 << 24;
 
-/// A message that came, as a script may ask for it.
+/// A received message, with the attributes that a script may check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ArrivedMessage {
     pub(crate) length: usize,
     pub(crate) stream: u16,
     pub(crate) unordered: bool,
     pub(crate) ppid: u32,
-    /// SSN or MID and TSN of its first fragment, where its octets tell which that was.
+    /// The SSN or MID and the TSN of its first fragment, if its octets identify the fragment.
     pub(crate) number: Option<u32>,
     pub(crate) tsn: Option<u32>,
 }
 
-/// An endpoint under test, and its language.
+/// An endpoint under test, and the syntax of its packets.
 pub(crate) trait Protocol {
     fn endpoint(&mut self) -> &mut dyn Endpoint;
 
-    /// The endpoint is to wait for its peer.
+    /// Makes the endpoint listen.
     fn listen(&mut self);
 
-    /// The endpoint is to know no connection.
+    /// Replaces the endpoint by a new one without a connection.
     fn forget(&mut self);
 
-    /// The endpoint behaves as `specification` has it from now on.
+    /// Applies the configuration of `specification` from now on.
     fn adopt(&mut self, specification: &str) -> Result<(), String>;
 
-    /// The packet that `line` describes, from the peer.
+    /// Parses `line` as a packet from the peer.
     fn packet(&mut self, line: &str) -> Result<Packet, String>;
 
-    /// Makes the packets at the front one, where `line` describes what several make together, and says whether there are to be more of
-    /// them. With `exact` they are what a network interface cuts: they leave together, and all but the last lack PSH and FIN.
+    /// Merges the packets at the front into one if `line` describes several as one; returns whether more of them are expected. With `exact`
+    /// only segments are merged that a network interface would cut: they leave together, and all but the last lack PSH and FIN.
     fn join(&mut self, line: &str, sent: &mut VecDeque<(Time, Packet)>, exact: bool) -> Result<bool, String> {
         let _ = (line, sent, exact);
         Ok(false)
     }
 
-    /// What `packet`, which left, is in a script's words if it is not what `line` describes.
+    /// Returns the outbound `packet` in the script's syntax if it does not match `line`.
     fn differs(&mut self, line: &str, packet: &Packet) -> Result<Option<String>, String>;
 
-    /// What `packet`, which left, is in a script's words.
+    /// Returns the outbound `packet` in the script's syntax.
     fn show(&mut self, packet: &Packet) -> String;
 
-    /// A variable of the endpoint for `%{ assert … }%`.
+    /// Returns a variable of the endpoint for `%{ assert … }%`.
     fn variable(&self, name: &str) -> Option<Value>;
 
-    /// The octet at `offset` of what the application writes (`ours`) or the peer sends.
+    /// Returns the octet at `offset` in the data that the application writes (`ours`) or that the peer sends.
     fn octet(&self, ours: bool, offset: usize) -> u8;
 
-    /// A message that is delivered, if a read takes one and no more.
+    /// Returns a received message if a read takes exactly one message; `None` for byte streams.
     fn message(&self, received: &Received) -> Option<Result<ArrivedMessage, String>> {
         let _ = received;
         None
     }
 
-    /// What the value of a timestamp that leaves may differ from the script's, in steps of its clock; nothing if it does not matter.
+    /// Sets how far an outbound timestamp may deviate from the script, in ticks of its clock; `None`: it is not checked.
     fn tolerate_stamps(&mut self, tolerance: Option<u32>) {
         let _ = tolerance;
     }
 
-    /// The application has not read all that has come.
+    /// Returns whether received data has not been read.
     fn has_unread(&self) -> bool;
 }
 
-/// The protocol that `socket()` asks for.
+/// Returns the protocol that an argument of `socket()` selects.
 pub(crate) fn named(argument: &str) -> Result<&'static str, String> {
     match argument {
         "IPPROTO_TCP" => Ok("tcp"),
@@ -85,7 +85,7 @@ pub(crate) fn named(argument: &str) -> Result<&'static str, String> {
     }
 }
 
-/// An endpoint by `specification`.
+/// Creates an endpoint from a `specification`.
 pub(crate) fn make(specification: &str) -> Result<Box<dyn Protocol>, String> {
     match settings(specification)? {
         Settings::Tcp { config, .. } => Ok(Box::new(Tcp::new(&config))),
@@ -94,13 +94,13 @@ pub(crate) fn make(specification: &str) -> Result<Box<dyn Protocol>, String> {
     }
 }
 
-/// What `specification` says.
+/// Parses `specification`.
 pub(crate) fn settings(specification: &str) -> Result<Settings, String> {
     let spec: TransportSpec = specification.parse().map_err(|error| format!("{specification}: {error}"))?;
     Ok(spec.protocol().clone())
 }
 
-/// Whether an endpoint of `protocol` has a variable of this name.
+/// Returns whether an endpoint of `protocol` has a variable of this name.
 pub(crate) fn has_variable(protocol: &str, name: &str) -> bool {
     match protocol {
         "tcp" => crate::tcp::VARIABLES.contains(&name),
@@ -108,7 +108,7 @@ pub(crate) fn has_variable(protocol: &str, name: &str) -> bool {
     }
 }
 
-/// Whether `line` can be read as a packet of `protocol`.
+/// Checks that `line` can be parsed as a packet of `protocol`.
 pub(crate) fn check(protocol: &str, line: &str, comes: bool) -> Result<(), String> {
     match protocol {
         "tcp" => crate::tcp::check(line, comes),

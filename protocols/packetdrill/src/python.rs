@@ -1,11 +1,11 @@
-//! The Python of a script, as far as assertions need it: `%{ assert tcpi_snd_cwnd == 10, tcpi_snd_cwnd }%`.
+//! The Python subset of scripts, for assertions: `%{ assert tcpi_snd_cwnd == 10, tcpi_snd_cwnd }%`.
 //!
 //! Statements are `assert`, assignments, `print` (which does nothing) and `pass`; expressions have Python's operators on numbers, names
-//! and strings. Whatever has no value that a script could mean is refused.
+//! and strings. Everything else is an error.
 
 use std::collections::BTreeMap;
 
-/// Brackets and operators within each other.
+/// The deepest nesting of brackets and operators.
 const MOST_NESTED: usize = 64;
 
 /// A number, or a word such as the name of a state.
@@ -46,13 +46,13 @@ impl std::fmt::Display for Value {
     }
 }
 
-/// What a script has assigned.
+/// The variables that a script has assigned.
 pub(crate) type Variables = BTreeMap<String, Value>;
 
-/// Why code does not go through.
+/// Why code fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// It cannot be read.
+    /// It cannot be parsed.
     Unread(String),
     /// An assertion does not hold.
     Fails(String),
@@ -64,7 +64,7 @@ impl From<String> for Stop {
     }
 }
 
-/// Runs `code`; `lookup` has what is known of the endpoint.
+/// Runs `code`; `lookup` returns variables of the endpoint.
 pub(crate) fn run(
     code: &str,
     variables: &mut Variables,
@@ -73,7 +73,7 @@ pub(crate) fn run(
     statements(code)?.iter().try_for_each(|statement| execute(statement, variables, lookup))
 }
 
-/// Finds what cannot be read in `code`, whatever its names stand for; `is_known` says which there are.
+/// Checks that `code` can be parsed, without values; `is_known` returns whether a name exists.
 pub(crate) fn check(
     code: &str,
     variables: &mut Variables,
@@ -88,7 +88,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// The value of an expression without names, as it is written.
+/// Returns the value of an expression without names, as text.
 pub(crate) fn evaluate_constant(expression: &str) -> Result<String, String> {
     let tokens = tokens(expression)?;
     Ok(Parser::new(&tokens, &|_| None).whole()?.to_string())
@@ -108,7 +108,7 @@ fn execute(
             let mut parser = Parser::new(rest, &find);
             let value = parser.expression()?;
             match parser.rest() {
-                // What Python would say if it did not hold.
+                // The message that Python would print if the assertion failed.
                 [] | [Token::Sign(","), ..] => {}
                 [other, ..] => return Err(format!("{other} stands where an assertion ends").into()),
             }
@@ -143,7 +143,7 @@ fn execute(
     }
 }
 
-/// Linux: include/net/tcp_states.h, include/uapi/linux/tcp.h. A state is its name in RFC 9293.
+/// Constants of Linux: include/net/tcp_states.h, include/uapi/linux/tcp.h. The value of a state is its name in RFC 9293.
 fn constant(name: &str) -> Option<Value> {
     let states = [
         ("TCP_ESTABLISHED", "ESTABLISHED"),
@@ -177,7 +177,7 @@ fn constant(name: &str) -> Option<Value> {
         states.iter().find(|(known, _)| *known == name).map(|(_, state)| Value::Text((*state).to_owned()));
     let number =
         numbers.iter().find(|(known, _)| *known == name).map(|(_, value)| Value::Number(f64::from(*value)));
-    // The name of a state as an RFC has it.
+    // A state by its name in the RFC.
     let is_state =
         !name.contains('_') && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '-');
     state.or(number).or_else(|| is_state.then(|| Value::Text(name.to_owned())))
@@ -205,7 +205,7 @@ impl std::fmt::Display for Token {
     }
 }
 
-/// Longer ones first.
+/// Operators and brackets, longer ones first.
 const SIGNS: [&str; 31] = [
     "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+=", "-=", "+", "-", "*", "/", "%", "&", "|", "^", "~",
     "<", ">", "=", "(", ")", ",", ":", ".", "[", "]", "{", "}",
@@ -265,7 +265,7 @@ fn literal(word: &str) -> Result<f64, String> {
     value.ok_or_else(|| format!("{word:?} is no number of Python that is known"))
 }
 
-/// A name; one of a state has hyphens, as in `SYN-SENT`.
+/// Returns the name at the beginning of the text; names of states contain hyphens, as in `SYN-SENT`.
 fn name(text: &str) -> &str {
     let bytes = text.as_bytes();
     let is_upper = |at: usize| bytes.get(at).is_some_and(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
@@ -282,14 +282,14 @@ fn name(text: &str) -> &str {
     &text[..end]
 }
 
-/// Evaluates while it reads.
+/// Evaluates an expression while parsing it.
 struct Parser<'t> {
     tokens: &'t [Token],
     find: &'t dyn Fn(&str) -> Option<Value>,
     nested: usize,
 }
 
-/// Operators from the weakest to the strongest.
+/// Binary operators by increasing precedence.
 const LEVELS: [&[&str]; 6] = [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "//", "%"]];
 
 impl<'t> Parser<'t> {
@@ -301,7 +301,7 @@ impl<'t> Parser<'t> {
         self.tokens
     }
 
-    /// An expression behind which there is nothing.
+    /// Parses an expression that must end at the end of the text.
     fn whole(mut self) -> Result<Value, String> {
         let value = self.expression()?;
         self.tokens.first().map_or(Ok(value), |token| Err(format!("{token} stands where an expression ends")))
@@ -419,7 +419,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Behind the bracket of a call.
+    /// Parses a call behind its opening bracket.
     fn function(&mut self, name: &str) -> Result<Value, String> {
         let mut values = vec![self.expression()?.number()?];
         while self.take_sign(&[","]).is_some() {

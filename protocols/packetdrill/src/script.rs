@@ -1,4 +1,4 @@
-//! A script: its settings, and its steps.
+//! A parsed script: its settings and steps.
 
 use std::path::Path;
 
@@ -12,16 +12,16 @@ use crate::sysctl::Setting;
 use crate::tokens::{Tokens, number};
 use crate::{PlayError, Rules, shell};
 
-/// What has to happen.
+/// The action of a step.
 #[derive(Debug, Clone)]
 pub(crate) enum Action {
     /// The application makes a system call.
     Call(Call),
-    /// This packet comes.
+    /// A packet arrives from the peer.
     Arrives(String),
-    /// This packet leaves.
+    /// The endpoint must send this packet.
     Leaves(String),
-    /// Nothing leaves up to then.
+    /// The endpoint must send nothing until then.
     Silence,
     /// `%{ assert name == value }%`.
     Code(String),
@@ -29,7 +29,7 @@ pub(crate) enum Action {
     Configure(Vec<Setting>),
 }
 
-/// What happens at a time.
+/// An action and its time.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) line: usize,
@@ -37,24 +37,24 @@ pub(crate) struct Step {
     pub(crate) act: Action,
 }
 
-/// A script that can be read.
+/// A parsed script.
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
-    /// Nothing if it names none.
+    /// The stacks that it names; empty if none.
     stacks: Vec<String>,
-    /// What differs from the stack, as in a specification: `sack=false`.
+    /// Options that override the stack, as in a specification: `sack=false`.
     options: Vec<String>,
-    /// A step later or earlier than it says by this much is in time.
+    /// The largest deviation of a step's time.
     pub(crate) tolerance: Duration,
-    /// One step of the clock behind timestamps, where they are to be checked.
+    /// One tick of the timestamp clock, if timestamps are to be checked.
     pub(crate) timestamp_tick: Option<Duration>,
-    /// A packet that leaves is one, and not several that follow each other.
+    /// An outbound packet of the script is one packet and never stands for several consecutive segments.
     pub(crate) strict_segments: bool,
     pub(crate) steps: Vec<Step>,
 }
 
 impl Script {
-    /// Reads `text`, whose commands are those of files in `folder`.
+    /// Parses `text`, whose command files are in `folder`.
     pub(crate) fn parse(text: &str, folder: Option<&Path>, rules: &Rules) -> Result<Self, PlayError> {
         let mut script = Self {
             stacks: Vec::new(),
@@ -75,17 +75,17 @@ impl Script {
         Ok(script)
     }
 
-    /// The stacks it is for.
+    /// Returns the stacks with which it is played.
     pub(crate) fn stacks(&self, rules: &Rules) -> Vec<String> {
         match &rules.stack {
             Some(stack) => vec![stack.clone()],
-            // Those of TCP are those of SCTP.
+            // TCP's stacks are those of SCTP too.
             None if self.stacks.is_empty() => Kind::Tcp.stacks().map(|stack| stack.name.to_owned()).collect(),
             None => self.stacks.clone(),
         }
     }
 
-    /// The specification of `protocol` as `stack` has it, with what the script says differs, and `settings` behind it.
+    /// Returns the specification of `protocol` with `stack`, the script's options, and then `settings`.
     pub(crate) fn specification(&self, protocol: &str, stack: &str, settings: &[Setting]) -> String {
         let mut options: Vec<String> = self.options.clone();
         for Setting { option, value, .. } in settings.iter().filter(|setting| setting.protocol == protocol) {
@@ -95,8 +95,8 @@ impl Script {
         options.iter().fold(format!("{protocol}:stack={stack}"), |all, option| all + "," + option)
     }
 
-    /// What a program's sockets have unless it says otherwise, beside what a stack has: Nagle's rule, and 10 streams each way as far as the
-    /// peer serves them (Linux: SCTP_DEFAULT_OUTSTREAMS).
+    /// Returns the defaults of a program's sockets in addition to a stack's: Nagle's algorithm, and 10 streams each way if the peer accepts
+    /// them (Linux: SCTP_DEFAULT_OUTSTREAMS).
     pub(crate) fn defaults(&self) -> Vec<Setting> {
         let defaults = [("tcp", "nagle", "on"), ("sctp", "nagle", "on"), ("sctp", "streams", "10")];
         let is_open = |name: &str| !self.options.iter().any(|option| option.split('=').next() == Some(name));
@@ -106,8 +106,8 @@ impl Script {
             .collect()
     }
 
-    /// `--stack=rfc,linux-6.12`, `--tolerance_usecs=4000`, an option of packetdrill's, or one of a specification such as
-    /// `--sack=false`.
+    /// Parses an option: `--stack=rfc,linux-6.12`, `--tolerance_usecs=4000`, another option of packetdrill, or an option of a
+    /// specification such as `--sack=false`.
     fn set(&mut self, word: &str) -> Result<(), String> {
         let option =
             word.strip_prefix("--").ok_or_else(|| format!("{word:?} is no setting; begin it with \"--\""))?;
@@ -116,7 +116,7 @@ impl Script {
             Some(("stack", names)) => self.stacks = names.split(',').map(str::to_owned).collect(),
             Some(("tolerance_usecs", span)) => self.tolerance = micros(word, span)?,
             Some(("tcp_ts_tick_usecs", span)) => self.timestamp_tick = Some(micros(word, span)?),
-            // And names of addresses, ports and devices, which no script sees.
+            // Names of addresses, ports and devices are ignored too, because no script depends on them.
             Some(
                 ("ip_version", "ipv4")
                 | ("mtu", "1500")
@@ -132,7 +132,7 @@ impl Script {
     }
 }
 
-/// A span of a setting: an hour at most.
+/// Parses a duration in µs, at most an hour.
 fn micros(word: &str, span: &str) -> Result<Duration, String> {
     const MOST: u64 = 3_600_000_000;
     match number(word, span)? {

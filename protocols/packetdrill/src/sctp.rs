@@ -1,8 +1,8 @@
-//! SCTP as scripts write it: `sctp: DATA[flgs=BE, len=1016, tsn=1, sid=0, ssn=0, ppid=0]`, chunks separated by `;`.
+//! The syntax of SCTP packets: `sctp: DATA[flgs=BE, len=1016, tsn=1, sid=0, ssn=0, ppid=0]`, chunks separated by `;`.
 //!
-//! Our tags and TSNs are those that the script gives them where it expects our INIT or INIT ACK; the peer's are as written. A
-//! packet has the tag that its receiver chose for the association, an INIT none, unless it is written `sctp(tag=N): ...`, and a checksum, unless it is
-//! written `sctp(zero_checksum): ...`.
+//! Our tags and TSNs in a script are relative to the values that the script gives our INIT or INIT ACK; the peer's are taken literally. By
+//! default a packet has the tag that its receiver chose for the association (0 for an INIT) and a checksum; `sctp(tag=N): ...` and
+//! `sctp(zero_checksum): ...` override that.
 
 mod chunk;
 mod item;
@@ -27,28 +27,28 @@ use item::Item;
 const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
 const PEER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
 
-/// An SCTP endpoint, and what a script's numbers are on its wire.
+/// An SCTP endpoint, and the mapping of a script's tags and TSNs to those on the wire.
 pub(crate) struct Sctp {
     endpoint: Endpoint,
     config: Config,
-    /// Our tags: what the script calls each, the last one last.
+    /// Our tags: the script's value and the value on the wire, the latest last.
     tags: Vec<(u32, u32)>,
-    /// The ends' tags of the association that there is: ours and the peer's.
+    /// The verification tags of the current association: ours and the peer's.
     association: Option<(u32, u32)>,
-    /// What our TSNs are more than the script says; and once its cookie comes back, the same of the last INIT ACK.
+    /// Our TSNs on the wire minus those of the script; `next_shift` is that of the last INIT ACK and applies once its cookie returns.
     shift: Option<u32>,
     next_shift: Option<u32>,
-    /// The tag that the peer chose last.
+    /// The initiate tag that the peer chose last.
     peer_tag: u32,
-    /// The tag of the packet that came last, which what is out of the blue reflects. RFC 9260 section 8.4.
+    /// The tag of the last inbound packet, which the reply to an out-of-the-blue packet reflects. RFC 9260 section 8.4.
     last_tag: u32,
     seen: PeerValues,
     listens: bool,
-    /// Fragments that came, by TSN.
+    /// Received fragments, by TSN.
     fragments: BTreeMap<u32, Fragment>,
 }
 
-/// A fragment that came.
+/// A received fragment.
 #[derive(Debug, Clone)]
 struct Fragment {
     flags: DataFlags,
@@ -58,7 +58,7 @@ struct Fragment {
     payload: bytes::Bytes,
 }
 
-/// What is known of an endpoint.
+/// The variables of an endpoint.
 pub(crate) const VARIABLES: [&str; 8] = [
     "sstat_state",
     "sstat_outstrms",
@@ -70,7 +70,7 @@ pub(crate) const VARIABLES: [&str; 8] = [
     "sent_again",
 ];
 
-/// Whether `line` can be read as a packet that comes, or leaves.
+/// Checks that `line` can be parsed as an inbound or outbound packet.
 pub(crate) fn check(line: &str, comes: bool) -> Result<(), String> {
     let line = Line::parse(line)?;
     let seen = PeerValues::default();
@@ -83,7 +83,7 @@ pub(crate) fn check(line: &str, comes: bool) -> Result<(), String> {
 
 const NO_CHUNKS: &str = "a packet without chunks; write \"sctp: CHUNK[...]\"";
 
-/// A packet as a script writes it.
+/// A packet in the syntax of scripts.
 struct Line {
     tag: Option<u32>,
     zero_checksum: bool,
@@ -114,9 +114,9 @@ impl Line {
 }
 
 impl Sctp {
-    /// An endpoint without an association.
+    /// Creates an endpoint without an association.
     pub(crate) fn new(config: &Config) -> Self {
-        // The script is the application: it reads when it says so.
+        // The script is the application and decides when to read.
         let config = Config { wakeup: Duration::ZERO, ..config.clone() };
         Self {
             endpoint: active(&config),
@@ -133,7 +133,7 @@ impl Sctp {
         }
     }
 
-    /// The TSNs of ours in a chunk that comes, as they are on the wire.
+    /// Translates our TSNs in an inbound chunk from the script's values to those on the wire.
     fn translate(&self, chunk: &mut Chunk) {
         let shift = self.shift.unwrap_or(0);
         match chunk {
@@ -142,7 +142,7 @@ impl Sctp {
                 sack.duplicates.iter_mut().for_each(|tsn| *tsn += shift);
             }
             Chunk::Shutdown { cumulative_tsn: tsn } | Chunk::Ecne(tsn) => *tsn += shift,
-            // Requests are numbered from the first TSN on. RFC 6525 section 4.1.
+            // Request sequence numbers start at the initial TSN. RFC 6525 section 4.1.
             Chunk::Reconfig(parameters) => parameters.iter_mut().for_each(|parameter| match parameter {
                 Reconfig::OutgoingReset { response: serial, .. } | Reconfig::Response { serial, .. } => {
                     *serial += shift;
@@ -153,7 +153,7 @@ impl Sctp {
         }
     }
 
-    /// Remembers what came, to know it again when it is delivered.
+    /// Stores received fragments, to recognise them when their message is delivered.
     fn note_fragment(&mut self, chunk: &Chunk) {
         let (tsn, fragment) = match chunk {
             Chunk::Data(data) => {
@@ -169,8 +169,8 @@ impl Sctp {
         self.fragments.insert(tsn.0, fragment);
     }
 
-    /// The first fragment of a message that is delivered, which has to be made of those that came, from a first to a last one. Nothing
-    /// where octets do not tell which they are: those of a script, and fragments of less than 4.
+    /// Returns the first fragment of a delivered message, which must consist of received fragments from a first to a last one. `None` if the
+    /// octets do not identify fragments: those given by a script, and fragments of fewer than 4 octets.
     fn fragments_of(&self, stream: u16, mut payload: &[u8]) -> Result<Option<(u32, &Fragment)>, String> {
         let mut first = None;
         while let Some(octets) = payload.first_chunk() {
@@ -192,7 +192,7 @@ impl Sctp {
         Ok(first.filter(|_| payload.is_empty()))
     }
 
-    /// A chunk that left, in the numbers of a script.
+    /// Returns an outbound chunk with the script's numbers.
     fn item(&self, chunk: &Chunk) -> Item {
         let ours = |tsn: Tsn| Tsn(tsn.0.wrapping_sub(self.shift.unwrap_or(0)));
         let mut chunk = chunk.clone();
@@ -221,17 +221,17 @@ impl Sctp {
         chunk::show(&chunk)
     }
 
-    /// What the script calls a tag: its own name for one of ours.
+    /// Returns the script's value of a tag on the wire.
     fn named(&self, tag: u32) -> u32 {
         self.tags.iter().find(|(_, ours)| *ours == tag).map_or(tag, |(name, _)| *name)
     }
 
-    /// The tag that the script calls so.
+    /// Returns the tag on the wire of a script's value.
     fn tag(&self, name: u32) -> u32 {
         self.tags.iter().find(|(known, _)| *known == name).map_or(name, |(_, ours)| *ours)
     }
 
-    /// Notes what our INIT or INIT ACK says, in the numbers that the script gives it.
+    /// Learns the mapping of tag and TSN from our INIT or INIT ACK and the values that the script expects.
     fn learn(&mut self, chunk: &Chunk, expected: Option<&Item>) -> Result<(), String> {
         match chunk {
             Chunk::Init(init) | Chunk::InitAck(init) => self.learn_init(init, expected)?,
@@ -265,7 +265,7 @@ impl Sctp {
         format!("sctp(tag={}{zero_checksum}): {}", self.named(packet.verification_tag), chunks.join("; "))
     }
 
-    /// The tag of a packet to the peer that does not name it.
+    /// Returns the default verification tag of an outbound packet.
     fn usual_tag(&self, packet: &SctpPacket) -> u32 {
         let association = self.association.map_or(self.peer_tag, |(_, peer)| peer);
         match packet.chunks[0] {
@@ -273,7 +273,7 @@ impl Sctp {
             Chunk::Abort { reflected: true, .. } | Chunk::ShutdownComplete { reflected: true } => {
                 self.last_tag
             }
-            // What answers an INIT has its tag, whatever association there is.
+            // The reply to an INIT has its initiate tag, even if there is an association.
             Chunk::InitAck(_) => self.peer_tag,
             Chunk::Abort { .. } if self.last_tag == 0 => self.peer_tag,
             _ => association,
@@ -307,7 +307,7 @@ impl Protocol for Sctp {
             return Err(format!("{specification} is not SCTP"));
         };
         self.config = Config { wakeup: Duration::ZERO, ..config };
-        // Cookies that are under way are of the endpoint that is there.
+        // Cookies that are under way belong to the present endpoint.
         let is_new =
             self.endpoint.state_name() == "CLOSED" && !self.endpoint.is_closed() && self.tags.is_empty();
         match (is_new, self.listens) {

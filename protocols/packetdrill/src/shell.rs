@@ -1,17 +1,17 @@
-//! Commands of a script: `` `sysctl -q net.ipv4.tcp_sack=0` ``. Those that set a system up are understood, those that look at one
-//! refused.
+//! Shell commands of a script: `` `sysctl -q net.ipv4.tcp_sack=0` ``. Commands that configure the system are supported, commands that
+//! inspect it are not.
 
 use std::path::Path;
 
 use crate::python;
 use crate::sysctl::{self, Setting};
 
-/// Files of commands that name another, and so on.
+/// The deepest nesting of command files.
 const MOST_NESTED: usize = 4;
 /// The largest file of commands.
 const LARGEST_FILE: u64 = 1 << 20;
 
-/// What the commands in `text` set; they stand in a script of `folder`.
+/// Returns the settings of the commands in `text`; command files are relative to the script's `folder`.
 pub(crate) fn settings(text: &str, folder: Option<&Path>) -> Result<Vec<Setting>, String> {
     let mut settings = Vec::new();
     run(text, folder, 0, &mut settings)?;
@@ -36,7 +36,7 @@ fn unknown(command: &str) -> String {
     format!("the command `{begin}` is not known; understood are sysctl, set_sysctls.py and files of them")
 }
 
-/// A command alone; an error without a text is that it is not known.
+/// Parses a single command; an empty error means that the command is unknown.
 fn simple(
     words: &[String],
     folder: Option<&Path>,
@@ -52,7 +52,7 @@ fn simple(
             settings.extend(sysctl::understand(file, value).map_err(Some)?);
             Ok(())
         }
-        // A cache that is empty anyway, a queue that keeps the order, and what puts the system back at the end.
+        // Ignored: the cache is empty anyway, a pfifo does not reorder, and the last ones only restore the system.
         ("ip", ["tcp_metrics", "flush", ..]) | ("tc", ["qdisc", "add" | "replace", .., "root", "pfifo"]) => {
             Ok(())
         }
@@ -63,7 +63,7 @@ fn simple(
     }
 }
 
-/// `name=value` and `name value`, behind whatever flags.
+/// Parses `name=value` and `name value` after any flags.
 fn set(arguments: &[&str], settings: &mut Vec<Setting>) -> Result<(), String> {
     let arguments = arguments
         .iter()
@@ -82,13 +82,13 @@ fn set(arguments: &[&str], settings: &mut Vec<Setting>) -> Result<(), String> {
     Ok(())
 }
 
-/// The commands of a file, whose path counts from the script.
+/// Reads the commands of a file whose path is relative to the script.
 fn file(path: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Setting>) -> Result<(), String> {
     if nested == MOST_NESTED {
         return Err(format!("{path}: files of commands name each other {MOST_NESTED} deep"));
     }
     let folder = folder.ok_or_else(|| format!("{path}: the script has no folder to find it in"))?;
-    // Collections are played from their top, or from the folder of each script.
+    // Paths are relative to a folder above the script or to its own.
     let place = folder.ancestors().map(|above| above.join(path)).find(|place| place.is_file());
     let place = place.unwrap_or_else(|| folder.join(path));
     let failed = |error: &dyn std::fmt::Display| format!("the commands of {path} cannot be read: {error}");
@@ -100,7 +100,7 @@ fn file(path: &str, folder: Option<&Path>, nested: usize, settings: &mut Vec<Set
     run(&text, Some(folder), nested + 1, settings)
 }
 
-/// The words of a command: quotes keep spaces, `$((…))` is a number.
+/// Splits a command into words: quotes keep spaces, `$((…))` is a number.
 fn words(command: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut rest = command;

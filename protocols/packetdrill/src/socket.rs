@@ -1,4 +1,4 @@
-//! The socket between a script's calls and the endpoint: what each call asks of the endpoint, and what it returns.
+//! Emulates the socket between a script's calls and the endpoint.
 
 use std::collections::VecDeque;
 
@@ -12,54 +12,54 @@ use crate::player::{Player, Problem, differs, seconds, span};
 use crate::protocol::{self, ArrivedMessage, MOST_OCTETS};
 use crate::tokens::{integer, number, split};
 
-/// Linux' numbers. include/uapi/asm-generic/fcntl.h.
+/// Constants of Linux. include/uapi/asm-generic/fcntl.h.
 const O_RDWR: usize = 0o2;
 const O_NONBLOCK: usize = 0o4000;
 
-/// What the application knows of its socket.
+/// The state of the socket as the application sees it.
 pub(crate) struct Socket {
     /// `tcp` or `sctp`.
     pub(crate) protocol: &'static str,
-    /// The descriptors: of the socket that listens, and of the one that has the connection.
+    /// The file descriptors of the listening and of the connected socket.
     listener: Option<i64>,
     connection: Option<i64>,
     blocks: bool,
     pub(crate) connected: bool,
     pub(crate) peer_closed: bool,
-    /// The connection has ended well.
+    /// Whether the connection was closed in an orderly way.
     pub(crate) closed: bool,
-    /// The connection has ended badly, and what the next call is told of it.
+    /// Whether the connection failed; `error` is returned by the next call.
     pub(crate) failed: bool,
     pub(crate) error: Option<&'static str>,
-    /// shutdown() has ended a direction.
+    /// Whether shutdown() has closed a direction.
     shut_for_writing: bool,
     shut_for_reading: bool,
-    /// The last re-configuration was refused or not completed.
+    /// Whether the last re-configuration was refused or failed.
     pub(crate) refused: bool,
-    /// `SO_LINGER` with a time of 0: close() resets.
+    /// `SO_LINGER` with a time of 0: close() resets the connection.
     abortive: bool,
-    /// What the endpoint has delivered and read() has not taken.
+    /// Received octets that read() has not taken.
     pub(crate) unread: VecDeque<u8>,
-    /// The same where messages have ends.
+    /// Received messages that read() has not taken.
     pub(crate) messages: VecDeque<ArrivedMessage>,
     read: usize,
     written: usize,
 }
 
-/// A call that waits.
+/// A blocking call.
 pub(crate) struct Blocked<'a> {
     pub(crate) call: &'a Call,
     pub(crate) line: usize,
     first: Time,
     last: Time,
-    /// Octets that a write has handed over.
+    /// Octets that a write has handed to the endpoint.
     done: usize,
 }
 
-/// What comes of a call.
+/// The outcome of a call.
 enum Answer {
     Returns(Outcome),
-    /// It waits, or says that it would have to.
+    /// It blocks, or fails with this error if the socket is non-blocking.
     Waits(&'static str),
 }
 
@@ -76,7 +76,7 @@ impl Answer {
 const CALLS: &str = "socket, bind, listen, connect, accept, setsockopt, getsockopt, fcntl, write, send, sendto, sendmsg, writev, \
     sctp_sendmsg, sctp_sendv, read, recv, recvmsg, readv, sctp_recvmsg, shutdown and close";
 
-/// Whether the player knows a call of this name.
+/// Checks that the player supports a call of this name.
 pub(crate) fn check(call: &Call) -> Result<(), String> {
     let is_known = CALLS.replace(" and ", ", ").split(", ").any(|name| name == call.name);
     if is_known { Ok(()) } else { Err(format!("{}() is not known; there are {CALLS}", call.name)) }
@@ -107,7 +107,7 @@ impl Socket {
 }
 
 impl<'a> Player<'a> {
-    /// The application makes a call; with `range` it may block, and returns then.
+    /// Performs a call. With `range` it may block, and has to return within that time.
     pub(crate) fn call(
         &mut self,
         call: &'a Call,
@@ -134,7 +134,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Lets a call return for which there is something now.
+    /// Completes the blocking call if it can return now.
     pub(crate) fn resume(&mut self) -> Result<(), Problem> {
         let Some(mut blocked) = self.blocked.take() else { return Ok(()) };
         let (answer, done) = self.answer_again(blocked.call, blocked.done)?;
@@ -156,12 +156,12 @@ impl<'a> Player<'a> {
         compare(blocked.call, &outcome)
     }
 
-    /// What a blocked call finds now.
+    /// Tries a blocking call again.
     fn answer_again(&mut self, call: &Call, done: usize) -> Result<(Answer, usize), Problem> {
         if call.name == "connect" { Ok((self.connected(), 0)) } else { self.answer(call, done) }
     }
 
-    /// What comes of a call, and how many octets a write has handed over by now, `done` of them before.
+    /// Performs a call; returns its outcome and the octets that a write has handed over so far, of which `done` were before.
     fn answer(&mut self, call: &Call, done: usize) -> Result<(Answer, usize), Problem> {
         let answer = match call.name.as_str() {
             "socket" => self.make_socket(call)?,
@@ -227,13 +227,13 @@ impl<'a> Player<'a> {
         if !self.socket.connected || self.socket.connection.is_some() {
             return Ok(Answer::Waits("EAGAIN"));
         }
-        // A descriptor does not inherit that its calls do not block.
+        // A new descriptor does not inherit O_NONBLOCK.
         self.socket.blocks = !self.strict;
         self.socket.connection = call.result.value;
         Ok(Answer::Returns(Outcome { value: call.result.value.unwrap_or(4), error: String::new() }))
     }
 
-    /// fcntl(): whether calls block.
+    /// Performs fcntl(), which sets whether calls block.
     fn control(&mut self, call: &Call) -> Result<Answer, Problem> {
         match call.argument(1)? {
             "F_GETFL" => Ok(Answer::value(O_RDWR | if self.socket.blocks { 0 } else { O_NONBLOCK })),
@@ -261,12 +261,12 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Lets the endpoint do what an option has made due.
+    /// Lets the endpoint act after an option has made something due.
     fn input_nothing(&mut self) -> Result<(), Problem> {
         self.input(Input::Command(Command::Read(false)))
     }
 
-    /// `SO_ERROR`: whether connect() has succeeded.
+    /// Performs getsockopt(): `SO_ERROR` returns whether connect() has succeeded.
     fn get_option(&mut self, call: &Call) -> Result<Answer, Problem> {
         let expected = call.argument(3)?.trim_matches(['[', ']']).trim();
         let got = match call.argument(2)? {
@@ -288,7 +288,7 @@ impl<'a> Player<'a> {
         Err(Problem::Departs(format!("expected {} = {expected}, but got {got}", call.argument(2)?)))
     }
 
-    /// RFC 6525 sections 6.3.2 and 6.3.4.
+    /// Resets or adds streams. RFC 6525 sections 6.3.2 and 6.3.4.
     fn reconfigure(&mut self, what: Reconfiguration) -> Result<Answer, Problem> {
         self.socket.refused = false;
         self.input(Input::Command(Command::Reconfigure(what)))?;
@@ -318,8 +318,8 @@ impl<'a> Player<'a> {
             return Ok(Answer::error("EBADF"));
         }
         self.socket.connection = None;
-        // Linux: net/ipv4/tcp.c __tcp_close and net/sctp/socket.c sctp_close reset what has data that nobody has read. RFC 9293 section
-        // 3.6.1 asks for it.
+        // Closing a connection with unread data resets it. Linux: net/ipv4/tcp.c __tcp_close and net/sctp/socket.c sctp_close; RFC 9293 section
+        // 3.6.1 requires it.
         let loses_data = !self.socket.unread.is_empty()
             || !self.socket.messages.is_empty()
             || self.protocol()?.has_unread();
@@ -328,7 +328,7 @@ impl<'a> Player<'a> {
         Ok(Answer::value(0))
     }
 
-    /// A connection that was not accepted is reset. Linux: net/ipv4/inet_connection_sock.c inet_csk_listen_stop.
+    /// Closes the listening socket: a connection that was not accepted is reset. Linux: net/ipv4/inet_connection_sock.c inet_csk_listen_stop.
     fn close_listener(&mut self) -> Result<Answer, Problem> {
         self.socket.listener = None;
         if self.socket.connection.is_none() {
@@ -380,7 +380,7 @@ impl<'a> Player<'a> {
         Ok((Answer::value(length), done))
     }
 
-    /// The application reads: the endpoint gives it all that it has.
+    /// Performs a read: the endpoint delivers all data that it has.
     fn read(&mut self, call: &Call) -> Result<Answer, Problem> {
         let (most, flags) = (read_size(call)?, call.flags(if call.name == "recvmsg" { 2 } else { 3 }));
         let peeks = call.name == "recv" && flags.contains(&"MSG_PEEK");
@@ -427,7 +427,7 @@ impl<'a> Player<'a> {
         Ok(if ended { Answer::value(0) } else { Answer::Waits("EAGAIN") })
     }
 
-    /// A read takes one message, or as much of it as there is room for.
+    /// Reads one message, or as much of it as the buffer can take.
     fn read_message(&mut self, call: &Call, most: usize) -> Result<Answer, Problem> {
         let Some(message) = self.socket.messages.pop_front() else { return Ok(Answer::Waits("EAGAIN")) };
         let length = most.min(message.length);
@@ -450,12 +450,12 @@ fn compare(call: &Call, got: &Outcome) -> Result<(), Problem> {
     if call.result.admits(got) { Ok(()) } else { Err(differs(call, got)) }
 }
 
-/// The descriptor that a call speaks of.
+/// Returns the file descriptor of a call.
 fn descriptor(call: &Call) -> Result<i64, String> {
     number(&format!("the descriptor of {}()", call.name), call.argument(0)?)
 }
 
-/// How a message is to be sent.
+/// The parameters with which a message is sent.
 #[derive(Debug, Clone, Copy, Default)]
 struct Parameters {
     stream: u16,
@@ -471,7 +471,7 @@ impl Parameters {
     }
 }
 
-/// Octets that `write(3, ..., 1000)`, `send(3, ..., 1000, 0)` and those of vectors send.
+/// Returns the number of octets that `write(3, ..., 1000)`, `send(3, ..., 1000, 0)` and their vector forms send.
 fn written(call: &Call) -> Result<usize, String> {
     let (length, flags) = match call.name.as_str() {
         "sendmsg" => (message_size(call.argument(1)?)?, call.flags(2)),
@@ -495,7 +495,7 @@ fn read_size(call: &Call) -> Result<usize, String> {
     }
 }
 
-/// `{msg_name(...)=..., msg_iov(1)=[{..., 1000}], msg_flags=0}`: octets of its vector; it has nothing else.
+/// Returns the octets of the vector in `{msg_name(...)=..., msg_iov(1)=[{..., 1000}], msg_flags=0}`; no other member is supported.
 fn message_size(text: &str) -> Result<usize, String> {
     let inside = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
     let inside = inside.ok_or_else(|| {
@@ -517,7 +517,7 @@ fn message_size(text: &str) -> Result<usize, String> {
     Ok(size)
 }
 
-/// `[{..., 1000}, {..., 10}]`: octets of all parts.
+/// Returns the octets of all parts of `[{..., 1000}, {..., 10}]`.
 fn vector(text: &str) -> Result<usize, String> {
     let form = || format!("{text} is no vector; write [{{..., 1000}}]");
     let inside = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']')).ok_or_else(form)?;
@@ -530,8 +530,8 @@ fn vector(text: &str) -> Result<usize, String> {
     Ok(lengths.ok_or_else(form)?.into_iter().sum())
 }
 
-/// What `sctp_sendmsg(3, ..., 1000, ..., ..., htonl(0), SCTP_UNORDERED, 1, 0, 0)` sends: its arguments are descriptor, octets, their
-/// number, address, its length, identifier, flags, stream, lifetime in ms and context. RFC 6458 section 9.12.
+/// Parses `sctp_sendmsg(3, ..., 1000, ..., ..., htonl(0), SCTP_UNORDERED, 1, 0, 0)`. Its arguments are descriptor, data, length, address,
+/// address length, PPID, flags, stream, lifetime in ms and context. RFC 6458 section 9.12.
 fn sctp_message(call: &Call) -> Result<Parameters, String> {
     let ppid = integer(call.argument(5)?).and_then(|ppid| u32::try_from(ppid).ok());
     let ppid =
@@ -555,7 +555,7 @@ fn unordered(flags: &[&str]) -> Result<bool, String> {
     }
 }
 
-/// What `sctp_sendv(3, [{..., 1000}], 1, ..., 1, {...}, 32, SCTP_SENDV_SPA, 0)` sends. RFC 6458 section 9.7.
+/// Parses `sctp_sendv(3, [{..., 1000}], 1, ..., 1, {...}, 32, SCTP_SENDV_SPA, 0)`. RFC 6458 section 9.7.
 fn sendv_message(call: &Call) -> Result<Parameters, String> {
     let info = call.argument(5)?;
     let named = |name: &str| options::member(info, name);
@@ -598,7 +598,7 @@ fn sendv_message(call: &Call) -> Result<Parameters, String> {
     Ok(parameters)
 }
 
-/// `{sinfo_stream=1, sinfo_ssn=0, ...}` against the message that was read. RFC 6458 section 5.3.2.
+/// Compares `{sinfo_stream=1, sinfo_ssn=0, ...}` with the received message. RFC 6458 section 5.3.2.
 fn check_info(info: &str, message: &ArrivedMessage) -> Result<(), Problem> {
     if info == "..." || info == "NULL" {
         return Ok(());
@@ -621,7 +621,7 @@ fn check_info(info: &str, message: &ArrivedMessage) -> Result<(), Problem> {
             }
             "sinfo_ppid" => Some(message.ppid),
             "sinfo_tsn" => message.tsn,
-            // Only a message that is sent has these.
+            // These apply to sending only.
             "sinfo_context" | "sinfo_timetolive" => Some(0),
             _ => None,
         };
@@ -634,7 +634,7 @@ fn check_info(info: &str, message: &ArrivedMessage) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The name of the error that a program sees.
+/// Returns the errno that a program sees.
 pub(crate) const fn errno(reason: Failure) -> &'static str {
     match reason {
         Failure::Refused => "ECONNREFUSED",

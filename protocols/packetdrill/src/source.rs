@@ -1,16 +1,15 @@
-//! The text of a script cut into its statements: without comments, without what another system is to do, each whole however many
-//! lines it takes.
+//! Splits the text of a script into statements, which may span lines; drops comments and the parts for other systems.
 
 use crate::PlayError;
 
-/// An option, a step or a block of commands, and the line where it begins.
+/// An option, a step or a command block, and the line where it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Statement {
     pub(crate) line: usize,
     pub(crate) text: String,
 }
 
-/// What the scanner is inside of at the end of a line.
+/// The construct that is open at the end of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Inside {
     #[default]
@@ -21,16 +20,16 @@ enum Inside {
     Python,
 }
 
-/// Cuts lines, and knows whether a statement goes on in the next one.
+/// Splits lines, and tracks whether a statement continues in the next one.
 #[derive(Debug, Default)]
 struct Scanner {
     inside: Inside,
-    /// Brackets that are open.
+    /// The number of open brackets.
     depth: usize,
 }
 
 impl Scanner {
-    /// What a line says, without its comments.
+    /// Returns a line without its comments.
     fn scan<'t>(&mut self, mut rest: &'t str) -> String {
         let mut text = String::new();
         let mut copy = |rest: &mut &'t str, octets: usize| {
@@ -76,17 +75,17 @@ impl Scanner {
         self.inside != Inside::Nothing || self.depth > 0
     }
 
-    /// Whether a line that begins now is code of another language.
+    /// Returns whether the next line is within a code block of another language.
     fn is_in_code(&self) -> bool {
         matches!(self.inside, Inside::Python | Inside::Backticks)
     }
 }
 
-/// Cuts `text` into statements. What stands behind `#ifdef NAME` counts if NAME is one of `defines`.
+/// Splits `text` into statements. The text after `#ifdef NAME` counts if NAME is one of `defines`.
 pub(crate) fn statements(text: &str, defines: &[String]) -> Result<Vec<Statement>, PlayError> {
     let mut statements: Vec<Statement> = Vec::new();
     let mut scanner = Scanner::default();
-    // The line of the #ifdef that holds, and whether it leaves out what follows.
+    // The line of the open #ifdef, and whether the following lines are skipped.
     let mut condition: Option<(usize, bool)> = None;
     for (index, line) in text.lines().enumerate() {
         let number = index + 1;
@@ -125,7 +124,7 @@ pub(crate) fn statements(text: &str, defines: &[String]) -> Result<Vec<Statement
     }
 }
 
-/// What an #ifdef or #endif makes of the condition; any other line that begins with `#` is a comment.
+/// Applies #ifdef or #endif to the condition; any other line that begins with `#` is a comment.
 fn directive(
     line: &str,
     number: usize,
@@ -151,7 +150,7 @@ fn directive(
     Err(PlayError::new(problem).at(number))
 }
 
-/// Whether a statement cannot end as `text` does, or none can begin as `next` does.
+/// Returns whether a statement continues: it cannot end like `text`, or no statement can begin like `next`.
 fn continues(text: &str, next: &str) -> bool {
     let is_step = !text.starts_with("--");
     let lacks_end = text.ends_with([',', '=', '|', ';']);

@@ -4,26 +4,26 @@ use hol_base::{Duration, Time};
 
 use crate::tokens::number;
 
-/// When something has to happen.
+/// The time of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StepTime {
-    /// So long after the start of the script.
+    /// This long after the start of the script.
     At(Duration),
-    /// So long after the step before.
+    /// This long after the previous step.
     After(Duration),
-    /// Between these, counted from the step before.
+    /// Between these times after the previous step.
     Within(Duration, Duration),
-    /// Between these, counted from the start of the script.
+    /// Between these times after the start of the script.
     Between(Duration, Duration),
     /// At any time.
     Whenever,
 }
 
-/// A script that waits longer for a packet has failed.
+/// A script that waits longer than this for a packet fails.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 impl StepTime {
-    /// Reads the first word of a step.
+    /// Parses the first word of a step.
     pub(crate) fn parse(word: &str) -> Result<Self, String> {
         if word == "*" {
             return Ok(Self::Whenever);
@@ -39,12 +39,12 @@ impl StepTime {
         Ok(if word.starts_with('+') { Self::After(span) } else { Self::At(span) })
     }
 
-    /// Whether it says no more than between which times.
+    /// Returns whether it is a range.
     pub(crate) fn is_range(self) -> bool {
         matches!(self, Self::Within(..) | Self::Between(..))
     }
 
-    /// The first and the last moment for it, `before` being the time of the step before.
+    /// Returns the earliest and the latest time; `before` is the time of the previous step.
     pub(crate) fn bounds(self, before: Time) -> (Time, Time) {
         match self {
             Self::At(span) => (Time::ZERO + span, Time::ZERO + span),

@@ -1,7 +1,7 @@
-//! What a script's sysctl means for our endpoints: the options of a specification that say the same.
+//! Maps the sysctls of a script to options of a specification.
 //!
-//! A value that our endpoints have by nature is accepted and changes nothing. One that they cannot have is refused, for it would change
-//! what the script sees.
+//! A value that our endpoints always behave like is accepted and has no effect. One that they do not support is refused, because it
+//! would change the packets.
 
 use crate::tokens::number;
 
@@ -14,12 +14,12 @@ pub(crate) struct Setting {
     pub(crate) value: String,
 }
 
-/// How a value becomes that of an option.
+/// How the value of a sysctl is converted to that of an option.
 #[derive(Debug, Clone, Copy)]
 enum Form {
     /// 0 is false, anything else true.
     Switch,
-    /// The other way round.
+    /// 0 is true, anything else false.
     InverseSwitch,
     Number,
     Milliseconds,
@@ -27,7 +27,7 @@ enum Form {
     Name,
 }
 
-/// Sysctls that have one option. Linux: net/ipv4/sysctl_net_ipv4.c, net/sctp/sysctl.c; FreeBSD: sctp_sysctl.c.
+/// Sysctls that correspond to one option. Linux: net/ipv4/sysctl_net_ipv4.c, net/sctp/sysctl.c; FreeBSD: sctp_sysctl.c.
 const ALIKE: &[(&str, &str, Form)] = &[
     ("net.ipv4.tcp_sack", "sack", Form::Switch),
     ("net.ipv4.tcp_dsack", "dsack", Form::Switch),
@@ -71,7 +71,7 @@ const ALIKE: &[(&str, &str, Form)] = &[
     ("net.inet.sctp.rto_max", "rto_max", Form::Milliseconds),
 ];
 
-/// Sysctls without an option, and the values that say what our endpoints do anyway; with none, any value does.
+/// Sysctls without an option, and the values that match our endpoints' behaviour; an empty list accepts any value.
 const FIXED: &[(&str, &[&str])] = &[
     ("net.ipv4.tcp_fack", &["0"]),
     ("net.ipv4.tcp_tso_win_divisor", &["3"]),
@@ -80,7 +80,7 @@ const FIXED: &[(&str, &[&str])] = &[
     ("net.ipv4.tcp_pacing_ss_ratio", &["200"]),
     ("net.ipv4.tcp_pacing_ca_ratio", &["120"]),
     ("net.ipv4.tcp_notsent_lowat", &["4294967295"]),
-    // A script that opens by Fast Open says so with other words too, which are refused.
+    // A script that uses Fast Open also uses other features of it, which are refused.
     ("net.ipv4.tcp_fastopen", &[]),
     ("net.ipv4.tcp_fastopen_key", &[]),
     ("net.ipv4.tcp_fastopen_blackhole_timeout_sec", &[]),
@@ -91,7 +91,7 @@ const FIXED: &[(&str, &[&str])] = &[
     ("net.ipv4.tcp_window_scaling", &["1"]),
     ("net.ipv4.tcp_max_reordering", &["300"]),
     ("net.ipv4.tcp_invalid_ratelimit", &["500"]),
-    // The size of blocks: several segments are what a script has as one anyway.
+    // The size of TSO bursts: a script describes several segments as one packet anyway.
     ("net.ipv4.tcp_min_tso_segs", &[]),
     ("net.ipv4.tcp_autocorking", &["0"]),
     ("net.core.netdev_max_backlog", &[]),
@@ -112,7 +112,7 @@ const FIXED: &[(&str, &[&str])] = &[
     ("net.inet.sctp.nr_sack_on_off", &["0"]),
 ];
 
-/// What `name` set to `value` means.
+/// Returns the settings that correspond to `name` set to `value`.
 pub(crate) fn understand(name: &str, value: &str) -> Result<Vec<Setting>, String> {
     let name = name.trim_start_matches("/proc/sys/").replace('/', ".");
     let value = value.trim().trim_matches(['"', '\'']).trim();
@@ -164,7 +164,7 @@ impl Form {
     }
 }
 
-/// Linux and FreeBSD count alike: 0 never, 1 always, 2 if the peer offers it.
+/// Linux and FreeBSD use the same values: 0 never, 1 always, 2 if the peer requests it.
 fn ecn(value: &str) -> Result<Vec<(&'static str, String)>, String> {
     let (offers, agrees) = match value {
         "0" => (false, false),
@@ -175,14 +175,14 @@ fn ecn(value: &str) -> Result<Vec<(&'static str, String)>, String> {
     Ok(vec![("ecn", offers.to_string()), ("ecn_if_offered", agrees.to_string())])
 }
 
-/// Least, default and greatest octets.
+/// Parses the minimum, default and maximum of a buffer, in octets.
 fn three(name: &str, value: &str) -> Result<[u64; 3], String> {
     let counts: Vec<u64> =
         value.split_whitespace().map(|count| number(name, count)).collect::<Result<_, _>>()?;
     counts.try_into().map_err(|_| format!("{name} is {value:?}; write three numbers"))
 }
 
-/// The window scale follows from the greatest buffer. Linux: net/ipv4/tcp_output.c tcp_select_initial_window.
+/// The window scale follows from the maximum. Linux: net/ipv4/tcp_output.c tcp_select_initial_window.
 fn receive_buffer(value: &str) -> Result<Vec<(&'static str, String)>, String> {
     let [_, default, most] = three("net.ipv4.tcp_rmem", value)?;
     let scale = most.max(1).ilog2().saturating_sub(15).min(14);

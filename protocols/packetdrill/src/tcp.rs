@@ -1,6 +1,6 @@
-//! TCP as scripts write it: `P. 1:1001(1000) ack 1 win 257 <nop,nop,TS val 1 ecr 2>`.
+//! The syntax of TCP segments: `P. 1:1001(1000) ack 1 win 257 <nop,nop,TS val 1 ecr 2>`.
 //!
-//! Sequence numbers count from the SYN of their side, our clock in timestamps from the first one of ours that a script names.
+//! Sequence numbers are relative to the SYN of their side, our timestamps to the first one that a script names.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,27 +17,27 @@ use crate::tokens::{Tokens, number};
 
 const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
 const PEER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
-/// The sequence number of the peer's SYN: its data wraps.
+/// The sequence number of the peer's SYN; close to the maximum, so that its data wraps around.
 const PEER_START: SeqNum = SeqNum(u32::MAX - 99);
 
-/// A TCP endpoint, and what a script's numbers are on its wire.
+/// A TCP endpoint, and the mapping of a script's numbers to those on the wire.
 pub(crate) struct Tcp {
     endpoint: Endpoint,
     config: Config,
     /// The sequence number of our SYN.
     start: Option<SeqNum>,
-    /// Our clock when a script calls it 0.
+    /// Our timestamp clock at the script's value 0.
     clock: Option<u32>,
-    /// Our clock at what a script calls the value of a timestamp of ours, which need not be the time that has passed.
+    /// Our timestamp clock by the script's value of our timestamps, which need not match the elapsed time.
     stamps: BTreeMap<u32, u32>,
-    /// What the value of a timestamp may differ from the script's; nothing if it does not matter.
+    /// The largest deviation of a timestamp from the script; `None`: it is not checked.
     stamp_tolerance: Option<u32>,
 }
 
-/// The most octets of payload that an IP packet has.
+/// The most octets of payload in an IP packet.
 const MOST_PAYLOAD: usize = 65_535 - 40;
 
-/// What is known of an endpoint.
+/// The variables of an endpoint.
 pub(crate) const VARIABLES: [&str; 13] = [
     "tcpi_state",
     "tcpi_snd_cwnd",
@@ -54,7 +54,7 @@ pub(crate) const VARIABLES: [&str; 13] = [
     "tcpi_snd_mss",
 ];
 
-/// Whether `line` can be read as a segment that comes, or leaves.
+/// Checks that `line` can be parsed as an inbound or outbound segment.
 pub(crate) fn check(line: &str, comes: bool) -> Result<(), String> {
     let line = Line::parse(line)?;
     if !comes {
@@ -72,7 +72,7 @@ pub(crate) fn check(line: &str, comes: bool) -> Result<(), String> {
 const NO_WINDOW: &str = "a segment that comes has a window; write \"win N\"";
 const NO_OPTIONS: &str = "a segment that comes has its options; write them instead of \"...\"";
 
-/// A segment as a script writes it; what it leaves out may be anything.
+/// A segment in the syntax of scripts; missing fields match anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Line {
     flags: Flags,
@@ -133,7 +133,7 @@ fn flags(word: &str) -> Result<Flags, String> {
     })
 }
 
-/// `1:1001(1000)`: where it begins, and how long it is.
+/// Parses `1:1001(1000)`; returns the first sequence number and the length.
 fn range(word: &str) -> Result<(u32, usize), String> {
     let form =
         || format!("{word:?} is no range of sequence numbers; write first:end(length), as in 1:1001(1000)");
@@ -150,7 +150,7 @@ fn range(word: &str) -> Result<(u32, usize), String> {
     Ok((first, length))
 }
 
-/// The options between `<` and `>`, in any order; `...` is whatever there is.
+/// Parses the options between `<` and `>`, in any order; `...` matches any options.
 fn options(list: &str) -> Result<Option<Options>, String> {
     if list == "..." {
         return Ok(None);
@@ -190,9 +190,9 @@ fn options(list: &str) -> Result<Option<Options>, String> {
 }
 
 impl Tcp {
-    /// An endpoint without a connection.
+    /// Creates an endpoint without a connection.
     pub(crate) fn new(config: &Config) -> Self {
-        // The script is the application: it reads when it says so.
+        // The script is the application and decides when to read.
         let config = Config { wakeup: hol_base::Duration::ZERO, ..config.clone() };
         let endpoint = Endpoint::connect(config.clone(), LOCAL, PEER, Seed(1).rng());
         Self { endpoint, config, start: None, clock: None, stamps: BTreeMap::new(), stamp_tolerance: Some(0) }
@@ -207,7 +207,7 @@ impl Tcp {
         (first..first + line.length).map(|offset| self.octet(ours, offset)).collect()
     }
 
-    /// A segment that left, in the numbers of a script.
+    /// Returns an outbound segment with the script's numbers.
     fn read(&mut self, segment: &Segment) -> Line {
         if segment.flags.contains(Flags::SYN) && self.start.is_none() {
             self.start = Some(segment.seq);
@@ -222,7 +222,7 @@ impl Tcp {
         }
         Line {
             flags,
-            // A reset without a connection has the number 0 itself.
+            // The sequence number of a reset without a connection is an absolute 0.
             seq: if seq == SeqNum(0) { 0 } else { relative(seq, self.start()).0 },
             length: segment.payload.len(),
             ack: flags.contains(Flags::ACK).then(|| relative(ack, PEER_START).0),
@@ -332,8 +332,8 @@ impl Protocol for Tcp {
         print(&line)
     }
 
-    /// packetdrill's run_packet.c do_outbound_script_packet and aggregate_packets: the headers are those of the last, the sequence number
-    /// and CWR those of the first.
+    /// As packetdrill's run_packet.c do_outbound_script_packet and aggregate_packets: the merged segment has the headers of the last one,
+    /// and the sequence number and CWR of the first one.
     fn join(&mut self, text: &str, sent: &mut VecDeque<(Time, Packet)>, exact: bool) -> Result<bool, String> {
         let line = Line::parse(text)?;
         while let Some([(at, first), (then, second)]) = sent.make_contiguous().get_mut(..2) {
@@ -392,7 +392,7 @@ impl Protocol for Tcp {
     }
 }
 
-/// A variable that Linux counts in segments, or has as a number.
+/// Returns a variable that Linux counts in segments, or has as a number.
 fn counted(info: &Info, name: &str) -> Option<u32> {
     Some(match name {
         "tcpi_unacked" => info.unacked,
@@ -406,7 +406,7 @@ fn counted(info: &Info, name: &str) -> Option<u32> {
     })
 }
 
-/// A segment as a script would write it.
+/// Returns a segment in the syntax of scripts.
 fn print(line: &Line) -> String {
     let Line { flags, seq, length, ack, window, options } = line;
     let mut parts = vec![format!("{} {seq}:{}({length})", letters(*flags), seq.wrapping_add(*length as u32))];

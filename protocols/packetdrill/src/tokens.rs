@@ -1,8 +1,8 @@
-//! Cutting a line into its words, and reading numbers.
+//! Splits lines into words, and parses numbers.
 
 use std::str::FromStr;
 
-/// What is left of a line.
+/// The rest of a line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tokens<'a>(&'a str);
 
@@ -11,7 +11,7 @@ impl<'a> Tokens<'a> {
         Self(line.trim())
     }
 
-    /// Everything that is left.
+    /// Returns the rest of the line.
     pub(crate) fn rest(self) -> &'a str {
         self.0
     }
@@ -20,21 +20,21 @@ impl<'a> Tokens<'a> {
         self.0.is_empty()
     }
 
-    /// The next word, empty at the end.
+    /// Takes the next word; empty at the end.
     pub(crate) fn next(&mut self) -> &'a str {
         let (word, rest) = self.0.split_once(char::is_whitespace).unwrap_or((self.0, ""));
         self.0 = rest.trim_start();
         word
     }
 
-    /// Takes `prefix` if it comes next.
+    /// Takes `prefix` if the text starts with it; returns whether it did.
     pub(crate) fn take(&mut self, prefix: &str) -> bool {
         let rest = self.0.strip_prefix(prefix);
         self.0 = rest.map_or(self.0, str::trim_start);
         rest.is_some()
     }
 
-    /// What lies before `end`, which is taken too.
+    /// Takes the text before `end`, and `end` itself.
     pub(crate) fn until(&mut self, end: &str) -> Result<&'a str, String> {
         let cut = self.0.split_once(end);
         let (before, rest) =
@@ -44,12 +44,12 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// The number that `text` is; `what` names it where it is none.
+/// Parses `text` as a number; `what` names it in the error.
 pub(crate) fn number<T: FromStr>(what: &str, text: &str) -> Result<T, String> {
     text.trim().parse().map_err(|_| format!("{what} is {text:?}; write a number"))
 }
 
-/// A whole number, decimal or hexadecimal, with what packetdrill may write around it: `htonl(1)`, `[1]`.
+/// Parses a decimal or hexadecimal integer, also in packetdrill's notations `htonl(1)` and `[1]`.
 pub(crate) fn integer(text: &str) -> Option<i64> {
     let text = text.trim();
     let inner = ["htonl(", "htons("].iter().find_map(|call| text.strip_prefix(call)?.strip_suffix(')'));
@@ -60,7 +60,7 @@ pub(crate) fn integer(text: &str) -> Option<i64> {
     }
 }
 
-/// The parts between separators that stand outside of brackets and quotes.
+/// Splits at separators outside of brackets and quotes.
 pub(crate) fn split(text: &str, separator: char) -> Vec<&str> {
     let (mut depth, mut quoted) = (0, false);
     let parts = text.split(|c| {

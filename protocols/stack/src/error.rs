@@ -1,53 +1,53 @@
-//! What can be wrong with a specification.
+//! Errors of transport specifications.
 
-/// A specification that could not be read; the message names the cure.
+/// An error in a specification; the message says how to correct it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// The word before the colon is no transport.
+    /// An unknown transport before the colon.
     #[error(
         "unknown transport {0:?}; known are \"tcp\", \"sctp\", \"quic\", \"mptcp\" and \"udp\", with options as in \"sctp:streams=8\""
     )]
     UnknownTransport(String),
-    /// No such stack.
+    /// An unknown stack.
     #[error("unknown stack {name:?}; known are {known}")]
     UnknownStack {
-        /// What was asked for.
+        /// The given name.
         name: String,
-        /// What there is.
+        /// The known stacks.
         known: String,
     },
-    /// The stack has no endpoints of the transport.
+    /// A stack without endpoints of the transport.
     #[error("stack {name} has no {transport}; take {known}")]
     ForeignStack {
-        /// What was asked for.
+        /// The given stack.
         name: &'static str,
         /// The transport.
         transport: &'static str,
         /// The stacks that have it.
         known: String,
     },
-    /// No such option.
+    /// An unknown option.
     #[error("{transport} has no option {key:?}{hint}")]
     UnknownOption {
         /// The transport.
         transport: &'static str,
-        /// What was asked for.
+        /// The given option.
         key: String,
-        /// What may have been meant, or all there is.
+        /// The option that may have been meant, or all options.
         hint: String,
     },
-    /// An option without a value, where one is needed.
+    /// An option without its value.
     #[error("option {0:?} needs a value, as in {0}=…")]
     MissingValue(String),
     /// The same option twice.
     #[error("option {0:?} is given twice")]
     Repeated(String),
-    /// A value that the option does not take.
+    /// An invalid value of an option.
     #[error("{key}={value}: {problem}")]
     BadValue {
         /// The option.
         key: String,
-        /// Its value as given.
+        /// The given value.
         value: String,
         /// What is wrong with it.
         problem: String,

@@ -1,8 +1,8 @@
-//! The transport protocols, by the names that users give them.
+//! The transport protocols and their names.
 
 use crate::stacks::{Stack, stacks};
 
-/// The transport protocol.
+/// A transport protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Transmission Control Protocol.
@@ -11,7 +11,7 @@ pub enum Kind {
     Sctp,
     /// Multipath TCP, RFC 8684; not in the model world.
     Mptcp,
-    /// User Datagram Protocol: a message is a datagram.
+    /// User Datagram Protocol: each message is one datagram.
     Udp,
     /// QUIC over UDP, RFC 9000.
     Quic,
@@ -19,7 +19,7 @@ pub enum Kind {
     Unix,
 }
 
-/// Options that belong to the application's use of a transport, not to the stack's behaviour.
+/// Options that say how the application uses a transport, and do not belong to a stack.
 const TCP_USE: [(&str, &str); 2] = [
     ("connections", "parallel connections, 1 to 1024"),
     (
@@ -55,7 +55,7 @@ impl Kind {
     /// Every transport protocol.
     pub const ALL: [Self; 6] = [Self::Tcp, Self::Sctp, Self::Quic, Self::Mptcp, Self::Udp, Self::Unix];
 
-    /// The name in specifications: `"tcp"`, `"sctp"`, `"quic"`, `"mptcp"`, `"udp"`, `"unix"`.
+    /// Returns the name in specifications: `"tcp"`, `"sctp"`, `"quic"`, `"mptcp"`, `"udp"`, `"unix"`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -67,7 +67,7 @@ impl Kind {
         }
     }
 
-    /// What it is, for a list.
+    /// Returns a short description for lists.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Tcp => "a byte stream (RFC 9293)",
@@ -81,7 +81,7 @@ impl Kind {
         }
     }
 
-    /// What the endpoints of a stack do; `None` if it has no such endpoints.
+    /// Returns the protocol's defaults in a stack; `None` if the stack has no endpoints of it.
     pub(crate) fn behaviour(self, stack: &Stack) -> Option<toml::Table> {
         match self {
             Self::Tcp | Self::Mptcp => stack.table("tcp"),
@@ -92,7 +92,7 @@ impl Kind {
         }
     }
 
-    /// The stacks that have endpoints of it; the first is that of a specification that names none.
+    /// Returns the stacks that have endpoints of it; the first is the default.
     pub fn stacks(self) -> impl Iterator<Item = &'static Stack> {
         stacks().iter().filter(move |stack| self.behaviour(stack).is_some())
     }
@@ -105,7 +105,7 @@ impl Kind {
         }
     }
 
-    /// The options that are not a behaviour of the stack, each with its meaning.
+    /// Returns the options that say how the application uses it, each with its description.
     pub const fn uses(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Tcp | Self::Mptcp => &TCP_USE,

@@ -2,8 +2,8 @@
 //!
 //! ## Files
 //!
-//! A stack is one file in `stacks/`: a table of behaviours for each protocol, every one named. A specification
-//! is a protocol, a stack and what differs from it.
+//! A stack is one file in `stacks/`, with a table for each protocol that gives the value of every option. A specification is a
+//! protocol, a stack, and options that override the stack's values.
 
 mod error;
 mod kind;

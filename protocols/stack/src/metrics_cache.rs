@@ -2,20 +2,20 @@
 
 use std::str::FromStr;
 
-/// What hosts keep of a TCP connection that ended in an orderly way, for the next one between the same addresses.
+/// What a host caches of a TCP connection that ended in an orderly way, for the next connection between the same addresses.
 ///
-/// This is the temporal sharing of RFC 9040 section 6. Linux 6.12 keeps RTT, RTTVAR, reordering and cwnd for an
-/// hour, and ssthresh if the host is told to; until 5.5 they all were. Of these the next connection takes the
-/// reordering for its dupthresh, ssthresh, and the RTT for its first RTO, where that is longer than what the SYN
-/// measured. It never takes RTTVAR, and cwnd only as a bound that a route has locked.
+/// This is the temporal sharing of RFC 9040 section 6. Linux 6.12 caches RTT, RTTVAR, reordering and cwnd for an hour, and ssthresh
+/// if a sysctl says so; before 5.6 it cached ssthresh always. The next connection uses the cached reordering as its dupthresh, the
+/// cached ssthresh, and the cached RTT for its first RTO if it is longer than the RTT of the SYN. It does not use the cached RTTVAR,
+/// and cwnd only as a limit if the route locks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum MetricsCache {
-    /// Nothing: every connection is the first (`tcp_no_metrics_save=1`). A measurement's default, not Linux's.
+    /// No cache (`tcp_no_metrics_save=1`). The default of measurements, not of Linux.
     #[default]
     Off,
-    /// As Linux does by itself since 5.6: all but ssthresh (`tcp_no_ssthresh_metrics_save=1`).
+    /// The default of Linux since 5.6: everything but ssthresh (`tcp_no_ssthresh_metrics_save=1`).
     On,
-    /// ssthresh too, as Linux did until 5.5.
+    /// Everything with ssthresh, as Linux did until 5.5.
     Ssthresh,
 }
 

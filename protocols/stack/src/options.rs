@@ -1,4 +1,4 @@
-//! What stands behind the colon of a specification.
+//! The options behind the colon of a specification.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use serde::de::IntoDeserializer;
 use crate::metrics_cache::MetricsCache;
 use crate::{Kind, SocketStyle, SpecError};
 
-/// The options in the order given; each is taken out as it is understood.
+/// The options in the order given; reading an option removes it.
 pub(crate) struct Options(Vec<(String, Option<String>)>);
 
 impl Options {
@@ -66,19 +66,19 @@ impl Options {
         Err(SpecError::BadValue { key: key.to_owned(), value, problem })
     }
 
-    /// `nagle` and `nagle=on` are the stack's own variant, whatever it calls it.
+    /// Applies `nagle`: `nagle` and `nagle=on` select the stack's own variant, whatever its name.
     pub(crate) fn switch_nagle(&mut self, own: Option<toml::Value>, behaviour: &mut toml::Table) {
         let Some(index) = self.0.iter().position(|(key, _)| key == "nagle") else { return };
         match self.0[index].1.as_deref() {
             None | Some("on" | "true") => behaviour.extend(own.map(|own| ("nagle".to_owned(), own))),
             Some("off" | "false") => {}
-            // A variant by name is read like any other behaviour.
+            // A named variant is read like any other option.
             Some(_) => return,
         };
         self.0.remove(index);
     }
 
-    /// `metrics_cache` alone is Linux as it comes.
+    /// Reads `metrics_cache`; without a value it is Linux's default.
     pub(crate) fn metrics_cache(&mut self) -> Result<MetricsCache, SpecError> {
         match self.take_option("metrics_cache") {
             None => Ok(MetricsCache::Off),
@@ -121,7 +121,7 @@ impl Options {
         }
     }
 
-    /// Puts what is left over the stack's behaviours and reads the result.
+    /// Applies the remaining options to the stack's defaults and reads the resulting configuration.
     pub(crate) fn settle<C: for<'de> Deserialize<'de>>(
         self,
         kind: Kind,
@@ -152,7 +152,7 @@ fn read<C: for<'de> Deserialize<'de>>(behaviour: &toml::Table) -> Result<C, Stri
         .map_err(|e: toml::de::Error| plain_words(e.message()))
 }
 
-/// The text of an option as a TOML value of the kind that the stack file has, if it can be one.
+/// Converts the text of an option to a TOML value of the same type as in the stack file, if possible.
 fn typed(text: &str, like: &toml::Value) -> toml::Value {
     let number = text.parse().ok().map(toml::Value::Integer);
     let boolean = text.parse().ok().map(toml::Value::Boolean);

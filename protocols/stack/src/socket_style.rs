@@ -1,16 +1,16 @@
-//! How a program holds its SCTP associations. RFC 6458 sections 3 and 4.
+//! The socket styles of SCTP. RFC 6458 sections 3 and 4.
 
 use std::str::FromStr;
 
-/// The style of an SCTP socket; in the model world there are none, and either is the same there.
+/// The style of an SCTP socket. The model has no sockets, so the style makes no difference there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum SocketStyle {
-    /// A socket an association, as TCP's are: Linux takes nothing to send before the association is up.
+    /// One association per socket, as with TCP: Linux accepts data only after the association is established.
     #[default]
     OneToOne,
-    /// One that may have many associations, of which a server branches each off: what is to be sent may ride with COOKIE ECHO.
+    /// One socket with many associations, from which a server peels off each one: data may be bundled with COOKIE ECHO.
     OneToMany,
-    /// None of the kernel's: the endpoint of the model world, in datagrams of UDP (RFC 6951), for machines whose kernel has no SCTP.
+    /// No SCTP socket: the model's endpoint over UDP (RFC 6951), for machines whose kernel lacks SCTP.
     Own,
 }
 

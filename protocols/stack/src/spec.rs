@@ -1,4 +1,4 @@
-//! `tcp:cc=reno,connections=4`: which transport, whose behaviour, and what differs.
+//! Transport specifications such as `tcp:cc=reno,connections=4`: a protocol, a stack, and options.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,81 +12,81 @@ use crate::options::{Options, bad_value};
 use crate::stacks::{Stack, stack, stacks};
 use crate::{Kind, SocketStyle, SpecError};
 
-/// What the application uses of a protocol, and how its endpoints behave.
+/// A protocol, how the application uses it, and the configuration of its endpoints.
 #[derive(Debug, Clone)]
 pub enum Protocol {
     /// One or several TCP connections.
     Tcp {
-        /// Behaviour of both ends.
+        /// The configuration of both ends.
         config: hol_tcp::Config,
-        /// Parallel connections; messages take them in turn.
+        /// Parallel connections; messages use them in turn.
         connections: u16,
-        /// What hosts keep of one connection for the next.
+        /// What hosts cache of one connection for the next.
         metrics_cache: MetricsCache,
     },
     /// One or several SCTP associations.
     Sctp {
-        /// Behaviour of both ends.
+        /// The configuration of both ends.
         config: hol_sctp::Config,
-        /// Parallel associations, each with its own streams; messages take them in turn.
+        /// Parallel associations, each with its own streams; messages use them in turn.
         associations: u16,
-        /// Each end has but its node's first address: the path that TCP takes.
+        /// Each end uses only its node's first address, on the path that TCP takes.
         single_homed: bool,
         /// Messages are sent unordered.
         unordered: bool,
-        /// When the sender gives a message up.
+        /// When the sender abandons a message.
         reliability: Reliability,
-        /// How both ends hold them.
+        /// The style of both ends' sockets.
         socket: SocketStyle,
         /// Neither end computes or checks checksums.
         no_checksums: bool,
     },
     /// One or several Multipath TCP connections.
     Mptcp {
-        /// Behaviour of both ends and of every subflow.
+        /// The configuration of both ends and of every subflow.
         config: hol_tcp::Config,
-        /// Parallel connections; messages take them in turn.
+        /// Parallel connections; messages use them in turn.
         connections: u16,
-        /// What hosts keep of one subflow for the next.
+        /// What hosts cache of one subflow for the next.
         metrics_cache: MetricsCache,
     },
     /// One or several QUIC connections.
     Quic {
-        /// Behaviour of both ends.
+        /// The configuration of both ends.
         config: hol_quic::Config,
-        /// Parallel connections, each with its own streams; messages take them in turn.
+        /// Parallel connections, each with its own streams; messages use them in turn.
         connections: u16,
-        /// On what messages go.
+        /// What carries the messages: streams or DATAGRAM frames.
         carriage: Carriage,
     },
-    /// Datagrams; those that are lost stay lost, unless SIP repeats them.
+    /// Datagrams. Lost ones are not retransmitted, except by SIP.
     Udp {
-        /// Behaviour of both ends.
+        /// The configuration of both ends.
         config: hol_udp::Config,
     },
     /// One or several pairs of UNIX sockets.
     Unix {
-        /// Parallel connections; messages take them in turn.
+        /// Parallel connections; messages use them in turn.
         connections: u16,
     },
 }
 
-/// A transport as the user names it, settled: protocol, stack and every behaviour.
+/// A transport as the user names it, resolved to a protocol, a stack and the value of every option.
 #[derive(Debug, Clone)]
 pub struct TransportSpec {
     text: String,
     stack: &'static str,
-    /// Shared by the many points of a study.
+    /// Shared by the points of a study, which are many.
     behaviour: Arc<toml::Table>,
     protocol: Protocol,
 }
 
 impl TransportSpec {
-    /// The protocol with its settled behaviour.
+    /// Returns the protocol and its configuration.
     pub const fn protocol(&self) -> &Protocol {
         &self.protocol
     }
-    /// Which protocol.
+    /// Returns the protocol's kind.
     pub const fn kind(&self) -> Kind {
         match self.protocol {
             Protocol::Tcp { .. } => Kind::Tcp,
@@ -97,15 +97,15 @@ impl TransportSpec {
             Protocol::Unix { .. } => Kind::Unix,
         }
     }
-    /// The name of the stack.
+    /// Returns the name of the stack.
     pub const fn stack(&self) -> &'static str {
         self.stack
     }
-    /// Every behaviour of the endpoints, as the manifest stores it.
+    /// Returns every option of the endpoints with its value, as the manifest stores them.
     pub fn behaviour(&self) -> &toml::Table {
         &self.behaviour
     }
-    /// How many connections (associations) it opens.
+    /// Returns how many connections (associations) it opens.
     pub const fn connections(&self) -> u16 {
         match self.protocol {
             Protocol::Tcp { connections, .. }
@@ -117,7 +117,7 @@ impl TransportSpec {
         }
     }
 
-    /// Whether it may give messages up.
+    /// Returns whether it may abandon or lose messages.
     pub fn gives_up(&self) -> bool {
         match &self.protocol {
             Protocol::Sctp { reliability, .. } => *reliability != Reliability::Full,
@@ -127,12 +127,12 @@ impl TransportSpec {
         }
     }
 
-    /// Whether datagrams come however busy their receiver is.
+    /// Returns whether its sender is not limited by flow control, so that datagrams arrive even if the receiver is busy.
     pub const fn is_heedless(&self) -> bool {
         matches!(self.protocol, Protocol::Udp { .. } | Protocol::Quic { carriage: Carriage::Datagrams, .. })
     }
 
-    /// What hosts keep of one connection for the next.
+    /// Returns what hosts cache of one connection for the next.
     pub const fn metrics_cache(&self) -> MetricsCache {
         match self.protocol {
             Protocol::Tcp { metrics_cache, .. } | Protocol::Mptcp { metrics_cache, .. } => metrics_cache,
@@ -142,18 +142,18 @@ impl TransportSpec {
         }
     }
 
-    /// Whether this program speaks it, on any system, and not the kernel.
+    /// Returns whether this program implements the protocol in every world, instead of the kernel.
     pub const fn is_our_own(&self) -> bool {
         matches!(self.protocol, Protocol::Quic { .. } | Protocol::Sctp { socket: SocketStyle::Own, .. })
     }
 
-    /// Whether neither end computes or checks checksums.
+    /// Returns whether neither end computes or checks checksums.
     pub const fn has_no_checksums(&self) -> bool {
         matches!(self.protocol, Protocol::Sctp { no_checksums: true, .. })
     }
 
-    /// How many streams a workload may spread its messages over: those of all SCTP associations or QUIC
-    /// connections, or TCP connections.
+    /// Returns over how many streams a workload may spread its messages: those of all SCTP associations or QUIC connections, or the
+    /// number of TCP connections.
     pub const fn streams(&self) -> u16 {
         match &self.protocol {
             Protocol::Tcp { connections, .. }
@@ -187,7 +187,7 @@ impl FromStr for TransportSpec {
         let kind = kind.ok_or_else(|| SpecError::UnknownTransport(name.to_owned()))?;
         let mut options = Options::split(options)?;
         let (stack, mut behaviour) = named_stack(kind, options.take("stack").as_deref())?;
-        // A request/response application switches Nagle off on both (TCP_NODELAY, SCTP_NODELAY).
+        // A request/response application disables Nagle's algorithm on both ends (TCP_NODELAY, SCTP_NODELAY).
         if let Some(off) = kind.without_nagle() {
             let own = behaviour.insert("nagle".to_owned(), off);
             options.switch_nagle(own, &mut behaviour);
@@ -259,7 +259,7 @@ fn unix(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, S
     Ok(Protocol::Unix { connections })
 }
 
-/// A stack by its name, or the first that has endpoints of the protocol; and what they do.
+/// Returns the named stack, or the first that has endpoints of the protocol, and its defaults.
 fn named_stack(kind: Kind, name: Option<&str>) -> Result<(&'static Stack, toml::Table), SpecError> {
     let names = |stacks: &mut dyn Iterator<Item = &'static Stack>| {
         stacks.map(|stack| stack.name).collect::<Vec<_>>().join(", ")
@@ -278,7 +278,7 @@ fn named_stack(kind: Kind, name: Option<&str>) -> Result<(&'static Stack, toml::
     Ok((stack, behaviour))
 }
 
-/// A value that the endpoint could not work with, in the words of a specification.
+/// Refuses a value that the endpoint cannot use, with an error in the words of a specification.
 fn misfit(found: Result<(), ConfigError>, behaviour: &toml::Table) -> Result<(), SpecError> {
     found.map_err(|error| bad_value(error.key, &behaviour[error.key], error.to_string()))
 }

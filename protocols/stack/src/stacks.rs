@@ -1,18 +1,18 @@
-//! The stacks that come with the program.
+//! The built-in stacks.
 
-/// The stack of a specification that names none, if the kernel has the protocol.
+/// The stack of a specification that names none, if it has endpoints of the protocol.
 pub const DEFAULT_STACK: &str = "linux-6.12";
 
-/// A named set of behaviours for every protocol.
+/// A named set of defaults for every protocol.
 #[derive(Debug, Clone, Copy)]
 pub struct Stack {
     /// Its name, as in `tcp:stack=linux-2.6`.
     pub name: &'static str,
-    /// The text of its file: tables such as `[tcp]` and `[quic]`, each value with its reason.
+    /// The text of its file: tables such as `[tcp]` and `[quic]`, each value with its source.
     pub text: &'static str,
 }
 
-/// Every stack, the default first.
+/// Returns every stack, the default first.
 pub fn stacks() -> &'static [Stack] {
     const STACKS: [Stack; 4] = [
         Stack { name: DEFAULT_STACK, text: include_str!("../stacks/linux-6.12.toml") },
@@ -23,16 +23,16 @@ pub fn stacks() -> &'static [Stack] {
     &STACKS
 }
 
-/// The stack called `name`.
+/// Returns the stack called `name`.
 pub fn stack(name: &str) -> Option<&'static Stack> {
     stacks().iter().find(|stack| stack.name == name)
 }
 
 impl Stack {
-    /// The behaviours of one protocol (`"tcp"`, `"sctp"`, `"quic"` or `"udp"`) as the file names them; `None` if it has none.
+    /// Returns the defaults of one protocol (`"tcp"`, `"sctp"`, `"quic"` or `"udp"`) as in the file; `None` if it has none.
     ///
     /// # Panics
-    /// If a file that comes with the program is broken; a test reads them all.
+    /// Panics if a built-in file is invalid; a test reads them all.
     pub fn table(&self, protocol: &str) -> Option<toml::Table> {
         let file: toml::Table = self.text.parse().unwrap_or_else(|e| panic!("stack {}: {e}", self.name));
         match file.get(protocol) {

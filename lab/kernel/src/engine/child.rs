@@ -1,4 +1,4 @@
-//! A machine is a process of this one: it ends no later, and with all that it started.
+//! Child processes, which end with this process, together with their descendants.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{PidfdFlags, pidfd_open};
 
-/// `command` gets a process group of its own, and does not outlive us, even if we are killed.
+/// Puts `command` into its own process group, and makes it end when this process ends or is killed.
 #[expect(unsafe_code, reason = "between fork and exec only prctl is called, which is async-signal-safe")]
 pub(super) fn bind_to_parent(command: &mut Command) {
     command.process_group(0);
@@ -26,11 +26,11 @@ pub(super) fn bind_to_parent(command: &mut Command) {
 /// Stops the process, or lets it continue.
 pub(super) fn set_paused(child: &Child, is_paused: bool) {
     let signal = if is_paused { Signal::SIGSTOP } else { Signal::SIGCONT };
-    // If it has ended, its end tells.
+    // If it has ended, its exit status shows it.
     let _ = kill(Pid::from_raw(child.id().cast_signed()), signal);
 }
 
-/// Waits until it has ended, and leaves its number to it.
+/// Waits until it has ended, without reaping it, so that its process ID is not reused.
 pub(super) fn await_end(child: &Child) -> io::Result<()> {
     let of = Id::Pid(Pid::from_raw(child.id().cast_signed()));
     waitid(of, WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT)?;

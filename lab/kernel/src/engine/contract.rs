@@ -1,4 +1,4 @@
-//! The contract of an engine. The kernel world uses nothing else, so a new engine is one more implementation.
+//! The interface of an engine. The kernel world uses nothing else, so a new engine is one more implementation.
 //!
 //! An engine starts a kernel once. The instance runs any number of jobs, on any number of threads, and each job finds the
 //! kernel as it was after the start.
@@ -19,19 +19,19 @@ use crate::{KernelError, Provenance};
 
 /// A way to run a kernel.
 pub(crate) trait Engine: Debug + Sync {
-    /// What it is and in which mode when it runs `image`, and whether the user's programs on it, found out without a boot.
+    /// Returns the engine and its mode for `image`, and for the user's programs on it. Does not boot a guest.
     fn provenance(&self, image: &Image, with_programs: bool) -> Result<Provenance, KernelError>;
 
-    /// Refuses by name what it cannot do with `image`, beside what no kernel can.
+    /// Refuses, by name, what it cannot do with `image`, apart from what no kernel can do.
     fn check(&self, scenario: &Scenario, image: &Image) -> Result<(), KernelError>;
 
-    /// What a machine takes of the host's memory, in MiB.
+    /// Returns the host memory that a machine needs, in MiB.
     fn memory(&self) -> u64;
 
-    /// About what a run takes of a processor.
+    /// Returns the approximate processor time of a run.
     fn cost(&self) -> Cost;
 
-    /// Gets `image` ready for jobs, with `program` as its first process.
+    /// Prepares `image` for jobs, with `program` as its first process.
     fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn KernelInstance>, KernelError>;
 }
 
@@ -61,9 +61,9 @@ pub(crate) struct Task<'t> {
 /// The result of a task.
 #[derive(Debug)]
 pub(crate) struct TaskResult {
-    /// What the guest handed over.
+    /// The guest's results.
     pub(crate) mail: Mail,
-    /// What it wrote to its console.
+    /// The guest's console output.
     pub(crate) console: Console,
     /// The engine and the mode in which it ran.
     pub(crate) provenance: Provenance,

@@ -1,4 +1,4 @@
-//! What runs a kernel: two engines, which fulfil one `contract`, and which of them runs which image.
+//! The engines that run kernels: two implementations of one `contract`, and the choice between them for an image.
 
 pub(crate) mod child;
 mod contract;
@@ -16,17 +16,17 @@ pub(crate) use contract::{KernelInstance, Task, TaskResult};
 pub(crate) use interactive::InteractiveGuest;
 pub use sandbox::confinement;
 
-/// The engine that runs `image`.
+/// Returns the engine that runs `image`.
 pub(crate) fn of(image: &Image) -> &'static dyn Engine {
     if image.is_user_mode() { &uml::Uml } else { &qemu::Qemu }
 }
 
-/// What runs a distribution's kernels on this host, and in which mode. Needs no kernel and no boot.
+/// Returns the engine that runs a distribution's kernels on this host, and its mode. Needs no kernel and no boot.
 pub fn provenance() -> Result<Provenance, KernelError> {
     qemu::provenance(false)
 }
 
-/// What will run `image`, and in which mode.
+/// Returns the engine that will run `image`, and its mode.
 pub fn provenance_of(image: &Image) -> Result<Provenance, KernelError> {
     of(image).provenance(image, false)
 }

@@ -12,14 +12,14 @@ use landlock::{
 };
 use nix::errno::Errno;
 
-/// All that Landlock can refuse is refused; a host's kernel that knows less of it refuses less.
+/// Everything that Landlock can refuse is refused; an older kernel refuses less.
 const ALL: ABI = ABI::V10;
 
-/// Where programs and their libraries are.
+/// The directories of programs and their libraries.
 const SYSTEM: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store"];
 
-/// Where nothing is, for everybody.
+/// A device that everybody may use.
 const NOTHING: &str = "/dev/null";
 
 /// The files that a process may access, in addition to the programs of the system.
@@ -72,9 +72,9 @@ fn own_directory_access() -> BitFlags<AccessFs> {
     })
 }
 
-/// The version of Landlock that confines engines on this host; `None`: nothing does.
+/// Returns the version of Landlock that confines engines on this host; `None`: there is none.
 pub fn confinement() -> Option<i32> {
-    // Restricts nothing, and tells what could.
+    // Restricts nothing, and returns what could be restricted.
     let asked = RestrictSelf::default().no_new_privs(false).apply();
     match asked.ok()?.landlock {
         LandlockStatus::Available { effective_abi, kernel_abi } => {
@@ -93,8 +93,8 @@ mod tests {
 
     use super::*;
 
-    /// What somebody tries who has got out, by the shell. `$other` is a directory of somebody else with a `secret` in it,
-    /// `$shared` a file in memory, `$port` where this process listens.
+    /// What a guest that has escaped may try, as shell commands. `$other` is a directory of another user with a `secret` in it, `$shared` a file
+    /// in memory, `$port` a port on which this process listens.
     const ATTEMPTS: [&str; 16] = [
         "cat $other/secret",
         "ls $other",
@@ -114,7 +114,7 @@ mod tests {
         "exec 3<>/dev/tcp/127.0.0.1/$port",
     ];
 
-    /// What it may do in its own directory, and with what it is given.
+    /// What it may do in its own directory and with its files.
     const NEEDED: [&str; 4] = [
         "echo mine >file && cat file",
         "mkdir a && echo >file && mv file other && rm -r other a",
@@ -145,7 +145,7 @@ mod tests {
             }
         }
 
-        /// What the shell says of a script that fails there; `None`: it does not.
+        /// Returns the shell's message if a script fails there; `None` if it succeeds.
         fn problem(&self, script: &str, is_confined: bool) -> Option<String> {
             let mut shell = Command::new("bash");
             shell.args(["-c", script]).current_dir(self.own.path()).env("LC_ALL", "C");
@@ -172,7 +172,7 @@ mod tests {
         for attempt in ATTEMPTS {
             assert_eq!(Fixture::new().problem(attempt, false), None, "it is no attempt: {attempt}");
             let said = Fixture::new().problem(attempt, true).unwrap_or_else(|| panic!("escaped: {attempt}"));
-            // A name in another directory may not be one of the same file: link(2), EXDEV.
+            // A hard link in another directory may not be possible: link(2), EXDEV.
             let refusals = ["Permission denied", "Operation not permitted", "Invalid cross-device link"];
             let is_refused = refusals.iter().any(|refusal| said.contains(refusal));
             assert!(is_refused, "{attempt}: {said}");

@@ -1,4 +1,4 @@
-//! One job done twice, once as ever and once on a host that is in the way: exact stepping gives one answer.
+//! The self-test of exact stepping: one job run twice, undisturbed and disturbed, has to give the same result.
 
 use hol_base::Seed;
 use hol_scenario::Scenario;
@@ -8,26 +8,26 @@ use crate::KernelError;
 use crate::job::Job;
 use crate::mailbox::Mail;
 
-/// Enough that the guest halts a thousand times, each of them a chance for the host.
+/// Enough messages for a thousand halts of the guest, at each of which the host could interfere.
 const MESSAGES: u64 = 200;
 const SEED: Seed = Seed(1);
 
-/// What a machine meets. Chance alone disturbs it too seldom for a test.
+/// The condition of the host. Random disturbances alone are too rare for a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Host {
-    /// What there is.
+    /// Undisturbed.
     AsItIs,
-    /// It is made to disturb the machine wherever that might do harm.
+    /// Disturbs the machine wherever that might have an effect.
     Disturbing,
 }
 
-/// Whether two runs of one job by `run` differ; one after the other, for there may be memory for one only.
+/// Returns whether two runs of one job by `run` differ. They run one after the other, because there may be memory for one only.
 pub(super) fn differs(run: impl Fn(&[u8], Host) -> Result<Mail, KernelError>) -> Result<bool, KernelError> {
     let job = job();
     Ok(run(&job, Host::AsItIs)? != run(&job, Host::Disturbing)?)
 }
 
-/// A conversation over a line that loses; TCP, which every kernel has.
+/// Returns a job with transactions over a lossy link and TCP, which every kernel has.
 fn job() -> Vec<u8> {
     let scenario = Scenario::alone(
         from_value(json!({ "loss": "5%" })).expect("a network"),

@@ -1,9 +1,9 @@
-//! What flows deliver in each interval of a run: goodput.
+//! The goodput of flows in each interval of a run.
 
 use hol_base::{Duration, Time};
 use hol_measure::Record;
 
-/// Octets of messages by flow and interval, in which they were delivered whole.
+/// The octets of messages by flow and interval; a message counts when it is completely delivered.
 #[derive(Debug)]
 pub(super) struct Delivered {
     interval: Duration,
@@ -15,10 +15,10 @@ impl Delivered {
         Self { interval, flows: vec![Vec::new(); flows] }
     }
 
-    /// Takes a record of a flow; false if it came after more than `most` intervals.
+    /// Adds a record of a flow; returns false if it is after more than `most` intervals.
     pub(super) fn add(&mut self, flow: usize, record: &Record, most: u64) -> bool {
         let Some(at) = record.carried() else { return true };
-        // What comes at the end of an interval is in it.
+        // A delivery at the end of an interval belongs to it.
         let interval = at.as_nanos().saturating_sub(1) / self.interval.as_nanos();
         if interval >= most {
             return false;
@@ -31,7 +31,7 @@ impl Delivered {
         true
     }
 
-    /// By flow: the end of each interval, the last one that of the run, and what was delivered in it.
+    /// Returns for each flow the end of each interval, the last one that of the run, and the octets delivered in it.
     pub(super) fn until(self, ended: Time) -> Vec<(u32, Vec<(Time, u64)>)> {
         let interval = self.interval.as_nanos();
         let intervals = ended.as_nanos().div_ceil(interval) as usize;

@@ -1,5 +1,5 @@
-//! How a run stands from time to time, one Parquet file a run (docs/results.md): windows, round trips and flights of
-//! senders, what waits before lines, and what flows have delivered. Units are in the names of the columns.
+//! Time series: a Parquet file for each run (docs/results.md), with the windows, round-trip times and flights of senders, the queues, and
+//! the deliveries of flows. Column names contain units.
 
 mod delivered;
 mod read;
@@ -13,44 +13,44 @@ use hol_scenario::{Sample, Side};
 pub use read::Series;
 pub(crate) use write::SeriesFile;
 
-/// Nothing is looked at more often: the rows would be more than what happens.
+/// The shortest interval; with shorter ones there would be more rows than events.
 pub const SHORTEST_INTERVAL: Duration = Sample::SHORTEST_INTERVAL;
 
-/// The layout of these files, in their metadata; a change of it is a new number.
+/// The version of the layout, in the metadata; every change increments it.
 const SCHEMA: &str = "1";
 
-/// What there is at a time.
+/// The sample of a sender, a queue or a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Since the start of the run.
+    /// The time since the start of the run.
     pub at: Time,
-    /// Whose row it is.
+    /// What was sampled.
     pub subject: Subject,
-    /// The numbers, by [`NUMBERS`]; what is empty is not told.
+    /// The values in the order of [`NUMBERS`]; `None` if unknown.
     numbers: [Option<u64>; NUMBERS.len()],
 }
 
-/// Whose row it is.
+/// What was sampled.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// One end of a connection, and one address of its peer.
+    /// One end of a connection, on the path to one address of its peer.
     Sender {
-        /// 0 is measured.
+        /// The index of the flow; 0 is measured.
         flow: u32,
-        /// The connection, in the order in which this end had them.
+        /// The index of the connection, in the order in which this end opened or accepted them.
         connection: u32,
-        /// Which end.
+        /// The end of the flow.
         side: Side,
         /// The peer's address.
         path: Arc<str>,
     },
-    /// What waits before a line, by its interface or LAN.
+    /// The queue of an interface or LAN, by name.
     Queue(Arc<str>),
-    /// A flow: what was delivered since the row before.
+    /// The goodput of a flow since the previous row.
     Flow(u32),
 }
 
-/// The columns of numbers behind those of the subject.
+/// The columns of values, after those of the subject.
 const NUMBERS: [&str; 11] = [
     "cwnd_octets",
     "ssthresh_octets",
@@ -111,10 +111,10 @@ impl Subject {
 }
 
 impl Row {
-    /// A number by the name of its column.
+    /// Returns a value by the name of its column.
     ///
     /// # Panics
-    /// If no column is called so.
+    /// Panics if there is no such column.
     pub fn number(&self, column: &str) -> Option<u64> {
         let place = NUMBERS.iter().position(|name| *name == column);
         self.numbers[place.unwrap_or_else(|| panic!("there is no column {column}"))]

@@ -1,4 +1,4 @@
-//! Reads time series, row by row: a long run is never held whole.
+//! Reads time series row by row, so that memory is bounded.
 
 use std::fs::File;
 use std::io;
@@ -26,7 +26,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Those of a run in a result directory, if they were kept.
+    /// Opens the time series of a run in a result directory; `None` if it was not kept.
     pub fn of(dir: &Path, key: RunKey) -> Result<Option<Self>, LabError> {
         let path = dir.join(series_of(key));
         let file = match File::open(&path) {
@@ -45,12 +45,12 @@ impl Series {
         Ok(Some(Self { path, file, interval: Duration::from_nanos(interval) }))
     }
 
-    /// How often the run was looked at.
+    /// Returns the interval of the samples.
     pub const fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// Gives all rows: those of senders and queues ascending in time, then those of flows, one after the other.
+    /// Passes all rows to `take`: those of senders and queues by time, then those of flows, one flow after the other.
     pub fn rows(&self, mut take: impl FnMut(Row)) -> Result<(), LabError> {
         for number in 0..self.file.num_row_groups() {
             let group = guarded(|| self.file.get_row_group(number).and_then(|group| rows(group.as_ref())));
@@ -60,7 +60,7 @@ impl Series {
     }
 }
 
-/// The library has assertions on what it reads: of a damaged file they are no error of ours.
+/// Catches panics of the Parquet library, which asserts properties of its input: a damaged file is no error of this program.
 fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     let damaged = |_| Err(ParquetError::General("it is damaged".to_owned()));
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(damaged)
@@ -108,7 +108,7 @@ fn numbers(group: &dyn RowGroupReader, column: &str) -> Result<Vec<Option<u64>>,
 fn texts(group: &dyn RowGroupReader, column: &str) -> Result<Vec<Option<Arc<str>>>, ParquetError> {
     let mut last: Option<(ByteArray, Arc<str>)> = None;
     cells::<ByteArrayType, _>(group, column, |octets| {
-        // Neighbours say the same more often than not.
+        // Neighbouring rows often have the same text.
         if let Some((_, text)) = last.as_ref().filter(|(known, _)| *known == octets) {
             return Ok(Arc::clone(text));
         }
@@ -118,7 +118,7 @@ fn texts(group: &dyn RowGroupReader, column: &str) -> Result<Vec<Option<Arc<str>
     })
 }
 
-/// The cells of a column, which may be optional.
+/// Returns the cells of a column, which may be optional.
 fn cells<T: DataType, C>(
     group: &dyn RowGroupReader,
     column: &str,

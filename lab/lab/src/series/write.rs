@@ -15,26 +15,26 @@ use crate::error::LabError;
 use crate::point::Point;
 use crate::rows::RowsFile;
 
-/// So many rows are a group, and at most so many wait to be written.
+/// The number of rows in a group; at most so many wait to be written.
 const GROUP: usize = 1 << 16;
 
 /// A file that is being written.
 pub(crate) struct SeriesFile {
     file: RowsFile,
     interval: Duration,
-    /// What the queues are called.
+    /// The names of the queues.
     queues: Vec<Arc<str>>,
     waiting: Vec<Row>,
     rows: u64,
     delivered: Delivered,
-    /// The point in words.
+    /// A description of the point.
     point: String,
 }
 
 impl SeriesFile {
     const MOST: u64 = Sample::MOST;
 
-    /// Begins the file at `path`, for so many flows of which something is seen at every multiple of `interval`.
+    /// Creates the file at `path` for this many flows that are sampled at every multiple of `interval`.
     pub(crate) fn begin(
         path: PathBuf,
         point: &Point,
@@ -56,19 +56,19 @@ impl SeriesFile {
         Ok(Self { file, interval, queues, waiting: Vec::new(), rows: 0, delivered, point: point.to_string() })
     }
 
-    /// The next sample.
+    /// Adds a sample.
     pub(crate) fn add(&mut self, sample: &Sample) -> Result<(), LabError> {
         let row = self.row(sample);
         self.push(row)
     }
 
-    /// The next record of a flow.
+    /// Adds a record of a flow; the records of a flow must come in order.
     pub(crate) fn deliver(&mut self, flow: usize, record: &Record) -> Result<(), LabError> {
         let fits = self.delivered.add(flow, record, Self::MOST);
         if fits { Ok(()) } else { Err(self.too_many(record.carried().unwrap_or(Time::ZERO))) }
     }
 
-    /// Writes what waits, and what was delivered until the run had `ended`.
+    /// Writes the remaining rows, and the deliveries until the run had `ended`.
     pub(crate) fn finish(mut self, ended: Time) -> Result<(), LabError> {
         let delivered = std::mem::replace(&mut self.delivered, Delivered::new(self.interval, 0));
         for (flow, intervals) in delivered.until(ended) {

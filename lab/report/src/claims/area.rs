@@ -1,4 +1,4 @@
-//! The region of a plane in which one transport is good enough is larger than that of another.
+//! Claims that one transport meets a requirement in a larger region of a plane than another.
 
 use hol_measure::{CONFIDENCE, Interval};
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use super::{Finding, View};
 use crate::data::{Cell, Filter};
 use crate::region::Enough;
 
-/// Each of `transports` is good enough at more of the points than another.
+/// Each of `transports` meets the requirement at more points than another.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Area {
@@ -15,7 +15,7 @@ pub struct Area {
     than: String,
     #[serde(default)]
     pub(super) at: Filter,
-    /// What is good enough.
+    /// The requirement.
     enough: Enough,
 }
 
@@ -24,7 +24,7 @@ impl Area {
         Finding::all(self.transports.iter().map(|transport| self.of(view, transport)))
     }
 
-    /// Repetitions met the same losses, so areas are compared pairwise.
+    /// Repetitions have the same losses, so areas are compared in pairs.
     fn of(&self, view: &View<'_>, transport: &str) -> Finding {
         let cells = view.cells(transport, &self.at);
         let pairs: Vec<(&Cell, &Cell)> =

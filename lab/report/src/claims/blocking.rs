@@ -7,27 +7,27 @@ use serde::Deserialize;
 
 use super::Finding;
 
-/// Messages are parts of several files in turn. With a stream for each file no message waits for one of another file;
-/// with one for all, some do. Each transport has a run of its own in the model world, at 5 % loss.
+/// Head-of-line blocking: messages belong to several files in turn. With one stream for each file no message waits for one of another
+/// file; with a single stream some do. Each transport has its own run in the model, at 5 % loss.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Blocking {
-    /// Specifications with a stream for each file, such as `sctp:streams=2`.
+    /// Specifications with one stream for each file, such as `sctp:streams=2`.
     transports: Vec<String>,
-    /// Specifications with one for all.
+    /// Specifications with a single stream.
     than: Vec<String>,
-    /// How many files.
+    /// The number of files.
     files: usize,
-    /// Messages a run.
+    /// The number of messages in a run.
     messages: u64,
 }
 
-/// What the messages of a run met.
+/// How many messages of a run waited.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Waits {
-    /// Came while a message of another file was missing.
+    /// Messages that arrived while a message of another file was missing.
     exposed: usize,
-    /// Waited for it.
+    /// Those of them that waited for it.
     waited: usize,
 }
 
@@ -73,10 +73,9 @@ impl Blocking {
     }
 }
 
-/// A message need not be given to the application before all earlier ones of its file have arrived; what comes after
-/// that is waiting for another file.
+/// Counts messages that waited for another file: they were delivered after all earlier messages of their own file had arrived.
 fn waits(records: &[Record], files: usize) -> Waits {
-    // When all messages so far had arrived, for each file.
+    // The time at which all messages so far had arrived, for each file.
     let mut arrived = vec![Time::ZERO; files];
     let mut waits = Waits::default();
     for (number, record) in records.iter().enumerate() {
@@ -118,7 +117,7 @@ mod tests {
 
     #[test]
     fn waiting_for_ones_own_file_is_no_waiting_for_another() {
-        // The first is lost and arrives at 50: the third is of its file, the second and the fourth are not.
+        // The first is lost and arrives at 50. Of those that wait for it, only the third belongs to its file.
         let apart = records(&[(50, 50), (11, 11), (12, 50), (13, 13)]);
         assert_eq!(waits(&apart, 2), Waits { exposed: 2, waited: 0 });
         let together = records(&[(50, 50), (11, 50), (12, 50), (13, 50)]);

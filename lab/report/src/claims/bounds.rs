@@ -1,4 +1,4 @@
-//! The paper's axes: a mean that is certainly off the axis is on no curve of its figure.
+//! Claims that follow from the axes of the paper's figures: a mean outside of the axis is on none of its curves.
 
 use hol_measure::Bounds;
 use serde::Deserialize;
@@ -7,21 +7,21 @@ use super::{Finding, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// Means lie within the paper's axis, with their whole intervals.
+/// Every mean lies within the paper's axis, with its whole interval.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inside {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The ends of the axis in ms (kbit/s).
+    /// The ends of the axis, in ms (kbit/s).
     axis: [f64; 2],
-    /// What is compared.
+    /// The metric.
     #[serde(default)]
     metric: Metric,
 }
 
-/// Where a mean lies, given how well it is known.
+/// The position of a mean and its interval relative to the axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Inside,
@@ -31,8 +31,8 @@ enum Place {
 }
 
 impl Inside {
-    /// Holds if every interval lies inside, fails if one lies outside. A load that was not carried has no mean; the
-    /// paper's curve ends there, too. Where a longer run would take another time nothing is decided.
+    /// Holds if every interval lies inside, fails if one lies outside. A point that does not carry its load has no mean, as in the paper,
+    /// whose curve ends there. Undecided if longer runs would have another mean.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let placed: Vec<(&Cell, Option<Bounds>, Place)> = cells
@@ -76,7 +76,7 @@ impl Inside {
     }
 
     fn place(&self, mean: Bounds) -> Place {
-        // A floor that equals the end of the axis lies on it: the RTT and a little serialization.
+        // A mean that equals the end of the axis lies on it: the round-trip time and a little serialisation delay.
         let [low, high] = [self.axis[0] * 0.99, self.axis[1] * 1.01];
         if mean.low >= low && mean.high <= high {
             Place::Inside

@@ -1,4 +1,4 @@
-//! Throughput as high as the line allows: its rate less the transport's headers.
+//! Claims that the throughput is as high as the link rate allows, less the transport's headers.
 
 use serde::Deserialize;
 
@@ -6,14 +6,14 @@ use super::{Finding, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// Each of `transports` has the throughput that its headers leave, or that the sender asks for.
+/// Each of `transports` has the highest throughput possible with its headers, or the rate that the sender offers.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
-    /// How far below the ceiling a mean may lie, as a share of it.
+    /// The largest deviation of a mean below the ceiling, as a fraction of it.
     within: f64,
 }
 

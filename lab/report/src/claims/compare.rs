@@ -1,4 +1,4 @@
-//! Directional claims: which transport is faster, cell by cell, corrected for their number.
+//! Claims that a transport is faster: compared point by point, corrected for the number of comparisons.
 
 use hol_measure::{CONFIDENCE, Comparison, holm};
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use crate::data::{Cell, Filter};
 use crate::survey::NO_MATTER;
 use hol_lab::Metric;
 
-/// Each of `transports` is faster than another, or than itself elsewhere: it has a lower time, or a higher throughput.
+/// Each of `transports` is faster than another one, or than itself at other axis values: lower times, or higher throughput.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Faster {
@@ -17,10 +17,10 @@ pub struct Faster {
     pub(super) than: Other,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The share of the points at which it has to be significant; nowhere may the opposite be.
+    /// The fraction of the points at which it has to be significantly faster; at no point may it be significantly slower.
     #[serde(default = "nine_tenths")]
     share: f64,
-    /// What is compared.
+    /// The metric.
     #[serde(default)]
     metric: Metric,
 }
@@ -33,7 +33,7 @@ pub struct Differ {
     right: String,
     #[serde(default)]
     pub(super) at: Filter,
-    /// What is compared.
+    /// The metric.
     #[serde(default)]
     metric: Metric,
 }
@@ -49,19 +49,18 @@ struct Pair<'a> {
     significant: bool,
 }
 
-/// What a point says of "faster".
+/// The outcome of a comparison at one point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gain {
     Better,
     Worse,
-    /// At most as much as is no difference: the repetitions tell that there is no gain.
+    /// No gain: the difference is significantly below the margin.
     Even,
     Open,
 }
 
 impl Faster {
-    /// Fails where one point is worse, or where too few could be better whatever the open ones are; holds where enough
-    /// are better.
+    /// Fails if one point is worse, or if even with all undecided ones too few could be better; holds if enough points are better.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let other = |cell: &Cell| view.other(cell, &self.than);
@@ -103,8 +102,8 @@ impl Faster {
     }
 }
 
-/// The points that could not be compared, for one of the two did not carry the load or has no steady state, and at how many of
-/// them the other has a mean.
+/// Returns the points that could not be compared because one of the transports did not carry the load or has no steady state, and at
+/// how many of them the other one has a mean.
 fn not_carried<'a>(
     metric: Metric,
     cells: &[&'a Cell],
@@ -144,7 +143,7 @@ impl Differ {
     }
 }
 
-/// Compares every cell that can be compared; significance is that of the whole family (Holm).
+/// Compares every point that can be compared; p-values are corrected for all of them (Holm).
 fn pairs<'a>(cells: &[&'a Cell], compare: impl Fn(&Cell) -> Option<Comparison>) -> Vec<Pair<'a>> {
     let compared: Vec<(&Cell, Comparison)> =
         cells.iter().filter_map(|cell| Some((*cell, compare(cell)?))).collect();
@@ -156,7 +155,7 @@ fn pairs<'a>(cells: &[&'a Cell], compare: impl Fn(&Cell) -> Option<Comparison>) 
     compared.into_iter().zip(p).map(judge).collect()
 }
 
-/// The comparisons in words, the least favourable first.
+/// Describes the comparisons, the least favourable first.
 fn rows(metric: Metric, mut pairs: Vec<Pair<'_>>, than: &str) -> Vec<String> {
     let gain = |pair: &Pair<'_>| metric.gain(pair.comparison.difference.mean);
     pairs.sort_by(|a, b| gain(a).total_cmp(&gain(b)));

@@ -1,4 +1,4 @@
-//! "Except for very low transaction rates": where two transports change places.
+//! Claims of a crossover: "Except for very low transaction rates".
 
 use hol_base::Seed;
 use hol_measure::{CONFIDENCE, Crossover};
@@ -15,7 +15,7 @@ pub struct Crossing {
     than: String,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The rate (1/s) near which they change places …
+    /// The rate (1/s) near which the order changes …
     near: f64,
     /// … within this factor.
     factor: f64,
@@ -29,7 +29,7 @@ impl Crossing {
             let other = view.beside(cell, &self.than)?;
             (cell.mean().is_some() && other.mean().is_some()).then_some(())?;
             let (mut first, mut second) = (cell.means()?, other.means()?);
-            // An interrupted sweep has more of one than of the other.
+            // An interrupted sweep may have measured more points of one transport.
             let both_have = first.len().min(second.len());
             first.truncate(both_have);
             second.truncate(both_have);
@@ -95,7 +95,7 @@ mod tests {
             factor: 3.0,
         };
         let whole = check.evaluate(&view(&dataset(cells.clone())));
-        // As an interrupted sweep has it.
+        // As in an interrupted sweep.
         cells.iter_mut().step_by(3).for_each(|cell| cell.runs.truncate(1));
         assert!(check.evaluate(&view(&dataset(cells))) != Finding::no_points());
         whole.holds

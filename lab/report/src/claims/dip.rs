@@ -1,4 +1,4 @@
-//! A fall of the throughput at one place of an axis.
+//! Claims that the throughput drops at one value of an axis.
 
 use serde::Deserialize;
 
@@ -6,31 +6,31 @@ use super::{Finding, Other, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// Each of `transports` has less throughput than elsewhere on the axis, all else equal.
+/// Each of `transports` has less throughput than at other values of the axis, everything else being equal.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dip {
     pub(super) transports: Vec<String>,
-    /// Where the dip is.
+    /// The points of the dip.
     pub(super) at: Filter,
-    /// What it is held against.
+    /// The points that they are compared with.
     pub(super) than: Other,
-    /// The least fall that counts, as a share.
+    /// The smallest drop that counts, as a fraction.
     share: f64,
-    /// At which points it has to be.
+    /// At how many points it has to occur.
     #[serde(default)]
     points: Points,
 }
 
-/// How many of the points fall.
+/// At how many points the throughput drops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Points {
     #[default]
     All,
-    /// At least one: what a search finds.
+    /// At one or more, as in a search.
     Some,
-    /// Where the paper sees none.
+    /// At none, as in the paper.
     None,
 }
 

@@ -7,23 +7,22 @@ use super::{Finding, View, compare};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// No more streams are needed to be as good as with the largest number than the model says:
-/// k* = ceil(rate · RTT + 3), for then a loss is repaired before the stream's next message arrives. Where loss
-/// is rare and costs little, fewer are enough.
+/// The number of streams needed to be as good as with the largest number is at most that of the model, k* = ceil(rate · RTT + 3): a loss is
+/// then repaired before the next message of its stream arrives. If loss is rare and cheap, fewer streams suffice.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnoughStreams {
-    /// In ascending order of streams; the last is the yardstick.
+    /// The transports by ascending number of streams; the last one is the reference.
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
-    /// How near a mean has to be to the yardstick's, as a share of it.
+    /// The largest deviation of a mean from the reference, as a fraction of it.
     within: f64,
-    /// How many listed numbers the measured one may lie above the model's.
+    /// By how many listed numbers the measured one may exceed that of the model.
     steps: usize,
 }
 
-/// What one place says.
+/// The result under one set of conditions.
 struct Place {
     agrees: Option<bool>,
     row: String,
@@ -62,7 +61,7 @@ impl EnoughStreams {
         let needed = yardstick.conditions.rate * yardstick.conditions.rtt_ms() / 1000.0 + 3.0;
         let needed = needed.ceil() as u16;
         let model = cells.iter().position(|cell| cell.streams >= needed)?;
-        // Whether that many are as good as the yardstick, which is as good as itself and proves nothing.
+        // Whether that many streams are as good as the reference, which is not compared with itself.
         let last = (model + self.steps).min(cells.len().checked_sub(2)?);
         let compared = |cell: &&Cell| compare(Metric::ResponseTime, cell, yardstick, margin);
         let as_good = |c: &Comparison| c.difference.high() <= margin;

@@ -1,4 +1,4 @@
-//! "Several effects contribute": what is left when the known ones are taken off.
+//! Claims that the response time consists of several known parts.
 
 use hol_measure::SplitMean;
 use serde::Deserialize;
@@ -6,14 +6,14 @@ use serde::Deserialize;
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
 
-/// Response time less round trip, recovery and resequencing is small.
+/// The response time less round-trip time, recovery and resequencing is small.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Explained {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The most that may be left for processing and queues, in ms.
+    /// The largest remainder for processing and queues, in ms.
     within_ms: f64,
 }
 
@@ -24,8 +24,8 @@ impl Explained {
         if cells.is_empty() {
             return Finding::no_points();
         }
-        // The paper names waiting at the sender, too (small congestion windows). Behind a full send buffer
-        // it is slip, for the transport does not yet take the message.
+        // The paper also names waiting at the sender (small congestion windows). Behind a full send buffer the message is late before the
+        // transport accepts it.
         let cells: Vec<(&Cell, SplitMean)> =
             cells.into_iter().filter_map(|cell| Some((cell, cell.split?))).collect();
         if cells.is_empty() {

@@ -1,35 +1,35 @@
-//! What one check says on one stack.
+//! The result of one check on one stack.
 
-/// The answer with the numbers behind it.
+/// The result of a check, with the numbers behind it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Whether the claim holds; `None` where the data do not tell.
+    /// Whether the claim holds; `None` if the data do not decide it.
     pub holds: Option<bool>,
-    /// One sentence with the deciding numbers.
+    /// One sentence with the decisive numbers.
     pub text: String,
     /// Further numbers, one line each.
     pub rows: Vec<String>,
-    /// How many points were not looked at, and why.
+    /// How many points were not checked, and why.
     pub left_out: Vec<String>,
 }
 
 impl Finding {
-    /// An answer.
+    /// Creates a decided result.
     pub fn new(holds: bool, text: impl Into<String>) -> Self {
         Self { holds: Some(holds), text: text.into(), rows: Vec::new(), left_out: Vec::new() }
     }
 
-    /// No answer, and why.
+    /// Creates an undecided result with the reason.
     pub fn unknown(text: impl Into<String>) -> Self {
         Self { holds: None, text: text.into(), rows: Vec::new(), left_out: Vec::new() }
     }
 
-    /// No answer, for there is nothing measured that the check asks for.
+    /// Creates the undecided result of a check without any measured points.
     pub fn no_points() -> Self {
         Self::unknown("no measured point to judge")
     }
 
-    /// With what is not in its means: of `all` repetitions only `used` have a value.
+    /// Adds how many repetitions are not in the means: of `all` repetitions only `used` have a value.
     pub fn of_repetitions(mut self, used: u64, all: u64) -> Self {
         if used < all {
             self.text += &format!(" ({} of {all} repetitions did not end and are in no mean)", all - used);
@@ -37,13 +37,13 @@ impl Finding {
         self
     }
 
-    /// With the lines behind it.
+    /// Adds lines of numbers.
     pub fn with_rows(mut self, rows: Vec<String>) -> Self {
         self.rows = rows;
         self
     }
 
-    /// With what another check says, if it finds something to judge; the answer stays as it is.
+    /// Adds the result of another check, unless it is undecided; `holds` stays as it is.
     pub fn beside(mut self, what: &str, other: Self) -> Self {
         if other != Self::no_points() {
             self.text = format!("{}. {what}: {}", self.text, other.text);
@@ -52,7 +52,7 @@ impl Finding {
         self
     }
 
-    /// All together: fails if one fails, holds if all do.
+    /// Combines results: fails if one fails, holds if all hold.
     pub fn all(findings: impl Iterator<Item = Self>) -> Self {
         findings
             .reduce(|mut one, other| {

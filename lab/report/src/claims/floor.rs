@@ -1,18 +1,18 @@
-//! Without loss, a response takes a round trip and next to nothing more.
+//! Claims that a response without loss takes a round trip and hardly more.
 
 use serde::Deserialize;
 
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
 
-/// Means are the round-trip time and at most a little more.
+/// Every mean is the round-trip time plus a small amount.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Floor {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
-    /// How much more, in ms.
+    /// The largest such amount, in ms.
     within_ms: f64,
 }
 

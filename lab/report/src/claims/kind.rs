@@ -1,18 +1,18 @@
-//! What a claim is about. A paper is judged by its findings; the rest is told beside them.
+//! Kinds of claims. Only findings count for or against a paper; the others are reported separately.
 
 use serde::Deserialize;
 
-/// What a claim is about.
+/// The kind of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Something that the paper measured, or concluded from what it measured.
+    /// A measurement of the paper, or a conclusion from one.
     Finding,
-    /// What follows from numbers, or from the text of the paper or of a standard.
+    /// Arithmetic, or a statement of the paper's or a standard's text.
     Arithmetic,
-    /// A fact about our own code or configuration: it shows that we did what the paper did.
+    /// A fact about our own code or configuration, which shows that we repeated what the paper did.
     Configuration,
-    /// What the paper found needs something that is not here, or is not its own; something else stands in.
+    /// A finding whose measurement is not possible here, or not the paper's own, so that a substitute is used.
     Substitute,
 }
 
@@ -20,7 +20,7 @@ impl Kind {
     /// All kinds, findings first.
     pub const ALL: [Self; 4] = [Self::Finding, Self::Arithmetic, Self::Configuration, Self::Substitute];
 
-    /// In a word.
+    /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Finding => "finding",
@@ -30,7 +30,7 @@ impl Kind {
         }
     }
 
-    /// The heading of its claims.
+    /// Returns the heading of its claims.
     pub const fn heading(self) -> &'static str {
         match self {
             Self::Finding => "Findings of the paper",
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// Why its claims are counted, or not.
+    /// Returns why its claims count, or do not.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Finding => {

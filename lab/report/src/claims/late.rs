@@ -1,4 +1,4 @@
-//! Connecting takes too long.
+//! Claims that connecting takes too long.
 
 use hol_lab::Metric;
 use serde::Deserialize;
@@ -6,16 +6,16 @@ use serde::Deserialize;
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
 
-/// Some runs of `transports` take longer than a limit to connect, or never are.
+/// Some runs of `transports` take longer than a limit to connect, or never connect.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectsLate {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
-    /// What is reasonable.
+    /// The limit.
     within_ms: f64,
-    /// Where nothing hinders it: the claim holds if no run is late.
+    /// Inverts the claim: it holds if no run is late.
     #[serde(default)]
     none: bool,
 }

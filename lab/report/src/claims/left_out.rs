@@ -1,5 +1,5 @@
-//! The points that a claim speaks of and its checks do not look at. Each has to have a reason, so that none is left out
-//! because it contradicts.
+//! The points that a claim is about but that none of its checks uses. Each needs a reason, so that none is omitted because it contradicts
+//! the claim.
 
 use std::slice::from_ref;
 
@@ -8,28 +8,27 @@ use serde::Deserialize;
 use super::{Check, Claim, Other, View};
 use crate::data::{Cell, Filter};
 
-/// Points that a claim does not look at, and why.
+/// Points that a claim omits, with the reason.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
-    /// Which of those that its checks do not take; all by default.
+    /// Restricts the reason to some of the points that no check uses; all by default.
     #[serde(default)]
     pub at: Filter,
-    /// Why, as the end of a sentence: `it speaks of …`.
+    /// The reason, as the end of a sentence: `it speaks of …`.
     pub why: String,
 }
 
-/// What one check looks at.
+/// The points that a check uses.
 pub(super) struct Scope<'a> {
     transports: &'a [String],
     pub(super) at: &'a Filter,
-    /// Where the same transports are looked at, too, for comparison.
+    /// The axis values at which the same transports are used for comparison.
     than: Option<&'a Other>,
 }
 
 impl Claim {
-    /// The points of the transports and experiments that the checks name which no check takes, with the reason; without
-    /// one, nobody has thought of them.
+    /// Returns the points of the checks' transports and experiments that no check uses, with the reason; `None` if there is none.
     pub fn left_out<'a>(&self, view: &View<'a>) -> Vec<(&'a Cell, Option<&str>)> {
         let scopes: Vec<Scope<'_>> = self.checks.iter().filter_map(Check::scope).collect();
         let near = |cell: &&Cell| scopes.iter().any(|scope| scope.speaks_of(view, cell));
@@ -41,7 +40,7 @@ impl Claim {
         left.map(|cell| (cell, why(cell))).collect()
     }
 
-    /// How many points are left out for each reason, in words.
+    /// Describes how many points are omitted for each reason.
     pub(super) fn left_out_in_words(&self, view: &View<'_>) -> Vec<String> {
         let left = self.left_out(view);
         let reasons = self.left_out.iter().map(|left| Some(left.why.as_str())).chain([None]);
@@ -54,7 +53,7 @@ impl Claim {
 }
 
 impl Scope<'_> {
-    /// Whether a point is of its transports and experiments.
+    /// Returns whether a point belongs to the check's transports and experiments.
     fn speaks_of(&self, view: &View<'_>, cell: &Cell) -> bool {
         let experiments = &self.at.experiments;
         let transport = cell.transport.strip_suffix(view.stack.suffix.as_str());
@@ -74,7 +73,7 @@ impl Scope<'_> {
 }
 
 impl Check {
-    /// `None` for a check that reads no points.
+    /// Returns the points that the check uses; `None` if it uses none.
     pub(super) fn scope(&self) -> Option<Scope<'_>> {
         const fn scope<'a>(transports: &'a [String], at: &'a Filter) -> Option<Scope<'a>> {
             Some(Scope { transports, at, than: None })

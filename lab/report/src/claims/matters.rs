@@ -1,4 +1,4 @@
-//! Which matters more, the transport or something else? An analysis of variance.
+//! Claims that a swept key matters more than the transport, by an analysis of variance.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct MattersMore {
     factor: String,
     #[serde(default)]
     pub(super) at: Filter,
-    /// Whose variance.
+    /// The metric whose variance is analysed.
     #[serde(default)]
     metric: Metric,
 }
@@ -52,7 +52,7 @@ impl MattersMore {
         Finding::new(significant && factor.squares > transport.squares, text).with_rows(rows)
     }
 
-    /// The points of the first transport, by what else is equal.
+    /// Groups the points of the first transport by all other conditions.
     fn blocks<'a>(&self, view: &View<'a>) -> BTreeMap<(String, Vec<String>), Vec<&'a Cell>> {
         let mut blocks: BTreeMap<_, Vec<&Cell>> = BTreeMap::new();
         for cell in self.transports.first().map(|first| view.cells(first, &self.at)).unwrap_or_default() {
@@ -63,8 +63,7 @@ impl MattersMore {
         blocks
     }
 
-    /// The repetitions that have a value for every transport and level: those that are missing somewhere would tip
-    /// the balance.
+    /// Returns the repetitions that have a value for every transport and level; otherwise the design would be unbalanced.
     fn block(&self, view: &View<'_>, levels: &[&Cell]) -> Option<Block> {
         let of = |transport: &String| -> Option<Vec<Vec<Option<f64>>>> {
             levels.iter().map(|cell| Some(view.beside(cell, transport)?.of_runs(self.metric))).collect()

@@ -42,16 +42,16 @@ pub use left_out::LeftOut;
 pub use verdict::Verdict;
 pub use view::{Other, View, compare, compare_times};
 
-/// The file.
+/// The contents of `claims.toml`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyClaims {
-    /// What the paper asked, one sentence.
+    /// The question of the paper, one sentence.
     pub question: String,
     /// The comparisons that answer it, one sentence each.
     #[serde(rename = "answer", default)]
     pub answers: Vec<Answer>,
-    /// What tells between variants that the paper does not state: the first fits, the others test.
+    /// Checks that discriminate between variants that the paper does not specify: the first one fits, the others test.
     #[serde(rename = "trial", default)]
     pub trials: Vec<Beside>,
     /// Every claim, in the paper's order.
@@ -59,22 +59,22 @@ pub struct StudyClaims {
     pub claims: Vec<Claim>,
 }
 
-/// A comparison at one point that belongs into the summary.
+/// A comparison at one point for the summary.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
-    /// How the sentence begins: `At 1 % loss`.
+    /// The beginning of the sentence: `At 1 % loss`.
     pub when: String,
     /// The transport, without the stack.
     pub transport: String,
-    /// What it is compared with.
+    /// The transport that it is compared with.
     pub than: String,
     /// The point.
     pub at: Filter,
-    /// What is compared.
+    /// The metric.
     #[serde(default)]
     pub metric: Metric,
-    /// The largest difference that counts as none, in the unit of what is compared.
+    /// The largest difference that counts as zero, in the unit of the metric.
     #[serde(default)]
     pub margin: f64,
 }
@@ -87,38 +87,38 @@ pub struct Claim {
     pub id: String,
     /// The paper's words, shortened.
     pub quote: String,
-    /// Which of its meanings is checked, if it has several.
+    /// The interpretation that is checked, if the quote has several.
     pub reading: Option<String>,
-    /// What it is a claim about; only findings of the paper are counted.
+    /// The kind of claim; only findings of the paper count.
     pub kind: Kind,
-    /// What would refute it, in words.
+    /// What would refute it, as text.
     pub refuted_by: String,
-    /// What to know when reading the verdict: a substitution, a reading of the paper, why it flips.
+    /// What a reader has to know about the verdict: a substitute, an interpretation of the paper, the reason of a change.
     pub note: Option<String>,
-    /// What would decide it, with the command, where the measured points do not.
+    /// What would decide it if the measured points do not, with the command.
     pub undecided: Option<String>,
-    /// Points of the same transports and experiments that no check takes, each with the reason.
+    /// Points of the same transports and experiments that no check uses, each with the reason.
     #[serde(default)]
     pub left_out: Vec<LeftOut>,
-    /// The checks; all have to hold.
+    /// The checks; all of them have to hold.
     #[serde(rename = "check")]
     pub checks: Vec<Check>,
-    /// What is told with it, where it was measured; the verdict does not depend on it.
+    /// Checks that are reported with it if measured, without influence on the verdict.
     #[serde(default)]
     pub beside: Vec<Beside>,
 }
 
-/// A check that is told, and decides no claim.
+/// A check that is reported and does not decide a claim.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Beside {
-    /// What is compared, in words.
+    /// A description of what is compared.
     pub what: String,
-    /// How.
+    /// The check.
     pub check: Check,
 }
 
-/// One way to check a claim.
+/// A check of a claim.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Check {
@@ -132,13 +132,13 @@ pub enum Check {
     SameWorkloads(same::SameWorkloads),
     /// Means lie within the paper's axis.
     Inside(bounds::Inside),
-    /// A transport has so many times what another has.
+    /// A transport has a multiple of another's value.
     Ratio(ratio::Ratio),
-    /// A transport is good enough at more points than another.
+    /// A transport meets a requirement at more points than another.
     Area(area::Area),
-    /// Throughput is what the line carries.
+    /// The throughput is as high as the link rate allows.
     Ceiling(ceiling::Ceiling),
-    /// Throughput falls at one place of an axis.
+    /// The throughput drops at one value of an axis.
     Dip(dip::Dip),
     /// Means are the round-trip time and little more.
     Floor(floor::Floor),
@@ -148,23 +148,23 @@ pub enum Check {
     QuantileOrder(order::QuantileOrder),
     /// A small number of streams is as good as many.
     EnoughStreams(enough::EnoughStreams),
-    /// A share of the transactions takes far longer than the mean.
+    /// A fraction of the transactions takes far longer than the mean.
     Tail(tail::Tail),
-    /// Two transports change places at some rate.
+    /// The order of two transports changes at some rate.
     Crossover(crossover::Crossing),
-    /// The response time is round trip, recovery, resequencing and little else.
+    /// The response time consists of round trip, recovery, resequencing, and little else.
     Explained(explained::Explained),
-    /// At least so many transactions were measured.
+    /// A least number of transactions was measured.
     Samples(scale::Samples),
     /// The load is carried up to a rate.
     Sustained(scale::Sustained),
     /// Runs behind schedule were given up.
     Aborts(scale::Aborts),
-    /// Points exist.
+    /// The points exist.
     Covers(scale::Covers),
-    /// Every message took the stream it should, and streams kept their order.
+    /// Every message used the stream that it should, and streams kept their order.
     Streams(streams::Streams),
-    /// No message waits for another file's.
+    /// No message waits for one of another file.
     Blocking(blocking::Blocking),
     /// Our own code is shorter over SCTP.
     Lines(lines::Lines),
@@ -172,21 +172,21 @@ pub enum Check {
     MattersMore(matters::MattersMore),
     /// Repetitions differ more than elsewhere.
     WiderInterval(wider::WiderInterval),
-    /// It takes too long to connect.
+    /// Connecting takes too long.
     ConnectsLate(late::ConnectsLate),
-    /// A product of numbers is what the paper says.
+    /// A product of numbers has the value that the paper states.
     Product(text::Product),
-    /// All runs one after the other take so long.
+    /// The duration of all runs, one after the other.
     Lasts(text::Lasts),
-    /// The text alone tells.
+    /// The text alone decides.
     Reading(text::Reading),
     /// The model and the kernel agree, point by point.
     WorldsAgree(worlds_agree::WorldsAgree),
-    /// Nothing that this world can tell.
+    /// Not decidable in this world.
     NotHere(NotHere),
 }
 
-/// A claim about something that is not here.
+/// A claim about something that cannot be measured here.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotHere {
@@ -194,18 +194,18 @@ pub struct NotHere {
     reason: String,
 }
 
-/// A claim with its verdict and the numbers behind it.
+/// A claim with its verdict and results.
 #[derive(Debug, Clone)]
 pub struct Judged {
     /// The claim.
     pub claim: Claim,
-    /// What follows from the findings.
+    /// The verdict, which follows from the results.
     pub verdict: Verdict,
-    /// What each stack says: its title and its finding.
+    /// The result on each stack, with the stack's title.
     pub findings: Vec<(String, Finding)>,
 }
 
-/// Judges every claim on every stack, today's first; `absent` are those that this world does not have.
+/// Judges every claim on every stack, the current one first; `absent` are the stacks that this world does not have.
 pub fn judge(study: &StudyClaims, views: &[StackView], absent: &[StackView], data: &Dataset) -> Vec<Judged> {
     let on = |claim: &Claim, stack| {
         let view = View { data, stack };
@@ -219,7 +219,7 @@ pub fn judge(study: &StudyClaims, views: &[StackView], absent: &[StackView], dat
         beside.fold(finding, |finding, (what, other)| finding.beside(what, other))
     };
     let judged = |claim: &Claim| {
-        // What does not depend on the stack is asked once.
+        // A check that does not depend on the stack is evaluated once.
         let once = claim.checks.iter().all(Check::names_its_stacks);
         let views = if once { &views[..views.len().min(1)] } else { views };
         let absent = if once { &[][..] } else { absent };
@@ -233,11 +233,11 @@ pub fn judge(study: &StudyClaims, views: &[StackView], absent: &[StackView], dat
     study.claims.iter().map(judged).collect()
 }
 
-/// What is said of a stack that is not here.
+/// The text for a stack that this world does not have.
 const MODEL_ONLY: &str = "needs the stack of the paper's time: model world only";
 
 impl Check {
-    /// Whether it names its stacks itself, or needs none.
+    /// Returns whether the check names its stacks itself, or needs none.
     const fn names_its_stacks(&self) -> bool {
         matches!(
             self,
@@ -252,7 +252,7 @@ impl Check {
         )
     }
 
-    /// What it says on one stack, or variant.
+    /// Evaluates the check on one stack or variant.
     pub(crate) fn evaluate(&self, view: &View<'_>) -> Finding {
         match self {
             Self::Faster(check) => check.evaluate(view),

@@ -10,7 +10,7 @@ use crate::data::{Cell, Filter};
 use crate::survey::Numbers;
 use hol_lab::Metric;
 
-/// Means only fall, or only rise, along an axis; all else equal.
+/// Means only decrease, or only increase, along an axis, everything else being equal.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Monotone {
@@ -19,7 +19,7 @@ pub struct Monotone {
     pub(super) at: Filter,
     along: Along,
     direction: Direction,
-    /// What falls or rises.
+    /// The metric.
     #[serde(default)]
     metric: Metric,
 }
@@ -56,7 +56,7 @@ pub struct QuantileOrder {
 }
 
 impl Along {
-    /// Where points stand on it; `None` if one does not.
+    /// Returns the positions of the points on the axis; `None` if one has none.
     fn values(&self, cells: &[&Cell]) -> Option<Vec<f64>> {
         match self {
             Self::Loss => Some(cells.iter().map(|cell| cell.conditions.loss).collect()),
@@ -76,7 +76,7 @@ impl Along {
         }
     }
 
-    /// What is equal among the points of one curve.
+    /// Returns the conditions that all points of one curve share.
     fn curve(&self, cell: &Cell) -> String {
         let conditions = &cell.conditions;
         match self {
@@ -108,7 +108,7 @@ impl Monotone {
             if levels.len() < 2 {
                 continue;
             }
-            // An interrupted sweep has more of some than of others.
+            // An interrupted sweep may have measured more points of some transports.
             let all_have = levels.iter().map(Vec::len).min().unwrap_or(0);
             levels.iter_mut().for_each(|level| level.truncate(all_have));
             steps += levels.len() - 1;
@@ -134,7 +134,7 @@ impl Monotone {
     }
 }
 
-/// One comparison of two neighbours at a quantile.
+/// The comparison of two neighbours at a quantile.
 struct Step {
     row: String,
     p: f64,
@@ -211,7 +211,7 @@ mod tests {
         let (at, metric) = (Filter::default(), Metric::default());
         let check = Monotone { transports, at, along, direction, metric };
         let whole = check.evaluate(&view(&dataset(cells.clone())));
-        // As an interrupted sweep has it.
+        // As in an interrupted sweep.
         cells[1].runs.truncate(2);
         assert!(check.evaluate(&view(&dataset(cells))) != Finding::no_points());
         whole.holds

@@ -1,4 +1,4 @@
-//! Claims of a factor: one transport has so many times what another has, or itself elsewhere.
+//! Claims of a ratio: one transport has a multiple of another's value, or of its own at other axis values.
 
 use hol_measure::{CONFIDENCE, Interval};
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use super::{Finding, Other, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// At every point each of `transports` has so many times what `of` has.
+/// At every point each of `transports` has a multiple of the value of `of`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ratio {
@@ -15,9 +15,9 @@ pub struct Ratio {
     pub(super) of: Other,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The least and the greatest factor that agree with the paper.
+    /// The smallest and the largest ratio that agree with the paper.
     between: [f64; 2],
-    /// What is compared.
+    /// The metric.
     #[serde(default)]
     metric: Metric,
 }
@@ -50,7 +50,7 @@ impl Ratio {
     }
 }
 
-/// The factor over repetitions that met the same losses; `None` if the points have no value in common.
+/// Returns the ratio over repetitions with the same losses; `None` if the points have no common value.
 fn factor(metric: Metric, cell: &Cell, of: &Cell) -> Option<Interval> {
     let pairs = cell.of_runs(metric).into_iter().zip(of.of_runs(metric));
     let factors: Vec<f64> = pairs.filter_map(|(one, other)| Some(one? / other?)).collect();

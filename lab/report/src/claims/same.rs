@@ -9,7 +9,7 @@ use super::{Finding, Other, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// Each of `transports` has the same mean as another, or as itself elsewhere.
+/// Each of `transports` has the same mean as another one, or as itself at other axis values.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SameTransports {
@@ -17,18 +17,18 @@ pub struct SameTransports {
     pub(super) like: Other,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The largest difference that counts as none, in ms …
+    /// The largest difference that counts as zero, in ms …
     #[serde(default)]
     margin_ms: f64,
-    /// … or as a share of the mean, whichever is larger.
+    /// … or as a fraction of the mean, whichever is larger.
     #[serde(default)]
     margin_share: f64,
-    /// What is compared.
+    /// The metric.
     #[serde(default)]
     metric: Metric,
 }
 
-/// Each of `transports` behaves the same under two workloads.
+/// Each of `transports` has the same results under two workloads.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SameWorkloads {
@@ -37,11 +37,11 @@ pub struct SameWorkloads {
     like: String,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The largest difference that counts as none, in ms …
+    /// The largest difference that counts as zero, in ms …
     margin_ms: f64,
-    /// … or as a share of the mean, whichever is larger.
+    /// … or as a fraction of the mean, whichever is larger.
     margin_share: f64,
-    /// The largest Kolmogorov–Smirnov distance of the two distributions, times within `margin_ms` being equal.
+    /// The largest Kolmogorov–Smirnov distance of the two distributions; times within `margin_ms` count as equal.
     distance: f64,
 }
 
@@ -86,8 +86,8 @@ struct Compared<'a> {
     margin: f64,
 }
 
-/// The Kolmogorov–Smirnov distance, but forgiving a shift of `margin_ms`: where every message takes a round
-/// trip, one octet more on the line would else move the whole distribution.
+/// Returns the Kolmogorov–Smirnov distance that remains after a shift of at most `margin_ms`: if every message takes a round trip, one
+/// octet more would otherwise shift the whole distribution.
 fn distance(one: &Distribution, other: &Distribution, margin_ms: f64) -> Option<f64> {
     const PER_DECADE: u32 = 24;
     let margin = Duration::from_secs_f64(margin_ms / 1000.0);

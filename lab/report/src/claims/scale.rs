@@ -1,4 +1,4 @@
-//! Claims about the measurement itself: how much, how fast, and when it is given up.
+//! Claims about the measurement itself: its size, its rate, and when runs are given up.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use super::{Finding, View};
 use crate::data::{Cell, Filter};
 use crate::plot::number;
 
-/// At least so many transactions a point.
+/// A least number of transactions for each point.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Samples {
@@ -23,11 +23,11 @@ pub struct Sustained {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
-    /// In 1/s.
+    /// The rate, in 1/s.
     rate: f64,
 }
 
-/// Runs that fall behind their schedule are given up; other reasons are told apart.
+/// Runs that fall behind their schedule are given up; other reasons are reported separately.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Aborts {
@@ -58,7 +58,7 @@ impl Samples {
             number(count as f64),
             number(self.least as f64)
         );
-        // Fewer say nothing about the paper: it was a quick run.
+        // Fewer transactions decide nothing about the paper: it was a quick run.
         if count >= self.least { Finding::new(true, text) } else { Finding::unknown(text) }
     }
 }

@@ -9,14 +9,13 @@ use serde::Deserialize;
 
 use super::Finding;
 
-/// In a run of its own for each transport, every message takes the stream that its number says, and no
-/// stream delivers out of order.
+/// In a separate run for each transport, every message uses the stream that follows from its number, and no stream delivers out of order.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Streams {
     /// Specifications, such as `sctp:streams=8`.
     transports: Vec<String>,
-    /// Messages a run.
+    /// The number of messages in a run.
     messages: u64,
 }
 
@@ -55,16 +54,16 @@ impl Streams {
     }
 }
 
-/// Messages that did not take stream id mod k; the count of the first is whatever it is.
+/// Counts the messages that did not use stream (id mod k), relative to the first one.
 fn misplaced(records: &[Record], streams: u16) -> usize {
     let Some(first) = records.first() else { return 0 };
     let k = u64::from(streams);
-    // Transaction identifiers start anywhere and go up by one.
+    // Transaction identifiers start at any number and increase by one.
     let offset = (u64::from(first.stream) + k - first.id % k) % k;
     records.iter().filter(|r| u64::from(r.stream) != (r.id + offset) % k).count()
 }
 
-/// Requests that overtook an earlier one of their stream.
+/// Counts the requests that overtook an earlier one of their stream.
 fn disordered(records: &[Record]) -> usize {
     let mut last: BTreeMap<u16, Time> = BTreeMap::new();
     let mut count = 0;

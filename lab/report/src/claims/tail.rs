@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
 
-/// A share of the transactions takes longer than a multiple of the mean.
+/// A fraction of the transactions takes longer than a multiple of the mean.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tail {
@@ -16,7 +16,7 @@ pub struct Tail {
     pub(super) at: Filter,
     /// The multiple of the mean.
     factor: f64,
-    /// The share that has to exceed it.
+    /// The fraction that has to exceed it.
     share: f64,
 }
 
@@ -58,7 +58,7 @@ impl Tail {
         finding.with_rows(measured.iter().map(row).collect())
     }
 
-    /// The share beyond, over the repetitions.
+    /// Returns the fraction that exceeds it, over the repetitions.
     fn share_above(&self, cell: &Cell) -> Option<Interval> {
         let limit = Duration::from_secs_f64(self.factor * cell.latency.mean_ms()? / 1000.0);
         let shares: Vec<f64> = cell.runs.iter().filter_map(|run| run.latency.share_above(limit)).collect();

@@ -1,4 +1,4 @@
-//! Claims that the paper's text decides, without a measurement.
+//! Claims that the paper's text decides without a measurement.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +9,29 @@ use crate::data::Filter;
 use crate::plot::number;
 use hol_lab::Metric;
 
-/// A product of numbers that the paper, or an RFC, states is what the paper says.
+/// A product of numbers that the paper or an RFC states has the value that the paper states.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Product {
-    /// The factors by their meaning.
+    /// The factors, by their meaning.
     of: BTreeMap<String, f64>,
-    /// What the paper says.
+    /// The value that the paper states.
     is: f64,
-    /// How far off it may be, as a share.
+    /// The largest deviation, as a fraction.
     #[serde(default)]
     within: f64,
 }
 
-/// A reading of the text says whether it holds.
+/// An interpretation of the text decides whether it holds.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
     holds: bool,
-    /// Why.
+    /// The reason.
     reason: String,
 }
 
-/// Sending everything takes so long, one run after the other.
+/// The duration of all runs, one after the other.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lasts {

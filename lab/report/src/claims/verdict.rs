@@ -1,21 +1,21 @@
-//! What is to be said about a claim in the end.
+//! The verdict on a claim.
 
 use super::Finding;
 
-/// What is to be said about a claim: it holds, does not, or that is open, on today's stack and on that of the paper's time.
+/// The verdict on a claim: whether it holds on the current stack and on that of the paper's time, or is undecided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// It holds on the first stack, today's.
+    /// It holds on the current stack.
     Reproduced,
-    /// It does not hold today, but with the settings of the paper's time.
+    /// It holds with the settings of the paper's time, but not on the current stack.
     PeriodOnly,
-    /// It holds with the settings of the paper's time; today's measurement does not tell.
+    /// It holds with the settings of the paper's time; on the current stack it is undecided.
     OpenToday,
-    /// It does not hold today; with the settings of the paper's time it is open, or not in this world.
+    /// It does not hold on the current stack; with the settings of the paper's time it is undecided or cannot be measured.
     NotToday,
     /// It holds on no stack.
     NotReproduced,
-    /// The paper's text, or this world, does not tell.
+    /// Neither the paper's text nor this world decides it.
     NotDecidable,
 }
 
@@ -30,7 +30,7 @@ impl Verdict {
         Self::NotDecidable,
     ];
 
-    /// What follows from the findings, today's stack first; `whole`: every stack was asked.
+    /// Derives the verdict from the results, the current stack first; `whole`: every stack was measured.
     pub(super) fn of(findings: &[(String, Finding)], whole: bool) -> Self {
         let mut holds = findings.iter().map(|(_, finding)| finding.holds);
         let today = holds.next().flatten();
@@ -47,7 +47,7 @@ impl Verdict {
         }
     }
 
-    /// In words.
+    /// Returns the verdict as text.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
@@ -59,7 +59,7 @@ impl Verdict {
         }
     }
 
-    /// In a word or two, for a column.
+    /// Returns the verdict in a word or two, for a column.
     pub const fn short(self) -> &'static str {
         match self {
             Self::PeriodOnly => "period stack only",
@@ -68,7 +68,7 @@ impl Verdict {
         }
     }
 
-    /// The CSS class that colours it.
+    /// Returns the CSS class of its colour.
     pub const fn class(self) -> &'static str {
         match self {
             Self::Reproduced => "v-good",

@@ -10,39 +10,39 @@ use crate::data::{Cell, Dataset, Filter, short};
 use crate::figures::StackView;
 use hol_lab::Metric;
 
-/// The points as one stack measured them.
+/// The points of one stack.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// All points.
     pub data: &'a Dataset,
-    /// Whose transports are meant.
+    /// The stack.
     pub stack: &'a StackView,
 }
 
 impl<'a> View<'a> {
-    /// The points of `transport` (`SCTP-8`) on this stack.
+    /// Returns the points of `transport` (`SCTP-8`) on this stack.
     pub fn cells(&self, transport: &str, at: &Filter) -> Vec<&'a Cell> {
         let label = self.label(transport);
         self.data.cells.iter().filter(|cell| cell.transport == label && at.takes(cell)).collect()
     }
 
-    /// The points of several transports.
+    /// Returns the points of several transports.
     pub fn cells_of(&self, transports: &[String], at: &Filter) -> Vec<&'a Cell> {
         transports.iter().flat_map(|transport| self.cells(transport, at)).collect()
     }
 
-    /// The point of `transport` on this stack under the same conditions as `like`.
+    /// Returns the point of `transport` on this stack with the same conditions as `like`.
     pub fn beside(&self, like: &Cell, transport: &str) -> Option<&'a Cell> {
         self.data.beside(like, &self.label(transport))
     }
 
-    /// The point that `like` is held against.
+    /// Returns the point with which `like` is compared.
     pub fn other(&self, like: &Cell, than: &Other) -> Option<&'a Cell> {
         let values = match than {
             Other::Transport(transport) => return self.beside(like, transport),
             Other::Axes(values) => values,
         };
-        // What else the conditions say follows from the axes.
+        // The other conditions follow from the axes.
         let mut axes = like.conditions.axes.clone();
         for (key, value) in &mut axes {
             *value = values.get(key).unwrap_or(value).clone();
@@ -58,7 +58,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// What a point is held against, all else equal: another transport (`"TCP"`), or other values of swept keys
+/// What a point is compared with, everything else being equal: another transport (`"TCP"`), or other values of swept keys
 /// (`{ "workload.interval" = "0ms" }`).
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
@@ -81,17 +81,17 @@ impl fmt::Display for Other {
     }
 }
 
-/// The mean of `first` less that of `second`, over repetitions that met the same losses.
+/// Returns the mean of `first` less that of `second`, over repetitions with the same losses.
 ///
-/// `None` if they have no value in common: one of them did not carry the load, or delivered nothing. Where a few runs have none,
-/// the signs of all have to confirm what the others say; there such a run is the worst.
+/// `None` if they have no common value: one of them did not carry the load, or delivered nothing. If a few runs have no value, they
+/// count as the worst, and a sign test over all runs has to confirm the result of the others.
 pub fn compare(metric: Metric, first: &Cell, second: &Cell, margin: f64) -> Option<Comparison> {
     paired(metric, first, second, |a, b, unseen| {
         Some(compare_with_allowances(a, b, unseen, margin, CONFIDENCE))
     })
 }
 
-/// The same of times as a ratio: the difference is that of their logarithms, `margin` a share. `None` also if a time is 0.
+/// Compares times as a ratio: the difference of their logarithms, with `margin` as a fraction. `None` also if a time is 0.
 pub fn compare_times(metric: Metric, first: &Cell, second: &Cell, margin: f64) -> Option<Comparison> {
     paired(metric, first, second, |a, b, unseen| compare_ratios(a, b, unseen, margin, CONFIDENCE))
 }

@@ -1,4 +1,4 @@
-//! Repetitions differ more under some conditions than under others.
+//! Claims that repetitions differ more under some conditions than under others.
 
 use hol_measure::Interval;
 use serde::Deserialize;
@@ -7,8 +7,8 @@ use super::{Finding, Other, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// The intervals of `transports` are wider, as a share of the mean, than elsewhere on the axis. Where all repetitions there
-/// are alike, any are wider, and nothing is decided.
+/// The intervals of `transports` are wider, as a fraction of the mean, than at other axis values. Undecided if all repetitions at those
+/// values are equal.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WiderInterval {
@@ -19,7 +19,7 @@ pub struct WiderInterval {
     metric: Metric,
 }
 
-/// What adding up leaves of equal numbers, as a share.
+/// The relative rounding error of a mean of equal numbers.
 const ROUNDING: f64 = 1e-9;
 
 impl WiderInterval {

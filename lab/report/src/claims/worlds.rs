@@ -1,5 +1,4 @@
-//! For each finding of each study a world, made of synthetic points, in which it is false. A check that does not see that
-//! could never refute anything.
+//! For each finding of each study a synthetic world in which it is false. A check that does not detect this could never refute anything.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +13,7 @@ use crate::testing::summary;
 
 const REPETITIONS: usize = 6;
 
-/// What a point of a world measures.
+/// The measurements at a point of a world.
 struct Sample {
     /// The response time of every transaction.
     ms: f64,
@@ -23,14 +22,14 @@ struct Sample {
     connect_ms: f64,
     objects_ms: f64,
     packets_lost: f64,
-    /// In percent.
+    /// The fraction of playable frames, in percent.
     playable: f64,
-    /// How much more the next repetition has, as a share.
+    /// By how much the value of each next repetition is larger, as a fraction.
     spread: f64,
     stopped: bool,
 }
 
-/// What differs from a calm world, where everything takes a round trip and the line is full.
+/// A modification of the default world, in which every transaction takes one round trip and the link is full.
 type World = fn(&Cell, &mut Sample);
 
 /// Worlds in which a finding is false, by its name.
@@ -77,7 +76,7 @@ const FALSE: &[(&str, World)] = &[
     ("ikr53-20", sctp_is_slower),
     ("ikr53-20", |cell, here| here.ms += if is_sctp(cell) { 0.0 } else { 5.0 }),
     ("ikr53-20", |cell, here| {
-        // They change places at 500/s.
+        // The crossover is at 500/s.
         let slower = is_sctp(cell) == (cell.conditions.rate < 500.0);
         here.ms += if slower { 5.0 } else { 0.0 };
     }),
@@ -236,7 +235,7 @@ fn has_streams(cell: &Cell) -> bool {
     is_sctp(cell) && cell.streams > 1
 }
 
-/// Nayak's second stream, in every reading.
+/// The second stream of Nayak's paper, in every interpretation.
 fn doubles(cell: &Cell) -> bool {
     has_streams(cell) || cell.transport.starts_with('2')
 }
@@ -257,7 +256,7 @@ fn tcp_is_slower(cell: &Cell, here: &mut Sample) {
     here.ms += if is_sctp(cell) { 0.0 } else { 5.0 };
 }
 
-/// The number with which the value of a swept key begins.
+/// Returns the number at the beginning of a swept key's value.
 fn swept(cell: &Cell, key: &str) -> f64 {
     let text = cell.conditions.axis(key).unwrap_or_default();
     text.trim_end_matches(char::is_alphabetic).parse().unwrap_or(0.0)
@@ -279,7 +278,7 @@ fn loss_speeds_up(cell: &Cell, here: &mut Sample) {
     here.ms += 10.0 - cell.conditions.loss;
 }
 
-/// The repetitions of a point, and all of them together, by response time and spread: few differ, and making them takes long.
+/// The repetitions of a point and their distribution, cached by response time and spread, because creating them takes long.
 type Repeated = BTreeMap<[u64; 2], (Vec<Summary>, Distribution)>;
 
 fn repeat(ms: f64, spread: f64) -> (Vec<Summary>, Distribution) {
@@ -290,7 +289,7 @@ fn repeat(ms: f64, spread: f64) -> (Vec<Summary>, Distribution) {
     (runs, latency)
 }
 
-/// A planned point as a world has it.
+/// Returns a planned point with the measurements of a world.
 fn measured(planned: &Cell, world: World, repeated: &mut Repeated) -> Cell {
     let mut cell = planned.clone();
     let mut here = Sample {
@@ -325,7 +324,7 @@ fn measured(planned: &Cell, world: World, repeated: &mut Repeated) -> Cell {
     cell
 }
 
-/// The points of the experiments that a claim looks at.
+/// Returns the points of the experiments that a claim uses.
 fn dataset(planned: &[Cell], claim: &Claim, world: World, repeated: &mut Repeated) -> Dataset {
     let experiments: Vec<&String> =
         claim.checks.iter().filter_map(Check::scope).flat_map(|scope| &scope.at.experiments).collect();
@@ -333,7 +332,7 @@ fn dataset(planned: &[Cell], claim: &Claim, world: World, repeated: &mut Repeate
     Dataset { cells: wanted.map(|cell| measured(cell, world, repeated)).collect(), ..Dataset::default() }
 }
 
-/// Each finding with the stacks of its study and the points that are planned on the first of them.
+/// Calls `look` for each finding, with the stacks of its study and the points planned on the first of them.
 fn each_finding(mut look: impl FnMut(&Claim, &[StackView], &[Cell])) {
     for (name, _) in Study::all() {
         let study = Study::load(name, false).unwrap_or_else(|e| panic!("{e}"));
@@ -350,7 +349,7 @@ fn each_finding(mut look: impl FnMut(&Claim, &[StackView], &[Cell])) {
     }
 }
 
-/// Nothing that can be measured here decides it, so it is neither true nor false anywhere.
+/// Returns whether nothing that can be measured here decides the claim.
 fn is_not_here(claim: &Claim) -> bool {
     claim.checks.iter().all(|check| matches!(check, Check::NotHere(_)))
 }

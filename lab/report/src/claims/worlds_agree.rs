@@ -1,4 +1,4 @@
-//! Two worlds say the same, point by point: by the rules of `hol validate`.
+//! Claims that two worlds agree, point by point, by the rules of `hol validate`.
 
 use serde::Deserialize;
 
@@ -6,18 +6,18 @@ use super::{Finding, View};
 use crate::data::Filter;
 use crate::validation::{Compared, Tally};
 
-/// The model agrees with the kernel at every point that both measured; the results of one world do not tell.
+/// The model agrees with the kernel at every point that both measured; undecided with the results of one world.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorldsAgree {
     #[serde(default)]
     at: Filter,
-    /// What would decide it, where there is one world.
+    /// What would decide it if there is only one world.
     needs: String,
 }
 
 impl WorldsAgree {
-    /// Holds if all points agree and none of them says little; refuted if one differs that does not say little.
+    /// Holds if all points agree with sufficient precision; fails if one differs with sufficient precision.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let Some(compared) = &view.data.compared else { return Finding::unknown(self.needs.clone()) };
         let points: Vec<&Compared> = compared

@@ -1,11 +1,11 @@
-//! From points to curves.
+//! Builds the curves of figures from points.
 
 use super::series::{basis, ccdf, means, over_time};
 use super::{Curves, Figure, FigureSpec, Kind, PanelData, StackView, StudyFigures};
 use crate::data::{Cell, Dataset, Filter, short};
 use crate::plot::{Axis, Look, Scale, Series, number};
 
-/// The figure that `spec` describes; `None` if the data have no point of it.
+/// Returns the figure that `spec` describes; `None` if the data have no point of it.
 pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option<Figure> {
     let filter = spec.filter();
     let mut panels: Vec<PanelData> = study
@@ -67,7 +67,7 @@ fn vertical(spec: &FigureSpec) -> Axis {
     }
 }
 
-/// Every place on the horizontal axis that has a point, ascending.
+/// Returns the positions of all points on the horizontal axis, ascending.
 fn xs(panels: &[PanelData]) -> Vec<f64> {
     let mut xs: Vec<f64> = Vec::new();
     for panel in panels {
@@ -82,7 +82,7 @@ fn xs(panels: &[PanelData]) -> Vec<f64> {
     xs
 }
 
-/// A point of the plan, and the same with its runs if there are any.
+/// A planned point, and the measured one if there is one.
 type Planned<'d> = (&'d Cell, Option<&'d Cell>);
 
 fn curves(
@@ -152,7 +152,7 @@ fn curves(
     }
 }
 
-/// The labels without suffix: those of the figure, or all that the data have on this stack.
+/// Returns the labels without suffix: those of the figure, or all that the data have on this stack.
 fn labels(
     spec: &FigureSpec,
     view: &StackView,
@@ -174,7 +174,7 @@ fn labels(
     data.transports(filter).into_iter().filter(mine).map(stripped).collect()
 }
 
-/// Where a point stands on a swept axis, and in which unit: `10ms` is 10 and `ms`.
+/// Returns the position of a point on a swept axis and the unit: `10ms` is 10 and `ms`.
 fn place<'a>(cell: &'a Cell, key: &str) -> (f64, &'a str) {
     let text = cell.conditions.axis(key).unwrap_or_default();
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -187,7 +187,7 @@ fn axis_label(key: &str, filter: &Filter, data: &Dataset) -> String {
     if unit.is_empty() { name.to_owned() } else { format!("{name} ({unit})") }
 }
 
-/// The line that the paper draws for orientation.
+/// Returns the reference line of the paper.
 fn reference(points: &[(f64, f64)]) -> Option<Series> {
     let look = Look::of_transport("reference");
     let theory = points.to_vec();
@@ -195,7 +195,7 @@ fn reference(points: &[(f64, f64)]) -> Option<Series> {
     (!points.is_empty()).then_some(series)
 }
 
-/// All stacks in one panel, the later ones dashed.
+/// Merges all stacks into one panel, the later ones dashed.
 fn overlay(panels: Vec<PanelData>) -> Vec<PanelData> {
     let mut all = Vec::new();
     for (index, panel) in panels.into_iter().enumerate() {
@@ -222,7 +222,7 @@ mod tests {
     use crate::figures::gather;
     use crate::testing::{cell, dataset};
 
-    /// Runs that end at different times are means of the same runs everywhere: as long as the shortest.
+    /// If runs end at different times, the means cover the duration of the shortest one, so that they are of the same runs everywhere.
     #[test]
     fn over_time_there_is_a_mean_for_each_part_that_all_runs_have() {
         let study = |kind: &str| {

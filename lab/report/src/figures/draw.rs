@@ -5,26 +5,26 @@ use crate::plot::{self, Frame, Look, Mark, Panel, Scale, Series, Svg, key, mark_
 
 const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 340.0;
-/// Left of the first panel: tick labels and the name of the axis, at least.
+/// The least margin left of the first panel, for tick labels and the name of the axis.
 const LEFT: f64 = 56.0;
 const TOP: f64 = 34.0;
-/// Below the panels: tick labels and the name of the axis.
+/// The margin below the panels, for tick labels and the name of the axis.
 const BOTTOM: f64 = 46.0;
-/// Right of a panel, for the names of its curves, at least.
+/// The least margin right of a panel, for the names of its curves.
 const NAMES: f64 = 110.0;
-/// Before a name, and what a letter of it takes.
+/// The width before a name, and that of a letter.
 const LEADER: f64 = 18.0;
 const LETTER: f64 = 7.0;
-/// Between two panels that share one key.
+/// The gap between two panels with a common key.
 const GAP: f64 = 58.0;
 
-/// Columns of a grid of panels, the height of each, what is left below it, and the line of names above them all.
+/// The number of columns in a grid of panels, the height of a panel, the margin below it, and the line of names above the grid.
 const COLUMNS: usize = 3;
 const LOW: f64 = 170.0;
 const BELOW: f64 = 62.0;
 const KEY: f64 = 24.0;
 
-/// Few panels stand in a row with their curves' names beside them; more, or with long names, in a grid under one key.
+/// Draws a figure: few panels in a row with the curves' names beside them; more, or with long names, in a grid with a common key.
 pub fn figure(figure: &Figure) -> Svg {
     let title = format!("{}: {}", figure.name, figure.caption);
     let beside = beside(figure);
@@ -33,7 +33,7 @@ pub fn figure(figure: &Figure) -> Svg {
     if count > COLUMNS || is_wide { grid(figure, &title) } else { row(figure, &title, &beside) }
 }
 
-/// What stands beside each panel: the names of its means; distributions share one key at the right.
+/// Returns the margin right of each panel: for the names of means; distributions have a common key at the right.
 fn beside(figure: &Figure) -> Vec<f64> {
     let count = figure.panels.len();
     let one = |(index, panel): (usize, &PanelData)| match index + 1 == count {
@@ -44,7 +44,7 @@ fn beside(figure: &Figure) -> Vec<f64> {
     figure.panels.iter().enumerate().map(one).collect()
 }
 
-/// What the longest tick label of the vertical axis takes beyond those of four letters.
+/// Returns by how much the longest tick label of the vertical axis exceeds one of four letters.
 fn longer_ticks(figure: &Figure) -> f64 {
     let longest = figure.y.scale.ticks().iter().map(|tick| tick.label.len()).max().unwrap_or(0);
     (5.8 * longest as f64 - 24.0).max(0.0)
@@ -95,7 +95,7 @@ fn grid(figure: &Figure, title: &str) -> Svg {
     svg
 }
 
-/// The marks that need words, each once with all that it says here.
+/// Returns the marks that need an explanation, each with all its meanings in this figure.
 fn marks(figure: &Figure) -> Vec<(Mark, String)> {
     let mut marks: Vec<(Mark, Vec<&str>)> = Vec::new();
     for panel in &figure.panels {
@@ -112,12 +112,12 @@ fn marks(figure: &Figure) -> Vec<(Mark, String)> {
     marks.into_iter().map(|(mark, words)| (mark, words.join(", or "))).collect()
 }
 
-/// What the line below the panels takes that says what marks mean.
+/// Returns the height of the line below the panels that explains marks.
 fn line_of(marks: &[(Mark, String)]) -> f64 {
     if marks.is_empty() { 0.0 } else { 16.0 }
 }
 
-/// What a name takes in the key above a grid.
+/// Returns the width of a name in the key above a grid.
 fn key_width(label: &str) -> f64 {
     50.0 + LETTER * label.chars().count() as f64
 }
@@ -145,7 +145,7 @@ fn key_above(svg: &mut Svg, at: (f64, f64), entries: &[(String, Look)]) {
     }
 }
 
-/// What the names of a panel's curves take beside it.
+/// Returns the width of the names beside a panel.
 fn names(panel: &PanelData) -> f64 {
     let letters = match &panel.curves {
         Curves::Means(series) => series.iter().map(|one| one.label.len()).max(),
@@ -154,7 +154,7 @@ fn names(panel: &PanelData) -> f64 {
     letters.map_or(NAMES, |letters| (LEADER + LETTER * letters as f64).max(NAMES))
 }
 
-/// The panel in its frame; `named` says which of its axes, horizontal and vertical, are named here.
+/// Draws a panel in its frame; `named` says which of its axes, horizontal and vertical, have a name.
 fn panel(figure: &Figure, frame: Frame, named: [bool; 2]) -> Panel {
     let mut panel = Panel { frame, x: figure.x.clone(), y: figure.y.clone() };
     for (axis, _) in [&mut panel.x, &mut panel.y].into_iter().zip(named).filter(|(_, named)| !named) {
@@ -165,7 +165,7 @@ fn panel(figure: &Figure, frame: Frame, named: [bool; 2]) -> Panel {
 
 fn curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     match &data.curves {
-        // Names have no order that a line could follow.
+        // Names have no order, so they are not joined by a line.
         Curves::Means(series) if matches!(panel.x.scale, Scale::Names(_)) => plot::marks(svg, panel, series),
         Curves::Means(series) => plot::curves(svg, panel, series),
         Curves::Ccdfs(curves) => curves.iter().for_each(|one| one.draw(svg, panel)),
@@ -179,10 +179,10 @@ fn name_ends(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     }
 }
 
-/// The name of a curve, at the height where it leaves the panel.
+/// Returns the name of a curve and where it leaves the panel.
 fn end(panel: &Panel, series: &Series) -> Option<(String, Look, (f64, f64))> {
     let measured = series.points.iter().map(|point| (point.x, point.value.value));
-    // A line of reference has no points.
+    // A reference line has no points.
     let all: Vec<(f64, f64)> =
         if series.points.is_empty() { series.theory.clone() } else { measured.collect() };
     let &(x, y) = all.iter().rfind(|(x, _)| panel.x.scale.contains(*x))?;
@@ -197,7 +197,7 @@ fn shared_key(svg: &mut Svg, figure: &Figure, left: f64) {
     key(svg, (left, TOP + 10.0), &entries(figure), figure.panels.iter().any(dashed));
 }
 
-/// Every curve of all panels once, by its name.
+/// Returns every curve of all panels once, by its name.
 fn entries(figure: &Figure) -> Vec<(String, Look)> {
     let mut entries: Vec<(String, Look)> = Vec::new();
     for panel in &figure.panels {
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(svg.matches(">SCTP-8</text>").count(), 1);
     }
 
-    /// The tables' interval and the figures' are one: BCa where repetitions are skewed.
+    /// Tables and figures have the same interval: BCa if repetitions are skewed.
     #[test]
     fn a_figure_draws_and_tells_what_the_tables_do() {
         let study: StudyFigures = toml::from_str(STUDY).unwrap();
@@ -296,7 +296,7 @@ mod tests {
         assert!(svg.contains(">no steady state</text>"), "the mark has its word: {svg}");
     }
 
-    /// A point of the plan that failed: nothing tells what a line across it would pass.
+    /// A failed point breaks the line, because the course across it is unknown.
     #[test]
     fn no_line_crosses_a_point_that_has_no_run() {
         let study: StudyFigures = toml::from_str(STUDY).unwrap();

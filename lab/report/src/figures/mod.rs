@@ -1,4 +1,4 @@
-//! The figures of a study: which there are, what they show, how they are drawn and stored.
+//! The figures of a study.
 
 mod curves;
 mod draw;
@@ -19,9 +19,9 @@ pub struct Figure {
     pub id: String,
     /// `Figure 4`.
     pub name: String,
-    /// What the paper calls it.
+    /// Its caption in the paper.
     pub caption: String,
-    /// What it shows here, in numbers: repetitions, messages.
+    /// The numbers behind it: repetitions and messages.
     pub basis: String,
     /// Where it differs from the paper.
     pub note: Option<String>,
@@ -29,9 +29,9 @@ pub struct Figure {
     pub experiment: String,
     /// Whether it shows a distribution rather than a mean.
     pub is_ccdf: bool,
-    /// Of several figures that stand for one, which it is; empty for a figure of its own.
+    /// Its name among several figures of which the reader chooses one; empty for a figure of its own.
     pub choice: String,
-    /// What it shows of each point.
+    /// The metric.
     pub metric: Metric,
     /// The horizontal axis.
     pub x: Axis,
@@ -44,7 +44,7 @@ pub struct Figure {
 /// One panel with its curves.
 #[derive(Debug, Clone)]
 pub struct PanelData {
-    /// What stands above it.
+    /// The title above it.
     pub title: String,
     /// Its curves.
     pub curves: Curves,
@@ -59,18 +59,18 @@ pub enum Curves {
     Ccdfs(Vec<Ccdf>),
 }
 
-/// Gathers every figure of a study; those without a single point are left out.
+/// Creates every figure of a study; those without a point are omitted.
 pub fn gather(study: &StudyFigures, data: &Dataset) -> Vec<Figure> {
     study.figures.iter().filter_map(|spec| curves::figure(spec, study, data)).collect()
 }
 
 impl Figure {
-    /// The drawing.
+    /// Returns the drawing.
     pub fn draw(&self) -> Svg {
         draw::figure(self)
     }
 
-    /// What its dashed lines are, if it has any.
+    /// Returns the meaning of its dashed lines, if it has any.
     pub fn theory(&self) -> Option<&'static str> {
         let drawn = |panel: &PanelData| match &panel.curves {
             Curves::Means(series) => series.iter().any(|one| !one.theory.is_empty()),
@@ -79,19 +79,19 @@ impl Figure {
         self.metric.info().theory.map(|[_, about]| about).filter(|_| self.panels.iter().any(drawn))
     }
 
-    /// The points, one row for each x and series.
+    /// Returns the points as CSV, one row for each x and series.
     pub fn csv(&self) -> String {
         table::csv(self)
     }
 
-    /// The means as an HTML table; empty for distributions.
+    /// Returns the means as an HTML table; empty for distributions.
     pub fn html_table(&self) -> String {
         table::html(self)
     }
 }
 
 impl Curves {
-    /// Whether there is nothing to draw.
+    /// Returns whether there is nothing to draw.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Means(series) => series.iter().all(|s| s.points.is_empty()),

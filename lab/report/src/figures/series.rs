@@ -1,4 +1,4 @@
-//! From points to one curve: of means, or of a distribution.
+//! Builds one curve of means or of a distribution from points.
 
 use hol_base::Duration;
 use hol_measure::{Bounds, CONFIDENCE, Interval};
@@ -8,10 +8,10 @@ use crate::data::{Cell, counted};
 use crate::plot::{Ccdf, Gap, Look, Point, Series, number};
 use hol_lab::Metric;
 
-/// Stands for zero on a logarithmic axis: far below its end.
+/// The value that represents zero on a logarithmic axis, far below its lower end.
 const TINY: f64 = 1e-9;
 
-/// A curve of means, ascending in their places on the horizontal axis; a place without a point was planned and not measured.
+/// Returns a curve of means, ascending on the horizontal axis; `None` marks a planned point that was not measured.
 pub fn means(metric: Metric, label: &str, look: Look, cells: &[(f64, Option<&Cell>)]) -> Series {
     let mut placed = cells.to_vec();
     placed.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -32,7 +32,7 @@ fn point(metric: Metric, x: f64, cell: &Cell, value: Bounds) -> Point {
     Point { x, value, n, missing, collapsed: cell.collapsed_of(metric) }
 }
 
-/// A curve over the time of the runs at one point.
+/// Returns a curve over the time of the runs at one point.
 pub fn over_time(metric: Metric, label: &str, look: Look, cell: &Cell) -> Series {
     let point = |(x, values): (f64, Vec<f64>)| {
         let (n, missing) = (values.len(), cell.timelines.len() - values.len());
@@ -41,18 +41,18 @@ pub fn over_time(metric: Metric, label: &str, look: Look, cell: &Cell) -> Series
     Series::new(label, look, cell.over_time(metric).into_iter().filter_map(point).collect())
 }
 
-/// A distribution, with an interval at each of its corners.
+/// Returns a distribution with an interval at each of its steps.
 pub fn ccdf(metric: Metric, label: &str, look: Look, cell: &Cell, with_theory: bool) -> Ccdf {
     const PER_DECADE: u32 = 24;
     let distribution = cell.distribution(metric);
     let corners = distribution.ccdf(PER_DECADE, CONFIDENCE);
     let mut points: Vec<(f64, f64)> = corners.iter().map(|c| (c.latency.as_millis_f64(), c.share)).collect();
-    // Where every message took the same time there is one step, down to nothing.
+    // If every message took the same time there is one step, down to zero.
     if let (true, Some(most)) = (points.is_empty(), distribution.max()) {
         points.push((most.as_millis_f64(), TINY));
     }
     let band = match metric {
-        // Messages of one repetition depend on each other; repetitions do not.
+        // Messages of one repetition are correlated; repetitions are not.
         Metric::ResponseTime => points.iter().map(|&(ms, share)| band(cell, ms, share)).collect(),
         _ => corners.iter().map(|c| (c.latency.as_millis_f64(), c.low.max(TINY), c.high)).collect(),
     };
@@ -60,7 +60,7 @@ pub fn ccdf(metric: Metric, label: &str, look: Look, cell: &Cell, with_theory: b
     Ccdf { label: label.to_owned(), look, points, band, theory }
 }
 
-/// 95 % limits of a share from the spread of the repetitions.
+/// Returns the 95 % limits of a fraction from the variance of the repetitions.
 fn band(cell: &Cell, ms: f64, share: f64) -> (f64, f64, f64) {
     let at = Duration::from_secs_f64(ms / 1000.0);
     let shares: Vec<f64> = cell.runs.iter().filter_map(|run| run.latency.share_above(at)).collect();
@@ -70,7 +70,7 @@ fn band(cell: &Cell, ms: f64, share: f64) -> (f64, f64, f64) {
     (ms, (share - half).max(TINY), (share + half).min(1.0))
 }
 
-/// How much was measured for a figure, and how much of it is not in its means.
+/// Describes how much was measured for a figure, and how much of it is not in its means.
 pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c Cell>) -> String {
     let cells: Vec<&Cell> = cells.collect();
     let messages: u64 = cells.iter().map(|cell| cell.latency.offered()).sum();

@@ -1,4 +1,4 @@
-//! What a study's `figures.toml` says.
+//! The contents of a study's `figures.toml`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,11 +9,11 @@ use crate::data::Filter;
 use crate::region::RegionSpec;
 use hol_lab::Metric;
 
-/// The file: the stacks that stand side by side, and the figures by their numbers in the paper.
+/// The contents of the file: the stacks that are shown side by side, and the figures by their numbers in the paper.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyFigures {
-    /// The stacks, the one that claims are judged on first.
+    /// The stacks; the first one decides the verdicts of claims.
     #[serde(rename = "view")]
     pub views: Vec<StackView>,
     /// Transports whose distributions are drawn with the closed form; it stands beside every mean.
@@ -25,33 +25,33 @@ pub struct StudyFigures {
     /// Charts over two axes that show where a transport meets a requirement.
     #[serde(rename = "region", default)]
     pub regions: Vec<RegionSpec>,
-    /// Experiments whose means are held against the closed form in a table.
+    /// Experiments whose means are compared with the closed form in a table.
     #[serde(default)]
     pub closed_form_experiments: Vec<String>,
-    /// Points whose time is shown by cause.
+    /// Points whose time is shown by stage.
     #[serde(rename = "split", default)]
     pub splits: Vec<Filter>,
-    /// Points of which a page is shown file by file.
+    /// Points with a waterfall of a page.
     #[serde(rename = "waterfall", default)]
     pub waterfalls: Vec<Filter>,
     /// Experiments that are shown as a table of means.
     #[serde(default)]
     pub tables: Vec<String>,
-    /// Sets of transports that differ in one behaviour that the paper does not state …
+    /// Sets of transports that differ in one property that the paper does not specify …
     #[serde(rename = "variant", default)]
     pub variants: Vec<StackView>,
-    /// … in a sentence; what tells between them is in `claims.toml`.
+    /// … described in a sentence; `claims.toml` has the checks that discriminate between them.
     #[serde(default)]
     pub variants_about: String,
 }
 
-/// A stack as a reader of the report sees it.
+/// A stack as the report shows it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StackView {
-    /// What stands above its panels: `Linux 6.12`.
+    /// The title above its panels: `Linux 6.12`.
     pub title: String,
-    /// What its transports' labels end in: `" (2006)"`, or nothing.
+    /// The suffix of its transports' labels: `" (2006)"`, or empty.
     #[serde(default)]
     pub suffix: String,
 }
@@ -66,50 +66,50 @@ pub struct FigureSpec {
     pub caption: String,
     /// The experiment whose points it shows.
     pub experiment: String,
-    /// What is drawn over what.
+    /// The quantities of the axes.
     pub kind: Kind,
-    /// Labels without the stack's suffix; empty: all there are.
+    /// Labels without the stack's suffix; empty: all.
     #[serde(default)]
     pub transports: Vec<String>,
-    /// Loss in percent, where one point (CCDF) or one curve (over streams) has to be chosen.
+    /// Loss in percent, to select one point (CCDF) or one curve (over streams).
     #[serde(default)]
     pub loss: Vec<f64>,
-    /// Rate in 1/s, where one point has to be chosen.
+    /// Rate in 1/s, to select one point.
     pub rate: Option<f64>,
-    /// The swept key that is drawn over, such as `workload.interval`, where `kind` is `axis`.
+    /// The swept key of the horizontal axis, such as `workload.interval`, if `kind` is `axis`.
     #[serde(default)]
     pub over: String,
-    /// What is drawn.
+    /// The metric.
     #[serde(default)]
     pub metric: Metric,
-    /// Values of other swept keys, where points have to be chosen.
+    /// Values of other swept keys, to select points.
     #[serde(default)]
     pub axes: BTreeMap<String, Vec<String>>,
-    /// A line that the paper draws beside its measurements: places and values.
+    /// A reference line of the paper: positions and values.
     #[serde(default)]
     pub reference: Vec<(f64, f64)>,
     /// The paper's horizontal axis.
     pub x: [f64; 2],
     /// The paper's vertical axis.
     pub y: [f64; 2],
-    /// All stacks in one panel, to compare them.
+    /// Whether all stacks are in one panel.
     #[serde(default)]
     pub overlay: bool,
     /// Where it differs from the paper.
     pub note: Option<String>,
 }
 
-/// As the paper counts: `4`, or by chapter `5.1`.
+/// A figure's number in the paper: `4`, or by chapter `5.1`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Number {
-    /// Counted through.
+    /// Numbered throughout.
     Whole(u32),
-    /// Of a chapter or an appendix.
+    /// Numbered by chapter or appendix.
     Dotted(String),
 }
 
-/// What is drawn over what.
+/// The quantities of a figure's axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -130,7 +130,7 @@ pub enum Kind {
 }
 
 impl Number {
-    /// A file name and an anchor: `fig04`, `fig5-1`.
+    /// Returns its file name and anchor: `fig04`, `fig5-1`.
     pub(super) fn id(&self) -> String {
         match self {
             Self::Whole(number) => format!("fig{number:02}"),
@@ -149,7 +149,7 @@ impl fmt::Display for Number {
 }
 
 impl StudyFigures {
-    /// Takes out what none of the `labels` belongs to: gives the stacks, and forgets the variants.
+    /// Removes the stacks to which none of the `labels` belongs, and returns them; removes the variants too.
     pub fn without_absent(&mut self, labels: &[&str]) -> Vec<StackView> {
         let has = |view: &StackView| labels.iter().any(|label| label.ends_with(&view.suffix));
         self.variants.retain(has);
@@ -160,7 +160,7 @@ impl StudyFigures {
 }
 
 impl FigureSpec {
-    /// The filter that finds its points.
+    /// Returns the filter that selects its points.
     pub(super) fn filter(&self) -> Filter {
         let loss = match (self.kind, self.loss.as_slice()) {
             (Kind::Streams, _) | (_, []) => None,

@@ -1,4 +1,4 @@
-//! The numbers of a figure: a CSV file, and a table on the page.
+//! The numbers of a figure as a CSV file and as an HTML table.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use super::{Curves, Figure};
 use crate::plot::{Point, Scale, Series, escape};
 use hol_lab::Metric;
 
-/// One row for each x and series: `panel,series,x,mean,low,high` or `panel,series,ms,share,low,high`.
+/// Returns CSV with a row for each x and series: `panel,series,x,mean,low,high` or `panel,series,ms,share,low,high`.
 pub fn csv(figure: &Figure) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let mut write =
@@ -57,14 +57,14 @@ fn mean_cells(title: &str, scale: &Scale, series: &Series, point: &Point) -> Vec
     let Point { x, value, n, missing, collapsed } = point;
     let x = if let Scale::Names(_) = scale { scale.name(*x) } else { x.to_string() };
     let numbers = [Some(value.value), Some(value.low), Some(value.high), theory];
-    // What is not known is empty.
+    // Unknown values are empty.
     let number =
         |value: Option<f64>| value.filter(|v| v.is_finite()).map(|v| format!("{v:.4}")).unwrap_or_default();
     let counts = [n, missing, collapsed].map(usize::to_string);
     [title.to_owned(), series.label.clone(), x].into_iter().chain(numbers.map(number)).chain(counts).collect()
 }
 
-/// One row for each series, one column for each x.
+/// Returns an HTML table with a row for each series and a column for each x.
 pub fn html(figure: &Figure) -> String {
     let mut text = String::new();
     for panel in &figure.panels {

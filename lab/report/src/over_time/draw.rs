@@ -1,23 +1,23 @@
-//! The drawing of one run: five panels below each other over one axis of time, narrow enough for a telephone.
+//! Draws runs over time: five panels below each other with a common time axis, narrow enough for a phone.
 
 use super::{Line, OverTime, Run};
 use crate::plot::{Anchor, Look, Scale, Svg, number};
 
 const WIDTH: f64 = 310.0;
 const LEFT: f64 = 46.0;
-/// Of a panel, to a pixel for each column of a line.
+/// The width of a panel: one pixel for each column of a line.
 const FIELD: f64 = super::line::COLUMNS as f64;
 const HIGH: f64 = 74.0;
-/// Above each panel: what it shows.
+/// The height above each panel, for its name.
 const NAME: f64 = 22.0;
-/// Above them all: the transport.
+/// The height above all panels, for the transport.
 const TOP: f64 = 20.0;
-/// Below: tick labels and the name of the axis.
+/// The margin below, for tick labels and the name of the axis.
 const BOTTOM: f64 = 36.0;
-/// A mark of something lost, in pixels.
+/// The size of a mark of a loss, in pixels.
 const MARK: f64 = 6.0;
 
-/// What is the same in the drawings of all runs.
+/// The axes, which the drawings of all runs share.
 struct Axes {
     time: Scale,
     goodput: Unit,
@@ -26,7 +26,7 @@ struct Axes {
     queue: Unit,
 }
 
-/// A vertical axis: its name, its end, and what one step on it is in the unit of the data.
+/// A vertical axis: its name, its end, and the size of its unit in that of the data.
 struct Unit {
     name: String,
     scale: Scale,
@@ -34,7 +34,7 @@ struct Unit {
 }
 
 impl Unit {
-    /// From zero to a little above `greatest`, in the largest of the units (with what each is) that it has one of.
+    /// Creates an axis from zero to a little above `greatest`, in the largest unit (with its size) of which that is at least one.
     fn new(greatest: f64, what: &str, units: &[(&str, f64)]) -> Self {
         let fits = units.iter().rev().find(|(_, one)| greatest >= *one);
         let (unit, one) = fits.copied().unwrap_or(units[0]);
@@ -42,7 +42,7 @@ impl Unit {
         Self { name, scale: Scale::Linear { min: 0.0, max: (greatest / one * 1.08).max(1e-9) }, one }
     }
 
-    /// The same axis of something else.
+    /// Returns the same axis with another name.
     fn called(&self, what: &str) -> Self {
         let unit = self.name.rsplit(", ").next().unwrap_or_default();
         Self { name: format!("{what}, {unit}"), scale: self.scale.clone(), one: self.one }
@@ -50,7 +50,7 @@ impl Unit {
 }
 
 impl OverTime {
-    /// A drawing of each run, all with the same axes.
+    /// Draws each run, all with the same axes.
     pub fn draw(&self) -> Vec<Svg> {
         let labels: Vec<&str> = self.runs.iter().map(|run| run.transport.as_str()).collect();
         let looks = Look::of_transports(&labels);
@@ -67,7 +67,7 @@ impl OverTime {
         let goodput = |run: &Run| run.goodput.iter().map(|(_, kbps)| *kbps).reduce(f64::max);
         let octets = greatest(|run| run.cwnd.greatest()).max(greatest(|run| run.in_flight.greatest()));
         let queue = greatest(|run| run.queued.greatest());
-        // A limit that is far off would press down what there is.
+        // A limit far above the data is not shown, because it would compress them.
         let limit = self.limit().filter(|limit| *limit < 1.5 * queue).unwrap_or(0.0);
         Axes {
             time: Scale::Linear { min: 0.0, max: end },
@@ -107,7 +107,7 @@ impl OverTime {
         svg
     }
 
-    /// What stands in a panel.
+    /// Draws the contents of a panel.
     fn fill(&self, svg: &mut Svg, field: &Field<'_>, row: usize, run: &Run) {
         match row {
             0 => field.steps(svg, &run.goodput, run.ended_s),
@@ -137,9 +137,9 @@ struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// The pixel of a value at a time.
+    /// Returns the pixel of a value at a time.
     fn at(&self, time: f64, value: f64) -> (f64, f64) {
-        // What is far off the axis stays a sane coordinate; clipping hides it.
+        // Limited, so that a value far off the axis has a valid coordinate; clipping hides it.
         let up = self.unit.scale.fraction(value / self.unit.one).clamp(-1.0, 3.0);
         (LEFT + FIELD * self.time.fraction(time), self.top + HIGH * (1.0 - up))
     }
@@ -171,7 +171,7 @@ impl Field<'_> {
         }
     }
 
-    /// Values that hold until the next begins.
+    /// Draws values that hold until the next one begins.
     fn steps(&self, svg: &mut Svg, values: &[(f64, f64)], ended: f64) {
         let ends = values.iter().skip(1).map(|(begins, _)| *begins).chain([ended]);
         let corners =
@@ -179,7 +179,7 @@ impl Field<'_> {
         svg.polyline("series", "", corners.map(|(time, value)| self.at(time, value)));
     }
 
-    /// When something was lost, at the lower edge.
+    /// Draws marks of losses at the lower edge.
     fn marks(&self, svg: &mut Svg, times: &[f64]) {
         let bottom = self.top + HIGH;
         for time in times {
@@ -189,7 +189,7 @@ impl Field<'_> {
     }
 }
 
-/// Every second mark where there are more than a low panel has room for.
+/// Returns every second tick if there are too many for a low panel.
 fn few<T>(ticks: Vec<T>) -> Vec<T> {
     let step = if ticks.len() > 5 { 2 } else { 1 };
     ticks.into_iter().step_by(step).collect()

@@ -1,4 +1,4 @@
-//! From the files of time series to what is drawn of them.
+//! Reads the time series of runs and selects what is drawn.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,13 +11,13 @@ use super::line::{COLUMNS, Line};
 use super::{OverTime, Run};
 use crate::data::{Cell, Filter};
 
-/// The runs of more conditions are left to the files.
+/// The largest number of conditions that are drawn; the others are only in the files.
 const MOST: usize = 12;
 
-/// Parts of a run in which goodput is counted: messages come in lumps.
+/// The number of parts of a run in which goodput is computed, because deliveries come in bursts.
 const PARTS: f64 = 64.0;
 
-/// What the files in `dir` tell of the first run of each point, by conditions.
+/// Reads the time series of the first run of each point in `dir`, by conditions.
 pub(crate) fn gather<'f>(
     results: &Results,
     dir: &Path,
@@ -45,13 +45,13 @@ pub(crate) fn gather<'f>(
     Ok(all)
 }
 
-/// What a run has, before anything is drawn of it.
+/// The senders, queues and flows of a run, before one of each is selected.
 #[derive(Default)]
 struct Seen {
     last: Time,
-    /// Octets by flow.
+    /// Delivered octets by flow.
     delivered: BTreeMap<u32, u64>,
-    /// Of each sender what it had in flight, or else its window, over all samples; and of each queue what waited.
+    /// The sum over all samples of each sender's octets in flight, or else its window, and of each queue's length.
     weights: BTreeMap<Subject, u64>,
 }
 
@@ -74,13 +74,13 @@ impl Seen {
         Ok(seen)
     }
 
-    /// The flow that delivered most, the measured one before others that did as much.
+    /// Returns the flow that delivered most; of equal ones the measured flow.
     fn flow(&self) -> u32 {
         let most = self.delivered.iter().max_by_key(|(flow, octets)| (**octets, std::cmp::Reverse(**flow)));
         most.map_or(0, |(flow, _)| *flow)
     }
 
-    /// The sender of a flow that has most in flight.
+    /// Returns the sender of a flow with the most octets in flight.
     fn sender(&self, of: u32) -> Option<&Subject> {
         let senders = self.weights.iter();
         let own =
@@ -108,7 +108,7 @@ fn over_time(id: String, place: &str, found: &[(&Point, Series)]) -> Result<Opti
     Ok(Some(OverTime { id, place: place.to_owned(), interval_s: interval.as_secs_f64(), queue, runs }))
 }
 
-/// The queue in which most waited, over all runs, but for those of the host to which what is drawn is sent: none of it comes there.
+/// Returns the longest queue over all runs, except for those of the receiver's host, through which no packet of the flow passes.
 fn queue<'s>(runs: impl Iterator<Item = (&'s Point, &'s Seen)>) -> Option<Subject> {
     let mut weights = BTreeMap::<&Subject, u64>::new();
     for (point, seen) in runs {
@@ -123,7 +123,7 @@ fn queue<'s>(runs: impl Iterator<Item = (&'s Point, &'s Seen)>) -> Option<Subjec
     weights.into_iter().max_by_key(|(_, weight)| *weight).map(|(subject, _)| subject.clone())
 }
 
-/// What the interfaces of the host begin with to which a sender sends, such as `server:`.
+/// Returns the prefix of the interfaces of the host to which a sender sends, such as `server:`.
 fn receiver(point: &Point, sender: &Subject) -> Option<String> {
     let Subject::Sender { path, .. } = sender else { return None };
     let network = Topology::new(&point.network).ok()?;
@@ -135,7 +135,7 @@ fn receiver(point: &Point, sender: &Subject) -> Option<String> {
     Some(format!("{}:", name.split(':').next()?))
 }
 
-/// How many packets a queue holds.
+/// Returns the limit of a queue in packets.
 fn limit(point: &Point, name: &str) -> Option<u64> {
     let network = Topology::new(&point.network).ok()?;
     let line = network.queues().iter().position(|queue| queue == name)?;
@@ -145,7 +145,7 @@ fn limit(point: &Point, name: &str) -> Option<u64> {
     }
 }
 
-/// What all runs are drawn over, in s.
+/// The common time axis of all runs, in s.
 #[derive(Clone, Copy)]
 struct Axis {
     span: f64,
@@ -212,7 +212,7 @@ impl Run {
     }
 }
 
-/// Notes that a count has grown, once for a column of pixels.
+/// Marks a time at which a counter has grown, once for a column of pixels.
 fn mark(marks: &mut Vec<f64>, at: f64, axis: Axis, before: &mut u64, now: u64) {
     let column = axis.span / COLUMNS as f64;
     if now > *before && marks.last().is_none_or(|last| at - last >= column) {
@@ -227,7 +227,7 @@ fn in_words(sender: &Subject) -> Option<String> {
     Some(format!("the {} to {path}{number}", side.name()))
 }
 
-/// What is delivered, in parts of some whole intervals.
+/// The goodput in parts of several intervals.
 struct Goodput {
     part: f64,
     interval: f64,
@@ -240,7 +240,7 @@ impl Goodput {
         Self { part, interval, octets: Vec::new() }
     }
 
-    /// What came in the interval that ended `at`.
+    /// Adds the octets of the interval that ended `at`.
     fn add(&mut self, at: f64, octets: u64) {
         let end = (at / self.interval - 1e-6).ceil() * self.interval;
         let part = ((end - self.interval / 2.0) / self.part).max(0.0) as usize;
@@ -250,7 +250,7 @@ impl Goodput {
         self.octets[part] += octets;
     }
 
-    /// When each part begins, and what was delivered in it; the last ends with the run.
+    /// Returns the start of each part and its goodput; the last part ends with the run.
     fn kbps(self, ended: f64) -> Vec<(f64, f64)> {
         let Self { part, octets, .. } = self;
         let of = |(number, octets): (usize, u64)| {

@@ -1,20 +1,19 @@
-//! A line of samples, as many as can be told apart: of those that fall into one column of pixels the least and the greatest
-//! stay, so that no peak is lost.
+//! A line of samples, reduced to the smallest and the largest one in each column of pixels, so that no peak is lost.
 
 /// Columns of pixels that a drawing has for the whole time.
 pub(super) const COLUMNS: usize = 250;
 
-/// Samples over time, thinned.
+/// Samples over time, reduced.
 #[derive(Debug, Clone)]
 pub struct Line {
-    /// How long a column is, in s.
+    /// The duration of a column, in s.
     column: f64,
-    /// What lies farther apart is not joined.
+    /// The longest gap between samples that are joined.
     longest: f64,
     columns: Vec<Option<Extent>>,
 }
 
-/// The least and the greatest of a column, each with its time.
+/// The smallest and the largest sample of a column, each with its time.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     least: (f64, f64),
@@ -22,13 +21,13 @@ struct Extent {
 }
 
 impl Line {
-    /// An empty one over `span` seconds, of samples that are `interval` apart.
+    /// Creates an empty line over `span` seconds, of samples with this `interval`.
     pub fn new(span: f64, interval: f64) -> Self {
         let column = (span / COLUMNS as f64).max(f64::MIN_POSITIVE);
         Self { column, longest: 2.5 * interval + 2.0 * column, columns: vec![None; COLUMNS] }
     }
 
-    /// The next sample.
+    /// Adds a sample.
     pub fn add(&mut self, at: f64, value: f64) {
         let column = ((at / self.column) as usize).min(COLUMNS - 1);
         let sample = (at, value);
@@ -41,7 +40,7 @@ impl Line {
         }
     }
 
-    /// What is drawn, in pieces that are joined.
+    /// Returns the segments that are drawn.
     pub fn pieces(&self) -> Vec<Vec<(f64, f64)>> {
         let mut pieces: Vec<Vec<(f64, f64)>> = Vec::new();
         for Extent { least, greatest } in self.columns.iter().flatten() {
@@ -61,12 +60,12 @@ impl Line {
         pieces
     }
 
-    /// The greatest of all samples.
+    /// Returns the largest sample.
     pub fn greatest(&self) -> Option<f64> {
         self.columns.iter().flatten().map(|extent| extent.greatest.1).reduce(f64::max)
     }
 
-    /// How long a column is.
+    /// Returns the duration of a column.
     pub const fn column(&self) -> f64 {
         self.column
     }

@@ -1,4 +1,4 @@
-//! How runs stood over time: small multiples of one run of each transport, over one axis of time.
+//! The state of runs over time: small multiples of one run of each transport with a common time axis.
 
 mod draw;
 mod gather;
@@ -12,13 +12,13 @@ pub use line::Line;
 pub struct OverTime {
     /// File name and anchor.
     pub id: String,
-    /// The conditions in words; empty if there is but one set.
+    /// A description of the conditions; empty if there is only one set.
     pub place: String,
-    /// How often the runs were looked at, in s.
+    /// The interval of the samples, in s.
     pub interval_s: f64,
-    /// The queue that is drawn, and how many packets it holds, if it is packets that are counted.
+    /// The name of the queue that is drawn, and its limit if it is in packets.
     pub queue: Option<(String, Option<u64>)>,
-    /// One of each transport.
+    /// One run of each transport.
     pub runs: Vec<Run>,
 }
 
@@ -27,26 +27,26 @@ pub struct OverTime {
 pub struct Run {
     /// The transport's label.
     pub transport: String,
-    /// Which sender is drawn, in words; `None`: nobody sent with a window.
+    /// A description of the sender that is drawn; `None` if no sender has a window.
     pub sender: Option<String>,
-    /// Of what flow it is, 0 is measured.
+    /// The index of its flow; 0 is measured.
     pub flow: u32,
-    /// When it was over.
+    /// The end of the run.
     pub ended_s: f64,
-    /// What the flow delivered, in kbit/s, over parts of equal length: when each begins, and what it had.
+    /// The goodput of the flow in parts of equal length: start of each part, and kbit/s.
     pub goodput: Vec<(f64, f64)>,
     /// cwnd in octets.
     pub cwnd: Line,
     /// ssthresh in octets.
     pub ssthresh: Line,
-    /// What is in flight, in octets.
+    /// Octets in flight.
     pub in_flight: Line,
     /// The smoothed round-trip time in ms.
     pub srtt: Line,
-    /// Packets that wait.
+    /// Packets in the queue.
     pub queued: Line,
-    /// When something was sent again, to a column of pixels.
+    /// The times of retransmissions, at most one for each column of pixels.
     pub sent_again: Vec<f64>,
-    /// When the queue dropped packets, or its line lost them.
+    /// The times at which the queue dropped packets, or the link lost them.
     pub dropped: Vec<f64>,
 }

@@ -7,7 +7,7 @@ use crate::claims::{Finding, Judged, Kind};
 use crate::plot::escape;
 use crate::report::Report;
 
-/// Lines of numbers that a claim shows on each stack; the CSV files have them all.
+/// The largest number of lines that a claim shows for each stack; the CSV files have all.
 const LINES: usize = 24;
 
 pub fn html(report: &Report) -> String {
@@ -18,7 +18,7 @@ pub fn html(report: &Report) -> String {
     Kind::ALL.into_iter().fold(legend.to_owned(), |text, kind| text + &of_kind(report, kind))
 }
 
-/// The claims of one kind under their heading.
+/// Returns the claims of one kind with their heading.
 fn of_kind(report: &Report, kind: Kind) -> String {
     let claims = (0..report.judged.len()).filter(|at| report.judged[*at].claim.kind == kind);
     let claims: Vec<String> = claims.map(|at| one(report, at)).collect();

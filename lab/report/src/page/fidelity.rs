@@ -1,4 +1,4 @@
-//! How true the numbers of the model world are: the known differences that touch these points, and what was never compared.
+//! The fidelity of the model's results: known differences that affect the points, and conditions that were never compared.
 
 use hol_lab::fidelity::KnownDifference;
 

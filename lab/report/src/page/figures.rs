@@ -8,12 +8,12 @@ use crate::figures::Figure;
 use crate::plot::escape;
 use crate::report::Report;
 
-/// The figure of a study that answers its question at a glance: the first over the conditions.
+/// Returns the main figure of a study: the first one over the conditions.
 fn headline(report: &Report) -> Option<&Figure> {
     report.figures.iter().find(|figure| !figure.is_ccdf && !report.claims.question.is_empty())
 }
 
-/// That figure, which stands in the summary.
+/// Returns the main figure for the summary.
 pub fn first(report: &Report) -> String {
     headline(report).map(one).unwrap_or_default()
 }
@@ -46,7 +46,7 @@ pub fn html(report: &Report) -> String {
     text
 }
 
-/// The experiments with their titles, in the order of the figures.
+/// Returns the experiments with their titles, in the order of the figures.
 fn experiments(report: &Report) -> Vec<(&str, &str)> {
     let mut ordered: Vec<(&str, &str)> = Vec::new();
     for Figure { experiment, .. } in &report.figures {
@@ -58,7 +58,7 @@ fn experiments(report: &Report) -> Vec<(&str, &str)> {
     ordered
 }
 
-/// What the dashed lines are, for each kind of figure.
+/// Explains the dashed lines, for each kind of figure.
 fn theory(report: &Report) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     for kind in report.figures.iter().filter_map(Figure::theory) {
@@ -69,7 +69,7 @@ fn theory(report: &Report) -> String {
     kinds.join("; ")
 }
 
-/// Distributions are many: they open on demand, unless there is nothing else.
+/// Returns the distributions, which are collapsed because there are many, unless there is nothing else.
 fn distributions(figures: &[&Figure], open: bool) -> String {
     let (Some(first), Some(last)) = (figures.first(), figures.last()) else { return String::new() };
     let numbers = match figures.len() {
@@ -87,7 +87,7 @@ fn number_of(figure: &Figure) -> &str {
     figure.name.trim_start_matches("Figure ")
 }
 
-/// Figures below each other, or one of them to choose.
+/// Returns figures below each other, or a choice of one of them.
 fn shown(figures: &[&Figure]) -> String {
     if figures.iter().any(|figure| figure.choice.is_empty()) {
         return figures.iter().map(|figure| one(figure)).collect();
@@ -111,7 +111,7 @@ fn one(figure: &Figure) -> String {
     )
 }
 
-/// The diagrams of one lost message.
+/// Returns the diagrams of one lost message.
 pub fn diagrams(report: &Report) -> String {
     if report.diagrams.is_empty() {
         return String::new();

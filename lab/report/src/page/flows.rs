@@ -1,4 +1,4 @@
-//! Flows as a whole: throughput, what the background got meanwhile, connecting. One row a point.
+//! The metrics of flows, one row for each point: throughput, background throughput, connect time.
 
 use hol_measure::Bounds;
 
@@ -7,7 +7,7 @@ use crate::plot::escape;
 use crate::report::Report;
 use hol_lab::Metric;
 
-/// So many points are shown at once.
+/// The number of points shown at once.
 const FEW: usize = 24;
 
 const HEAD: &str = "<tr><th>point</th><th>throughput, kbit/s</th><th>a flow of the background, kbit/s</th>\
@@ -32,7 +32,7 @@ pub fn html(report: &Report) -> String {
     )
 }
 
-/// Points are many: they open on demand.
+/// Returns the table, collapsed if there are many points.
 fn table(report: &Report, experiment: &str) -> Option<String> {
     let cells: Vec<&Cell> = report.data.cells.iter().filter(|cell| cell.experiment == experiment).collect();
     let rows: String = cells.iter().filter_map(|cell| row(cell)).collect();

@@ -1,4 +1,4 @@
-//! `report.html`: one file, no network, readable in a minute.
+//! `report.html`: a single file that needs no network.
 
 mod claims;
 mod fidelity;
@@ -25,13 +25,13 @@ use crate::report::Report;
 
 const STYLE: &str = include_str!("style.css");
 
-/// Opens what a link leads into, and everything before printing; shows one of several choices; sorts and filters the
-/// points. The page reads well without it.
+/// Opens the target of a link, and everything before printing; shows one of several choices; sorts and filters points. The page is usable
+/// without it.
 const SCRIPT: &str = concat!(include_str!("open.js"), include_str!("choose.js"));
 
 pub(crate) use survey::map_id;
 
-/// A part of a page.
+/// A section of a page.
 pub(crate) struct Section {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
@@ -66,7 +66,7 @@ pub fn html(report: &Report) -> String {
     document(&report.title, &format!("headofline report{of}"), &navigation(report, &sections), &sections)
 }
 
-/// Several drawings of which a reader chooses one, each with what it is of; without a script all are shown.
+/// Returns several drawings of which a reader chooses one by its label; without a script all are shown.
 fn choices(parts: &[(String, String)]) -> String {
     match parts {
         [] => String::new(),
@@ -80,7 +80,7 @@ fn choices(parts: &[(String, String)]) -> String {
     }
 }
 
-/// A whole page with its style; `eyebrow` stands above the title.
+/// Returns a whole page with its style; `eyebrow` is the line above the title.
 pub(crate) fn document(title: &str, eyebrow: &str, navigation: &str, sections: &[Section]) -> String {
     let title = escape(title);
     let css = theme::CSS;
@@ -105,7 +105,7 @@ fn navigation(report: &Report, sections: &[Section]) -> String {
     for Section { id, title, .. } in sections {
         let _ = write!(text, "<a href=\"#{id}\">{title}</a>");
         if *id == "figures" {
-            // Distributions that a reader chooses among are no list to read.
+            // Distributions of which a reader chooses one are not listed.
             let listed = report.figures.iter().filter(|figure| figure.choice.is_empty() || !figure.is_ccdf);
             let links = listed.map(|figure| {
                 let number = figure.name.trim_start_matches("Figure ");

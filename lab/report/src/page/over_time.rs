@@ -32,7 +32,7 @@ fn figure(drawn: &OverTime) -> String {
     )
 }
 
-/// Whose numbers these are.
+/// Returns the caption, with the senders that are drawn.
 fn caption(drawn: &OverTime) -> String {
     let at = if drawn.place.is_empty() { String::new() } else { format!(" at {}", drawn.place) };
     let queue =
@@ -40,7 +40,7 @@ fn caption(drawn: &OverTime) -> String {
     format!("Runs over time{at}. {}{queue}", senders(&drawn.runs))
 }
 
-/// Which senders are drawn, once where they are alike.
+/// Returns the names of the senders, one if they are alike.
 fn senders(runs: &[Run]) -> String {
     let of = |run: &Run| {
         let flow = match run.flow {
@@ -109,7 +109,7 @@ mod tests {
         ] {
             assert!(html.contains(said), "{said}: {html}");
         }
-        // The limit of 120 packets is on both, and the greatest of each is drawn: 99 and 9.9 packets of 129.6.
+        // Both drawings show the limit of 120 packets, and their maxima: 99 and 9.9 packets of 129.6.
         assert_eq!(html.matches("class=\"series-limit\"").count(), 2);
         assert_eq!(html.matches("class=\"series-lost\"").count(), 2 * 3);
         assert!(

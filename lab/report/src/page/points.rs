@@ -1,4 +1,4 @@
-//! Every point of an experiment of one's own in one table, to sort and to search.
+//! A table of all points of an experiment that is not a study, with sorting and search.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::report::Report;
 use crate::survey::{Surveyed, lead, told};
 use hol_lab::Metric;
 
-/// A column: its heading, what it says of a point, and the number that it is sorted by.
+/// A column: its heading, its text for a point, and the number by which it is sorted.
 struct Column {
     head: &'static str,
     of: fn(&Cell) -> (String, Option<f64>),
@@ -29,7 +29,7 @@ const COLUMNS: [Column; 9] = [
     Column { head: "of", of: |cell| whole(cell.latency.offered()) },
 ];
 
-/// Of flows, where messages go one way or there is a background.
+/// Columns of flows, if messages go one way or there is background traffic.
 const FLOWS: [Column; 5] = [
     Column { head: "kbit/s, 95 %", of: |cell| bounds(cell.shaped_mean(Metric::Throughput)) },
     Column {

@@ -1,4 +1,4 @@
-//! Where the numbers come from, and how to get them again.
+//! The origin of the results, and the command that repeats them.
 
 use crate::data::counted;
 use crate::plot::{escape, number};
@@ -9,7 +9,7 @@ const SAME: &str = "<p>The same seed gives the same digest on any machine. Check
 <pre>hol verify DIR
 hol report DIR</pre>";
 
-/// Where time is real.
+/// The text for worlds with real time.
 const REAL: &str = "<p>Time is real in this world: the same command measures again, and no two runs are alike. Write this page again:</p>
 <pre>hol report DIR</pre>";
 

@@ -1,4 +1,4 @@
-//! The regions in which transports are good enough.
+//! The regions in which transports meet a requirement.
 
 use crate::plot::escape;
 use crate::region::Region;

@@ -1,4 +1,4 @@
-//! Where a transaction's time goes beyond the round trip: bars by cause.
+//! The stages of a transaction's time beyond the round trip, as bars.
 
 use hol_measure::{Cause, SplitMean};
 
@@ -7,15 +7,15 @@ use crate::data::Cell;
 use crate::plot::{Anchor, Svg, causes, escape};
 use crate::report::Report;
 
-/// A bar and the room to the next.
+/// The height of a bar, and that of a bar with its gap.
 const BAR: f64 = 14.0;
 const LINE: f64 = 20.0;
 const LEFT: f64 = 150.0;
 const WIDTH: f64 = 880.0;
-/// The longest bar.
+/// The width of the longest bar.
 const SPAN: f64 = 600.0;
 
-/// What a cause means for messages.
+/// Returns the meaning of a cause for messages.
 const fn meaning(cause: Cause) -> &'static str {
     match cause {
         Cause::Slip => "behind schedule, or at the server",
@@ -56,7 +56,7 @@ fn figure(index: usize, place: &str, cells: &[&Cell]) -> Option<String> {
     ))
 }
 
-/// The parts of a point in ms, in the order of [`Cause::ALL`].
+/// Returns the stages of a point, in ms, in the order of [`Cause::ALL`].
 fn parts(cell: &Cell) -> [f64; 5] {
     let SplitMean { slip, sender, recovery, network, head_of_line } = cell.split.unwrap_or_default();
     [slip, sender, recovery, (network - cell.conditions.rtt_ms()).max(0.0), head_of_line]

@@ -1,4 +1,4 @@
-//! What was asked, and the answer in a few sentences made from the numbers.
+//! The question of the experiment, and the answer in a few generated sentences.
 
 use std::fmt::Write;
 
@@ -63,7 +63,7 @@ pub fn html(report: &Report) -> String {
     text
 }
 
-/// What a quick look leaves open, on top of everything; empty of a whole study.
+/// Returns the caveat of a quick run, for the top of the page; empty for a whole study.
 fn quick(report: &Report) -> String {
     if report.share > 0.99 {
         return String::new();
@@ -85,7 +85,7 @@ fn quick(report: &Report) -> String {
     )
 }
 
-/// The answer in three or four sentences.
+/// Returns the answer in three or four sentences.
 fn lead(report: &Report) -> String {
     let mut sentences: Vec<String> =
         report.layout.views.iter().filter_map(|stack| tally(report, stack)).collect();
@@ -95,7 +95,7 @@ fn lead(report: &Report) -> String {
     sentences.join(" ")
 }
 
-/// How many of the paper's findings stand.
+/// Returns how many of the paper's findings were reproduced.
 fn findings(report: &Report) -> String {
     let total = report.of_kind(Kind::Finding).count();
     let of = |wanted| report.of_kind(Kind::Finding).filter(|judged| judged.verdict == wanted).count();
@@ -120,7 +120,7 @@ fn findings(report: &Report) -> String {
     )
 }
 
-/// How the comparisons of the table went on one stack.
+/// Returns the results of the table's comparisons on one stack.
 fn tally(report: &Report, stack: &StackView) -> Option<String> {
     let verdicts: Vec<Compared> = report
         .claims
@@ -149,13 +149,13 @@ fn at(report: &Report, stack: &StackView, answer: &Answer) -> Option<Compare> {
     let cell = *view.cells(&answer.transport, &answer.at).first()?;
     let other = view.beside(cell, &answer.than)?;
     let Answer { metric, margin, .. } = *answer;
-    // Faster is a lower time, but a higher throughput.
+    // Better is lower for a time and higher for a throughput.
     let (first, second) = if metric.gain(1.0) < 0.0 { (cell, other) } else { (other, cell) };
     let comparison = compare(metric, first, second, margin)?;
     Some(Compare { comparison, mean: cell.mean_of(metric)?.mean, other: other.mean_of(metric)?.mean })
 }
 
-/// One row for each situation, one column for each stack.
+/// Returns the table of answers: a row for each condition, a column for each stack.
 fn answers(report: &Report) -> String {
     if report.claims.answers.is_empty() {
         return String::new();
@@ -188,7 +188,7 @@ fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
     format!("{transport} is {verdict} {than}<br><small>{mean:.2} against {other:.2} {unit}</small>")
 }
 
-/// Why two transports cannot be compared.
+/// Returns why two transports cannot be compared.
 fn missing(report: &Report, stack: &StackView, answer: &Answer) -> String {
     let view = View { data: &report.data, stack };
     let stopped = [&answer.transport, &answer.than].into_iter().find_map(|transport| {
@@ -199,7 +199,7 @@ fn missing(report: &Report, stack: &StackView, answer: &Answer) -> String {
     format!("<span class=\"soft\">{}</span>", stopped.unwrap_or_else(|| "not measured".to_owned()))
 }
 
-/// The verdicts on the findings as a bar whose parts are as wide as they are many.
+/// Returns the verdicts on the findings as a bar whose parts are proportional to their numbers.
 fn verdicts(report: &Report) -> String {
     let parts = report.counts().into_iter().filter(|(_, count)| *count > 0).map(|(verdict, count)| {
         let (class, words) = (verdict.class(), verdict.text());

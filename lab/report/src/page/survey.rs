@@ -1,4 +1,4 @@
-//! What an experiment of one's own answers: the headline, and who is best where.
+//! The answer of an experiment that is not a study: the headline, and maps of the best transport.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use crate::plot::escape;
 use crate::report::Report;
 use crate::survey::Surveyed;
 
-/// So many sentences are shown at once.
+/// The number of sentences shown at once.
 const FEW: usize = 8;
 
-/// The sentences that answer.
+/// Returns the sentences of the answer.
 pub fn headlines(report: &Report) -> String {
     report.surveys.iter().map(headline).collect()
 }
@@ -27,7 +27,7 @@ fn headline(survey: &Surveyed) -> String {
     format!("{lead}<details{open}><summary>line by line</summary><ul class=\"lines\">{lines}</ul></details>")
 }
 
-/// A sentence whose commands stand between backticks.
+/// Returns a sentence as HTML; commands in it are between backticks.
 fn sentence(text: &str) -> String {
     let escaped = escape(text);
     let parts = escaped.split('`').enumerate();
@@ -36,7 +36,7 @@ fn sentence(text: &str) -> String {
         .collect()
 }
 
-/// The maps.
+/// Returns the maps.
 pub fn maps(report: &Report) -> String {
     let mut text = String::new();
     for survey in &report.surveys {
@@ -57,7 +57,7 @@ pub fn maps(report: &Report) -> String {
     text
 }
 
-/// File name and anchor of a map.
+/// Returns the file name and anchor of a map.
 pub fn map_id(experiment: &str, index: usize) -> String {
     let plain = experiment.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
     format!("map-{}-{}", plain.collect::<String>(), index + 1)

@@ -1,4 +1,4 @@
-//! Means of a whole experiment in one table: for what the paper does not state.
+//! Tables with the means of a whole experiment, for results that the paper does not report.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub fn html(report: &Report) -> String {
     text
 }
 
-/// One row for each transport, one column for each set of conditions.
+/// Returns a table with a row for each transport and a column for each set of conditions.
 fn table(cells: &[&Cell]) -> String {
     let mut columns: Vec<&Conditions> = Vec::new();
     let mut rows: Vec<&str> = Vec::new();

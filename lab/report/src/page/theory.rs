@@ -1,4 +1,4 @@
-//! The closed form against the measurement: means and the heights of the CCDFs' plateaus.
+//! Compares the closed form with the measurement: means, and the heights of the CCDFs' plateaus.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -12,19 +12,19 @@ use crate::plot::escape;
 use crate::report::Report;
 use hol_lab::Metric;
 
-/// How near the mean has to be, as a share of it.
+/// The largest deviation of a mean, as a fraction of it.
 const WITHIN: f64 = 0.03;
-/// What a response may take beyond the round trip and still count as undisturbed, in ms.
+/// The time beyond the round trip, in ms, below which a response counts as undisturbed.
 const UNDISTURBED_MS: f64 = 1.0;
 
-/// One point that the closed form describes.
+/// A point to which the closed form applies.
 struct Row<'a> {
     cell: &'a Cell,
     mean: Held,
     plateau: Held,
 }
 
-/// A measured number and what the closed form says of it.
+/// A measured value and that of the closed form.
 struct Held {
     measured: Bounds,
     expected: f64,
@@ -93,7 +93,7 @@ impl Held {
     }
 }
 
-/// Which of a point's numbers is looked at.
+/// Selects one of a point's values.
 type Of = for<'r> fn(&'r Row<'_>) -> &'r Held;
 
 fn agreement(rows: &[Row<'_>], of: Of) -> String {
@@ -105,7 +105,7 @@ fn agreement(rows: &[Row<'_>], of: Of) -> String {
     )
 }
 
-/// For each transport at how many points the closed form is wrong, and by how much.
+/// Returns for each transport at how many points the closed form is wrong, and by how much.
 fn misses(rows: &[Row<'_>]) -> String {
     let mut transports: Vec<&str> = rows.iter().map(|row| row.cell.transport.as_str()).collect();
     let mut seen = BTreeSet::new();
@@ -145,7 +145,7 @@ fn row(cell: &Cell) -> Option<Row<'_>> {
     Some(Row { cell, mean, plateau })
 }
 
-/// Points at 1 % loss at once, all others when opened.
+/// Returns the table, with the points at 1 % loss visible and the others collapsed.
 fn table(rows: &[Row<'_>]) -> String {
     let head = "<tr><th>point</th><th>transport</th><th>mean (ms)</th><th>closed form</th><th>deviation</th><th>plateau (%)</th><th>closed form</th><th>deviation</th></tr>";
     let (first, rest): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use crate::testing::cell_with;
 
-    /// 3 of 100 transactions are late, in each of ten repetitions; the closed form has 5.95 %.
+    /// 3 of 100 transactions are late in each of ten repetitions; the closed form predicts 5.95 %.
     #[test]
     fn a_plateau_that_the_closed_form_misses_is_told_with_its_transport() {
         let responses: Vec<f64> = (0..100).map(|index| if index < 3 { 61.5 } else { 20.0 }).collect();

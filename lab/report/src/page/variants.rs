@@ -1,4 +1,4 @@
-//! Behaviours that the paper does not state: which candidates its figures admit. The first trial fits, the others test.
+//! Variants of properties that the paper does not specify: which ones agree with its figures. The first check fits, the others test.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use crate::figures::StackView;
 use crate::plot::escape;
 use crate::report::Report;
 
-/// A candidate and what each trial says of it.
+/// A variant and the results of its checks.
 type Row<'a> = (&'a StackView, Vec<Finding>);
 
 pub fn html(report: &Report) -> String {
@@ -53,7 +53,7 @@ fn row((variant, findings): &Row<'_>) -> String {
     text + "</tr>"
 }
 
-/// Which candidates the fit admits, and which of those all tests.
+/// Returns which variants the fit accepts, and which of those pass all tests.
 fn verdict(rows: &[Row<'_>]) -> String {
     let named = |admitted: &dyn Fn(&[Finding]) -> bool| {
         let titles =

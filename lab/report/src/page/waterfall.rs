@@ -1,4 +1,4 @@
-//! A page, file by file: what each waited for, over every transport on one axis of time.
+//! A waterfall: the stages of each file of a page, for every transport on a common time axis.
 
 use std::fmt::Write;
 
@@ -12,13 +12,13 @@ use crate::report::Report;
 
 const WIDTH: f64 = 880.0;
 const LEFT: f64 = 150.0;
-/// The longest page.
+/// The width of the longest page.
 const SPAN: f64 = 640.0;
-/// Where the first page begins, below the colours.
+/// The position of the first page, below the legend.
 const TOP: f64 = 36.0;
-/// Between two pages.
+/// The gap between two pages.
 const GAP: f64 = 14.0;
-/// The bars of a page share such a height, as long as they can be told apart.
+/// The height that the bars of a page share, as long as they stay distinguishable.
 const PAGE: f64 = 130.0;
 const THINNEST: f64 = 2.0;
 const THICKEST: f64 = 9.0;
@@ -99,7 +99,7 @@ fn draw_file(svg: &mut Svg, (file, bar): (usize, &Bar), y: f64, height: f64, x: 
     });
 }
 
-/// What the pointer is told of a file.
+/// Returns the tooltip of a file.
 fn in_words(file: usize, bar: &Bar) -> String {
     let name = if file == 0 { "document".to_owned() } else { format!("object {file}") };
     let mut text = format!("{name}, {} octets, stream {}", number(bar.octets.into()), bar.stream);

@@ -1,4 +1,4 @@
-//! What the kernel says beside the model: where they disagree, in each claim, and at each point that both measured.
+//! The kernel's results beside the model's: where they disagree, for each claim and at each point that both measured.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::two_worlds::{Kernel, Opinion};
 use crate::validation::Validation;
 use hol_lab::Metric;
 
-/// What a reader has to know first: the claims on which the worlds disagree.
+/// Returns the summary: the claims on which the worlds disagree.
 pub fn lead(report: &Report) -> String {
     let Some(kernel) = &report.kernel else { return String::new() };
     let mut text = String::new();
@@ -39,7 +39,7 @@ pub fn lead(report: &Report) -> String {
     text
 }
 
-/// The claims of which this is so, as links, with what each world says where they disagree.
+/// Returns links to the claims with a `wanted` opinion, with both results if they disagree.
 fn links(report: &Report, kernel: &Kernel, wanted: impl Fn(Opinion) -> bool) -> Vec<String> {
     let claims = report.judged.iter().zip(&kernel.opinions).filter(|(_, opinion)| wanted(**opinion));
     let link = |(judged, opinion): (&Judged, &Opinion)| {
@@ -53,7 +53,7 @@ fn links(report: &Report, kernel: &Kernel, wanted: impl Fn(Opinion) -> bool) -> 
     claims.map(link).collect()
 }
 
-/// How many points both have, and whether they agree.
+/// Returns how many points both measured, and whether they agree.
 fn points(kernel: &Kernel) -> String {
     let mut text = format!("{} points were measured in both worlds", kernel.shared);
     for validation in &kernel.validations {
@@ -97,7 +97,7 @@ fn quantity(validation: &Validation) -> &'static str {
     }
 }
 
-/// The chips of a claim, the model's first; of one world only its own.
+/// Returns the verdicts on a claim as labels, the model's first; with one world only its own.
 pub fn chips(report: &Report, at: usize) -> String {
     let chip = |judged: &Judged, world: &str| {
         let verdict = judged.verdict;
@@ -114,7 +114,7 @@ pub fn chips(report: &Report, at: usize) -> String {
     }
 }
 
-/// What each world says of a claim, side by side, given how one world's findings are told.
+/// Returns the results of both worlds on a claim side by side; `told` formats those of one world.
 pub fn columns(report: &Report, at: usize, told: impl Fn(&Judged) -> String) -> String {
     let Some(kernel) = &report.kernel else { return told(&report.judged[at]) };
     format!(
@@ -126,7 +126,7 @@ pub fn columns(report: &Report, at: usize, told: impl Fn(&Judged) -> String) -> 
     )
 }
 
-/// That they disagree, and whether they do by the same points.
+/// Returns a remark that the worlds disagree, and whether they do on the points that both measured.
 fn dispute(opinion: Opinion, on_shared: Opinion) -> String {
     let which = match opinion {
         Opinion::ModelOnly => "It holds in the model, and not in the kernel",
@@ -143,7 +143,7 @@ fn dispute(opinion: Opinion, on_shared: Opinion) -> String {
     format!("<p class=\"warning\">The worlds disagree. {which}; {by_points}.</p>")
 }
 
-/// The points that both measured, the worst first, and those that one lacks.
+/// Returns the points that both measured, the worst first, and those that only one measured.
 pub fn html(report: &Report) -> String {
     let Some(kernel) = &report.kernel else { return String::new() };
     let mut text: String = kernel.validations.iter().map(Validation::fragment).collect();

@@ -5,14 +5,14 @@ use super::scale::Scale;
 /// A scale with its name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// How values become positions.
+    /// The mapping from values to positions.
     pub scale: Scale,
-    /// What is measured and in which unit.
+    /// The quantity and its unit.
     pub label: String,
 }
 
 impl Axis {
-    /// An axis called `label`.
+    /// Creates an axis called `label`.
     pub fn new(scale: Scale, label: &str) -> Self {
         Self { scale, label: label.to_owned() }
     }

@@ -2,29 +2,29 @@
 
 use super::{Look, Panel, Svg};
 
-/// The share of messages that took longer than a time, over that time.
+/// The fraction of messages that took longer than a time, as a function of that time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ccdf {
-    /// What it is called in legends and tables.
+    /// The name in legends and tables.
     pub label: String,
     /// Colour and dash.
     pub look: Look,
-    /// (time in ms, share that took longer), ascending in time.
+    /// (time in ms, fraction that took longer), ascending in time.
     pub points: Vec<(f64, f64)>,
-    /// (time in ms, lower, upper): 95 % limits of the share.
+    /// (time in ms, lower, upper): 95 % limits of the fraction.
     pub band: Vec<(f64, f64, f64)>,
     /// The closed form, drawn dashed.
     pub theory: Vec<(f64, f64)>,
 }
 
 impl Ccdf {
-    /// The curve of a transport that delivered nothing.
+    /// Creates the curve of a transport that delivered nothing.
     pub fn empty(label: &str) -> Self {
         let (points, band, theory) = (Vec::new(), Vec::new(), Vec::new());
         Self { label: label.to_owned(), look: Look::of_transport(label), points, band, theory }
     }
 
-    /// Draws the curve, its band behind it.
+    /// Draws the curve over its band.
     pub fn draw(&self, svg: &mut Svg, panel: &Panel) {
         let frame = panel.frame;
         svg.group(self.look.class, &self.label, |svg| {
@@ -41,7 +41,7 @@ impl Ccdf {
     }
 }
 
-/// The share stays until the next time and falls there; it is 1 before the first.
+/// Returns the steps of the curve: it is 1 before the first time and falls at each time.
 fn stairs(panel: &Panel, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut path = Vec::with_capacity(points.len() * 2 + 2);
     let mut share = 1.0;
@@ -53,7 +53,7 @@ fn stairs(panel: &Panel, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     if let (Some(&(time, _)), Some(first)) = (points.first(), path.first().copied()) {
         path.insert(0, (panel.frame.left.min(panel.at(time, 1.0).0), first.1));
     }
-    // Two points on the same tenth of a pixel draw one.
+    // Points closer than a tenth of a pixel are drawn once.
     path.dedup_by(|a, b| (a.0 - b.0).abs() < 0.1 && (a.1 - b.1).abs() < 0.1);
     path
 }

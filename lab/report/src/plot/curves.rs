@@ -1,13 +1,13 @@
-//! The curves of one panel together: those that coincide are drawn so that each is seen.
+//! Draws the curves of a panel together, so that coinciding ones stay visible.
 
 use super::edge::Edge;
 use super::{Panel, Series, Svg};
 
-/// Curves nearer than this everywhere lie on each other, in pixels: about the width of a line.
+/// The distance in pixels below which curves coincide: about the width of a line.
 const WIDTH: f64 = 1.5;
-/// The share of the points that may be farther apart.
+/// The fraction of the points that may be further apart.
 const ALMOST: f64 = 0.1;
-/// What one of several curves on each other has of the line before the next has it, in pixels.
+/// The length in pixels of each of several coinciding curves before the next one is drawn.
 const DASH: usize = 7;
 
 /// Draws lines, then all marks above them.
@@ -29,13 +29,13 @@ pub fn marks(svg: &mut Svg, panel: &Panel, series: &[Series]) {
     series.iter().for_each(|one| one.draw_marks(svg, panel, &mut edge));
 }
 
-/// For each curve the first that it coincides with: itself, mostly.
+/// Returns for each curve the first one with which it coincides, which is usually itself.
 fn groups(panel: &Panel, series: &[Series]) -> Vec<usize> {
     let first = |index: usize| (0..index).find(|before| coincide(panel, &series[*before], &series[index]));
     (0..series.len()).map(|index| first(index).unwrap_or(index)).collect()
 }
 
-/// Whether a reader sees one line where there are two.
+/// Returns whether two curves look like one.
 fn coincide(panel: &Panel, a: &Series, b: &Series) -> bool {
     let height = |of: &Series, x: f64| {
         let point = of.points.iter().find(|point| point.x == x)?;
@@ -48,7 +48,7 @@ fn coincide(panel: &Panel, a: &Series, b: &Series) -> bool {
     most > 1 && xs.iter().filter(near).count() as f64 >= (1.0 - ALMOST) * most as f64
 }
 
-/// The dashes of one of `count` curves on each other: nothing while the others have their turn.
+/// Returns the dash pattern of one of `count` coinciding curves, with gaps for the others.
 fn in_turn(turn: usize, count: usize) -> String {
     format!("0 {} {DASH} {}", DASH * turn, DASH * (count - 1 - turn))
 }

@@ -1,31 +1,31 @@
-//! The upper and lower edge of a panel, where marks of what it cannot show stand below each other: none hides another.
+//! The upper and lower edge of a panel, where marks of values off the axis are stacked.
 
 use super::Panel;
 
-/// What a mark takes of an edge, in pixels.
+/// The height of a mark, in pixels.
 const MARK: f64 = 9.0;
 
-/// The marks that stand at a panel's edges already.
+/// The marks at a panel's edges.
 #[derive(Debug, Clone, Default)]
 pub struct Edge {
-    /// Where, to a pixel, and at which edge.
+    /// The position of each mark, rounded to a pixel, and its edge.
     taken: Vec<(i64, bool)>,
 }
 
 impl Edge {
-    /// The next free place at the upper edge over `x`.
+    /// Returns the next free position at the upper edge at `x`.
     pub fn above(&mut self, panel: &Panel, x: f64) -> (f64, f64) {
         let (x, depth) = self.take(panel, x, true);
         (x, panel.frame.top + depth)
     }
 
-    /// The next free place at the lower edge under `x`.
+    /// Returns the next free position at the lower edge at `x`.
     pub fn below(&mut self, panel: &Panel, x: f64) -> (f64, f64) {
         let (x, depth) = self.take(panel, x, false);
         (x, panel.frame.top + panel.frame.height - depth)
     }
 
-    /// How deep inside the panel the next mark stands.
+    /// Returns the distance of the next mark from its edge.
     fn take(&mut self, panel: &Panel, x: f64, upper: bool) -> (f64, f64) {
         let (x, _) = panel.at(x, 0.0);
         let place = (x.round() as i64, upper);

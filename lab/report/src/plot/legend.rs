@@ -1,14 +1,14 @@
-//! Names of curves: beside their ends where that can be read, else in a key.
+//! Names of curves: beside their ends if that is legible, else in a key.
 
 use hol_measure::Cause;
 
 use super::mark::marker;
 use super::{Anchor, Look, Panel, Svg};
 
-/// Least distance between two labels, in pixels.
+/// The least distance between two labels, in pixels.
 const LINE: f64 = 13.0;
 
-/// Writes each label at the height where its curve ends (`end` in pixels), pushed apart where they would touch.
+/// Draws each label at the height where its curve ends (`end` in pixels), moved so that labels do not overlap.
 pub fn side_labels(svg: &mut Svg, panel: &Panel, labels: &[(String, Look, (f64, f64))]) {
     let frame = panel.frame;
     let x = frame.left + frame.width + 16.0;
@@ -26,7 +26,7 @@ pub fn side_labels(svg: &mut Svg, panel: &Panel, labels: &[(String, Look, (f64, 
     }
 }
 
-/// A key below or beside the panels: line, marker, name, from `at` downwards.
+/// Draws a key of lines, markers and names, from `at` downwards.
 pub fn key(svg: &mut Svg, at: (f64, f64), entries: &[(String, Look)], theory: bool) {
     let mut y = at.1;
     for (label, look) in entries {
@@ -45,7 +45,7 @@ pub fn key(svg: &mut Svg, at: (f64, f64), entries: &[(String, Look)], theory: bo
     }
 }
 
-/// The colours of what a message waits for, in a line from `left` on at the top, each with what it means.
+/// Draws the colours of the causes of waiting with their meanings, in a line that starts at `left`.
 pub fn causes(svg: &mut Svg, left: f64, meaning: fn(Cause) -> &'static str) {
     let mut x = left;
     for cause in Cause::ALL {
@@ -56,11 +56,11 @@ pub fn causes(svg: &mut Svg, left: f64, meaning: fn(Cause) -> &'static str) {
     }
 }
 
-/// The nearest places to `wanted` (ascending) that keep their distance between `top` and `bottom`.
+/// Returns the positions nearest to `wanted` (ascending) that keep their distance between `top` and `bottom`.
 fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut places = wanted.to_vec();
     let step = LINE.min((bottom - top) / (wanted.len().max(2) - 1) as f64);
-    // Labels that touch become a block, centred on what its members wanted but inside the frame.
+    // Labels that overlap become a block, centred at the mean of the wanted positions but within the frame.
     let inside = |(centre, count): (f64, usize)| {
         let half = step * (count - 1) as f64 / 2.0;
         (centre.clamp(top + half, (bottom - half).max(top + half)), count)

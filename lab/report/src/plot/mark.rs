@@ -1,13 +1,13 @@
-//! Shapes of points, and the marks that tell what is particular about one.
+//! The shapes of points, and marks of their exceptional properties.
 
 use super::{Anchor, Marker, Svg};
 
-/// What is particular about a point.
+/// An exceptional property of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// Some runs did not do what they were to do: a ring around the point.
+    /// Some runs collapsed: a ring around the point.
     Collapsed,
-    /// There is no value: ∅ at the upper edge, which no shape of a point is.
+    /// There is no value: ∅ at the upper edge, which is not a marker.
     NoValue,
     /// The value is above the axis: a triangle at its upper end.
     Above,
@@ -16,7 +16,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// Draws it in the current colour.
+    /// Draws the mark in the current colour.
     pub fn draw(self, svg: &mut Svg, (x, y): (f64, f64)) {
         match self {
             Self::Collapsed => svg.circle("ring", (x, y), 6.0),
@@ -30,7 +30,7 @@ impl Mark {
     }
 }
 
-/// What each of the marks means, in one line from `at` on.
+/// Draws the meaning of each mark, in one line from `at` on.
 pub fn mark_key(svg: &mut Svg, at: (f64, f64), marks: &[(Mark, String)]) {
     const LETTER: f64 = 5.9;
     let mut x = at.0;
@@ -43,7 +43,7 @@ pub fn mark_key(svg: &mut Svg, at: (f64, f64), marks: &[(Mark, String)]) {
     });
 }
 
-/// Draws the shape of a point in the current colour.
+/// Draws the marker of a point in the current colour.
 pub fn marker(svg: &mut Svg, marker: Marker, (x, y): (f64, f64)) {
     let polygon =
         |corners: &[(f64, f64)]| corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect::<Vec<_>>();

@@ -1,6 +1,6 @@
-//! A small plotter: one look for all figures, real text, error bars, log axes, markers that print.
+//! A small plotter: a common style for all figures, text as text, error bars, log axes, and markers that are legible in print.
 //!
-//! Colours are CSS classes and live in [`theme`], so one drawing serves light, dark and paper.
+//! Colours are CSS classes, defined in [`theme`], so that one drawing works in light mode, in dark mode and on paper.
 
 mod axis;
 mod ccdf;

@@ -1,8 +1,8 @@
-//! A framed field with two axes, into which series are drawn.
+//! A framed area with two axes, in which series are drawn.
 
 use super::{Anchor, Axis, Svg};
 
-/// Where a panel lies on its drawing, in pixels: the field without tick labels.
+/// The position of a panel in its drawing, in pixels, without tick labels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frame {
     /// Left edge.
@@ -18,7 +18,7 @@ pub struct Frame {
 /// A frame with its axes.
 #[derive(Debug, Clone)]
 pub struct Panel {
-    /// Its place.
+    /// Its position.
     pub frame: Frame,
     /// The horizontal axis.
     pub x: Axis,
@@ -27,15 +27,15 @@ pub struct Panel {
 }
 
 impl Panel {
-    /// The pixel at (`x`, `y`) of the axes, which may lie outside the frame.
+    /// Returns the pixel of (`x`, `y`), which may lie outside the frame.
     pub fn at(&self, x: f64, y: f64) -> (f64, f64) {
         let Frame { left, top, width, height } = self.frame;
-        // A value far off the axis stays a sane coordinate; clipping hides it.
+        // Limited, so that a value far off the axis has a valid coordinate; clipping hides it.
         let (fx, fy) = (self.x.scale.fraction(x), self.y.scale.fraction(y).clamp(-3.0, 4.0));
         (left + width * fx, top + height * (1.0 - fy))
     }
 
-    /// Draws frame, grid, ticks and the names of the axes that have one. `title` stands above the frame.
+    /// Draws the frame, grid, ticks and names of the axes that have one. `title` is drawn above the frame.
     pub fn draw(&self, svg: &mut Svg, title: &str) {
         let Frame { left, top, width, height } = self.frame;
         svg.rect("frame", (left, top), width, height);

@@ -1,6 +1,6 @@
-//! From values to pixels.
+//! Maps values to positions.
 
-/// How values of one axis map to positions.
+/// The mapping from the values of an axis to positions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scale {
     /// Equal steps for equal differences.
@@ -17,36 +17,36 @@ pub enum Scale {
         /// The value at its end.
         max: f64,
     },
-    /// As [`Scale::Log`], with a place of its own for zero before a break.
+    /// As [`Scale::Log`], with a separate position for zero before a break.
     LogFromZero {
         /// The least value above zero.
         min: f64,
         /// The value at the end of the axis.
         max: f64,
     },
-    /// One equal step for each name; the value of a name is its index.
+    /// Equal steps for names; the value of a name is its index.
     Names(Vec<String>),
-    /// One equal step for each listed value, with room for a break "//" before a last that is far from the others:
-    /// the axis of stream counts in the paper, 1, 2, 4, 8, 16 // 1024.
+    /// Equal steps for listed values, with a break "//" before the last one if it is far from the others: the paper's axis of stream
+    /// counts, 1, 2, 4, 8, 16 // 1024.
     Steps(Vec<f64>),
 }
 
-/// Where zero stands on an axis that is logarithmic behind it …
+/// The position of zero on an axis that is otherwise logarithmic …
 const ZERO: f64 = 0.04;
-/// … and where that begins.
+/// … and the position at which the logarithmic part begins.
 const AFTER_ZERO: f64 = 0.1;
 
-/// A mark on an axis.
+/// A tick of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
-    /// Where.
+    /// The value.
     pub value: f64,
-    /// Its text; empty for a mark between.
+    /// Its label; empty for a minor tick.
     pub label: String,
 }
 
 impl Scale {
-    /// The place of `value` between 0 (start) and 1 (end); beyond them when it lies off the axis.
+    /// Returns the position of `value` between 0 (start) and 1 (end), or beyond if it is off the axis.
     pub fn fraction(&self, value: f64) -> f64 {
         match self {
             Self::Linear { min, max } => (value - min) / (max - min),
@@ -66,21 +66,21 @@ impl Scale {
         }
     }
 
-    /// What stands for `value`: its name, or the number itself.
+    /// Returns the name of `value`, or the number itself.
     pub fn name(&self, value: f64) -> String {
         match self {
-            // Marks over one name stand side by side.
+            // Several marks may belong to one name, side by side.
             Self::Names(names) => names.get(value.round().max(0.0) as usize).cloned().unwrap_or_default(),
             _ => number(value),
         }
     }
 
-    /// Whether `value` lies on the axis.
+    /// Returns whether `value` is on the axis.
     pub fn contains(&self, value: f64) -> bool {
         (-1e-9..=1.0 + 1e-9).contains(&self.fraction(value))
     }
 
-    /// The fraction at which the axis is broken, if it is.
+    /// Returns the position of the break, if there is one.
     pub fn gap(&self) -> Option<f64> {
         match self {
             Self::Steps(values) if is_broken(values) => {
@@ -91,7 +91,7 @@ impl Scale {
         }
     }
 
-    /// The marks of the axis, in ascending order.
+    /// Returns the ticks in ascending order.
     pub fn ticks(&self) -> Vec<Tick> {
         match self {
             Self::Linear { min, max } => linear_ticks(*min, *max),
@@ -109,12 +109,12 @@ impl Scale {
     }
 }
 
-/// Whether the last value is much further than the one before it, so that an equal step would mislead.
+/// Returns whether the last value is so far from the one before that an equal step would mislead.
 fn is_broken(values: &[f64]) -> bool {
     matches!(values, [.., before, last] if *last > 4.0 * before)
 }
 
-/// Four to eight marks at multiples of 1, 2 or 5 times a power of ten.
+/// Returns four to eight ticks at multiples of 1, 2 or 5 times a power of ten.
 fn linear_ticks(min: f64, max: f64) -> Vec<Tick> {
     let rough = (max - min) / 5.0;
     let power = 10f64.powf(rough.log10().floor());
@@ -125,7 +125,7 @@ fn linear_ticks(min: f64, max: f64) -> Vec<Tick> {
     (first..=last).map(|n| n as f64 * step).map(|value| Tick { value, label: number(value) }).collect()
 }
 
-/// A labelled mark at each power of ten, small ones at its multiples; on a short axis 2 and 5 times it have labels too.
+/// Returns a labelled tick at each power of ten and minor ones at its multiples; on a short axis 2 and 5 times it have labels too.
 fn log_ticks(min: f64, max: f64) -> Vec<Tick> {
     let first = min.log10().floor() as i32;
     let last = max.log10().ceil() as i32;
@@ -145,7 +145,7 @@ fn log_ticks(min: f64, max: f64) -> Vec<Tick> {
     ticks
 }
 
-/// A number as short as it can be said: 0.001, 2.5, 10,000.
+/// Formats a number in its shortest form: 0.001, 2.5, 10,000.
 pub fn number(value: f64) -> String {
     let rounded = format!("{value:.6}");
     let short = rounded.trim_end_matches('0').trim_end_matches('.');

@@ -1,4 +1,4 @@
-//! Points with error bars and thin lines between.
+//! Points with error bars and lines between them.
 
 use hol_measure::Bounds;
 
@@ -9,22 +9,22 @@ use super::{Look, Panel, Scale, Svg};
 /// A measured value with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Place on the horizontal axis.
+    /// The position on the horizontal axis.
     pub x: f64,
-    /// The value with its 95 % interval, whose ends are infinite where one repetition tells nothing of them.
+    /// The value with its 95 % interval, whose ends are infinite if there is one repetition.
     pub value: Bounds,
-    /// Repetitions behind it …
+    /// The number of repetitions …
     pub n: usize,
-    /// … those that have no value …
+    /// … those of them without a value …
     pub missing: usize,
-    /// … and those, with a value or without, that did not do what they were to do.
+    /// … and those that collapsed, with or without a value.
     pub collapsed: usize,
 }
 
-/// A place on the horizontal axis that was planned and has no value.
+/// A planned position on the horizontal axis without a value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gap {
-    /// Where.
+    /// The position.
     pub x: f64,
     /// Why, in a few words; `None` if nothing was measured there.
     pub why: Option<&'static str>,
@@ -33,30 +33,30 @@ pub struct Gap {
 /// A named curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// What it is called in legends and tables.
+    /// The name in legends and tables.
     pub label: String,
     /// Colour, marker, dash.
     pub look: Look,
-    /// What was measured, ascending in x.
+    /// The measured values, ascending in x.
     pub points: Vec<Point>,
-    /// What the closed form says, ascending in x; drawn dashed and without markers.
+    /// The closed form, ascending in x; drawn dashed and without markers.
     pub theory: Vec<(f64, f64)>,
-    /// Where there is no value, ascending in x; the line is broken there.
+    /// The positions without a value, ascending in x, at which the line is broken.
     pub gaps: Vec<Gap>,
 }
 
 impl Series {
-    /// A curve through `points`, ascending in x, and nothing else.
+    /// Creates a curve through `points`, ascending in x, without a closed form or gaps.
     pub fn new(label: &str, look: Look, points: Vec<Point>) -> Self {
         Self { label: label.to_owned(), look, points, theory: Vec::new(), gaps: Vec::new() }
     }
 
-    /// Draws the line through the points, and the closed form, without marks.
+    /// Draws the line through the points and the closed form, without marks.
     pub fn draw_line(&self, svg: &mut Svg, panel: &Panel) {
         self.draw_dashed(svg, panel, self.look.dash);
     }
 
-    /// As [`Series::draw_line`], with other dashes than its own.
+    /// As [`Series::draw_line`], with another dash pattern.
     pub(super) fn draw_dashed(&self, svg: &mut Svg, panel: &Panel, dash: &str) {
         let frame = panel.frame;
         svg.group(self.look.class, "", |svg| {
@@ -69,13 +69,13 @@ impl Series {
         });
     }
 
-    /// The points between one gap and the next: nobody knows what a line across would pass.
+    /// Returns the points between gaps: a line across a gap would be a guess.
     fn unbroken(&self) -> impl Iterator<Item = &[Point]> {
         let gap_between = |a: &Point, b: &Point| self.gaps.iter().any(|gap| a.x < gap.x && gap.x < b.x);
         self.points.chunk_by(move |a, b| !gap_between(a, b))
     }
 
-    /// Draws the points with their bars, without a line between. What is off the axis stands at its `edge`.
+    /// Draws the points with their error bars. Values off the axis are drawn at its `edge`.
     pub fn draw_marks(&self, svg: &mut Svg, panel: &Panel, edge: &mut Edge) {
         let frame = panel.frame;
         svg.group(self.look.class, "", |svg| {
@@ -115,7 +115,7 @@ impl Series {
         }
     }
 
-    /// The marks beside its own marker that it has on these axes, with what they say; `collapsed` is what a collapse is there.
+    /// Returns the marks that the points need on these axes, with their meanings; `collapsed` describes a collapsed run.
     pub fn marks(&self, x: &Scale, y: &Scale, collapsed: &'static str) -> Vec<(Mark, &'static str)> {
         let seen = self.points.iter().filter(|point| x.contains(point.x));
         let of_point = |point: &Point| {
@@ -132,7 +132,7 @@ impl Series {
     }
 }
 
-/// Where a value stands on the vertical axis.
+/// The position of a value relative to the vertical axis.
 enum Place {
     Inside,
     Above,
@@ -154,7 +154,7 @@ fn bar(svg: &mut Svg, panel: &Panel, point: &Point) {
         return;
     }
     let (low, high) = (panel.at(point.x, low), panel.at(point.x, high));
-    // A bar that its own marker hides is not worth the ink.
+    // An error bar that its marker hides is omitted.
     if low.1 - high.1 < 5.0 {
         return;
     }
@@ -169,7 +169,7 @@ fn tooltip(label: &str, x: &str, point: &Point) -> String {
 }
 
 impl Point {
-    /// What a reader has to know beside the value, from a comma on; mostly nothing.
+    /// Returns a remark to the value that starts with a comma; usually empty.
     pub fn remark(&self) -> String {
         let Self { n, missing, collapsed, .. } = *self;
         let all = n + missing;

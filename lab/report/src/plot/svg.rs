@@ -1,10 +1,10 @@
-//! SVG text, element by element.
+//! Writes SVG, element by element.
 
 use std::fmt::Write;
 
 use super::theme;
 
-/// A drawing in the making. Coordinates are CSS pixels, y downwards.
+/// A drawing under construction. Coordinates are CSS pixels, y downwards.
 #[derive(Debug, Clone)]
 pub struct Svg {
     id: String,
@@ -14,35 +14,35 @@ pub struct Svg {
     body: String,
 }
 
-/// Which end of a text lies at its position.
+/// The alignment of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// The text starts there.
+    /// The text starts at its position.
     Start,
-    /// The text is centred there.
+    /// The text is centred at its position.
     Middle,
-    /// The text ends there.
+    /// The text ends at its position.
     End,
 }
 
 impl Svg {
-    /// An empty drawing. `id` is unique on its page; `title` is what a screen reader says.
+    /// Creates an empty drawing. `id` is unique on its page; screen readers read `title`.
     pub fn new(id: &str, width: f64, height: f64, title: &str) -> Self {
         Self { id: id.to_owned(), width, height, title: title.to_owned(), body: String::new() }
     }
 
-    /// The name that distinguishes this drawing's clip paths from those of others.
+    /// Returns the name that distinguishes this drawing's clip paths from those of others.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// A straight line.
+    /// Adds a straight line.
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(pixel);
         self.write(format_args!(r#"<line class="{class}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>"#));
     }
 
-    /// A line through `points`, dashed as `dash` says (`""`: drawn through).
+    /// Adds a line through `points` with the dash pattern `dash` (`""`: solid).
     pub fn polyline(&mut self, class: &str, dash: &str, points: impl IntoIterator<Item = (f64, f64)>) {
         let mut path = String::new();
         for (x, y) in points {
@@ -56,13 +56,13 @@ impl Svg {
         self.write(format_args!(r#"<polyline class="{class}"{dash} points="{path}"/>"#));
     }
 
-    /// A closed area.
+    /// Adds a closed area.
     pub fn polygon(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>) {
         let path: Vec<_> = points.into_iter().map(|(x, y)| format!("{},{}", pixel(x), pixel(y))).collect();
         self.write(format_args!(r#"<polygon class="{class}" points="{}"/>"#, path.join(" ")));
     }
 
-    /// A rectangle from its upper left corner.
+    /// Adds a rectangle by its upper left corner.
     pub fn rect(&mut self, class: &str, corner: (f64, f64), width: f64, height: f64) {
         let [x, y, width, height] = [corner.0, corner.1, width.max(0.0), height.max(0.0)].map(pixel);
         self.write(format_args!(
@@ -70,13 +70,13 @@ impl Svg {
         ));
     }
 
-    /// A circle.
+    /// Adds a circle.
     pub fn circle(&mut self, class: &str, centre: (f64, f64), radius: f64) {
         let [x, y, r] = [centre.0, centre.1, radius].map(pixel);
         self.write(format_args!(r#"<circle class="{class}" cx="{x}" cy="{y}" r="{r}"/>"#));
     }
 
-    /// A line of text.
+    /// Adds a line of text.
     pub fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
         if text.is_empty() {
             return;
@@ -87,7 +87,7 @@ impl Svg {
         self.write(format_args!(r#"<text class="{class}" x="{x}" y="{y}"{anchor}>{text}</text>"#));
     }
 
-    /// A line of text that reads upwards, centred at its position.
+    /// Adds a line of text that runs upwards, centred at its position.
     pub fn text_upwards(&mut self, class: &str, at: (f64, f64), text: &str) {
         if text.is_empty() {
             return;
@@ -99,7 +99,7 @@ impl Svg {
         ));
     }
 
-    /// A line of text that lies along a slope of `degrees`, centred at its position.
+    /// Adds a line of text with a slope of `degrees`, centred at its position.
     pub fn text_sloped(&mut self, class: &str, at: (f64, f64), degrees: f64, text: &str) {
         let (x, y, degrees) = (pixel(at.0), pixel(at.1), pixel(degrees));
         let text = escape(text);
@@ -118,7 +118,7 @@ impl Svg {
         self.body.push_str("</g>\n");
     }
 
-    /// Draws `inside` and cuts off what leaves the rectangle.
+    /// Draws `inside`, clipped to a rectangle.
     pub fn clipped(&mut self, corner: (f64, f64), width: f64, height: f64, inside: impl FnOnce(&mut Self)) {
         let clip = format!("{}-clip-{}-{}", self.id, corner.0.round(), corner.1.round());
         let [x, y, width, height] = [corner.0, corner.1, width, height].map(pixel);
@@ -129,7 +129,7 @@ impl Svg {
         self.body.push_str("</g>\n");
     }
 
-    /// The drawing as part of an HTML page, whose style sheet holds [`theme::CSS`].
+    /// Returns the drawing as part of an HTML page, whose style sheet contains [`theme::CSS`].
     pub fn inline(&self) -> String {
         let Self { id, width, height, title, body } = self;
         let title = escape(title);
@@ -139,7 +139,7 @@ impl Svg {
         )
     }
 
-    /// The drawing as a file of its own.
+    /// Returns the drawing as a separate file.
     pub fn standalone(&self) -> String {
         let Self { id, width, height, title, body } = self;
         let title = escape(title);
@@ -168,14 +168,14 @@ impl Anchor {
     }
 }
 
-/// A coordinate to a tenth of a pixel: sharp enough, and a third of the text.
+/// Rounds a coordinate to a tenth of a pixel, which shortens the text to a third.
 fn pixel(value: f64) -> f64 {
     assert!(value.is_finite(), "a coordinate is {value}");
     // Adding zero turns -0 into 0.
     (value * 10.0).round() / 10.0 + 0.0
 }
 
-/// `text` with the characters that SVG and HTML give a meaning replaced.
+/// Escapes the characters that have a meaning in SVG and HTML.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

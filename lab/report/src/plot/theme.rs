@@ -1,7 +1,7 @@
-//! Who has which colour, marker and dash, and the style sheet that says what the colours are.
+//! The colour, marker and dash pattern of each transport, and the style sheet.
 //!
-//! A transport keeps its look in every figure. Colours are those of Okabe and Ito, which people with
-//! colour-blindness can tell apart; markers and dashes carry the same information on paper.
+//! A transport has the same look in every figure. The colours are those of Okabe and Ito, which colour-blind people can distinguish;
+//! markers and dash patterns carry the same information on paper.
 
 /// The shape of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,14 +22,14 @@ pub enum Marker {
     Cross,
 }
 
-/// How one series is drawn.
+/// The look of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// The CSS class that gives the colour.
+    /// The CSS class of its colour.
     pub class: &'static str,
     /// The shape of its points.
     pub marker: Marker,
-    /// The dash pattern of its line; empty for a line drawn through.
+    /// The dash pattern of its line; empty for a solid line.
     pub dash: &'static str,
 }
 
@@ -57,7 +57,7 @@ const TRANSPORTS: [(&str, Look); 16] = [
     ("SIP-invite", look("c-sky", Marker::Down, "4 2")),
 ];
 
-/// The looks of transports that no paper names, in their order.
+/// The looks of other transports, in order.
 const OTHERS: [Look; 7] = [
     look("c-vermilion", Marker::Cross, ""),
     look("c-blue", Marker::Disc, ""),
@@ -68,7 +68,7 @@ const OTHERS: [Look; 7] = [
     look("c-ink", Marker::Ring, "2 2"),
 ];
 
-/// The looks of a series of levels, from weak to strong.
+/// The looks of several levels, from weak to strong.
 const LEVELS: [Look; 6] = [
     look("c-level-0", Marker::Disc, ""),
     look("c-level-1", Marker::Square, ""),
@@ -79,8 +79,8 @@ const LEVELS: [Look; 6] = [
 ];
 
 impl Look {
-    /// The look of a transport, found by its label; labels that differ behind a blank name the same
-    /// transport on another stack, behind a plus sign with another option.
+    /// Returns the look of a transport by its label. The part after a blank names a stack and the part after a plus sign an option, which do
+    /// not change the look.
     pub fn of_transport(label: &str) -> Self {
         let base = label.split([' ', '+']).next().unwrap_or(label);
         let known = TRANSPORTS.iter().find(|(name, _)| *name == base);
@@ -88,7 +88,7 @@ impl Look {
         if label.contains('+') { look.elsewhere() } else { look }
     }
 
-    /// The looks of transports that stand in one drawing, all different: those of the papers where each has one.
+    /// Returns different looks for the transports of one drawing: those of the papers if each has one.
     pub fn of_transports(labels: &[&str]) -> Vec<Self> {
         let known: Vec<Self> = labels.iter().map(|label| Self::of_transport(label)).collect();
         let are_different = (1..known.len()).all(|index| !known[..index].contains(&known[index]));
@@ -103,12 +103,12 @@ impl Look {
         (0..labels.len()).map(other).collect()
     }
 
-    /// The look of the same transport on another stack, where both stand in one panel.
+    /// Returns the look of the same transport on another stack, if both are in one panel.
     pub fn elsewhere(self) -> Self {
         Self { marker: Marker::Ring, dash: "6 3", ..self }
     }
 
-    /// The look of the `index`-th of several levels, such as loss rates.
+    /// Returns the look of the `index`-th of several levels, such as loss rates.
     pub fn of_level(index: usize) -> Self {
         LEVELS[index.min(LEVELS.len() - 1)]
     }

@@ -1,4 +1,4 @@
-//! Regions side by side, each over the same plane; and their numbers.
+//! Draws regions side by side over the same plane, and returns their numbers.
 
 use super::{Field, OfTransport, Region};
 use crate::plot::{Anchor, Svg, number};
@@ -8,12 +8,12 @@ const LEFT: f64 = 62.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 46.0;
 const GAP: f64 = 22.0;
-/// Regions in a row.
+/// The number of regions in a row.
 const BESIDE: usize = 3;
 const HIGH: f64 = 18.0;
 
 impl Region {
-    /// The drawing.
+    /// Returns the drawing.
     pub fn draw(&self) -> Svg {
         let rows = self.transports.len().div_ceil(BESIDE);
         let mut svg = Svg::new(&self.id, WIDTH, self.height() * rows as f64, &self.caption);
@@ -25,7 +25,7 @@ impl Region {
         svg
     }
 
-    /// The points, one row each.
+    /// Returns the points as CSV, one row each.
     pub fn csv(&self) -> String {
         let metric = self.enough.metric;
         let names = self.axes.each_ref().map(|axis| axis.name());
@@ -51,7 +51,7 @@ impl Region {
         TOP + HIGH * self.axes[1].steps.len() as f64 + BOTTOM
     }
 
-    /// The value of an axis at a place, counted from the least.
+    /// Returns the value of an axis at an index.
     fn value(&self, axis: usize, place: usize) -> String {
         let axis = &self.axes[axis];
         number(axis.place(axis.ascending()[place]))

@@ -1,4 +1,4 @@
-//! The region of a plane in which a transport is good enough: how large it is, and what it looks like.
+//! The region of a plane in which a transport meets a requirement.
 
 mod draw;
 
@@ -10,29 +10,29 @@ use crate::plot::Look;
 use crate::survey::{Axis, Survey};
 use hol_lab::Metric;
 
-/// What is good enough.
+/// A requirement: a threshold of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Enough {
-    /// What is judged.
+    /// The metric.
     pub metric: Metric,
-    /// From where on it is good enough, in its unit.
+    /// The threshold, in its unit.
     pub from: f64,
 }
 
-/// A picture that a study asks for.
+/// A drawing of regions that a study asks for.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RegionSpec {
-    /// What it shows, in words.
+    /// Its caption.
     pub caption: String,
     /// The experiment whose points it shows.
     pub experiment: String,
-    /// Labels, with their stacks.
+    /// The labels of the transports, with their stacks.
     pub transports: Vec<String>,
-    /// The swept key along the horizontal axis, and that along the vertical one.
+    /// The swept keys of the horizontal and the vertical axis.
     pub axes: [String; 2],
-    /// What is good enough.
+    /// The requirement.
     pub enough: Enough,
 }
 
@@ -41,45 +41,45 @@ pub struct RegionSpec {
 pub struct Region {
     /// File name and anchor.
     pub id: String,
-    /// What it shows, in words.
+    /// Its caption.
     pub caption: String,
     enough: Enough,
     axes: [Axis; 2],
     transports: Vec<OfTransport>,
 }
 
-/// That of one transport.
+/// The region of one transport.
 #[derive(Debug, Clone)]
 struct OfTransport {
     label: String,
     look: Look,
-    /// Its share of the points, in percent.
+    /// Its fraction of the points, in percent.
     area: Option<Interval>,
-    /// Row by row from the least on; `None` where nothing is measured.
+    /// The fields row by row from the lowest value; `None` if a point was not measured.
     fields: Vec<Vec<Option<Field>>>,
 }
 
-/// What a point says.
+/// The result at a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Field {
     mean: f64,
-    /// The end of the mean's interval that is worse.
+    /// The worse end of the mean's interval.
     worst: f64,
 }
 
 impl Enough {
-    /// Whether a value is good enough.
+    /// Returns whether a value meets the requirement.
     pub fn has(&self, value: f64) -> bool {
         self.metric.gain(value - self.from) >= 0.0
     }
 
-    /// In words: `playable frames from 99 % on`.
+    /// Describes the requirement: `playable frames from 99 % on`.
     pub fn words(&self) -> String {
         format!("{} from {} {} on", self.metric.info().title, self.from, self.metric.info().unit)
     }
 
-    /// The share of the points that are good enough, in percent, of each repetition that all of them have. A point without a value is
-    /// not.
+    /// Returns the fraction of the points that meet the requirement, in percent, for each repetition that all points have. A point without a
+    /// value does not meet it.
     pub fn areas(&self, cells: &[&Cell]) -> Vec<f64> {
         let values: Vec<Vec<Option<f64>>> = cells.iter().map(|cell| cell.of_runs(self.metric)).collect();
         let repetitions = cells.iter().map(|cell| cell.runs.len()).min().unwrap_or(0);
@@ -94,7 +94,7 @@ impl Enough {
     }
 }
 
-/// The pictures of a study; those without a point are left out.
+/// Returns the regions of a study; those without a point are omitted.
 pub fn gather(specs: &[RegionSpec], data: &Dataset) -> Vec<Region> {
     specs.iter().zip(1..).filter_map(|(spec, number)| region(spec, number, data)).collect()
 }

@@ -1,4 +1,4 @@
-//! The drawing: time runs down, packets run across, waiting is a bar.
+//! Draws a sequence diagram: time runs down, packets run across, waiting is a bar.
 
 use hol_base::Time;
 
@@ -9,14 +9,14 @@ const WIDTH: f64 = 910.0;
 const CLIENT: f64 = 190.0;
 const SERVER: f64 = 530.0;
 const TOP: f64 = 56.0;
-/// Pixels that the way of a packet takes, down the picture.
+/// The vertical distance in pixels that a packet covers on its way.
 const RISE: f64 = 90.0;
-/// Where the bars of waiting begin, and the room that each takes.
+/// The position of the first bar, and the width of each.
 const BARS: f64 = SERVER + 14.0;
 const BAR: f64 = 11.0;
-/// Where the names of deliveries stand.
+/// The position of the names of deliveries.
 const NAMES: f64 = SERVER + 140.0;
-/// Least distance of two names.
+/// The least distance between two names.
 const LINE: f64 = 12.0;
 
 /// Draws a trace under its heading.
@@ -35,13 +35,13 @@ pub fn draw(id: &str, heading: &str, trace: &Trace) -> Svg {
     ticks(&mut svg, bottom, way);
     let (mut names, mut answered) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
     for arrow in trace.arrows.iter().filter(|arrow| arrow.sent <= end) {
-        // The names of two that come back together stand behind each other.
+        // The names of two packets that arrive together are drawn at different positions.
         let share = if y(arrow.sent) < answered + LINE { 0.68 } else { 0.3 };
         draw_arrow(&mut svg, arrow, y, bottom, share);
         if !arrow.forward {
             answered = if share < 0.5 { y(arrow.sent) } else { f64::NEG_INFINITY };
         }
-        // Two packets that leave together are named below each other.
+        // The names of two packets that leave together are drawn below each other.
         if arrow.forward {
             let name = y(arrow.sent).max(names);
             names = name + LINE;
@@ -65,7 +65,7 @@ fn frame(svg: &mut Svg, bottom: f64) {
     svg.text("note", (BARS + 15.0, 38.0), Anchor::Start, "arrived, but waiting: head-of-line blocking");
 }
 
-/// The shortest way of a packet in ms, in whole tenths of its order of magnitude: the scale of time.
+/// Returns the shortest one-way delay in ms, rounded to tenths of its order of magnitude, which gives the time scale.
 fn way_ms(trace: &Trace) -> f64 {
     let ways = trace.arrows.iter().filter_map(|arrow| Some(arrow.arrived?.since(arrow.sent).as_millis_f64()));
     let shortest = ways.fold(f64::INFINITY, f64::min);
@@ -76,7 +76,7 @@ fn way_ms(trace: &Trace) -> f64 {
     (shortest / tenth).floor() * tenth
 }
 
-/// A mark for each way of a packet.
+/// Draws a tick for each one-way delay.
 fn ticks(svg: &mut Svg, bottom: f64, way: f64) {
     let digits = (1.0 - way.log10().floor()).max(0.0) as usize;
     let digits = if way.fract() < 1e-9 { 0 } else { digits };
@@ -92,7 +92,7 @@ fn ticks(svg: &mut Svg, bottom: f64, way: f64) {
     svg.line("tick-mark", (58.0, TOP + 12.0), (58.0, bottom - 10.0));
 }
 
-/// `share` of its way back is where its name stands.
+/// Draws a packet; its name is at the fraction `share` of its way.
 fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64, share: f64) {
     let (from, to) = if arrow.forward { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
     let start = (from, y(arrow.sent));
@@ -100,7 +100,7 @@ fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64
         match arrow.arrived {
             Some(at) => {
                 let end = (to, y(at));
-                // What arrives below the edge is cut there.
+                // An arrow that would end below the edge is cut there.
                 let share = ((bottom - start.1) / (end.1 - start.1)).min(1.0);
                 let cut = (from + (to - from) * share, start.1 + (end.1 - start.1) * share);
                 svg.line("arrow", start, cut);
@@ -127,7 +127,7 @@ const fn colour(arrow: &Arrow) -> &'static str {
     }
 }
 
-/// A packet that does not arrive: it ends half way, crossed out.
+/// Draws a packet that does not arrive: it ends half way with a cross.
 fn lost(svg: &mut Svg, start: (f64, f64), to: f64) {
     let end = (start.0 + (to - start.0) * 0.55, start.1 + RISE * 0.55);
     svg.line("arrow", start, end);
@@ -144,11 +144,11 @@ fn head(svg: &mut Svg, (x0, y0): (f64, f64), (x, y): (f64, f64)) {
     svg.polygon("arrow-head", [(x, y), back(3.0), back(-3.0)]);
 }
 
-/// Bars from arrival to delivery, and the name of each message where it is delivered.
+/// Draws bars from arrival to delivery, and the name of each message at its delivery.
 fn draw_deliveries(svg: &mut Svg, deliveries: &[Delivery], y: impl Fn(Time) -> f64) {
     let mut in_order: Vec<&Delivery> = deliveries.iter().collect();
     in_order.sort_by_key(|d| (d.delivered.as_nanos(), d.message));
-    // One stream needs no name, and TCP has none.
+    // A single stream needs no name, and TCP has none.
     let streams = deliveries.iter().any(|delivery| delivery.stream != 0);
     let mut waiting = 0;
     let mut next_name = f64::NEG_INFINITY;
@@ -179,7 +179,7 @@ fn draw_deliveries(svg: &mut Svg, deliveries: &[Delivery], y: impl Fn(Time) -> f
 pub mod tests {
     use super::*;
 
-    /// Eight messages every 4 ms, 10 ms one way; the third is lost and repaired after three SACKs.
+    /// Eight messages every 4 ms with a one-way delay of 10 ms; the third is lost and retransmitted after three SACKs.
     pub fn trace() -> Trace {
         let ms = Time::from_millis;
         let arrow = |forward, sent, arrived: Option<u64>, label: &str| Arrow {
@@ -214,7 +214,7 @@ pub mod tests {
     fn the_lost_packet_is_crossed_out_and_who_waits_has_a_bar() {
         let svg = draw("s", "One lost message", &trace()).standalone();
         assert_eq!(svg.matches("class=\"lost\"").count(), 2, "two strokes of one cross");
-        // Messages 4 to 10 wait, less the ones that arrive with or after the repair; and the key has one bar.
+        // Messages 4 to 10 wait, except those that arrive with or after the retransmission; and the key has one bar.
         let waiting = trace().deliveries.iter().filter(|d| d.delivered > d.arrived).count();
         assert_eq!(svg.matches("class=\"wait\"").count(), waiting + 1);
         assert_eq!(svg.matches("class=\"delivered\"").count(), 10);

@@ -1,25 +1,25 @@
-//! What an arrow says: the packet in a few words, numbered as a teacher would.
+//! The label of an arrow: a short description of the packet with small numbers.
 
 use hol_wire::sctp::{Chunk, Sack, Tsn};
 use hol_wire::tcp::SeqNum;
 use hol_wire::{Packet, Transport, sctp, tcp};
 
-/// Numbers are counted from the first user data that a diagram sees, so that they are small.
+/// The origin of numbers: the first user data that a diagram shows.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
     tsn: Option<Tsn>,
     seq: Option<SeqNum>,
-    /// Octets of a message, so that a TCP segment can be named by its messages; else it is by its octets.
+    /// The size of messages in octets, so that a TCP segment can be labelled by its messages; otherwise it is by its octets.
     size: Option<u32>,
 }
 
 impl Origin {
-    /// Counts from the first user data that is sent; messages have `size` octets, if all have the same.
+    /// Creates an origin without data; messages have `size` octets, if all have the same.
     pub fn new(size: Option<u32>) -> Self {
         Self { size, ..Self::default() }
     }
 
-    /// Notes the first user data; whether the packet carries any.
+    /// Notes the first user data; returns whether the packet carries any.
     pub fn see(&mut self, packet: &Packet) -> bool {
         match &packet.transport {
             Transport::Sctp(packet) => {
@@ -37,7 +37,7 @@ impl Origin {
         }
     }
 
-    /// The packet in a few words; what it acknowledges is counted from another origin.
+    /// Returns the label of a packet; the numbers that it acknowledges are relative to another origin.
     pub fn label(&self, acknowledged: &Self, packet: &Packet) -> String {
         match &packet.transport {
             Transport::Sctp(packet) => self.sctp(acknowledged, packet),
@@ -81,7 +81,7 @@ impl Origin {
         }
     }
 
-    /// The message in which a sequence number lies, or else the octet, counted from 1.
+    /// Returns the message that contains a sequence number, or else the octet, counted from 1.
     fn message(&self, seq: SeqNum) -> i64 {
         let octets = self.seq.map_or(0, |first| i64::from(seq.distance_from(first)));
         octets.div_euclid(i64::from(self.size.unwrap_or(1).max(1))) + 1

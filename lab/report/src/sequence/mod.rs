@@ -1,4 +1,4 @@
-//! Time-sequence diagrams: a run packet by packet, and who waits for whom; those of the report have one lost message.
+//! Time-sequence diagrams of a run, with the messages that wait; those of the report have one lost message.
 
 mod diagram;
 mod label;
@@ -28,15 +28,15 @@ const DIAGRAMS: [(&str, &str, &str); 3] = [
 pub struct Diagram {
     /// File name and anchor.
     pub id: &'static str,
-    /// What it shows.
+    /// Its heading.
     pub heading: &'static str,
-    /// What happened, in numbers.
+    /// A summary of what happened, in numbers.
     pub summary: String,
     /// The drawing.
     pub svg: Svg,
 }
 
-/// Runs and draws one lost message over TCP, and over SCTP with one and with eight streams.
+/// Runs one lost message over TCP, and over SCTP with one and with eight streams, and draws the diagrams.
 pub fn diagrams() -> Result<Vec<Diagram>, RunError> {
     DIAGRAMS
         .iter()

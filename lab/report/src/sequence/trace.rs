@@ -1,4 +1,4 @@
-//! A run between two hosts as a witness sees it.
+//! The packets and deliveries of a run between two hosts.
 
 use hol_base::{Duration, Seed, Time};
 use hol_measure::Record;
@@ -11,32 +11,32 @@ use hol_workloads::WorkloadSpec;
 
 use super::label::Origin;
 
-/// Which message is lost, by number from 1.
+/// The message that is lost, by number from 1.
 const LOST: u64 = 3;
-/// Messages in the diagram.
+/// The number of messages in the diagram.
 const MESSAGES: u64 = 16;
-/// Octets of a message.
+/// The size of a message in octets.
 const SIZE: u32 = 100;
-/// 10 ms one way and a message every 4 ms: five messages are under way when a loss is noticed.
+/// 10 ms one-way delay and a message every 4 ms: five messages are under way when the loss is detected.
 const NETWORK: &str = "delay = \"10ms\"\nrate = \"100Mbit\"";
 const WORKLOAD: &str = "kind = \"oneway\"\nrate = \"250/s\"\nsize = \"100B\"";
 
-/// A packet on its way.
+/// A packet between the hosts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arrow {
-    /// From client to server, or back.
+    /// Whether it goes from client to server.
     pub forward: bool,
-    /// When it left.
+    /// When it was sent.
     pub sent: Time,
-    /// When it came; `None` if it was lost.
+    /// When it arrived; `None` if it was lost.
     pub arrived: Option<Time>,
-    /// The same user data was sent before.
+    /// Whether it is a retransmission.
     pub again: bool,
-    /// What it says.
+    /// Its label.
     pub label: String,
 }
 
-/// A message given to the receiving application.
+/// A message delivered to the receiving application.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Delivery {
     /// Its number, from 1.
@@ -45,28 +45,28 @@ pub struct Delivery {
     pub stream: u16,
     /// When it was complete at the receiver.
     pub arrived: Time,
-    /// When the application had it.
+    /// When it was delivered to the application.
     pub delivered: Time,
 }
 
 impl Delivery {
-    /// How long it waited at the receiver in ms; `None` if that is too short to be seen.
+    /// Returns how long it waited at the receiver, in ms; `None` if that is too short to be visible.
     pub fn waited_ms(&self) -> Option<f64> {
         let wait = self.delivered.since(self.arrived).as_millis_f64();
         (wait > 0.1).then_some(wait)
     }
 }
 
-/// What a diagram shows.
+/// The contents of a diagram.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
-    /// Packets in the order in which they were sent.
+    /// The packets in the order of transmission.
     pub arrows: Vec<Arrow>,
-    /// Messages in the order of their numbers.
+    /// The messages by number.
     pub deliveries: Vec<Delivery>,
 }
 
-/// Loses the packet that carries message [`LOST`] for the first time.
+/// Runs a scenario that loses the packet with the first copy of message [`LOST`].
 pub fn of_one_loss(transport: TransportSpec) -> Result<Trace, RunError> {
     let mut scenario = Scenario::alone(
         toml::from_str(NETWORK).expect("a network of ours"),
@@ -74,7 +74,7 @@ pub fn of_one_loss(transport: TransportSpec) -> Result<Trace, RunError> {
         toml::from_str::<WorkloadSpec>(WORKLOAD).expect("a workload of ours"),
         MESSAGES,
     );
-    // A first run tells which packet carries the message.
+    // A first run finds the packet that carries the message.
     let mut watch = Watch::between(["client", "server"]);
     let undisturbed = Model.trace(&scenario, Seed(1), &mut watch)?;
     let left = undisturbed.records[LOST as usize - 1].request.map(|leg| leg.first_sent);
@@ -92,33 +92,33 @@ fn losing(packet: usize) -> NetworkSpec {
     toml::from_str(&text).expect("a network of ours")
 }
 
-/// Collects what leaves two hosts and what arrives there, as far as a picture has room for it.
+/// Collects the packets that two hosts send and receive, up to the size of a diagram.
 #[derive(Debug)]
 pub struct Watch {
-    /// The host that opens connections, and the other.
+    /// The client and the server.
     hosts: [String; 2],
     seen: Vec<Seen>,
-    /// Packets that were sent when there was no more room.
+    /// The number of packets that were omitted because the diagram was full.
     pub left_out: u64,
 }
 
 #[derive(Debug)]
 struct Seen {
     packet: Packet,
-    /// What tells it from others when it arrives.
+    /// The octets by which it is recognised when it arrives.
     print: Vec<u8>,
     forward: bool,
     sent: Time,
     arrived: Option<Time>,
-    /// It ended on the way.
+    /// Whether it was lost.
     is_lost: bool,
 }
 
 impl Watch {
-    /// Packets in a picture at most.
+    /// The largest number of packets in a diagram.
     const MOST: usize = 600;
 
-    /// Of the packets between a host that opens connections and another one.
+    /// Observes the packets between a client and a server.
     pub fn between(hosts: [&str; 2]) -> Self {
         Self { hosts: hosts.map(str::to_owned), seen: Vec::new(), left_out: 0 }
     }
@@ -144,7 +144,7 @@ impl Watch {
         });
     }
 
-    /// Lines keep the order of what nothing tells apart.
+    /// Notes an arrival. Identical packets are matched in order, because links do not reorder them.
     fn receive(&mut self, now: Time, forward: bool, packet: &scenario::Packet<'_>) {
         let print = print(&packet.octets());
         if let Some(seen) = self.seen.iter_mut().find(|seen| seen.is_under_way(forward, &print)) {
@@ -152,7 +152,7 @@ impl Watch {
         }
     }
 
-    /// That a packet ends is noted where and when it is sent.
+    /// Notes a loss, which is reported where and when the packet is sent.
     fn lose(&mut self, forward: bool, packet: &scenario::Packet<'_>) {
         let print = print(&packet.octets());
         if let Some(seen) = self.seen.iter_mut().rfind(|seen| seen.is_under_way(forward, &print)) {
@@ -167,7 +167,7 @@ impl Seen {
     }
 }
 
-/// The octets without those that a router changes: time to live and header checksum. RFC 791 section 3.1.
+/// Returns the octets without those that a router changes: time to live and header checksum. RFC 791 section 3.1.
 fn print(octets: &[u8]) -> Vec<u8> {
     let mut print = octets.to_vec();
     for at in [8, 10, 11] {
@@ -191,12 +191,12 @@ impl PacketObserver for Watch {
 }
 
 impl Trace {
-    /// What was seen from the first message to the last, in a run with these records whose messages have `size` octets, if all have
-    /// the same.
+    /// Creates the trace from the first message to the last, of a run with these records whose messages have `size` octets, if all have the
+    /// same.
     pub fn new(watch: &Watch, records: &[Record], size: Option<u32>) -> Self {
         let first =
             records.first().and_then(|record| record.request).map_or(Time::ZERO, |leg| leg.first_sent);
-        // Behind the last packet that had room nothing is known.
+        // After the last packet in the diagram nothing is known.
         let seen_last = watch.seen.last().filter(|_| watch.left_out > 0).map(|seen| seen.sent);
         let deliveries = records.iter().filter_map(delivery);
         let deliveries: Vec<Delivery> =
@@ -205,13 +205,13 @@ impl Trace {
         let mut origins = [Origin::new(size), Origin::new(size)];
         let mut arrows: Vec<Arrow> = Vec::new();
         for seen in &watch.seen {
-            // The handshake before and the closing after are left out.
+            // The handshake and the close are omitted.
             if seen.sent < first || seen.sent > last {
                 continue;
             }
             let side = usize::from(!seen.forward);
             let has_data = origins[side].see(&seen.packet);
-            // What the client sends without user data only confirms or closes.
+            // Packets of the client without user data only acknowledge or close.
             if seen.forward && !has_data {
                 continue;
             }
@@ -227,7 +227,7 @@ impl Trace {
         Self { arrows, deliveries }
     }
 
-    /// How many packets it shows, how many of them do not arrive, and who waits for them.
+    /// Describes how many packets it shows, how many of them are lost, and how many messages wait for them.
     pub fn counts(&self) -> String {
         let lost = self.arrows.iter().filter(|arrow| arrow.arrived.is_none()).count();
         let waits: Vec<f64> = self.deliveries.iter().filter_map(Delivery::waited_ms).collect();
@@ -238,7 +238,7 @@ impl Trace {
         )
     }
 
-    /// How many messages waited at the receiver for another, and how long.
+    /// Describes how many messages waited at the receiver for another one, and how long.
     pub fn summary(&self) -> String {
         let waits: Vec<f64> = self.deliveries.iter().filter_map(Delivery::waited_ms).collect();
         let total: f64 = waits.iter().sum();
@@ -252,7 +252,7 @@ impl Trace {
         }
     }
 
-    /// From the sending of the lost packet to the arrival of its repair.
+    /// Returns the time from the transmission of the lost packet to the arrival of its retransmission.
     fn lost_for(&self) -> Option<Duration> {
         let lost = self.arrows.iter().find(|arrow| arrow.arrived.is_none())?;
         let repaired = self.deliveries.iter().find(|delivery| delivery.message == LOST)?;

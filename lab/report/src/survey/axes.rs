@@ -1,24 +1,24 @@
-//! The axes of an experiment, found again from its points.
+//! Reconstructs the axes of an experiment from its points.
 
 use std::collections::BTreeSet;
 
 use super::quantity::Numbers;
 use crate::data::short;
 
-/// Keys that advance together, with more than one step.
+/// Keys that advance together and have more than one value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     /// Their dotted names, in the order of the file.
     pub keys: Vec<String>,
     /// The values of the keys at each step, as written.
     pub steps: Vec<Vec<String>>,
-    /// The steps as numbers and the key that tells them, if one does.
+    /// The steps as numbers, and the index of the key with these numbers, if there is one.
     pub numbers: Option<(usize, Numbers)>,
 }
 
-/// The axes of points, each a list of keys and values: a grid of them, some of which are zipped.
+/// Reconstructs the axes from points, each a list of keys and values. The axes form a grid; some of them are zipped.
 ///
-/// Keys are of one axis if not every combination of their values is there.
+/// Keys belong to the same axis if not every combination of their values exists.
 pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
     let Some(first) = points.first() else { return Vec::new() };
     let keys: Vec<&str> = first.iter().map(|(key, _)| key.as_str()).collect();
@@ -35,7 +35,7 @@ pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
             let together: Vec<usize> = group.iter().copied().chain([key]).collect();
             distinct(&together) < distinct(group) * distinct(&[key])
         };
-        // It may tie groups to each other, as the third list of a zip does whose first two happen to make a grid.
+        // A key may tie groups together, like the third list of a zip whose first two lists happen to form a grid.
         let (tied, mut free): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_tied);
         free.push(tied.into_iter().flatten().chain([key]).collect());
         free.sort_by_key(|group| group[0]);
@@ -55,8 +55,8 @@ pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
     groups.into_iter().map(axis).filter(|axis| axis.steps.len() > 1).collect()
 }
 
-/// The first key whose numbers tell the steps apart, if those of all other keys advance with it: else there is no order in
-/// which a line could go through the steps.
+/// Returns the first key whose numbers distinguish the steps, if all other keys advance with it; otherwise the steps have no order for a
+/// line.
 fn scale(keys: usize, steps: &[Vec<String>]) -> Option<(usize, Numbers)> {
     let read = |key: usize| Numbers::read(&steps.iter().map(|step| step[key].as_str()).collect::<Vec<_>>());
     let all: Vec<Option<Numbers>> = (0..keys).map(read).collect();
@@ -68,7 +68,7 @@ fn scale(keys: usize, steps: &[Vec<String>]) -> Option<(usize, Numbers)> {
 }
 
 impl Axis {
-    /// What stands below an axis: `loss (%)`; keys that advance with it are named too.
+    /// Returns the label of the axis: `loss (%)`; keys that advance with it are named too.
     pub fn label(&self) -> String {
         let Some((key, numbers)) = &self.numbers else { return self.names() };
         let unit = if numbers.unit.is_empty() { String::new() } else { format!(" ({})", numbers.unit) };
@@ -78,28 +78,28 @@ impl Axis {
         format!("{}{unit}{others}", name(&self.keys[*key]))
     }
 
-    /// What the axis is called in a sentence: `loss`.
+    /// Returns the name of the axis in a sentence: `loss`.
     pub fn name(&self) -> String {
         let key = self.numbers.as_ref().map_or(0, |(key, _)| *key);
         name(&self.keys[key])
     }
 
-    /// All that advances along it: `delay, bandwidth`.
+    /// Returns the names of all its keys: `delay, bandwidth`.
     pub fn names(&self) -> String {
         self.keys.iter().map(|key| name(key)).collect::<Vec<_>>().join(", ")
     }
 
-    /// A step in few words, where the names stand beside it: `loss 1%`, `10ms, 100/s`.
+    /// Describes a step briefly, if the names are nearby: `loss 1%`, `10ms, 100/s`.
     pub fn brief(&self, step: usize) -> String {
         if self.keys.len() > 1 { self.values(step) } else { self.step(step) }
     }
 
-    /// The values of a step alone: `10ms, 100/s`.
+    /// Returns the values of a step: `10ms, 100/s`.
     pub fn values(&self, step: usize) -> String {
         self.steps[step].iter().map(|value| words(value)).collect::<Vec<_>>().join(", ")
     }
 
-    /// A step in words: `loss 1%`, `delay 10ms, rate 100/s`.
+    /// Describes a step: `loss 1%`, `delay 10ms, rate 100/s`.
     pub fn step(&self, step: usize) -> String {
         let parts = self
             .keys
@@ -109,7 +109,7 @@ impl Axis {
         parts.collect::<Vec<_>>().join(", ")
     }
 
-    /// The steps in ascending order of their numbers, else in that of the file.
+    /// Returns the steps by ascending number, else in the order of the file.
     pub fn ascending(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.steps.len()).collect();
         if let Some((_, numbers)) = &self.numbers {
@@ -118,13 +118,13 @@ impl Axis {
         order
     }
 
-    /// Where a step stands: its number, or its index.
+    /// Returns the position of a step: its number, or its index.
     pub fn place(&self, step: usize) -> f64 {
         self.numbers.as_ref().map_or(step as f64, |(_, numbers)| numbers.values[step])
     }
 }
 
-/// A value for people: of a table, what stands in it. `{codel={ecn=true}}` is `codel ecn=true`.
+/// Formats a value; for a table its contents: `{codel={ecn=true}}` is `codel ecn=true`.
 fn words(value: &str) -> String {
     if !value.starts_with('{') {
         return value.to_owned();
@@ -141,8 +141,8 @@ fn words(value: &str) -> String {
     value.replace("={", " {").chars().filter_map(letter).collect()
 }
 
-/// A key for people. Several tables have a rate: `network.rate` is the bandwidth of lines, `workload.rate` that of messages,
-/// and what is of one direction only, or of the background, says so.
+/// Returns the name of a key. Several tables have a rate: that of `network.rate` is the bandwidth, that of `workload.rate` the message
+/// rate; keys of one direction or of the background are qualified.
 fn name(key: &str) -> String {
     let last = short(key);
     match key {
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!((zip[0].brief(1).as_str(), zip[1].brief(1).as_str()), ("2ms, 6/s", "z 1"));
     }
 
-    /// A zip may repeat a value of one key, and then the other tells its steps apart.
+    /// A zip may repeat a value of one key; then another key distinguishes its steps.
     #[test]
     fn the_first_key_whose_values_differ_gives_the_numbers() {
         let zip = of(&["a=1ms b=5%", "a=1ms b=6%", "a=2ms b=7%"]);

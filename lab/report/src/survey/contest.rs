@@ -1,4 +1,4 @@
-//! Two transports under the same conditions: which is better, by how much, and at what loss of messages.
+//! Compares two transports under the same conditions: which is better, by how much, and with what loss of messages.
 
 use hol_measure::{
     Allowance, CONFIDENCE, Comparison, Stalls, Summary, UNSTEADY, Verdict as Compared, compare_ratios,
@@ -11,47 +11,47 @@ use crate::data::Cell;
 use crate::plot::number;
 use hol_lab::Metric;
 
-/// A difference that no user notices, as a share.
+/// The difference that no user notices, as a fraction.
 pub const NO_MATTER: f64 = 0.005;
 
 const ALPHA: f64 = 1.0 - CONFIDENCE;
-/// A sentence as sure as this is not turned by more repetitions.
+/// The p-value below which more repetitions would not change the result.
 const SAFE: f64 = ALPHA / 10.0;
 
-/// What a contest says of the challenger.
+/// The outcome of a comparison for the challenger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is surely better, or alone carries the load.
+    /// Significantly better, or the only one that carries the load.
     Better,
-    /// It is surely worse, or the other alone carries the load.
+    /// Significantly worse, or the other one alone carries the load.
     Worse,
-    /// It is as good, for sure.
+    /// Significantly equivalent.
     Same,
-    /// The repetitions do not tell.
+    /// The repetitions do not decide it.
     Undecided,
-    /// Neither carries the load, or one of the two has no honest value.
+    /// Neither carries the load, or one of them has no meaningful value.
     Unknown,
 }
 
-/// A challenger against a yardstick.
+/// The comparison of a challenger with a reference.
 #[derive(Debug, Clone)]
 pub struct Contest<'d> {
     challenger: &'d Cell,
     yardstick: &'d Cell,
     metric: Metric,
-    /// Of times it is that of their logarithms.
+    /// For times it is of their logarithms.
     comparison: Option<Comparison>,
     is_ratio: bool,
-    /// One of the two has no steady state: the verdict is of runs of this length, and the same in both of their halves.
+    /// Whether one of them has no steady state: then the outcome holds for runs of this length, and is the same in both of their halves.
     is_of_halves: bool,
-    /// Who alone carries the load, if one of the two does.
+    /// The one that carries the load, if only one does.
     carrier: Option<Carrier>,
-    /// What the p values are worth in their family of tests.
+    /// The p-value, adjusted for the family of tests.
     p: f64,
     p_equivalent: f64,
 }
 
-/// The one of two that carries the load.
+/// The only one of two transports that carries the load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Carrier {
     is_challenger: bool,
@@ -60,12 +60,12 @@ struct Carrier {
 }
 
 impl<'d> Contest<'d> {
-    /// Compares the repetitions that met the same losses; only what cannot be told apart is the same.
+    /// Compares the repetitions with the same losses; two are the same only if no difference can be detected.
     pub fn new(metric: Metric, challenger: &'d Cell, yardstick: &'d Cell) -> Self {
         Self::within(metric.resolution(), metric, challenger, yardstick)
     }
 
-    /// The same where a difference of less than [`NO_MATTER`] of the yardstick counts as none.
+    /// Compares with a margin: a difference of less than [`NO_MATTER`] of the reference counts as zero.
     pub fn that_matters(metric: Metric, challenger: &'d Cell, yardstick: &'d Cell) -> Self {
         let margin = yardstick.mean_of(metric).map_or(0.0, |mean| NO_MATTER * mean.mean.abs());
         Self::within(margin.max(metric.resolution()), metric, challenger, yardstick)
@@ -99,25 +99,25 @@ impl<'d> Contest<'d> {
         contest
     }
 
-    /// Its own p value; `None` where there is nothing to compare.
+    /// Returns the unadjusted p-value; `None` if there is no comparison.
     pub fn p(&self) -> Option<f64> {
         let means = self.comparison.map(|test| test.p.max(test.p_beyond));
         means.or_else(|| self.carrier.map(|carrier| carrier.p))
     }
 
-    /// Whether more repetitions would only make it more precise: it is tenfold as sure as a verdict has to be.
+    /// Returns whether more repetitions would only add precision: the p-value is a tenth of the significance level.
     pub fn is_safe(&self) -> bool {
         let is_sure = self.p < SAFE || self.p_equivalent < SAFE;
         self.is_exact() || (is_sure && !self.saw_nothing())
     }
 
-    /// All repetitions of both were the same although losses are left to chance: too little has happened.
+    /// Returns whether all repetitions of both were the same although losses are random: too few events have occurred.
     pub fn saw_nothing(&self) -> bool {
         let is_random = |cell: &Cell| cell.conditions.loss > 0.0 && cell.conditions.loss < 100.0;
         self.never_varied() && is_random(self.challenger) && is_random(self.yardstick)
     }
 
-    /// All repetitions of both were the same, and no loss is left to chance: nothing is random here.
+    /// Returns whether all repetitions of both were the same and nothing is random.
     pub fn is_exact(&self) -> bool {
         self.repetitions() > 1 && self.never_varied() && !self.saw_nothing()
     }
@@ -130,18 +130,18 @@ impl<'d> Contest<'d> {
             })
     }
 
-    /// As one of a family of tests, in which its p value is worth `p`.
+    /// Returns the comparison with the p-value `p`, adjusted for a family of tests.
     pub fn adjusted(self, p: f64) -> Self {
         Self { p, ..self }
     }
 
-    /// As one of so many tests that shall hold together (Bonferroni).
+    /// Returns the comparison as one of several tests that have to hold together (Bonferroni).
     pub fn among(self, tests: usize) -> Self {
         let factor = tests as f64;
         Self { p: (self.p * factor).min(1.0), p_equivalent: (self.p_equivalent * factor).min(1.0), ..self }
     }
 
-    /// What it says.
+    /// Returns the outcome.
     pub fn outcome(&self) -> Outcome {
         if let (None, Some(carrier)) = (&self.comparison, self.carrier) {
             return match carrier.is_challenger {
@@ -160,12 +160,12 @@ impl<'d> Contest<'d> {
         }
     }
 
-    /// How much better the challenger is, in the metric's unit; not a number where that is not known.
+    /// Returns how much better the challenger is, in the metric's unit; NaN if unknown.
     pub fn gain(&self) -> f64 {
         self.metric.gain(self.difference())
     }
 
-    /// The challenger's mean less the yardstick's, in the metric's unit, of the pairs that both have.
+    /// Returns the challenger's mean less the reference's, in the metric's unit, over the pairs that both have.
     pub fn difference(&self) -> f64 {
         let [ours, theirs] = [self.challenger, self.yardstick].map(|cell| match self.is_of_halves {
             true => cell.of_ended(|run| run.latency.mean_ms()),
@@ -178,22 +178,22 @@ impl<'d> Contest<'d> {
         }
     }
 
-    /// Pairs of repetitions.
+    /// Returns the number of pairs of repetitions.
     pub fn repetitions(&self) -> u64 {
         self.comparison.map_or(0, |comparison| comparison.difference.n)
     }
 
-    /// Half the width of the difference's interval by what was seen, in logarithms for times; `None` without a comparison.
+    /// Returns half the width of the observed difference's interval, in logarithms for times; `None` without a comparison.
     pub fn half_width(&self) -> Option<f64> {
         self.comparison.map(|comparison| comparison.difference.half_width)
     }
 
-    /// Whether only one of the two carries the load, which is all that can be said.
+    /// Returns whether only one of them carries the load, so that no means are compared.
     pub const fn is_of_carriage(&self) -> bool {
         self.comparison.is_none() && self.carrier.is_some()
     }
 
-    /// The difference's size with its interval, `by 12 % (95 % CI 11 to 13)`, or who alone carries the load.
+    /// Returns the size of the difference with its interval, `by 12 % (95 % CI 11 to 13)`, or which one alone carries the load.
     pub fn by(&self) -> String {
         if let (None, Some(carrier)) = (&self.comparison, self.carrier) {
             return self.carries(carrier);
@@ -209,7 +209,7 @@ impl<'d> Contest<'d> {
         }
     }
 
-    /// How much larger one of the two is, counted from zero up: of times a share in percent.
+    /// Returns the size of the difference, not negative: for times a fraction in percent.
     fn size(&self) -> Option<Size> {
         let Comparison { difference, low, high, .. } = self.comparison?;
         let (mean, unit) = match self.is_ratio {
@@ -223,7 +223,7 @@ impl<'d> Contest<'d> {
         Some(Size { value, low, high, unit })
     }
 
-    /// The difference of the means in words: `10.03 ms less`; of metrics that are no times the share that it is.
+    /// Describes the difference of the means: `10.03 ms less`; for metrics other than times as a fraction.
     fn in_units(&self) -> String {
         let difference = self.difference();
         let more = if difference > 0.0 { "more" } else { "less" };
@@ -237,14 +237,14 @@ impl<'d> Contest<'d> {
         share.map_or(String::new(), |share| format!(": {} % {more}", number(two_digits(share))))
     }
 
-    /// Of throughput, how much of a transfer it is: a longer one may have another, and another winner.
+    /// For a throughput, returns the size of the transfer: a longer one may have another winner.
     pub fn extent(&self) -> Option<String> {
         let bytes = self.challenger.runs.iter().map(|run| run.bytes).sum::<u64>() as f64;
         let each = bytes / self.challenger.runs.len().max(1) as f64 / 1e6;
         (self.metric == Metric::Throughput).then(|| format!("the first {} MB", number(digits(each, 2))))
     }
 
-    /// How many repetitions ended early, where some did: their signs had to agree.
+    /// Describes how many repetitions ended early, if any; their signs had to agree.
     fn unended(&self) -> String {
         if self.is_of_halves {
             return ", in both halves of runs of this length: there is no steady state".to_owned();
@@ -257,7 +257,7 @@ impl<'d> Contest<'d> {
         }
     }
 
-    /// The one whose mean may be low because it was lucky, with its timeouts; `None` where enough were seen for a verdict on means.
+    /// Returns the one whose mean may be too low because few timeouts occurred, with its timeouts; `None` if enough occurred.
     pub fn lucky(&self) -> Option<(&'d Cell, Stalls)> {
         let Comparison { difference, .. } = self.comparison?;
         let was_sure = difference.mean.abs() > difference.half_width;
@@ -267,7 +267,7 @@ impl<'d> Contest<'d> {
         is_open.then_some((lower, stalls))
     }
 
-    /// What a quantile of the messages says, where their mean does not tell: `the median message is as fast`.
+    /// Describes a quantile if the means do not decide: `the median message is as fast`.
     fn quantile(&self, p: f64, name: &str) -> Option<String> {
         let quantile = compare_quantile(self.challenger, self.yardstick, p)?;
         Some(match quantile.verdict {
@@ -298,7 +298,7 @@ impl<'d> Contest<'d> {
         Some(format!("{but}its 99th percentile is {}", self.differs(tail)))
     }
 
-    /// Why no winner is claimed although the means differ, and what can be said instead.
+    /// Explains why no winner is stated although the means differ, and what can be said instead.
     fn luck(&self, lower: &Cell, stalls: Stalls) -> String {
         let counted = |count: u64, one: &str| match count {
             1 => format!("1 {one}"),
@@ -315,7 +315,7 @@ impl<'d> Contest<'d> {
         )
     }
 
-    /// What the ranks say where the means do not tell: rare runs decide a mean, and count as one here.
+    /// Describes the ranks if the means do not decide: a mean depends on rare runs, which have little weight in ranks.
     fn mostly(&self) -> String {
         let Some(ranks) =
             self.comparison.and_then(|comparison| comparison.ranks).filter(|ranks| ranks.p < ALPHA)
@@ -330,7 +330,7 @@ impl<'d> Contest<'d> {
         format!("; mostly {name} is {word}, in {of} of {} runs", lower + higher)
     }
 
-    /// Who alone carries the load, and what the other does instead.
+    /// Describes which one alone carries the load, and the state of the other.
     fn carries(&self, carrier: Carrier) -> String {
         let [winner, loser] = match carrier.is_challenger {
             true => [self.challenger, self.yardstick],
@@ -339,13 +339,13 @@ impl<'d> Contest<'d> {
         format!("only {} carries the load: {}", winner.transport, overload(loser))
     }
 
-    /// How much the shares of messages that never arrived differ.
+    /// Returns the difference of the fractions of messages that never arrived.
     pub fn lost(&self) -> f64 {
         let share = |cell: &Cell| cell.lost() as f64 / cell.offered().max(1) as f64;
         (share(self.challenger) - share(self.yardstick)).abs()
     }
 
-    /// What has to be known beside the times: messages that never arrived are in no mean.
+    /// Describes lost messages, which are in no mean.
     pub fn losses(&self) -> Option<String> {
         let lost = [self.challenger, self.yardstick].map(Cell::lost);
         if lost == [0, 0] || matches!(self.metric, Metric::Delivered | Metric::Throughput) {
@@ -362,7 +362,7 @@ impl<'d> Contest<'d> {
         Some(format!("for the messages that arrived: {}, {}", one(self.challenger), one(self.yardstick)))
     }
 
-    /// Why there is no comparison.
+    /// Returns why there is no comparison.
     pub(super) fn why_not(&self) -> String {
         let cells = [self.challenger, self.yardstick];
         let [a, b] = cells.map(|cell| &cell.transport);
@@ -382,7 +382,7 @@ impl<'d> Contest<'d> {
     }
 }
 
-/// Compares response times where one of the two has no steady state: a winner has to win in both halves of the runs.
+/// Compares response times if one has no steady state: a winner has to win in both halves of the runs.
 fn compare_halves(challenger: &Cell, yardstick: &Cell, margin: f64) -> Option<Comparison> {
     let of = |value: fn(&Summary) -> Option<f64>| {
         let pairs = challenger.of_ended(value).into_iter().zip(yardstick.of_ended(value));
@@ -417,7 +417,7 @@ impl Carrier {
     }
 }
 
-/// What becomes of who does not carry the load.
+/// Describes the state of a point that does not carry its load.
 fn overload(cell: &Cell) -> String {
     let (name, collapsed, runs) = (&cell.transport, cell.collapsed(), cell.runs.len());
     let lost = || match cell.lost() {
@@ -444,7 +444,7 @@ struct Size {
 }
 
 impl Size {
-    /// As many digits as the interval justifies.
+    /// Returns the number of digits that the interval justifies.
     fn digits(&self) -> usize {
         let half = (self.high - self.low) / 2.0;
         let half = if half.is_finite() && half > 0.0 { half } else { self.value.abs() / 100.0 };
@@ -455,7 +455,7 @@ impl Size {
         format!("{:.*}", self.digits(), self.value)
     }
 
-    /// `11 to 13`.
+    /// Formats the interval: `11 to 13`.
     fn ends(&self) -> String {
         let end = |end: f64| match end {
             end if end.is_finite() => format!("{:.*}", self.digits(), end),
@@ -465,7 +465,7 @@ impl Size {
     }
 }
 
-/// The contest in a sentence.
+/// Describes the comparison in a sentence.
 pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
     let contest = Contest::new(metric, challenger, yardstick);
     let (name, other, n) = (&challenger.transport, &yardstick.transport, contest.repetitions());
@@ -512,12 +512,12 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
     more.fold(sentence, |sentence, more| format!("{sentence}, {more}"))
 }
 
-/// A share in percent with two digits that count.
+/// Rounds a fraction in percent to two significant digits.
 fn two_digits(share: f64) -> f64 {
     digits(share, 2)
 }
 
-/// A number that is not negative with so many digits that count, and all before the point.
+/// Rounds a non-negative number to significant digits, but keeps all digits before the point.
 fn digits(value: f64, count: i32) -> f64 {
     if value <= 0.0 || !value.is_finite() {
         return value;
@@ -569,7 +569,7 @@ mod tests {
         }
     }
 
-    /// As SCTP over eight streams in the first example of the help: nine seeds of ten meet no second timeout in a row.
+    /// SCTP over eight streams in the first example of the help: nine of ten seeds have no second timeout in a row.
     #[test]
     fn who_may_have_been_lucky_is_not_called_faster() {
         let tcp = cell("TCP", 1.0, 100.0, &[21.8, 21.7, 21.9, 21.8]);
@@ -593,10 +593,10 @@ mod tests {
         );
         let contest = Contest::new(Metric::ResponseTime, &sctp, &tcp);
         assert_eq!((contest.outcome(), contest.is_safe()), (Outcome::Undecided, false));
-        // The other way round nothing is open: a timeout that did not come would make it slower still.
+        // The other way round is decided: a timeout that did not occur would make it slower still.
         let slow = cell("TCP", 1.0, 100.0, &[20.8, 20.7, 20.9, 20.8]);
         assert_eq!(Contest::new(Metric::ResponseTime, &sctp, &slow).outcome(), Outcome::Worse);
-        // With enough of them the sample says itself what they cost.
+        // With enough timeouts the sample includes their cost.
         sctp.stalls = Some(Stalls { timeouts: 4000, backoffs: 80, messages: 10_000_000, ..stalls });
         assert!(says(&sctp, &tcp).contains("faster"));
     }
@@ -657,7 +657,7 @@ mod tests {
         let contest = Contest::that_matters(Metric::ResponseTime, &sctp, &tcp);
         assert_eq!((contest.outcome(), contest.is_safe()), (Outcome::Worse, true));
         assert_eq!(Contest::that_matters(Metric::ResponseTime, &tcp, &sctp).outcome(), Outcome::Better);
-        // Five of eight against none are not sure enough, and two that fail are no contest.
+        // Five of eight against none are not significant, and two that fail are not compared.
         sctp.early = (0..8).map(|at| at < 5).collect();
         assert_eq!(
             Contest::new(Metric::ResponseTime, &sctp, &tcp).adjusted(0.06).outcome(),
@@ -686,10 +686,10 @@ mod tests {
         assert!(text.contains("in both halves of runs of this length: there is no steady state"), "{text}");
         let outcome = |a, b| Contest::that_matters(Metric::ResponseTime, a, b).outcome();
         assert_eq!((outcome(&bbr, &cubic), outcome(&cubic, &bbr)), (Outcome::Better, Outcome::Worse));
-        // Who is faster at first and slower then is not called either.
+        // One that is faster at first and slower later is undecided.
         let crossing = drifting("BBR", [80, 150]);
         assert_eq!(outcome(&crossing, &cubic), Outcome::Undecided);
-        // Who is three times as long in the later half does not carry the load.
+        // One that takes three times as long in the later half does not carry the load.
         let growing = drifting("BBR", [40, 140]);
         assert_eq!(outcome(&growing, &cubic), Outcome::Worse);
     }

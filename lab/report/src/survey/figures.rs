@@ -1,4 +1,4 @@
-//! The figures of a survey: means over the first axis, then distributions point by point.
+//! The figures of a survey: means over the first axis, then the distributions of each point.
 
 use super::Survey;
 use crate::data::Cell;
@@ -7,18 +7,18 @@ use crate::figures::{Curves, Figure, PanelData};
 use crate::plot::{Axis, Scale};
 use hol_lab::Metric;
 
-/// Distributions of more points than this are left to the tables.
+/// The largest number of points with distributions; the others are only in the tables.
 const MOST_DISTRIBUTIONS: usize = 60;
-/// Above this ratio of the greatest value to the least an axis is logarithmic.
+/// The ratio of the largest to the smallest value above which an axis is logarithmic.
 const WIDE: f64 = 25.0;
 
-/// All figures, counted from `first`.
+/// Returns all figures, numbered from `first`.
 pub fn figures(survey: &Survey<'_>, first: usize) -> Vec<Figure> {
     let means = metrics(survey).into_iter().flat_map(|metric| of_metric(survey, metric));
     numbered(means.chain(distributions(survey)).collect(), first)
 }
 
-/// Gives figures their numbers.
+/// Numbers figures from `first`.
 pub fn numbered(mut figures: Vec<Figure>, first: usize) -> Vec<Figure> {
     for (number, figure) in (first..).zip(&mut figures) {
         figure.id = format!("fig{number:02}");
@@ -27,7 +27,7 @@ pub fn numbered(mut figures: Vec<Figure>, first: usize) -> Vec<Figure> {
     figures
 }
 
-/// What is worth a figure, the lead first.
+/// Returns the metrics that have a figure, the main one first.
 fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
     let lead = survey.lead();
     let has_flows = survey.cells().any(|cell| cell.flows.is_some());
@@ -52,7 +52,7 @@ fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
     [lead].into_iter().chain(told.chain(others).filter(|metric| *metric != lead)).collect()
 }
 
-/// A metric over the horizontal axis: a figure for each combination of the third and further axes.
+/// Returns a metric over the horizontal axis: a figure for each combination of the third and further axes.
 pub fn of_metric(survey: &Survey<'_>, metric: Metric) -> Vec<Figure> {
     let (Some(x), Some(y)) = (horizontal(survey), vertical(survey, metric)) else { return Vec::new() };
     let figure = |others: Vec<usize>| {
@@ -99,7 +99,7 @@ fn has_curves(panel: &PanelData) -> bool {
     !panel.curves.is_empty()
 }
 
-/// The panels with the step of the second axis that each stands for.
+/// Returns the titles of the panels, each with its step of the second axis.
 fn panels(survey: &Survey<'_>) -> Vec<(String, Vec<usize>)> {
     let one = || vec![(String::new(), Vec::new())];
     survey.axes.get(1).map_or_else(one, |axis| {
@@ -112,7 +112,7 @@ fn panels(survey: &Survey<'_>) -> Vec<(String, Vec<usize>)> {
     })
 }
 
-/// The transports at fixed steps of all axes but the first; what they are made of is added to `cells`.
+/// Returns the curves at fixed steps of all axes but the first; adds their points to `cells`.
 fn curves<'d>(
     survey: &Survey<'d>,
     metric: Metric,
@@ -127,7 +127,7 @@ fn curves<'d>(
                 .ascending()
                 .into_iter()
                 .map(|step| {
-                    // Marks over one name stand side by side.
+                    // Marks of one name are drawn side by side.
                     let aside = if axis.numbers.is_some() { 0.0 } else { aside(transport, count) };
                     (axis.place(step) + aside, survey.at(transport, &[&[step], rest].concat()))
                 })
@@ -165,11 +165,11 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
     Some(Axis::new(scale, &axis.label()))
 }
 
-/// One vertical axis for all figures of a metric, so that they can be held against each other.
+/// Returns a vertical axis for all figures of a metric, so that they can be compared.
 fn vertical(survey: &Survey<'_>, metric: Metric) -> Option<Axis> {
     let means: Vec<_> = survey.cells().filter_map(|cell| cell.shaped_mean(metric)).collect();
     let (least, most) = extent(means.iter().map(|mean| mean.value))?;
-    // Bars count too, but one that knows nothing does not push the means to the ground.
+    // Error bars count too, except for very wide ones, which would compress the means.
     let bars = means.iter().filter(|mean| mean.high - mean.value < mean.value.abs());
     let top = bars.map(|mean| mean.high).fold(most, f64::max).min(2.0 * most.max(0.0)).max(most);
     let top = metric.info().most.map_or(top, |most| top.min(most));
@@ -184,7 +184,7 @@ fn vertical(survey: &Survey<'_>, metric: Metric) -> Option<Axis> {
     Some(Axis::new(scale, &metric.axis()))
 }
 
-/// A figure of distributions for each combination of the axes.
+/// Returns a figure of distributions for each combination of the axes.
 pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
     let combinations = survey.combinations(0);
     let times = survey.cells().filter(|cell| cell.latency.completed() > 0);
@@ -226,7 +226,7 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
     combinations.into_iter().map(figure).filter(|figure| figure.panels.iter().any(has_curves)).collect()
 }
 
-/// The share that a few messages of a point are, as a power of ten.
+/// Returns the fraction of a few messages of a point, as a power of ten.
 fn least_share(survey: &Survey<'_>) -> f64 {
     let most = survey.cells().map(|cell| cell.latency.offered()).max().unwrap_or(1);
     10f64.powf((10.0 / most as f64).log10().floor()).clamp(1e-6, 0.01)
@@ -237,15 +237,15 @@ fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     (least <= most).then_some((least, most))
 }
 
-/// So many letters have room below an axis.
+/// The number of letters with room below an axis.
 const BELOW: usize = 24;
 
-/// So many have room above each of some panels: three stand in a row at the most.
+/// Returns the number of letters with room above each of some panels, of which at most three are in a row.
 const fn above(panels: usize) -> usize {
     if panels > 2 { 34 } else { 44 }
 }
 
-/// Names of `most` letters: where they have more, without what they all begin with, which tells none from the others.
+/// Shortens names to `most` letters if necessary, by removing their common beginning.
 fn shortened(names: &[String], most: usize) -> Vec<String> {
     if names.iter().all(|name| name.chars().count() <= most) {
         return names.to_vec();
@@ -275,7 +275,7 @@ mod tests {
     use crate::data::Cell;
     use crate::testing::{cell, dataset, swept};
 
-    /// TCP and SCTP-8 over these axes, every combination.
+    /// Returns points of TCP and SCTP-8 for every combination of these axes.
     fn grid(axes: &[(&str, &[&str])]) -> Vec<Cell> {
         let mut all: Vec<Vec<(String, String)>> = vec![Vec::new()];
         for (key, values) in axes {
@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(means[0].y, means[1].y, "one vertical axis");
     }
 
-    /// The rule that the old report broke: a line joins points that differ in their place on the axis only.
+    /// A line joins only points that differ in nothing but their position on the axis.
     #[test]
     fn no_line_joins_points_of_two_conditions() {
         let axes: [(&str, &[&str]); 3] = [

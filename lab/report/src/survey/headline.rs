@@ -1,4 +1,4 @@
-//! The answer in sentences, computed: which transport, by how much, from where on.
+//! The answer of a survey in sentences: which transport is better, by how much, and where.
 
 use hol_measure::benjamini_hochberg;
 
@@ -6,30 +6,30 @@ use super::contest::{Contest, NO_MATTER, Outcome};
 use super::{Axis, Survey};
 use crate::plot::number;
 
-/// A sentence names no more stretches than these.
+/// The largest number of ranges in a sentence.
 const MOST_STRETCHES: usize = 3;
 
-/// What there is to say.
+/// The sentences of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Headline {
-    /// One sentence for each transport against the first.
+    /// One sentence for each transport, compared with the first one.
     pub lead: Vec<String>,
-    /// Where there is more than one line: a sentence for each.
+    /// A sentence for each line, if there are several.
     pub lines: Vec<String>,
 }
 
-/// One transport against the yardstick along the horizontal axis, all else equal.
+/// A transport compared with the reference along the horizontal axis, everything else being equal.
 struct Line<'s, 'd> {
     survey: &'s Survey<'d>,
     challenger: usize,
-    /// Steps of the axes that are equal.
+    /// The steps of the other axes.
     others: Vec<usize>,
-    /// Steps of the horizontal axis, ascending, with what they say.
+    /// The comparisons at the steps of the horizontal axis, ascending.
     contests: Vec<(usize, Contest<'d>)>,
 }
 
 impl Headline {
-    /// What is said of a survey; empty with fewer than two transports.
+    /// Returns the headline of a survey; empty with fewer than two transports.
     pub fn of(survey: &Survey<'_>) -> Self {
         let lines = lines(survey);
         let mut headline = Self::default();
@@ -55,8 +55,8 @@ impl Headline {
     }
 }
 
-/// Every transport against the first, with p values for the family of all these tests: at most one in twenty of the differences
-/// that are claimed is there by chance.
+/// Compares every transport with the first one. The p-values are adjusted for the family of all tests: of the stated differences at most
+/// one in twenty is due to chance.
 fn lines<'s, 'd>(survey: &'s Survey<'d>) -> Vec<Line<'s, 'd>> {
     let steps = survey
         .axes
@@ -90,7 +90,7 @@ fn lines<'s, 'd>(survey: &'s Survey<'d>) -> Vec<Line<'s, 'd>> {
     lines
 }
 
-/// How the points of several lines went.
+/// Describes the results at the points of several lines.
 fn tally(lines: &[&Line<'_, '_>]) -> String {
     let contests: Vec<&Contest<'_>> =
         lines.iter().flat_map(|line| &line.contests).map(|(_, contest)| contest).collect();
@@ -128,7 +128,7 @@ fn tally(lines: &[&Line<'_, '_>]) -> String {
     text + "."
 }
 
-/// Of what cannot be compared, losses are no part of a verdict.
+/// Returns whether losses are part of the verdict: not if there is no comparison.
 fn counts(contest: &&Contest<'_>) -> bool {
     contest.outcome() != Outcome::Unknown && contest.losses().is_some()
 }
@@ -142,7 +142,7 @@ impl Line<'_, '_> {
         [self.challenger, 0].map(|transport| self.survey.transports[transport])
     }
 
-    /// The axis along which it goes.
+    /// Returns the horizontal axis.
     fn axis(&self) -> Option<&Axis> {
         self.survey.axes.first()
     }
@@ -211,7 +211,7 @@ impl Line<'_, '_> {
         }
     }
 
-    /// At which points the repetitions do not tell, or tell that there is no difference.
+    /// Describes at which points the repetitions do not decide, or show no difference.
     fn unsure(&self, outcomes: &[Outcome]) -> String {
         let at = |wanted: Outcome| {
             let at: Vec<String> =
@@ -250,7 +250,7 @@ impl Line<'_, '_> {
         }
     }
 
-    /// Whether the steps have an order that "from … on" can be said of.
+    /// Returns whether the steps have an order, so that "from … on" has a meaning.
     fn is_ordered(&self) -> bool {
         self.axis().is_some_and(|axis| axis.numbers.is_some())
     }
@@ -259,7 +259,7 @@ impl Line<'_, '_> {
         self.axis().map_or(String::new(), |axis| axis.step(self.contests[index].0))
     }
 
-    /// Where the challenger is so from `first` to `last`, at each point between too, and by how much at both ends.
+    /// Describes a range: where the challenger has the same outcome from `first` to `last`, and by how much at both ends.
     fn region(&self, first: usize, last: usize) -> String {
         let by = |index: usize| self.contests[index].1.by();
         let end = self.contests.len() - 1;
@@ -285,7 +285,7 @@ impl Line<'_, '_> {
     }
 }
 
-/// The stretches on which each point is sure and says the same, in order: which, from, to.
+/// Returns the ranges in which each point is decided with the same outcome, in order: outcome, first, last.
 fn stretches(outcomes: &[Outcome]) -> Vec<(Outcome, usize, usize)> {
     let is_sure = |outcome: Outcome| matches!(outcome, Outcome::Better | Outcome::Worse);
     let mut stretches: Vec<(Outcome, usize, usize)> = Vec::new();
@@ -310,7 +310,7 @@ mod tests {
         NOISE.map(|noise| mean + noise)
     }
 
-    /// The headline over losses, each with the means of SCTP-8 and of TCP.
+    /// Returns the headline over losses, each with the means of SCTP-8 and of TCP.
     fn over_loss(rows: &[(f64, f64, f64)]) -> Headline {
         let points = rows.iter().flat_map(|&(loss, sctp, tcp)| {
             let mut other = means(tcp);
@@ -399,7 +399,7 @@ mod tests {
         );
     }
 
-    /// A range was named although points in it were not sure, and `hol advise` found the opposite there.
+    /// A range was once stated although points in it were undecided, and `hol advise` found the opposite there.
     #[test]
     fn no_range_is_stated_unless_every_point_in_it_is_sure() {
         use Outcome::{Better, Same, Undecided, Unknown, Worse};

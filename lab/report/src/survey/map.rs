@@ -1,4 +1,4 @@
-//! Who is best where: a map over two numeric axes.
+//! Maps of the best transport over two numeric axes.
 
 use hol_measure::{CONFIDENCE, benjamini_hochberg};
 
@@ -10,18 +10,18 @@ const LEFT: f64 = 78.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 46.0;
 const WIDTH: f64 = 880.0;
-/// Sides of a field.
+/// The largest width and height of a field.
 const WIDEST: f64 = 96.0;
 const HIGH: f64 = 34.0;
 
-/// How sure it is that the best is so.
+/// How certain it is that the best transport is best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Certainty {
-    /// Better than every other, for sure.
+    /// Significantly better than every other one.
     Sure,
-    /// As good as the next, for sure: within [`NO_MATTER`].
+    /// Equivalent to the second best: within [`NO_MATTER`].
     Tie,
-    /// The repetitions do not tell.
+    /// The repetitions do not decide it.
     Unsure,
 }
 
@@ -30,26 +30,26 @@ enum Certainty {
 struct Best {
     transport: usize,
     certainty: Certainty,
-    /// How much better than the next, in percent of that.
+    /// How much better it is than the second best, in percent of that.
     ahead: Option<f64>,
 }
 
-/// A map of the best.
+/// A map of the best transports.
 #[derive(Debug, Clone)]
 pub struct Map {
-    /// Of several maps, which it is: the steps of the other axes.
+    /// The steps of the other axes, which distinguish several maps.
     pub choice: String,
-    /// Names, in words, of the axes and what is compared.
+    /// A description of the axes and of what is compared.
     pub caption: String,
     transports: Vec<(String, Look)>,
     x: Vec<String>,
     y: Vec<String>,
     labels: [String; 2],
-    /// Row by row from the least y; `None` where nobody carried the load.
+    /// The fields row by row from the lowest y; `None` if no transport carried the load.
     fields: Vec<Vec<Option<Best>>>,
 }
 
-/// A map for each combination of the other axes; none without two numeric axes or with one transport.
+/// Returns a map for each combination of the other axes; none without two numeric axes or with one transport.
 pub fn maps(survey: &Survey<'_>) -> Vec<Map> {
     let second = survey.axes.iter().skip(1).position(|axis| axis.numbers.is_some());
     let (Some(second), true) = (second.map(|index| index + 1), survey.transports.len() > 1) else {
@@ -125,11 +125,11 @@ fn values(axis: &Axis) -> Vec<String> {
     axis.ascending().into_iter().map(|step| number(axis.place(step))).collect()
 }
 
-/// The transport with the best mean, and the p value of its being better than every other.
+/// The transport with the best mean, and the p-value of its being better than every other one.
 struct Lead {
     transport: usize,
     p: f64,
-    /// As good as the next, for sure.
+    /// Whether it is equivalent to the second best.
     is_tie: bool,
     ahead: Option<f64>,
 }
@@ -143,7 +143,7 @@ fn field(survey: &Survey<'_>, steps: &[usize]) -> Field {
     means.sort_by(|a, b| metric.gain(b.1).total_cmp(&metric.gain(a.1)));
     let &(transport, mean) = means.first()?;
     let best = survey.at(transport, steps)?;
-    // Better than every other, those that do not carry the load among them: the weakest of these tests decides.
+    // Better than every other one, including those that do not carry the load: the weakest of these tests decides.
     let others = (0..survey.transports.len()).filter(|other| *other != transport);
     let others = others.filter_map(|other| survey.at(other, steps));
     let tests: Vec<f64> =
@@ -158,18 +158,18 @@ fn field(survey: &Survey<'_>, steps: &[usize]) -> Field {
     Some(Lead { transport, p, is_tie, ahead })
 }
 
-/// What a label below the map takes.
+/// Returns the width of a label below the map.
 fn text_width(label: &str) -> f64 {
     6.4 * label.chars().count() as f64
 }
 
-/// What a transport takes in the key.
+/// Returns the width of a transport in the key.
 fn entry_width(label: &str) -> f64 {
     40.0 + text_width(label)
 }
 
 impl Map {
-    /// The drawing, called `id`.
+    /// Returns the drawing, called `id`.
     pub fn draw(&self, id: &str) -> Svg {
         let (columns, rows) = (self.x.len(), self.y.len());
         let width = ((WIDTH - LEFT - 20.0) / columns as f64).min(WIDEST);
@@ -192,7 +192,7 @@ impl Map {
             }
         }
         let bottom = TOP + HIGH * rows as f64;
-        // Where columns are narrower than their labels, only so many are named that none touches the next.
+        // If columns are narrower than their labels, only as many are labelled as have room.
         let widest = self.x.iter().map(|label| text_width(label)).fold(0.0, f64::max) + 8.0;
         let every = (widest / width).ceil().max(1.0) as usize;
         for (column, label) in self.x.iter().enumerate().step_by(every) {
@@ -289,7 +289,7 @@ mod tests {
             ("SCTP-8", 1, 0) => vec![21.0, 30.0, 41.0, 19.0],
             _ => vec![25.0, 25.01, 25.02, 25.0],
         });
-        // 5 ms is below 9 ms although it stands behind it in the file.
+        // 5 ms comes before 9 ms although it is after it in the file.
         assert_eq!(
             (map.y.clone(), map.x.clone()),
             (vec!["5".to_owned(), "9".to_owned()], vec!["1".to_owned(), "2".to_owned()])

@@ -1,7 +1,7 @@
-//! The report of an experiment that belongs to no paper: figures, maps and sentences that follow from its axes by rules.
+//! The report of an experiment that is not a study: figures, maps and sentences that follow from its axes by rules.
 //!
-//! The first numeric axis is the horizontal one, transports are curves, the second axis gives panels, each combination of
-//! the others a figure of its own to choose. No line joins points that differ in more than their place on it.
+//! The first numeric axis is horizontal, transports are curves, the second axis gives panels, and each combination of the others gives
+//! another figure. No line joins points that differ in more than their position on the horizontal axis.
 
 mod axes;
 mod contest;
@@ -32,30 +32,30 @@ pub use quantity::Numbers;
 pub struct Survey<'d> {
     /// Its name.
     pub experiment: String,
-    /// Labels of the transports, the yardstick first.
+    /// The labels of the transports, the reference first.
     pub transports: Vec<&'d str>,
-    /// What was swept, the horizontal axis first.
+    /// The axes, the horizontal one first.
     pub axes: Vec<Axis>,
     cells: BTreeMap<(usize, Vec<usize>), &'d Cell>,
 }
 
-/// What the report shows of a survey.
+/// The results of a survey that the report shows.
 #[derive(Debug, Clone)]
 pub struct Surveyed {
     /// The experiment.
     pub experiment: String,
-    /// Who is better, by how much, from where on.
+    /// The sentences of the answer.
     pub headline: Headline,
-    /// Who is best where; one for each combination of further axes.
+    /// The maps of the best transport, one for each combination of further axes.
     pub maps: Vec<Map>,
-    /// What was swept.
+    /// The axes.
     pub axes: Vec<Axis>,
-    /// The points of all transports under one set of conditions, each set in words.
+    /// The filter of each set of conditions, with a description.
     pub conditions: Vec<(String, Filter)>,
 }
 
 impl<'d> Survey<'d> {
-    /// The survey of `experiment`; `points` are the axes of all that were planned, measured or not.
+    /// Creates the survey of `experiment`; `points` are the axes of all planned points, measured or not.
     pub fn new(experiment: &str, points: &[&[(String, String)]], data: &'d Dataset) -> Self {
         let mut axes = axes::axes(points);
         // The first numeric axis comes first; the others keep their order.
@@ -65,7 +65,7 @@ impl<'d> Survey<'d> {
         Self::over(experiment, axes, data)
     }
 
-    /// The same with the axes of these keys in front, in this order.
+    /// Returns the survey with the axes of these keys first, in this order.
     pub fn arranged(&self, keys: &[&str], data: &'d Dataset) -> Self {
         let mut axes = self.axes.clone();
         let place = |axis: &Axis| keys.iter().position(|key| axis.keys.iter().any(|known| known == key));
@@ -103,12 +103,12 @@ impl<'d> Survey<'d> {
         self.axes.iter().map(step).collect()
     }
 
-    /// The point of a transport at a step of each axis.
+    /// Returns the point of a transport at a step of each axis.
     pub fn at(&self, transport: usize, steps: &[usize]) -> Option<&'d Cell> {
         self.cells.get(&(transport, steps.to_vec())).copied()
     }
 
-    /// Every combination of steps of the axes from the `from`-th on, the last fastest.
+    /// Returns every combination of steps of the axes from the `from`-th on, the last axis changing fastest.
     pub fn combinations(&self, from: usize) -> Vec<Vec<usize>> {
         let extend = |done: Vec<Vec<usize>>, axis: &Axis| {
             let steps = axis.ascending();
@@ -119,28 +119,28 @@ impl<'d> Survey<'d> {
         self.axes.iter().skip(from).fold(vec![Vec::new()], extend)
     }
 
-    /// A combination of steps of the axes from the `from`-th on, in words.
+    /// Describes a combination of steps of the axes from the `from`-th on.
     pub fn place(&self, from: usize, steps: &[usize]) -> String {
         let parts = self.axes.iter().skip(from).zip(steps).map(|(axis, step)| axis.step(*step));
         parts.collect::<Vec<_>>().join(", ")
     }
 
-    /// All points, transport by transport.
+    /// Returns all points, transport by transport.
     pub fn cells(&self) -> impl Iterator<Item = &'d Cell> {
         self.cells.values().copied()
     }
 
-    /// The looks of the transports.
+    /// Returns the looks of the transports.
     pub fn looks(&self) -> Vec<Look> {
         Look::of_transports(&self.transports)
     }
 
-    /// What the headline is about.
+    /// Returns the metric of the headline.
     pub fn lead(&self) -> Metric {
         lead(self.cells())
     }
 
-    /// All that is said of the survey beside its figures.
+    /// Returns the results apart from the figures.
     pub fn surveyed(&self) -> Surveyed {
         Surveyed {
             experiment: self.experiment.clone(),
@@ -151,7 +151,7 @@ impl<'d> Survey<'d> {
         }
     }
 
-    /// The metric of this name: one of the experiment's own, or one that is measured everywhere.
+    /// Returns the metric of this name: that of a program, or a built-in one.
     fn metric(&self, name: &str) -> Metric {
         let own = told(self.cells()).into_iter().find(|told| told.name == name).map(Metric::Told);
         own.or_else(|| Metric::named(name)).unwrap_or_default()
@@ -169,7 +169,7 @@ impl<'d> Survey<'d> {
         )
     }
 
-    /// The figures, counted from `first`: those that are wished for, else those that follow from the axes.
+    /// Returns the figures, numbered from `first`: those that the experiment asks for, else those that follow from the axes.
     pub fn figures(&self, wishes: &[FigureWish], data: &'d Dataset, first: usize) -> Vec<Figure> {
         if wishes.is_empty() {
             return figures::figures(self, first);
@@ -183,7 +183,7 @@ impl<'d> Survey<'d> {
     }
 }
 
-/// The metrics of the experiment's own that points have.
+/// Returns the metrics of programs that points have.
 pub(crate) fn told<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Told> {
     let mut all: Vec<Told> = Vec::new();
     for (metric, _) in cells.flat_map(|cell| &cell.values) {
@@ -196,7 +196,7 @@ pub(crate) fn told<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Told> {
     all
 }
 
-/// The first metric of the experiment's own that has a value.
+/// Returns the first metric of programs that has a value.
 fn first_told(cell: &Cell) -> Option<Metric> {
     let is_told = |metric: Metric| matches!(metric, Metric::Told(_));
     let mut known = cell.values.iter();
@@ -205,8 +205,8 @@ fn first_told(cell: &Cell) -> Option<Metric> {
         .map(|(metric, _)| *metric)
 }
 
-/// What points are about: the first metric of the experiment's own, what of frames could be played, the throughput where nothing but the transport sets the pace, else the
-/// response time.
+/// Returns the main metric of points: the first one of programs, the playable fraction of frames, the throughput if only the transport
+/// limits it, else the response time.
 pub fn lead<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> Metric {
     let usual = |cell: &Cell| match cell {
         _ if cell.is_played() => Metric::Playable,

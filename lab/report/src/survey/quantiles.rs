@@ -1,6 +1,6 @@
 //! Quantiles of two transports' messages, where the mean does not tell all.
 
-use hol_measure::{CONFIDENCE, Allowance, Verdict, compare_ratios};
+use hol_measure::{Allowance, CONFIDENCE, Verdict, compare_ratios};
 
 use super::contest::NO_MATTER;
 use crate::data::Cell;

@@ -1,27 +1,27 @@
-//! Swept values as numbers: `10ms`, `0.5%` and `12p` have places on an axis, `reno` has none.
+//! Reads swept values as numbers: `10ms`, `0.5%` and `12p` have positions on an axis, `reno` has none.
 
 use hol_base::{BitRate, ByteCount, Duration, Frequency, QueueLimit, Ratio};
 
-/// What a number counts.
+/// The quantity of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// Seconds.
     Time,
-    /// Bits a second.
+    /// Bits per second.
     BitRate,
     /// Octets.
     Size,
     /// Percent.
     Share,
-    /// Times a second.
+    /// Times per second.
     Frequency,
     /// Packets.
     Packets,
-    /// Nothing in particular.
+    /// A plain number.
     Plain,
 }
 
-/// The values of one axis in a unit that suits them all.
+/// The values of one axis in a common unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Numbers {
     /// The unit, such as `ms`; may be empty.
@@ -31,7 +31,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// The numbers that `texts` are; `None` if one is none, or if they count different things.
+    /// Reads `texts` as numbers; `None` if one is not a number, or if their quantities differ.
     pub fn read(texts: &[&str]) -> Option<Self> {
         let read: Vec<(Quantity, f64)> = texts.iter().map(|text| read(text)).collect::<Option<_>>()?;
         let quantity = read.first()?.0;
@@ -40,17 +40,17 @@ impl Numbers {
         }
         let most = read.iter().map(|(_, value)| *value).fold(0.0, f64::max);
         let (unit, factor) = unit(quantity, most);
-        // A quotient of decimals has a few bits of noise.
+        // Rounded, because quotients of decimals have small errors.
         let clean = |value: f64| format!("{value:.9e}").parse().unwrap_or(value);
         Some(Self { unit, values: read.iter().map(|(_, value)| clean(value / factor)).collect() })
     }
 
-    /// No two are equal.
+    /// Returns whether no two are equal.
     pub fn are_distinct(&self) -> bool {
         (1..self.values.len()).all(|index| !self.values[..index].contains(&self.values[index]))
     }
 
-    /// Whether these only rise, or only fall, as `others` rise.
+    /// Returns whether these only increase, or only decrease, as `others` increase.
     pub fn advance_with(&self, others: &Self) -> bool {
         let mut steps: Vec<(f64, f64)> =
             others.values.iter().copied().zip(self.values.iter().copied()).collect();
@@ -58,7 +58,7 @@ impl Numbers {
         steps.is_sorted_by(|a, b| a.1 <= b.1) || steps.is_sorted_by(|a, b| a.1 >= b.1)
     }
 
-    /// A number of this axis as an experiment file writes it: `12.5ms`.
+    /// Returns a number of this axis as an experiment file writes it: `12.5ms`.
     pub fn text(&self, value: f64) -> String {
         let unit = match self.unit {
             "µs" => "us",
@@ -70,7 +70,7 @@ impl Numbers {
         format!("{value}{unit}")
     }
 
-    /// The nearest number of three digits that count, whole where things are counted one by one.
+    /// Rounds to three significant digits, and to a whole number if the quantity is a count.
     pub fn round(&self, value: f64) -> f64 {
         let is_whole = |value: &f64| value.fract() == 0.0;
         let counts = ["octets", "packets"].contains(&self.unit)
@@ -79,7 +79,7 @@ impl Numbers {
         if counts { rounded.round() } else { rounded }
     }
 
-    /// Whether equal steps for equal ratios show them better: they span more than a decade.
+    /// Returns whether a logarithmic axis suits them: they span more than a decade.
     pub fn span_decades(&self) -> bool {
         let positive = self.values.iter().copied().filter(|value| *value > 0.0);
         let (least, most) = (positive.clone().fold(f64::INFINITY, f64::min), positive.fold(0.0, f64::max));
@@ -105,7 +105,7 @@ fn read(text: &str) -> Option<(Quantity, f64)> {
     time().or_else(rate).or_else(size).or_else(share).or_else(often).or_else(packets).or_else(plain)
 }
 
-/// The unit for values up to `most`, and what it is in that of [`read`].
+/// Returns the unit for values up to `most`, and its size in the unit of [`read`].
 const fn unit(quantity: Quantity, most: f64) -> (&'static str, f64) {
     match quantity {
         Quantity::Time if most >= 10.0 => ("s", 1.0),

@@ -1,4 +1,4 @@
-//! A network as a picture: nodes and LANs as boxes, links and memberships as lines between them.
+//! Draws a network: nodes and LANs as boxes, links and memberships as lines between them.
 
 use hol_network::{Medium, NodeId, Segment, Topology};
 
@@ -8,12 +8,12 @@ use crate::plot::{Anchor, Svg};
 
 const MARGIN: f64 = 30.0;
 const HEADING: f64 = 40.0;
-/// Half the least width of a box, and what a letter adds.
+/// Half the least width of a box, and the width that a letter adds.
 const BOX: f64 = 34.0;
 const LETTER: f64 = 3.4;
 /// Height of a line of text.
 const LINE: f64 = 14.0;
-/// How far apart parallel links are in their middle.
+/// The distance of parallel links at their midpoints.
 const APART: f64 = 70.0;
 
 /// Draws the network; `id` is unique on its page.
@@ -76,7 +76,7 @@ impl Box {
     }
 }
 
-/// The nodes, each with its addresses, then the LANs.
+/// Returns the nodes, each with its addresses, then the LANs.
 fn boxes(topology: &Topology) -> Vec<Box> {
     let nodes = (0..).zip(topology.node_names()).map(|(node, name)| {
         let addresses = topology.addresses(NodeId(node));
@@ -90,12 +90,12 @@ fn lans(topology: &Topology) -> impl Iterator<Item = &Segment> {
     topology.segments().iter().filter(|segment| matches!(segment.medium, Medium::Lan(_)))
 }
 
-/// A link, or a node's place on a LAN.
+/// A link, or a node's membership of a LAN.
 struct Edge {
     ends: (usize, usize),
-    /// How far it bends aside, because others run beside it.
+    /// How far it is bent, because others run parallel.
     aside: f64,
-    /// Its name, and what it does; nothing for places on a LAN.
+    /// Its name and settings; empty for a membership of a LAN.
     words: Vec<String>,
 }
 
@@ -152,7 +152,7 @@ impl Edge {
 
     fn words(&self, svg: &mut Svg, at: &[(f64, f64)]) {
         let (x, y) = self.middle(at);
-        // The last line of text stands on the line that is drawn.
+        // The last line of text stands on the drawn line.
         let top = y - LINE * self.words.len() as f64;
         for (index, words) in self.words.iter().enumerate() {
             let below = top + LINE * (index as f64 + 0.7);

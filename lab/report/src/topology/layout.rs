@@ -1,18 +1,18 @@
-//! Where the nodes of a graph stand: forces between them come to rest (Fruchterman and Reingold 1991).
+//! The layout of a graph by forces between its nodes (Fruchterman and Reingold 1991).
 
 use std::f64::consts::TAU;
 
-/// The length that an edge strives for, in pixels.
+/// The preferred length of an edge, in pixels.
 pub(super) const EDGE: f64 = 220.0;
 
-/// Positions of `count` nodes with these edges; the same graph always looks the same.
+/// Returns positions of `count` nodes with these edges; the same graph always has the same layout.
 pub(super) fn layout(count: usize, edges: &[(usize, usize)]) -> Vec<(f64, f64)> {
     let radius = EDGE * (count as f64 / TAU).max(0.5);
     let mut at: Vec<(f64, f64)> = (0..count)
         .map(|node| TAU * node as f64 / count as f64)
         .map(|angle| (-radius * angle.cos(), -radius * angle.sin()))
         .collect();
-    // Large graphs get fewer turns: each costs the square of their size.
+    // Large graphs get fewer iterations: the cost of each is quadratic in their size.
     let turns = if count < 300 { 400 } else { 40 };
     for turn in 0..turns {
         let longest = EDGE * 0.5 * (1.0 - f64::from(turn) / f64::from(turns));
@@ -26,7 +26,7 @@ pub(super) fn layout(count: usize, edges: &[(usize, usize)]) -> Vec<(f64, f64)> 
     at
 }
 
-/// Every node pushes every other away, and every edge pulls its ends together.
+/// Returns the forces: nodes repel each other, and edges pull their ends together.
 fn forces(at: &[(f64, f64)], edges: &[(usize, usize)]) -> Vec<(f64, f64)> {
     let mut forces = vec![(0.0, 0.0); at.len()];
     let mut between = |one: usize, other: usize, force: &dyn Fn(f64) -> f64| {

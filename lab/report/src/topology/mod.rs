@@ -1,4 +1,4 @@
-//! A network drawn: [`draw`] as a picture, [`text`] for a terminal.
+//! Shows a network: [`draw`] as a picture, [`text`] for a terminal.
 
 mod draw;
 mod layout;
@@ -13,7 +13,7 @@ use hol_network::{
 pub use draw::draw;
 pub use text::text;
 
-/// What a line does to packets, in few words.
+/// Describes the settings of one direction of a link.
 fn words(settings: &Settings) -> String {
     let Settings { rate, delay, jitter, loss, duplicate, reorder, corrupt, queue, discipline, .. } = settings;
     let Settings { jitter_distribution, police, channel, .. } = settings;
@@ -52,7 +52,7 @@ fn words(settings: &Settings) -> String {
     words.join(" · ")
 }
 
-/// The settings of a segment's lines in words: once if all are the same, else each with its direction.
+/// Describes the settings of a segment: once if all directions have the same, else each direction.
 fn lines(topology: &Topology, segment: &Segment) -> Vec<String> {
     let words = |line: LinkId| words(&topology.links()[usize::from(line.0)].settings);
     match segment.medium {

@@ -1,4 +1,4 @@
-//! A network as lines of text: each link, and each LAN with what is on it.
+//! A network as text: each link, and each LAN with its nodes.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use hol_network::{Medium, Segment, Topology};
 
 use super::{lines, member, name};
 
-/// The links and LANs, one below the other.
+/// Returns the links and LANs, one per line.
 pub fn text(topology: &Topology) -> String {
     let labels = topology.segments().iter().map(|segment| segment.label.chars().count());
     let indent = labels.max().unwrap_or(0) + 2;

@@ -1,4 +1,4 @@
-//! One study in two worlds: what the kernel says of each claim beside the model, and whether their points agree.
+//! One study in two worlds: the kernel's verdict on each claim beside the model's, and whether their points agree.
 
 mod opinion;
 mod pairs;
@@ -14,31 +14,31 @@ use hol_lab::Metric;
 pub use opinion::Opinion;
 pub use pairs::Mismatch;
 
-/// What a kernel says, beside the model whose report it is.
+/// The kernel's results, shown in the model's report.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// Its world, as in `kernel:6.12.1-amd64`.
+    /// The name of its world, as in `kernel:6.12.1-amd64`.
     pub name: String,
-    /// The claims with its verdicts, in the order of the report's own.
+    /// The claims with the kernel's verdicts, in the order of the report.
     pub judged: Vec<Judged>,
-    /// How it and the model stand to each other on today's stack, claim by claim, each by all of its points …
+    /// How both results agree on the current stack, claim by claim: on all points of each world …
     pub opinions: Vec<Opinion>,
-    /// … and by those alone that both measured.
+    /// … and on the points that both measured.
     pub on_shared: Vec<Opinion>,
-    /// Points that both measured.
+    /// The number of points that both measured.
     pub shared: usize,
-    /// How many of these have runs of different lengths, so that their runs are not compared.
+    /// The number of these whose runs have different lengths, so that they are not compared.
     pub unlike: usize,
-    /// The others held against each other, by response times and by throughput; only those that there are.
+    /// The comparisons of the other points, by response time and by throughput, as far as there are such points.
     pub validations: Vec<Validation>,
-    /// How many points only the model measured, and which, a line for each experiment.
+    /// The number of points that only the model measured, and a description for each experiment.
     pub only_model: (usize, Vec<String>),
-    /// The same of the kernel.
+    /// The same for the kernel.
     pub only_kernel: (usize, Vec<String>),
 }
 
 impl Report {
-    /// The model's report with the kernel's verdicts beside its own; the two directories come in any order.
+    /// Creates the model's report with the kernel's verdicts; the two directories may come in any order.
     pub fn of_both(one: &Results, other: &Results) -> Result<Self, ReportError> {
         let (model, kernel) = pairs::placed(one, other)?;
         let pairs = pairs::Pairs::of(model, kernel);
@@ -77,7 +77,7 @@ impl Report {
     }
 }
 
-/// A flow is told by its throughput, transactions by their response times.
+/// Returns the metric that is compared: throughput for flows, response time for transactions.
 fn metric_of(point: &Point) -> Metric {
     if point.tells_of_flows() { Metric::Throughput } else { Metric::ResponseTime }
 }
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::validation::testing::measured;
 
-    /// Points of ikr53's first experiment, a run for each of these times in ms.
+    /// Points of ikr53's first experiment, with one run for each of these times in ms.
     const EXP1: &str = "transports = [{ spec = 'tcp', label = 'TCP' }]\nmessages = 8\nrepetitions = 8\n\
                         [network]\ndelay = '10ms'\n[sweep]\n'network.loss' = ['1%', '5%']\n";
 
@@ -110,7 +110,7 @@ mod tests {
         results(world, Some("ikr53"), measured("exp1", EXP1, millis))
     }
 
-    /// What today's stack says of a claim, in the model and in the kernel.
+    /// Returns the results of a claim on the current stack, in the model and in the kernel.
     fn today(report: &Report, id: &str) -> [Option<bool>; 2] {
         let at = report.judged.iter().position(|judged| judged.claim.id == id).unwrap();
         let kernel = report.kernel.as_ref().unwrap();

@@ -1,8 +1,8 @@
-//! How two worlds' answers to one claim stand to each other, on the stack that both have: today's.
+//! Whether the results of two worlds on one claim agree, on the current stack, which both have.
 
 use crate::claims::Judged;
 
-/// What two worlds say of a claim.
+/// The agreement of two worlds on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opinion {
     /// It holds in both, or in neither.
@@ -11,16 +11,16 @@ pub enum Opinion {
     ModelOnly,
     /// It holds in the kernel, and not in the model.
     KernelOnly,
-    /// The model decides it, the kernel does not.
+    /// Decided by the model only.
     OpenInKernel,
-    /// The kernel decides it, the model does not.
+    /// Decided by the kernel only.
     OpenInModel,
-    /// Neither decides it.
+    /// Decided by neither.
     Open,
 }
 
 impl Opinion {
-    /// What follows from two answers, the model's first.
+    /// Compares two results, the model's first.
     const fn of(model: Option<bool>, kernel: Option<bool>) -> Self {
         match (model, kernel) {
             (Some(true), Some(false)) => Self::ModelOnly,
@@ -32,13 +32,13 @@ impl Opinion {
         }
     }
 
-    /// One world refutes what holds in the other.
+    /// Returns whether one world refutes what holds in the other.
     pub const fn is_dispute(self) -> bool {
         matches!(self, Self::ModelOnly | Self::KernelOnly)
     }
 }
 
-/// Claim by claim; both have the claims of one study in its order.
+/// Compares claim by claim; both lists have the claims of one study in its order.
 pub(super) fn between(model: &[Judged], kernel: &[Judged]) -> Vec<Opinion> {
     let today = |judged: &Judged| judged.findings.first().and_then(|(_, finding)| finding.holds);
     model.iter().zip(kernel).map(|(model, kernel)| Opinion::of(today(model), today(kernel))).collect()

@@ -1,13 +1,13 @@
-//! Which points two result directories have in common.
+//! The points that two result directories have in common.
 
 use std::collections::BTreeMap;
 
 use hol_lab::{Manifest, Point, PointResult, Results};
 
-/// Why two result directories cannot be held against each other.
+/// Why two result directories cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
-    /// They ask different things.
+    /// They are of different experiments.
     #[error("one is of {0}, the other of {1}; give the results of one study or experiment in two worlds")]
     Question(String, String),
     /// They are of one world.
@@ -18,22 +18,22 @@ pub enum Mismatch {
 /// The points of a model's and a kernel's results.
 #[derive(Debug)]
 pub struct Pairs<'r> {
-    /// Those that both measured: in the model, in the kernel.
+    /// The points that both measured: in the model, in the kernel.
     pub shared: Vec<(&'r PointResult, &'r PointResult)>,
-    /// Those that only the model measured.
+    /// The points that only the model measured.
     pub only_model: Vec<&'r Point>,
-    /// Those that only the kernel measured.
+    /// The points that only the kernel measured.
     pub only_kernel: Vec<&'r Point>,
 }
 
-/// What makes a point the same in two worlds.
+/// The properties by which a point is recognised in both worlds.
 type Name<'p> = (&'p str, &'p str, &'p [(String, String)]);
 
 fn name(point: &Point) -> Name<'_> {
     (point.experiment.as_str(), point.label.as_str(), point.axes.as_slice())
 }
 
-/// The two as model and kernel, whichever comes first.
+/// Returns the two directories as model and kernel.
 pub fn placed<'r>(one: &'r Results, other: &'r Results) -> Result<(&'r Results, &'r Results), Mismatch> {
     let [asked, asked_too] = [one, other].map(|results| question(&results.manifest));
     if asked != asked_too {
@@ -51,7 +51,7 @@ fn is_model(manifest: &Manifest) -> bool {
     manifest.points.iter().all(|point| point.world.is_default())
 }
 
-/// What a directory is about, in words: a study, or the experiments of one's own.
+/// Describes the contents of a directory: a study, or other experiments.
 fn question(manifest: &Manifest) -> String {
     let names = || manifest.experiments.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
     manifest
@@ -61,7 +61,7 @@ fn question(manifest: &Manifest) -> String {
 }
 
 impl<'r> Pairs<'r> {
-    /// The points with runs.
+    /// Pairs the points that have runs.
     pub fn of(model: &'r Results, kernel: &'r Results) -> Self {
         let measured = |result: &&PointResult| !result.runs.is_empty();
         let by_name = |results: &'r Results| -> BTreeMap<Name<'r>, &'r PointResult> {
@@ -81,12 +81,12 @@ impl<'r> Pairs<'r> {
     }
 }
 
-/// Whether the repetitions of a point are of one length in both: the runs of others are not of one distribution.
+/// Returns whether the repetitions of a point have the same length in both; otherwise their runs have different distributions.
 pub fn are_alike(model: &Point, kernel: &Point) -> bool {
     model.messages_in(0) == kernel.messages_in(0)
 }
 
-/// Points by experiment, as `exp1: TCP (2006), SCTP-1 (2006) (14 points)`.
+/// Describes points by experiment, as `exp1: TCP (2006), SCTP-1 (2006) (14 points)`.
 pub fn in_words(points: &[&Point]) -> Vec<String> {
     let mut by_experiment: BTreeMap<&str, (Vec<&str>, usize)> = BTreeMap::new();
     for point in points {

@@ -1,50 +1,50 @@
-//! One number of each run in both worlds, and whether they agree.
+//! Compares one value of each run in both worlds.
 
 use hol_measure::{Bounds, CONFIDENCE, RankSum};
 
 use super::runs::Runs;
 
-/// How far the model may be from the kernel: the greater of the two.
+/// The largest deviation of the model from the kernel: the larger of the two.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
-    /// In the number's unit.
+    /// In the value's unit.
     pub absolute: f64,
-    /// As a share of the kernel's number.
+    /// As a fraction of the kernel's value.
     pub share: f64,
 }
 
 /// For mean response times.
 pub const MEAN: Tolerance = Tolerance { absolute: 0.5, share: 0.03 };
-/// For 99 % quantiles.
+/// For 99th percentiles.
 pub const P99: Tolerance = Tolerance { absolute: 1.0, share: 0.05 };
-/// For the throughput of what is alone on its line.
+/// For the throughput of a flow without competitors.
 pub const ALONE: Tolerance = Tolerance { absolute: 0.0, share: 0.03 };
-/// For the throughput of what competes.
+/// For the throughput of a flow with competitors.
 pub const SHARED: Tolerance = Tolerance { absolute: 0.0, share: 0.1 };
 
-/// The median runs of both worlds, and which world's runs are higher.
+/// The median runs of both worlds, and a rank test of their runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Check {
-    /// In the kernel, with the 95 % interval.
+    /// The kernel's median with the 95 % interval.
     pub kernel: Bounds,
-    /// In the model, with the 95 % interval.
+    /// The model's median with the 95 % interval.
     pub model: Bounds,
     /// Model less kernel, with the 95 % interval.
     pub difference: Bounds,
-    /// How the kernel's runs rank among the model's.
+    /// The ranks of the kernel's runs among the model's.
     pub ranks: RankSum,
-    /// How far the two may be apart.
+    /// The largest acceptable difference.
     pub tolerance: f64,
-    /// The ends of the kernel's interval, or its least and greatest run where they are too few for one.
+    /// The ends of the kernel's interval, or its lowest and highest run if they are too few for an interval.
     ends: (f64, f64),
-    /// How far the kernel's repetitions leave its median open, one way.
+    /// The one-sided uncertainty of the kernel's median.
     open: f64,
-    /// How many those are.
+    /// The number of the kernel's repetitions.
     repetitions: usize,
 }
 
 impl Check {
-    /// Holds the model to the kernel; `None` where a world has no median run.
+    /// Compares the model with the kernel; `None` if a world has no median run.
     pub fn of(kernel: &Runs, model: &Runs, tolerance: Tolerance) -> Option<Self> {
         let (of_kernel, of_model) = kernel.median.zip(model.median)?;
         let Tolerance { absolute, share } = tolerance;
@@ -60,45 +60,45 @@ impl Check {
         })
     }
 
-    /// The difference in units of the tolerance.
+    /// Returns the difference in units of the tolerance.
     pub fn excess(&self) -> f64 {
         self.difference.value.abs() / self.tolerance
     }
 
-    /// The difference in percent of the kernel's median.
+    /// Returns the difference in percent of the kernel's median.
     pub fn percent(&self) -> Bounds {
         let Bounds { value, low, high } = self.difference;
         let [value, low, high] = [value, low, high].map(|end| 100.0 * end / self.kernel.value);
         Bounds { value, low, high }
     }
 
-    /// The median runs are within the tolerance; or the model's is inside the kernel's interval, and ranks do not tell the
-    /// worlds apart.
+    /// Returns whether the medians differ by no more than the tolerance, or the model's is inside the kernel's interval and a rank test shows
+    /// no difference.
     pub fn agrees(&self) -> bool {
         let (low, high) = self.ends;
         let inside = (low..=high).contains(&self.model.value);
         self.excess() <= 1.0 || (inside && !self.ranks_differ())
     }
 
-    /// The runs of one world are higher than those of the other, and not by chance.
+    /// Returns whether the runs of one world are significantly higher.
     pub fn ranks_differ(&self) -> bool {
         self.ranks.p < 1.0 - CONFIDENCE
     }
 
-    /// Whether the kernel's repetitions leave more open than the tolerance: then neither verdict means much.
+    /// Returns whether the kernel's uncertainty exceeds the tolerance: then the verdict has little meaning.
     pub fn says_little(&self) -> bool {
         self.open > self.tolerance
     }
 
-    /// How many repetitions would leave no more open than the tolerance, going by those that there are; `None` with
-    /// fewer than two.
+    /// Returns how many repetitions would reduce the uncertainty to the tolerance, estimated from the present ones; `None` with fewer than
+    /// two.
     pub fn repetitions_needed(&self) -> Option<u64> {
         let ratio = self.open / self.tolerance;
         ratio.is_finite().then(|| (self.repetitions as f64 * (ratio * ratio).max(1.0)).ceil() as u64)
     }
 }
 
-/// Model less kernel: each median is inside its own interval with half the doubt, so that the difference is inside theirs.
+/// Returns model less kernel. Each median is inside its own interval with half the error probability, so the difference is inside the sum.
 fn difference(kernel: &Runs, model: &Runs) -> Option<Bounds> {
     let each = f64::midpoint(CONFIDENCE, 1.0);
     let [kernel, model] = [kernel, model].map(|runs| Bounds::of_median(&runs.values, each));
@@ -110,8 +110,8 @@ fn difference(kernel: &Runs, model: &Runs) -> Option<Bounds> {
     })
 }
 
-/// The longer side of the kernel's interval, or of the one to expect by the model's many repetitions, if that is wider: eight
-/// may all have missed what one in four meets. Too few for an interval leave open what lies between them.
+/// Returns the longer side of the kernel's interval, or that expected from the model's many repetitions if it is wider: eight runs may all
+/// miss an event of one in four. Too few runs for an interval leave the range between them.
 fn open(kernel: &Runs, model: &Runs) -> Option<f64> {
     let longer_side = |runs: &Runs| {
         let (value, (low, high)) = (runs.median?.value, runs.ends()?);
@@ -126,7 +126,7 @@ fn open(kernel: &Runs, model: &Runs) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Runs evenly spread, `reach` to each side of `middle`.
+    /// Returns runs spread evenly, `reach` to each side of `middle`.
     fn runs(middle: f64, reach: f64, count: u32) -> Runs {
         let at = |run| middle + reach * (2.0 * f64::from(run) / f64::from((count - 1).max(1)) - 1.0);
         Runs::of((0..count).map(at).collect())
@@ -171,7 +171,7 @@ mod tests {
         assert!((with.difference.value, with.kernel.value) == (0.0, 20.0), "{with:?}");
     }
 
-    // By hand: of eight runs with 97.5 % the first and the last bound the median, of 20 runs the 5th and the 16th.
+    // By hand: with 97.5 % the first and the last of eight runs bound the median, and the 5th and the 16th of 20 runs.
     #[test]
     fn the_difference_has_the_ends_of_both_intervals() {
         let numbers = |from: u32, to: u32| Runs::of((from..=to).map(f64::from).collect());

@@ -1,23 +1,23 @@
-//! Runs that do not carry their load: a median run does not see how often they come.
+//! Compares how often runs collapse, which a median run does not show.
 
 use hol_measure::{CONFIDENCE, fisher_exact};
 
-/// How many runs collapsed in each world.
+/// The number of collapsed runs in each world.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Collapses {
-    /// In the kernel: those that did, of all.
+    /// In the kernel: collapsed runs, all runs.
     pub kernel: (u64, u64),
-    /// In the model: those that did, of all.
+    /// In the model: collapsed runs, all runs.
     pub model: (u64, u64),
 }
 
 impl Collapses {
-    /// Probability of shares this uneven if runs collapsed as often in both worlds.
+    /// Returns the p-value of this difference if runs collapsed equally often in both worlds.
     pub fn p(&self) -> f64 {
         fisher_exact(self.kernel, self.model)
     }
 
-    /// Neither world's runs surely collapse more often.
+    /// Returns whether the runs of neither world collapse significantly more often.
     pub fn agree(&self) -> bool {
         self.p() >= 1.0 - CONFIDENCE
     }

@@ -14,33 +14,33 @@ use hol_lab::Metric;
 /// A point in both worlds, side by side.
 #[derive(Debug, Clone)]
 pub struct Compared {
-    /// The point, as the kernel was asked.
+    /// The point in the kernel world.
     pub point: Point,
-    /// What the kernel measured.
+    /// The kernel's measurements.
     pub kernel: Measured,
-    /// What the model says.
+    /// The model's results.
     pub model: Measured,
-    /// The mean response time of a run; `None` where a world has no median run.
+    /// The mean response time of a run; `None` if a world has no median run.
     pub mean: Option<Check>,
-    /// The 99 % quantile of a run; `None` where a world has no median run.
+    /// The 99th percentile of a run; `None` if a world has no median run.
     pub p99: Option<Check>,
-    /// The throughput of a run in kbit/s; `None` where a world has no median run.
+    /// The throughput of a run in kbit/s; `None` if a world has no median run.
     pub throughput: Option<Check>,
-    /// How many runs collapsed.
+    /// The number of collapsed runs.
     pub collapses: Collapses,
-    /// What the verdict is about: the mean and the 99 % quantile of the response time and the collapses, or the throughput.
+    /// The metric of the verdict: response time (mean, 99th percentile and collapses) or throughput.
     pub metric: Metric,
-    /// The mean that the closed form gives, in ms, where it applies.
+    /// The mean of the closed form in ms, if it applies.
     pub closed_form: Option<f64>,
-    /// Kolmogorov–Smirnov distance of the distributions.
+    /// The Kolmogorov–Smirnov distance of the distributions.
     pub ks: Option<f64>,
-    /// Wasserstein-1 distance of the distributions, in ms.
+    /// The Wasserstein-1 distance of the distributions, in ms.
     pub wasserstein_ms: Option<f64>,
-    /// The repetition in which the kernel is furthest from the model's mean: the one to look into.
+    /// The repetition in which the kernel is furthest from the model's mean, to be examined first.
     pub furthest: u32,
-    /// Where each repetition of the kernel stands among the model's.
+    /// The rank of each repetition of the kernel among the model's.
     pub ranks: Vec<f64>,
-    /// What the network and the workload were.
+    /// The conditions of the network and the workload.
     pub conditions: Conditions,
 }
 
@@ -81,7 +81,7 @@ impl Compared {
         }
     }
 
-    /// All that is judged agrees; a number that neither world has agrees too.
+    /// Returns whether every judged value agrees; a value that neither world has agrees too.
     pub fn agrees(&self) -> bool {
         let Self { kernel, model, .. } = self;
         let same = |check: Option<Check>, of: fn(&Measured) -> &Runs| {
@@ -94,7 +94,7 @@ impl Compared {
         same(self.mean, |world| &world.mean) && same(self.p99, |world| &world.p99) && self.collapses.agree()
     }
 
-    /// Whether they agree and whether that says much, in words.
+    /// Describes whether they agree and how meaningful that is.
     pub fn verdict(&self) -> &'static str {
         match (self.agrees(), self.says_little()) {
             (true, false) => "agrees",
@@ -104,18 +104,18 @@ impl Compared {
         }
     }
 
-    /// The kernel's repetitions leave more open in one of the numbers than what they may differ.
+    /// Returns whether the kernel's uncertainty exceeds the tolerance in one of the values.
     pub fn says_little(&self) -> bool {
         self.checks().any(|check| check.says_little())
     }
 
-    /// The largest of the judged differences in units of its tolerance; infinite where a world has no number.
+    /// Returns the largest judged difference in units of its tolerance; infinite if a world has no value.
     pub fn excess(&self) -> f64 {
         let known = self.checks().map(|check| check.excess()).fold(0.0, f64::max);
         if self.agrees() || self.checks().count() == self.judged().len() { known } else { f64::INFINITY }
     }
 
-    /// Repetitions of the kernel until both intervals are as narrow as the tolerance, going by those that there are.
+    /// Returns the number of repetitions of the kernel until both uncertainties are within the tolerance, estimated from the present ones.
     pub fn repetitions_needed(&self) -> Option<u64> {
         self.checks().map(|check| check.repetitions_needed()).collect::<Option<Vec<_>>>()?.into_iter().max()
     }
@@ -124,7 +124,7 @@ impl Compared {
         self.judged().into_iter().flatten()
     }
 
-    /// The numbers that the verdict is about; `None` where a world has none.
+    /// Returns the values that the verdict is about; `None` if a world has none.
     pub fn judged(&self) -> Vec<Option<Check>> {
         if self.metric == Metric::Throughput { vec![self.throughput] } else { vec![self.mean, self.p99] }
     }

@@ -1,4 +1,4 @@
-//! Figures: the model beside the kernel, median run by median run, and the distributions of the worst points.
+//! Figures: the model beside the kernel, by their median runs, and the distributions of the worst points.
 
 use hol_measure::{Bounds, CONFIDENCE, Distribution};
 
@@ -10,19 +10,19 @@ use crate::plot::{
 
 const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 340.0;
-/// Left of the first panel: tick labels and the name of the axis.
+/// The margin left of the first panel, for tick labels and the name of the axis.
 const LEFT: f64 = 56.0;
 const TOP: f64 = 34.0;
-/// Below the panels: tick labels and the name of the axis.
+/// The margin below the panels, for tick labels and the name of the axis.
 const BOTTOM: f64 = 46.0;
-/// Right of a panel, for the names of its curves.
+/// The margin right of a panel, for the names of its curves.
 const NAMES: f64 = 118.0;
-/// The vertical axis ends at so many round trips: what is above is a triangle at the edge.
+/// The end of the vertical axis in round trips; values above it are triangles at the edge.
 const ROUND_TRIPS: f64 = 6.0;
-/// The transports of the figure that stands for all.
+/// The transports of the overview.
 const OVERVIEW: [&str; 4] = ["TCP", "SCTP-1", "SCTP-8", "SCTP-1024"];
 
-/// What varies along the horizontal axis.
+/// The quantity of the horizontal axis.
 #[derive(Clone, Copy)]
 struct Along {
     name: &'static str,
@@ -35,7 +35,7 @@ const ALONG: [Along; 2] = [
 ];
 
 impl Validation {
-    /// The names of the experiments that have points.
+    /// Returns the names of the experiments that have points.
     pub(super) fn experiments(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.points.iter().map(|c| c.point.experiment.as_str()).collect();
         names.sort_unstable();
@@ -43,15 +43,15 @@ impl Validation {
         names
     }
 
-    /// The median runs of an experiment, lines for the model and marks for the kernel, with the name of the drawing;
-    /// `None` if nothing varies.
+    /// Returns the median runs of an experiment, lines for the model and marks for the kernel, with the name of the drawing; `None` if nothing
+    /// varies.
     pub fn figure(&self, experiment: &str) -> Option<Svg> {
         let points: Vec<&Compared> =
             self.points.iter().filter(|compared| compared.point.experiment == experiment).collect();
         drawing(&format!("beside-{experiment}"), &points)
     }
 
-    /// A few transports of the first experiment; `None` without them.
+    /// Returns a few transports of the first experiment; `None` without them.
     pub fn overview(&self) -> Option<Svg> {
         let experiment = *self.experiments().first()?;
         let mine = |compared: &&Compared| {
@@ -84,7 +84,7 @@ fn drawing(id: &str, points: &[&Compared]) -> Option<Svg> {
     Some(svg)
 }
 
-/// What stands behind a blank in the labels: each variant has a panel.
+/// Returns the suffixes of the labels, after a blank; each of these variants has a panel.
 fn variants<'c>(points: &[&'c Compared]) -> Vec<&'c str> {
     let mut variants: Vec<&str> = points.iter().map(|compared| split(&compared.point.label).1).collect();
     variants.sort_unstable();
@@ -92,7 +92,7 @@ fn variants<'c>(points: &[&'c Compared]) -> Vec<&'c str> {
     variants
 }
 
-/// `SCTP-8 (200 ms)` as `SCTP-8` and `(200 ms)`.
+/// Splits `SCTP-8 (200 ms)` into `SCTP-8` and `(200 ms)`.
 fn split(label: &str) -> (&str, &str) {
     label.split_once(' ').unwrap_or((label, ""))
 }
@@ -149,7 +149,7 @@ fn series<'c>(
     Series::new(label, Look::of_transport(label), points)
 }
 
-/// The distributions of both worlds at a point.
+/// Returns the distributions of both worlds at a point.
 pub(super) fn distributions(id: &str, compared: &Compared) -> Svg {
     let mut svg = Svg::new(id, WIDTH, HEIGHT, &format!("Distribution at {}", compared.point));
     let curves = [

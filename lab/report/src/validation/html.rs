@@ -8,10 +8,10 @@ use crate::page::{Section, document};
 use crate::plot::escape;
 use hol_lab::Metric;
 
-/// So many points are shown with their distributions.
+/// The number of points shown with their distributions.
 const WORST: usize = 12;
 
-/// When two worlds agree, by response times and by throughput.
+/// The rules of agreement, by response time and by throughput.
 const RULE: [&str; 2] = [
     "<p class=\"soft\">Each world is told by its median run, which no rare collapse moves. A point agrees if the model's is \
      within 0.5 ms or 3 % of Linux's, in the mean response time, and within 1 ms or 5 % in the 99 % quantile; or else inside \
@@ -25,7 +25,7 @@ const RULE: [&str; 2] = [
 ];
 
 impl Validation {
-    /// The page, one file that needs nothing else.
+    /// Returns the page, a single file.
     pub fn html(&self) -> String {
         let sections = [
             ("summary", "Summary", summary(self)),
@@ -43,7 +43,7 @@ impl Validation {
 }
 
 impl Validation {
-    /// How many points agree and each of them, the worst first, as a part of another page.
+    /// Returns the tally and the points, the worst first, as part of another page.
     pub(crate) fn fragment(&self) -> String {
         format!(
             "{}{}<p class=\"soft\">{}</p>{}",
@@ -54,7 +54,7 @@ impl Validation {
         )
     }
 
-    /// Which of the rules is meant.
+    /// Returns the index of the rule that applies.
     fn rule(&self) -> usize {
         usize::from(self.metric == Metric::Throughput)
     }
@@ -82,7 +82,7 @@ fn summary(validation: &Validation) -> String {
     text + &matrix(validation)
 }
 
-/// How many points agree, by transport and experiment.
+/// Returns how many points agree, by transport and experiment.
 fn matrix(validation: &Validation) -> String {
     let experiments = validation.experiments();
     let mut labels: Vec<&str> = validation.points.iter().map(|c| c.point.label.as_str()).collect();
@@ -134,7 +134,7 @@ fn figures(validation: &Validation) -> String {
     text
 }
 
-/// The worst points with their distributions and the commands that show their packets.
+/// Returns the worst points with their distributions and the commands that show their packets.
 fn worst(validation: &Validation) -> String {
     let mut text = String::new();
     for (index, compared) in validation.points.iter().take(WORST).enumerate() {

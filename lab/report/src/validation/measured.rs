@@ -1,46 +1,46 @@
-//! What one world measured at a point.
+//! The measurements of one world at a point.
 
 use hol_lab::{PointResult, RunResult};
 use hol_measure::{Distribution, Interval};
 
 use super::runs::Runs;
 
-/// One world's numbers; times are in ms.
+/// The values of one world; times are in ms.
 ///
-/// A quantile is that of each repetition: both worlds' repetitions are of one length, so that it is biased alike in both. A
-/// repetition that had more failures than the quantile leaves out has none.
+/// A quantile is that of each repetition: the repetitions of both worlds have the same length, so its bias is the same. A repetition with
+/// more failures than messages above the quantile has none.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// Repetitions.
+    /// The number of repetitions.
     pub repetitions: usize,
-    /// Messages that were to be sent.
+    /// The number of messages that were due.
     pub offered: u64,
-    /// Messages that never completed.
+    /// The number of messages that never completed.
     pub failed: u64,
-    /// Runs that did not carry their load.
+    /// The number of runs that did not carry their load.
     pub collapsed: usize,
-    /// Mean response time over all repetitions, with its 95 % interval; `None` if nothing completed.
+    /// The mean response time over all repetitions, with its 95 % interval; `None` if nothing completed.
     pub overall: Option<Interval>,
     /// Mean response time.
     pub mean: Runs,
     /// Median response time.
     pub median: Runs,
-    /// What one message of a hundred exceeds.
+    /// 99th percentile.
     pub p99: Runs,
-    /// What one message of a thousand exceeds.
+    /// 99.9th percentile.
     pub p999: Runs,
-    /// User data from the first message sent to the last delivered, in kbit/s.
+    /// User data per time from the first message sent to the last delivered, in kbit/s.
     pub throughput: Runs,
-    /// Packets with data that were sent again, for a thousand messages.
+    /// Retransmitted packets with data per thousand messages.
     pub sent_again: f64,
-    /// Response times of all repetitions together.
+    /// The distribution of the response times of all repetitions.
     pub latency: Distribution,
-    /// Seconds of wall-clock time for all repetitions.
+    /// The wall-clock time of all repetitions, in seconds.
     pub wall_s: f64,
 }
 
 impl Measured {
-    /// The numbers of a point.
+    /// Collects the values of a point.
     pub fn of(result: &PointResult) -> Self {
         let again: u64 = result.runs.iter().map(|run| sent_again(run)).sum();
         Self {
@@ -65,7 +65,7 @@ fn quantile(result: &PointResult, p: f64) -> Runs {
     Runs::times(result, |run| Some(run.summary.latency.quantile(p)?.as_millis_f64()))
 }
 
-/// Retransmissions of both ends, counted by the kernel or by the model's endpoints.
+/// Returns the retransmissions of both ends, counted by the kernel or by the model's endpoints.
 fn sent_again(run: &RunResult) -> u64 {
     let by_kernel = run.facts.as_ref().map(|facts| facts.retransmissions);
     let by_endpoints = run

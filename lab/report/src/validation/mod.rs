@@ -1,4 +1,4 @@
-//! Does the model tell the truth? The kernel's results and the model's, point by point.
+//! Validates the model: compares its results with the kernel's, point by point.
 
 mod check;
 mod collapse;
@@ -32,25 +32,25 @@ pub use runs::Runs;
 pub use tally::Tally;
 pub use words::median_in_words;
 
-/// A model held against a kernel.
+/// The comparison of the model with a kernel.
 #[derive(Debug, Clone)]
 pub struct Validation {
-    /// One line for people.
+    /// The title, one line.
     pub title: String,
-    /// What the verdicts are about.
+    /// The metric of the verdicts.
     pub metric: Metric,
-    /// Every point with runs in both worlds: those that disagree first, and the furthest of each first.
+    /// Every point with runs in both worlds: those that disagree first, by descending difference.
     pub points: Vec<Compared>,
-    /// Points that have no run in both worlds yet.
+    /// The number of points without a run in both worlds.
     pub missing: usize,
-    /// The kernel's world, as in `kernel:6.12.1-amd64`.
+    /// The name of the kernel's world, as in `kernel:6.12.1-amd64`.
     pub kernel: String,
-    /// The version of the program that was the model.
+    /// The version of the program whose model was compared.
     pub model: String,
 }
 
 impl Validation {
-    /// Compares two result directories whose points are the same in the same order.
+    /// Compares two result directories with the same points in the same order.
     pub fn gather(title: &str, kernel: &Results, model: &Results, metric: Metric) -> Self {
         let pairs = kernel.points.iter().zip(&model.points);
         let there = |(kernel, model): &(&PointResult, &PointResult)| {
@@ -64,7 +64,7 @@ impl Validation {
         validation
     }
 
-    /// Points that were compared, of the kernel and the model of these names.
+    /// Creates a validation from compared points and the names of the kernel and the model.
     pub(crate) fn of_points(
         title: &str,
         metric: Metric,
@@ -94,7 +94,7 @@ impl Validation {
         drawings.chain(texts).try_for_each(|(path, text)| fs::write(&path, text).map_err(failed(&path)))
     }
 
-    /// All points together.
+    /// Returns the tally of all points.
     pub fn tally(&self) -> Tally {
         self.points.iter().collect()
     }

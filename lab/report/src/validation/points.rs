@@ -1,11 +1,11 @@
-//! Every point of a validation as a row of a table.
+//! The points of a validation as rows of a table.
 
 use super::words::median_in_words;
 use super::{Check, Compared, Measured, Runs, Validation};
 use crate::plot::escape;
 use hol_lab::Metric;
 
-/// Each point, the worst first.
+/// Returns each point, the worst first.
 pub(super) fn html(validation: &Validation) -> String {
     format!(
         "<p class=\"soft\">{} The same as <a href=\"validation.csv\">CSV</a> and <a href=\"validation.json\">JSON</a>.</p>{}",
@@ -57,14 +57,14 @@ fn row(compared: &Compared) -> String {
     )
 }
 
-/// Kernel, model, how far they are apart, and how they rank.
+/// Returns kernel, model, difference and ranks.
 fn checked(check: &Option<Check>) -> [String; 4] {
     let Some(check) = check else { return ["–"; 4].map(str::to_owned) };
     let off = format!("{} ({:.1}×)", check.percent_in_words(), check.excess());
     [median_in_words(check.kernel), median_in_words(check.model), off, check.ranks_in_words()]
 }
 
-/// How many there are, and how many it would take.
+/// Returns the number of repetitions, and how many would be needed.
 fn repetitions(compared: &Compared) -> String {
     let done = compared.kernel.repetitions;
     match compared.repetitions_needed() {
@@ -74,12 +74,12 @@ fn repetitions(compared: &Compared) -> String {
     }
 }
 
-/// In which direction the kernel's runs are counted.
+/// Returns the direction in which the kernel's runs are counted.
 fn higher(validation: &Validation) -> &'static str {
     if validation.metric == Metric::Throughput { "Linux faster" } else { "Linux slower" }
 }
 
-/// What the columns of the table are.
+/// Explains the columns of the table.
 pub(super) fn legend(validation: &Validation) -> String {
     format!(
         "Times in ms, each of the median run with its 95 % interval over the runs. Off: the model's less \
@@ -93,7 +93,7 @@ pub(super) fn legend(validation: &Validation) -> String {
     )
 }
 
-/// The verdict on a point.
+/// Returns the verdict on a point as a label.
 pub(super) fn chip(compared: &Compared) -> String {
     let class = match (compared.agrees(), compared.says_little()) {
         (true, false) => "v-good",

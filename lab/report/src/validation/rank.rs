@@ -1,8 +1,7 @@
-//! Where the kernel's runs stand among the model's, over all points.
+//! The ranks of the kernel's runs among the model's, over all points.
 //!
-//! One point has few runs; if both worlds have one distribution, the share of the model's runs that one of the kernel
-//! exceeds is as likely small as large at every point, and one half on average. It is the probability integral transform
-//! with the model's runs as the distribution.
+//! One point has few runs. If both worlds have the same distribution, the fraction of the model's runs that a run of the kernel exceeds is
+//! uniform at every point, with mean one half. This is the probability integral transform with the model's runs as the distribution.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +10,13 @@ use hol_measure::{CONFIDENCE, Interval};
 use super::Validation;
 use super::runs::Runs;
 
-/// The share of the model's runs that one of the kernel's exceeds, by repetition. Empty if the model's runs are within
-/// `tolerance` of each other: then their order says nothing that their median does not.
+/// Returns the fraction of the model's runs that each run of the kernel exceeds, by repetition. Empty if the model's runs differ by no more
+/// than `tolerance`: then their order has no meaning beyond their median.
 pub(super) fn ranks(kernel: &Runs, model: &Runs, tolerance: f64) -> Vec<f64> {
     let mut of_model = model.values.clone();
     of_model.sort_by(f64::total_cmp);
     let spread = of_model.last().zip(of_model.first()).map_or(0.0, |(most, least)| most - least);
-    // Runs without a number at both ends have no spread.
+    // If both extreme runs are infinite there is no spread.
     if spread <= tolerance || spread.is_nan() {
         return Vec::new();
     }
@@ -30,8 +29,8 @@ pub(super) fn ranks(kernel: &Runs, model: &Runs, tolerance: f64) -> Vec<f64> {
 }
 
 impl Validation {
-    /// The mean rank over all points where the model's runs differ. A repetition meets the same losses at many points,
-    /// so the interval is over repetitions.
+    /// Returns the mean rank over all points at which the model's runs differ. A repetition has the same losses at many points, so the
+    /// interval is over repetitions.
     pub fn rank(&self) -> Option<Interval> {
         let mut by_repetition: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for (repetition, rank) in self.points.iter().flat_map(|point| point.ranks.iter().enumerate()) {
@@ -41,7 +40,7 @@ impl Validation {
         Interval::of(&by_repetition.values().map(mean).collect::<Vec<_>>(), CONFIDENCE)
     }
 
-    /// What [`rank`](Self::rank) says, in words; empty if it says nothing.
+    /// Describes [`rank`](Self::rank); empty if there is none.
     pub fn rank_in_words(&self) -> String {
         let Some(rank) = self.rank().filter(|rank| rank.half_width.is_finite()) else { return String::new() };
         let even = (rank.mean - 0.5).abs() <= rank.half_width;

@@ -1,4 +1,4 @@
-//! The points as a table for programs: CSV and JSON.
+//! The points as CSV and JSON.
 
 use hol_lab::table::{self, Row};
 use hol_measure::Bounds;
@@ -7,18 +7,18 @@ use serde_json::{Value, json};
 use super::{Compared, Measured, Validation};
 
 impl Validation {
-    /// One array of objects, a line for each point.
+    /// Returns an array of objects, one per line.
     pub fn json(&self) -> String {
         table::json(self.points.iter().map(columns).collect())
     }
 
-    /// A header and a line for each point.
+    /// Returns a header and one line for each point.
     pub fn csv(&self) -> String {
         table::csv(&self.points.iter().map(columns).collect::<Vec<_>>())
     }
 }
 
-/// The same columns in the same order for every point.
+/// Returns the columns of a point, the same for every point.
 fn columns(compared: &Compared) -> Row {
     let Compared { point, kernel, model, mean, p99, throughput, collapses, conditions, .. } = compared;
     let [kernel_trace, model_trace] = compared.traces();
@@ -62,7 +62,7 @@ fn columns(compared: &Compared) -> Row {
     columns
 }
 
-/// One world's columns.
+/// Returns the columns of one world.
 fn world(name: &str, measured: &Measured) -> Row {
     let Measured { repetitions, offered, failed, collapsed, overall, sent_again, wall_s, .. } = measured;
     let numbers = [

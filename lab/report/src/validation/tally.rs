@@ -1,32 +1,32 @@
-//! How many points agree.
+//! The number of points that agree.
 
 use super::Compared;
 
-/// Counts of points.
+/// Numbers of points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// All of them.
+    /// All points.
     pub points: usize,
-    /// Those where model and kernel agree.
+    /// Points at which model and kernel agree.
     pub agree: usize,
-    /// Those whose repetitions leave more open than what the two may differ.
+    /// Points whose uncertainty exceeds the tolerance.
     pub say_little: usize,
     /// Those of them that agree.
     pub say_little_and_agree: usize,
 }
 
 impl Tally {
-    /// The share that agrees; 0 without points.
+    /// Returns the fraction that agrees; 0 without points.
     pub fn share(&self) -> f64 {
         self.agree as f64 / self.points.max(1) as f64
     }
 
-    /// How many agree, as a clause.
+    /// Describes how many agree, as a clause.
     pub fn agreement(&self) -> String {
         format!("{} of {} points agree ({:.1} %)", self.agree, self.points, 100.0 * self.share())
     }
 
-    /// What the points that say little do to it, as a clause.
+    /// Describes the effect of the uncertain points, as a clause.
     pub fn certainty(&self) -> String {
         let Self { points, agree, say_little, say_little_and_agree } = self;
         format!(

@@ -9,13 +9,13 @@ use super::{Compared, Validation};
 use crate::testing::summary;
 use hol_lab::Metric;
 
-/// The only point of the experiment `text`, with repetitions of one message that took so many ms in each world.
+/// Returns the only point of the experiment `text`, with repetitions of one message that took these ms in each world.
 pub fn compared(text: &str, kernel_ms: &[u64], model_ms: &[u64]) -> Compared {
     let [kernel, model] = [kernel_ms, model_ms].map(|millis| measured("test", text, millis).remove(0));
     Compared::of(&kernel, &model, Metric::ResponseTime)
 }
 
-/// Every point of the experiment `text`, with repetitions of one message that took so many ms.
+/// Returns every point of the experiment `text`, with repetitions of one message that took these ms.
 pub fn measured(name: &str, text: &str, millis: &[u64]) -> Vec<PointResult> {
     let experiment =
         Experiment::parse(name, &Source::new("test.toml", text)).expect("the test's text is right");
@@ -45,7 +45,7 @@ pub fn measured(name: &str, text: &str, millis: &[u64]) -> Vec<PointResult> {
     experiment.points.iter().map(result).collect()
 }
 
-/// Points as they come.
+/// Returns a validation of points in this order.
 pub fn validation(points: Vec<Compared>) -> Validation {
     Validation {
         title: "A & B".to_owned(),

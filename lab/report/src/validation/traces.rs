@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Compared;
 
-/// Settings that have a flag of their own.
+/// Settings with a flag of their own.
 const FLAGS: [(&str, &str); 8] = [
     ("network.delay", "--delay"),
     ("network.loss", "--loss"),
@@ -20,7 +20,7 @@ const FLAGS: [(&str, &str); 8] = [
 ];
 
 impl Compared {
-    /// What writes the packets of the repetition that is [`furthest`](Self::furthest): of the kernel, of the model.
+    /// Returns the commands that write the packets of the repetition [`furthest`](Self::furthest): of the kernel, of the model.
     pub fn traces(&self) -> [String; 2] {
         let world = &self.point.world;
         let world = if world.is_default() { String::new() } else { format!(" --world {world}") };
@@ -28,7 +28,7 @@ impl Compared {
         [format!("{run}{world} --pcap kernel.pcapng"), format!("{run} --pcap model.pcapng")]
     }
 
-    /// `hol trace` with every setting that is not the default.
+    /// Returns `hol trace` with every setting that is not the default.
     fn run(&self) -> String {
         let Point { transport, messages, repetitions, seed, network, workload, .. } = &self.point;
         let json = |settings: Result<Value, serde_json::Error>| settings.expect("settings are JSON");
@@ -50,7 +50,7 @@ impl Compared {
     }
 }
 
-/// A workload of the same kind with every key left out.
+/// Returns a workload of the same kind with default keys.
 fn usual(workload: &WorkloadSpec) -> WorkloadSpec {
     let name = workload.kind.workload().name();
     let kind = Kind::all().into_iter().find(|kind| kind.workload().name() == name);
@@ -67,7 +67,7 @@ fn setting(key: &str, value: &Value) -> String {
     }
 }
 
-/// A word for the shell.
+/// Quotes a word for the shell.
 fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "%./:=,_-".contains(letter);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }

@@ -1,14 +1,14 @@
-//! What a point's checks say, in words.
+//! Describes the checks of a point.
 
 use hol_measure::Bounds;
 
 use super::{Check, Collapses, Compared};
 use hol_lab::Metric;
 
-/// Below this a probability is not told apart from none.
+/// The p-value below which only a bound is shown.
 const TINY: f64 = 0.001;
 
-/// A median run with its interval to four digits, for a table: `21.62 (21.13 to 23.97)`; alone where the runs are too few.
+/// Formats a median with its interval to four digits, for a table: `21.62 (21.13 to 23.97)`; without the interval if the runs are too few.
 pub fn median_in_words(median: Bounds) -> String {
     let Bounds { value, low, high } = median;
     let bounded = low.is_finite() && high.is_finite();
@@ -22,7 +22,7 @@ pub fn median_in_words(median: Bounds) -> String {
 }
 
 impl Check {
-    /// The difference with its interval: `+1.4 % (−0.9 to +3.1)`.
+    /// Formats the difference with its interval: `+1.4 % (−0.9 to +3.1)`.
     pub fn percent_in_words(&self) -> String {
         let Bounds { value, low, high } = self.percent();
         if low.is_finite() && high.is_finite() {
@@ -32,14 +32,14 @@ impl Check {
         }
     }
 
-    /// How often a run of the kernel is the higher one: `53 %, p = 0.41`.
+    /// Formats how often a run of the kernel is higher: `53 %, p = 0.41`.
     pub fn ranks_in_words(&self) -> String {
         format!("{:.0} %, {}", 100.0 * self.ranks.superiority, chance(self.ranks.p))
     }
 }
 
 impl Compared {
-    /// A sentence for each of the numbers that the verdict is about.
+    /// Returns a sentence for each value that the verdict is about.
     pub fn sentences(&self) -> Vec<String> {
         let (names, unit, more): (&[&str], _, _) = match self.metric {
             Metric::Throughput => (&["Throughput"], "kbit/s", "is faster"),

@@ -1,4 +1,4 @@
-//! Chunks, parameters and causes as scripts write them.
+//! The syntax of chunks, parameters and error causes.
 
 use std::net::Ipv4Addr;
 
@@ -21,14 +21,14 @@ const DATA_LETTERS: [(DataFlags, char); 4] = [
     (DataFlags::END, 'E'),
 ];
 
-/// What a script leaves open of a chunk that comes: the cookie and the heartbeat that it saw last.
+/// The values that an inbound chunk echoes if the script omits them: the last cookie and heartbeat information.
 #[derive(Debug, Default)]
 pub(super) struct PeerValues {
     pub(super) cookie: Bytes,
     pub(super) heartbeat: Bytes,
 }
 
-/// The chunk that comes.
+/// Returns the inbound chunk that `item` describes.
 pub(super) fn read(item: &Item, seen: &PeerValues) -> Result<Chunk, String> {
     let reflected = item.get("flgs").is_some_and(|flags| flags.contains('T'));
     Ok(match item.name.as_str() {
@@ -64,7 +64,7 @@ pub(super) fn read(item: &Item, seen: &PeerValues) -> Result<Chunk, String> {
     })
 }
 
-/// The chunks that may leave.
+/// The names of outbound chunks.
 const NAMES: [&str; 20] = [
     "DATA",
     "INIT",
@@ -88,7 +88,7 @@ const NAMES: [&str; 20] = [
     "CHUNK",
 ];
 
-/// Whether there is a chunk of this name.
+/// Checks that the chunk's name is known.
 pub(super) fn check_name(item: &Item) -> Result<(), String> {
     if NAMES.contains(&item.name.as_str()) { Ok(()) } else { Err(unknown(&item.name)) }
 }
@@ -97,7 +97,7 @@ fn unknown(name: &str) -> String {
     format!("there is no chunk {name}; one of any type is CHUNK[type=N, val=[...]]")
 }
 
-/// Octets at `key`, or as many as `len` leaves behind a header.
+/// Returns the octets of `key`, or as many generated ones as `len` leaves after a header.
 fn octets(item: &Item, key: &str, header: usize) -> Result<Option<Bytes>, String> {
     if item.get(key).is_none() {
         let length = length_of(item)?;
@@ -108,7 +108,7 @@ fn octets(item: &Item, key: &str, header: usize) -> Result<Option<Bytes>, String
     octets.map(Some).ok_or_else(|| format!("{key} of {} is no list of octets; write [0x01, 0x02]", item.name))
 }
 
-/// What `len` says, if it is not left open.
+/// Returns the value of `len`, if it is given.
 fn length_of(item: &Item) -> Result<Option<usize>, String> {
     let length: Option<usize> = item.get("len").map(|_| item.count("len")).transpose()?;
     match length {
@@ -119,12 +119,12 @@ fn length_of(item: &Item) -> Result<Option<usize>, String> {
     }
 }
 
-/// User data of a fragment: its octets tell which one it is.
+/// Returns generated user data of a fragment, whose octets identify it.
 pub(super) fn user_data(tsn: u32, length: usize) -> Bytes {
     (0..length).map(|at| tsn.to_be_bytes()[at % 4] ^ (at / 4) as u8).collect()
 }
 
-/// User data behind a header of `header` octets: what `val` names, or as much as `len` leaves.
+/// Returns the user data after a header of `header` octets: that of `val`, or as much as `len` leaves.
 fn fragment(item: &Item, header: usize) -> Result<Bytes, String> {
     if item.get("val").is_some() {
         return Ok(octets(item, "val", header)?.unwrap_or_default());
@@ -152,7 +152,7 @@ fn data_flags(item: &Item) -> DataFlags {
     set.fold(DataFlags::default(), |flags, (flag, _)| flags | flag)
 }
 
-/// With `ppid` where it begins a message, else with `fsn`.
+/// Parses I-DATA: with `ppid` if it begins a message, else with `fsn`.
 fn i_data(item: &Item) -> Result<IData, String> {
     let flags = data_flags(item);
     let begins = flags.contains(DataFlags::BEGIN);
@@ -214,7 +214,7 @@ fn parameter(item: &Item) -> Result<Parameter, String> {
     })
 }
 
-/// The list `types` of a parameter.
+/// Returns the list `types` of a parameter.
 fn kinds<T: TryFrom<u64>>(item: &Item) -> Result<Vec<T>, String> {
     let list =
         item.get("types").ok_or_else(|| format!("{} has no types; write types=[64, 194]", item.name))?;
@@ -367,7 +367,7 @@ fn cause(item: &Item) -> Result<Cause, String> {
     })
 }
 
-/// A chunk that left.
+/// Returns an outbound chunk in the syntax of scripts.
 pub(super) fn show(chunk: &Chunk) -> Item {
     let flags = |reflected: bool| if reflected { "T" } else { "0" };
     match chunk {
@@ -417,13 +417,13 @@ fn list(parts: impl Iterator<Item = String>) -> String {
     format!("[{}]", parts.collect::<Vec<_>>().join(","))
 }
 
-/// With the length of the whole, and its octets.
+/// Adds the total length and the octets.
 fn opaque(item: Item, value: &[u8]) -> Item {
     item.with("len", &(4 + value.len()))
         .with("val", &list(value.iter().map(|octet| format!("0x{octet:02x}"))))
 }
 
-/// A chunk or a parameter as its octets: type, length and the rest.
+/// Returns a chunk or a parameter as type, length and octets.
 fn raw(name: &str, whole: &[u8]) -> Item {
     let [first, second, high, low, value @ ..] = whole else { return Item::new(name) };
     let length = usize::from(u16::from_be_bytes([*high, *low]));

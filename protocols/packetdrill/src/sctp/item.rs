@@ -1,19 +1,19 @@
-//! The form that chunks, parameters and causes share: `NAME[key=value, NAME[...], ...]`.
+//! The common syntax of chunks, parameters and error causes: `NAME[key=value, NAME[...], ...]`.
 
 use std::fmt;
 
 use crate::tokens::{self, number, split};
 
-/// Brackets within each other: a chunk, a parameter, a chunk in it and so on.
+/// The deepest nesting of brackets, such as a parameter in a chunk.
 const MOST_NESTED: usize = 16;
 
-/// A chunk, a parameter or a cause.
+/// A chunk, a parameter or an error cause.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Item {
     pub(super) name: String,
     fields: Vec<(String, String)>,
     pub(super) items: Vec<Item>,
-    /// `...` at its end: there may be more.
+    /// Whether it ends in `...` and may have more fields.
     open: bool,
 }
 
@@ -31,7 +31,7 @@ impl Item {
         Self { items: items.into_iter().collect(), ..self }
     }
 
-    /// Items with `;` between them.
+    /// Parses items separated by `;`.
     pub(super) fn parse_all(text: &str) -> Result<Vec<Self>, String> {
         split(text, ';').into_iter().map(|item| Self::parse(item, 0)).collect()
     }
@@ -56,7 +56,7 @@ impl Item {
         Ok(item)
     }
 
-    /// The same, with the number of its type in place of a name.
+    /// Returns the item with the number of its type instead of its name.
     fn generic(self) -> Self {
         match self.name.as_str() {
             "FORWARD_TSN_SUPPORTED" => Self::new("PARAMETER").with("type", &0xc000),
@@ -68,13 +68,13 @@ impl Item {
         }
     }
 
-    /// The value of `key`, if it is there and not left open.
+    /// Returns the value of `key`; `None` if it is missing or `...`.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         let value = self.fields.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str());
         value.filter(|value| *value != "...")
     }
 
-    /// The number at `key`.
+    /// Returns the number of `key`.
     pub(super) fn count<T: TryFrom<u64>>(&self, key: &str) -> Result<T, String> {
         let what = || format!("{} of {}", key, self.name);
         let text = self.get(key).ok_or_else(|| format!("{} has no {key}; write {key}=N", self.name))?;
@@ -82,17 +82,17 @@ impl Item {
         T::try_from(value).map_err(|_| format!("{} is {text}, which is too large", what()))
     }
 
-    /// The same, or `otherwise` where it is left out.
+    /// Returns the number of `key`, or `otherwise` if it is missing.
     pub(super) fn count_or<T: TryFrom<u64>>(&self, key: &str, otherwise: T) -> Result<T, String> {
         if self.get(key).is_some() { self.count(key) } else { Ok(otherwise) }
     }
 
-    /// The parts of `key=[a, b]`; none where it is left out.
+    /// Returns the elements of `key=[a, b]`; empty if it is missing.
     pub(super) fn list(&self, key: &str) -> Vec<&str> {
         self.get(key).map_or(Vec::new(), |list| split(list.trim_matches(['[', ']']), ','))
     }
 
-    /// Whether `got` is what this describes: what it leaves out may be anything, but for items where it does not end in `...`.
+    /// Returns whether `got` matches this. Missing fields match anything; missing items match only if this ends in `...`.
     pub(super) fn describes(&self, got: &Self) -> bool {
         let same = |(key, value): &(String, String)| {
             value == "..." || got.get(key).is_some_and(|other| is_same(key, value, other))
@@ -100,7 +100,7 @@ impl Item {
         self.name == got.name && self.fields.iter().all(same) && self.describes_items(&got.items)
     }
 
-    /// All of them and no others in this order; or these among others. Parameters of a handshake have no order.
+    /// Compares the items: all of them in this order, or with `...` these among others. Parameters of a handshake have no order.
     fn describes_items(&self, got: &[Self]) -> bool {
         if matches!(self.name.as_str(), "INIT" | "INIT_ACK") {
             let mut rest: Vec<&Self> = got.iter().collect();
@@ -119,7 +119,7 @@ impl Item {
     }
 }
 
-/// Whether two values of `key` say the same.
+/// Returns whether two values of `key` are equal.
 fn is_same(key: &str, value: &str, other: &str) -> bool {
     let both = |one: Option<u64>, other: Option<u64>| one.is_some() && one == other;
     value == other
@@ -128,7 +128,7 @@ fn is_same(key: &str, value: &str, other: &str) -> bool {
         || contains(key, value, other)
 }
 
-/// A chunk or parameters within a field, as causes have them, the other with types and octets alone.
+/// Compares chunks or parameters within a field, as in error causes; `other` has type numbers and octets only.
 fn contains(key: &str, value: &str, other: &str) -> bool {
     if !matches!(key, "chk" | "param" | "params") {
         return false;
@@ -141,7 +141,7 @@ fn contains(key: &str, value: &str, other: &str) -> bool {
     value.len() == other.len() && value.iter().zip(&other).all(|(item, got)| item.describes(got))
 }
 
-/// Names and numbers of the kinds that lists have. RFC 9260 sections 3.3.2 and 12.1, RFC 5061 section 4.2.7.
+/// Names and numbers of the types in lists. RFC 9260 sections 3.3.2 and 12.1, RFC 5061 section 4.2.7.
 const KINDS: [(&str, u64); 11] = [
     ("IPv4", 5),
     ("IPv6", 6),
@@ -156,12 +156,12 @@ const KINDS: [(&str, u64); 11] = [
     ("I_FORWARD_TSN", 194),
 ];
 
-/// The number of a kind that a script may name.
+/// Returns the number of a type's name.
 pub(super) fn kind(text: &str) -> Option<u64> {
     integer(text).or_else(|| KINDS.iter().find(|(name, _)| *name == text.trim()).map(|(_, kind)| *kind))
 }
 
-/// A value without what does not matter: spaces, names for numbers, the order of kinds.
+/// Returns a normalised value: without spaces, names replaced by numbers, lists of types sorted.
 fn normal(key: &str, value: &str) -> String {
     let value: String = value.chars().filter(|c| !c.is_whitespace()).collect();
     match key {
@@ -172,7 +172,7 @@ fn normal(key: &str, value: &str) -> String {
             format!("{kinds:?}")
         }
         "ids" => {
-            // Of three, the second is the flag: 0 for ordered, 1 for unordered. RFC 8260 section 2.3.1.
+            // The second of three values is the flag: 0 for ordered, 1 for unordered. RFC 8260 section 2.3.1.
             let ids = split(value.trim_matches(['[', ']']), ',').into_iter().map(|id| {
                 match id.trim_matches(['{', '}']).split(',').collect::<Vec<_>>()[..] {
                     [stream, flag, number] => {
@@ -192,7 +192,7 @@ fn normal(key: &str, value: &str) -> String {
     }
 }
 
-/// A number, decimal or hexadecimal.
+/// Parses a decimal or hexadecimal number.
 pub(super) fn integer(text: &str) -> Option<u64> {
     tokens::integer(text).and_then(|value| u64::try_from(value).ok())
 }

@@ -1,5 +1,5 @@
-//! The shared memory and the gates of an interactive machine, as files of the host. A gate is a pipe, which is shut while it is
-//! full: QEMU waits until there is room for what the guest writes.
+//! The shared memory and the gates of an interactive machine, as files of the host. A gate is a pipe, which is shut while it is full: QEMU
+//! blocks until there is room for what the guest writes.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,29 +17,29 @@ use crate::shared_memory::{self, GATES, SharedMemory};
 #[derive(Debug)]
 pub(super) struct Gates {
     pub(super) shared_memory: SharedMemory,
-    /// The one that the guest comes to next, and the one behind it.
+    /// The next gate of the guest, and the one after it.
     gates: [File; 2],
 }
 
-/// The memory, in the directory of a machine.
+/// Returns the path of the memory, in the directory of a machine.
 pub(super) fn memory(directory: &Path) -> PathBuf {
     directory.join("exchange")
 }
 
-/// The pipes there.
+/// Returns the paths of the pipes there.
 pub(super) fn gates(directory: &Path) -> [PathBuf; GATES.len()] {
     [0, 1].map(|number| directory.join(format!("gate{number}")))
 }
 
 impl Gates {
-    /// Creates the files, with both gates shut. The memory is written in full, because QEMU would die of a disk that fills up later.
+    /// Creates the files, with both gates shut. The memory is written in full, because QEMU would crash later if the disk were full.
     pub(super) fn create(directory: &Path) -> Result<Self, KernelError> {
         let path = memory(directory);
         let problem = |e| KernelError::file("write", &path, e);
         fs::write(&path, vec![0; shared_memory::SIZE as usize]).map_err(problem)?;
         let memory = File::options().read(true).write(true).open(&path).map_err(problem)?;
         let [this, other] = gates(directory).map(|path| {
-            // A machine that was to go on from another snapshot may have left one.
+            // A machine that was to be restored from another snapshot may have left one.
             let _ = fs::remove_file(&path);
             let made = mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).map_err(io::Error::from);
             let open = || File::options().read(true).write(true).custom_flags(O_NONBLOCK).open(&path);

@@ -1,4 +1,4 @@
-//! The library that keeps QEMU's threads in step. Its source, `lockstep/lockstep.rs`, tells what for.
+//! The library that keeps QEMU's threads in step; `lockstep/lockstep.rs` explains why.
 
 use std::env;
 use std::ffi::OsStr;
@@ -12,23 +12,23 @@ use crate::{KernelError, Stepping};
 /// The library; empty where it could not be built.
 pub(super) const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lockstep.so"));
 
-/// What disturbs QEMU's threads, for the self-test; `lockstep/pause.rs`.
+/// The library that disturbs QEMU's threads, for the self-test; `lockstep/pause.rs`.
 const PAUSE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pause.so"));
 
-/// The variable that names the libraries to load first. ld.so(8).
+/// The environment variable that names libraries to preload. ld.so(8).
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// The variable that names the file to which the library reports, and how its lines begin; `lockstep/report.rs`.
+/// The environment variable that names the report's file, and the prefix of its lines; `lockstep/report.rs`.
 const REPORT: (&str, &str) = ("HOL_LOCKSTEP", "hol lockstep: ");
 
-/// The variable that asks for another pace than QEMU has; `lockstep/pace.rs`.
+/// The environment variable that requests another pace than QEMU's; `lockstep/pace.rs`.
 const PACE: &str = "HOL_LOCKSTEP_PACE";
 
-/// What is wrong when it was loaded and never found what it looks for.
+/// The error if it was loaded and did not find the processor thread.
 pub(super) const NOT_IN_STEP: &str = "QEMU's processor thread was not found";
 
-/// Lets `qemu` load it from a copy in `directory`, to report there. A loader that cannot says so among QEMU's messages,
-/// and goes on without it.
+/// Makes `qemu` load the library from a copy in `directory`, and report there. If the loader cannot, it says so among QEMU's messages and
+/// continues without it.
 pub(super) fn load(qemu: &mut Command, directory: &Path) -> Result<(), KernelError> {
     if LIBRARY.is_empty() {
         return Ok(());
@@ -40,12 +40,12 @@ pub(super) fn load(qemu: &mut Command, directory: &Path) -> Result<(), KernelErr
     Ok(())
 }
 
-/// Lets `qemu` be disturbed at every turn, by a library in `directory`.
+/// Makes `qemu` load the library that disturbs it, from `directory`.
 pub(super) fn disturb(qemu: &mut Command, directory: &Path) -> Result<(), KernelError> {
     if PAUSE.is_empty() { Ok(()) } else { preload(qemu, &directory.join("pause.so"), PAUSE) }
 }
 
-/// Lets `qemu` load `library` from `path`, before those that it is to load already.
+/// Makes `qemu` load `library` from `path`, before other preloaded libraries.
 fn preload(qemu: &mut Command, path: &Path, library: &[u8]) -> Result<(), KernelError> {
     fs::write(path, library).map_err(|e| KernelError::file("write", path, e))?;
     let set = qemu.get_envs().find(|(name, _)| *name == PRELOAD).and_then(|(_, value)| value);
@@ -59,14 +59,14 @@ fn preload(qemu: &mut Command, path: &Path, library: &[u8]) -> Result<(), Kernel
     Ok(())
 }
 
-/// Lets `qemu` take its clock for one of this `pace`.
+/// Sets the pace of the clock of `qemu`.
 pub(super) fn set(qemu: &mut Command, pace: Pace) {
     if pace != Pace::ONE {
         qemu.env(PACE, pace.shift().to_string());
     }
 }
 
-/// Lets `qemu` name its threads, by which the library knows them.
+/// Makes `qemu` name its threads, by which the library recognises them.
 pub(super) fn name_threads(qemu: &mut Command) {
     qemu.args(["-name", "hol,debug-threads=on"]);
 }
@@ -75,33 +75,33 @@ fn report(directory: &Path) -> PathBuf {
     directory.join("lockstep.log")
 }
 
-/// What it reported to `directory`, line by line.
+/// Returns the lines that the library reported to `directory`.
 fn reported(directory: &Path) -> Vec<String> {
     let text = fs::read_to_string(report(directory)).unwrap_or_default();
     text.lines().filter_map(|line| line.strip_prefix(REPORT.1)).map(str::to_owned).collect()
 }
 
-/// What it said when it was loaded; `messages` are what QEMU wrote, and the loader before it.
+/// Returns the report from when the library was loaded; `messages` are those of QEMU and of the loader.
 pub(super) fn read_report(directory: &Path, messages: &str) -> Stepping {
     let lines = reported(directory);
-    // A script that starts QEMU, if there is one, reports first.
+    // If a script starts QEMU, the script's process reports first.
     if lines.iter().any(|line| line == "exact") {
         return Stepping::Exact;
     }
     Stepping::Absent(lines.into_iter().next().unwrap_or_else(|| refusal(messages)))
 }
 
-/// Whether the QEMU that reports to `directory` can have another pace.
+/// Returns whether the QEMU that reports to `directory` supports another pace.
 pub(super) fn can_hurry(directory: &Path) -> bool {
     reported(directory).iter().any(|line| line == "any pace")
 }
 
-/// Whether the machine that reports to `directory` found its processor thread.
+/// Returns whether the machine that reports to `directory` found its processor thread.
 pub(super) fn is_in_step(directory: &Path) -> bool {
     reported(directory).iter().any(|line| line == "in step")
 }
 
-/// Why the loader did not load it, without the path, which is another one each time. ld.so(8).
+/// Returns why the loader did not load it, without the path, which differs each time. ld.so(8).
 fn refusal(messages: &str) -> String {
     let ours =
         messages.lines().find(|line| line.contains("lockstep.so") && line.contains("cannot be preloaded"));

@@ -27,20 +27,20 @@ use crate::guest::variables;
 use crate::root::Root;
 use crate::{KernelError, Stepping, mailbox};
 
-/// Memory of QEMU beyond the guest's, in MiB: most of it is for translated code.
+/// Memory of QEMU in addition to the guest's, in MiB; most of it is for translated code.
 pub(super) const QEMU_OVERHEAD: u64 = 300;
 
-/// The event of a machine that pauses.
+/// QEMU's event when a machine is paused.
 const PAUSED: &str = "STOP";
 
-/// A running QEMU. Dropping it ends it, and all that it started.
+/// A running QEMU. Dropping it kills it and its descendants.
 #[derive(Debug)]
 pub(super) struct Machine {
     child: Child,
     commands: ChildStdin,
     lines: Receiver<String>,
     reader: Option<JoinHandle<()>>,
-    /// Where its console and its messages go.
+    /// The directory of its console output and its messages.
     directory: PathBuf,
     deadline: Deadline,
     /// The gates of an interactive guest.
@@ -49,9 +49,9 @@ pub(super) struct Machine {
     is_over: bool,
 }
 
-/// What a distribution's kernel does beside what is measured: mitigations, accounting of stalls, memory that is cleared
-/// before use, checks of what is copied, security modules, and tests of ciphers, which would go on in the background of
-/// each run. `docs/kernel-cost.md` tells what they take.
+/// Disables features of a distribution's kernel that do not affect what is measured: mitigations, accounting of stalls, clearing of memory
+/// before use, checks of copied memory, security modules, and tests of ciphers, which would continue in the background of each run.
+/// `docs/kernel-cost.md` gives the cost of each.
 const SPARED: &str =
     "mitigations=off psi=0 init_on_alloc=0 hardened_usercopy=off lsm=capability cryptomgr.notests";
 
@@ -65,14 +65,14 @@ pub(super) fn command_line(shape: Shape) -> String {
         shape.reserved_octets() >> 20,
         mailbox::ADDRESS,
         if shape.has_root() { format!(" {}=1", variables::ROOT) } else { String::new() },
-        // That its memory has several parts is no concern of the kernel's.
+        // The kernel need not know that its memory consists of several parts.
         if shape.is_interactive() { " numa=off" } else { "" }
     )
 }
 
 impl Machine {
-    /// Starts QEMU at a `pace`, with `arguments` beside the hardware that the `task` wants; it reads `files`, and its own go to `directory`.
-    /// It has the task's limit of wall-clock time for all that follows.
+    /// Starts QEMU at a `pace`, with `arguments` in addition to the hardware for `task`. QEMU reads `files` and writes to `directory`. The
+    /// task's wall-clock limit applies to everything that follows.
     pub(super) fn start(
         arguments: &[String],
         files: &[&Path],
@@ -126,7 +126,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Carries out a command of the monitor.
+    /// Executes a command of the monitor.
     pub(super) fn execute(&mut self, command: &str, arguments: &Value) -> Result<Value, KernelError> {
         let line = qmp::command(command, arguments);
         let written = self.commands.write_all(line.as_bytes()).and_then(|()| self.commands.flush());
@@ -145,7 +145,7 @@ impl Machine {
         }
     }
 
-    /// Removes the deadline, and hands out the gates if the guest is interactive.
+    /// Removes the deadline, and returns the gates if the guest is interactive.
     pub(super) fn take_gates(&mut self) -> Option<Gates> {
         self.deadline = Deadline::never();
         self.gates.take()
@@ -161,7 +161,7 @@ impl Machine {
         self.execute("cont", &Value::Null).map(drop)
     }
 
-    /// Whether the guest pauses it before so much time has passed; not always is it all of it.
+    /// Returns whether the guest pauses the machine within `moment`; may return earlier.
     pub(super) fn pauses_within(&mut self, moment: Duration) -> Result<bool, KernelError> {
         match self.lines.recv_timeout(moment) {
             Ok(line) => Ok(matches!(qmp::parse(&line), Reply::Event(event, _) if event == PAUSED)),
@@ -170,7 +170,7 @@ impl Machine {
         }
     }
 
-    /// Lets it run until the guest pauses it, as long as it `goes_on`.
+    /// Lets the guest run until it pauses the machine, while it `goes_on`.
     pub(super) fn run_until_paused(
         &mut self,
         doing: &'static str,
@@ -203,7 +203,7 @@ impl Machine {
         }
     }
 
-    /// Octets of the guest's memory, by way of a file.
+    /// Reads octets of the guest's memory through a file.
     pub(super) fn memory(&mut self, address: u64, length: u64) -> Result<Vec<u8>, KernelError> {
         let path = self.directory.join("memory");
         self.execute("pmemsave", &json!({ "val": address, "size": length, "filename": path }))?;
@@ -233,7 +233,7 @@ impl Machine {
         KernelError::Machine { fault: MachineFault::Ended(said), console: self.console() }
     }
 
-    /// Waits for the end of QEMU, which has hung up, and ends what it has started.
+    /// Waits for the end of QEMU, which has closed its output, and kills its descendants.
     fn end(&mut self) -> io::Result<ExitStatus> {
         if !std::mem::replace(&mut self.is_over, true) {
             child::await_end(&self.child)?;
@@ -242,7 +242,7 @@ impl Machine {
         self.child.wait()
     }
 
-    /// What the guest has written to its console.
+    /// Returns the guest's console output.
     pub(super) fn console(&self) -> Console {
         Console::new(&fs::read(self.directory.join("console.log")).unwrap_or_default())
     }

@@ -1,5 +1,5 @@
-//! QEMU, with a clock that counts instructions and jumps over idle time. A guest boots once and is kept as a snapshot;
-//! each job goes on from there.
+//! QEMU, with a clock that counts instructions and jumps over idle time. A guest boots once and is saved as a snapshot; each job is restored
+//! from there.
 //!
 //! `machine` drives QEMU, the `program`, through `qmp`; `shape` is its hardware. `lockstep` keeps QEMU's threads in step, `probe`
 //! finds out whether that works here, `pace` is the speed of the processor. `snapshot` boots, `snapshot_path` names its files,
@@ -45,7 +45,7 @@ impl Engine for Qemu {
         provenance(with_programs)
     }
 
-    /// Whatever a kernel can do; the user's programs take modules that not every kernel has.
+    /// Supports everything that a kernel can do; the user's programs need modules that not every kernel has.
     fn check(&self, scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
         match image.missing_of_root().filter(|_| !scenario.programs.is_empty()) {
             Some(module) => Err(KernelError::ModuleMissing {
@@ -66,7 +66,7 @@ impl Engine for Qemu {
     }
 
     fn start(&self, image: &Image, program: &Path) -> Result<Arc<dyn KernelInstance>, KernelError> {
-        // First, for without QEMU there is no need to look further.
+        // First, because without QEMU nothing else matters.
         let probe = probe()?;
         let (image, program) = (image.clone(), program.to_owned());
         let guest = Guest { image, program, snapshots: Mutex::default(), probe };
@@ -74,12 +74,12 @@ impl Engine for Qemu {
     }
 }
 
-/// What QEMU is here.
+/// Returns QEMU's version and mode here.
 pub(super) fn provenance(with_programs: bool) -> Result<Provenance, KernelError> {
     Ok(of(probe()?, with_programs))
 }
 
-/// The same, as far as it is known by now.
+/// Returns the provenance, as far as it is known by now.
 fn of(probe: &Probe, with_programs: bool) -> Provenance {
     let pace = probe.pace(with_programs);
     let stepping = match &probe.stepping {
@@ -91,7 +91,7 @@ fn of(probe: &Probe, with_programs: bool) -> Provenance {
     Provenance { engine, version, stepping, instructions_per_ns: pace, exposed: None }
 }
 
-/// A guest that has booted, kept in each shape that was needed.
+/// A booted guest, as a snapshot for each shape that was needed.
 #[derive(Debug)]
 struct Guest {
     image: Image,
@@ -120,7 +120,7 @@ impl KernelInstance for Guest {
 }
 
 impl Guest {
-    /// The snapshot of a machine of the shape that a task asks for; the first who needs it boots.
+    /// Returns the snapshot of a machine with the shape that a task needs; the first call boots it.
     fn snapshot(&self, task: &Task<'_>) -> Result<Snapshot, KernelError> {
         let shape = Shape::of(task);
         let mut known = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
@@ -132,7 +132,7 @@ impl Guest {
         Ok(snapshot)
     }
 
-    /// A machine at the point of the snapshot, with a task. A snapshot that does not restore is made again.
+    /// Returns a machine restored from the snapshot, with a task. A snapshot that cannot be restored is created again.
     fn restore(&self, task: &Task<'_>, directory: &Path) -> Result<Machine, KernelError> {
         let snapshot = self.snapshot(task)?;
         let restore = || restore::machine(&snapshot.state, task, directory, self.probe, Host::AsItIs);

@@ -1,15 +1,15 @@
-//! How fast a machine's processor is. Time in a machine is what its processor has carried out.
+//! The speed of a machine's processor. Time in a machine is the number of executed instructions.
 
-/// A power of two of instructions in a nanosecond.
+/// A power of two of instructions per nanosecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pace {
     shift: u32,
 }
 
 impl Pace {
-    /// As QEMU has it, at which every guest boots, for it waits in busy loops then, and all but the user's programs run.
+    /// QEMU's own speed. Every guest boots with it, because booting waits in busy loops, and all runs without the user's programs use it.
     pub(super) const ONE: Self = Self { shift: 0 };
-    /// About what today's processors do.
+    /// The approximate speed of current processors.
     pub(super) const TODAY: Self = Self { shift: 3 };
 
     pub(super) const fn shift(self) -> u32 {
@@ -20,7 +20,7 @@ impl Pace {
         1 << self.shift
     }
 
-    /// A clock that counts instructions and jumps over idle time. QEMU by itself takes a shift for one to the left: `lockstep/pace.rs`.
+    /// Returns the arguments for a clock that counts instructions and jumps over idle time. QEMU itself shifts to the left: `lockstep/pace.rs`.
     pub(super) fn clock(self) -> [String; 2] {
         ["-icount".to_owned(), format!("shift={},sleep=off", self.shift)]
     }

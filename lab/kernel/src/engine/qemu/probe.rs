@@ -1,4 +1,4 @@
-//! Which QEMU is here, and whether it can step exactly: asked once a process, in the time that `--version` takes.
+//! Finds out which QEMU is installed, and whether it can step exactly: once per process, in the time of `--version`.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -9,30 +9,30 @@ use super::pace::Pace;
 use super::program::{self, QEMU};
 use crate::{KernelError, Stepping, scratch};
 
-/// What was found.
+/// The result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Probe {
-    /// `7.2.22`.
+    /// Its version: `7.2.22`.
     pub(super) version: String,
-    /// The same with the distribution's words for it: the snapshot of one may not fit another.
+    /// The version with the distribution's suffix: a snapshot of one may not fit another.
     pub(super) edition: String,
     pub(super) stepping: Stepping,
-    /// Whether its processor can be faster than QEMU has it.
+    /// Whether its processor can be faster than QEMU's default.
     pub(super) can_hurry: bool,
 }
 
 impl Probe {
-    /// The pace of a machine, by whether it has the user's programs: today's, if QEMU can be had so.
+    /// Returns the pace of a machine, by whether it has the user's programs: today's, if this QEMU supports it.
     pub(super) const fn pace(&self, with_programs: bool) -> Pace {
         if with_programs && self.can_hurry { Pace::TODAY } else { Pace::ONE }
     }
 }
 
-/// The versions whose functions and threads are those that the library was written for and tried with. The types of
-/// functions cannot be checked at run time, so others are refused.
+/// The versions for which the library was written and tested. The types of functions cannot be checked at run time, so other versions are
+/// refused.
 const TRIED: &str = "7.2.";
 
-/// What QEMU is here.
+/// Returns the installed QEMU.
 pub(super) fn probe() -> Result<&'static Probe, KernelError> {
     static FOUND: OnceLock<Probe> = OnceLock::new();
     if let Some(found) = FOUND.get() {
@@ -43,14 +43,14 @@ pub(super) fn probe() -> Result<&'static Probe, KernelError> {
     Ok(FOUND.get_or_init(|| found))
 }
 
-/// What `qemu` is; what it takes to ask goes to `directory`.
+/// Probes `qemu`; temporary files go to `directory`.
 fn of(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
     let mut command = program::command(qemu);
     lockstep::load(&mut command, directory)?;
     let loaded = version(&mut command)?;
     let edition = match first_line(&loaded) {
         Some(line) => line,
-        // The library must not be in the way of the answer.
+        // Without the library, which could interfere with the answer.
         None => first_line(&version(&mut program::command(qemu))?).unwrap_or_default(),
     };
     let number = edition.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
@@ -81,12 +81,12 @@ fn first_line(output: &Output) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// What a script is taken for that answers as QEMU does.
+    /// Returns the result of probing a script that answers like QEMU.
     fn probed(script: &str) -> Probe {
         let directory = tempfile::tempdir().unwrap();
         let qemu = directory.path().join("qemu");
-        // Not by this process: what another thread of it forks meanwhile would have it open for writing, and who is written to
-        // cannot be executed (ETXTBSY).
+        // Written by another process: if another thread of this one forked meanwhile, the child would have the file open for writing, and a file
+        // open for writing cannot be executed (ETXTBSY).
         let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\"";
         let written = Command::new("sh").args(["-c", write]).arg(&qemu).arg(script).status().unwrap();
         assert!(written.success());
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_qemu_that_does_not_load_the_library_is_told() {
-        // As a loader that refuses it, or a program without a loader.
+        // Like a loader that refuses the library, or a program without a loader.
         let probe = probed(": > \"$(dirname \"$0\")/lockstep.log\"; echo QEMU emulator version 7.2.1");
         assert_eq!(reason(&probe), "QEMU did not load the library");
     }

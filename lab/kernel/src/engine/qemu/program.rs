@@ -1,14 +1,14 @@
-//! The program, and with what of the user's environment it is started.
+//! The QEMU program and its environment.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The program, and the package that has it.
+/// The program and its package.
 pub(super) const QEMU: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
 
-/// The program, without the user's environment, for whoever breaks out of a guest would read it: but where it is found, and what it loads.
-/// What that is to load before all else comes in with [`lockstep::load`](super::lockstep::load).
+/// Returns the command without the user's environment, which a guest that escapes could read, except for the search path and preloaded
+/// libraries. [`lockstep::load`](super::lockstep::load) adds its library to these.
 pub(super) fn command(program: &Path) -> Command {
     let kept = ["PATH", "LD_LIBRARY_PATH", "QEMU_MODULE_DIR"];
     let mut command = Command::new(program);
@@ -16,7 +16,7 @@ pub(super) fn command(program: &Path) -> Command {
     command
 }
 
-/// Where QEMU may be. execvp(3)
+/// Returns the directories in which QEMU may be. execvp(3)
 pub(super) fn places() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).map(|place| place.join(QEMU.0)).collect()

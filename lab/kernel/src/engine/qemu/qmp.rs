@@ -5,17 +5,17 @@ use serde_json::{Value, json};
 /// A line from QEMU.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reply {
-    /// A command was carried out, with this result.
+    /// A command was executed, with this result.
     Return(Value),
     /// A command was refused, for this reason.
     Error(String),
-    /// Something happened: its name, and its particulars.
+    /// An event: its name and its data.
     Event(String, Value),
-    /// The greeting, or something newer than we are.
+    /// The greeting, or a kind of message that this program does not know.
     Other,
 }
 
-/// The line that makes QEMU carry out `command`.
+/// Returns the line that makes QEMU execute `command`.
 pub(super) fn command(command: &str, arguments: &Value) -> String {
     let mut line = json!({ "execute": command });
     if !arguments.is_null() {
@@ -24,7 +24,7 @@ pub(super) fn command(command: &str, arguments: &Value) -> String {
     format!("{line}\n")
 }
 
-/// Makes sense of a line.
+/// Parses a line.
 pub(super) fn parse(line: &str) -> Reply {
     let Ok(mut value) = serde_json::from_str::<Value>(line) else { return Reply::Other };
     if let Some(result) = value.get_mut("return") {

@@ -1,4 +1,4 @@
-//! From a snapshot to what the guest hands over.
+//! Runs a machine from a snapshot to its results.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::error::MachineFault;
 use crate::job::FILE;
 use crate::mailbox::{ADDRESS, HEAD, Head, Mail};
 
-/// A machine as `state` has it, with a task; its files go to `directory`.
+/// Returns a machine restored from `state`, with a task; its files go to `directory`.
 pub(super) fn machine(
     state: &Path,
     task: &Task<'_>,
@@ -32,7 +32,7 @@ pub(super) fn machine(
     let pace = probe.pace(task.root.is_some());
     let mut machine =
         Machine::start(&arguments.map(str::to_owned), &[state], task, directory, (probe, pace), host)?;
-    // Without a single octet QEMU would wait for ever.
+    // QEMU would wait for ever for an empty file.
     if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
         return Err(refused("migrate-incoming", &format!("{} is gone", state.display())));
     }
@@ -49,21 +49,21 @@ pub(super) fn machine(
     if ended != "completed" {
         return Err(refused("migrate-incoming", &format!("it cannot restore {}", state.display())));
     }
-    // The thread waits since the machine was made. At another pace nobody but the library has the clock go on.
+    // The processor thread has been waiting since the machine was created. At another pace only the library makes the clock advance.
     if pace != Pace::ONE && !lockstep::is_in_step(directory) {
         return Err(refused("-icount", lockstep::NOT_IN_STEP));
     }
     Ok(machine)
 }
 
-/// Excludes memory that is a file anyway, the root and the shared memory, from a snapshot, and enables progress events of QEMU.
+/// Excludes memory that is backed by a file, the root and the shared memory, from a snapshot, and enables progress events of QEMU.
 pub(super) fn prepare(machine: &mut Machine, task: &Task<'_>) -> Result<(), KernelError> {
     let wanted = [("events", true), ("x-ignore-shared", task.root.is_some() || task.is_interactive)];
     let wanted = wanted.map(|(capability, state)| json!({ "capability": capability, "state": state }));
     machine.execute("migrate-set-capabilities", &json!({ "capabilities": wanted })).map(drop)
 }
 
-/// What makes QEMU wait with this state.
+/// Returns the argument that makes QEMU load this state.
 fn source(state: &Path) -> Result<String, KernelError> {
     Ok(format!("exec:cat {}", quoted(state)?))
 }

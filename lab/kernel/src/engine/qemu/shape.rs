@@ -7,20 +7,20 @@ use crate::engine::contract::Task;
 use crate::root::Root;
 use crate::{mailbox, shared_memory};
 
-/// Memory of a guest in MiB.
+/// The memory of a guest, in MiB.
 const MEMORY: u64 = 512;
-/// The same of one that runs programs.
+/// The memory of a guest that runs programs, in MiB.
 const WITH_PROGRAMS: u64 = 1024;
-/// The more of both.
+/// The larger of both.
 pub(super) const MOST: u64 = WITH_PROGRAMS;
 
 /// QEMU's name for the shared memory.
 const SHARED_MEMORY: &str = "exchange";
 
-/// Two machines of one shape may have the same snapshot.
+/// The properties of a machine that its snapshot depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Shape {
-    /// Octets of the root, 0 if there is none.
+    /// The size of the root in octets; 0 if there is none.
     root: u64,
     /// Whether it is interactive, and has shared memory.
     is_interactive: bool,
@@ -44,16 +44,15 @@ impl Shape {
         mailbox::SIZE + if self.is_interactive { shared_memory::SIZE } else { 0 }
     }
 
-    /// Its memory in MiB.
+    /// Returns its memory in MiB.
     const fn memory(self) -> u64 {
         if self.has_root() { WITH_PROGRAMS } else { MEMORY }
     }
 
-    /// What every machine of this shape has, so that a snapshot of one fits the next.
+    /// Returns the hardware that every machine of this shape has, so that all of them fit the same snapshot.
     ///
-    /// No random number, no date and no second processor comes from the host. Machine types from 7.2 on hand the guest a random
-    /// seed, so it is an older one. A root is memory that does not forget (nvdimm): it answers at once, and no thread of the
-    /// host takes part.
+    /// The host provides no random number, no date and no second processor. Machine types from 7.2 on pass a random seed to the guest, so it is
+    /// an older one. A root is persistent memory (nvdimm): it answers at once, and no thread of the host takes part.
     pub(super) fn hardware(self) -> Vec<String> {
         let (machine, more) = match self.has_root() {
             true => ("pc-i440fx-7.1,nvdimm=on", ",slots=1,maxmem=64G"),
@@ -80,8 +79,8 @@ impl Shape {
         .collect()
     }
 
-    /// The shared memory lies within the guest's memory, so that it is where it was when a snapshot is restored: that of a device
-    /// would not be anywhere yet, which QEMU refuses. QEMU puts memory together from that of the nodes of a NUMA machine.
+    /// Returns the parts of the memory. The shared memory lies within the guest's memory, so that it is in place when a snapshot is restored;
+    /// that of a device would not be mapped yet, which QEMU refuses. QEMU combines memory only from the nodes of a NUMA machine.
     fn parts(self) -> Vec<String> {
         let (below, all) = (shared_memory::ADDRESS, self.memory() << 20);
         let above = all - below - shared_memory::SIZE;
@@ -97,13 +96,13 @@ impl Shape {
         objects.into_iter().chain(nodes).chain(gates).collect()
     }
 
-    /// All that decides what a snapshot of this shape is.
+    /// Returns everything that a snapshot of this shape depends on.
     pub(super) fn identity(self) -> String {
         format!("{}\nroot of {}", self.hardware().join("\n"), self.root)
     }
 }
 
-/// The device that is a root.
+/// Returns the arguments for the device of a root.
 pub(super) fn device(root: &Root) -> [String; 4] {
     let (path, size) = (word(root.image()), root.size());
     let backend = format!("memory-backend-file,id=root,mem-path={path},size={size},share=on,readonly=on");
@@ -120,7 +119,7 @@ pub(super) fn gates(directory: &Path) -> Vec<String> {
     ["-object".to_owned(), memory].into_iter().chain(gates).collect()
 }
 
-/// A path in an argument of QEMU's.
+/// Escapes a path in an argument of QEMU.
 fn word(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }

@@ -1,4 +1,4 @@
-//! A guest that has booted, kept as a file: every run goes on from there.
+//! Snapshots: booted guests saved as files, from which every run starts.
 
 use std::fs;
 use std::io;
@@ -23,12 +23,12 @@ use crate::initial_files::initramfs;
 use crate::mailbox::Mail;
 use crate::{KernelError, Stepping, scratch};
 
-/// So long may booting take; it takes a few seconds.
+/// The longest duration of a boot, which takes a few seconds.
 const BOOT: Duration = Duration::from_secs(180);
-/// So long may the end of a snapshot take on its way to the disk, and so often is looked whether it is there.
+/// The longest time until the end of a snapshot has been written, and the interval of the checks.
 const WRITING: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(20);
-/// So many snapshots stay in the cache.
+/// The number of snapshots that stay in the cache.
 const KEPT: usize = 6;
 
 /// A guest that waits for a job.
@@ -38,7 +38,7 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// The snapshot of `image` with the program at `path` inside, in the shape that a task asks for; boots if there is none yet.
+    /// Returns the snapshot of `image` with the program at `path`, in the shape that a task needs; boots if there is none yet.
     pub(super) fn of(
         image: &Image,
         path: &Path,
@@ -52,13 +52,13 @@ impl Snapshot {
         let settings =
             [shape.identity(), command_line(shape), probe.edition.clone(), Pace::ONE.clock().join(" ")]
                 .join("\n");
-        // With the library and without it a guest boots to different times.
+        // The library changes the time at which the boot ends.
         let library = if probe.stepping == Stepping::Exact { lockstep::LIBRARY } else { &[] };
         let mut digester = Digester::new();
         let parts = [&octets, &initramfs, settings.as_bytes(), library];
         parts.into_iter().for_each(|part| add(&mut digester, part));
         let snapshot = Self { state: snapshot_directory().join(format!("{}.state", digester.finish())) };
-        // One boots, the others wait for it and go on from the same state.
+        // One process boots, the others wait for it and use the same snapshot.
         let _lock = lock_exclusive(&snapshot_directory())?;
         if !snapshot.state.is_file() {
             snapshot.make(&kernel, &initramfs, wanted, probe)?;
@@ -66,7 +66,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Boots until the guest pauses the machine, and keeps it as it is then.
+    /// Boots until the guest pauses the machine, and saves its state.
     fn make(
         &self,
         kernel: &Path,
@@ -95,7 +95,7 @@ impl Snapshot {
         machine.execute("migrate-set-parameters", &json!({ "max-bandwidth": 1_u64 << 40 }))?;
         let part = work.path().join("part");
         let (part, whole) = (quoted(&part)?, quoted(&fresh)?);
-        // QEMU is done before the file is whole; the other name says that it is.
+        // QEMU finishes before the file is complete; the new name shows that it is.
         let uri = format!("exec:cat > {part} && mv {part} {whole}");
         machine.execute("migrate", &json!({ "uri": uri }))?;
         let mut patience = WRITING;
@@ -125,13 +125,13 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Which file it is now: another may take its place.
+    /// Returns the edition of the file, which may be replaced by another process.
     pub(super) fn edition(&self) -> Option<Edition> {
         let file = fs::metadata(&self.state).ok()?;
         Some((file.ino(), file.mtime(), file.mtime_nsec()))
     }
 
-    /// Removes it, unless it is another file already.
+    /// Removes it, unless it has been replaced already.
     pub(super) fn discard(&self, edition: Option<Edition>) -> Result<(), KernelError> {
         let _lock = lock_exclusive(&snapshot_directory())?;
         if edition.is_some() && self.edition() == edition {
@@ -141,12 +141,12 @@ impl Snapshot {
     }
 }
 
-/// What a machine that goes on from `state` answers to a task.
+/// Returns the answer to a task of a machine restored from `state`.
 fn answer(state: &Path, task: &Task<'_>, probe: &Probe, host: Host) -> Result<Mail, KernelError> {
     let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
     let mut machine = restore::machine(state, task, work.path(), probe, host)?;
     restore::to_the_end(&mut machine, &mut || true)
 }
 
-/// Tells a file from the next one of the same name: its inode, and when it was written.
+/// Distinguishes a file from its successor of the same name: inode and modification time.
 pub(super) type Edition = (u64, i64, i64);

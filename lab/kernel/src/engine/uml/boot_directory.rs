@@ -37,7 +37,7 @@ impl BootDirectory {
             replace::directory(&fresh, &place)?;
         }
         let lock = lock_shared(&place).map_err(|e| KernelError::file("read", &place, e))?;
-        // It is the newest now; where that cannot be noted it is not.
+        // Makes it the newest entry; an error is ignored.
         let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
         let _ = utimensat(
             CWD,

@@ -1,4 +1,4 @@
-//! Whoever has a guest's kernel do as he likes, and so reaches through hostfs for the host's files, finds those of the run.
+//! Tests that an attacker who controls a guest's kernel, and so accesses the host's files by hostfs, reaches only the files of the run.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ echo new >/all/$OTHER/new && echo created
 echo mine >/own/mine && read mine </own/mine && echo own: $mine
 ";
 
-/// What boots it from `place`, with `other` as a directory of somebody else.
+/// Returns what boots it from `place`, with `other` as a directory of another user.
 fn bootable(image: &Image, place: &Path, other: &Path) -> Bootable {
     let init = INIT.replace("$OTHER", &other.display().to_string());
     let mut initial_files = InitialFiles {

@@ -61,7 +61,7 @@ fn memory(size: u64) -> Option<TempDir> {
 
 /// Links the root image into a directory that the run in `directory` cannot write.
 fn link_root(root: &Root, directory: &Path) -> Result<TempDir, KernelError> {
-    // A second name has to be where the first is.
+    // A hard link has to be on the same file system.
     let root_directory = scratch::directory(&cache().join("runs"), "hol-run")?;
     let (image, link) = (root_directory.path().join(ROOT), directory.join(READ_ONLY));
     fs::hard_link(root.image(), &image).map_err(|e| KernelError::file("create", &image, e))?;

@@ -1,6 +1,5 @@
-//! User-Mode Linux: a kernel that was built to run as a process of the host (`build` does that), with a clock that stands
-//! still while anything computes and jumps when all are idle. It boots in a tenth of a second, so each job has a boot of its
-//! own.
+//! User-Mode Linux: a kernel that was built to run as a process of the host (`build` does that), with a clock that stands still while
+//! anything computes and jumps when everything is idle. It boots in a tenth of a second, so each job boots its own.
 //!
 //! `boot_directory` is where guests boot from, `process` runs the kernel on one `processor`, `host_resources` are its directories on the
 //! host, `interactive` is an interactive guest.
@@ -37,12 +36,12 @@ use process::Process;
 pub(super) struct Uml;
 
 impl Engine for Uml {
-    /// The kernel is the machine, and no time passes while it computes.
+    /// The kernel is the machine, and computing takes no time.
     fn provenance(&self, image: &Image, with_programs: bool) -> Result<Provenance, KernelError> {
         Ok(of(image, with_programs))
     }
 
-    /// Whatever a kernel can do.
+    /// Supports everything that a kernel can do.
     fn check(&self, _: &Scenario, _: &Image) -> Result<(), KernelError> {
         Ok(())
     }
@@ -73,8 +72,8 @@ fn of(image: &Image, with_programs: bool) -> Provenance {
     }
 }
 
-/// What programs see of a host that cannot have `cpuid` fault, as one with this /proc/cpuinfo: which of its processors they are on,
-/// and random numbers of the processor's own.
+/// Returns what programs see of a host with this /proc/cpuinfo, if it cannot make `cpuid` fault: the processor on which they run, and the
+/// processor's random numbers.
 fn exposed(processors: &str) -> Option<String> {
     let can_hide = processors.split_whitespace().any(|flag| flag == "cpuid_fault");
     (!can_hide).then(|| "cpuid of the host".to_owned())

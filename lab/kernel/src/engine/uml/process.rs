@@ -1,4 +1,4 @@
-//! A kernel as a process of the host.
+//! Runs a kernel as a process of the host.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -22,25 +22,25 @@ use crate::guest::variables;
 use crate::hostfs::MAIL;
 use crate::mailbox::Mail;
 
-/// Memory of the guest in MiB, as much as QEMU's has. It takes what it uses of that.
+/// The memory of the guest in MiB, as with QEMU. The host provides it on demand.
 const MEMORY: u64 = 512;
-/// The same of one that runs programs.
+/// The memory of a guest that runs programs, in MiB.
 pub(super) const WITH_PROGRAMS: u64 = 1024;
 
-/// The way to the file system that it begins with, in the run's directory.
+/// The link to the guest's initial file system, in the run's directory.
 pub(super) const SYSTEM: &str = "system";
 
-/// What it writes there to its console, and what before it has one.
+/// The file with its console output there, and with earlier messages.
 const CONSOLE: &str = "console.log";
 const MESSAGES: &str = "uml.log";
 
-/// What it says there where it gets no terminal of the host, which it needs not.
+/// Its message there if it gets no terminal of the host, which it does not need.
 const NO_TERMINAL: &str = "check_one_sigio failed";
 
-/// 2020-01-01, in ns since 1970: the date that QEMU's clock has.
+/// 2020-01-01, in ns since 1970: the date of QEMU's clock.
 const DATE: u64 = 1_577_836_800_000_000_000;
 
-/// A running kernel. Dropping it ends it, and all that it started.
+/// A running kernel. Dropping it kills it and its descendants.
 #[derive(Debug)]
 pub(super) struct Process {
     child: ChildProcess,
@@ -74,7 +74,7 @@ fn command_line(memory: u64) -> [String; 15] {
 }
 
 impl Process {
-    /// Starts the kernel `linux` in `directory` for a task, with `system` as the file system that it begins with.
+    /// Starts the kernel `linux` in `directory` for a task, with `system` as its initial file system.
     pub(super) fn start(
         linux: &Path,
         system: &Path,
@@ -102,7 +102,7 @@ impl Process {
         Ok(Self { child, directory, deadline, _processor: processor, _host_resources: host_resources })
     }
 
-    /// Lets it run until it ends, as long as it `goes_on`.
+    /// Waits until it ends, while it `goes_on`.
     pub(super) fn wait(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<ExitStatus, KernelError> {
         while !self.has_ended(self.deadline.wait()) {
             let asked = self.deadline.check("running", goes_on);
@@ -111,7 +111,7 @@ impl Process {
         self.child.end().map_err(|e| KernelError::file("wait for what runs in", &self.directory, e))
     }
 
-    /// What the guest leaves at its end, as long as it `goes_on`.
+    /// Returns the mail that the guest leaves at its end, while it `goes_on`.
     pub(super) fn last_mail(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<Mail, KernelError> {
         let status = self.wait(goes_on)?;
         mail(&self.directory.join(MAIL)).map_err(|problem| {
@@ -130,7 +130,7 @@ impl Process {
         self.child.set_paused(is_paused);
     }
 
-    /// What the guest has written to its console.
+    /// Returns the guest's console output.
     pub(super) fn console(&self) -> Console {
         let said = fs::read(self.directory.join(CONSOLE)).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
@@ -138,21 +138,21 @@ impl Process {
         Console::new(lines.collect::<String>().as_bytes())
     }
 
-    /// What it said before it had one: the last line.
+    /// Returns the last message from before it had a console.
     fn messages(&self) -> String {
         let said = fs::read_to_string(self.directory.join(MESSAGES)).unwrap_or_default();
         said.lines().last().map(|line| format!(" ({line})")).unwrap_or_default()
     }
 }
 
-/// What the guest left; else what is wrong.
+/// Reads the guest's mail; an error says what is wrong.
 fn mail(path: &Path) -> Result<Mail, String> {
     let octets = fs::read(path).map_err(|_| "left no mail".to_owned())?;
     Mail::from_octets(&octets)
         .map_err(|_| format!("left mail that was cut short after {} octets", octets.len()))
 }
 
-/// Gives it the processor, and the same addresses as every run: the size of its memory depends on them.
+/// Pins it to the processor, and disables address space randomisation, on which the size of its memory depends.
 #[expect(
     unsafe_code,
     reason = "between fork and exec only system calls are made, which are async-signal-safe"

@@ -1,20 +1,20 @@
-//! Where a run takes place: its kernel and its programs take turns, so it has one processor. Over two the same work takes
-//! seven times as long.
+//! The processor of a run. The kernel and its programs take turns, so a run needs one processor; on two the same work takes seven times as
+//! long.
 
 use std::sync::{Mutex, PoisonError};
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu};
 use nix::unistd::Pid;
 
-/// The processors of the runs that are under way.
+/// The processors of the runs in progress.
 static TAKEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// A processor of this host that a run has.
+/// A processor of this host that is reserved for a run.
 #[derive(Debug)]
 pub(super) struct Processor(usize);
 
 impl Processor {
-    /// The one that has the fewest runs of ours; of several the one that the host has chosen for this thread.
+    /// Reserves the processor with the fewest runs of this process; of several the one on which the host runs this thread.
     pub(super) fn take() -> Self {
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         let here = sched_getcpu().unwrap_or(0);
@@ -23,7 +23,7 @@ impl Processor {
         Self(chosen)
     }
 
-    /// For sched_setaffinity(2).
+    /// Returns the set for sched_setaffinity(2).
     pub(super) fn set(&self) -> nix::Result<CpuSet> {
         let mut set = CpuSet::new();
         set.set(self.0)?;
@@ -40,7 +40,7 @@ impl Drop for Processor {
     }
 }
 
-/// Those on which this process may run.
+/// Returns the processors on which this process may run.
 fn ours() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
     (0..CpuSet::count()).filter(|processor| set.is_set(*processor).unwrap_or(false)).collect()
