@@ -16,7 +16,8 @@ impl Config {
     }
 
     fn read(stack: &str) -> Self {
-        hol_base::read_table(stack, "quic").expect("a stack file names every behaviour")
+        let stack: toml::Table = stack.parse().expect("a stack file is TOML");
+        stack["quic"].clone().try_into().expect("a stack file names every behaviour")
     }
 
     /// Returns the configuration with changes, if an endpoint can work with it.

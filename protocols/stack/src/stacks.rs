@@ -47,18 +47,6 @@ impl Stack {
 mod tests {
     use super::*;
 
-    /// The endpoints' crates read their own tables with `hol_base::read_table`.
-    #[test]
-    fn endpoints_read_of_a_stack_what_a_toml_library_reads() {
-        for stack in stacks() {
-            for protocol in ["tcp", "sctp", "quic", "udp"] {
-                let Some(table) = stack.table(protocol) else { continue };
-                let read = hol_base::read_table::<toml::Table>(stack.text, protocol);
-                assert_eq!(read.as_ref(), Ok(&table), "[{protocol}] of {}", stack.name);
-            }
-        }
-    }
-
     #[test]
     fn named_configurations_are_those_of_the_stacks() {
         let tcp = |name: &str| stack(name).unwrap().table("tcp").unwrap().try_into().unwrap();

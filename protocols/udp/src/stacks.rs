@@ -7,8 +7,8 @@ use crate::Config;
 impl Config {
     /// Returns UDP without retransmissions and the timers of RFC 3261, of `stacks/rfc.toml`.
     pub fn rfc768() -> Self {
-        let stack = include_str!("../stacks/rfc.toml");
-        hol_base::read_table(stack, "udp").expect("a stack file names every behaviour")
+        let stack: toml::Table = include_str!("../stacks/rfc.toml").parse().expect("a stack file is TOML");
+        stack["udp"].clone().try_into().expect("a stack file names every behaviour")
     }
 
     /// Returns the configuration with changes, if an endpoint can work with it.
