@@ -29,7 +29,7 @@ const ATTEMPTS: usize = 3;
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if arguments.iter().any(|argument| argument == server::ROLE) {
-        return server::run();
+        return server::run(&arguments);
     }
     // `--test` only checks that everything works, not how fast.
     let is_test = arguments.iter().any(|argument| argument == "--test");
@@ -49,7 +49,7 @@ fn main() {
 }
 
 fn suffer(attack: &Attack, is_test: bool) -> bool {
-    let server = Server::start();
+    let server = Server::start(attack.setup);
     let victim = Victim::start(server.address, server.processor_clock());
     let start = peer::now();
     let outcome = (attack.run)(&server, if is_test { 50 } else { 1 });

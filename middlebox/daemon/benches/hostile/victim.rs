@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use hol_base::Duration;
 use hol_simco::{Body, Lifetime, Location, Pid, Reply, Request};
 
-use crate::peer::{Peer, now, octets, per, tuple};
+use crate::peer::{Peer, now, octets, per, rest, tuple};
 
 const PERIOD: Duration = Duration::from_millis(50);
 
@@ -67,14 +67,14 @@ fn ask(peer: &mut Peer, is_over: &AtomicBool, processor_time: &dyn Fn() -> Durat
         spans.push(now().since(due));
         due += PERIOD;
     }
+    // Requests that were due while an answer was late.
+    while due < now() {
+        spans.push(now().since(due));
+        due += PERIOD;
+    }
     spans.sort_unstable();
     processor.sort_unstable();
     Times { spans, processor, refused }
-}
-
-#[expect(clippy::disallowed_methods, reason = "an agent that asks in real time")]
-fn rest(span: Duration) {
-    thread::sleep(std::time::Duration::from_nanos(span.as_nanos()));
 }
 
 impl Times {
