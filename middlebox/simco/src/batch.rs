@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{AgentId, Body, Message, Pid, PortMapping, Refusal, Request, Rule, Shortage, Tid};
+use crate::{AgentId, Body, Message, Pid, PortMapping, Refusal, Request, Rule, Shortage, Tid, work};
 
 /// A connection to the middlebox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -280,3 +280,4 @@ impl Batch {
         self.say(Output::Close(session));
     }
 }
+        self.count(work::NOTICE);

@@ -103,9 +103,10 @@ impl Middlebox {
         rule: &Rule,
         batch: &mut Batch,
     ) -> Result<(), Refusal> {
+        // Before anything is computed: a refusal is work too.
+        batch.count(work::MEASURE);
         let claim = |rule| self.accounts.claim(rule);
         let (more, less) = (claim(rule)?, before.map_or(Ok(Claim::default()), claim)?);
-        batch.count(work::MEASURE * more.footprint.elements as u64);
         let checked = self.accounts.check(rule.owner, self.policy.quota(rule.owner), &more, &less);
         checked.map_err(|shortage| short(rule.owner, shortage, batch))
     }
