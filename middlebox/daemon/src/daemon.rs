@@ -79,6 +79,8 @@ impl Daemon {
         self.begin()?;
         tell(self);
         let mut ready = Events::with_capacity(Self::MOST_READY);
+        // The thread has no more privileges than this one.
+        self.log.write_beside()?;
         while !self.is_over() {
             self.poller.wait(self.patience(), &mut ready)?;
             self.turn(&ready, &stop)?;
@@ -177,7 +179,12 @@ impl Daemon {
         self.give_up(now);
         self.metrics.numbers().connections = self.connections.len() as u64;
         self.supervisor.alive(now);
-        Ok(self.try_again(now)?)
+        self.try_again(now)?;
+        let mut numbers = self.metrics.numbers();
+        numbers.connections = self.connections.len() as u64;
+        numbers.lost_lines = self.log.lost();
+        numbers.count_turn(self.clock.now().since(now));
+        Ok(())
     }
 
     /// Enables the audit log.
@@ -267,7 +274,7 @@ impl Daemon {
         let mut numbers = self.metrics.numbers();
         self.batch.answers().for_each(|answered| numbers.count_answer(answered.request, answered.answer));
         numbers.sent += self.batch.octets() as u64;
-        numbers.count_turn(self.batch.work());
+        numbers.count_work(self.batch.work());
     }
 
     /// Logs sessions, refusals, shortages, and requests.
