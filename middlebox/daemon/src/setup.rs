@@ -197,6 +197,22 @@ impl Settings {
         Ok(Middlebox::new(self.config(), policy, authentication)?)
     }
 
+    /// Returns what works, but hardly as intended.
+    pub fn warnings(&self, policy: &Policy) -> Vec<String> {
+        let connections = self.limits.connections;
+        let most = connections - connections / 4;
+        let quota = |name: &&str| policy.agent(name).map_or(0, |agent| policy.quota(agent).sessions);
+        let greedy = policy.names().filter(|name| quota(name) >= most);
+        greedy
+            .map(|name| {
+                format!(
+                    "[limits] connections = {connections}: the agent {name} alone may open {most} sessions, and a \
+                     quarter is left for others; raise it, or set quota = {{ sessions = N }} in the policy"
+                )
+            })
+            .collect()
+    }
+
     /// Reads the policy and the authentication from their files.
     pub(crate) fn access(&self) -> Result<(Policy, Box<dyn Authentication>), SetupError> {
         let secrets = self.read_secrets()?;
@@ -240,6 +256,9 @@ impl Settings {
                 Box::new(filter)
             }
         };
+        for warning in self.warnings(middlebox.policy()) {
+            log.write(clock.now(), Level::Warn, "settings", &[("warning", &warning)]);
+        }
         let ledger = Ledger::new(clock, filter, journal);
         let mut daemon = Daemon::new(clock, poller, listeners, endpoint, middlebox, ledger, limits, log)?;
         if self.audit {

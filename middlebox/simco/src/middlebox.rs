@@ -86,7 +86,8 @@ impl Middlebox {
         let pool = |location, addresses: &[_]| Pool::new(location, addresses, config.ports.clone());
         let outside = pool(Location::Outside, &config.outside);
         let nat = Nat { outside, inside: pool(Location::Inside, &config.inside) };
-        let most = Most { elements: config.most_elements, shapes: config.most_shapes };
+        let Config { most_sessions: sessions, most_elements: elements, most_shapes: shapes, .. } = config;
+        let most = Most { sessions, elements, shapes };
         let accounts = Accounts::new(config.measure, most);
         let mut middlebox = Self {
             config,
@@ -249,14 +250,6 @@ impl Middlebox {
     /// Returns the agent of an open session.
     pub fn agent(&self, id: SessionId) -> Option<AgentId> {
         self.sessions.get(&id)?.agent()
-    }
-
-    /// Returns the oldest connection without an open session, which is closed first if there is no room for
-    /// another.
-    pub fn longest_unopened(&self) -> Option<SessionId> {
-        let is_unopened =
-            |id: &SessionId| self.sessions.get(id).is_some_and(|session| session.agent().is_none());
-        self.impatient.iter().map(|(_, id)| *id).find(is_unopened)
     }
 
     /// Ends a rule for a reason of the middlebox; returns false if it does not exist. RFC 4540 section 8.9.
