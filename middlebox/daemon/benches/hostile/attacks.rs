@@ -212,9 +212,8 @@ fn flood(peer: &mut Peer, requests: impl Iterator<Item = Vec<u8>>) -> usize {
 /// 50,000 rules of one flow and one second each, again and again for 20 s.
 fn short_lives(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
-    let all: Vec<Vec<u8>> = (0..50_000 / scale)
-        .map(|n| per_for(Lifetime(1), internal(n, 5004, 1), external(6004, 1)))
-        .collect();
+    let all: Vec<Vec<u8>> =
+        (0..50_000 / scale).map(|n| per_for(Lifetime(1), internal(n, 5004, 1), external(6004, 1))).collect();
     let end = now() + Duration::from_secs(20) / scale as u64;
     let mut rounds = 0;
     let requests = std::iter::from_fn(|| {
@@ -297,9 +296,12 @@ fn lifetimes(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let pids: Vec<Pid> = (0..1000 / scale).filter_map(|n| enable(peer, n)).collect();
     let count = 400_000 / scale;
-    let changes = pids.iter().cycle().take(count).zip(0_u32..).map(|(pid, n)| {
-        octets(Request::Plc { pid: *pid, lifetime: Lifetime(1 + n % 3) })
-    });
+    let changes = pids
+        .iter()
+        .cycle()
+        .take(count)
+        .zip(0_u32..)
+        .map(|(pid, n)| octets(Request::Plc { pid: *pid, lifetime: Lifetime(1 + n % 3) }));
     flood(peer, changes);
     format!("{count} changes of the lifetimes of {} rules", pids.len())
 }

@@ -77,6 +77,28 @@ fn nat() -> NatSettings {
     NatSettings { outside, ..NatSettings::default() }
 }
 
+/// The times of a thread since its start: proc(5), `schedstat`.
+#[derive(Debug, Clone, Copy)]
+pub struct Clocks {
+    /// On a processor, in user and kernel mode.
+    pub processor: Duration,
+    /// Waiting for a processor.
+    pub delay: Duration,
+}
+
+impl Clocks {
+    pub fn of_this_thread() -> Self {
+        Self::read("/proc/thread-self/schedstat")
+    }
+
+    fn read(path: &str) -> Self {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let mut nanos = text.split_whitespace().map(|nanos| nanos.parse().unwrap_or_default());
+        let mut next = || Duration::from_nanos(nanos.next().unwrap_or_default());
+        Self { processor: next(), delay: next() }
+    }
+}
+
 /// A running daemon.
 pub struct Server {
     child: Child,
@@ -89,7 +111,8 @@ impl Server {
     pub fn start(setup: Setup) -> Self {
         let program = std::env::current_exe().expect("this program has a path");
         let mut command = Command::new(program);
-        let command = command.arg(ROLE).arg(format!("{setup:?}")).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let command =
+            command.arg(ROLE).arg(format!("{setup:?}")).stdin(Stdio::piped()).stdout(Stdio::piped());
         let errors = if setup == Setup::UnreadAudit { Stdio::piped() } else { Stdio::inherit() };
         let mut child = command.stderr(errors).spawn().expect("it starts");
         let out = BufReader::new(child.stdout.take().expect("it is a pipe"));
@@ -111,14 +134,10 @@ impl Server {
         octets
     }
 
-    /// Returns its processor time, in user and kernel mode: proc(5), `schedstat`.
-    pub fn processor_clock(&self) -> impl Fn() -> Duration + Send + 'static {
+    /// Returns what reads the clocks of its thread that serves.
+    pub fn clocks(&self) -> impl Fn() -> Clocks + Send + 'static {
         let path = format!("/proc/{}/schedstat", self.child.id());
-        move || {
-            let text = fs::read_to_string(&path).unwrap_or_default();
-            let nanos = text.split_whitespace().next().and_then(|nanos| nanos.parse().ok());
-            Duration::from_nanos(nanos.unwrap_or_default())
-        }
+        move || Clocks::read(&path)
     }
 
     /// Returns its maximum resident octets: proc(5), `VmHWM`.
