@@ -8,11 +8,11 @@ pub const MESSAGE: u64 = 200;
 /// A rule is examined.
 pub const LOOK: u64 = 50;
 /// The elements of a rule are counted, and compared with the quota.
-pub const MEASURE: u64 = 2_000;
+pub const MEASURE: u64 = 300;
 /// The ports of an address are searched for free ones.
 pub const SEARCH: u64 = 500;
 /// The operator is told of a refusal.
-pub const NOTICE: u64 = 1_000;
+pub const NOTICE: u64 = 2_500;
 /// An element of a packet filter is added or removed.
 pub const ELEMENT: u64 = 10_000;
 /// A session is notified of a rule.
