@@ -4,7 +4,7 @@
 //! every machine.
 
 /// A message is processed and answered.
-pub const MESSAGE: u64 = 200;
+pub const MESSAGE: u64 = 600;
 /// A rule is examined.
 pub const LOOK: u64 = 50;
 /// The elements of a rule are counted, and compared with the quota.

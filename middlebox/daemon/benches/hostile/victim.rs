@@ -66,11 +66,13 @@ fn ask(peer: &mut Peer, is_over: &AtomicBool, clocks: &dyn Fn() -> Clocks) -> Ti
             _ => None,
         };
         let (after, passed) = (clocks(), now().since(asked));
-        processor.push(after.processor.saturating_sub(before.processor));
+        let used = after.processor.saturating_sub(before.processor);
+        processor.push(used);
         let waited = after.delay.saturating_sub(before.delay)
             + Clocks::of_this_thread().delay.saturating_sub(mine.delay);
         // As if requests had come due meanwhile: a long wait is many late answers.
-        let mut late = passed.saturating_sub(waited);
+        // Both may have waited at the same time.
+        let mut late = passed.saturating_sub(waited).max(used);
         own.push(late);
         while late > PERIOD {
             late = late.saturating_sub(PERIOD);
