@@ -134,7 +134,11 @@ impl Daemon {
                     self.middlebox.receive(now, id, octets, &mut self.batch);
                 }
                 Ok(Heard::Work(work)) => self.batch.count(work),
-                Ok(Heard::Names(names)) => self.identify(id, names),
+                Ok(Heard::Names(Some(names))) if names.is_empty() => {
+                    let why = "the certificate has no DNS name; give it one (subjectAltName=DNS:AGENT)";
+                    return self.refuse_handshake(now, id, io::Error::new(io::ErrorKind::InvalidData, why));
+                }
+                Ok(Heard::Names(names)) => self.identify(id, names.unwrap_or_default()),
                 Ok(Heard::Nothing) => return,
                 Ok(Heard::End) if connection.is_open() => {
                     self.middlebox.disconnect(id);
