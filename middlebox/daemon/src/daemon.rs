@@ -341,6 +341,9 @@ impl Daemon {
             Ok(false) => {}
             Err(failure) => self.log.write_seldom(now, Level::Error, "not-mended", &[("reason", &failure)]),
         }
+        if self.ledger.keep_clock(now) {
+            self.log.write(now, Level::Info, "room-again", &[("what", &"clock")]);
+        }
         if let Err(failure) = self.ledger.tidy() {
             self.log.write_seldom(now, Level::Error, "journal-grows", &[("reason", &failure)]);
         }

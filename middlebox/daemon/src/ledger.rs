@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::PathBuf;
 
 use hol_base::{Duration, Time};
 use hol_filter::{FilterError, Mended, PacketFilter, Progress};
@@ -27,6 +28,9 @@ pub(crate) struct Ledger {
     go_on_at: Time,
     /// When to check whether somebody else has changed the filter, if possible.
     look_at: Time,
+    /// Where the clock is to be stored, when there is room, and when to try.
+    unkept: Option<PathBuf>,
+    keep_at: Time,
 }
 
 /// Why a change could not be applied.
@@ -98,7 +102,15 @@ impl Ledger {
             mend_at: Time::MAX,
             go_on_at: Time::MAX,
             look_at,
+            unkept: None,
+            keep_at: Time::MAX,
         }
+    }
+
+    /// Returns the ledger with ends of rules to record, and a directory for the clock, which a full disk did not take.
+    pub fn with_debts(self, owed: Vec<Change>, unkept: Option<PathBuf>) -> Self {
+        let keep_at = if unkept.is_some() { Time::ZERO } else { Time::MAX };
+        Self { owed, unkept, keep_at, ..self }
     }
 
     /// Returns its counters.
@@ -177,7 +189,7 @@ impl Ledger {
     /// Returns when to [`look`](Self::look), to [`mend`](Self::mend) or to [continue](Self::go_on);
     /// [`Time::MAX`] if the filter is correct.
     pub fn wake_at(&self) -> Time {
-        self.mend_at.min(self.look_at).min(self.go_on_at)
+        self.mend_at.min(self.look_at).min(self.go_on_at).min(self.keep_at)
     }
 
     /// Returns true if it is time to [`mend`](Self::mend).
@@ -224,6 +236,14 @@ impl Ledger {
             }
         }
         Ok(false)
+    }
+
+    /// Tries to store the clock, if that is due; returns true if it is stored at last.
+    pub fn keep_clock(&mut self, now: Time) -> bool {
+        let Some(directory) = self.unkept.as_deref().filter(|_| self.keep_at <= now) else { return false };
+        let is_kept = self.clock.keep(directory).is_ok();
+        self.keep_at = if is_kept { Time::MAX } else { now + Self::MENDING };
+        is_kept
     }
 
     /// Lets the journal drop superseded entries, if there are many.
