@@ -36,12 +36,16 @@ impl Clock {
         Some(Self { epoch: epoch.parse().ok().filter(|_| its_boot == boot)? })
     }
 
-    /// Stores this clock for a later daemon.
+    /// Stores this clock for a later daemon, unless it is there.
     pub fn keep(self, directory: &Path) -> Result<(), SetupError> {
         let Some(boot) = boot() else { return Ok(()) };
         let (path, unfinished) = (directory.join(FILE), directory.join(format!("{FILE}.new")));
+        let text = format!("{boot} {}\n", self.epoch);
+        if fs::read_to_string(&path).is_ok_and(|kept| kept == text) {
+            return Ok(());
+        }
         let write = || {
-            fs::write(&unfinished, format!("{boot} {}\n", self.epoch))?;
+            fs::write(&unfinished, text)?;
             fs::rename(&unfinished, &path)
         };
         write().map_err(|source| SetupError::Clock { path: path.clone(), source })

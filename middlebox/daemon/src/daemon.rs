@@ -17,12 +17,12 @@ use crate::clock::Clock;
 use crate::connection::Over;
 use crate::connections::Connections;
 use crate::endpoint::Endpoint;
-use crate::handshakes::Handshakes;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::listen::Listeners;
 use crate::log::{Field, Level, Log};
 use crate::metrics::Metrics;
+use crate::newcomers::Newcomers;
 use crate::port_mapping::PortMapper;
 use crate::systemd::Supervisor;
 use crate::token::Token;
@@ -42,7 +42,9 @@ pub struct Daemon {
     poller: Poller<Token>,
     listeners: Option<Listeners>,
     connections: Connections,
-    handshakes: Handshakes,
+    /// Connections without a session; and those among them in a TLS handshake, each of which may hold 64 KiB.
+    unopened: Newcomers,
+    handshakes: Newcomers,
     middlebox: Middlebox,
     ledger: Ledger,
     batch: Batch,
@@ -77,6 +79,8 @@ impl Daemon {
     pub fn run(&mut self, stop: impl AsFd, tell: impl FnOnce(&Self)) -> Result<(), DaemonError> {
         self.poller.add(&stop, Token::Stop, Interest::Read)?;
         self.begin()?;
+        // The thread has no more privileges than this one.
+        self.log.write_beside()?;
         tell(self);
         let mut ready = Events::with_capacity(Self::MOST_READY);
         while !self.is_over() {
@@ -124,7 +128,8 @@ impl Daemon {
             listeners: Some(listeners),
             poller,
             connections: Connections::default(),
-            handshakes: Handshakes::default(),
+            unopened: Newcomers::default(),
+            handshakes: Newcomers::default(),
             middlebox,
             ledger,
             batch: Batch::with_room(limits.turn()).with_work(Limits::TURN_WORK, Limits::SHARE),
@@ -175,9 +180,13 @@ impl Daemon {
         self.commit(now);
         self.answer(now);
         self.give_up(now);
-        self.metrics.numbers().connections = self.connections.len() as u64;
         self.supervisor.alive(now);
-        Ok(self.try_again(now)?)
+        self.try_again(now)?;
+        let mut numbers = self.metrics.numbers();
+        numbers.connections = self.connections.len() as u64;
+        numbers.lost_lines = self.log.lost();
+        numbers.count_turn(self.clock.now().since(now));
+        Ok(())
     }
 
     /// Enables the audit log.
@@ -267,14 +276,17 @@ impl Daemon {
         let mut numbers = self.metrics.numbers();
         self.batch.answers().for_each(|answered| numbers.count_answer(answered.request, answered.answer));
         numbers.sent += self.batch.octets() as u64;
-        numbers.count_turn(self.batch.work());
+        numbers.count_work(self.batch.work());
     }
 
     /// Logs sessions, refusals, shortages, and requests.
     fn take_notice(&mut self, now: Time) {
         for notice in self.batch.notices() {
             match *notice {
-                Notice::Opened(id, agent) => self.connections.identify(id, agent),
+                Notice::Opened(id, agent) => {
+                    self.unopened.remove(id);
+                    self.connections.identify(id, agent);
+                }
                 Notice::NotOpened(id, refusal) => {
                     self.metrics.numbers().count_refused_session(refusal);
                     let Some(peer) = self.connections.get_mut(id).map(|connection| connection.peer) else {
@@ -329,6 +341,9 @@ impl Daemon {
             Ok(false) => {}
             Err(failure) => self.log.write_seldom(now, Level::Error, "not-mended", &[("reason", &failure)]),
         }
+        if self.ledger.keep_clock(now) {
+            self.log.write(now, Level::Info, "room-again", &[("what", &"clock")]);
+        }
         if let Err(failure) = self.ledger.tidy() {
             self.log.write_seldom(now, Level::Error, "journal-grows", &[("reason", &failure)]);
         }
@@ -341,7 +356,8 @@ impl Daemon {
     /// Closes a connection at once. Its session ends, its rules stay. RFC 3989 section 2.2.4.
     fn remove(&mut self, now: Time, id: SessionId, why: &Over) {
         self.middlebox.disconnect(id);
-        self.handshakes.end(id);
+        self.unopened.remove(id);
+        self.handshakes.remove(id);
         let Some(connection) = self.connections.remove(id) else { return };
         let fields: [Field<'_>; 3] = [("session", &id.0), ("peer", &connection.peer), ("reason", why)];
         self.log.write(now, why.level(), "disconnected", &fields);

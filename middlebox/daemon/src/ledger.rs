@@ -1,11 +1,13 @@
 //! Applies changes to the packet filter, then to the journal: to both or to neither.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::path::PathBuf;
 
 use hol_base::{Duration, Time};
 use hol_filter::{FilterError, Mended, PacketFilter, Progress};
 use hol_journal::{Journal, JournalError};
-use hol_simco::{Batch, Change, Middlebox, Policy, Rule};
+use hol_simco::{Batch, Change, Middlebox, Policy, Refusal, Rule};
 
 use crate::clock::Clock;
 use crate::log::Level;
@@ -26,6 +28,9 @@ pub(crate) struct Ledger {
     go_on_at: Time,
     /// When to check whether somebody else has changed the filter, if possible.
     look_at: Time,
+    /// Where the clock is to be stored, when there is room, and when to try.
+    unkept: Option<PathBuf>,
+    keep_at: Time,
 }
 
 /// Why a change could not be applied.
@@ -48,6 +53,28 @@ impl LedgerError {
         }
     }
 
+    /// Returns the changes that it is due to; `None` if it concerns all.
+    fn changes(&self, all: &[Change]) -> Option<Vec<usize>> {
+        match self {
+            Self::Filter(FilterError::Refused { changes, .. }) => Some(changes.clone()),
+            Self::Filter(FilterError::Unsupported { pid, .. }) => {
+                let is_of = |rule: &Option<Rule>| rule.is_some_and(|rule| rule.pid == *pid);
+                let are_of = |(_, change): &(usize, &Change)| is_of(&change.before) || is_of(&change.after);
+                Some(all.iter().enumerate().filter(are_of).map(|(index, _)| index).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the answer to a request that it is due to. RFC 4540 sections 4.2.3 and 8.3.2: what may work later
+    /// lacks resources.
+    fn refusal(&self) -> Refusal {
+        match self {
+            Self::Filter(FilterError::Refused { is_transient: true, .. }) => Refusal::NoResources,
+            _ => Refusal::ConfigurationFailed,
+        }
+    }
+
     /// Returns true if it is unknown what is recorded, so that only a restart helps.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::Journal(JournalError::Broken { .. }))
@@ -57,6 +84,10 @@ impl LedgerError {
 impl Ledger {
     /// Interval between attempts to repair the filter.
     const MENDING: Duration = Duration::from_secs(1);
+    /// How often a batch is repeated without the requests whose changes were rejected.
+    const MOST_REPEATS: usize = 2;
+    /// Cost of a rejected batch, in units of about a nanosecond: the kernel waits for a grace period.
+    const ATTEMPT: u64 = 5_000_000;
     /// Interval between checks for others' changes to it.
     const LOOKING: Duration = Duration::from_secs(1);
 
@@ -71,7 +102,15 @@ impl Ledger {
             mend_at: Time::MAX,
             go_on_at: Time::MAX,
             look_at,
+            unkept: None,
+            keep_at: Time::MAX,
         }
+    }
+
+    /// Returns the ledger with ends of rules to record, and a directory for the clock, which a full disk did not take.
+    pub fn with_debts(self, owed: Vec<Change>, unkept: Option<PathBuf>) -> Self {
+        let keep_at = if unkept.is_some() { Time::ZERO } else { Time::MAX };
+        Self { owed, unkept, keep_at, ..self }
     }
 
     /// Returns its counters.
@@ -79,26 +118,27 @@ impl Ledger {
         &self.metrics
     }
 
-    /// Applies the changes of a batch together. If that fails it applies them step by step, and refuses each
-    /// request whose changes cannot be applied. Returns the reasons.
+    /// Applies the changes of a batch together. If some of them are rejected, it refuses the requests that caused
+    /// these, and applies the others together; after a few attempts, or if all are rejected, it refuses all
+    /// requests that change anything. So nobody waits long for what others ask in vain. Returns the reasons.
     pub fn commit(&mut self, now: Time, middlebox: &mut Middlebox, batch: &mut Batch) -> Vec<LedgerError> {
-        let mut failures = Vec::new();
-        match self.make(now, batch.changes(), middlebox.policy()) {
-            Ok(()) => return failures,
-            Err(LedgerError::Filter(failure)) if concerns_all(&failure) => self.doubt(now),
-            Err(_) => {}
-        }
-        self.metrics.numbers().failures += 1;
-        middlebox.undo(batch);
-        while middlebox.redo(now, batch) {
-            if let Err(failure) = self.make(now, batch.last_step(), middlebox.policy()) {
-                middlebox.refuse(batch);
-                failures.push(failure);
-                // A rule that has ended stays ended, even if the filter cannot remove it.
-                if !batch.last_step().is_empty() {
-                    self.owe(batch.last_step());
-                    self.doubt(now);
-                }
+        let mut failures: Vec<LedgerError> = Vec::new();
+        while let Err(failure) = self.make(now, batch.changes(), middlebox.policy()) {
+            self.metrics.numbers().failures += 1;
+            batch.count(Self::ATTEMPT);
+            let changes = failure.changes(batch.changes()).filter(|_| failures.len() < Self::MOST_REPEATS);
+            if changes.is_none() {
+                self.doubt(now);
+            }
+            let mut refuse =
+                |changes: Option<&[usize]>| refuse(now, middlebox, batch, changes, failure.refusal());
+            let is_less = changes.is_some_and(|changes| refuse(Some(&changes))) || refuse(None);
+            failures.push(failure);
+            if !is_less {
+                // Rules that have ended stay ended, even if the filter cannot remove them.
+                self.owe(batch.changes());
+                self.doubt(now);
+                break;
             }
         }
         failures
@@ -149,7 +189,7 @@ impl Ledger {
     /// Returns when to [`look`](Self::look), to [`mend`](Self::mend) or to [continue](Self::go_on);
     /// [`Time::MAX`] if the filter is correct.
     pub fn wake_at(&self) -> Time {
-        self.mend_at.min(self.look_at).min(self.go_on_at)
+        self.mend_at.min(self.look_at).min(self.go_on_at).min(self.keep_at)
     }
 
     /// Returns true if it is time to [`mend`](Self::mend).
@@ -198,16 +238,43 @@ impl Ledger {
         Ok(false)
     }
 
+    /// Tries to store the clock, if that is due; returns true if it is stored at last.
+    pub fn keep_clock(&mut self, now: Time) -> bool {
+        let Some(directory) = self.unkept.as_deref().filter(|_| self.keep_at <= now) else { return false };
+        let is_kept = self.clock.keep(directory).is_ok();
+        self.keep_at = if is_kept { Time::MAX } else { now + Self::MENDING };
+        is_kept
+    }
+
     /// Lets the journal drop superseded entries, if there are many.
     pub fn tidy(&mut self) -> Result<(), LedgerError> {
         Ok(self.journal.as_mut().map_or(Ok(()), Journal::tidy)?)
     }
 }
 
-/// Returns true if the failure is not due to one of the changes.
-fn concerns_all(failure: &FilterError) -> bool {
-    use FilterError::{Refused, TooManyShapes, Unsupported};
-    !matches!(failure, Refused { .. } | TooManyShapes(_) | Unsupported { .. })
+/// Repeats a batch without the requests that caused these changes, or without all that change anything, which are
+/// refused. Returns false if there are none.
+fn refuse(
+    now: Time,
+    middlebox: &mut Middlebox,
+    batch: &mut Batch,
+    changes: Option<&[usize]>,
+    refusal: Refusal,
+) -> bool {
+    let to_refuse: Option<BTreeSet<usize>> =
+        changes.map(|changes| changes.iter().map(|change| batch.step_of(*change)).collect());
+    let mut is_less = false;
+    middlebox.undo(batch);
+    for step in 0.. {
+        if !middlebox.redo(now, batch) {
+            break;
+        }
+        let is_named = to_refuse.as_ref().is_none_or(|steps| steps.contains(&step));
+        if is_named && !batch.last_step().is_empty() {
+            is_less |= middlebox.refuse(refusal, batch);
+        }
+    }
+    is_less
 }
 
 impl fmt::Debug for Ledger {

@@ -45,8 +45,9 @@ pub(crate) enum Heard {
     Octets(Bytes),
     /// Nothing yet, at this cost in units of about a nanosecond.
     Work(u64),
-    /// The connection is now encrypted, and the other side has authenticated with these names.
-    Names(Vec<String>),
+    /// The connection is now encrypted, and the other side has authenticated with these names; `None` without a
+    /// certificate.
+    Names(Option<Vec<String>>),
     /// Nothing complete yet.
     Nothing,
     /// The other side sends no more.

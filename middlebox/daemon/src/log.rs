@@ -1,10 +1,14 @@
 //! The log, one line per event: `time=… level=info event=listening transport=tcp address=127.0.0.1:7626`.
 
+mod writer;
+
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
-use std::io::Write;
+use std::io::{self, Write};
 
 use hol_base::{Duration, Time};
+
+use self::writer::Writer;
 
 /// The level of an event. At `info` and above agents cannot cause a line per request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
@@ -24,7 +28,13 @@ pub enum Level {
 pub struct Log {
     most: Level,
     seldom: Seldom,
-    out: Box<dyn Write + Send>,
+    out: Outlet,
+}
+
+/// Where lines go.
+enum Outlet {
+    Direct(Box<dyn Write + Send>),
+    Beside(Writer),
 }
 
 /// A field of an event.
@@ -33,7 +43,20 @@ pub(crate) type Field<'a> = (&'static str, &'a dyn Display);
 impl Log {
     /// Creates a log of events up to the level `most`.
     pub fn new(most: Level, out: Box<dyn Write + Send>) -> Self {
-        Self { most, seldom: Seldom::default(), out }
+        Self { most, seldom: Seldom::default(), out: Outlet::Direct(out) }
+    }
+
+    /// Writes from now on without waiting for whoever reads the log: what exceeds a bounded queue is left out.
+    pub(crate) fn write_beside(&mut self) -> io::Result<()> {
+        if let Outlet::Direct(out) = &mut self.out {
+            self.out = Outlet::Beside(Writer::start(std::mem::replace(out, Box::new(io::sink())))?);
+        }
+        Ok(())
+    }
+
+    /// Returns the number of lines that were left out.
+    pub(crate) fn lost(&self) -> u64 {
+        if let Outlet::Beside(writer) = &self.out { writer.lost() } else { 0 }
     }
 
     pub(crate) fn writes(&self, level: Level) -> bool {
@@ -42,8 +65,15 @@ impl Log {
 
     /// Writes an event. Failures cannot be reported.
     pub(crate) fn write(&mut self, now: Time, level: Level, event: &str, fields: &[Field<'_>]) {
-        if self.writes(level) {
-            let _ = self.out.write_all(line(now, level, event, fields).as_bytes());
+        if !self.writes(level) {
+            return;
+        }
+        let text = line(now, level, event, fields);
+        match &mut self.out {
+            Outlet::Direct(out) => drop(out.write_all(text.as_bytes())),
+            Outlet::Beside(writer) => {
+                writer.push(&text, |lines| line(now, Level::Warn, "log-incomplete", &[("lines", &lines)]));
+            }
         }
     }
 }

@@ -59,6 +59,10 @@ pub(crate) struct Numbers {
     pub journal: Histogram,
     /// Batches that could not be applied as a whole.
     pub failures: u64,
+    /// Lines of the log that were left out because nobody read it.
+    pub lost_lines: u64,
+    /// Time of turns, in nanoseconds.
+    pub turns: Histogram,
     /// Cost of turns, in units of about a nanosecond.
     pub work: Histogram,
     /// Maximum cost of a turn.
@@ -81,6 +85,8 @@ impl Default for Numbers {
             filter: Histogram::of_times(),
             journal: Histogram::of_times(),
             failures: 0,
+            lost_lines: 0,
+            turns: Histogram::of_times(),
             work: Histogram::of_times(),
             most_work: 0,
         }
@@ -98,8 +104,13 @@ impl Numbers {
         *self.shortages.entry(shortage.name()).or_default() += 1;
     }
 
+    /// Counts the time of a turn.
+    pub fn count_turn(&mut self, time: Duration) {
+        self.turns.count(time.as_nanos());
+    }
+
     /// Counts the cost of a turn.
-    pub fn count_turn(&mut self, work: u64) {
+    pub fn count_work(&mut self, work: u64) {
         self.work.count(work);
         self.most_work = self.most_work.max(work);
     }

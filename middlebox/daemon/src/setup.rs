@@ -11,13 +11,14 @@ use hol_agent::{
 };
 use hol_base::{ByteCount, Duration, plain_words};
 use hol_filter::{Interfaces, MOST_SHAPES, Nftables, NullFilter, PacketFilter, Pool, Unmatched, footprint};
-use hol_journal::{Durability, Journal, Recorded};
+use hol_journal::{Durability, Journal, JournalError, Recorded};
 use hol_simco::{
-    Authentication, Capabilities, Change, Config, ConfigError, Lifetime, Middlebox, Policy, PolicyError,
-    SecretError, SharedSecrets, Unauthenticated,
+    Authentication, Capabilities, Change, Config, ConfigError, IpVersion, Lifetime, Middlebox, Policy,
+    PolicyError, SecretError, SharedSecrets, Unauthenticated,
 };
 
 use hol_system::Poller;
+use nix::net::if_::if_nametoindex;
 use rustls::ServerConfig;
 use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::version::TLS13;
@@ -169,10 +170,27 @@ pub enum SetupError {
 }
 
 impl SetupError {
+    /// Returns true if it ends by itself when there is room on the disk.
+    pub(crate) fn lacks_room(&self) -> bool {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        let is_room =
+            |source: &io::Error| matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge);
+        matches!(self, Self::Clock { source, .. } if is_room(source))
+    }
+
     pub(crate) fn syntax(path: &Path, error: &toml::de::Error) -> Self {
         let problem = error.to_string().trim_end().replace(error.message(), &plain_words(error.message()));
         Self::Syntax { path: path.to_owned(), problem }
     }
+}
+
+/// What a directory of rules has, and what could not be written to it.
+struct Restored {
+    journal: Journal,
+    /// Ends of rules.
+    unrecorded: Vec<Change>,
+    /// The directory, if the clock is not in it.
+    unkept: Option<PathBuf>,
 }
 
 fn open_endpoint(at: SocketAddr) -> Result<Endpoint, DaemonError> {
@@ -195,6 +213,22 @@ impl Settings {
         self.check_protected()?;
         let (policy, authentication) = self.access()?;
         Ok(Middlebox::new(self.config(), policy, authentication)?)
+    }
+
+    /// Returns what works, but hardly as intended.
+    pub fn warnings(&self, policy: &Policy) -> Vec<String> {
+        let connections = self.limits.connections;
+        let most = connections - connections / 4;
+        let quota = |name: &&str| policy.agent(name).map_or(0, |agent| policy.quota(agent).sessions);
+        let greedy = policy.names().filter(|name| quota(name) >= most);
+        greedy
+            .map(|name| {
+                format!(
+                    "[limits] connections = {connections}: the agent {name} alone may open {most} sessions, and a \
+                     quarter is left for others; raise it, or set quota = {{ sessions = N }} in the policy"
+                )
+            })
+            .collect()
     }
 
     /// Reads the policy and the authentication from their files.
@@ -222,7 +256,7 @@ impl Settings {
         let endpoint = self.metrics.map(open_endpoint).transpose()?;
         let mapper = self.open_mapper()?;
         let restore = |directory| self.restore(directory, &mut middlebox, clock, &mut log);
-        let journal = self.state.as_deref().map(restore).transpose()?;
+        let restored = self.state.as_deref().map(restore).transpose()?;
         let filter: Box<dyn PacketFilter> = match self.filter {
             FilterKind::None => {
                 log.write(clock.now(), Level::Warn, "nothing-filtered", &[("filter", &"none")]);
@@ -240,7 +274,15 @@ impl Settings {
                 Box::new(filter)
             }
         };
-        let ledger = Ledger::new(clock, filter, journal);
+        for warning in self.warnings(middlebox.policy()) {
+            log.write(clock.now(), Level::Warn, "settings", &[("warning", &warning)]);
+        }
+        let ledger = match restored {
+            None => Ledger::new(clock, filter, None),
+            Some(Restored { journal, unrecorded, unkept }) => {
+                Ledger::new(clock, filter, Some(journal)).with_debts(unrecorded, unkept)
+            }
+        };
         let mut daemon = Daemon::new(clock, poller, listeners, endpoint, middlebox, ledger, limits, log)?;
         if self.audit {
             daemon.audit();
@@ -323,16 +365,25 @@ impl Settings {
         Limits { connections, output, backlog, patience: self.limits.patience }
     }
 
-    /// Restores recorded rules. One that is no longer possible under the current settings ends.
+    /// Restores recorded rules. One that is no longer possible under the current settings ends. A disk without room
+    /// is no obstacle: what cannot be written now is later.
     fn restore(
         &self,
         directory: &Path,
         middlebox: &mut Middlebox,
         clock: Clock,
         log: &mut Log,
-    ) -> Result<Journal, DaemonError> {
+    ) -> Result<Restored, DaemonError> {
         let (journal, recorded) = Journal::open(directory)?;
-        clock.keep(directory)?;
+        let unkept = match clock.keep(directory) {
+            Ok(()) => None,
+            Err(error) if error.lacks_room() => {
+                log.write(clock.now(), Level::Error, "disk-full", &[("reason", &error)]);
+                Some(directory.to_owned())
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut ends = Vec::new();
         let mut journal =
             journal.with_durability(if self.sync { Durability::Synced } else { Durability::Buffered });
         if let Some(torn) = journal.torn() {
@@ -342,26 +393,30 @@ impl Settings {
         for Recorded { rule, owner } in recorded {
             if let Err(error) = middlebox.restore(now, rule, &owner) {
                 log.write(clock.now(), Level::Warn, "not-restored", &[("reason", &error)]);
-                journal.record(&[Change { before: Some(rule), after: None }], |agent| {
-                    middlebox.policy().name(agent)
-                })?;
+                ends.push(Change { before: Some(rule), after: None });
             }
         }
         journal.take_ended().into_iter().for_each(|pid| middlebox.rest(pid));
-        for rule in middlebox.end_overruled(now) {
-            journal.record(&[Change { before: Some(rule), after: None }], |agent| {
-                middlebox.policy().name(agent)
-            })?;
-        }
+        let end = |rule| Change { before: Some(rule), after: None };
+        ends.extend(middlebox.end_overruled(now).into_iter().map(end));
         log.write(clock.now(), Level::Info, "restored", &[("rules", &rules)]);
-        Ok(journal)
+        let unrecorded = match journal.record(&ends, |agent| middlebox.policy().name(agent)) {
+            Ok(()) => Vec::new(),
+            Err(error @ JournalError::Broken { .. }) => return Err(error.into()),
+            Err(error) => {
+                log.write(clock.now(), Level::Error, "disk-full", &[("reason", &error)]);
+                ends
+            }
+        };
+        Ok(Restored { journal, unrecorded, unkept })
     }
 
     /// Warns of missing interfaces: one may appear later, but with a misspelt name a firewall lets everything
     /// pass.
     fn look_for_interfaces(&self, clock: Clock, log: &mut Log) {
         let NftablesSettings { inside, outside, .. } = &self.nftables;
-        let missing = |name: &&String| !Path::new("/sys/class/net").join(name).exists();
+        // Not /sys/class/net, which may be that of another network namespace.
+        let missing = |name: &&String| if_nametoindex(name.as_str()).is_err();
         for name in [inside, outside].into_iter().flatten().filter(missing) {
             log.write(clock.now(), Level::Warn, "no-such-interface", &[("name", name)]);
         }
@@ -390,6 +445,14 @@ impl Settings {
             capabilities.middlebox_type ^= Capabilities::PACKET_FILTER;
         }
         capabilities.flags |= Capabilities::IPV6;
+        if !self.firewall {
+            // A translator alone serves what it has addresses of.
+            let lacks = |version| !self.nat.outside.iter().any(|address| IpVersion::of(*address) == version);
+            for (version, flags) in [(IpVersion::V4, Capabilities::IPV4), (IpVersion::V6, Capabilities::IPV6)]
+            {
+                capabilities.flags &= if lacks(version) { !flags } else { u8::MAX };
+            }
+        }
         if self.state.is_some() {
             capabilities.flags |= Capabilities::PERSISTENT;
         }
@@ -464,5 +527,37 @@ impl Settings {
         ];
         let first = too_little.into_iter().find(|(_, _, is_too_little)| *is_too_little);
         first.map_or(Ok(()), |(key, least, _)| Err(SetupError::TooLittle { key, least }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NatSettings;
+
+    /// RFC 4540 section 4.3.3: IIV and EIV.
+    #[test]
+    fn a_translator_alone_serves_the_versions_of_its_addresses() {
+        let flags = |firewall, outside: &[&str]| {
+            let outside = outside.iter().map(|address| address.parse().unwrap()).collect();
+            let nat = NatSettings { outside, ..NatSettings::default() };
+            let settings = Settings { firewall, nat, ..Settings::default() };
+            settings.middlebox().unwrap().capabilities().flags & 0b1111
+        };
+        assert_eq!(flags(false, &["192.0.2.1"]), Capabilities::IPV4);
+        assert_eq!(flags(false, &["2001:db8::1"]), Capabilities::IPV6);
+        let both = Capabilities::IPV4 | Capabilities::IPV6;
+        assert_eq!(flags(false, &["192.0.2.1", "2001:db8::1"]), both);
+        assert_eq!(flags(true, &["192.0.2.1"]), both, "a firewall passes IPv6 untranslated");
+    }
+
+    #[test]
+    fn a_quota_of_sessions_that_reaches_as_far_as_the_connections_is_warned_of() {
+        let limits = LimitSettings { connections: 100, ..LimitSettings::default() };
+        let settings = Settings { limits, ..Settings::default() };
+        let policy =
+            Policy::parse("[agents.call-server]\n[agents.nms]\nquota = { sessions = 75 }\n").unwrap();
+        let warnings = settings.warnings(&policy);
+        assert!(matches!(&warnings[..], [warning] if warning.contains("the agent nms")), "{warnings:?}");
     }
 }

@@ -44,11 +44,11 @@ impl Tls {
         Ok(Self { socket, session, outbox: Outbox::default(), under_way: 0, rest: 0, is_told: false })
     }
 
-    /// Returns the names in the authenticated certificate of the other side.
-    fn names(&self) -> Vec<String> {
-        let certificate = self.session.peer_certificates().and_then(|certificates| certificates.first());
-        let parsed = certificate.and_then(|certificate| webpki::EndEntityCert::try_from(certificate).ok());
-        parsed.iter().flat_map(|parsed| parsed.valid_dns_names().map(str::to_owned)).collect()
+    /// Returns the names in the authenticated certificate of the other side, if it has one.
+    fn names(&self) -> Option<Vec<String>> {
+        let certificate = self.session.peer_certificates()?.first()?;
+        let parsed = webpki::EndEntityCert::try_from(certificate).ok();
+        Some(parsed.iter().flat_map(|parsed| parsed.valid_dns_names().map(str::to_owned)).collect())
     }
 
     /// Reads octets from the socket and decrypts complete records; `None` if there is something to read.

@@ -47,11 +47,13 @@ pub enum FilterError {
          packet a look; use fewer prefix lengths"
     )]
     TooManyShapes(usize),
-    /// The kernel refused a change for another reason.
-    #[error("nftables refused change {change} of the batch: {source}")]
+    /// The kernel refused changes for another reason.
+    #[error("nftables refused {} of the changes: {source}", .changes.len())]
     Refused {
-        /// The first rejected change, counted from 0.
-        change: usize,
+        /// The rejected changes, counted from 0; at least one.
+        changes: Vec<usize>,
+        /// True if the kernel may accept them later.
+        is_transient: bool,
         /// The cause.
         source: io::Error,
     },

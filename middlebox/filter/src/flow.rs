@@ -25,27 +25,175 @@ struct Flow {
     inside: Option<Target>,
 }
 
+/// The flows of a rule, before they are listed.
+struct Flows<'a> {
+    internal: &'a AddressTuple,
+    external: &'a AddressTuple,
+    binding: Binding,
+    effect: Effect,
+    pairs: Pairs,
+}
+
+/// What happens to the packets of a flow.
+#[derive(Debug, Clone, Copy)]
+enum Effect {
+    Pass { inbound: bool, outbound: bool },
+    Block,
+}
+
+/// How the ports of both ends belong together.
+enum Pairs {
+    /// The first with the first, the second with the second.
+    Parallel(usize),
+    /// Each with each.
+    Crossed(Vec<Option<Block>>, Vec<Option<Block>>),
+}
+
 /// Returns the elements of a rule; a reservation has none.
 pub(crate) fn elements(rule: &Rule) -> Result<Vec<(Element, Option<Target>)>, Unsupported> {
-    match rule.action {
-        Action::Reserve { .. } => Ok(Vec::new()),
-        Action::Enable { parameters, internal, external, binding, .. } => {
-            let inbound = parameters.direction != Direction::Outbound;
-            let outbound = parameters.direction != Direction::Inbound;
-            let translations = [binding.outside, binding.inside].iter().flatten().count();
-            let each = (usize::from(inbound) + usize::from(outbound)) * (1 + translations);
-            let flows = parallel(&internal, &external, &binding, MOST_ELEMENTS / each)?;
-            let mut elements = Vec::with_capacity(each * flows.len());
-            for flow in &flows {
+    let Some(flows) = Flows::of(rule)? else { return Ok(Vec::new()) };
+    let mut elements = Vec::with_capacity(flows.elements());
+    flows.list(|flow| flows.effect.add_elements(&flow, &mut elements));
+    Ok(elements)
+}
+
+/// Returns the number of a rule's elements, and some of them: at least one of each shape. That is less work than
+/// to list all.
+pub(crate) fn sample(rule: &Rule) -> Result<(usize, Vec<Element>), Unsupported> {
+    let Some(flows) = Flows::of(rule)? else { return Ok((0, Vec::new())) };
+    let mut elements = Vec::new();
+    for flow in flows.samples() {
+        flows.effect.add_elements(&flow, &mut elements);
+    }
+    Ok((flows.elements(), elements.into_iter().map(|(element, _)| element).collect()))
+}
+
+impl Effect {
+    fn add_elements(self, flow: &Flow, elements: &mut Vec<(Element, Option<Target>)>) {
+        match self {
+            Self::Pass { inbound, outbound } => {
                 elements.extend(inbound.then(|| flow.inbound()).into_iter().flatten());
                 elements.extend(outbound.then(|| flow.outbound()).into_iter().flatten());
             }
-            Ok(elements)
-        }
-        Action::Disable { internal, external } => {
-            Ok(crossed(&internal, &external, MOST_ELEMENTS / 2)?.iter().flat_map(Flow::blocked).collect())
+            Self::Block => elements.extend(flow.blocked()),
         }
     }
+}
+
+impl<'a> Flows<'a> {
+    /// Returns the flows of a rule, unless there are too many; `None` for a reservation.
+    fn of(rule: &'a Rule) -> Result<Option<Self>, Unsupported> {
+        let (internal, external, binding, effect) = match &rule.action {
+            Action::Reserve { .. } => return Ok(None),
+            Action::Enable { parameters, internal, external, binding, .. } => {
+                let inbound = parameters.direction != Direction::Outbound;
+                let outbound = parameters.direction != Direction::Inbound;
+                (internal, external, *binding, Effect::Pass { inbound, outbound })
+            }
+            Action::Disable { internal, external } => (internal, external, Binding::default(), Effect::Block),
+        };
+        check_versions(internal, external)?;
+        let pairs = Pairs::of(internal, external, &binding, effect)?;
+        let flows = Self { internal, external, binding, effect, pairs };
+        check_count(flows.len(), MOST_ELEMENTS / flows.elements_each())?;
+        Ok(Some(flows))
+    }
+
+    fn len(&self) -> usize {
+        match &self.pairs {
+            Pairs::Parallel(count) => *count,
+            Pairs::Crossed(internal, external) => internal.len() * external.len(),
+        }
+    }
+
+    fn elements_each(&self) -> usize {
+        match self.effect {
+            Effect::Pass { inbound, outbound } => {
+                let translations = [self.binding.outside, self.binding.inside].iter().flatten().count();
+                (usize::from(inbound) + usize::from(outbound)) * (1 + translations)
+            }
+            Effect::Block => 2,
+        }
+    }
+
+    fn elements(&self) -> usize {
+        self.len() * self.elements_each()
+    }
+
+    fn list(&self, mut take: impl FnMut(Flow)) {
+        match &self.pairs {
+            Pairs::Parallel(count) => (0..*count).for_each(|n| take(self.parallel(n))),
+            Pairs::Crossed(internal, external) => {
+                for one in internal {
+                    external.iter().for_each(|other| take(self.crossed(*one, *other)));
+                }
+            }
+        }
+    }
+
+    /// Returns some flows, among them one of each shape: blocks of equal size have the same.
+    fn samples(&self) -> Vec<Flow> {
+        match &self.pairs {
+            Pairs::Parallel(_) => vec![self.parallel(0)],
+            Pairs::Crossed(internal, external) => {
+                let (internal, external) = (one_of_each_size(internal), one_of_each_size(external));
+                let with_every =
+                    |one| external.iter().map(move |other| self.crossed(one, *other)).collect::<Vec<_>>();
+                internal.iter().flat_map(|one| with_every(*one)).collect()
+            }
+        }
+    }
+
+    /// Returns the `n`th flow of those whose ports run in parallel, as a NAT translates them.
+    fn parallel(&self, n: usize) -> Flow {
+        let Self { internal: a0, external: a3, binding, .. } = self;
+        let (internal_port, external_port) = (Ports::of(a0).nth(n), Ports::of(a3).nth(n));
+        let (internal, external) = (internal_port.map(Block::of_port), external_port.map(Block::of_port));
+        Flow {
+            outside: binding.outside.and_then(|a2| target(&a2, n, internal_port)),
+            inside: binding.inside.and_then(|a1| target(&a1, n, external_port)),
+            ..Flow::between(end(a0, internal), end(a3, external), a0.protocol)
+        }
+    }
+
+    fn crossed(&self, internal: Option<Block>, external: Option<Block>) -> Flow {
+        let Self { internal: a0, external: a3, .. } = self;
+        Flow::between(end(a0, internal), end(a3, external), a0.protocol)
+    }
+}
+
+impl Pairs {
+    /// Port ranges of an enabled rule run in parallel, which is why section 8.3.1 requires equal lengths. A range
+    /// without a partner is taken in blocks. Of a disabled rule each port goes with each, as section 8.8.1 defines
+    /// overlaps.
+    fn of(
+        a0: &AddressTuple,
+        a3: &AddressTuple,
+        binding: &Binding,
+        effect: Effect,
+    ) -> Result<Self, Unsupported> {
+        let (internal, external) = (Ports::of(a0), Ports::of(a3));
+        let is_paired = internal.first.is_some() && external.first.is_some();
+        let is_block = matches!(effect, Effect::Block);
+        if !is_block && is_paired && internal.count != external.count {
+            return Err(Unsupported::PortRanges);
+        }
+        if is_block || !is_paired && *binding == Binding::default() {
+            return Ok(Self::Crossed(internal.blocks(), external.blocks()));
+        }
+        Ok(Self::Parallel(internal.count().max(external.count())))
+    }
+}
+
+fn one_of_each_size(blocks: &[Option<Block>]) -> Vec<Option<Block>> {
+    let bits = |block: &Option<Block>| block.map(Block::bits);
+    let mut some: Vec<Option<Block>> = Vec::new();
+    for block in blocks {
+        if !some.iter().any(|other| bits(other) == bits(block)) {
+            some.push(*block);
+        }
+    }
+    some
 }
 
 impl Flow {
@@ -85,47 +233,6 @@ impl Flow {
     fn element(&self, role: Role, source: End, destination: End) -> Element {
         Element { role, protocol: self.protocol, source, destination }
     }
-}
-
-/// Returns the flows of an enabled rule. Port ranges run in parallel, as a NAT translates them, which is why
-/// section 8.3.1 requires equal lengths. A range without a partner is taken in blocks.
-fn parallel(
-    a0: &AddressTuple,
-    a3: &AddressTuple,
-    binding: &Binding,
-    most: usize,
-) -> Result<Vec<Flow>, Unsupported> {
-    check_versions(a0, a3)?;
-    let (internal_ports, external_ports) = (Ports::of(a0), Ports::of(a3));
-    let is_paired = internal_ports.first.is_some() && external_ports.first.is_some();
-    if is_paired && internal_ports.count != external_ports.count {
-        return Err(Unsupported::PortRanges);
-    }
-    if !is_paired && *binding == Binding::default() {
-        return crossed(a0, a3, most);
-    }
-    let count = internal_ports.count().max(external_ports.count());
-    check_count(count, most)?;
-    let flow = |n| {
-        let (internal_port, external_port) = (internal_ports.nth(n), external_ports.nth(n));
-        let (internal, external) = (internal_port.map(Block::of_port), external_port.map(Block::of_port));
-        Flow {
-            outside: binding.outside.and_then(|a2| target(&a2, n, internal_port)),
-            inside: binding.inside.and_then(|a1| target(&a1, n, external_port)),
-            ..Flow::between(end(a0, internal), end(a3, external), a0.protocol)
-        }
-    };
-    Ok((0..count).map(flow).collect())
-}
-
-/// Every port with every other, as section 8.8.1 defines overlaps of disabled rules.
-fn crossed(a0: &AddressTuple, a3: &AddressTuple, most: usize) -> Result<Vec<Flow>, Unsupported> {
-    check_versions(a0, a3)?;
-    let (internal_ports, external_ports) = (Ports::of(a0).blocks(), Ports::of(a3).blocks());
-    check_count(internal_ports.len() * external_ports.len(), most)?;
-    let flow = |internal, external| Flow::between(end(a0, internal), end(a3, external), a0.protocol);
-    let with_every = |internal| external_ports.iter().map(move |external| flow(internal, *external));
-    Ok(internal_ports.iter().copied().flat_map(with_every).collect())
 }
 
 /// The ports of a tuple: a wildcard counts as one.
@@ -186,10 +293,13 @@ fn check_count(flows: usize, most: usize) -> Result<(), Unsupported> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use hol_base::Time;
     use hol_simco::{AgentId, Gid, Location, PerParameters, Pid, PortParity};
 
     use super::*;
+    use crate::shape::Shape;
 
     fn tuple(location: Location, host: &str, port_range: u16) -> AddressTuple {
         let mut tuple = AddressTuple::of_host(location, 17, host.parse().unwrap());
@@ -232,6 +342,34 @@ mod tests {
         let action = Action::Disable { internal, external };
         let rule = Rule { action, ..enable(internal, external, Binding::default()) };
         assert_eq!(elements(&rule).unwrap().len(), 2 * 3 * 2);
+    }
+
+    /// What is counted before anything is listed is what is listed.
+    #[test]
+    fn a_sample_has_the_number_and_the_shapes_of_all_elements() {
+        let bound = Some(tuple(Location::Outside, "192.0.2.1:40000", 300));
+        let bindings = [Binding::default(), Binding { outside: bound, inside: None }];
+        let ports = [("10.0.0.1:0", 1), ("10.0.0.1:5004", 1), ("10.0.0.1:1025", 200)];
+        let others = [("198.51.100.7:0", 1), ("198.51.100.7:6004", 1), ("198.51.100.7:4095", 200)];
+        let cases = ports.iter().flat_map(|a0| others.iter().map(move |a3| (*a0, *a3)));
+        let mut listed = 0;
+        for ((a0, a3), binding) in cases.flat_map(|ends| bindings.map(|binding| (ends, binding))) {
+            let (internal, external) =
+                (tuple(Location::Internal, a0.0, a0.1), tuple(Location::External, a3.0, a3.1));
+            let enabled = enable(internal, external, binding);
+            let disabled = Rule { action: Action::Disable { internal, external }, ..enabled };
+            for rule in [enabled, disabled] {
+                let (Ok(all), Ok((count, some))) = (elements(&rule), sample(&rule)) else {
+                    assert_eq!(elements(&rule).is_err(), sample(&rule).is_err());
+                    continue;
+                };
+                let shapes: BTreeSet<Shape> = all.iter().map(|(element, _)| Shape::of(element)).collect();
+                let sampled: BTreeSet<Shape> = some.iter().map(Shape::of).collect();
+                assert_eq!((count, sampled), (all.len(), shapes));
+                listed += 1;
+            }
+        }
+        assert!(listed > 20, "{listed}");
     }
 
     #[test]

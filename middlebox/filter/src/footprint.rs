@@ -2,7 +2,7 @@
 
 use hol_simco::{Footprint, Refusal, Rule};
 
-use crate::flow::elements;
+use crate::flow::sample;
 use crate::shape::Shape;
 
 /// Maximum sets, because each costs a lookup per packet.
@@ -11,13 +11,13 @@ pub const MOST_SHAPES: usize = 64;
 /// Returns the elements of a rule and their sets. RFC 4540 section 8.3.2: a rule that cannot be enforced is
 /// refused.
 pub fn footprint(rule: &Rule) -> Result<Footprint, Refusal> {
-    let elements = elements(rule).map_err(|_| Refusal::ConfigurationFailed)?;
+    let (elements, some) = sample(rule).map_err(|_| Refusal::ConfigurationFailed)?;
     let mut shapes = Vec::new();
-    for (element, _) in &elements {
+    for element in &some {
         let shape = Shape::of(element).id();
         if !shapes.contains(&shape) {
             shapes.push(shape);
         }
     }
-    Ok(Footprint { elements: elements.len(), shapes })
+    Ok(Footprint { elements, shapes })
 }

@@ -28,8 +28,8 @@ pub use recording::RecordingFilter;
 
 /// A packet filter that enforces rules.
 pub trait PacketFilter: Send {
-    /// Applies all changes at once, or none. A rule ends by itself at [`Rule::expires`] on the clock of
-    /// `now`.
+    /// Applies all changes at once, or none. The end of a lifetime is a change too; without it a rule ends by
+    /// itself at most five seconds after [`Rule::expires`] on the clock of `now`.
     fn apply(&mut self, now: Time, changes: &[Change]) -> Result<(), FilterError>;
 
     /// Makes exactly these rules apply, and returns the necessary corrections. If it takes long, some

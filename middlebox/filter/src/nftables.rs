@@ -16,7 +16,7 @@ mod watch;
 use hol_base::Time;
 use hol_simco::{Change, Rule};
 
-use self::kernel::{Kernel, NO_ENTRY, Refusal};
+use self::kernel::{EXISTS, Kernel, NO_ENTRY, Refusal};
 use self::ownership::Ownership;
 use self::reconcile::Missing;
 use self::sets::Sets;
@@ -48,8 +48,9 @@ pub struct Nftables {
 }
 
 impl Nftables {
-    /// Elements may expire during a transaction; but not three times.
-    const ATTEMPTS: usize = 3;
+    /// Maximum transactions for the same changes. Each that the kernel rejects takes it a grace period of
+    /// several milliseconds (net/netfilter/nf_tables_api.c `__nf_tables_abort`).
+    const ATTEMPTS: usize = 2;
 
     /// Opens the nftables of this thread's network namespace. The table is unchanged until
     /// [`reconcile`](PacketFilter::reconcile); without that, the first change empties it. From then on it
@@ -96,11 +97,12 @@ impl Nftables {
         mut steps: Steps,
         begin: impl Fn(&mut Transaction<'_>),
     ) -> Result<(), FilterError> {
+        let mut refusals = Vec::new();
         for _ in 0..Self::ATTEMPTS {
             let mut transaction = Transaction::new(self.config.table());
             begin(&mut transaction);
-            steps.put(now, sets, &mut transaction);
-            let refusals = self.kernel.commit(&transaction.finish())?;
+            steps.put(now, sets, self.kernel.destroys(), &mut transaction);
+            refusals = self.kernel.commit(&transaction.finish())?;
             self.watch.iter().for_each(Watch::listen);
             if refusals.is_empty() {
                 return Ok(());
@@ -109,9 +111,14 @@ impl Nftables {
             if self.is_known && !self.kernel.has_table(self.config.table())? {
                 return Err(self.changed());
             }
-            cure.map_err(|refusal| self.reason(refusal, &steps))?;
+            if let Err(refusal) = cure {
+                return Err(self.reason(refusal, &refusals, &steps));
+            }
         }
-        Err(self.changed())
+        match refusals.iter().find(|refusal| refusal.is_transient()) {
+            Some(&refusal) => Err(self.reason(refusal, &refusals, &steps)),
+            None => Err(self.changed()),
+        }
     }
 
     /// Prevents a survey from treating elements added meanwhile as surplus.
@@ -122,11 +129,15 @@ impl Nftables {
         }
     }
 
-    /// Returns the error for a refusal that cannot be handled.
-    fn reason(&self, refusal: Refusal, steps: &Steps) -> FilterError {
-        match (steps.change_of(refusal.sequence), refusal.reason(self.config.table())) {
+    /// Returns the error for a refusal, one of all, that cannot be handled.
+    fn reason(&self, refusal: Refusal, all: &[Refusal], steps: &Steps) -> FilterError {
+        let is_curable = |one: &Refusal| *one != refusal && matches!(one.error, NO_ENTRY | EXISTS);
+        let incurable: Vec<Refusal> = all.iter().copied().filter(|one| !is_curable(one)).collect();
+        match (steps.changes_of(&incurable), refusal.reason(self.config.table())) {
             (Some(_), _) if refusal.error == NO_ENTRY => self.changed(),
-            (Some(change), FilterError::Lacking(source)) => FilterError::Refused { change, source },
+            (Some(changes), FilterError::Lacking(source)) => {
+                FilterError::Refused { changes, is_transient: refusal.is_transient(), source }
+            }
             (_, reason) => reason,
         }
     }

@@ -38,7 +38,8 @@ impl PacketFilter for RecordingFilter {
         if let Some(pid) = self.refused
             && let Some(change) = changes.iter().position(|change| pid_of(change) == Some(pid))
         {
-            return Err(FilterError::Refused { change, source: std::io::ErrorKind::Other.into() });
+            let source = std::io::ErrorKind::Other.into();
+            return Err(FilterError::Refused { changes: vec![change], is_transient: false, source });
         }
         for change in changes {
             if let Some(before) = change.before {
@@ -85,7 +86,7 @@ mod tests {
         filter.apply(Time::ZERO, &[begin(1)]).unwrap();
         filter.refuse(Some(Pid(3)));
         let error = filter.apply(Time::ZERO, &[begin(2), begin(3)]).unwrap_err();
-        assert!(matches!(error, FilterError::Refused { change: 1, .. }), "{error}");
+        assert!(matches!(error, FilterError::Refused { ref changes, .. } if *changes == [1]), "{error}");
         assert_eq!((filter.batches().len(), filter.rules().count()), (1, 1));
         filter.apply(Time::ZERO, &[begin(2), begin(1).inverse()]).unwrap();
         assert_eq!(filter.rules().map(|rule| rule.pid).collect::<Vec<_>>(), [Pid(2)]);

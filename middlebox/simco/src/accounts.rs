@@ -13,6 +13,7 @@ pub(crate) struct Accounts {
     measure: Option<Measure>,
     most: Most,
     agents: BTreeMap<AgentId, Account>,
+    sessions: usize,
     elements: usize,
     /// Number of rules of each shape, for all agents.
     shapes: BTreeMap<ShapeId, usize>,
@@ -21,6 +22,7 @@ pub(crate) struct Accounts {
 /// The limits for all agents together.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Most {
+    pub sessions: usize,
     pub elements: usize,
     pub shapes: usize,
 }
@@ -47,9 +49,11 @@ pub(crate) struct Claim {
 impl Accounts {
     /// Shapes that an agent gets even when few are left: those are reserved for agents with fewer.
     const FEW_SHAPES: usize = 4;
+    /// Sessions that an agent gets even when few are left.
+    const FEW_SESSIONS: usize = 4;
 
     pub fn new(measure: Option<Measure>, most: Most) -> Self {
-        Self { measure, most, agents: BTreeMap::new(), elements: 0, shapes: BTreeMap::new() }
+        Self { measure, most, agents: BTreeMap::new(), sessions: 0, elements: 0, shapes: BTreeMap::new() }
     }
 
     /// Returns the resources that the rule needs; a refusal if it cannot be enforced.
@@ -102,16 +106,21 @@ impl Accounts {
         self.agents.get(&agent).map_or(0, |account| account.rules) < quota.rules
     }
 
-    /// Returns true if the agent may have another session.
+    /// Returns true if the agent may have another session. A quarter of all is reserved for agents that have few.
     pub fn has_room_for_session(&self, agent: AgentId, quota: &Quota) -> bool {
-        self.agents.get(&agent).map_or(0, |account| account.sessions) < quota.sessions
+        let has = self.agents.get(&agent).map_or(0, |account| account.sessions);
+        let has_few = has < Self::FEW_SESSIONS || quota.sessions == usize::MAX;
+        let most = if has_few { self.most.sessions } else { self.most.sessions - self.most.sessions / 4 };
+        has < quota.sessions && self.sessions < most
     }
 
     pub fn begin_session(&mut self, agent: AgentId) {
+        self.sessions += 1;
         self.agents.entry(agent).or_default().sessions += 1;
     }
 
     pub fn end_session(&mut self, agent: AgentId) {
+        self.sessions -= 1;
         self.agents.entry(agent).or_default().sessions -= 1;
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{AgentId, Body, Message, Pid, PortMapping, Refusal, Request, Rule, Shortage, Tid};
+use crate::{AgentId, Body, Message, Pid, PortMapping, Refusal, Request, Rule, Shortage, Tid, work};
 
 /// A connection to the middlebox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,6 +103,8 @@ pub struct Batch {
     share: u64,
     /// The work at which the current session's share is used up.
     share_end: u64,
+    /// The work for expired rules.
+    ended: u64,
 }
 
 /// Start of a step's changes and outputs; they end where those of the next start.
@@ -120,6 +122,8 @@ pub(crate) enum Cause {
     Asked(Asked),
     /// A rule expired.
     Expired(Pid),
+    /// The end of an expired rule of this owner was announced.
+    Announced(Pid, AgentId),
     /// The operator ended a rule.
     Ended(Pid),
     /// Session control, which changes no rule.
@@ -162,6 +166,7 @@ impl Batch {
             most_work,
             share,
             share_end,
+            ended: 0,
         }
     }
 
@@ -190,6 +195,11 @@ impl Batch {
     pub fn last_step(&self) -> &[Change] {
         let first = self.steps.last().map_or(0, |step| step.first_change);
         &self.changes[first..]
+    }
+
+    /// Returns the number of the step that made this change.
+    pub fn step_of(&self, change: usize) -> usize {
+        self.steps.partition_point(|step| step.first_change <= change).saturating_sub(1)
     }
 
     /// Returns the requests about rules with their answers.
@@ -223,13 +233,24 @@ impl Batch {
         !self.is_full() && self.work < self.share_end
     }
 
+    /// Returns true while expired rules may end: they get half of a batch, so requests go on meanwhile, and
+    /// rules cannot begin faster than they end.
+    pub(crate) fn has_room_for_ends(&self) -> bool {
+        !self.is_full() && self.ended < self.most_work.div_ceil(2)
+    }
+
+    /// Counts the work since `before` as work for expired rules.
+    pub(crate) fn count_as_end(&mut self, before: u64) {
+        self.ended += self.work - before;
+    }
+
     /// Returns what to send and close, in order, after every change is in force and recorded. Empties the
     /// batch.
     pub fn release(&mut self) -> impl Iterator<Item = Output> {
         self.steps.clear();
         self.changes.clear();
         self.notices.clear();
-        (self.octets, self.work, self.share_end) = (0, 0, self.share);
+        (self.octets, self.work, self.share_end, self.ended) = (0, 0, self.share, 0);
         self.outputs.drain(..)
     }
 
@@ -263,6 +284,7 @@ impl Batch {
     }
 
     pub(crate) fn note(&mut self, notice: Notice) {
+        self.count(work::NOTICE);
         self.notices.push(notice);
     }
 

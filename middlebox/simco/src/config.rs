@@ -25,7 +25,7 @@ pub struct Config {
     pub most_shapes: usize,
     /// Computes what a rule uses in the packet filter, if there is one.
     pub measure: Option<Measure>,
-    /// Maximum sessions; more are refused.
+    /// Maximum sessions; more are refused. A quarter is reserved for agents that have few.
     pub most_sessions: usize,
     /// Sessions are notified of each other's rules, as required by RFC 4540 section 8.9. Each change costs
     /// work for every session, which is wasted where nobody listens.

@@ -51,6 +51,8 @@ pub struct Middlebox {
     accounts: Accounts,
     /// Disable rules whose conflicting rules have not all been ended, and the requesting sessions.
     sweeps: VecDeque<(SessionId, Sweep)>,
+    /// Expired rules whose end has not been announced, and their owners.
+    unannounced: VecDeque<(Pid, AgentId)>,
 }
 
 /// Why a recorded rule contradicts existing ones.
@@ -71,10 +73,12 @@ impl Middlebox {
     /// How long to wait for the rest of a message, or for a session on a new connection. RFC 4540 section 6,
     /// step 2.
     pub const PATIENCE: Duration = Duration::from_secs(60);
-    /// Maximum rules ended at once, so that many simultaneous ends block nobody.
+    /// Maximum rules that a sweep ends at once, so that one disable rule blocks nobody.
     const MOST_ENDS: usize = 64;
-    /// Maximum notifications at once for ending rules.
+    /// Maximum notifications at once for the rules that a sweep ends.
     const MOST_TOLD: usize = 16_384;
+    /// Maximum ends that wait to be announced. Beyond that they are announced before others end.
+    const MOST_UNANNOUNCED: usize = 1 << 18;
 
     /// Creates a middlebox without sessions and rules.
     pub fn new(
@@ -86,7 +90,8 @@ impl Middlebox {
         let pool = |location, addresses: &[_]| Pool::new(location, addresses, config.ports.clone());
         let outside = pool(Location::Outside, &config.outside);
         let nat = Nat { outside, inside: pool(Location::Inside, &config.inside) };
-        let most = Most { elements: config.most_elements, shapes: config.most_shapes };
+        let Config { most_sessions: sessions, most_elements: elements, most_shapes: shapes, .. } = config;
+        let most = Most { sessions, elements, shapes };
         let accounts = Accounts::new(config.measure, most);
         let mut middlebox = Self {
             config,
@@ -101,6 +106,7 @@ impl Middlebox {
             nat,
             accounts,
             sweeps: VecDeque::new(),
+            unannounced: VecDeque::new(),
         };
         middlebox.expect_disabling();
         Ok(middlebox)
@@ -227,6 +233,7 @@ impl Middlebox {
     /// Handles timeouts: lifetimes and deadlines. Call it at [`wake_at`](Self::wake_at).
     pub fn advance(&mut self, now: Time, batch: &mut Batch) {
         self.end_rules(now, batch);
+        batch.begin_share();
         self.sweep(now, batch);
         while let Some(&(deadline, id)) = self.impatient.first()
             && deadline <= now
@@ -238,7 +245,7 @@ impl Middlebox {
     /// Returns when to call [`advance`](Self::advance) next; [`Time::MAX`] if only inputs can change
     /// anything.
     pub fn wake_at(&self) -> Time {
-        if !self.sweeps.is_empty() {
+        if !self.sweeps.is_empty() || !self.unannounced.is_empty() {
             return Time::ZERO;
         }
         let ends = self.rules.first_to_end().map(|(end, _)| end);
@@ -251,19 +258,11 @@ impl Middlebox {
         self.sessions.get(&id)?.agent()
     }
 
-    /// Returns the oldest connection without an open session, which is closed first if there is no room for
-    /// another.
-    pub fn longest_unopened(&self) -> Option<SessionId> {
-        let is_unopened =
-            |id: &SessionId| self.sessions.get(id).is_some_and(|session| session.agent().is_none());
-        self.impatient.iter().map(|(_, id)| *id).find(is_unopened)
-    }
-
     /// Ends a rule for a reason of the middlebox; returns false if it does not exist. RFC 4540 section 8.9.
     pub fn end_rule(&mut self, now: Time, pid: Pid, batch: &mut Batch) -> bool {
         let is_in_force = self.rules.get(now, pid).is_some();
         if is_in_force {
-            self.end(pid, Cause::Ended(pid), batch);
+            self.end(pid, batch);
         }
         is_in_force
     }
@@ -323,32 +322,63 @@ impl Middlebox {
         self.config.capabilities
     }
 
-    /// Ends expired rules.
+    /// Ends expired rules, and announces their ends, as far as the batch has room for that: ends first, so that
+    /// no rule outlives its lifetime because many sessions must be notified of others.
     fn end_rules(&mut self, now: Time, batch: &mut Batch) {
-        for _ in 0..self.most_ends() {
-            match self.rules.first_to_end() {
-                Some((end, pid)) if end <= now && batch.has_room() => {
-                    self.end(pid, Cause::Expired(pid), batch);
-                }
-                _ => return,
+        while batch.has_room_for_ends() {
+            let before = batch.work();
+            let must_announce = self.unannounced.len() >= Self::MOST_UNANNOUNCED;
+            if (must_announce || !self.end_next(now, batch)) && !self.announce_next(now, batch) {
+                return;
             }
+            batch.count_as_end(before);
         }
     }
 
-    /// Returns how many rules may end at once: fewer if many sessions must be notified of each.
+    /// Ends a rule that has expired; returns false if there is none.
+    fn end_next(&mut self, now: Time, batch: &mut Batch) -> bool {
+        let Some((_, pid)) = self.rules.first_to_end().filter(|(end, _)| *end <= now) else { return false };
+        if let Some(owner) = self.expire(pid, batch) {
+            self.unannounced.push_back((pid, owner));
+        }
+        true
+    }
+
+    /// Removes an expired rule; returns its owner.
+    fn expire(&mut self, pid: Pid, batch: &mut Batch) -> Option<AgentId> {
+        batch.begin(Cause::Expired(pid));
+        let rule = *self.rules.lingering(pid)?;
+        batch.count(work::MESSAGE);
+        self.change(Change::end(rule), batch);
+        Some(rule.owner)
+    }
+
+    /// Announces the end of an expired rule; returns false if there is none.
+    fn announce_next(&mut self, now: Time, batch: &mut Batch) -> bool {
+        let Some((pid, owner)) = self.unannounced.pop_front() else { return false };
+        self.announce_end(now, pid, owner, batch);
+        true
+    }
+
+    /// Notifies all sessions that may access an expired rule, unless it has been given another end.
+    fn announce_end(&mut self, now: Time, pid: Pid, owner: AgentId, batch: &mut Batch) {
+        batch.begin(Cause::Announced(pid, owner));
+        if self.rules.get(now, pid).is_none() {
+            self.announce(pid, owner, Lifetime(0), None, batch);
+        }
+    }
+
+    /// Returns how many rules a sweep may end at once: fewer if many sessions must be notified of each.
     fn most_ends(&self) -> usize {
         (Self::MOST_TOLD / self.established.max(1)).clamp(1, Self::MOST_ENDS)
     }
 
     /// Ends a rule without a request and notifies all sessions that may access it. RFC 4540 section 8.9.
-    fn end(&mut self, pid: Pid, cause: Cause, batch: &mut Batch) {
-        // The packet filter has already removed an expired rule.
-        let has_expired = matches!(cause, Cause::Expired(_));
-        batch.begin(cause);
+    fn end(&mut self, pid: Pid, batch: &mut Batch) {
+        batch.begin(Cause::Ended(pid));
         if let Some(&rule) = self.rules.lingering(pid) {
-            let elements = self.apply(&Change::end(rule));
-            batch.changes.push(Change::end(rule));
-            batch.count(work::MESSAGE + if has_expired { 0 } else { work::ELEMENT * elements as u64 });
+            batch.count(work::MESSAGE);
+            self.change(Change::end(rule), batch);
             self.announce(pid, rule.owner, Lifetime(0), None, batch);
         }
     }

@@ -1,9 +1,12 @@
 //! The address and port pools of a NAT. RFC 4540 sections 8.2.3 and 8.3.3.
 
+mod ports;
+
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
+use self::ports::Ports;
 use crate::{
     AddressTuple, Addresses, Binding, Change, IpVersion, Location, PortMapping, Refusal, ReservedParity, Rule,
 };
@@ -21,6 +24,8 @@ pub(crate) struct Pool {
     location: Location,
     ports: RangeInclusive<u16>,
     addresses: Vec<(IpAddr, Address)>,
+    /// Where each of them is.
+    places: BTreeMap<IpAddr, usize>,
 }
 
 /// What is taken of an address: all of it, or ports of protocols.
@@ -28,15 +33,6 @@ pub(crate) struct Pool {
 struct Address {
     whole: bool,
     protocols: BTreeMap<u8, Ports>,
-}
-
-/// Taken ports of one protocol, one bit each.
-#[derive(Debug)]
-struct Ports {
-    taken: Box<[u64; 1024]>,
-    count: u32,
-    /// Where to search next, so that a port just released is not reused at once.
-    next: u32,
 }
 
 /// What a rule needs from a pool.
@@ -65,6 +61,11 @@ impl Wanted {
 }
 
 impl Nat {
+    /// Returns the number of addresses that a search may look at.
+    pub fn len(&self) -> usize {
+        self.outside.addresses.len() + self.inside.addresses.len()
+    }
+
     /// Releases what the change ends, and takes what it begins.
     pub fn apply(&mut self, change: &Change) {
         if self.outside.addresses.is_empty() {
@@ -91,8 +92,9 @@ impl Nat {
 
 impl Pool {
     pub fn new(location: Location, addresses: &[IpAddr], ports: RangeInclusive<u16>) -> Self {
+        let places = addresses.iter().copied().zip(0..).collect();
         let addresses = addresses.iter().map(|address| (*address, Address::default())).collect();
-        Self { location, ports, addresses }
+        Self { location, ports, addresses, places }
     }
 
     /// Returns free addresses and ports. RFC 4540 lists "lack of IP addresses" and "lack of port numbers"
@@ -147,111 +149,52 @@ impl Pool {
 
     fn is_free(&self, tuple: &AddressTuple) -> bool {
         let Addresses::Full { address, .. } = tuple.addresses else { return false };
-        let Some((_, state)) = self.addresses.iter().find(|(ours, _)| *ours == address) else { return true };
+        let Some(place) = self.places.get(&address) else { return true };
+        let (_, state) = &self.addresses[*place];
         let (first, last) = tuple.ports();
-        let are_free = |ports: &Ports| (first..=last).all(|port| !ports.is_taken(port));
         !state.whole
             && last <= u32::from(u16::MAX)
             && match state.protocols.get(&tuple.protocol) {
-                _ if tuple.has_protocol_wildcard() => state.protocols.is_empty(),
-                ports => ports.is_none_or(are_free),
+                _ if tuple.has_protocol_wildcard() => state.is_free(),
+                ports => ports.is_none_or(|ports| ports.are_free_from((first, last))),
             }
     }
 
     fn mark(&mut self, tuple: &AddressTuple, taken: bool) {
         let Addresses::Full { address, .. } = tuple.addresses else { return };
-        let Some((_, state)) = self.addresses.iter_mut().find(|(ours, _)| *ours == address) else { return };
+        let Some(place) = self.places.get(&address) else { return };
+        let (_, state) = &mut self.addresses[*place];
         if tuple.has_protocol_wildcard() {
             state.whole = taken;
             return;
         }
-        let ports = state.protocols.entry(tuple.protocol).or_default();
+        let ports = state.protocols.entry(tuple.protocol).or_insert_with(|| Ports::new(&self.ports));
         ports.mark(tuple.ports(), taken);
-        if ports.count == 0 {
-            state.protocols.remove(&tuple.protocol);
-        }
     }
 }
 
 impl Address {
+    /// Returns true if no port of any protocol is taken.
+    fn is_free(&self) -> bool {
+        self.protocols.values().all(Ports::are_free)
+    }
+
     /// Returns the first port and the number of ports; port 0 means all.
     fn find(&self, wanted: Wanted, usable: &RangeInclusive<u16>) -> Option<(u16, u16)> {
         const ALL: (u16, u16) = (0, 1);
         if wanted.protocol == 0 {
-            return self.protocols.is_empty().then_some(ALL);
+            return self.is_free().then_some(ALL);
         }
-        match (self.protocols.get(&wanted.protocol), wanted.ports) {
-            (taken, WantedPorts::All) => taken.is_none().then_some(ALL),
-            (Some(taken), WantedPorts::Range(count, parity)) => {
-                Some((taken.find(usable, count.into(), parity)?, count))
+        let ports = self.protocols.get(&wanted.protocol);
+        match wanted.ports {
+            WantedPorts::All => ports.is_none_or(Ports::are_free).then_some(ALL),
+            WantedPorts::Range(count, parity) => {
+                let first = match ports {
+                    Some(ports) => ports.find(count, parity),
+                    None => Ports::new(usable).find(count, parity),
+                };
+                Some((first?, count))
             }
-            (None, WantedPorts::Range(count, parity)) => {
-                Some((Ports::default().find(usable, count.into(), parity)?, count))
-            }
-        }
-    }
-}
-
-impl Default for Ports {
-    fn default() -> Self {
-        Self { taken: Box::new([0; 1024]), count: 0, next: 0 }
-    }
-}
-
-impl Ports {
-    /// Returns the first port of a free run: after the last one found, or else from the beginning.
-    fn find(&self, usable: &RangeInclusive<u16>, count: u32, parity: ReservedParity) -> Option<u16> {
-        let (first, last) = (u32::from(*usable.start()), u32::from(*usable.end()));
-        let from = |start| self.find_from(start, last, count, parity);
-        from(self.next.max(first)).or_else(|| from(first))
-    }
-
-    fn find_from(&self, mut start: u32, last: u32, count: u32, parity: ReservedParity) -> Option<u16> {
-        loop {
-            let is_odd = start % 2 == 1;
-            start += u32::from(match parity {
-                ReservedParity::Any => false,
-                ReservedParity::Odd => !is_odd,
-                ReservedParity::Even => is_odd,
-            });
-            if start + count > last + 1 {
-                return None;
-            }
-            let Some(taken) = (start..start + count).find(|&port| self.is_taken(port)) else {
-                return u16::try_from(start).ok();
-            };
-            start = self.next_free(taken)?;
-        }
-    }
-
-    fn is_taken(&self, port: u32) -> bool {
-        self.taken[port as usize / 64] >> (port % 64) & 1 == 1
-    }
-
-    /// Returns the next free port, examining 64 ports at a time.
-    fn next_free(&self, port: u32) -> Option<u32> {
-        let word = port as usize / 64;
-        let rest = !self.taken[word] >> (port % 64);
-        if rest != 0 {
-            return Some(port + rest.trailing_zeros());
-        }
-        let further = self.taken[word + 1..].iter().position(|&taken| taken != u64::MAX)? + word + 1;
-        Some(further as u32 * 64 + self.taken[further].trailing_ones())
-    }
-
-    fn mark(&mut self, (first, last): (u32, u32), taken: bool) {
-        for port in first..=last {
-            let bit = 1 << (port % 64);
-            let word = &mut self.taken[port as usize / 64];
-            assert_eq!(*word & bit == 0, taken, "port {port} is taken once and given back once");
-            *word ^= bit;
-        }
-        let ports = last - first + 1;
-        if taken {
-            self.count += ports;
-            self.next = last + 1;
-        } else {
-            self.count -= ports;
         }
     }
 }

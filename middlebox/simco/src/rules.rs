@@ -17,7 +17,7 @@ pub(crate) struct Rules {
     /// Slots that may be empty, longest unused first.
     resting: VecDeque<usize>,
     held: usize,
-    /// By the second in which they end.
+    /// By the tick in which they end.
     ends: BTreeMap<u64, Vec<Pid>>,
     owned: BTreeMap<AgentId, Vec<Pid>>,
     /// Groups that have or had more than one member. A single rule is in the group with the number of its
@@ -35,11 +35,11 @@ struct Slot {
     entry: Option<Entry>,
 }
 
-/// A rule, and its positions in the lists of its second and of its owner.
+/// A rule, and its positions in the lists of its tick and of its owner.
 #[derive(Debug)]
 struct Entry {
     rule: Rule,
-    place_in_second: u32,
+    place_in_tick: u32,
     place_at_owner: u32,
 }
 
@@ -60,9 +60,12 @@ fn slot_of(pid: Pid) -> usize {
     (pid.0 % SLOTS) as usize
 }
 
-/// Returns the second at whose start a rule has ended.
-fn second_of(end: Time) -> u64 {
-    end.as_nanos().div_ceil(1_000_000_000)
+/// How late a rule may end: the ends of a million rules one by one would be a million keys.
+const TICK: Duration = Duration::from_millis(125);
+
+/// Returns the tick at whose start a rule has ended.
+fn tick_of(end: Time) -> u64 {
+    end.as_nanos().div_ceil(TICK.as_nanos())
 }
 
 impl Rules {
@@ -126,7 +129,7 @@ impl Rules {
 
     /// Returns the number of rules that may have ended: all others are in force.
     pub fn due(&self, now: Time) -> usize {
-        self.ends.range(..=second_of(now)).map(|(_, pids)| pids.len()).sum()
+        self.ends.range(..=tick_of(now)).map(|(_, pids)| pids.len()).sum()
     }
 
     /// Returns this agent's rules in force.
@@ -173,11 +176,11 @@ impl Rules {
         self.groups.get(&gid).map(|group| group.owner).or_else(alone)
     }
 
-    /// Returns a rule that ends before those of later seconds, and the start of the second in which it has
+    /// Returns a rule that ends before those of later ticks, and the start of the tick in which it has
     /// ended.
     pub fn first_to_end(&self) -> Option<(Time, Pid)> {
-        let (second, pids) = self.ends.first_key_value()?;
-        Some((Time::ZERO + Duration::from_secs(*second), *pids.last()?))
+        let (tick, pids) = self.ends.first_key_value()?;
+        Some((Time::ZERO + TICK * *tick, *pids.last()?))
     }
 
     /// Returns a PID in the state UNUSED, for a rule that is added at once. No group has its number.
@@ -245,18 +248,18 @@ impl Rules {
         }
         let owned = self.owned.entry(rule.owner).or_default();
         owned.push(rule.pid);
-        let entry = Entry { rule: *rule, place_at_owner: owned.len() as u32 - 1, place_in_second: 0 };
+        let entry = Entry { rule: *rule, place_at_owner: owned.len() as u32 - 1, place_in_tick: 0 };
         let replaced = self.slots[slot].entry.replace(entry);
         assert!(replaced.is_none(), "{:?} begins while another has its slot", rule.pid);
         self.slots[slot].pid = rule.pid;
         self.held += 1;
-        self.put_into_second(rule);
+        self.put_into_tick(rule);
         self.join_group(rule);
         self.put_at_ends(rule);
     }
 
     fn remove(&mut self, rule: &Rule) {
-        self.take_out_of_second(rule);
+        self.take_out_of_tick(rule);
         let slot = slot_of(rule.pid);
         let place_at_owner = self.entry_mut(rule.pid).place_at_owner;
         debug_assert_eq!(
@@ -279,32 +282,32 @@ impl Rules {
     /// Replaces a rule with the same PID, owner and group; only its effect and end may differ.
     fn replace(&mut self, before: &Rule, after: &Rule) {
         debug_assert_eq!((before.pid, before.owner, before.gid()), (after.pid, after.owner, after.gid()));
-        self.take_out_of_second(before);
+        self.take_out_of_tick(before);
         let entry = self.entry_mut(after.pid);
         debug_assert_eq!(entry.rule, *before, "the rule that is replaced is the one that was in force");
         entry.rule = *after;
-        self.put_into_second(after);
+        self.put_into_tick(after);
         if before.action != after.action {
             self.take_from_ends(before);
             self.put_at_ends(after);
         }
     }
 
-    fn put_into_second(&mut self, rule: &Rule) {
-        let ending = self.ends.entry(second_of(rule.expires)).or_default();
+    fn put_into_tick(&mut self, rule: &Rule) {
+        let ending = self.ends.entry(tick_of(rule.expires)).or_default();
         ending.push(rule.pid);
         let place = ending.len() as u32 - 1;
-        self.entry_mut(rule.pid).place_in_second = place;
+        self.entry_mut(rule.pid).place_in_tick = place;
     }
 
-    fn take_out_of_second(&mut self, rule: &Rule) {
-        let place = self.entry_mut(rule.pid).place_in_second;
-        let second = second_of(rule.expires);
-        let ending = self.ends.get_mut(&second).expect("its second has it");
+    fn take_out_of_tick(&mut self, rule: &Rule) {
+        let place = self.entry_mut(rule.pid).place_in_tick;
+        let tick = tick_of(rule.expires);
+        let ending = self.ends.get_mut(&tick).expect("its tick has it");
         ending.swap_remove(place as usize);
         match ending.get(place as usize) {
-            Some(&moved) => self.entry_mut(moved).place_in_second = place,
-            None if ending.is_empty() => drop(self.ends.remove(&second)),
+            Some(&moved) => self.entry_mut(moved).place_in_tick = place,
+            None if ending.is_empty() => drop(self.ends.remove(&tick)),
             None => {}
         }
     }

@@ -4,11 +4,15 @@
 //! every machine.
 
 /// A message is processed and answered.
-pub const MESSAGE: u64 = 200;
+pub const MESSAGE: u64 = 600;
 /// A rule is examined.
 pub const LOOK: u64 = 50;
-/// An element that a rule would have is counted.
-pub const MEASURE: u64 = 100;
+/// The elements of a rule are counted, and compared with the quota.
+pub const MEASURE: u64 = 300;
+/// The ports of an address are searched for free ones.
+pub const SEARCH: u64 = 500;
+/// The operator is told of a refusal.
+pub const NOTICE: u64 = 2_500;
 /// An element of a packet filter is added or removed.
 pub const ELEMENT: u64 = 10_000;
 /// A session is notified of a rule.

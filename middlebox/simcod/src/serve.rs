@@ -87,7 +87,9 @@ impl Serve {
     pub fn run(&self) -> Result<(), Failure> {
         let settings = self.settings().map_err(DaemonError::from)?;
         if self.check {
-            settings.middlebox().map_err(DaemonError::from)?;
+            let middlebox = settings.middlebox().map_err(DaemonError::from)?;
+            let warnings = settings.warnings(middlebox.policy());
+            warnings.iter().for_each(|warning| say(&format!("warning: {warning}\n")));
             say("the settings are fine\n");
             return Ok(());
         }

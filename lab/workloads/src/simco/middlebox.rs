@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hol_base::Time;
 use hol_simco::{
-    Batch, Body, Config, Framing, Lifetime, Message, Middlebox, Output, Policy, Rule, SessionId,
+    Batch, Body, Config, Framing, Lifetime, Message, Middlebox, Output, Policy, Refusal, Rule, SessionId,
     Unauthenticated, Underlay,
 };
 
@@ -56,7 +56,7 @@ impl Firewall {
         let Self { middlebox, batch, filter: Some(filter), .. } = self else { return };
         if !batch.changes().is_empty() && !filter.apply(now, batch.changes()) {
             // The request is the last step. The steps before it are expired rules, which cannot fail.
-            middlebox.refuse(batch);
+            middlebox.refuse(Refusal::ConfigurationFailed, batch);
         }
     }
 }

@@ -4,27 +4,57 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::thread;
 
-use hol_simco::{AddressTuple, Body, Location, Request};
+use hol_base::Duration;
+use hol_simco::{
+    AddressTuple, Body, IpChoice, Lifetime, Location, NatMode, Pid, PrrParameters, Reply, Request,
+    ReservedParity,
+};
 
-use crate::peer::{Peer, octets, pdr, per, tuple};
-use crate::server::Server;
+use crate::peer::{Peer, now, octets, pdr, per, per_for, rest, tuple};
+use crate::server::{Server, Setup};
 
 /// An attack; its size is divided by the second argument.
 pub struct Attack {
     pub name: &'static str,
+    pub setup: Setup,
     pub run: fn(&Server, usize) -> String,
 }
 
+impl Attack {
+    const fn on_firewall(name: &'static str, run: fn(&Server, usize) -> String) -> Self {
+        Self { name, setup: Setup::Firewall, run }
+    }
+
+    const fn on_nat(name: &'static str, run: fn(&Server, usize) -> String) -> Self {
+        Self { name, setup: Setup::Nat, run }
+    }
+}
+
 pub const ALL: &[Attack] = &[
-    Attack { name: "port-ranges", run: port_ranges },
-    Attack { name: "parallel-ranges", run: parallel_ranges },
-    Attack { name: "shapes", run: shapes },
-    Attack { name: "lists", run: lists },
-    Attack { name: "wide-beside-blocks", run: wide_beside_blocks },
-    Attack { name: "fan-out", run: fan_out },
-    Attack { name: "listeners", run: listeners },
-    Attack { name: "handshakes", run: handshakes },
+    Attack::on_firewall("idle", idle),
+    Attack::on_firewall("port-ranges", port_ranges),
+    Attack::on_firewall("parallel-ranges", parallel_ranges),
+    Attack::on_firewall("shapes", shapes),
+    Attack::on_firewall("lists", lists),
+    Attack::on_firewall("wide-beside-blocks", wide_beside_blocks),
+    Attack::on_firewall("fan-out", fan_out),
+    Attack::on_firewall("listeners", listeners),
+    Attack::on_firewall("handshakes", handshakes),
+    Attack::on_firewall("short-lives", short_lives),
+    Attack::on_firewall("common-end", common_end),
+    Attack::on_nat("port-searches", port_searches),
+    Attack::on_nat("fragmented-ports", fragmented_ports),
+    Attack::on_firewall("beyond-quota", beyond_quota),
+    Attack::on_firewall("lifetimes", lifetimes),
+    Attack::on_firewall("wrong-secrets", wrong_secrets),
+    Attack { name: "unread-audit", setup: Setup::UnreadAudit, run: unread_audit },
 ];
+
+/// Nobody attacks: the control.
+fn idle(_: &Server, scale: usize) -> String {
+    rest(Duration::from_secs(10) / scale as u64);
+    "no attack".to_owned()
+}
 
 /// 10.x.y.z, so that each number is another host.
 fn host(number: usize) -> [u8; 4] {
@@ -159,4 +189,148 @@ fn handshakes(server: &Server, scale: usize) -> String {
         open.extend(some);
     }
     format!("{} handshakes begun", open.len())
+}
+
+/// Sends all requests without waiting for answers, which are read beside.
+fn flood(peer: &mut Peer, requests: impl Iterator<Item = Vec<u8>>) -> usize {
+    let mut reader = peer.socket.try_clone().expect("a socket");
+    let reading = thread::spawn(move || {
+        let (mut piece, mut octets) = (vec![0; 1 << 16], 0);
+        while let Ok(count @ 1..) = reader.read(&mut piece) {
+            octets += count;
+        }
+        octets
+    });
+    let mut requests = requests.peekable();
+    while requests.peek().is_some() {
+        peer.say(&requests.by_ref().take(1000).collect::<Vec<_>>().concat());
+    }
+    peer.say(&octets(Request::St));
+    reading.join().expect("it reads to the end")
+}
+
+/// 50,000 rules of one flow and one second each, again and again for 20 s.
+fn short_lives(server: &Server, scale: usize) -> String {
+    let peer = &mut Peer::connect(server.address, "attacker");
+    let all: Vec<Vec<u8>> =
+        (0..50_000 / scale).map(|n| per_for(Lifetime(1), internal(n, 5004, 1), external(6004, 1))).collect();
+    let end = now() + Duration::from_secs(20) / scale as u64;
+    let mut rounds = 0;
+    let requests = std::iter::from_fn(|| {
+        rounds += 1;
+        (now() < end).then(|| all.iter().cloned())
+    });
+    flood(peer, requests.flatten());
+    format!("{} rules of 1 s, {} rounds", all.len(), rounds - 1)
+}
+
+/// 99,000 rules that end together after 10 s, of which 360 sessions are notified.
+fn common_end(server: &Server, scale: usize) -> String {
+    let peer = &mut Peer::connect(server.address, "attacker");
+    let lifetime = Lifetime(if scale > 1 { 1 } else { 10 });
+    let rules = (0..99_000 / scale).map(|n| per_for(lifetime, internal(n, 5004, 1), external(0, 1)));
+    let held = ask(peer, rules);
+    let sessions: Vec<Peer> = (0..360 / scale).map(|_| Peer::connect(server.address, "watcher")).collect();
+    let count = sessions.len();
+    sessions.into_iter().for_each(|peer| drop(listen(peer, true)));
+    (0..held).for_each(|_| drop(peer.hear()));
+    format!("{held} rules that end together, {count} sessions told")
+}
+
+/// Reservations of more ports than the quota allows, and mappings of more ports than a rule may have, at a NAT that
+/// has assigned none yet.
+fn port_searches(server: &Server, scale: usize) -> String {
+    let peer = &mut Peer::connect(server.address, "attacker");
+    let count = 400_000 / scale;
+    let many = |n: usize| match n % 2 {
+        0 => prr(60_000, ReservedParity::Any),
+        _ => per(internal(n, 1025, 60_000), external(0, 1)),
+    };
+    flood(peer, (0..count).map(many));
+    format!("{count} searches for 60,000 ports")
+}
+
+/// Every second port of the first address is reserved; then ranges of two ports.
+fn fragmented_ports(server: &Server, scale: usize) -> String {
+    let peer = &mut Peer::connect(server.address, "attacker");
+    let pids: Vec<Pid> = (0..8000 / scale).filter_map(|_| reserve(peer, 1)).collect();
+    let ends = pids.iter().step_by(2).map(|pid| octets(Request::Plc { pid: *pid, lifetime: Lifetime(0) }));
+    let freed = ask(peer, ends);
+    let count = 200_000 / scale;
+    flood(peer, (0..count).map(|_| prr(8000, ReservedParity::Odd)));
+    format!("{count} searches among {freed} gaps")
+}
+
+fn reserve(peer: &mut Peer, ports: u16) -> Option<Pid> {
+    peer.say(&prr(ports, ReservedParity::Any));
+    match peer.answer() {
+        Body::Reply(Reply::Prr(rule)) => Some(rule.pid),
+        _ => None,
+    }
+}
+
+fn prr(ports: u16, parity: ReservedParity) -> Vec<u8> {
+    let parameters = PrrParameters {
+        nat_mode: NatMode::Traditional,
+        parity,
+        inside: IpChoice::V4,
+        outside: IpChoice::V4,
+        protocol: crate::peer::UDP,
+        port_range: ports,
+    };
+    octets(Request::Prr { parameters, lifetime: Lifetime(3600), gid: None })
+}
+
+/// Rules of 511 pairs of ports when the quota of elements is used up.
+fn beyond_quota(server: &Server, scale: usize) -> String {
+    let peer = &mut Peer::connect(server.address, "attacker");
+    let pairs = |n| per(internal(n, 1025, 511), external(2049, 511));
+    let held = ask(peer, (0..200).map(pairs));
+    let count = 100_000 / scale;
+    flood(peer, (200..200 + count).map(pairs));
+    format!("{count} rules of 511 pairs of ports beside {held}")
+}
+
+/// Lifetimes of 1,000 rules, changed without a pause.
+fn lifetimes(server: &Server, scale: usize) -> String {
+    let peer = &mut Peer::connect(server.address, "attacker");
+    let pids: Vec<Pid> = (0..1000 / scale).filter_map(|n| enable(peer, n)).collect();
+    let count = 400_000 / scale;
+    let changes = pids
+        .iter()
+        .cycle()
+        .take(count)
+        .zip(0_u32..)
+        .map(|(pid, n)| octets(Request::Plc { pid: *pid, lifetime: Lifetime(1 + n % 3) }));
+    flood(peer, changes);
+    format!("{count} changes of the lifetimes of {} rules", pids.len())
+}
+
+fn enable(peer: &mut Peer, n: usize) -> Option<Pid> {
+    peer.say(&per(internal(n, 5004, 1), external(6004, 1)));
+    match peer.answer() {
+        Body::Reply(Reply::Per(rule)) => Some(rule.pid),
+        _ => None,
+    }
+}
+
+/// Sessions with a wrong secret, one after the other on 16 connections at a time.
+fn wrong_secrets(server: &Server, scale: usize) -> String {
+    let address = server.address;
+    let guess = move || (0..1000 / scale).filter(|_| Peer::is_refused(address)).count();
+    let guessing: Vec<_> = (0..16).map(|_| thread::spawn(guess)).collect();
+    let refused: usize = guessing.into_iter().map(|guessing| guessing.join().expect("it guesses")).sum();
+    format!("{refused} sessions refused")
+}
+
+/// Requests while nobody reads the log that has a line of each.
+fn unread_audit(server: &Server, scale: usize) -> String {
+    let peer = &mut Peer::connect(server.address, "attacker");
+    let end = now() + Duration::from_secs(20) / scale as u64;
+    let mut count = 0;
+    while now() < end {
+        count += ask(peer, (0..200).map(|_| octets(Request::Prl)));
+        rest(Duration::from_millis(100));
+    }
+    format!("{count} lists, and a log that nobody reads")
 }

@@ -19,7 +19,7 @@ use hol_base::Duration;
 use server::Server;
 use victim::Victim;
 
-/// Maximum time from due to answered for 99 of a hundred requests of an innocent agent.
+/// Maximum time for 99 of a hundred requests of an innocent agent, without waits for a processor.
 const LONGEST: Duration = Duration::from_millis(50);
 /// Maximum memory of the daemon, in octets.
 const MOST_MEMORY: u64 = 256 << 20;
@@ -29,7 +29,7 @@ const ATTEMPTS: usize = 3;
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if arguments.iter().any(|argument| argument == server::ROLE) {
-        return server::run();
+        return server::run(&arguments);
     }
     // `--test` only checks that everything works, not how fast.
     let is_test = arguments.iter().any(|argument| argument == "--test");
@@ -49,8 +49,8 @@ fn main() {
 }
 
 fn suffer(attack: &Attack, is_test: bool) -> bool {
-    let server = Server::start();
-    let victim = Victim::start(server.address, server.processor_clock());
+    let server = Server::start(attack.setup);
+    let victim = Victim::start(server.address, server.clocks());
     let start = peer::now();
     let outcome = (attack.run)(&server, if is_test { 50 } else { 1 });
     let passed = peer::now().since(start);

@@ -2,12 +2,13 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::thread;
 
 use hol_agent::nonces;
-use hol_base::Time;
+use hol_base::{Duration, Time};
 use hol_simco::{
     AddressTuple, Addresses, Agent, Body, Direction, Enable, Header, Heard, Lifetime, Location, Message,
-    PerParameters, PortParity, Request, SharedSecret, Tid,
+    PerParameters, PortParity, Request, SharedSecret, Tid, Token, Version,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -24,6 +25,11 @@ pub struct Peer {
 pub fn now() -> Time {
     let now = clock_gettime(ClockId::Monotonic);
     Time::from_nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+}
+
+#[expect(clippy::disallowed_methods, reason = "agents act in real time")]
+pub fn rest(span: Duration) {
+    thread::sleep(std::time::Duration::from_nanos(span.as_nanos()));
 }
 
 impl Peer {
@@ -43,6 +49,18 @@ impl Peer {
                 other => panic!("{other:?}"),
             }
         }
+    }
+
+    /// Tries to open a session with a wrong secret; returns true if it is refused.
+    pub fn is_refused(address: SocketAddr) -> bool {
+        let socket = TcpStream::connect(address).expect("the daemon listens");
+        let mut peer = Self { socket, heard: Vec::new() };
+        peer.say(&octets(Request::Se { version: Version::SIMCO_3_0, challenge: None }));
+        if peer.hear().is_none() {
+            return true;
+        }
+        peer.say(&octets(Request::Sa { token: Some(Token::new(vec![0; 32])) }));
+        !matches!(peer.hear(), Some(Message { body: Body::Reply(_), .. }))
     }
 
     pub fn say(&mut self, octets: &[u8]) {
@@ -101,9 +119,12 @@ pub fn tuple(location: Location, host: ([u8; 4], u16), ports: u16) -> AddressTup
 
 /// A pinhole for an hour.
 pub fn per(internal: AddressTuple, external: AddressTuple) -> Vec<u8> {
+    per_for(Lifetime(3600), internal, external)
+}
+
+pub fn per_for(lifetime: Lifetime, internal: AddressTuple, external: AddressTuple) -> Vec<u8> {
     let parameters = PerParameters { parity: PortParity::Any, direction: Direction::Inbound };
-    let enable = Enable { parameters, internal, external, lifetime: Lifetime(3600) };
-    octets(Request::Per { enable, gid: None })
+    octets(Request::Per { enable: Enable { parameters, internal, external, lifetime }, gid: None })
 }
 
 pub fn pdr(internal: AddressTuple, external: AddressTuple) -> Vec<u8> {

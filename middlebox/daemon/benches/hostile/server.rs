@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use hol_agent::cryptography;
 use hol_base::Duration;
-use hol_daemon::{Daemon, FilterKind, Level, Log, Settings, TlsSettings};
+use hol_daemon::{Daemon, FilterKind, Level, Log, NatSettings, Settings, TlsSettings};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
 use crate::certificates::Authority;
@@ -29,9 +29,20 @@ access = 'all'
 quota = { sessions = 5000 }
 ";
 
+/// What the daemon is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setup {
+    Firewall,
+    /// With 64 addresses.
+    Nat,
+    /// A firewall that logs all requests into a pipe that nobody reads.
+    UnreadAudit,
+}
+
 /// Serves until standard input is closed. The journal is in memory if possible, because the disk of a busy
 /// machine is not under test.
-pub fn run() {
+pub fn run(arguments: &[String]) {
+    let is = |setup: Setup| arguments.contains(&format!("{setup:?}"));
     let memory = Path::new("/dev/shm");
     let place = if memory.is_dir() { memory } else { Path::new(".") };
     let directory = tempfile::tempdir_in(place).expect("room for a journal");
@@ -50,12 +61,42 @@ pub fn run() {
         policy: Some(policy),
         secrets: Some(secrets),
         state: Some(directory.path().join("state")),
+        audit: is(Setup::UnreadAudit),
+        nat: if is(Setup::Nat) { nat() } else { NatSettings::default() },
         ..Settings::default()
     };
-    let log = Log::new(Level::Error, Box::new(std::io::stderr()));
+    let level = if is(Setup::UnreadAudit) { Level::Info } else { Level::Error };
+    let log = Log::new(level, Box::new(std::io::stderr()));
     let mut daemon = settings.open(log).expect("the namespace is ours");
     let tell = |daemon: &Daemon| daemon.addresses().for_each(|at| println!("{}", at.address));
     daemon.run(std::io::stdin(), tell).expect("it serves");
+}
+
+fn nat() -> NatSettings {
+    let outside = (1..=64).map(|host| IpAddr::from([192, 0, 2, host])).collect();
+    NatSettings { outside, ..NatSettings::default() }
+}
+
+/// The times of a thread since its start: proc(5), `schedstat`.
+#[derive(Debug, Clone, Copy)]
+pub struct Clocks {
+    /// On a processor, in user and kernel mode.
+    pub processor: Duration,
+    /// Waiting for a processor.
+    pub delay: Duration,
+}
+
+impl Clocks {
+    pub fn of_this_thread() -> Self {
+        Self::read("/proc/thread-self/schedstat")
+    }
+
+    fn read(path: &str) -> Self {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let mut nanos = text.split_whitespace().map(|nanos| nanos.parse().unwrap_or_default());
+        let mut next = || Duration::from_nanos(nanos.next().unwrap_or_default());
+        Self { processor: next(), delay: next() }
+    }
 }
 
 /// A running daemon.
@@ -67,11 +108,13 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn start() -> Self {
+    pub fn start(setup: Setup) -> Self {
         let program = std::env::current_exe().expect("this program has a path");
         let mut command = Command::new(program);
-        let command = command.arg(ROLE).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("it starts");
+        let command =
+            command.arg(ROLE).arg(format!("{setup:?}")).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let errors = if setup == Setup::UnreadAudit { Stdio::piped() } else { Stdio::inherit() };
+        let mut child = command.stderr(errors).spawn().expect("it starts");
         let out = BufReader::new(child.stdout.take().expect("it is a pipe"));
         let mut lines = out.lines().map(|line| line.expect("it says where it listens"));
         let mut next = || lines.next().expect("two lines").parse().expect("an address");
@@ -91,14 +134,10 @@ impl Server {
         octets
     }
 
-    /// Returns its processor time, in user and kernel mode: proc(5), `schedstat`.
-    pub fn processor_clock(&self) -> impl Fn() -> Duration + Send + 'static {
+    /// Returns what reads the clocks of its thread that serves.
+    pub fn clocks(&self) -> impl Fn() -> Clocks + Send + 'static {
         let path = format!("/proc/{}/schedstat", self.child.id());
-        move || {
-            let text = fs::read_to_string(&path).unwrap_or_default();
-            let nanos = text.split_whitespace().next().and_then(|nanos| nanos.parse().ok());
-            Duration::from_nanos(nanos.unwrap_or_default())
-        }
+        move || Clocks::read(&path)
     }
 
     /// Returns its maximum resident octets: proc(5), `VmHWM`.

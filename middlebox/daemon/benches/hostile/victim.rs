@@ -9,7 +9,8 @@ use std::thread::{self, JoinHandle};
 use hol_base::Duration;
 use hol_simco::{Body, Lifetime, Location, Pid, Reply, Request};
 
-use crate::peer::{Peer, now, octets, per, tuple};
+use crate::peer::{Peer, now, octets, per, rest, tuple};
+use crate::server::Clocks;
 
 const PERIOD: Duration = Duration::from_millis(50);
 
@@ -19,20 +20,21 @@ pub struct Victim {
     asking: JoinHandle<Times>,
 }
 
-/// Times from due to answered, sorted, and the daemon's processor time from request to answer, which tells
-/// whether the daemon or the machine was busy.
+/// Times from due to answered, sorted; the same without waits for a processor, of which the machine's other load is
+/// the cause; and the daemon's processor time.
 pub struct Times {
     spans: Vec<Duration>,
+    own: Vec<Duration>,
     processor: Vec<Duration>,
     refused: usize,
 }
 
 impl Victim {
-    pub fn start(address: SocketAddr, processor_time: impl Fn() -> Duration + Send + 'static) -> Self {
+    pub fn start(address: SocketAddr, clocks: impl Fn() -> Clocks + Send + 'static) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&is_over);
         let mut peer = Peer::connect(address, "innocent");
-        let asking = thread::spawn(move || ask(&mut peer, &until, &processor_time));
+        let asking = thread::spawn(move || ask(&mut peer, &until, &clocks));
         Self { is_over, asking }
     }
 
@@ -42,12 +44,12 @@ impl Victim {
     }
 }
 
-fn ask(peer: &mut Peer, is_over: &AtomicBool, processor_time: &dyn Fn() -> Duration) -> Times {
-    let mut processor = Vec::new();
+fn ask(peer: &mut Peer, is_over: &AtomicBool, clocks: &dyn Fn() -> Clocks) -> Times {
+    let (mut processor, mut own) = (Vec::new(), Vec::new());
     let (mut spans, mut refused, mut due, mut held) = (Vec::new(), 0, now(), None::<Pid>);
     while spans.is_empty() || !is_over.load(Ordering::Relaxed) {
         rest(due.saturating_since(now()));
-        let used = processor_time();
+        let (before, mine, asked) = (clocks(), Clocks::of_this_thread(), now());
         peer.say(&match held {
             Some(pid) => octets(Request::Plc { pid, lifetime: Lifetime(0) }),
             None => per(
@@ -63,24 +65,37 @@ fn ask(peer: &mut Peer, is_over: &AtomicBool, processor_time: &dyn Fn() -> Durat
             }
             _ => None,
         };
-        processor.push(processor_time().saturating_sub(used));
+        let (after, passed) = (clocks(), now().since(asked));
+        let used = after.processor.saturating_sub(before.processor);
+        processor.push(used);
+        let waited = after.delay.saturating_sub(before.delay)
+            + Clocks::of_this_thread().delay.saturating_sub(mine.delay);
+        // As if requests had come due meanwhile: a long wait is many late answers.
+        // Both may have waited at the same time.
+        let mut late = passed.saturating_sub(waited).max(used);
+        own.push(late);
+        while late > PERIOD {
+            late = late.saturating_sub(PERIOD);
+            own.push(late);
+        }
+        spans.push(now().since(due));
+        due += PERIOD;
+    }
+    // Requests that were due while an answer was late.
+    while due < now() {
         spans.push(now().since(due));
         due += PERIOD;
     }
     spans.sort_unstable();
     processor.sort_unstable();
-    Times { spans, processor, refused }
-}
-
-#[expect(clippy::disallowed_methods, reason = "an agent that asks in real time")]
-fn rest(span: Duration) {
-    thread::sleep(std::time::Duration::from_nanos(span.as_nanos()));
+    own.sort_unstable();
+    Times { spans, own, processor, refused }
 }
 
 impl Times {
-    /// Returns the 99th percentile.
+    /// Returns the 99th percentile without waits for a processor.
     pub fn p99(&self) -> Duration {
-        at(&self.spans, 0.99)
+        at(&self.own, 0.99)
     }
 }
 
@@ -92,11 +107,12 @@ impl fmt::Display for Times {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = |span: Duration| span.as_nanos() as f64 / 1e6;
         let [median, p99, longest] = [0.5, 0.99, 1.0].map(|share| millis(at(&self.spans, share)));
+        let (own, longest_own) = (millis(self.p99()), millis(at(&self.own, 1.0)));
         let (processor, count) = (millis(at(&self.processor, 0.99)), self.spans.len());
         write!(
             f,
-            "{count} of them, {} refused, median {median:.1} ms, p99 {p99:.1} ms, longest {longest:.1} ms; of a processor's \
-             time p99 {processor:.1} ms",
+            "{count} of them, {} refused, median {median:.1} ms, p99 {p99:.1} ms, longest {longest:.1} ms; without waits \
+             for a processor p99 {own:.1} ms, longest {longest_own:.1} ms; of a processor's time p99 {processor:.1} ms",
             self.refused
         )
     }

@@ -21,12 +21,16 @@ impl Daemon {
     /// Maximum agents accepted per turn.
     const MOST_ACCEPTED: usize = 64;
 
-    /// Accepts waiting agents. If there is no room, the oldest connection without a session is closed.
+    /// Maximum handshakes in progress.
+    pub(super) const MOST_HANDSHAKES: usize = 512;
+
+    /// Accepts waiting agents. If there is no room, a connection without a session is closed: the oldest from the
+    /// address that has most of them.
     pub(super) fn accept(&mut self, now: Time, number: u32) -> io::Result<()> {
         for _ in 0..Self::MOST_ACCEPTED {
             let Some(listeners) = &mut self.listeners else { return Ok(()) };
             let is_full = self.connections.len() >= self.limits.connections;
-            let idle = self.middlebox.longest_unopened().filter(|_| is_full);
+            let idle = self.unopened.to_displace().filter(|_| is_full);
             if is_full && idle.is_none() {
                 return listeners.pause(now, &self.poller);
             }
@@ -54,10 +58,15 @@ impl Daemon {
         if let Err(error) = self.connections.add(id, Connection::new(line, peer), &self.poller) {
             self.log.write(now, Level::Warn, "not-accepted", &[("reason", &error)]);
             self.middlebox.disconnect(id);
-        } else if listen.transport == Transport::Tls
-            && let Some(oldest) = self.handshakes.begin(id)
-        {
-            self.remove(now, oldest, &Over::Displaced);
+            return;
+        }
+        self.unopened.add(id, peer.ip());
+        if listen.transport == Transport::Tls {
+            self.handshakes.add(id, peer.ip());
+            let is_crowded = self.handshakes.len() > Self::MOST_HANDSHAKES;
+            if let Some(other) = self.handshakes.to_displace().filter(|_| is_crowded) {
+                self.remove(now, other, &Over::Displaced);
+            }
         }
     }
 
@@ -125,7 +134,11 @@ impl Daemon {
                     self.middlebox.receive(now, id, octets, &mut self.batch);
                 }
                 Ok(Heard::Work(work)) => self.batch.count(work),
-                Ok(Heard::Names(names)) => self.identify(id, names),
+                Ok(Heard::Names(Some(names))) if names.is_empty() => {
+                    let why = "the certificate has no DNS name; give it one (subjectAltName=DNS:AGENT)";
+                    return self.refuse_handshake(now, id, io::Error::new(io::ErrorKind::InvalidData, why));
+                }
+                Ok(Heard::Names(names)) => self.identify(id, names.unwrap_or_default()),
                 Ok(Heard::Nothing) => return,
                 Ok(Heard::End) if connection.is_open() => {
                     self.middlebox.disconnect(id);
@@ -140,7 +153,7 @@ impl Daemon {
 
     /// Handles the end of a handshake. Of the authenticated names, the first that the policy knows counts.
     fn identify(&mut self, id: SessionId, mut names: Vec<String>) {
-        self.handshakes.end(id);
+        self.handshakes.remove(id);
         let policy = self.middlebox.policy();
         let known = names.iter().position(|name| policy.agent(name).is_some()).unwrap_or(0);
         if known < names.len() {

@@ -35,6 +35,9 @@ pub(super) fn of(numbers: &Numbers) -> String {
     text.one("simco_sent_bytes_total", "counter", "Octets to agents", numbers.sent);
     let failures = "Batches that packet filter or journal refused as a whole";
     text.one("simco_failures_total", "counter", failures, numbers.failures);
+    let lost = "Lines of the log that were left out because they were not read in time";
+    text.one("simco_log_lost_lines_total", "counter", lost, numbers.lost_lines);
+    text.histogram("simco_turn_seconds", "Time of a turn", &numbers.turns, SECOND);
     let work = "Counted work of a turn, about seconds of a processor";
     text.histogram("simco_turn_work_seconds", work, &numbers.work, SECOND);
     text.histogram("simco_batch_changes", "Changes made in one go", &numbers.batches, 1.0);

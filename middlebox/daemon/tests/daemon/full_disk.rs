@@ -74,4 +74,19 @@ fn while_the_disk_is_full_rules_neither_begin_nor_end_and_later_they_do() {
         begun
     });
     assert_eq!(serve(&settings, list), held);
+
+    // A start, too, with the clock of an earlier boot.
+    std::fs::write(state.path().join("clock"), "of-another-boot 42\n").unwrap();
+    limit_files(Some(0));
+    serve(&settings, |session| {
+        assert_eq!(list(session), held);
+        assert!(enable(session).is_err(), "nothing can be recorded");
+        limit_files(None);
+        let begun = enable(session).unwrap();
+        assert!(list(session).contains(&begun));
+        let kept = || std::fs::read_to_string(state.path().join("clock")).unwrap();
+        while kept().starts_with("of-another-boot") {
+            list(session);
+        }
+    });
 }

@@ -172,6 +172,21 @@ fn who_is_not_certified_by_the_right_authority_hears_so_and_the_log_has_it() {
     assert!(log.contains("event=handshake-refused peer=127.0.0.1"), "{log}");
 }
 
+/// It names an address, so it is nobody's: a secret must not stand in for the name.
+#[test]
+fn a_certificate_without_a_dns_name_is_refused_and_the_log_has_the_cure() {
+    let mut place = Place::new("[agents.call-server]");
+    let secrets = place.path().join("secrets.toml");
+    fs::write(&secrets, "call-server = 'a secret of 16 octets'").unwrap();
+    fs::set_permissions(&secrets, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    place.settings.secrets = Some(secrets);
+    let ((), log) = place.serve(|addresses| {
+        let secret = SharedSecret::parse("call-server", "call-server = 'a secret of 16 octets'", nonces());
+        open_with(&addresses[0], Some(place.tls("192.0.2.1")), Box::new(secret.unwrap())).unwrap_err();
+    });
+    assert!(log.contains("event=handshake-refused") && log.contains("subjectAltName=DNS:AGENT"), "{log}");
+}
+
 #[test]
 fn without_certificates_of_agents_they_prove_who_they_are_by_their_secrets() {
     const SECRETS: &str = "call-server = '0123456789abcdef'";

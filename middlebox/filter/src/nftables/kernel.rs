@@ -6,12 +6,16 @@ use std::io;
 use hol_netlink::{Socket, attributes};
 
 use super::expression::VALUE;
-use super::transaction::{INET, Kind, about};
+use super::transaction::{INET, Kind, Transaction, about};
 use crate::FilterError;
 
 /// The kernel's nftables.
 #[derive(Debug)]
-pub(super) struct Kernel(Socket);
+pub(super) struct Kernel {
+    socket: Socket,
+    /// It deletes elements that may have ended.
+    destroys: bool,
+}
 
 /// A rejected message, with which its transaction failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,10 +43,16 @@ const PERMISSION: i32 = 1;
 pub(super) const NO_ENTRY: i32 = 2;
 pub(super) const EXISTS: i32 = 17;
 const NO_BUFFERS: i32 = 105;
+/// What the kernel may accept a moment later: a full hash table, no memory, a module that is being loaded.
+const TRANSIENT: [i32; 4] = [11, 12, 16, NO_BUFFERS];
 /// Octets before the attributes of a message, `struct nfgenmsg`.
 const STRUCTURE: usize = 4;
 
 impl Refusal {
+    pub fn is_transient(self) -> bool {
+        TRANSIENT.contains(&self.error)
+    }
+
     /// Returns the error of the whole transaction.
     pub fn reason(self, table: &str) -> FilterError {
         match self {
@@ -62,7 +72,7 @@ impl Kernel {
     pub fn open() -> Result<Self, FilterError> {
         let socket = Socket::netfilter()?;
         match socket.set_buffers(Self::LONGEST_TRANSACTION, Self::WAITING_ANSWERS) {
-            Ok(()) => Ok(Self(socket)),
+            Ok(()) => Ok(Self { destroys: destroys(&socket)?, socket }),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(FilterError::NotPermitted),
             Err(error) => Err(error.into()),
         }
@@ -70,29 +80,22 @@ impl Kernel {
 
     /// Carries out a transaction. If messages are rejected, nothing has changed.
     pub fn commit(&self, transaction: &[u8]) -> Result<Vec<Refusal>, FilterError> {
-        self.0.send(transaction)?;
-        let mut refusals = Vec::new();
-        let heard = self.0.answers(|answer| {
-            if let Some(error) = answer.outcome().filter(|error| *error != 0) {
-                refusals.push(Refusal { sequence: answer.sequence, error });
-            }
-        });
-        match heard {
-            // More answers than room: all are rejections, and the first ones suffice.
-            Err(error) if error.raw_os_error() == Some(NO_BUFFERS) && !refusals.is_empty() => {}
-            heard => heard?,
-        }
-        Ok(refusals)
+        commit(&self.socket, transaction)
+    }
+
+    /// Returns true if it deletes elements that may have ended.
+    pub fn destroys(&self) -> bool {
+        self.destroys
     }
 
     /// Returns the port of our changes.
     pub fn port(&self) -> io::Result<u32> {
-        self.0.port()
+        self.socket.port()
     }
 
     /// Returns true if the table exists.
     pub fn has_table(&self, table: &str) -> Result<bool, FilterError> {
-        match self.0.tell(about(table, Kind::GetTable, 0)) {
+        match self.socket.tell(about(table, Kind::GetTable, 0)) {
             Ok(()) => Ok(true),
             Err(error) if error.raw_os_error() == Some(NO_ENTRY) => Ok(false),
             Err(error) => Err(error.into()),
@@ -103,7 +106,7 @@ impl Kernel {
     pub fn chains(&self, table: &str) -> Result<Vec<String>, FilterError> {
         let mut names = Vec::new();
         // It lists those of other tables too.
-        self.0.list(about(table, Kind::GetChain, 0), |body| {
+        self.socket.list(about(table, Kind::GetChain, 0), |body| {
             names.extend(name(body, 3).filter(|_| is_about(body, table)));
         })?;
         Ok(names)
@@ -113,7 +116,7 @@ impl Kernel {
     pub fn sets(&self, table: &str) -> Result<Vec<String>, FilterError> {
         let mut names = Vec::new();
         if self.has_table(table)? {
-            self.0.list(about(table, Kind::GetSet, 0), |body| names.extend(name(body, 2)))?;
+            self.socket.list(about(table, Kind::GetSet, 0), |body| names.extend(name(body, 2)))?;
         }
         Ok(names)
     }
@@ -127,7 +130,7 @@ impl Kernel {
     ) -> Result<(), FilterError> {
         let question = about(table, Kind::GetElement, 0).with_name(2, set);
         Ok(self
-            .0
+            .socket
             .look_through(question, |body| elements_of(body).for_each(|(key, found)| take(key, found)))?)
     }
 }
@@ -135,6 +138,32 @@ impl Kernel {
 /// Returns true if a message of nftables is about this table or something in it.
 pub(super) fn is_about(body: &[u8], table: &str) -> bool {
     body.first() == Some(&INET) && name(body, 1).as_deref() == Some(table)
+}
+
+fn commit(socket: &Socket, transaction: &[u8]) -> Result<Vec<Refusal>, FilterError> {
+    socket.send(transaction)?;
+    let mut refusals = Vec::new();
+    let heard = socket.answers(|answer| {
+        if let Some(error) = answer.outcome().filter(|error| *error != 0) {
+            refusals.push(Refusal { sequence: answer.sequence, error });
+        }
+    });
+    match heard {
+        // More answers than room: all are rejections, and the first ones suffice.
+        Err(error) if error.raw_os_error() == Some(NO_BUFFERS) && !refusals.is_empty() => {}
+        heard => heard?,
+    }
+    Ok(refusals)
+}
+
+/// Asks the kernel whether it knows [`Kind::DestroyElement`], by a transaction without effect: one that does
+/// misses the table, one that does not rejects the message.
+fn destroys(socket: &Socket) -> Result<bool, FilterError> {
+    const NOBODYS: &str = "hol.question";
+    let mut question = Transaction::new(NOBODYS);
+    question.destroy_element("none", &[0]);
+    let refusals = commit(socket, &question.finish_in_vain())?;
+    Ok(refusals.iter().any(|refusal| refusal.error == NO_ENTRY))
 }
 
 fn name(body: &[u8], kind: u16) -> Option<String> {

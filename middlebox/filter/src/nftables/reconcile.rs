@@ -11,7 +11,7 @@ use super::ruleset;
 use super::sets::Sets;
 use super::steps::{Step, Steps};
 use super::survey::{Survey, Wanted};
-use super::transaction::Transaction;
+use super::transaction::{GRACE, Transaction};
 use crate::element::Element;
 use crate::holds::{Holds, Standing};
 use crate::shape::{self, Shape};
@@ -182,6 +182,6 @@ fn compare(now: Time, holds: &Holds, sets: &Sets, found: &mut Tables) -> Differe
 fn is_right(now: Time, found: &Found, wanted: &Standing) -> bool {
     let remaining = |found: &Found| found.remaining.map(Duration::from_millis);
     let wanted_data = wanted.target.as_ref().map(shape::data);
-    remaining(found).is_some_and(|left| left.abs_diff(wanted.end.saturating_since(now)) <= TOLERANCE)
-        && found.data == wanted_data
+    let lasts = wanted.end.saturating_since(now) + GRACE;
+    remaining(found).is_some_and(|left| left.abs_diff(lasts) <= TOLERANCE) && found.data == wanted_data
 }

@@ -1,6 +1,6 @@
 //! Steps on the elements of sets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hol_base::Time;
 
@@ -33,7 +33,7 @@ pub(super) struct Step {
 }
 
 impl Steps {
-    /// Returns the steps that make elements match. Expired ones need none: the kernel removes them.
+    /// Returns the steps that make elements match. Expired ones are deleted as others are.
     pub fn of(now: Time, touched: &BTreeMap<Element, Touched>, holds: &Holds) -> Self {
         let in_force = |standing: &Standing| standing.end > now;
         touched
@@ -41,8 +41,7 @@ impl Steps {
             .filter_map(|(element, touched)| {
                 let (before, after) = (touched.before, holds.standing(element));
                 let add = after.filter(in_force).filter(|_| before != after);
-                let delete =
-                    before != after && before.is_some_and(|before| add.is_some() || in_force(&before));
+                let delete = before != after && before.is_some();
                 (delete || add.is_some()).then(|| Step::new(element, delete, add, touched.change))
             })
             .collect()
@@ -62,13 +61,18 @@ impl Steps {
         self.steps.iter().filter(|step| step.add.is_some()).map(|step| (&step.shape, &step.key[..]))
     }
 
-    pub fn put(&mut self, now: Time, sets: &Sets, transaction: &mut Transaction<'_>) {
+    /// Adds the messages to a transaction; `destroys` says that the kernel deletes what may have ended.
+    pub fn put(&mut self, now: Time, sets: &Sets, destroys: bool, transaction: &mut Transaction<'_>) {
         self.messages.clear();
         self.first = transaction.next();
         for (index, step) in self.steps.iter().enumerate() {
             let Some(set) = sets.name(&step.shape) else { continue };
             if step.delete {
-                transaction.delete_element(set, &step.key);
+                if destroys {
+                    transaction.destroy_element(set, &step.key);
+                } else {
+                    transaction.delete_element(set, &step.key);
+                }
                 self.messages.push((index, false));
             }
             if let Some(standing) = &step.add {
@@ -78,10 +82,10 @@ impl Steps {
         }
     }
 
-    /// Adapts to rejections: an element to delete may have expired meanwhile, one to add may not have expired
-    /// yet, or somebody else has added it. `Err` is a rejection of another kind.
+    /// Adapts to rejections: a kernel that does not destroy has ended an element to delete, or somebody else
+    /// has added or deleted one. What is transient may pass if repeated. `Err` is a rejection of another kind.
     pub fn adjust(&mut self, refusals: &[Refusal]) -> Result<(), Refusal> {
-        for &refusal in refusals {
+        for &refusal in refusals.iter().filter(|refusal| !refusal.is_transient()) {
             let (index, adds) = self.message(refusal.sequence).ok_or(refusal)?;
             let step = &mut self.steps[index];
             let is_curable = match refusal.error {
@@ -97,9 +101,12 @@ impl Steps {
         Ok(())
     }
 
-    /// Returns the change of a message in the last transaction.
-    pub fn change_of(&self, sequence: u32) -> Option<usize> {
-        self.message(sequence).map(|(index, _)| self.steps[index].change)
+    /// Returns the changes of rejected messages in the last transaction, in order; `None` if one of them is not
+    /// about an element.
+    pub fn changes_of(&self, refusals: &[Refusal]) -> Option<Vec<usize>> {
+        let change = |refusal: &Refusal| Some(self.steps[self.message(refusal.sequence)?.0].change);
+        let changes: BTreeSet<usize> = refusals.iter().map(change).collect::<Option<_>>()?;
+        Some(changes.into_iter().collect())
     }
 
     fn message(&self, sequence: u32) -> Option<(usize, bool)> {

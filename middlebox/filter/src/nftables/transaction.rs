@@ -16,6 +16,13 @@ const END: u16 = 17;
 pub(super) const INET: u8 = 1;
 /// Interval at which the kernel removes expired elements. They match no packet, but cost work.
 const COLLECTION: Duration = Duration::from_secs(30);
+/// How much longer than its rule an element lasts if nobody deletes it.
+///
+/// The end of a rule deletes its elements. One that the kernel itself ends stays in the hash table until it is
+/// collected, which transactions hinder (net/netfilter/nft_set_hash.c `nft_rhash_gc`), and when sixteen of one
+/// key have piled up, the table takes no more of it: EBUSY (lib/rhashtable.c `rhashtable_insert_rehash`). So
+/// the kernel ends elements only if this process is gone, or late.
+pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// `enum nf_tables_msg_types`
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +41,8 @@ pub(super) enum Kind {
     NewElement = 12,
     GetElement = 13,
     DeleteElement = 14,
+    /// Deletes an element if it exists, from Linux 6.3 on.
+    DestroyElement = 30,
 }
 
 /// Returns a message about a table of the family `inet`, whose name is always its first attribute.
@@ -140,10 +149,8 @@ impl<'a> Transaction<'a> {
         self.push(about(self.table, Kind::DeleteSet, 0).with_name(2, name));
     }
 
-    /// The kernel counts in ticks of 10, 4 or 1 ms and rounds down; and zero would mean forever.
     pub fn add_element(&mut self, now: Time, set: &str, key: &[u8], standing: &Standing) {
-        const TICKS: Duration = Duration::from_millis(20);
-        let remaining = standing.end.saturating_since(now).round_up_to(TICKS).max(TICKS).as_millis();
+        let remaining = (standing.end.saturating_since(now) + GRACE).as_millis();
         let message = about(self.table, Kind::NewElement, CREATE | EXCLUSIVE).with_name(2, set);
         self.push(message.with_nested(3, &[], |list| {
             list.with_nested(1, &[], |octets| {
@@ -158,7 +165,16 @@ impl<'a> Transaction<'a> {
     }
 
     pub fn delete_element(&mut self, set: &str, key: &[u8]) {
-        let message = about(self.table, Kind::DeleteElement, 0).with_name(2, set);
+        self.remove_element(Kind::DeleteElement, set, key);
+    }
+
+    /// Deletes an element, which may have ended.
+    pub fn destroy_element(&mut self, set: &str, key: &[u8]) {
+        self.remove_element(Kind::DestroyElement, set, key);
+    }
+
+    fn remove_element(&mut self, kind: Kind, set: &str, key: &[u8]) {
+        let message = about(self.table, kind, 0).with_name(2, set);
         self.push(
             message.with_nested(3, &[], |list| list.with_nested(1, &[], |octets| value(octets, 1, key))),
         );

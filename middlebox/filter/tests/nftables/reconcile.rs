@@ -79,7 +79,7 @@ fn an_end_that_is_wrong_is_mended() {
     filter.reconcile(NOW, &rules()[1..2]).unwrap();
     let longer = lasting(rules()[1], Duration::from_secs(3600));
     assert_eq!(filter.reconcile(NOW, &[longer]).unwrap(), Mended { missing: 1, surplus: 1 });
-    assert!(world.listing().contains("timeout 1h"));
+    assert!(world.listing().contains("timeout 1h5s"));
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn rules_change_while_they_come_back() {
     filter.apply(NOW, &[end(first), end(last), later(rules[1]), later(rules[19_998])]).unwrap();
     while filter.go_on(NOW).unwrap() != Progress::Done {}
     assert_eq!(elements(), 19_998);
-    assert_eq!(world.listing().matches("timeout 1m30s").count(), 2);
+    assert_eq!(world.listing().matches("timeout 1m35s").count(), 2);
 }
 
 /// A table that is too large to list: what is missing comes, what is surplus goes, and what begins meanwhile stays.

@@ -29,7 +29,7 @@ impl Middlebox {
         self.check_enable(now, agent, &enable, batch)?;
         let lifetime = self.grant(enable.lifetime)?;
         self.make_room(agent, batch)?;
-        let binding = self.bind(&enable, mapping)?;
+        let binding = self.bind(&enable, mapping, batch)?;
         let pid = self.rules.unused_pid();
         let gid = gid.unwrap_or(Gid(pid.0));
         let action = enable_with(&enable, gid, binding);
@@ -97,7 +97,12 @@ impl Middlebox {
     }
 
     /// Returns NAT addresses for this rule; none on a pure firewall. RFC 4540 section 8.3.3.
-    fn bind(&self, enable: &Enable, mapping: Option<PortMapping>) -> Result<Binding, Refusal> {
+    fn bind(
+        &self,
+        enable: &Enable,
+        mapping: Option<PortMapping>,
+        batch: &mut Batch,
+    ) -> Result<Binding, Refusal> {
         let Enable { parameters, internal, external, lifetime: _ } = enable;
         let capabilities = self.config.capabilities;
         if !self.translates(external.ip_version()) {
@@ -111,6 +116,7 @@ impl Middlebox {
         // own port.
         let outside = wanted(external.ip_version(), internal, parameters.parity);
         let inside = wanted(internal.ip_version(), external, parameters.parity);
+        batch.count(work::SEARCH * self.nat.len() as u64);
         Ok(Binding {
             outside: Some(self.nat.outside.find_for(mapping, outside)?),
             inside: if is_twice { Some(self.nat.inside.find(inside)?) } else { None },

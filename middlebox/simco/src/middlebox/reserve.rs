@@ -7,7 +7,7 @@ use super::enable::check_translatable;
 use crate::nat::{Wanted, WantedPorts};
 use crate::{
     Action, AgentId, Batch, Binding, Capabilities, Gid, IpChoice, IpVersion, Lifetime, NatMode,
-    PrrParameters, Refusal, Reply, Right, Rule,
+    PrrParameters, Refusal, Reply, Right, Rule, work,
 };
 
 impl Middlebox {
@@ -31,7 +31,12 @@ impl Middlebox {
         }
         let lifetime = self.grant(lifetime)?;
         self.make_room(agent, batch)?;
-        let binding = if is_nat { self.keep(&parameters, inside, outside)? } else { Binding::default() };
+        let binding = if is_nat {
+            batch.count(work::SEARCH * self.nat.len() as u64);
+            self.keep(&parameters, inside, outside)?
+        } else {
+            Binding::default()
+        };
         let pid = self.rules.unused_pid();
         let gid = gid.unwrap_or(Gid(pid.0));
         let action = Action::Reserve { gid, parameters, binding };

@@ -7,7 +7,6 @@
 use hol_base::Time;
 
 use super::Middlebox;
-use crate::batch::Cause;
 use crate::overlaps::Sweep;
 use crate::{Action, Batch, Change, Rule, SessionId, work};
 
@@ -48,7 +47,7 @@ impl Middlebox {
         {
             let most = self.most_ends();
             for Rule { pid, .. } in self.come_upon(now, &mut sweep, most, batch) {
-                self.end(pid, Cause::Ended(pid), batch);
+                self.end(pid, batch);
             }
             looks += most;
             if !sweep.is_over() {

@@ -103,9 +103,10 @@ impl Middlebox {
         rule: &Rule,
         batch: &mut Batch,
     ) -> Result<(), Refusal> {
+        // Before anything is computed: a refusal is work too.
+        batch.count(work::MEASURE);
         let claim = |rule| self.accounts.claim(rule);
         let (more, less) = (claim(rule)?, before.map_or(Ok(Claim::default()), claim)?);
-        batch.count(work::MEASURE * more.footprint.elements as u64);
         let checked = self.accounts.check(rule.owner, self.policy.quota(rule.owner), &more, &less);
         checked.map_err(|shortage| short(rule.owner, shortage, batch))
     }
@@ -158,7 +159,9 @@ impl Middlebox {
             Cause::Asked(asked) => self.transact(now, asked, batch),
             // Without the refused step it may have another end.
             Cause::Expired(pid) if self.rules.get(now, pid).is_some() => batch.begin(cause),
-            Cause::Expired(pid) | Cause::Ended(pid) => self.end(pid, cause, batch),
+            Cause::Expired(pid) => drop(self.expire(pid, batch)),
+            Cause::Ended(pid) => self.end(pid, batch),
+            Cause::Announced(pid, owner) => self.announce_end(now, pid, owner, batch),
             Cause::Session => {
                 batch.begin(cause);
                 said.into_iter().for_each(|output| batch.say(output));
@@ -168,18 +171,20 @@ impl Middlebox {
     }
 
     /// Undoes the last step, whose changes could not be applied, and refuses its request. A rule that the
-    /// middlebox itself ended stays ended.
+    /// middlebox itself ended stays ended; then it returns false.
     ///
     /// Other rules may be due then: [`advance`](Self::advance) ends them.
-    pub fn refuse(&mut self, batch: &mut Batch) {
+    pub fn refuse(&mut self, refusal: Refusal, batch: &mut Batch) -> bool {
         if let Some(Step { cause: Cause::Asked(_), .. }) = batch.steps.last()
             && let Some((Cause::Asked(asked), _)) = self.undo_step(batch)
         {
-            let refusal = Message::refusal(asked.tid, Refusal::ConfigurationFailed);
+            let refusal = Message::refusal(asked.tid, refusal);
             let session = asked.session;
             batch.begin(Cause::Asked(asked));
             batch.send(session, refusal);
+            return true;
         }
+        false
     }
 
     fn undo_step(&mut self, batch: &mut Batch) -> Option<(Cause, Vec<Output>)> {

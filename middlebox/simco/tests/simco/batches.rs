@@ -16,7 +16,7 @@ fn run_at(now: Time, world: &mut World, mut fails: impl FnMut(&[Change]) -> bool
     assert_eq!(world.batch.changes(), []);
     while world.middlebox.redo(now, &mut world.batch) {
         if !world.batch.last_step().is_empty() && fails(world.batch.last_step()) {
-            world.middlebox.refuse(&mut world.batch);
+            world.middlebox.refuse(Refusal::ConfigurationFailed, &mut world.batch);
         }
     }
     world.release();
@@ -122,6 +122,24 @@ fn a_rule_that_ended_of_itself_stays_ended() {
     run_at(at(60), &mut world, |changes| changes[0].after.is_none());
     assert_eq!(world.heard(agent).len(), 1, "it is told");
     assert_eq!(world.ask(at(60), agent, Request::Prl), Body::Reply(Reply::Prl(vec![])));
+}
+
+/// Its end has been announced in a batch that is taken back, and is announced again, once.
+#[test]
+fn an_end_is_told_once_though_its_batch_is_repeated() {
+    let (mut world, agent) = World::firewall();
+    let ending = world.granted(START, agent, per(60)).pid;
+    let listener = world.open(None);
+    world.middlebox.advance(at(60), &mut world.batch);
+    let request = Message::request(Tid(1), per(60)).to_bytes();
+    world.middlebox.receive(at(60), agent, request, &mut world.batch);
+    for _ in 0..2 {
+        world.middlebox.undo(&mut world.batch);
+        while world.middlebox.redo(at(60), &mut world.batch) {}
+    }
+    world.release();
+    let events: Vec<(Pid, u32)> = world.events(listener);
+    assert!(matches!(events[..], [(first, 0), (_, 60)] if first == ending), "{events:?}");
 }
 
 /// Rules of before a restart keep PID, group, owner, ports and end; what has ended meanwhile ends now.

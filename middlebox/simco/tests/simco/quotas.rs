@@ -175,6 +175,68 @@ fn a_policy_says_what_every_agent_may_have_and_what_one_may() {
     assert!(error.contains("rule"), "{error}");
 }
 
+/// A quarter of the sessions is for agents that have few, whatever the quota of one is.
+#[test]
+fn who_may_have_all_sessions_leaves_some_to_others() {
+    let (mut world, ..) = world_of(Config { most_sessions: 40, ..blocking_firewall() }, "sessions = 1000");
+    let mut open = |agent: &str| {
+        let id = world.connect(Underlay { agent: Some(agent.into()), ..Underlay::plain(Framing::Messages) });
+        matches!(world.ask(START, id, se()), Body::Reply(Reply::Se { .. }))
+    };
+    assert_eq!((0..100).filter(|_| open("bob")).count(), 28, "30 with the two that are open");
+    assert!((0..3).all(|_| open("alice")), "an agent with few sessions gets one");
+    assert_eq!((0..100).filter(|_| open("alice")).count(), 0, "with four it has enough");
+}
+
+/// Section 8.9: however many rules end at once, half of a batch is left for requests, and no end waits for the
+/// notifications of others.
+#[test]
+fn rules_that_end_together_get_half_of_each_batch_and_are_announced_later() {
+    let (mut world, alice, bob) = world_of(Config { measure: Some(measure), ..blocking_firewall() }, "");
+    let listeners: Vec<SessionId> = (0..20).map(|_| world.open(Some("bob"))).collect();
+    let held: BTreeSet<Pid> = (0..1000).map(|_| world.granted(START, alice, ports(1)).pid).collect();
+    listeners.iter().chain([&bob, &alice]).for_each(|id| drop(world.heard(*id)));
+    world.batch = Batch::default().with_work(1_000_000, 100_000);
+    let (mut batches, mut last_end, mut told) = (0, 0, BTreeSet::new());
+    while batches == 0 || world.middlebox.wake_at() <= at(60) {
+        world.middlebox.advance(at(60), &mut world.batch);
+        let work = world.batch.work();
+        assert!((1..=520_000).contains(&work), "batch {batches}: {work}");
+        if !world.batch.changes().is_empty() {
+            last_end = batches;
+        }
+        let status = Message::request(Tid(1), Request::Prs { pid: Pid(0) }).to_bytes();
+        world.middlebox.receive(at(60), alice, status, &mut world.batch);
+        world.release();
+        assert_eq!(
+            world.heard(alice).iter().filter(|body| matches!(body, Some(Body::Refusal(_)))).count(),
+            1
+        );
+        for (pid, lifetime) in world.events(listeners[0]) {
+            assert!(lifetime == 0 && told.insert(pid), "an end is told once");
+        }
+        batches += 1;
+    }
+    assert_eq!(told, held);
+    assert!(last_end <= 1000 / 45 && batches > last_end + 1, "{last_end} of {batches}");
+}
+
+/// A search for ports counts before it fails: here for each of 64 addresses.
+#[test]
+fn a_search_that_finds_no_ports_is_work() {
+    let outside = (1..=64).map(|host| [203, 0, 113, host].into()).collect();
+    let (mut world, alice, _) = world_of(Config { outside, ports: 1024..=65_535, ..nat(0) }, "ports = 1000");
+    let reservation = PrrParameters { port_range: 60_000, ..two_even_ports() };
+    let request = Request::Prr { parameters: reservation, lifetime: Lifetime(60), gid: None };
+    for expected in [Refusal::LackOfPorts; 2] {
+        let octets = Message::request(Tid(1), request.clone()).to_bytes();
+        world.middlebox.receive(START, alice, octets, &mut world.batch);
+        assert!(world.batch.work() >= 64 * 500, "{}", world.batch.work());
+        world.release();
+        assert_eq!(world.heard(alice), [Some(Body::Refusal(expected))]);
+    }
+}
+
 /// Section 8.8: what a disable rule overrules ends, however much it is; a little at a time.
 #[test]
 fn a_disable_rule_over_many_ends_them_a_few_at_a_time_and_keeps_others_out_meanwhile() {
@@ -254,7 +316,7 @@ fn a_disable_rule_that_is_taken_back_takes_its_sweep_with_it() {
     world.middlebox.receive(START, bob, request, &mut world.batch);
     world.middlebox.undo(&mut world.batch);
     assert!(world.middlebox.redo(START, &mut world.batch));
-    world.middlebox.refuse(&mut world.batch);
+    world.middlebox.refuse(Refusal::ConfigurationFailed, &mut world.batch);
     world.release();
     world.advance(START);
     assert_eq!(world.middlebox.rules(START).count(), 200);

@@ -280,7 +280,7 @@ fn the_quickstart_does_what_it_says() {
         "10.1.0.2:8080  <-  10.2.0.2",
         "the rule lets it pass\n",
         "the rule has ended\n",
-        "timeout 1m expires",
+        "timeout 1m5s expires",
         "it stands without the middlebox\n",
         "reserved",
         "192.0.2.77:1024",

@@ -19,6 +19,7 @@ struct Fussy(Arc<Mutex<State>>);
 struct State {
     rules: Vec<Rule>,
     is_broken: bool,
+    is_busy: bool,
     is_guarded: bool,
     is_touched: bool,
     attempts: usize,
@@ -40,8 +41,11 @@ impl PacketFilter for Fussy {
         if state.is_broken {
             return Err(BROKEN);
         }
-        if let Some(change) = changes.iter().position(is_bad) {
-            return Err(FilterError::Refused { change, source: std::io::ErrorKind::Other.into() });
+        let bad: Vec<usize> =
+            changes.iter().enumerate().filter(|(_, change)| is_bad(change)).map(|(index, _)| index).collect();
+        if !bad.is_empty() {
+            let (is_transient, source) = (state.is_busy, std::io::ErrorKind::Other.into());
+            return Err(FilterError::Refused { changes: bad, is_transient, source });
         }
         for change in changes {
             change.before.iter().for_each(|before| state.rules.retain(|rule| rule != before));
@@ -119,6 +123,46 @@ fn a_request_that_the_filter_refuses_is_refused_and_the_others_of_its_batch_are_
     });
     assert_eq!(filter.pids(), granted.collect::<Vec<_>>(), "what is promised is in force, and nothing else");
     assert_eq!(agent.list(world), filter.pids());
+}
+
+/// Each transaction that the kernel aborts takes it a grace period, in which nobody is heard.
+#[test]
+fn a_batch_with_a_thousand_requests_that_the_filter_refuses_is_repeated_once() {
+    let filter = Fussy::default();
+    let world = &mut filter.world();
+    let mut agent = world.agent();
+    let ports = (0..1000).map(|n| if n % 2 == 0 { 13 } else { 5004 });
+    let requests: Vec<_> = ports.map(|port| agent.agent.ask(per(port, 60)).unwrap().to_bytes()).collect();
+    agent.write(&requests.concat());
+    let answers: Vec<_> = (0..1000).map(|_| agent.answer(world)).collect();
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 500);
+    assert_eq!(filter.pids().len(), 500);
+    let (attempts, turns) = (filter.0.lock().unwrap().attempts, world.daemon.metrics.numbers().work.total());
+    assert!(attempts as u64 <= 2 * turns, "{attempts} in {turns} turns");
+}
+
+#[test]
+fn what_the_filter_cannot_do_now_lacks_resources_and_is_not_impossible() {
+    let filter = Fussy::default();
+    filter.0.lock().unwrap().is_busy = true;
+    let world = &mut filter.world();
+    let mut agent = world.agent();
+    assert_eq!(agent.enable(world, 13, 60), Err(Refusal::NoResources));
+    agent.enable(world, 14, 60).unwrap();
+}
+
+/// Nothing is tried once for each request.
+#[test]
+fn a_broken_filter_costs_a_batch_few_attempts() {
+    let filter = Fussy::default();
+    let world = &mut filter.world();
+    let mut agent = world.agent();
+    filter.0.lock().unwrap().is_broken = true;
+    let requests: Vec<_> = (0..50).map(|_| agent.agent.ask(per(5004, 60)).unwrap().to_bytes()).collect();
+    agent.write(&requests.concat());
+    assert!((0..50).all(|_| agent.answer(world) == Err(Refusal::ConfigurationFailed)));
+    let (attempts, turns) = (filter.0.lock().unwrap().attempts, world.daemon.metrics.numbers().work.total());
+    assert!(attempts as u64 <= turns, "{attempts} in {turns} turns");
 }
 
 #[test]

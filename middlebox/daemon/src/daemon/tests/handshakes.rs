@@ -4,7 +4,7 @@
 mod certificates;
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use certificates::Authority;
@@ -13,9 +13,10 @@ use hol_base::Duration;
 use hol_simco::{Middlebox, Policy};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
+use socket2::{Domain, Socket, Type};
 
+use super::super::Daemon;
 use super::world::{Plan, World};
-use crate::handshakes::Handshakes;
 use crate::{Limits, Settings, TlsSettings, Transport};
 
 /// A daemon that speaks TLS and wants certificates, and what a client without one needs.
@@ -66,15 +67,44 @@ fn many_handshakes_at_once_are_done_a_few_each_turn() {
 #[test]
 fn the_oldest_of_those_who_do_not_go_on_makes_room() {
     let (mut world, _) = world();
-    let sockets: Vec<TcpStream> = (0..Handshakes::MOST + 10).map(|_| connect(&world)).collect();
+    let sockets: Vec<TcpStream> = (0..Daemon::MOST_HANDSHAKES + 10).map(|_| connect(&world)).collect();
     world.settle();
-    assert_eq!(world.daemon.connections.len(), Handshakes::MOST);
+    assert_eq!(world.daemon.connections.len(), Daemon::MOST_HANDSHAKES);
     let gone = sockets.iter().filter(|socket| socket.peek(&mut [0]).is_ok_and(|count| count == 0)).count();
     assert_eq!(gone, 10);
     world.skip(Middlebox::PATIENCE);
     // They do not hear that it is over.
     world.skip(Duration::from_secs(2));
     assert_eq!(world.daemon.connections.len(), 0, "nobody is waited for longer than others");
+}
+
+/// A connection from another address of the loopback interface.
+fn connect_from(host: [u8; 4], world: &World) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from((host, 0)).into()).unwrap();
+    socket.connect(&world.address.into()).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    socket.into()
+}
+
+#[test]
+fn handshakes_from_one_address_push_out_no_others() {
+    let (mut world, config) = world();
+    let others: Vec<TcpStream> = (1..100).map(|host| connect_from([127, 0, 1, host], &world)).collect();
+    world.settle();
+    let mut attackers = Vec::new();
+    for _ in 0..3 * Daemon::MOST_HANDSHAKES {
+        let mut attacker = connect_from([127, 0, 0, 66], &world);
+        attacker.write_all(&hello(&config).1[..20]).unwrap();
+        attackers.push(attacker);
+        if attackers.len() % 64 == 0 {
+            world.settle();
+        }
+    }
+    world.settle();
+    assert_eq!(world.daemon.connections.len(), Daemon::MOST_HANDSHAKES);
+    let is_gone = |socket: &&TcpStream| socket.peek(&mut [0]).is_ok_and(|count| count == 0);
+    assert_eq!(others.iter().filter(is_gone).count(), 0);
 }
 
 /// An octet at a time, as slowly as the middlebox' patience allows and no longer.

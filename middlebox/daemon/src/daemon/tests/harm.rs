@@ -223,6 +223,37 @@ fn a_disable_rule_over_many_rules_of_which_many_are_told_holds_up_nobody() {
     assert!(heard.iter().all(|heard| *heard >= told), "{heard:?} of {told}");
 }
 
+/// The ends take half of a turn, and what is told of them the same half.
+#[test]
+fn many_rules_that_end_together_of_which_many_are_told_hold_up_nobody() {
+    let world = &mut world_with("quota = { sessions = 200 }", Limits::default());
+    let mut attacker = world.agent_named("attacker");
+    let short = |n| {
+        let Request::Per { enable, gid } = enable(internal(n, 5004, 1), external(0, 1)) else {
+            unreachable!()
+        };
+        Request::Per { enable: Enable { lifetime: Lifetime(600), ..enable }, gid }
+    };
+    beside(world, &mut attacker, &octets((0..8000).map(short)));
+    let _listeners: Vec<Client> = (0..60).map(|_| world.agent_named("attacker")).collect();
+    let mut innocent = world.agent_named("innocent");
+    world.daemon.metrics.numbers().most_work = 0;
+    world.daemon.clock.skip(hol_base::Duration::from_secs(601));
+    let mut turns = 0;
+    while turns == 0 || world.daemon.middlebox.wake_at() == hol_base::Time::ZERO {
+        world.turn();
+        turns += 1;
+        let request = innocent.agent.ask(per(5004, 60)).unwrap();
+        innocent.write(&request.to_bytes());
+        assert!(innocent.turns_until_answered(world) <= FEW_TURNS);
+        innocent.answer(world).unwrap();
+    }
+    assert!(turns > 5, "{turns} turns");
+    assert!(all_rules(world).len() < 8000);
+    let most = world.daemon.metrics.numbers().most_work;
+    assert!(most <= Limits::TURN_WORK + Limits::SHARE, "a turn of {most}");
+}
+
 #[test]
 fn those_who_are_told_of_a_rule_wait_behind_those_who_are_answered() {
     let world = &mut world_with("quota = { sessions = 2000 }", Limits::default());

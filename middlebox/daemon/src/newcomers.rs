@@ -1,0 +1,117 @@
+//! Connections that have not proved anything yet, of which each source gets a share.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv6Addr};
+
+use hol_simco::SessionId;
+
+/// Connections by source, the oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Newcomers {
+    arrivals: BTreeMap<SessionId, (Source, u64)>,
+    sources: BTreeMap<Source, BTreeMap<u64, SessionId>>,
+    /// Sources by their number of connections; of equal ones, that with the oldest is last.
+    ranks: BTreeSet<(usize, Reverse<u64>, Source)>,
+    /// The number of arrivals so far.
+    count: u64,
+}
+
+/// An address. Of IPv6, hosts have whole networks of 64 bits.
+type Source = IpAddr;
+
+fn source_of(address: IpAddr) -> Source {
+    match address {
+        IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
+            Some(v4) => v4.into(),
+            None => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
+        },
+        v4 => v4,
+    }
+}
+
+impl Newcomers {
+    pub fn add(&mut self, id: SessionId, address: IpAddr) {
+        let source = source_of(address);
+        self.count += 1;
+        let number = self.count;
+        self.arrivals.insert(id, (source, number));
+        self.change(source, |connections| connections.insert(number, id));
+    }
+
+    /// Removes one that has proved who it is, or has gone.
+    pub fn remove(&mut self, id: SessionId) {
+        if let Some((source, number)) = self.arrivals.remove(&id) {
+            self.change(source, |connections| connections.remove(&number));
+        }
+    }
+
+    pub fn has(&self, id: SessionId) -> bool {
+        self.arrivals.contains_key(&id)
+    }
+
+    pub fn len(&self) -> usize {
+        self.arrivals.len()
+    }
+
+    /// Returns the connection that makes room for another: the oldest of the source that has most.
+    pub fn to_displace(&self) -> Option<SessionId> {
+        let (_, _, source) = self.ranks.last()?;
+        self.sources.get(source)?.values().next().copied()
+    }
+
+    fn change<R>(&mut self, source: Source, change: impl FnOnce(&mut BTreeMap<u64, SessionId>) -> R) {
+        let rank = |connections: &BTreeMap<u64, SessionId>| {
+            Some((connections.len(), Reverse(*connections.first_key_value()?.0), source))
+        };
+        let connections = self.sources.entry(source).or_default();
+        let before = rank(connections);
+        change(connections);
+        let after = rank(connections);
+        if let Some(before) = before {
+            self.ranks.remove(&before);
+        }
+        if after.is_none() {
+            self.sources.remove(&source);
+        }
+        self.ranks.extend(after);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn who_has_most_makes_room_and_its_oldest_goes_first() {
+        let mut newcomers = Newcomers::default();
+        newcomers.add(SessionId(0), address("192.0.2.1"));
+        (1..4).for_each(|id| newcomers.add(SessionId(id), address("192.0.2.66")));
+        newcomers.add(SessionId(4), address("192.0.2.2"));
+        let displaced: Vec<u32> = std::iter::from_fn(|| {
+            let id = newcomers.to_displace()?;
+            newcomers.remove(id);
+            Some(id.0)
+        })
+        .collect();
+        assert_eq!(displaced, [1, 2, 0, 3, 4], "of equal shares the oldest of all goes first");
+        assert!(newcomers.sources.is_empty() && newcomers.ranks.is_empty());
+    }
+
+    #[test]
+    fn the_addresses_of_a_network_of_ipv6_are_one_source() {
+        let mut newcomers = Newcomers::default();
+        newcomers.add(SessionId(0), address("2001:db8::1"));
+        newcomers.add(SessionId(1), address("2001:db8:0:1::1"));
+        newcomers.add(SessionId(2), address("2001:db8:0:1:ffff::2"));
+        assert_eq!(newcomers.to_displace(), Some(SessionId(1)));
+        newcomers.add(SessionId(3), address("::ffff:192.0.2.1"));
+        newcomers.remove(SessionId(1));
+        newcomers.add(SessionId(4), address("192.0.2.1"));
+        assert_eq!(newcomers.to_displace(), Some(SessionId(3)));
+    }
+}

@@ -1,0 +1,318 @@
+//! The ports of one protocol at one address of a NAT, and which of them are taken.
+//!
+//! Searches skip blocks of ports by their longest free runs, so their cost hardly depends on what is taken.
+
+use std::array;
+use std::ops::{Range, RangeInclusive};
+
+use crate::ReservedParity;
+
+/// The ports, one bit each.
+#[derive(Debug)]
+pub(super) struct Ports {
+    usable: Range<u32>,
+    /// A block without taken ports takes no memory.
+    blocks: [Option<Box<Block>>; BLOCKS],
+    taken: u32,
+    /// Where to search next, so that a port just released is not reused at once.
+    next: u32,
+}
+
+const WORDS: usize = 64;
+/// Ports of a block.
+const SIZE: u32 = 64 * WORDS as u32;
+const BLOCKS: usize = (1 << 16) / SIZE as usize;
+
+#[derive(Debug)]
+struct Block {
+    taken: [u64; WORDS],
+    runs: Runs,
+}
+
+/// The lengths of the free runs of a block.
+#[derive(Debug, Clone, Copy, Default)]
+struct Runs {
+    head: u32,
+    tail: u32,
+    /// Of those that start at an even port, and at an odd one.
+    longest: [u32; 2],
+}
+
+/// Consecutive ports that are wanted, the first of this parity.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    count: u32,
+    parity: ReservedParity,
+}
+
+impl Wanted {
+    /// Returns the first port if a free run has room.
+    fn fit(self, run: &Range<u32>) -> Option<u32> {
+        let is_odd = run.start % 2 == 1;
+        let first = run.start
+            + u32::from(match self.parity {
+                ReservedParity::Any => false,
+                ReservedParity::Odd => !is_odd,
+                ReservedParity::Even => is_odd,
+            });
+        (first + self.count <= run.end).then_some(first)
+    }
+
+    fn fits_into(self, runs: &Runs) -> bool {
+        let [even, odd] = runs.longest;
+        self.count
+            <= match self.parity {
+                ReservedParity::Any => even.max(odd),
+                ReservedParity::Odd => odd,
+                ReservedParity::Even => even,
+            }
+    }
+}
+
+impl Ports {
+    pub fn new(usable: &RangeInclusive<u16>) -> Self {
+        let usable = u32::from(*usable.start())..u32::from(*usable.end()) + 1;
+        Self { usable, blocks: array::from_fn(|_| None), taken: 0, next: 0 }
+    }
+
+    /// Returns true if no port is taken.
+    pub fn are_free(&self) -> bool {
+        self.taken == 0
+    }
+
+    /// Returns the first port of a free run: after the last one taken, or else from the beginning.
+    pub fn find(&self, count: u16, parity: ReservedParity) -> Option<u16> {
+        let wanted = Wanted { count: count.into(), parity };
+        let next = self.next.max(self.usable.start);
+        self.find_from(next, wanted).or_else(|| self.find_from(self.usable.start, wanted))
+    }
+
+    fn find_from(&self, from: u32, wanted: Wanted) -> Option<u16> {
+        let mut run = from..from;
+        for block in (from / SIZE) as usize..BLOCKS {
+            let ports = block as u32 * SIZE..(block as u32 + 1) * SIZE;
+            let runs = self.runs(block);
+            let found = if ports.start < from || wanted.fits_into(&runs) {
+                self.find_in(block, from, wanted, &mut run)
+            } else {
+                if run.end != ports.start {
+                    run = ports.start..ports.start;
+                }
+                run.end += runs.head;
+                let found = wanted.fit(&run);
+                if runs.head < SIZE {
+                    run = ports.end - runs.tail..ports.end;
+                }
+                found
+            };
+            if found.is_some() {
+                return found.and_then(|first| u16::try_from(first).ok());
+            }
+        }
+        None
+    }
+
+    /// Searches a block from a port on; `run` is the free run before it, and then its last one.
+    fn find_in(&self, block: usize, from: u32, wanted: Wanted, run: &mut Range<u32>) -> Option<u32> {
+        for word in 0..WORDS {
+            let first = block as u32 * SIZE + word as u32 * 64;
+            if first + 64 <= from {
+                continue;
+            }
+            let mut free = self.free(block, word) & (u64::MAX << from.saturating_sub(first));
+            while free != 0 {
+                let start = free.trailing_zeros();
+                let length = (free >> start).trailing_ones();
+                if run.end != first + start {
+                    *run = first + start..first + start;
+                }
+                run.end += length;
+                if let Some(first) = wanted.fit(run) {
+                    return Some(first);
+                }
+                free &= u64::MAX.checked_shl(start + length).unwrap_or(0);
+            }
+        }
+        None
+    }
+
+    /// Returns true if none of these ports is taken.
+    pub fn are_free_from(&self, (first, last): (u32, u32)) -> bool {
+        words(first, last).all(|(block, word, mask)| {
+            self.blocks[block].as_ref().is_none_or(|block| block.taken[word] & mask == 0)
+        })
+    }
+
+    /// Takes these ports, or gives them back.
+    pub fn mark(&mut self, (first, last): (u32, u32), taken: bool) {
+        for (block, word, mask) in words(first, last) {
+            let block = self.blocks[block]
+                .get_or_insert_with(|| Box::new(Block { taken: [0; WORDS], runs: Runs::default() }));
+            let word = &mut block.taken[word];
+            let expected = if taken { 0 } else { mask };
+            assert_eq!(*word & mask, expected, "ports from {first} on are taken once and given back once");
+            *word ^= mask;
+        }
+        for block in (first / SIZE) as usize..=(last / SIZE) as usize {
+            self.look_again(block);
+        }
+        let ports = last - first + 1;
+        if taken {
+            self.taken += ports;
+            self.next = last + 1;
+        } else {
+            self.taken -= ports;
+        }
+    }
+
+    /// Makes the runs of a block match its ports.
+    fn look_again(&mut self, block: usize) {
+        let is_free = |block: &Block| block.taken.iter().all(|word| *word == 0);
+        if self.blocks[block].as_deref().is_some_and(is_free) {
+            self.blocks[block] = None;
+        }
+        let runs =
+            (0..WORDS).fold(Runs::default(), |runs, word| runs.and(word as u32 * 64, self.free(block, word)));
+        if let Some(block) = &mut self.blocks[block] {
+            block.runs = runs;
+        }
+    }
+
+    fn runs(&self, block: usize) -> Runs {
+        match &self.blocks[block] {
+            Some(block) => block.runs,
+            None => {
+                let first = block as u32 * SIZE;
+                let inside = |port: u32| port.clamp(first, first + SIZE) - first;
+                Runs::of_one(inside(self.usable.start)..inside(self.usable.end))
+            }
+        }
+    }
+
+    /// Returns the free ports of a word, one bit each.
+    fn free(&self, block: usize, word: usize) -> u64 {
+        let first = block as u32 * SIZE + word as u32 * 64;
+        let below = |end: u32| !u64::MAX.checked_shl(end.saturating_sub(first)).unwrap_or(0);
+        let usable = below(self.usable.end) & !below(self.usable.start);
+        usable & !self.blocks[block].as_ref().map_or(0, |block| block.taken[word])
+    }
+}
+
+impl Runs {
+    /// Returns the runs of a block of which only these ports are free.
+    fn of_one(free: Range<u32>) -> Self {
+        let length = free.end - free.start;
+        let mut longest = [length.saturating_sub(1); 2];
+        longest[free.start as usize % 2] = length;
+        let head = if free.start == 0 { length } else { 0 };
+        let tail = if free.end == SIZE { length } else { 0 };
+        Self { head, tail, longest }
+    }
+
+    /// Returns the runs of these ports, of which there are `size`, and of 64 more.
+    fn and(mut self, size: u32, mut free: u64) -> Self {
+        if self.head == size {
+            self.head += free.trailing_ones();
+        }
+        let mut before = std::mem::take(&mut self.tail);
+        if free & 1 == 0 {
+            before = 0;
+        }
+        while free != 0 {
+            let start = free.trailing_zeros();
+            let length = (free >> start).trailing_ones();
+            let (first, run) = (size + start - before, before + length);
+            let parity = first as usize % 2;
+            self.longest[parity] = self.longest[parity].max(run);
+            self.longest[1 - parity] = self.longest[1 - parity].max(run - 1);
+            if start + length == 64 {
+                self.tail = run;
+            }
+            before = 0;
+            free &= u64::MAX.checked_shl(start + length).unwrap_or(0);
+        }
+        self
+    }
+}
+
+/// Returns block, word and bits of ports.
+fn words(first: u32, last: u32) -> impl Iterator<Item = (usize, usize, u64)> {
+    (first / 64..=last / 64).map(move |word| {
+        let from = first.saturating_sub(word * 64);
+        let to = (last - word * 64).min(63);
+        let mask = u64::MAX << from & u64::MAX >> (63 - to);
+        (word as usize / WORDS, word as usize % WORDS, mask)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// As [`Ports::find`], port by port.
+    fn search(usable: &Range<u32>, taken: &[bool], next: u32, wanted: Wanted) -> Option<u16> {
+        let from = |from: u32| {
+            (from..usable.end).find(|&first| {
+                let is_odd = first % 2 == 1;
+                let fits = match wanted.parity {
+                    ReservedParity::Any => true,
+                    ReservedParity::Odd => is_odd,
+                    ReservedParity::Even => !is_odd,
+                };
+                fits && first + wanted.count <= usable.end
+                    && (first..first + wanted.count).all(|port| !taken[port as usize])
+            })
+        };
+        from(next.max(usable.start)).or_else(|| from(usable.start)).map(|port| port as u16)
+    }
+
+    fn counts() -> impl Strategy<Value = u16> {
+        prop_oneof![6 => 1_u16..6, 3 => 1_u16..300, 2 => 3000_u16..9000, 1 => 1_u16..=u16::MAX]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Whatever is taken and given back, wherever the edges of words and blocks are.
+        #[test]
+        fn a_search_by_blocks_finds_what_a_search_port_by_port_finds(
+            first in prop_oneof![Just(1), Just(1024), Just(4095), Just(4096), Just(60_000)],
+            length in prop_oneof![Just(u32::MAX), Just(64), Just(4096), 1_u32..9000],
+            acts in prop::collection::vec((counts(), 0_u8..3, any::<bool>()), 1..60),
+        ) {
+            let last = u32::from(first).saturating_add(length).min(u32::from(u16::MAX)) as u16;
+            let mut ports = Ports::new(&(first..=last));
+            let (usable, mut taken, mut held) = (ports.usable.clone(), vec![false; 1 << 16], Vec::new());
+            for (count, parity, gives_back) in acts {
+                let parity = [ReservedParity::Any, ReservedParity::Odd, ReservedParity::Even][usize::from(parity)];
+                let found = ports.find(count, parity);
+                let wanted = Wanted { count: count.into(), parity };
+                prop_assert_eq!(found, search(&usable, &taken, ports.next, wanted));
+                if let Some(first) = found {
+                    let run = (u32::from(first), u32::from(first) + u32::from(count) - 1);
+                    prop_assert!(ports.are_free_from(run));
+                    ports.mark(run, true);
+                    prop_assert!(!ports.are_free_from(run));
+                    held.push(run);
+                }
+                if gives_back && !held.is_empty() {
+                    ports.mark(held.swap_remove(held.len() / 2), false);
+                }
+                taken.fill(false);
+                held.iter().for_each(|&(first, last)| taken[first as usize..=last as usize].fill(true));
+                prop_assert_eq!(ports.are_free(), held.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_without_taken_ports_takes_no_memory() {
+        let mut ports = Ports::new(&(1..=u16::MAX));
+        ports.mark((5000, 12_000), true);
+        assert_eq!(ports.blocks.iter().flatten().count(), 2);
+        ports.mark((5000, 12_000), false);
+        assert!(ports.are_free() && ports.blocks.iter().all(Option::is_none));
+    }
+}
