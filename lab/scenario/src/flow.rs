@@ -18,7 +18,8 @@ use crate::RunEnd;
 const GRACE: Duration = Duration::from_secs(120);
 /// So long a silence at the end settles what datagrams still owe.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Without a delivery for so many times the longest retransmission timeout, a run has stalled.
+/// Without a delivery for so many times the longest retransmission timeout a run has stalled, unless the transport takes longer to
+/// find that the connection has failed.
 const STALLED_TIMEOUTS: u64 = 3;
 /// UDP has no timeout of its own; a SIP transaction gives up after 32 s (RFC 3261 table 4).
 const TIMEOUT_OF_DATAGRAMS: Duration = Duration::from_secs(32);
@@ -67,6 +68,25 @@ pub struct Flow {
     stopped: Option<RunEnd>,
 }
 
+/// After so long a silence at the most a transport tells that the connection has failed: a run ends with that, and not before. Each
+/// timeout is twice the one before, and the first as long as one without a sample.
+fn time_to_failure(transport: &TransportSpec) -> Duration {
+    let after = |first: Duration, most: Duration, timeouts: u32| {
+        let timeout = |count: u32| first.saturating_mul(1 << count.min(40)).min(most);
+        (0..=timeouts).map(timeout).fold(most, |sum, timeout| sum + timeout)
+    };
+    match transport.protocol() {
+        Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } if config.user_timeout.is_zero() => {
+            after(config.rto_initial, config.rto_max, config.max_retries)
+        }
+        Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } => config.user_timeout + config.rto_max,
+        Protocol::Sctp { config, .. } => {
+            after(config.rto_initial, config.rto_max, config.association_max_retrans.into())
+        }
+        Protocol::Quic { .. } | Protocol::Udp { .. } | Protocol::Unix { .. } => Duration::ZERO,
+    }
+}
+
 impl Terms {
     /// What follows from a workload over a transport; `start` is when the run's clock shows its start.
     pub fn of(workload: &WorkloadSpec, transport: &TransportSpec, start: Time) -> Self {
@@ -78,7 +98,7 @@ impl Terms {
             // Neither has a timer.
             Protocol::Udp { .. } | Protocol::Unix { .. } => TIMEOUT_OF_DATAGRAMS,
         };
-        let patience = timeout * STALLED_TIMEOUTS;
+        let patience = (timeout * STALLED_TIMEOUTS).max(time_to_failure(transport));
         // SIP and partial reliability tell what they give up, but not every driver hears it: they have all the time
         // that a retransmission may take.
         let silence = match transport.protocol() {

@@ -85,6 +85,7 @@ pub(crate) fn understand(call: &Call) -> Result<Wish, String> {
         }
         "TCP_MAXSEG" => Wish::Settings(vec![tcp("mss", whole()?.to_string())]),
         "TCP_SYNCNT" => Wish::Settings(vec![tcp("syn_retries", whole()?.to_string())]),
+        "TCP_USER_TIMEOUT" => Wish::Settings(vec![tcp("user_timeout", format!("{}ms", whole()?))]),
         "SCTP_NODELAY" => Wish::Settings(vec![sctp("nagle", (whole()? == 0).to_string())]),
         "SCTP_EVENTS" => events(value)?,
         "SCTP_INTERLEAVING_SUPPORTED" => {
