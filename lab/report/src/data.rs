@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use hol_measure::{Distribution, Interval, RecordKind, SplitMean, Stalls, Summary, Timeline, Waterfall};
+use hol_measure::{
+    Course, Distribution, Interval, Outage, RecordKind, SplitMean, Stalls, Summary, Timeline, Waterfall,
+};
 
 use crate::validation::Compared;
 use hol_lab::Metric;
@@ -37,6 +39,10 @@ pub struct Cell {
     pub runs: Vec<Summary>,
     /// What was delivered when in each of them; none where the experiment does not ask for it.
     pub timelines: Vec<Timeline>,
+    /// What each disruption of the path cost, for each run.
+    pub outages: Vec<Vec<Outage>>,
+    /// Of the first repetition: how long messages took around the first disruption.
+    pub course: Option<Course>,
     /// Response times of all repetitions together.
     pub latency: Distribution,
     /// Where the time went, mean over the messages; `None` where sockets do not tell.
@@ -45,6 +51,8 @@ pub struct Cell {
     pub stopped: Option<String>,
     /// Which of the runs ended early; none where it is empty.
     pub early: Vec<bool>,
+    /// Where time makes messages due: octets that it offers, and that were delivered, in Mbit/s.
+    pub load: Option<Load>,
     /// Whether longer runs would have the same mean response time, as far as these show it.
     pub steady: bool,
     /// The retransmission timeouts of all runs; `None` where there can be none, or nobody counts.
@@ -55,6 +63,15 @@ pub struct Cell {
     pub waterfall: Option<Waterfall>,
     /// Its flows as a whole, where messages go one way or there is a background.
     pub flows: Option<Flows>,
+}
+
+/// What is asked of a transport, and what it delivers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Load {
+    /// In Mbit/s.
+    pub offered: f64,
+    /// In Mbit/s, from the first message sent to the last delivered, the mean of all runs.
+    pub carried: f64,
 }
 
 /// What is said of a point's flows as a whole, each number with its interval over the repetitions.
@@ -85,8 +102,10 @@ pub struct Conditions {
     /// One line, the same in both directions, that loses packets independently of each other and does nothing else to them, and
     /// carries the load with ease.
     pub plain: bool,
-    /// The path itself changes during a run: by events or a trace.
+    /// The path itself changes during a run: by events, a trace or a handover.
     pub changes: bool,
+    /// When a link goes down or the client moves, in s since the start of a run, and what happens.
+    pub disruptions: Vec<(f64, String)>,
     /// The swept keys with their values as written, in the order of the file.
     pub axes: Vec<(String, String)>,
 }
@@ -160,6 +179,18 @@ impl Cell {
     /// Whether they are frames, each with a time to be played.
     pub fn is_played(&self) -> bool {
         self.runs.iter().any(|run| run.playback.is_some())
+    }
+
+    /// How many runs delivered something after each disruption of the path; `None` where there was none.
+    pub fn recovered(&self) -> Option<usize> {
+        let recovered = |outages: &&Vec<Outage>| outages.iter().all(|outage| outage.is_over);
+        let is_disrupted = self.outages.iter().any(|outages| !outages.is_empty());
+        is_disrupted.then(|| self.outages.iter().filter(recovered).count())
+    }
+
+    /// Whether nothing is random here: its repetitions have other seeds, and the same records.
+    pub fn is_deterministic(&self) -> bool {
+        self.runs.len() > 1 && self.runs.windows(2).all(|pair| pair[0].digest == pair[1].digest)
     }
 
     /// Messages that were offered and never arrived.

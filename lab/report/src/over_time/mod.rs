@@ -18,6 +18,8 @@ pub struct OverTime {
     pub interval_s: f64,
     /// The queue that is drawn, and how many packets it holds, if it is packets that are counted.
     pub queue: Option<(String, Option<u64>)>,
+    /// When a link goes down or the client moves, in s since the start.
+    pub events: Vec<f64>,
     /// One of each transport.
     pub runs: Vec<Run>,
 }
