@@ -250,7 +250,9 @@ fn run_cells(result: &PointResult) -> Vec<String> {
 
 /// Whether a disruption of the path cost something that was seen.
 fn has_outage(result: &PointResult) -> bool {
-    [Metric::Late, Metric::Noticed].iter().any(|metric| result.values(*metric).iter().any(Option::is_some))
+    [Metric::LateMessages, Metric::Noticed]
+        .iter()
+        .any(|metric| result.values(*metric).iter().any(Option::is_some))
 }
 
 /// What a disruption of the path cost.
@@ -260,7 +262,13 @@ fn outage_cells(result: &PointResult) -> Vec<String> {
         0 => of(Metric::Outage),
         missing => format!("not over in {missing} of {}", result.runs.len()),
     };
-    vec![outage, of(Metric::Late), of(Metric::BacklogFirst), of(Metric::BacklogLast), of(Metric::Noticed)]
+    vec![
+        outage,
+        of(Metric::LateMessages),
+        of(Metric::BacklogFirst),
+        of(Metric::BacklogLast),
+        of(Metric::Noticed),
+    ]
 }
 
 /// The numbers of its frames.

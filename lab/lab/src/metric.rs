@@ -44,7 +44,7 @@ pub enum Metric {
     /// The longest time without a delivery around a disruption of the path, in ms.
     Outage,
     /// Messages that were late because of a disruption, or never arrived.
-    Late,
+    LateMessages,
     /// From a disruption until the first of the messages that it made late was delivered, in ms.
     BacklogFirst,
     /// The same until the last of them was.
@@ -350,7 +350,7 @@ pub const TABLE: [MetricInfo; 16] = [
         ..TIME
     },
     MetricInfo {
-        metric: Metric::Late,
+        metric: Metric::LateMessages,
         name: "late-messages",
         title: "messages late because of the outage",
         unit: "messages",
@@ -363,8 +363,8 @@ pub const TABLE: [MetricInfo; 16] = [
             (!run.outages.is_empty()).then_some(late)
         }),
         columns: &[
-            printed("late_messages", |point| mean(point.mean_of(Metric::Late))),
-            kept("late_messages_ci95", |point| half_width(point.mean_of(Metric::Late))),
+            printed("late_messages", |point| mean(point.mean_of(Metric::LateMessages))),
+            kept("late_messages_ci95", |point| half_width(point.mean_of(Metric::LateMessages))),
         ],
         ..TIME
     },

@@ -81,7 +81,7 @@ fn time_to_failure(transport: &TransportSpec) -> Duration {
         }
         Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } => config.user_timeout + config.rto_max,
         Protocol::Sctp { config, .. } => {
-            after(config.rto_initial, config.rto_max, config.association_max_retrans.into())
+            after(config.rto_initial, config.rto_max, config.association_max_retrans)
         }
         Protocol::Quic { .. } | Protocol::Udp { .. } | Protocol::Unix { .. } => Duration::ZERO,
     }

@@ -45,7 +45,7 @@ const FLOWS: [Column; 5] = [
 const OUTAGES: [Column; 6] = [
     Column { head: "outage, 95 %, ms", of: |cell| bounds(cell.shaped_mean(Metric::Outage)) },
     Column { head: "runs not recovered", of: not_recovered },
-    Column { head: "late messages", of: |cell| bounds(cell.shaped_mean(Metric::Late)) },
+    Column { head: "late messages", of: |cell| bounds(cell.shaped_mean(Metric::LateMessages)) },
     Column {
         head: "first of the backlog after, ms",
         of: |cell| bounds(cell.shaped_mean(Metric::BacklogFirst)),

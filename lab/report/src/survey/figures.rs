@@ -38,7 +38,7 @@ fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
     let plays = survey.cells().any(Cell::is_played);
     let has = |metric| survey.cells().any(|cell| cell.of_runs(metric).iter().any(Option::is_some));
     let others = [
-        (Metric::Late, has(Metric::Late)),
+        (Metric::LateMessages, has(Metric::LateMessages)),
         (Metric::BacklogLast, has(Metric::BacklogLast)),
         (Metric::Noticed, has(Metric::Noticed)),
         (Metric::Playable, plays),

@@ -60,7 +60,7 @@ fn silence(cell: &Cell) -> String {
 
 /// The late messages, and when the first and the last of them came.
 fn backlog(cell: &Cell) -> String {
-    let late = mean(cell, Metric::Late).map_or(0.0, |late| late.mean);
+    let late = mean(cell, Metric::LateMessages).map_or(0.0, |late| late.mean);
     if late <= 0.0 {
         return ", and no message is late".to_owned();
     }
@@ -111,7 +111,7 @@ mod tests {
         let ms = |time: Option<Duration>| time.map(|time| time.as_millis_f64());
         let over = |outage: &Outage| outage.is_over.then(|| outage.longest.as_millis_f64());
         set(&mut cell, Metric::Outage, outages.iter().map(over).collect());
-        set(&mut cell, Metric::Late, outages.iter().map(|o| Some(o.late as f64)).collect());
+        set(&mut cell, Metric::LateMessages, outages.iter().map(|o| Some(o.late as f64)).collect());
         set(&mut cell, Metric::BacklogFirst, outages.iter().map(|o| ms(o.first)).collect());
         set(&mut cell, Metric::BacklogLast, outages.iter().map(|o| ms(o.last)).collect());
         cell.outages = outages.into_iter().map(|outage| vec![outage]).collect();

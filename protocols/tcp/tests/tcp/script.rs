@@ -810,10 +810,10 @@ fn retries_are_counted_or_stand_for_the_time_that_they_take() {
     };
     let config = Config { tlp: false, ..linux() };
     // 3 retries stand for 200 ms · 15 = 3 s: 300 ms · (1 + 2 + 4 + 8) are 4.5 s, of which 0.3 s do not count.
-    assert_eq!(after(Config { max_retries: 3, ..config.clone() }), 4500);
-    assert_eq!(after(Config { max_retries: 3, max_retries_base: Duration::ZERO, ..config.clone() }), 4500);
+    assert_eq!(after(Config { max_retries: 3, ..config }), 4500);
+    assert_eq!(after(Config { max_retries: 3, max_retries_base: Duration::ZERO, ..config }), 4500);
     // 4 stand for 6.2 s, and 9.3 s are the first timeout after those.
-    assert_eq!(after(Config { max_retries: 4, ..config.clone() }), 9300);
+    assert_eq!(after(Config { max_retries: 4, ..config }), 9300);
     // 200 ms · 1023 and 6 · 120 s: 924.6 s.
     let timeouts = (0..).map(|count| (300u64 << count).min(120_000));
     let expiries = timeouts.scan(0, |sum, timeout| {
@@ -895,7 +895,7 @@ fn an_idle_connection_is_probed_until_the_peer_answers_or_is_given_up() {
     assert_eq!(script.events.last(), Some(&Event::Failed { reason: "connection timed out" }));
     // A user timeout takes the place of the number of probes.
     let user_timeout = Duration::from_secs(12);
-    let script = Script::connected(Config { user_timeout, ..config.clone() }, 100);
+    let script = Script::connected(Config { user_timeout, ..config }, 100);
     assert_eq!(gives_up_after(script), 15_000);
     // What is under way is left to the retransmission timer.
     let mut script = Script::connected(Config { max_retries: 20, tlp: false, ..config }, 100);
