@@ -9,7 +9,7 @@ use hol_lab::{Archive, Experiment, Finished, Manifest, Plan, PointResult, Result
 use hol_measure::Distribution;
 use hol_network::NetworkSpec;
 use hol_report::data::Cell;
-use hol_report::survey::{lead, verdict};
+use hol_report::survey::{lead, outage, verdict};
 
 use crate::failure::Failure;
 use crate::fill::{self, Filling, fill, stop_on_interrupt, threads, warn_of_engine};
@@ -217,8 +217,13 @@ pub fn complete(finished: &Finished) -> Result<(), Failure> {
     })
 }
 
-/// The differences of all others to the first, in sentences.
+/// What a disruption of the path cost each, and the differences of all others to the first, in sentences.
 pub fn verdicts(cells: &[Cell]) -> String {
+    let outages: String = cells.iter().filter_map(outage).map(|sentence| sentence + "\n").collect();
+    outages + &differences(cells)
+}
+
+fn differences(cells: &[Cell]) -> String {
     cells.iter().skip(1).map(|cell| verdict(lead(cells.iter()), cell, &cells[0]) + "\n").collect()
 }
 

@@ -168,6 +168,19 @@ pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) 
         text += "\n";
         text += &told(head, results, &label);
     }
+    if results.iter().any(has_outage) {
+        text += "\n";
+        text += &tabulate(
+            &[
+                "outage ms ± 95 %",
+                "late messages",
+                "first after ms",
+                "last after ms",
+                "application told after ms",
+            ],
+            outage_cells,
+        );
+    }
     if results.iter().any(|result| result.point.is_played()) {
         text += "\n";
         text += &tabulate(&["playable % ± 95 %", "glitches/min ± 95 %"], played_cells);
@@ -232,6 +245,29 @@ fn run_cells(result: &PointResult) -> Vec<String> {
         ms(means.first()),
         ms(means.last()),
         format!("{} of {}", result.collapsed(), result.runs.len()),
+    ]
+}
+
+/// Whether a disruption of the path cost something that was seen.
+fn has_outage(result: &PointResult) -> bool {
+    [Metric::LateMessages, Metric::Noticed]
+        .iter()
+        .any(|metric| result.values(*metric).iter().any(Option::is_some))
+}
+
+/// What a disruption of the path cost.
+fn outage_cells(result: &PointResult) -> Vec<String> {
+    let of = |metric| interval(result.mean_of(metric));
+    let outage = match result.not_recovered() {
+        0 => of(Metric::Outage),
+        missing => format!("not over in {missing} of {}", result.runs.len()),
+    };
+    vec![
+        outage,
+        of(Metric::LateMessages),
+        of(Metric::BacklogFirst),
+        of(Metric::BacklogLast),
+        of(Metric::Noticed),
     ]
 }
 

@@ -276,8 +276,9 @@ impl<'p> Planned<'p> {
 fn answers(report: &hol_report::Report) -> String {
     const MOST: usize = 12;
     let headlines = report.surveys.iter().map(|survey| &survey.headline);
-    let mut sentences: Vec<String> =
-        headlines.flat_map(|headline| [&headline.lead[..], &headline.lines[..]].concat()).collect();
+    let mut sentences: Vec<String> = headlines
+        .flat_map(|headline| [&headline.outages[..], &headline.lead[..], &headline.lines[..]].concat())
+        .collect();
     if sentences.len() > MOST {
         let more = sentences.len() - MOST;
         sentences.truncate(MOST);

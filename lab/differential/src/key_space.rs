@@ -218,5 +218,10 @@ mod tests {
         assert_eq!(value("partial_reliability"), Some("false"));
         assert!(value("rto_min").is_some_and(|value| value.ends_with('s')));
         assert_eq!(value("idle_decay"), None);
+        // What is off by default is drawn too.
+        let options = KeySpace::new().options("tcp", &mut Seed(1).rng());
+        for key in ["user_timeout", "keepalive", "keepalive_interval", "keepalive_probes"] {
+            assert!(options.iter().any(|(known, value)| known == key && value != "0s"), "{key}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::InputError;
 use crate::source::{Source, assign, key_path};
+use crate::transport_options;
 
 /// The largest number of points; more are considered a mistake.
 const MOST_POINTS: usize = 100_000;
@@ -36,7 +37,7 @@ impl Assignment<'_> {
 }
 
 /// Returns `{max=15p,min=5p}`, `[3,7]`, `true`: a table's keys in alphabetical order, strings quoted only if ambiguous.
-fn label(value: &DeValue<'_>) -> String {
+pub(crate) fn label(value: &DeValue<'_>) -> String {
     const PLAIN: &str = "._%/:+-";
     match value {
         DeValue::String(text)
@@ -67,6 +68,10 @@ fn label(value: &DeValue<'_>) -> String {
 impl<'s> Assignment<'s> {
     /// Sets the key in an experiment's table.
     pub fn apply(&self, table: &mut DeTable<'s>, source: &Source) -> Result<(), InputError> {
+        if transport_options::is_option(&self.path) {
+            return transport_options::assign(table, &self.path, &self.value.span(), &self.text())
+                .map_err(|problem| source.error(&self.span, problem));
+        }
         assign(table, &self.path, &self.span, self.value.clone())
             .map_err(|problem| source.error(&self.span, problem))
     }

@@ -1,6 +1,6 @@
 //! Reads an experiment file and resolves it to points.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use hol_base::{Duration, Ratio, plain_words};
@@ -26,6 +26,7 @@ use crate::schema;
 use crate::series::SHORTEST_INTERVAL;
 use crate::source::Source;
 use crate::traces;
+use crate::transport_options;
 use crate::worlds::WorldName;
 
 /// The default number of messages over all repetitions.
@@ -207,6 +208,7 @@ impl Experiment {
     pub(crate) fn read(name: &str, source: &Source) -> Result<(Self, Vec<Range<usize>>), InputError> {
         let mut table = source.table()?;
         let combinations = combinations(&mut table, source)?;
+        transport_options::take_set(&mut table, source)?;
         let files = combinations.iter().map(|step| settle(&table, step, source));
         let files: Vec<File> = files.collect::<Result<_, _>>()?;
 
@@ -415,7 +417,7 @@ impl File {
             let problem = "no transports; write transports = [\"tcp\", \"sctp:streams=8\"]".to_owned();
             return Err((self.transports.span(), problem));
         }
-        if let Some(label) = self.repeated_label() {
+        if let Some(label) = self.shared_label() {
             let problem = format!(
                 "two transports are called {label:?}; leave one out, or name it in a file, as in \
                  {{ spec = {label:?}, label = \"another\" }}"
@@ -465,10 +467,22 @@ impl File {
         Err(source.error(&self.repetitions.span(), problem))
     }
 
-    fn repeated_label(&self) -> Option<&str> {
-        let mut labels = self.transports.get_ref().iter().map(|named| named.label.as_str());
-        let mut seen = BTreeSet::new();
-        labels.find(|label| !seen.insert(*label))
+    /// A name that two transports have which are not the same.
+    fn shared_label(&self) -> Option<&str> {
+        let mut known: BTreeMap<&str, &Named> = BTreeMap::new();
+        let mut transports = self.transports.get_ref().iter();
+        let other = transports.find(|named| {
+            let first = *known.entry(&named.label).or_insert(named);
+            let is_same = first.spec == named.spec && !first.has_own_workload && !named.has_own_workload;
+            !is_same && !std::ptr::eq(first, *named)
+        });
+        other.map(|named| named.label.as_str())
+    }
+
+    /// How many of the transports before this one are the same under the same name.
+    fn twins_before(&self, transport: usize) -> u32 {
+        let (before, rest) = self.transports.get_ref().split_at(transport);
+        before.iter().filter(|named| named.label == rest[0].label).count() as u32
     }
 
     /// Returns the error of keys that contradict each other, at the position of the first of them or of their table.
@@ -534,12 +548,15 @@ impl File {
     }
 
     fn point(&self, experiment: &str, transport: usize, axes: Vec<(String, String)>) -> Point {
-        let Named { spec, label } = self.transports.get_ref()[transport].clone();
+        let Named { spec, label, .. } = self.transports.get_ref()[transport].clone();
+        let twin = self.twins_before(transport);
+        let label = if twin == 0 { label } else { format!("{label} ({})", twin + 1) };
         Point {
             id: PointId(0),
             experiment: experiment.to_owned(),
             label,
             transport: spec,
+            twin,
             axes,
             messages: self.messages(),
             repetitions: *self.repetitions.get_ref(),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hol_base::{Duration, Time};
 use hol_measure::{
-    Record, RecordKind, Summarizer, Summary, Timeline, TimelineBuilder, TransferBuilder, Waterfall,
-    WaterfallBuilder,
+    Course, Outage, OutagesBuilder, Record, RecordKind, Summarizer, Summary, Timeline, TimelineBuilder,
+    TransferBuilder, Waterfall, WaterfallBuilder,
 };
 use hol_scenario::{Observer, Sample};
 
@@ -18,6 +18,8 @@ pub(crate) struct Following<'a> {
     kinds: Vec<Kind>,
     /// The length of the parts of the timeline, if there is one.
     part: Option<Duration>,
+    /// When its path is disrupted.
+    disruptions: Vec<Time>,
     /// The waterfall of a page, if one is drawn.
     waterfall: Option<WaterfallBuilder>,
     file: Option<RecordsFile>,
@@ -36,6 +38,7 @@ struct Kind {
     summarizer: Summarizer,
     transfer: TransferBuilder,
     timeline: Option<TimelineBuilder>,
+    outages: OutagesBuilder,
 }
 
 /// The summaries of a run's records.
@@ -46,6 +49,10 @@ pub(crate) struct Said {
     pub(crate) span: Duration,
     /// The deliveries of that kind in each part of the run.
     pub(crate) timeline: Option<Timeline>,
+    /// What each disruption of the path cost them …
+    pub(crate) outages: Vec<Outage>,
+    /// … and how long they took around the first.
+    pub(crate) course: Course,
     /// The summaries of other kinds.
     pub(crate) other: BTreeMap<RecordKind, Summary>,
     /// The waterfall of one of its pages, if one is drawn.
@@ -61,6 +68,7 @@ impl<'a> Following<'a> {
         Self {
             kinds: Vec::new(),
             part,
+            disruptions: Vec::new(),
             waterfall: None,
             file,
             series: None,
@@ -76,6 +84,11 @@ impl<'a> Following<'a> {
         Self { waterfall: Some(WaterfallBuilder::default()), ..self }
     }
 
+    /// The same of a run whose path is disrupted at these times.
+    pub(crate) fn with_disruptions(self, disruptions: Vec<Time>) -> Self {
+        Self { disruptions, ..self }
+    }
+
     /// Adds sampling at an `interval`; samples are written to `series`.
     pub(crate) fn looking(self, interval: Option<Duration>, series: Option<SeriesFile>) -> Self {
         Self { interval, series, ..self }
@@ -87,7 +100,7 @@ impl<'a> Following<'a> {
         self.file.map_or(Ok(()), RecordsFile::finish)?;
         self.series.map_or(Ok(()), |series| series.finish(ended))?;
         let waterfall = self.waterfall.and_then(WaterfallBuilder::finish);
-        Ok(Said { waterfall, ..Said::of(self.kinds, kind) })
+        Ok(Said { waterfall, ..Said::of(self.kinds, kind, ended) })
     }
 
     /// Returns the error that ended the run while its records were written.
@@ -97,7 +110,7 @@ impl<'a> Following<'a> {
 
     fn summarize(&mut self, record: &Record) {
         let at = self.kinds.iter().position(|of| of.kind == record.kind).unwrap_or_else(|| {
-            self.kinds.push(Kind::new(record.kind, self.part));
+            self.kinds.push(Kind::new(record.kind, self.part, self.disruptions.clone()));
             self.kinds.len() - 1
         });
         self.kinds[at].add(record);
@@ -108,14 +121,16 @@ impl<'a> Following<'a> {
 }
 
 impl Kind {
-    fn new(kind: RecordKind, part: Option<Duration>) -> Self {
+    fn new(kind: RecordKind, part: Option<Duration>, disruptions: Vec<Time>) -> Self {
         let (summarizer, transfer) = (Summarizer::default(), TransferBuilder::default());
-        Self { kind, summarizer, transfer, timeline: part.map(TimelineBuilder::new) }
+        let (timeline, outages) = (part.map(TimelineBuilder::new), OutagesBuilder::new(disruptions));
+        Self { kind, summarizer, transfer, timeline, outages }
     }
 
     fn add(&mut self, record: &Record) {
         self.summarizer.add(record);
         self.transfer.add(record);
+        self.outages.add(record);
         if let Some(timeline) = &mut self.timeline {
             timeline.add(record);
         }
@@ -151,10 +166,13 @@ impl Observer for Following<'_> {
 }
 
 impl Said {
-    fn of(mut kinds: Vec<Kind>, kind: RecordKind) -> Self {
+    fn of(mut kinds: Vec<Kind>, kind: RecordKind, ended: Time) -> Self {
         let at = kinds.iter().position(|of| of.kind == kind);
-        let own = at.map_or_else(|| Kind::new(kind, None), |at| kinds.swap_remove(at));
+        let own = at.map_or_else(|| Kind::new(kind, None, Vec::new()), |at| kinds.swap_remove(at));
+        let (outages, course) = own.outages.finish(ended);
         Self {
+            outages,
+            course,
             span: own.transfer.transfer().map_or(Duration::ZERO, |transfer| transfer.span()),
             timeline: own.timeline.map(TimelineBuilder::finish),
             summary: own.summarizer.finish(),

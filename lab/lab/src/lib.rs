@@ -49,6 +49,7 @@ pub mod table;
 mod told;
 mod topology;
 mod traces;
+mod transport_options;
 mod validate;
 mod verify;
 mod worlds;

@@ -2,6 +2,7 @@
 //!
 //! Tables, figures, claims and the terminal read this table. A new metric is a variant of [`Metric`] and an entry of [`TABLE`].
 
+use hol_base::Duration;
 use hol_measure::{Interval, Playback, RecordKind, Summary, jain};
 use hol_scenario::Better;
 use serde::Deserialize;
@@ -40,6 +41,16 @@ pub enum Metric {
     Glitches,
     /// Packets that did not arrive, per message that did.
     PacketsLost,
+    /// The longest time without a delivery around a disruption of the path, in ms.
+    Outage,
+    /// Messages that were late because of a disruption, or never arrived.
+    LateMessages,
+    /// From a disruption until the first of the messages that it made late was delivered, in ms.
+    BacklogFirst,
+    /// The same until the last of them was.
+    BacklogLast,
+    /// From a disruption until the transport told the application that the connection had failed, in ms.
+    Noticed,
     /// A metric that a program reports, in its own unit.
     #[serde(skip)]
     Told(Told),
@@ -144,13 +155,17 @@ const FLOWS: Need = Need {
 };
 const FRAMES: Need =
     Need { is_met: Point::is_played, cure: "frames of media have one; take the workload media" };
+const DISRUPTED: Need = Need {
+    is_met: |point| point.is_disrupted(),
+    cure: "a link that goes down (down = true in [[network.events]]) and a client that moves ([network.handover]) have one",
+};
 const COMPETITORS: Need = Need {
     is_met: |point| point.competitors() > 0,
     cure: "write a [[background]] that competes with the workload",
 };
 
 /// Every metric, in the order of tables.
-pub const TABLE: [MetricInfo; 11] = [
+pub const TABLE: [MetricInfo; 16] = [
     MetricInfo {
         needs_load: true,
         theory: Some(["closed_form_ms", "the closed form, where it applies"]),
@@ -318,7 +333,91 @@ pub const TABLE: [MetricInfo; 11] = [
         ],
         ..TIME
     },
+    MetricInfo {
+        metric: Metric::Outage,
+        name: "outage",
+        title: "outage",
+        comparatives: ["sooner back", "later back"],
+        equal: "back as soon",
+        column: "outage_ms",
+        needs: Some(DISRUPTED),
+        extract: Extract::Run(|_, run| run.outage_ms()),
+        columns: &[
+            printed("outage_ms", |point| mean(point.mean_of(Metric::Outage))),
+            printed("outage_ci95_ms", |point| half_width(point.mean_of(Metric::Outage))),
+            printed("runs_not_recovered", |point| json!(point.not_recovered())),
+        ],
+        ..TIME
+    },
+    MetricInfo {
+        metric: Metric::LateMessages,
+        name: "late-messages",
+        title: "messages late because of the outage",
+        unit: "messages",
+        comparatives: ["fewer late messages", "more late messages"],
+        equal: "as many late messages",
+        column: "late_messages",
+        needs: Some(DISRUPTED),
+        extract: Extract::Run(|_, run| {
+            let late = run.outages.iter().map(|outage| outage.late).sum::<u64>() as f64;
+            (!run.outages.is_empty()).then_some(late)
+        }),
+        columns: &[
+            printed("late_messages", |point| mean(point.mean_of(Metric::LateMessages))),
+            kept("late_messages_ci95", |point| half_width(point.mean_of(Metric::LateMessages))),
+        ],
+        ..TIME
+    },
+    MetricInfo {
+        metric: Metric::BacklogFirst,
+        name: "backlog-first",
+        title: "time until the first of the backlog",
+        column: "backlog_first_ms",
+        needs: Some(DISRUPTED),
+        extract: Extract::Run(|_, run| longest(run.outages.iter().map(|outage| outage.first))),
+        columns: &[
+            printed("backlog_first_ms", |point| mean(point.mean_of(Metric::BacklogFirst))),
+            kept("backlog_first_ci95_ms", |point| half_width(point.mean_of(Metric::BacklogFirst))),
+        ],
+        ..TIME
+    },
+    MetricInfo {
+        metric: Metric::BacklogLast,
+        name: "backlog-last",
+        title: "time until the last of the backlog",
+        column: "backlog_last_ms",
+        needs: Some(DISRUPTED),
+        extract: Extract::Run(|_, run| longest(run.outages.iter().map(|outage| outage.last))),
+        columns: &[
+            printed("backlog_last_ms", |point| mean(point.mean_of(Metric::BacklogLast))),
+            kept("backlog_last_ci95_ms", |point| half_width(point.mean_of(Metric::BacklogLast))),
+        ],
+        ..TIME
+    },
+    MetricInfo {
+        metric: Metric::Noticed,
+        name: "noticed",
+        title: "time until the application is told",
+        comparatives: ["told sooner", "told later"],
+        equal: "told as soon",
+        column: "noticed_ms",
+        needs: Some(DISRUPTED),
+        extract: Extract::Run(|point, run| {
+            let disrupted = point.network.disruptions().first()?.at;
+            Some(run.failed_at?.saturating_sub(disrupted).as_millis_f64())
+        }),
+        columns: &[
+            printed("noticed_ms", |point| mean(point.mean_of(Metric::Noticed))),
+            kept("noticed_ci95_ms", |point| half_width(point.mean_of(Metric::Noticed))),
+        ],
+        ..TIME
+    },
 ];
+
+/// The longest of the times that there are, in ms.
+fn longest(times: impl Iterator<Item = Option<Duration>>) -> Option<f64> {
+    times.flatten().max().map(|time| time.as_millis_f64())
+}
 
 const fn printed(name: &'static str, of: fn(&PointResult) -> Value) -> Column {
     Column { name, is_printed: true, of }

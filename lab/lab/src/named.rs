@@ -22,6 +22,8 @@ use crate::source::Source;
 pub(crate) struct Named {
     pub(crate) spec: TransportSpec,
     pub(crate) label: String,
+    /// The application does otherwise over it.
+    pub(crate) has_own_workload: bool,
 }
 
 /// The experiment over the transport of this place, where that has keys of the workload of its own; none that is swept.
@@ -90,8 +92,7 @@ impl<'de> Deserialize<'de> for Named {
             spec: String,
             label: Option<String>,
             /// It is read with the workload that it goes into.
-            #[serde(rename = "workload")]
-            _workload: Option<BTreeMap<String, IgnoredAny>>,
+            workload: Option<BTreeMap<String, IgnoredAny>>,
         }
         struct TextOrTable;
         impl<'de> Visitor<'de> for TextOrTable {
@@ -101,12 +102,13 @@ impl<'de> Deserialize<'de> for Named {
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Named, E> {
                 let spec: TransportSpec = text.parse().map_err(E::custom)?;
-                Ok(Named { label: spec.to_string(), spec })
+                Ok(Named { label: spec.to_string(), spec, has_own_workload: false })
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Named, A::Error> {
-                let Table { spec, label, .. } = Table::deserialize(MapAccessDeserializer::new(map))?;
+                let Table { spec, label, workload } = Table::deserialize(MapAccessDeserializer::new(map))?;
                 let named = self.visit_str::<A::Error>(&spec)?;
-                Ok(Named { label: label.unwrap_or(named.label), ..named })
+                let label = label.unwrap_or(named.label);
+                Ok(Named { label, has_own_workload: workload.is_some(), ..named })
             }
         }
         deserializer.deserialize_any(TextOrTable)

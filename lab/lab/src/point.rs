@@ -43,6 +43,9 @@ pub struct Point {
     /// The transport.
     #[serde(with = "settled")]
     pub transport: TransportSpec,
+    /// How often the same transport stands before it: it is run again, to see what differs by chance.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub twin: u32,
     /// The swept keys with their values as written, in the order of the file.
     pub axes: Vec<(String, String)>,
     /// The number of messages over the least number of repetitions.
@@ -151,6 +154,9 @@ impl Point {
         if !programs.is_empty() {
             decides["programs"] = serde_json::json!(programs);
         }
+        if self.twin > 0 {
+            decides["twin"] = serde_json::json!(self.twin);
+        }
         if !self.world.is_default() {
             decides["world"] = serde_json::json!([self.world, self.provenance]);
         }
@@ -184,9 +190,14 @@ impl Point {
         self.workload.rate().map_or(by_pace, |rate| rate.per_second())
     }
 
-    /// Returns whether the path changes during a run, by events or a trace.
+    /// Whether the path itself changes during a run, by events, a trace or a handover.
     pub fn path_changes(&self) -> bool {
-        !self.network.events.is_empty() || self.network.trace.is_some()
+        !self.network.events.is_empty() || self.network.trace.is_some() || self.network.handover.is_some()
+    }
+
+    /// Whether a link goes down during a run, or the client moves.
+    pub fn is_disrupted(&self) -> bool {
+        !self.network.disruptions().is_empty()
     }
 
     /// Returns the number of background flows that last as long as the workload, without those with a fixed number of messages.
@@ -234,6 +245,11 @@ impl Point {
     pub fn axis(&self, key: &str) -> Option<&str> {
         self.axes.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_first(twin: &u32) -> bool {
+    *twin == 0
 }
 
 fn is_host(root: &Root) -> bool {

@@ -173,6 +173,10 @@ impl PointResult {
     pub fn told(&self) -> impl Iterator<Item = Told> {
         self.point.metrics().map(|(name, reading)| Told::new(name, reading))
     }
+    /// How many runs delivered nothing after a disruption of the path.
+    pub fn not_recovered(&self) -> usize {
+        self.runs.iter().filter(|run| !run.recovered()).count()
+    }
     /// Returns the wall-clock time of its runs, in seconds.
     pub fn wall_s(&self) -> f64 {
         self.runs.iter().map(|run| run.wall_s).sum()

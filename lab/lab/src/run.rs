@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use hol_base::Time;
 use hol_measure::RecordKind;
 use hol_scenario::RunError;
 
@@ -37,7 +38,10 @@ pub(crate) fn run(
     let flows = 1 + scenario.background_flows(seed).count() + scenario.onward.len();
     let records = archive.begin_records(point, repetition, flows)?;
     let series = archive.begin_series(point, repetition, flows)?;
-    let mut following = Following::new(point.timeline, records, tell).looking(archive.interval(), series);
+    let disruptions = scenario.network.disruptions().into_iter().map(|one| Time::ZERO + one.at).collect();
+    let mut following = Following::new(point.timeline, records, tell)
+        .with_disruptions(disruptions)
+        .looking(archive.interval(), series);
     // The waterfall shows a page of the first repetition.
     if repetition == 0 && scenario.workload.record_kind() == RecordKind::Page {
         following = following.with_waterfall();
@@ -54,7 +58,8 @@ pub(crate) fn run(
             let (course, seconds) = (course?, watch.seconds());
             archive.unpack(job.key(), &course.files)?;
             let said = following.finish(scenario.workload.record_kind(), course.ended)?;
-            Ok(Outcome::Done(Box::new(RunResult::of(job.key(), course, said, seconds))))
+            let result = RunResult::of(job.key(), course, said, seconds);
+            Ok(Outcome::Done(Box::new(result)))
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use hol_base::Duration;
-use hol_measure::{RecordKind, Summary, Timeline, Waterfall, nanoseconds};
+use hol_base::{Duration, Time};
+use hol_measure::{Course, Outage, RecordKind, Summary, Timeline, Waterfall, nanoseconds};
 use hol_network::Drops;
 use hol_scenario::{BackgroundRun, Facts, RunEnd, RunSummary};
 use hol_transport::Statistics;
@@ -29,6 +29,20 @@ pub struct RunResult {
     /// The deliveries in each part of the run, if the experiment asks for a timeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
+    /// What each disruption of the path cost, where there are some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
+    /// Of the first repetition: how long messages took around the first disruption.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub course: Option<Box<Course>>,
+    /// When the transport told the application that the connection had failed, since the start of the run, if it did.
+    #[serde(
+        default,
+        rename = "failed_at_ns",
+        skip_serializing_if = "Option::is_none",
+        with = "nanoseconds::if_any"
+    )]
+    pub failed_at: Option<Duration>,
     /// The waterfall of one page, file by file, if this is the first repetition and it loads pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waterfall: Option<Box<Waterfall>>,
@@ -99,6 +113,17 @@ impl RunResult {
         programs.iter().find_map(|program| program.metrics.get(name)).copied()
     }
 
+    /// The longest time without a delivery around a disruption, in ms; `None` where there was none, or nothing came after one.
+    pub fn outage_ms(&self) -> Option<f64> {
+        let longest = self.outages.iter().map(|outage| outage.longest).max()?;
+        self.recovered().then(|| longest.as_millis_f64())
+    }
+
+    /// Whether something was delivered after each disruption.
+    pub fn recovered(&self) -> bool {
+        self.outages.iter().all(|outage| outage.is_over)
+    }
+
     /// Returns whether it did not carry its load: it ended early, or was more than a second behind its schedule.
     pub fn collapsed(&self) -> bool {
         self.stopped.is_some() || self.summary.fell_behind()
@@ -106,8 +131,13 @@ impl RunResult {
 
     /// Creates the result of a run from its outcome and the summaries of its records; it took `wall_s` seconds.
     pub(crate) fn of(key: RunKey, course: RunSummary, said: Said, wall_s: f64) -> Self {
-        let Said { summary, span, timeline, other, waterfall } = said;
+        let Said { summary, span, timeline, outages, course: around, other, waterfall } = said;
+        let is_drawn = key.repetition == 0 && !outages.is_empty();
+        let has_failed = matches!(course.stopped, RunEnd::Failed { .. });
         Self {
+            outages,
+            course: is_drawn.then(|| Box::new(around)),
+            failed_at: has_failed.then(|| course.ended.since(Time::ZERO)),
             key,
             summary,
             other,
@@ -176,6 +206,9 @@ impl RunResult {
             other: BTreeMap::new(),
             span: end.since(Time::ZERO),
             timeline: None,
+            outages: Vec::new(),
+            course: None,
+            failed_at: None,
             waterfall: None,
             connect_time: Some(Duration::ZERO),
             background: Vec::new(),

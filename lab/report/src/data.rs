@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use hol_measure::{Distribution, Interval, RecordKind, SplitMean, Stalls, Summary, Timeline, Waterfall};
+use hol_measure::{
+    Course, Distribution, Interval, Outage, RecordKind, SplitMean, Stalls, Summary, Timeline, Waterfall,
+};
 
 use crate::validation::Compared;
 use hol_lab::Metric;
@@ -37,6 +39,10 @@ pub struct Cell {
     pub runs: Vec<Summary>,
     /// The deliveries over time of each repetition; empty if the experiment does not ask for them.
     pub timelines: Vec<Timeline>,
+    /// What each disruption of the path cost, for each run.
+    pub outages: Vec<Vec<Outage>>,
+    /// Of the first repetition: how long messages took around the first disruption.
+    pub course: Option<Course>,
     /// The distribution of the response times of all repetitions.
     pub latency: Distribution,
     /// The mean time in each stage of a message; `None` if the world does not observe it.
@@ -45,6 +51,8 @@ pub struct Cell {
     pub stopped: Option<String>,
     /// Whether each run ended early; empty if none did.
     pub early: Vec<bool>,
+    /// Where time makes messages due: octets that it offers, and that were delivered, in Mbit/s.
+    pub load: Option<Load>,
     /// Whether longer runs would have the same mean response time, as far as the results show.
     pub steady: bool,
     /// The retransmission timeouts of all runs; `None` if there can be none, or they are not counted.
@@ -55,6 +63,15 @@ pub struct Cell {
     pub waterfall: Option<Waterfall>,
     /// The metrics of its flows, if messages go one way or there is background traffic.
     pub flows: Option<Flows>,
+}
+
+/// What is asked of a transport, and what it delivers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Load {
+    /// In Mbit/s.
+    pub offered: f64,
+    /// In Mbit/s, from the first message sent to the last delivered, the mean of all runs.
+    pub carried: f64,
 }
 
 /// The metrics of a point's flows, each with its interval over the repetitions.
@@ -84,8 +101,10 @@ pub struct Conditions {
     /// Whether the path is one link, the same in both directions, with independent losses and no other impairment, and a load far below its
     /// rate.
     pub plain: bool,
-    /// Whether the path changes during a run, by events or a trace.
+    /// The path itself changes during a run: by events, a trace or a handover.
     pub changes: bool,
+    /// When a link goes down or the client moves, in s since the start of a run, and what happens.
+    pub disruptions: Vec<(f64, String)>,
     /// The swept keys with their values as written, in the order of the file.
     pub axes: Vec<(String, String)>,
 }
@@ -159,6 +178,18 @@ impl Cell {
     /// Returns whether its records are frames, which have a playout time.
     pub fn is_played(&self) -> bool {
         self.runs.iter().any(|run| run.playback.is_some())
+    }
+
+    /// How many runs delivered something after each disruption of the path; `None` where there was none.
+    pub fn recovered(&self) -> Option<usize> {
+        let recovered = |outages: &&Vec<Outage>| outages.iter().all(|outage| outage.is_over);
+        let is_disrupted = self.outages.iter().any(|outages| !outages.is_empty());
+        is_disrupted.then(|| self.outages.iter().filter(recovered).count())
+    }
+
+    /// Whether nothing is random here: its repetitions have other seeds, and the same records.
+    pub fn is_deterministic(&self) -> bool {
+        self.runs.len() > 1 && self.runs.windows(2).all(|pair| pair[0].digest == pair[1].digest)
     }
 
     /// Returns the number of messages that were due and never arrived.

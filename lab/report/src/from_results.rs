@@ -2,13 +2,13 @@
 
 use hol_base::Duration;
 use hol_lab::metric::{Extract, MetricInfo, TABLE};
-use hol_lab::{Metric, Point, PointResult, Results};
+use hol_lab::{Metric, Point, PointResult, Results, RunResult};
 use hol_measure::{Distribution, SplitMean};
 use hol_network::{Discipline, GilbertElliott, LossSpec, NetworkSpec, PoliceSpec, Settings};
 use hol_workloads::Arrivals;
 
 use crate::ceiling::ceiling_kbps;
-use crate::data::{Cell, Conditions, Dataset, Flows};
+use crate::data::{Cell, Conditions, Dataset, Flows, Load};
 
 impl From<&Results> for Dataset {
     fn from(results: &Results) -> Self {
@@ -27,10 +27,13 @@ impl From<&PointResult> for Cell {
         Self {
             runs: result.runs.iter().map(|run| run.summary.clone()).collect(),
             timelines: result.runs.iter().filter_map(|run| run.timeline.clone()).collect(),
+            outages: result.runs.iter().map(|run| run.outages.clone()).collect(),
+            course: result.runs.first().and_then(|run| run.course.as_deref().cloned()),
             latency: result.latency(),
             split: split(result),
             stopped: result.stopped().map(str::to_owned),
             early: result.runs.iter().map(|run| run.stopped.is_some()).collect(),
+            load: load(result),
             steady: result.is_steady(),
             stalls: result.stalls(),
             values: values(result),
@@ -53,10 +56,13 @@ impl From<&Point> for Cell {
             conditions: conditions(point),
             runs: Vec::new(),
             timelines: Vec::new(),
+            outages: Vec::new(),
+            course: None,
             latency: Distribution::default(),
             split: None,
             stopped: None,
             early: Vec::new(),
+            load: None,
             steady: true,
             stalls: None,
             values: Vec::new(),
@@ -72,11 +78,25 @@ fn values(result: &PointResult) -> Vec<(Metric, Vec<Option<f64>>)> {
     // A workload that waits for replies has its throughput set by the response times, which may have no steady state.
     let has_pace = result.is_steady() || !point.workload.waits_for_replies();
     let is_told = |info: &&MetricInfo| {
-        let is_met = info.needs.is_none() || point.tells_of_flows();
+        let is_met = info.needs.is_none_or(|need| (need.is_met)(point));
         is_met && matches!(info.extract, Extract::Run(_)) && (has_pace || info.metric != Metric::Throughput)
     };
     let measured = TABLE.iter().filter(is_told).map(|info| info.metric);
     measured.chain(result.told().map(Metric::Told)).map(|metric| (metric, result.values(metric))).collect()
+}
+
+/// What is offered, where messages of one size are due by a rate, and what of it was delivered.
+fn load(result: &PointResult) -> Option<Load> {
+    let workload = &result.point.workload;
+    let each = 8e-6 * result.point.workload.size()? as f64;
+    let rate = result.point.offered_rate() * f64::from(workload.sources());
+    let of_run = |run: &RunResult| {
+        let seconds = run.span.as_secs_f64();
+        (seconds > 0.0).then(|| run.summary.bytes as f64 * 8e-6 / seconds)
+    };
+    let carried: Vec<f64> = result.runs.iter().filter_map(|run| of_run(run)).collect();
+    let is_due = rate > 0.0 && !carried.is_empty();
+    is_due.then(|| Load { offered: rate * each, carried: carried.iter().sum::<f64>() / carried.len() as f64 })
 }
 
 /// Returns the metrics of flows; `None` for transactions without background traffic, whose throughput is the offered rate.
@@ -110,8 +130,14 @@ fn conditions(point: &Point) -> Conditions {
         poisson: workload.arrivals() == Arrivals::Poisson,
         plain: is_plain(point),
         changes: point.path_changes(),
+        disruptions: disruptions(point),
         axes: point.axes.clone(),
     }
+}
+
+fn disruptions(point: &Point) -> Vec<(f64, String)> {
+    let all = point.network.disruptions();
+    all.into_iter().map(|one| (one.at.as_secs_f64(), one.what)).collect()
 }
 
 /// Returns whether the closed form may apply to the point's network and load.

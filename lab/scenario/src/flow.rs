@@ -18,7 +18,8 @@ use crate::RunEnd;
 const GRACE: Duration = Duration::from_secs(120);
 /// The silence after the last datagram that ends a flow.
 const SILENCE: Duration = Duration::from_secs(10);
-/// A flow has stalled if nothing is delivered for this many times the longest retransmission timeout.
+/// Without a delivery for so many times the longest retransmission timeout a run has stalled, unless the transport takes longer to
+/// find that the connection has failed.
 const STALLED_TIMEOUTS: u64 = 3;
 /// UDP has no timeout of its own; a SIP transaction gives up after 32 s (RFC 3261 table 4).
 const TIMEOUT_OF_DATAGRAMS: Duration = Duration::from_secs(32);
@@ -67,6 +68,25 @@ pub struct Flow {
     stopped: Option<RunEnd>,
 }
 
+/// After so long a silence at the most a transport tells that the connection has failed: a run ends with that, and not before. Each
+/// timeout is twice the one before, and the first as long as one without a sample.
+fn time_to_failure(transport: &TransportSpec) -> Duration {
+    let after = |first: Duration, most: Duration, timeouts: u32| {
+        let timeout = |count: u32| first.saturating_mul(1 << count.min(40)).min(most);
+        (0..=timeouts).map(timeout).fold(most, |sum, timeout| sum + timeout)
+    };
+    match transport.protocol() {
+        Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } if config.user_timeout.is_zero() => {
+            after(config.rto_initial, config.rto_max, config.max_retries)
+        }
+        Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } => config.user_timeout + config.rto_max,
+        Protocol::Sctp { config, .. } => {
+            after(config.rto_initial, config.rto_max, config.association_max_retrans)
+        }
+        Protocol::Quic { .. } | Protocol::Udp { .. } | Protocol::Unix { .. } => Duration::ZERO,
+    }
+}
+
 impl Terms {
     /// Derives the parameters from a workload and a transport; `start` is the start of the workload on the run's clock.
     pub fn of(workload: &WorkloadSpec, transport: &TransportSpec, start: Time) -> Self {
@@ -78,7 +98,7 @@ impl Terms {
             // Neither has a retransmission timer.
             Protocol::Udp { .. } | Protocol::Unix { .. } => TIMEOUT_OF_DATAGRAMS,
         };
-        let patience = timeout * STALLED_TIMEOUTS;
+        let patience = (timeout * STALLED_TIMEOUTS).max(time_to_failure(transport));
         // SIP and partial reliability report abandoned messages, but not every driver sees the report. These flows get the time that a
         // retransmission may take.
         let silence = match transport.protocol() {

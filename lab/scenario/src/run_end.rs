@@ -21,7 +21,7 @@ pub enum RunEnd {
         /// When the run was given up.
         at: Time,
     },
-    /// Messages were under way, but nothing was delivered for three times the longest retransmission timeout.
+    /// Messages were under way, but nothing was delivered for longer than the transport takes to fail.
     Stalled {
         /// The time of the last delivery.
         since: Time,

@@ -6,7 +6,7 @@ use hol_base::Duration;
 use hol_tcp::{Algorithm, Nagle};
 use hol_transport::PathState;
 use hol_workloads::LengthOf;
-use socket2::{Protocol, Socket, Type};
+use socket2::{Protocol, Socket, TcpKeepalive, Type};
 
 use crate::assignment::{Counts, Site};
 use crate::error::SocketsError;
@@ -50,6 +50,18 @@ impl Tcp {
         if self.config.mss != hol_tcp::ETHERNET_MSS {
             socket.set_tcp_mss(self.config.mss.into()).map_err(refused("set TCP_MAXSEG"))?;
         }
+        if !self.config.user_timeout.is_zero() {
+            socket
+                .set_tcp_user_timeout(Some(standard(self.config.user_timeout)))
+                .map_err(refused("set TCP_USER_TIMEOUT"))?;
+        }
+        if !self.config.keepalive.is_zero() {
+            let keepalive = TcpKeepalive::new()
+                .with_time(standard(self.config.keepalive))
+                .with_interval(standard(self.config.keepalive_interval))
+                .with_retries(self.config.keepalive_probes);
+            socket.set_tcp_keepalive(&keepalive).map_err(refused("set SO_KEEPALIVE"))?;
+        }
         if self.stamps {
             stamps::ask(&socket);
         }
@@ -80,6 +92,11 @@ impl Opener for Tcp {
         let paced = self.config.congestion == Algorithm::Bbr;
         Box::new(Connection { stream: self.stream(socket), of: Kind { mortal, paced } })
     }
+}
+
+/// The same time as the standard library has it.
+const fn standard(time: Duration) -> std::time::Duration {
+    std::time::Duration::from_nanos(time.as_nanos())
 }
 
 /// The specifics of TCP.

@@ -35,6 +35,12 @@ const BUFFERS: [(&str, &str); 2] =
 /// RFC 9260 section 6.2.
 const LONGEST_SACK_DELAY: Duration = Duration::from_millis(500);
 
+/// MAX_TCP_KEEPIDLE and MAX_TCP_KEEPINTVL, include/net/tcp.h.
+const LONGEST_KEEPALIVE: Duration = Duration::from_secs(32_767);
+
+/// MAX_TCP_KEEPCNT, include/net/tcp.h.
+const MOST_PROBES: u32 = 127;
+
 /// How an option is passed to the kernel.
 #[derive(Clone, Copy)]
 enum Means {
@@ -42,6 +48,8 @@ enum Means {
     Socket,
     /// By a socket option in whole ms.
     Milliseconds,
+    /// By a socket option in whole s, up to [`LONGEST_KEEPALIVE`].
+    Seconds,
     /// By a setting of the namespace, always.
     Sysctl(&'static str, fn(&Value) -> Option<String>),
     /// By a namespace setting that older kernels lack, so only if it is not the default.
@@ -50,7 +58,7 @@ enum Means {
     Fixed(&'static str),
 }
 
-use Means::{Fixed, Milliseconds, NewSysctl, Socket, Sysctl as Setting};
+use Means::{Fixed, Milliseconds, NewSysctl, Seconds, Socket, Sysctl as Setting};
 
 const BUILT_IN: &str = "it is built into Linux, as stack linux-6.12 says; remove it or use the model world";
 const ROUTE: &str = "Linux takes it from the route, which is not set here; remove it or use the model world";
@@ -117,6 +125,11 @@ const TCP: &[(&str, Means)] = &[
     ("syn_linear_timeouts", NewSysctl("net/ipv4/tcp_syn_linear_timeouts", text)),
     ("time_wait", Fixed(BUILT_IN)),
     ("address_loss_aborts", Socket),
+    ("max_retries_base", Fixed(BUILT_IN)),
+    ("user_timeout", Milliseconds),
+    ("keepalive", Seconds),
+    ("keepalive_interval", Seconds),
+    ("keepalive_probes", Socket),
 ];
 
 /// The options of SCTP.
@@ -231,7 +244,11 @@ fn duration(value: &Value) -> Option<Duration> {
 }
 
 const fn is_whole_ms(time: Duration) -> bool {
-    time.as_nanos().is_multiple_of(1_000_000)
+    is_whole(time, 1_000_000)
+}
+
+const fn is_whole(time: Duration, nanos: u64) -> bool {
+    time.as_nanos().is_multiple_of(nanos)
 }
 
 fn microseconds(value: &Value) -> Option<String> {
@@ -288,6 +305,9 @@ fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
                     "rto_min",
                     "Linux bounds the RTO's variance by it; set rto_variance_floor to the same",
                 );
+            }
+            if config.keepalive_probes == 0 || config.keepalive_probes > MOST_PROBES {
+                return refuse("keepalive_probes", "Linux sends 1 to 127 (MAX_TCP_KEEPCNT)");
             }
             if config.nagle == Nagle::Classic {
                 return refuse("nagle", "Linux has Minshall's variant; use nagle=minshall or nagle=off");
@@ -397,6 +417,10 @@ fn setting(key: &str, value: &Value, means: Means, is_usual: bool) -> Result<Opt
         Milliseconds => match duration(value) {
             Some(time) if is_whole_ms(time) => Ok(None),
             _ => unsupported("Linux counts it in whole milliseconds"),
+        },
+        Seconds => match duration(value) {
+            Some(time) if is_whole(time, 1_000_000_000) && time <= LONGEST_KEEPALIVE => Ok(None),
+            _ => unsupported("Linux counts it in whole seconds, 32767 at most"),
         },
         Socket => Ok(None),
         Fixed(why) => unsupported(why),

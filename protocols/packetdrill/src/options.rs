@@ -88,6 +88,7 @@ pub(crate) fn understand(call: &Call) -> Result<SocketOption, String> {
         }
         "TCP_MAXSEG" => SocketOption::Settings(vec![tcp("mss", whole()?.to_string())]),
         "TCP_SYNCNT" => SocketOption::Settings(vec![tcp("syn_retries", whole()?.to_string())]),
+        "TCP_USER_TIMEOUT" => SocketOption::Settings(vec![tcp("user_timeout", format!("{}ms", whole()?))]),
         "SCTP_NODELAY" => SocketOption::Settings(vec![sctp("nagle", (whole()? == 0).to_string())]),
         "SCTP_EVENTS" => events(value)?,
         "SCTP_INTERLEAVING_SUPPORTED" => {

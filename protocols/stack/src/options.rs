@@ -33,6 +33,18 @@ impl Options {
         Ok(Self(options))
     }
 
+    /// The congestion control of RFC 5681 is Reno in Linux, and `NewReno` in RFC 9002: both names are known everywhere. Returns the
+    /// options with the protocol's `own` name.
+    pub(crate) fn with_reno_called(mut self, own: &str) -> Self {
+        let is_reno = |value: &&mut String| ["reno", "newreno"].contains(&value.as_str());
+        let values = self.0.iter_mut().filter(|(key, _)| key == "congestion");
+        values
+            .filter_map(|(_, value)| value.as_mut())
+            .filter(is_reno)
+            .for_each(|value| own.clone_into(value));
+        self
+    }
+
     fn take_option(&mut self, key: &str) -> Option<Option<String>> {
         let index = self.0.iter().position(|(known, _)| known == key)?;
         Some(self.0.remove(index).1)

@@ -193,9 +193,9 @@ impl FromStr for TransportSpec {
             options.switch_nagle(own, &mut behaviour);
         }
         let protocol = match kind {
-            Kind::Tcp | Kind::Mptcp => tcp(kind, options, &mut behaviour)?,
+            Kind::Tcp | Kind::Mptcp => tcp(kind, options.with_reno_called("reno"), &mut behaviour)?,
             Kind::Sctp => sctp(options, &mut behaviour)?,
-            Kind::Quic => quic(options, &mut behaviour)?,
+            Kind::Quic => quic(options.with_reno_called("newreno"), &mut behaviour)?,
             Kind::Udp => udp(options, &mut behaviour)?,
             Kind::Unix => unix(options, &mut behaviour)?,
         };
@@ -313,6 +313,16 @@ mod tests {
         assert_eq!((spec.streams(), spec.stack()), (4, "linux-2.6"));
         let spec: TransportSpec = "sctp:streams=8,associations=3".parse().unwrap();
         assert_eq!((spec.streams(), spec.connections()), (24, 3));
+    }
+
+    #[test]
+    fn reno_and_newreno_are_one_congestion_control() {
+        for (text, name) in [("tcp:cc=newreno", "reno"), ("tcp:cc=reno", "reno"), ("quic:cc=reno", "newreno")]
+        {
+            let spec: TransportSpec = text.parse().unwrap();
+            assert_eq!(spec.behaviour()["congestion"].as_str(), Some(name), "{text}");
+            assert_eq!(spec.to_string(), text);
+        }
     }
 
     #[test]

@@ -128,6 +128,18 @@ pub struct Config {
     /// A connection whose own address the host loses ends at once, for the system destroys its socket; else it goes on
     /// until it has retransmitted in vain.
     pub address_loss_aborts: bool,
+    /// `max_retries` stands for the time that so many timeouts take of which the first is this, and each other twice the one before,
+    /// up to `rto_max`; 0s counts timeouts. The same of `syn_retries` and `rto_initial`. Linux: retransmits_timed_out.
+    pub max_retries_base: Duration,
+    /// Retransmissions or probes of a closed window in vain for this time end the connection, whatever `max_retries` is; 0s is off.
+    /// RFC 9293 section 3.8.3, RFC 5482. Linux: TCP_USER_TIMEOUT.
+    pub user_timeout: Duration,
+    /// An idle connection is probed after this silence of the peer; 0s never. RFC 9293 section 3.8.4. Linux: TCP_KEEPIDLE.
+    pub keepalive: Duration,
+    /// The time from one such probe to the next. Linux: TCP_KEEPINTVL.
+    pub keepalive_interval: Duration,
+    /// The connection ends after so many probes without an answer; a `user_timeout` takes their place. Linux: TCP_KEEPCNT.
+    pub keepalive_probes: u32,
 }
 
 /// When a small segment waits.
@@ -197,6 +209,7 @@ impl Config {
             (self.rto_min <= self.rto_max, "rto_min", "exceeds rto_max"),
             (!self.rto_initial.is_zero(), "rto_initial", "has to be longer than 0s"),
             (self.rto_initial <= self.rto_max, "rto_initial", "exceeds rto_max"),
+            (!self.keepalive_interval.is_zero(), "keepalive_interval", "has to be longer than 0s"),
         ])
     }
 }

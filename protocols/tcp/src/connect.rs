@@ -46,6 +46,11 @@ impl Agreed {
         self.mss
     }
 
+    /// When our first SYN left.
+    pub(crate) fn first_syn(&self) -> Time {
+        self.first_syn
+    }
+
     /// Both sides speak SACK. RFC 2018 section 2.
     pub(crate) fn sack(&self) -> bool {
         self.sack
@@ -208,6 +213,7 @@ impl Endpoint {
         self.usage = Usage::begin(self.snd.una(), now);
         self.update_rate();
         self.small = SmallSegments::begin(self.snd.una());
+        self.start_keepalive(now);
         self.reader.tell(Event::Connected);
     }
 

@@ -13,6 +13,7 @@ use crate::acknowledge::Acknowledging;
 use crate::connect::Agreed;
 use crate::ecn::Marks;
 use crate::episode::Episode;
+use crate::keepalive::KeepAlive;
 use crate::nagle::SmallSegments;
 use crate::pacing::Pacer;
 use crate::packet_memory::PacketMemory;
@@ -65,6 +66,7 @@ pub struct Endpoint {
     /// When the clock was read last, as timestamps show it. Linux: tcp_mstamp.
     pub(crate) clock_read: Time,
     pub(crate) timers: Timers,
+    pub(crate) alive: KeepAlive,
     /// Packets built and not taken, in order.
     pub(crate) packets: VecDeque<Packet>,
     /// Events that wait for the application.
@@ -154,6 +156,7 @@ impl Endpoint {
             timestamps: Timestamps::new(config.timestamp_clock, rng.next_u32()),
             clock_read: Time::ZERO,
             timers: Timers::new(clock),
+            alive: KeepAlive::default(),
             packets: VecDeque::new(),
             reader: Reader::new(config.wakeup),
             blocked: Cell::new(false),
@@ -247,6 +250,7 @@ impl Endpoint {
             Expired::Sender(Purpose::LossProbe) => self.send_loss_probe(now),
             Expired::Sender(Purpose::Reordering) => self.reordering_timeout(now),
             Expired::Sender(Purpose::Persist) => self.persist_timeout(now),
+            Expired::KeepAlive => self.keepalive_timeout(now),
         }
     }
 

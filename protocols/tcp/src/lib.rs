@@ -17,6 +17,7 @@ mod ecn;
 mod endpoint;
 mod episode;
 mod info;
+mod keepalive;
 mod nagle;
 mod news;
 mod offload;

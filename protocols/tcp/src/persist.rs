@@ -1,7 +1,7 @@
 //! Probing a closed window. RFC 9293 section 3.8.6.1.
 
 use bytes::Bytes;
-use hol_base::Time;
+use hol_base::{Duration, Time};
 use hol_transport::{Event, Failure};
 use hol_wire::tcp::Flags;
 
@@ -15,6 +15,8 @@ pub(crate) struct Persist {
     unanswered: u32,
     /// Since the window closed: each doubles the time to the next.
     sent: u32,
+    /// When the timer expired first since then. Linux: icsk_probes_tstamp.
+    since: Option<Time>,
 }
 
 impl Endpoint {
@@ -24,7 +26,10 @@ impl Endpoint {
             self.episode.persist = Persist::default();
             return;
         }
-        if self.episode.persist.unanswered >= self.config.max_retries {
+        let since = *self.episode.persist.since.get_or_insert(now);
+        let limit = self.config.user_timeout;
+        let is_timed_out = !limit.is_zero() && since < now && self.timers.ticks_between(since, now) >= limit;
+        if is_timed_out || self.episode.persist.unanswered >= self.config.max_retries {
             return self.end(Event::Failed { reason: Failure::WindowClosed });
         }
         self.episode.persist.unanswered += 1;
@@ -43,7 +48,16 @@ impl Endpoint {
     /// The next probe leaves after an RTO, or twice what the one before it waited.
     fn await_window(&mut self, now: Time) {
         let wait = self.rtt.rto() * (1 << self.episode.persist.sent.min(16));
-        self.timers.arm(now, Purpose::Persist, wait.min(self.config.rto_max));
+        let wait = wait.min(self.config.rto_max);
+        let left = self.until_probes_time_out(now).map_or(wait, |left| left.min(wait));
+        self.timers.arm(now, Purpose::Persist, left);
+    }
+
+    /// What is left of the user timeout since the first probe; `None` without one. Linux: tcp_clamp_probe0_to_user_timeout.
+    fn until_probes_time_out(&self, now: Time) -> Option<Duration> {
+        let limit = Some(self.config.user_timeout).filter(|limit| !limit.is_zero())?;
+        let probed = self.timers.ticks_between(self.episode.persist.since?, now);
+        Some(limit.saturating_sub(probed).max(self.config.timer_slack))
     }
 
     /// An ACK came while nothing was outstanding: the timer goes on only if the window is still closed.
@@ -51,6 +65,7 @@ impl Endpoint {
         self.episode.persist.unanswered = 0;
         if self.snd.usable_window() > 0 {
             self.episode.persist.sent = 0;
+            self.episode.persist.since = None;
         }
         let size = self.queue.length().min(self.payload_limit()) as u32;
         if self.queue.has_unsent() && (self.snd.nxt() + size).after(self.snd.window_end()) {

@@ -123,6 +123,7 @@ impl Endpoint {
         if opening {
             self.snd.expect_window_of(segment);
         }
+        self.alive.on_segment(now);
         self.process_ack(now, segment);
         if opening {
             self.establish(now);

@@ -8,7 +8,7 @@ use crate::news::News;
 use crate::phase::Phase;
 use crate::resend::Resend;
 use crate::timers::Purpose;
-use crate::{Endpoint, Recovery, State};
+use crate::{Config, Endpoint, Recovery, State};
 
 /// Timeouts for the same SND.UNA.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +37,14 @@ impl Timeouts {
     }
 }
 
+/// How long so many timeouts take and the first one before them, each twice the one before, `most` at most. Linux: tcp_model_timeout.
+fn doubled(first: Duration, timeouts: u32, most: Duration) -> Duration {
+    let linear_after = (most.as_nanos() / first.as_nanos().max(1)).checked_ilog2().unwrap_or(0);
+    let doublings = timeouts.min(linear_after);
+    let grown = first * ((2u64 << doublings.min(62)) - 1);
+    grown + most * u64::from(timeouts - doublings)
+}
+
 impl Endpoint {
     /// The retransmission timer expired. RFC 6298 sections 5.4 to 5.6.
     pub(crate) fn retransmission_timeout(&mut self, now: Time) {
@@ -45,8 +53,7 @@ impl Endpoint {
         }
         let opening = matches!(self.machine.state(), State::SynSent | State::SynReceived);
         let linear = if self.machine.state() == State::SynSent { self.config.syn_linear_timeouts } else { 0 };
-        let limit = if opening { self.config.syn_retries + linear } else { self.config.max_retries };
-        if self.episode.timeouts.in_a_row >= limit {
+        if self.has_retried_enough(now, opening, linear) {
             return self.end(Event::Failed { reason: Failure::TimedOut });
         }
         self.statistics.timeouts += 1;
@@ -58,7 +65,45 @@ impl Endpoint {
         if self.episode.timeouts.in_a_row > linear {
             self.rtt.back_off();
         }
-        self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
+        let wait = self.until_user_timeout(now).map_or(self.rtt.rto(), |left| left.min(self.rtt.rto()));
+        self.timers.arm(now, Purpose::Retransmission, wait);
+    }
+
+    /// Retransmissions have been in vain so often, or for so long, that the connection fails. RFC 9293 section 3.8.3. Linux:
+    /// tcp_write_timeout, retransmits_timed_out.
+    fn has_retried_enough(&self, now: Time, opening: bool, linear: u32) -> bool {
+        let Config { syn_retries, max_retries, rto_initial, user_timeout, max_retries_base, .. } =
+            *self.config;
+        let (retries, base) =
+            if opening { (syn_retries, rto_initial) } else { (max_retries, max_retries_base) };
+        let is_counted = opening || max_retries_base.is_zero();
+        if is_counted && self.episode.timeouts.in_a_row >= retries + linear {
+            return true;
+        }
+        let limit = match (user_timeout.is_zero(), max_retries_base.is_zero()) {
+            (false, _) => user_timeout,
+            (true, false) => doubled(base, retries, self.config.rto_max),
+            (true, true) => return false,
+        };
+        self.episode.timeouts.in_a_row > 0 && self.in_vain_for(now).is_some_and(|time| time >= limit)
+    }
+
+    /// How long retransmissions have been in vain, as the clock of the timestamps counts it: since the first of them, or since the
+    /// SYN. Linux: retrans_stamp.
+    fn in_vain_for(&self, now: Time) -> Option<Duration> {
+        let since = match self.machine.state() {
+            State::SynSent => Some(self.agreed.first_syn()),
+            _ => self.episode.undo.first_resent(),
+        }?;
+        let tick = self.config.timestamp_clock.as_nanos();
+        let read = |at: Time| at.as_nanos() / tick;
+        Some(Duration::from_nanos((read(now) - read(since)) * tick))
+    }
+
+    /// What is left of the user timeout, one tick at least; `None` without one. Linux: tcp_clamp_rto_to_user_timeout.
+    fn until_user_timeout(&self, now: Time) -> Option<Duration> {
+        let limit = Some(self.config.user_timeout).filter(|limit| !limit.is_zero())?;
+        Some(self.timers.in_ticks(limit.saturating_sub(self.in_vain_for(now)?)))
     }
 
     /// Everything that could be lost is; cwnd falls to the loss window. RFC 5681 section 3.1.

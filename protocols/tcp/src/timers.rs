@@ -32,6 +32,7 @@ pub(crate) enum Expired {
     HastenedAck,
     Departure,
     TimeWait,
+    KeepAlive,
 }
 
 /// What comes at most once at a time: when everything is sent and acknowledged, nothing waits for its departure.
@@ -66,6 +67,7 @@ pub(crate) struct Timers {
     /// When it leaves before that.
     hastened_ack: Option<Time>,
     last: Option<(Time, Last)>,
+    keepalive: Option<Slot>,
 }
 
 /// Where a timer waits: until when it was set, and the end of its slot of the wheel.
@@ -142,7 +144,24 @@ impl Timers {
             compressed_ack: None,
             hastened_ack: None,
             last: None,
+            keepalive: None,
         }
+    }
+
+    /// Starts the timer of an idle connection over.
+    pub(crate) fn arm_keepalive(&mut self, now: Time, delay: Duration) {
+        let mut last = self.keepalive;
+        self.keepalive = Some(self.clock.again(now, delay, &mut last));
+    }
+
+    /// The time between two as the clock of the timers counts it, in whole ticks.
+    pub(crate) fn ticks_between(&self, from: Time, to: Time) -> Duration {
+        self.clock.tick(to).saturating_since(self.clock.tick(from))
+    }
+
+    /// A delay in whole ticks, of which there is one at least.
+    pub(crate) fn in_ticks(&self, delay: Duration) -> Duration {
+        delay.max(Duration::from_nanos(1)).round_up_to(self.clock.tick)
     }
 
     /// Starts the sender's timer over.
@@ -208,7 +227,7 @@ impl Timers {
 
     /// Both directions are closed: only TIME-WAIT runs for the sender. RFC 9293 section 3.6.1.
     pub(crate) fn start_time_wait(&mut self, now: Time, delay: Duration) {
-        self.sender = None;
+        (self.sender, self.keepalive) = (None, None);
         self.last = Some((self.clock.deadline(now, delay).at, Last::TimeWait));
     }
 
@@ -217,7 +236,8 @@ impl Timers {
         let sender = self.sender.map(|armed| armed.slot.at);
         let last = self.last.map(|(at, _)| at);
         let delayed_ack = self.delayed_ack.map(|slot| slot.at);
-        Time::earliest([delayed_ack, self.hastened_ack.or(self.compressed_ack), last, sender])
+        let keepalive = self.keepalive.map(|slot| slot.at);
+        Time::earliest([delayed_ack, self.hastened_ack.or(self.compressed_ack), last, sender, keepalive])
     }
 
     /// Takes a timer that has expired, if there is one.
@@ -237,6 +257,9 @@ impl Timers {
         }
         if let Some(armed) = self.sender.take_if(|armed| due(&armed.slot.at)) {
             return Some(Expired::Sender(armed.purpose));
+        }
+        if self.keepalive.take_if(|slot| due(&slot.at)).is_some() {
+            return Some(Expired::KeepAlive);
         }
         self.last.take_if(|(at, _)| due(at)).map(|(_, last)| match last {
             Last::Departure => Expired::Departure,

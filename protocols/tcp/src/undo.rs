@@ -41,6 +41,11 @@ impl Undo {
         self.first_resent = None;
     }
 
+    /// When the first retransmission of the episode left.
+    pub(crate) fn first_resent(&self) -> Option<Time> {
+        self.first_resent
+    }
+
     /// The peer got one retransmission, up to `end`, twice.
     pub(crate) fn on_duplicate(&mut self, end: SeqNum) {
         if self.marker.is_some_and(|marker| end.after(marker)) {

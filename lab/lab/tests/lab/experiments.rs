@@ -129,7 +129,8 @@ fn mistakes_are_placed_and_name_the_cure() {
     assert!(with("[sweep]\n'network.lost' = ['0%']").contains("did you mean \"loss\"?"));
     assert!(with("messages = 5").contains("too few for 10 repetitions"));
     assert!(with("messages = 5").contains("repetitions = 5"));
-    assert!(mistake("transports = ['tcp', 'tcp']").contains("two transports are called \"tcp\""));
+    let shared = mistake("transports = ['tcp', { spec = 'sctp', label = 'tcp' }]");
+    assert!(shared.contains("two transports are called \"tcp\""), "{shared}");
     assert!(with("precision = '1%'").contains("repetitions = \"5..40\""));
     assert!(with("repetitions = '5..40'").starts_with("test.toml:2:15: nothing says when 5 repetitions"));
     let many = with("messages = 1000000\nrepetitions = 1000000\n[sweep]\nseed = [1, 2]");

@@ -150,6 +150,7 @@ fn names(panel: &PanelData) -> f64 {
     let letters = match &panel.curves {
         Curves::Means(series) => series.iter().map(|one| one.label.len()).max(),
         Curves::Ccdfs(curves) => curves.iter().map(|one| one.label.len() + 2).max(),
+        Curves::Courses { courses, .. } => courses.iter().map(|one| one.label.len()).max(),
     };
     letters.map_or(NAMES, |letters| (LEADER + LETTER * letters as f64).max(NAMES))
 }
@@ -169,14 +170,22 @@ fn curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
         Curves::Means(series) if matches!(panel.x.scale, Scale::Names(_)) => plot::marks(svg, panel, series),
         Curves::Means(series) => plot::curves(svg, panel, series),
         Curves::Ccdfs(curves) => curves.iter().for_each(|one| one.draw(svg, panel)),
+        Curves::Courses { courses, events } => {
+            plot::events(svg, panel, events);
+            courses.iter().for_each(|one| one.draw(svg, panel));
+        }
     }
 }
 
 fn name_ends(svg: &mut Svg, panel: &Panel, data: &PanelData) {
-    if let Curves::Means(series) = &data.curves {
-        let ends: Vec<_> = series.iter().filter_map(|one| end(panel, one)).collect();
-        side_labels(svg, panel, &ends);
-    }
+    let ends: Vec<_> = match &data.curves {
+        Curves::Means(series) => series.iter().filter_map(|one| end(panel, one)).collect(),
+        Curves::Courses { courses, .. } => {
+            courses.iter().filter_map(|one| Some((one.label.clone(), one.look, one.end(panel)?))).collect()
+        }
+        Curves::Ccdfs(_) => return,
+    };
+    side_labels(svg, panel, &ends);
 }
 
 /// Returns the name of a curve and where it leaves the panel.
@@ -192,7 +201,7 @@ fn end(panel: &Panel, series: &Series) -> Option<(String, Look, (f64, f64))> {
 fn shared_key(svg: &mut Svg, figure: &Figure, left: f64) {
     let dashed = |panel: &PanelData| match &panel.curves {
         Curves::Ccdfs(curves) => curves.iter().any(|one| !one.theory.is_empty()),
-        Curves::Means(_) => false,
+        Curves::Means(_) | Curves::Courses { .. } => false,
     };
     key(svg, (left, TOP + 10.0), &entries(figure), figure.panels.iter().any(dashed));
 }
@@ -204,6 +213,7 @@ fn entries(figure: &Figure) -> Vec<(String, Look)> {
         let named: Vec<(&String, Look)> = match &panel.curves {
             Curves::Means(series) => series.iter().map(|one| (&one.label, one.look)).collect(),
             Curves::Ccdfs(curves) => curves.iter().map(|one| (&one.label, one.look)).collect(),
+            Curves::Courses { courses, .. } => courses.iter().map(|one| (&one.label, one.look)).collect(),
         };
         for (label, look) in named {
             if !entries.iter().any(|(known, _)| known == label) {

@@ -7,7 +7,7 @@ mod spec;
 mod table;
 
 use crate::data::Dataset;
-use crate::plot::{Axis, Ccdf, Series, Svg};
+use crate::plot::{Axis, Ccdf, Course, Series, Svg};
 use hol_lab::Metric;
 
 pub use spec::{FigureSpec, Kind, StackView, StudyFigures};
@@ -57,6 +57,13 @@ pub enum Curves {
     Means(Vec<Series>),
     /// Distributions.
     Ccdfs(Vec<Ccdf>),
+    /// Messages around an event.
+    Courses {
+        /// A run of each transport.
+        courses: Vec<Course>,
+        /// When something happens, in s since the first event, and what.
+        events: Vec<(f64, String)>,
+    },
 }
 
 /// Creates every figure of a study; those without a point are omitted.
@@ -75,6 +82,7 @@ impl Figure {
         let drawn = |panel: &PanelData| match &panel.curves {
             Curves::Means(series) => series.iter().any(|one| !one.theory.is_empty()),
             Curves::Ccdfs(curves) => curves.iter().any(|one| !one.theory.is_empty()),
+            Curves::Courses { .. } => false,
         };
         self.metric.info().theory.map(|[_, about]| about).filter(|_| self.panels.iter().any(drawn))
     }
@@ -96,6 +104,7 @@ impl Curves {
         match self {
             Self::Means(series) => series.iter().all(|s| s.points.is_empty()),
             Self::Ccdfs(curves) => curves.iter().all(|c| c.points.is_empty()),
+            Self::Courses { courses, .. } => courses.iter().all(|c| c.points.is_empty()),
         }
     }
 }

@@ -22,6 +22,14 @@ pub fn csv(figure: &Figure) -> String {
                         .for_each(|point| write(&mean_cells(title, &figure.x.scale, one, point)));
                 }
             }
+            Curves::Courses { courses, .. } => {
+                for course in courses {
+                    for (at, took) in &course.points {
+                        let took = took.map_or(String::new(), |ms| format!("{ms:.4}"));
+                        write(&[title.clone(), course.label.clone(), format!("{at:.4}"), took]);
+                    }
+                }
+            }
             Curves::Ccdfs(curves) => {
                 for curve in curves {
                     for (&(ms, share), &(_, low, high)) in curve.points.iter().zip(&curve.band) {
@@ -38,6 +46,9 @@ pub fn csv(figure: &Figure) -> String {
 }
 
 fn header(figure: &Figure) -> Vec<&'static str> {
+    if figure.panels.iter().any(|panel| matches!(panel.curves, Curves::Courses { .. })) {
+        return vec!["panel", "series", "s_since_event", "response_ms"];
+    }
     if figure.is_ccdf {
         return vec!["panel", "series", "response_ms", "share_longer", "low95", "high95"];
     }

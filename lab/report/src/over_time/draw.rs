@@ -98,6 +98,10 @@ impl OverTime {
         for (row, (unit, top)) in units.into_iter().zip(tops).enumerate() {
             let field = Field { top, time: &axes.time, unit };
             field.frame(&mut svg, row + 1 == units.len());
+            for event in self.events.iter().filter(|event| axes.time.contains(**event)) {
+                let (x, _) = field.at(*event, 0.0);
+                svg.line("event", (x, top), (x, top + HIGH));
+            }
             svg.group(look.class, "", |svg| {
                 svg.clipped((LEFT, top), FIELD, HIGH, |svg| self.fill(svg, &field, row, run));
             });

@@ -105,7 +105,16 @@ fn over_time(id: String, place: &str, found: &[(&Point, Series)]) -> Result<Opti
         Subject::Queue(name) => (name.to_string(), found.first().and_then(|(point, _)| limit(point, &name))),
         other => unreachable!("{other:?} is no queue"),
     });
-    Ok(Some(OverTime { id, place: place.to_owned(), interval_s: interval.as_secs_f64(), queue, runs }))
+    let events = found.first().map(|(point, _)| point.network.disruptions()).unwrap_or_default();
+    let events = events.into_iter().map(|event| event.at.as_secs_f64()).collect();
+    Ok(Some(OverTime {
+        id,
+        place: place.to_owned(),
+        interval_s: interval.as_secs_f64(),
+        queue,
+        events,
+        runs,
+    }))
 }
 
 /// Returns the longest queue over all runs, except for those of the receiver's host, through which no packet of the flow passes.

@@ -18,6 +18,8 @@ pub struct OverTime {
     pub interval_s: f64,
     /// The name of the queue that is drawn, and its limit if it is in packets.
     pub queue: Option<(String, Option<u64>)>,
+    /// When a link goes down or the client moves, in s since the start.
+    pub events: Vec<f64>,
     /// One run of each transport.
     pub runs: Vec<Run>,
 }

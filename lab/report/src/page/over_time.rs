@@ -13,7 +13,7 @@ pub fn html(report: &Report) -> String {
     }
     format!(
         "<p>The first repetition of each transport, sampled every {} ms. The thin line beside cwnd is ssthresh, the dashed line the limit of \
-         the queue. Marks at the lower edge show retransmissions (cwnd) and packets dropped by the queue or its link (queue). If one column of pixels \
+         the queue, an upright dashed line a link that goes down or a client that moves. Marks at the lower edge show retransmissions (cwnd) and packets dropped by the queue or its link (queue). If one column of pixels \
          has several samples, the smallest and the largest are drawn.</p>{}",
         number(report.over_time[0].interval_s * 1e3),
         choices(&figures)
@@ -96,8 +96,17 @@ mod tests {
     fn runs_share_their_axes_and_say_whose_they_are() {
         let queue = Some(("client:1".to_owned(), Some(120)));
         let runs = vec![run("TCP & co", 0, 1.0), run("SCTP", 1, 0.1)];
-        let drawn =
-            OverTime { id: "over-time-1".into(), place: "1% loss".into(), interval_s: 0.01, queue, runs };
+        let drawn = OverTime {
+            id: "over-time-1".into(),
+            place: "1% loss".into(),
+            interval_s: 0.01,
+            queue,
+            events: vec![4.0],
+            runs,
+        };
+        let marked =
+            drawn.draw().iter().map(|svg| svg.inline().matches("class=\"event\"").count()).sum::<usize>();
+        assert_eq!(marked, 2 * 5, "the event stands in each panel");
         let html = figure(&drawn);
         assert_eq!(html.matches("<svg class=\"plot\"").count(), 2);
         for said in [

@@ -41,6 +41,19 @@ const FLOWS: [Column; 5] = [
     Column { head: "runs not connected", of: |cell| whole(cell.missing(Metric::ConnectTime) as u64) },
 ];
 
+/// Of points whose path is disrupted.
+const OUTAGES: [Column; 6] = [
+    Column { head: "outage, 95 %, ms", of: |cell| bounds(cell.shaped_mean(Metric::Outage)) },
+    Column { head: "runs not recovered", of: not_recovered },
+    Column { head: "late messages", of: |cell| bounds(cell.shaped_mean(Metric::LateMessages)) },
+    Column {
+        head: "first of the backlog after, ms",
+        of: |cell| bounds(cell.shaped_mean(Metric::BacklogFirst)),
+    },
+    Column { head: "last after, ms", of: |cell| bounds(cell.shaped_mean(Metric::BacklogLast)) },
+    Column { head: "application told after, ms", of: |cell| bounds(cell.shaped_mean(Metric::Noticed)) },
+];
+
 pub fn html(report: &Report) -> String {
     report.surveys.iter().map(|survey| table(report, survey)).collect()
 }
@@ -51,9 +64,11 @@ fn table(report: &Report, survey: &Surveyed) -> String {
     let has_flows = cells.iter().any(|cell| cell.flows.is_some());
     let told = told(cells.iter().copied());
     let flows = &FLOWS[..if has_flows { FLOWS.len() } else { 0 }];
+    let is_disrupted = cells.iter().any(|cell| cell.recovered().is_some());
+    let outages = &OUTAGES[..if is_disrupted { OUTAGES.len() } else { 0 }];
     let groups = match lead(cells.iter().copied()) {
-        Metric::Throughput => [flows, &COLUMNS],
-        _ => [&COLUMNS, flows],
+        Metric::Throughput => [flows, &COLUMNS, outages],
+        _ => [outages, &COLUMNS, flows],
     };
     let columns: Vec<&Column> = groups.into_iter().flatten().collect();
     let axes: Vec<&String> = survey.axes.iter().flat_map(|axis| &axis.keys).collect();
@@ -97,6 +112,11 @@ fn mean(cell: &Cell) -> (String, Option<f64>) {
 fn collapsed(cell: &Cell) -> (String, Option<f64>) {
     let (collapsed, runs) = (cell.collapsed(), cell.runs.len());
     (format!("{collapsed} of {runs}"), Some(collapsed as f64))
+}
+
+fn not_recovered(cell: &Cell) -> (String, Option<f64>) {
+    let missing = cell.recovered().map(|recovered| cell.runs.len() - recovered);
+    missing.map_or(("–".to_owned(), None), |missing| whole(missing as u64))
 }
 
 fn bounds(bounds: Option<Bounds>) -> (String, Option<f64>) {

@@ -16,8 +16,8 @@ pub fn headlines(report: &Report) -> String {
 }
 
 fn headline(survey: &Surveyed) -> String {
-    let lead: String =
-        survey.headline.lead.iter().map(|text| format!("<p class=\"lead\">{}</p>", sentence(text))).collect();
+    let first = survey.headline.outages.iter().chain(&survey.headline.lead);
+    let lead: String = first.map(|text| format!("<p class=\"lead\">{}</p>", sentence(text))).collect();
     let lines: String =
         survey.headline.lines.iter().map(|line| format!("<li>{}</li>", sentence(line))).collect();
     if lines.is_empty() {

@@ -4,6 +4,7 @@
 
 mod axis;
 mod ccdf;
+mod course;
 mod curves;
 mod edge;
 mod legend;
@@ -16,6 +17,7 @@ pub mod theme;
 
 pub use axis::Axis;
 pub use ccdf::Ccdf;
+pub use course::{Course, events};
 pub use curves::{curves, marks};
 pub use edge::Edge;
 pub use legend::{causes, key, side_labels};

@@ -77,7 +77,10 @@ impl<'d> Contest<'d> {
         let ratio = is_time.then(|| compare_times(metric, challenger, yardstick, share)).flatten();
         let comparison = ratio.or_else(|| compare(metric, challenger, yardstick, margin));
         let needs_load = comparison.is_none() && metric.info().needs_load;
-        let carrier = needs_load.then(|| Carrier::of(challenger, yardstick)).flatten();
+        let carrier = match metric {
+            Metric::Outage if comparison.is_none() => Carrier::by_recovery(challenger, yardstick),
+            _ => needs_load.then(|| Carrier::of(challenger, yardstick)).flatten(),
+        };
         let is_due = |cell: &Cell| cell.carries() && cell.conditions.rate > 0.0;
         let is_unsteady = needs_load && is_due(challenger) && is_due(yardstick);
         let halves = (is_unsteady && metric == Metric::ResponseTime)
@@ -336,7 +339,10 @@ impl<'d> Contest<'d> {
             true => [self.challenger, self.yardstick],
             false => [self.yardstick, self.challenger],
         };
-        format!("only {} carries the load: {}", winner.transport, overload(loser))
+        match self.metric {
+            Metric::Outage => format!("only {} recovers: {}", winner.transport, silence(loser)),
+            _ => format!("only {} carries the load: {}", winner.transport, overload(loser)),
+        }
     }
 
     /// Returns the difference of the fractions of messages that never arrived.
@@ -348,7 +354,7 @@ impl<'d> Contest<'d> {
     /// Describes lost messages, which are in no mean.
     pub fn losses(&self) -> Option<String> {
         let lost = [self.challenger, self.yardstick].map(Cell::lost);
-        if lost == [0, 0] || matches!(self.metric, Metric::Delivered | Metric::Throughput) {
+        if lost == [0, 0] || matches!(self.metric, Metric::Delivered | Metric::Throughput | Metric::Outage) {
             return None;
         }
         let one = |cell: &Cell| match cell.lost() {
@@ -362,12 +368,25 @@ impl<'d> Contest<'d> {
         Some(format!("for the messages that arrived: {}, {}", one(self.challenger), one(self.yardstick)))
     }
 
+    /// What was seen where only one of the two recovers, and that may be chance.
+    pub(super) fn unsure(&self) -> Option<String> {
+        let carrier = self.carrier.filter(|_| self.metric == Metric::Outage && self.comparison.is_none())?;
+        let runs = match self.challenger.runs.len().min(self.yardstick.runs.len()) {
+            1 => "one repetition".to_owned(),
+            runs => format!("{runs} repetitions"),
+        };
+        Some(format!("{}, in {runs}; more tell how sure that is", self.carries(carrier)))
+    }
+
     /// Returns why there is no comparison.
     pub(super) fn why_not(&self) -> String {
         let cells = [self.challenger, self.yardstick];
         let [a, b] = cells.map(|cell| &cell.transport);
         let what = if let Some(cell) = cells.iter().find(|cell| cell.latency.completed() == 0) {
             format!("nothing completed over {}", cell.transport)
+        } else if self.metric == Metric::Outage {
+            let [one, other] = cells.map(silence);
+            format!("neither {a} nor {b} recovers: {one}, {other}")
         } else if cells.iter().all(|cell| !cell.carries()) {
             let [one, other] = cells.map(overload);
             format!("neither {a} nor {b} carries the load: {one}, {other}")
@@ -409,12 +428,36 @@ impl Carrier {
         let (winner, loser) = if is_challenger { (challenger, yardstick) } else { (yardstick, challenger) };
         let collapsed = |cell: &Cell| (cell.collapsed() as u64, cell.runs.len() as u64);
         let p = match loser.mostly_collapsed() {
+            // Where nothing is random, another run would not differ.
+            true if challenger.is_deterministic() && yardstick.is_deterministic() => 0.0,
             true => fisher_exact(collapsed(loser), collapsed(winner)),
             // That its response times grow was tested when the runs were read.
             false => UNSTEADY,
         };
         Some(Self { is_challenger, p })
     }
+
+    /// The one that delivers something after a disruption of the path, where the other does not.
+    fn by_recovery(challenger: &Cell, yardstick: &Cell) -> Option<Self> {
+        let [ours, theirs] = [challenger, yardstick].map(|cell| {
+            let runs = cell.runs.len() as u64;
+            cell.recovered().map(|recovered| (recovered as u64, runs))
+        });
+        let (ours, theirs) = (ours?, theirs?);
+        if (ours.0 > 0) == (theirs.0 > 0) {
+            return None;
+        }
+        let is_sure = challenger.is_deterministic() && yardstick.is_deterministic();
+        let p = if is_sure { 0.0 } else { fisher_exact(ours, theirs) };
+        Some(Self { is_challenger: ours.0 > 0, p })
+    }
+}
+
+/// What becomes of who does not recover.
+fn silence(cell: &Cell) -> String {
+    let (name, runs) = (&cell.transport, cell.runs.len());
+    let missing = runs - cell.recovered().unwrap_or(runs);
+    format!("{missing} of {runs} runs of {name} deliver nothing any more")
 }
 
 /// Describes the state of a point that does not carry its load.
@@ -426,12 +469,18 @@ fn overload(cell: &Cell) -> String {
             format!(", {} of {} messages did not arrive", number(lost as f64), number(cell.offered() as f64))
         }
     };
+    let load = cell.load.filter(|load| load.carried < 0.99 * load.offered).map_or(String::new(), |load| {
+        let [offered, carried] = [load.offered, load.carried].map(|mbit| number(digits(mbit, 2)));
+        format!(": offered {offered} Mbit/s, it carries about {carried}")
+    });
     match &cell.stopped {
-        _ if !cell.mostly_collapsed() => format!("the response times of {name} grow as long as it runs"),
+        _ if !cell.mostly_collapsed() => {
+            format!("the response times of {name} grow as long as it runs{load}")
+        }
         Some(why) => {
             format!("{collapsed} of {runs} runs of {name} ended early or fell behind ({why}{})", lost())
         }
-        None => format!("{collapsed} of {runs} runs of {name} fell more than a second behind"),
+        None => format!("{collapsed} of {runs} runs of {name} fell more than a second behind{load}"),
     }
 }
 
@@ -472,7 +521,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
     let [better, worse] = metric.info().comparatives;
     let sentence = match (contest.outcome(), contest.size()) {
         (Outcome::Better | Outcome::Worse, None) => contest.by(),
-        (_, None) => return contest.why_not(),
+        (_, None) => return contest.unsure().unwrap_or_else(|| contest.why_not()),
         (outcome, Some(size)) => {
             let (value, unit) = (format!("{} {}", size.value(), size.unit), contest.in_units());
             let word = if contest.gain() > 0.0 { better } else { worse };
@@ -529,7 +578,7 @@ fn digits(value: f64, count: i32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{cell, cell_with, flow};
+    use crate::testing::{cell, cell_with, flow, set};
     use hol_measure::{Halves, Total};
 
     fn says(challenger: &Cell, yardstick: &Cell) -> String {
@@ -643,6 +692,54 @@ mod tests {
         assert!(text.starts_with("SCTP-8 is 15.") && text.contains("; 1 of 10 that did not end"), "{text}");
         sctp.early = (0..10).map(|at| at < 4).collect();
         assert!(says(&sctp, &tcp).starts_with("No clear difference"), "{}", says(&sctp, &tcp));
+    }
+
+    fn disrupted(name: &str, ms: &[f64], is_over: bool) -> Cell {
+        let mut cell = cell(name, 0.0, 20.0, ms);
+        let outage = |ms: &f64| hol_measure::Outage {
+            at: hol_base::Duration::from_secs(5),
+            since: hol_base::Duration::from_secs(5),
+            longest: hol_base::Duration::from_secs_f64(ms / 1000.0),
+            is_over,
+            late: 1,
+            lost: u64::from(!is_over),
+            first: None,
+            last: None,
+        };
+        cell.outages = ms.iter().map(|ms| vec![outage(ms)]).collect();
+        set(&mut cell, Metric::Outage, ms.iter().map(|ms| is_over.then_some(*ms)).collect());
+        cell
+    }
+
+    #[test]
+    fn outages_are_compared_and_who_does_not_recover_is_worse() {
+        let of = |challenger: &Cell, yardstick: &Cell| verdict(Metric::Outage, challenger, yardstick);
+        let (slow, fast) = (disrupted("SCTP", &[1000.0; 3], true), disrupted("fast", &[250.0; 3], true));
+        assert!(
+            of(&fast, &slow).starts_with("fast is 75.0 % sooner back than SCTP: 750 ms less"),
+            "{}",
+            of(&fast, &slow)
+        );
+        let dead = disrupted("TCP", &[360_000.0; 3], false);
+        assert_eq!(of(&fast, &dead), "only fast recovers: 3 of 3 runs of TCP deliver nothing any more");
+        let contest = Contest::that_matters(Metric::Outage, &dead, &slow);
+        assert_eq!((contest.outcome(), contest.is_safe()), (Outcome::Worse, true), "nothing is random here");
+        let once = [&disrupted("fast", &[250.0], true), &disrupted("TCP", &[360_000.0], false)];
+        assert!(of(once[0], once[1]).ends_with("in one repetition; more tell how sure that is"));
+        assert!(of(&dead, &dead).starts_with("neither TCP nor TCP recovers"));
+    }
+
+    #[test]
+    fn who_does_not_carry_the_load_says_what_of_it() {
+        let tcp = cell("TCP", 1.0, 100.0, &[25.0; 8]);
+        let mut sctp = cell("SCTP", 1.0, 100.0, &[21.0; 8]);
+        sctp.runs.iter_mut().for_each(|run| run.behind = hol_base::Duration::from_secs(2));
+        sctp.load = Some(crate::data::Load { offered: 3.2, carried: 2.13 });
+        let text = says(&sctp, &tcp);
+        assert!(
+            text.ends_with("fell more than a second behind: offered 3.2 Mbit/s, it carries about 2.1"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The figures of a survey: means over the first axis, then the distributions of each point.
 
 use super::Survey;
+use super::courses::courses;
 use crate::data::Cell;
 use crate::figures::series::{basis, ccdf, means};
 use crate::figures::{Curves, Figure, PanelData};
@@ -8,14 +9,14 @@ use crate::plot::{Axis, Scale};
 use hol_lab::Metric;
 
 /// The largest number of points with distributions; the others are only in the tables.
-const MOST_DISTRIBUTIONS: usize = 60;
+pub(super) const MOST_DISTRIBUTIONS: usize = 60;
 /// The ratio of the largest to the smallest value above which an axis is logarithmic.
 const WIDE: f64 = 25.0;
 
 /// Returns all figures, numbered from `first`.
 pub fn figures(survey: &Survey<'_>, first: usize) -> Vec<Figure> {
     let means = metrics(survey).into_iter().flat_map(|metric| of_metric(survey, metric));
-    numbered(means.chain(distributions(survey)).collect(), first)
+    numbered(courses(survey).into_iter().chain(means).chain(distributions(survey)).collect(), first)
 }
 
 /// Numbers figures from `first`.
@@ -37,6 +38,9 @@ fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
     let plays = survey.cells().any(Cell::is_played);
     let has = |metric| survey.cells().any(|cell| cell.of_runs(metric).iter().any(Option::is_some));
     let others = [
+        (Metric::LateMessages, has(Metric::LateMessages)),
+        (Metric::BacklogLast, has(Metric::BacklogLast)),
+        (Metric::Noticed, has(Metric::Noticed)),
         (Metric::Playable, plays),
         (Metric::Glitches, plays),
         (Metric::ResponseTime, true),
@@ -232,7 +236,7 @@ fn least_share(survey: &Survey<'_>) -> f64 {
     10f64.powf((10.0 / most as f64).log10().floor()).clamp(1e-6, 0.01)
 }
 
-fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+pub(super) fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
     (least <= most).then_some((least, most))
 }

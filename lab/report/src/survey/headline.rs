@@ -3,7 +3,7 @@
 use hol_measure::benjamini_hochberg;
 
 use super::contest::{Contest, NO_MATTER, Outcome};
-use super::{Axis, Survey};
+use super::{Axis, Survey, outages};
 use crate::plot::number;
 
 /// The largest number of ranges in a sentence.
@@ -12,6 +12,8 @@ const MOST_STRETCHES: usize = 3;
 /// The sentences of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Headline {
+    /// What a disruption of the path cost, one sentence for each transport.
+    pub outages: Vec<String>,
     /// One sentence for each transport, compared with the first one.
     pub lead: Vec<String>,
     /// A sentence for each line, if there are several.
@@ -32,7 +34,7 @@ impl Headline {
     /// Returns the headline of a survey; empty with fewer than two transports.
     pub fn of(survey: &Survey<'_>) -> Self {
         let lines = lines(survey);
-        let mut headline = Self::default();
+        let mut headline = Self { outages: outages::sentences(survey), ..Self::default() };
         for challenger in 1..survey.transports.len() {
             let mine: Vec<&Line<'_, '_>> = lines
                 .iter()
@@ -228,7 +230,11 @@ impl Line<'_, '_> {
         let [name, other] = self.names();
         let all = |wanted| outcomes.iter().all(|outcome| *outcome == wanted);
         if all(Outcome::Unknown) {
-            let why = self.contests.first().map_or(String::new(), |(_, contest)| contest.why_not());
+            let first = self.contests.first().map(|(_, contest)| contest);
+            if let Some(unsure) = first.and_then(Contest::unsure) {
+                return unsure;
+            }
+            let why = first.map_or(String::new(), Contest::why_not);
             return format!("{name} cannot be compared with {other}: {why}");
         }
         if all(Outcome::Same) {

@@ -5,9 +5,11 @@
 
 mod axes;
 mod contest;
+mod courses;
 mod figures;
 mod headline;
 mod map;
+mod outages;
 mod quantiles;
 mod quantity;
 
@@ -25,6 +27,7 @@ pub use axes::axes;
 pub use contest::{Contest, NO_MATTER, Outcome, verdict};
 pub use headline::Headline;
 pub use map::Map;
+pub use outages::sentence as outage;
 pub use quantity::Numbers;
 
 /// One experiment with its axes.
@@ -179,7 +182,8 @@ impl<'d> Survey<'d> {
                 [Some(wish.over.as_str()), wish.panels.as_deref()].into_iter().flatten().collect();
             figures::of_metric(&self.arranged(&keys, data), self.metric(&wish.metric))
         });
-        figures::numbered(drawn.chain(figures::distributions(self)).collect(), first)
+        let around = courses::courses(self).into_iter();
+        figures::numbered(around.chain(drawn).chain(figures::distributions(self)).collect(), first)
     }
 }
 
@@ -205,10 +209,11 @@ fn first_told(cell: &Cell) -> Option<Metric> {
         .map(|(metric, _)| *metric)
 }
 
-/// Returns the main metric of points: the first one of programs, the playable fraction of frames, the throughput if only the transport
-/// limits it, else the response time.
+/// What points are about: the first metric of the experiment's own, the outage where the path is disrupted, what of frames could be
+/// played, the throughput where nothing but the transport sets the pace, else the response time.
 pub fn lead<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> Metric {
     let usual = |cell: &Cell| match cell {
+        _ if cell.recovered().is_some() => Metric::Outage,
         _ if cell.is_played() => Metric::Playable,
         _ if cell.flows.is_some() && cell.conditions.rate <= 0.0 => Metric::Throughput,
         _ => Metric::ResponseTime,

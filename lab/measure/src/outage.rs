@@ -1,0 +1,388 @@
+//! What a failure on the path cost: how long nothing was delivered, and the backlog of messages that came late because of it.
+
+use hol_base::{Duration, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::{Distribution, Record, Recorder, nanoseconds};
+
+/// After the first event so many messages are looked at.
+const MOST: usize = 1 << 22;
+
+/// An event that so many messages after it are not late for has cost nothing.
+const ON_TIME: u32 = 10;
+
+/// Messages of a course that are drawn before the event.
+const BEFORE: usize = 64;
+/// Parts of the time until the backlog was gone, and the ratio of the length of each part after that to the one before.
+const PARTS: u64 = 256;
+const GROWTH: f64 = 1.05;
+
+/// What an event cost the application.
+///
+/// A message is late because of it if it was overdue when a long silence ended, or took longer than 99 of 100 messages that were
+/// delivered before the first event of the run and more than twice as long as the fastest one after this event: a path that is
+/// merely longer makes none late. A silence is long if it exceeds two usual ones and the time that messages take, and a message is
+/// overdue if it has taken longer than is usual; usual is what 99 of 100 did not exceed before the first event. The late messages
+/// are the backlog. It is gone once a message is on time that was due after the last of them had been delivered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outage {
+    /// When the event was, since the start of the run.
+    #[serde(rename = "at_ns", with = "nanoseconds")]
+    pub at: Duration,
+    /// The last delivery before the longest time without one.
+    #[serde(rename = "since_ns", with = "nanoseconds")]
+    pub since: Duration,
+    /// The longest time without a delivery that ended after the event and began before the backlog was gone.
+    #[serde(rename = "longest_ns", with = "nanoseconds")]
+    pub longest: Duration,
+    /// Whether something was delivered after it; else it lasted until the run ended.
+    pub is_over: bool,
+    /// Messages in the backlog …
+    pub late: u64,
+    /// … and those of them that were never delivered.
+    pub lost: u64,
+    /// From the event until the first of the backlog was delivered.
+    #[serde(rename = "first_ns", with = "nanoseconds::if_any")]
+    pub first: Option<Duration>,
+    /// From the event until the last of the backlog was delivered; `None` unless something was delivered after the outage.
+    #[serde(rename = "last_ns", with = "nanoseconds::if_any")]
+    pub last: Option<Duration>,
+}
+
+/// How long messages took around the first event of a run, as it is drawn.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Course {
+    /// When a message was due, in ns since the event, and the ns that it took; `None` if it never arrived.
+    pub messages: Vec<(i64, Option<u64>)>,
+}
+
+/// A message that was not delivered before the first event.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    due: Time,
+    delivered: Option<Time>,
+}
+
+impl Waiting {
+    fn took(&self) -> Option<Duration> {
+        self.delivered.map(|delivered| delivered.saturating_since(self.due))
+    }
+}
+
+/// Reads records one by one, as they come.
+#[derive(Debug, Default)]
+pub struct OutagesBuilder {
+    /// When the events are, ascending.
+    events: Vec<Time>,
+    before: Recorder,
+    /// The time from each delivery before the first event to the next.
+    silences: Recorder,
+    /// The last messages before the first event: when they were due and how long they took.
+    recent: std::collections::VecDeque<(Time, Duration)>,
+    /// The last delivery before the first event.
+    last: Option<Time>,
+    after: Vec<Waiting>,
+}
+
+impl OutagesBuilder {
+    /// Of a run with events at these times.
+    pub fn new(mut events: Vec<Time>) -> Self {
+        events.sort();
+        Self { events, ..Self::default() }
+    }
+
+    /// The next message, in the order of the schedule.
+    pub fn add(&mut self, record: &Record) {
+        let Some(first) = self.events.first() else { return };
+        let due = record.scheduled;
+        match record.latency() {
+            Some(latency) if due + latency <= *first => {
+                self.before.complete(latency);
+                if let Some(last) = self.last.filter(|last| *last < due + latency) {
+                    self.silences.complete((due + latency).since(last));
+                }
+                self.last = self.last.max(Some(due + latency));
+                if self.recent.len() == BEFORE {
+                    self.recent.pop_front();
+                }
+                self.recent.push_back((due, latency));
+            }
+            latency if self.after.len() < MOST => {
+                self.after.push(Waiting { due, delivered: latency.map(|latency| due + latency) });
+            }
+            _ => {}
+        }
+    }
+
+    /// What each event cost, in a run that ended then. Nothing without a delivery before the first event, and nothing of events after
+    /// the last message.
+    pub fn finish(self, ended: Time) -> (Vec<Outage>, Course) {
+        let Self { events, before, silences, recent, last, mut after } = self;
+        let (Some(first), Some(last)) = (events.first().copied(), last) else { return Default::default() };
+        // What was never due was not missed.
+        after.retain(|message| message.delivered.is_some() || message.due <= ended);
+        let mut deliveries: Vec<Time> = after.iter().filter_map(|message| message.delivered).collect();
+        deliveries.push(last);
+        deliveries.sort();
+        let (usual, silence) = (usual(&before.finish()), usual(&silences.finish()));
+        let long = |pair: &[Time]| (pair[1].since(pair[0]) > silence + silence + usual).then_some(pair[1]);
+        let ends = deliveries.windows(2).filter_map(long).collect();
+        let run = Run { usual, ends, deliveries, after, ended };
+        let ends = events.iter().skip(1).copied().chain([Time::MAX]);
+        let outages: Vec<Outage> =
+            events.iter().zip(ends).filter_map(|(at, until)| run.outage(*at, until)).collect();
+        let gone = outages.iter().filter_map(|outage| Some(outage.at + outage.last?)).max();
+        let course = run.course(first, recent, gone.map_or(ended, |gone| Time::ZERO + gone));
+        (outages, course)
+    }
+}
+
+/// What 99 of 100 messages did not exceed.
+fn usual(before: &Distribution) -> Duration {
+    before.quantile(0.99).unwrap_or(Duration::ZERO)
+}
+
+/// A whole run from the first event on.
+struct Run {
+    /// How long messages took before it.
+    usual: Duration,
+    /// When long silences ended, ascending.
+    ends: Vec<Time>,
+    /// When something was delivered, ascending, from the last delivery before the first event on.
+    deliveries: Vec<Time>,
+    after: Vec<Waiting>,
+    ended: Time,
+}
+
+/// The late messages of an event.
+#[derive(Default)]
+struct Backlog {
+    late: u64,
+    lost: u64,
+    first: Option<Time>,
+    last: Option<Time>,
+}
+
+impl Run {
+    /// What the event at `at` cost, before the next one at `until`.
+    fn outage(&self, at: Time, until: Time) -> Option<Outage> {
+        let backlog = self.backlog(at, until);
+        let is_after = |delivery: &Time| *delivery > at;
+        let next = self.deliveries.iter().copied().find(is_after);
+        if next.is_none() && backlog.late == 0 {
+            return None;
+        }
+        let gone = backlog.last.max(next).unwrap_or(self.ended);
+        let gaps = self.deliveries.windows(2).map(|pair| (pair[0], pair[1]));
+        let gaps = gaps.filter(|(begin, end)| *end > at && *begin < gone);
+        let longest = gaps.max_by_key(|(begin, end)| end.since(*begin));
+        let last = self.deliveries.last().copied()?;
+        // Where the backlog is never delivered, and nothing else after it, the outage lasts until the end.
+        let is_open = backlog.lost > 0 && self.is_dead_after(last);
+        let (since, end) = if is_open { (last, self.ended) } else { longest? };
+        let after = |time: Time| time.saturating_since(at);
+        Some(Outage {
+            at: at.since(Time::ZERO),
+            since: since.since(Time::ZERO),
+            longest: end.saturating_since(since),
+            is_over: !is_open,
+            late: backlog.late,
+            lost: backlog.lost,
+            first: backlog.first.map(after),
+            last: backlog.last.filter(|_| !is_open).map(after),
+        })
+    }
+
+    /// Messages were due after the last delivery, and none of them arrived.
+    fn is_dead_after(&self, last: Time) -> bool {
+        self.after.iter().any(|message| message.due > last)
+    }
+
+    /// It was overdue when a long silence ended, and came with that delivery or after it.
+    fn was_overdue(&self, message: &Waiting) -> bool {
+        let next = self.ends.partition_point(|end| *end <= message.due + self.usual);
+        self.ends.get(next).is_some_and(|end| message.delivered.is_none_or(|delivered| *end <= delivered))
+    }
+
+    fn backlog(&self, at: Time, until: Time) -> Backlog {
+        let touched = |message: &&Waiting| {
+            message.due < until && message.delivered.is_none_or(|delivered| delivered > at)
+        };
+        let fastest = self.after.iter().filter(|message| message.due > at && message.due < until);
+        let fastest = fastest.filter_map(Waiting::took).min().unwrap_or(Duration::ZERO);
+        let usual = self.usual.max(fastest + fastest);
+        let mut backlog = Backlog::default();
+        let (mut on_time, mut end) = (0, at);
+        for message in self.after.iter().filter(touched) {
+            match message.took() {
+                Some(took) if took <= usual && !self.was_overdue(message) => {
+                    on_time += u32::from(message.due > at);
+                    if backlog.late == 0 && on_time == ON_TIME || backlog.late > 0 && message.due > end {
+                        break;
+                    }
+                }
+                _ => {
+                    backlog.late += 1;
+                    backlog.lost += u64::from(message.delivered.is_none());
+                    end = end.max(message.delivered.unwrap_or(message.due));
+                    let times = [backlog.first, message.delivered];
+                    backlog.first = times.into_iter().flatten().min();
+                    backlog.last = backlog.last.max(message.delivered);
+                }
+            }
+        }
+        backlog
+    }
+
+    /// The slowest message of each part of the time, and what never arrived.
+    fn course(&self, first: Time, recent: impl IntoIterator<Item = (Time, Duration)>, gone: Time) -> Course {
+        let since = |due: Time| due.as_nanos() as i64 - first.as_nanos() as i64;
+        let before = recent.into_iter().map(|(due, took)| (since(due), Some(took.as_nanos())));
+        let mut messages: Vec<(i64, Option<u64>)> = before.collect();
+        let part = (gone.saturating_since(first).as_nanos() / PARTS).max(1);
+        let place = |due: i64| match (due / part as i64) as u64 {
+            // Beyond the backlog parts grow.
+            at if at >= PARTS => PARTS + ((at as f64 / PARTS as f64).ln() / GROWTH.ln()) as u64,
+            at => at,
+        };
+        let mut at = None;
+        for message in &self.after {
+            let one = (since(message.due), message.took().map(Duration::as_nanos));
+            let own = (one.0 >= 0).then(|| place(one.0));
+            let is_slower =
+                |last: &(i64, Option<u64>)| one.1.is_none_or(|took| last.1.is_some_and(|l| took > l));
+            match messages.last_mut() {
+                Some(last) if own.is_some() && own == at => {
+                    if is_slower(last) {
+                        *last = one;
+                    }
+                }
+                _ => messages.push(one),
+            }
+            at = own;
+        }
+        Course { messages }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Leg, Outcome, RecordKind};
+
+    /// A message due at `due` ms that took so many ms.
+    fn message(due: u64, took: Option<u64>) -> Record {
+        let at = Time::from_millis(due);
+        let leg = |ms| Leg { delivered: Time::from_millis(due + ms), ..Leg::default() };
+        Record {
+            id: 0,
+            kind: RecordKind::Message,
+            parent: None,
+            stream: 0,
+            size: 64,
+            scheduled: at,
+            request: took.map(leg),
+            reply: None,
+            outcome: if took.is_some() { Outcome::Completed } else { Outcome::Unfinished },
+        }
+    }
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// A message each 50 ms, which takes 40 ms; `of` says how long those after an event at 1 s take.
+    fn outages(events: &[u64], of: impl Fn(u64) -> Option<u64>) -> (Vec<Outage>, Course) {
+        let mut outages = OutagesBuilder::new(events.iter().map(|at| Time::from_millis(*at)).collect());
+        for due in (0..200).map(|count| 50 * count) {
+            outages.add(&message(due, if due + 40 <= 1000 { Some(40) } else { of(due) }));
+        }
+        outages.finish(Time::from_millis(20_000))
+    }
+
+    #[test]
+    fn an_outage_lasts_from_delivery_to_delivery_and_its_backlog_to_the_last_late_message() {
+        // Everything due from 1000 ms to 2000 ms comes over a path that is 20 ms longer, one message each ms from 2000 ms on.
+        let of = |due: u64| Some(if due < 2000 { 2000 + (due - 1000) / 50 - due } else { 60 });
+        let (all, course) = outages(&[1000], of);
+        let expected = Outage {
+            at: ms(1000),
+            since: ms(990),
+            longest: ms(1010),
+            is_over: true,
+            late: 20,
+            lost: 0,
+            first: Some(ms(1000)),
+            last: Some(ms(1019)),
+        };
+        assert_eq!(all, [expected], "those due in the last 40 ms are not late");
+        assert!(course.messages.iter().any(|(due, took)| (*due, *took) == (0, Some(1_000_000_000))));
+        assert!(course.messages.iter().any(|(due, _)| *due < 0), "and something before the event");
+    }
+
+    /// New messages leave on the dead path until it is given up: every timeout is twice as long.
+    #[test]
+    fn an_outage_of_several_gaps_is_the_longest_of_them() {
+        let ends = [2000, 4000, 8000];
+        let of = |due: u64| Some(ends.into_iter().find(|end| due < *end).map_or(60, |end| end + 60 - due));
+        let (all, _) = outages(&[1000], of);
+        assert_eq!((all[0].longest, all[0].since), (ms(4000), ms(4060)));
+        assert_eq!((all[0].first, all[0].last), (Some(ms(1060)), Some(ms(7060))));
+        assert!(all[0].late > 130, "{all:?}");
+    }
+
+    /// The run ends before the last timeout: that nothing after the event is as fast as before tells nothing.
+    #[test]
+    fn a_backlog_that_the_run_does_not_outlast_is_one() {
+        let ends = [2000, 4000, 8000, 16_000];
+        let of = |due: u64| Some(ends.into_iter().find(|end| due < *end).map_or(60, |end| end + 60 - due));
+        let (all, _) = outages(&[1000], |due| of(due).map(|took| took + 8000));
+        assert!(all[0].late > 170, "{all:?}");
+    }
+
+    #[test]
+    fn what_is_never_delivered_again_is_an_outage_until_the_end() {
+        let (all, course) = outages(&[1000], |_| None);
+        assert_eq!((all[0].is_over, all[0].longest, all[0].late), (false, ms(19_010), 180));
+        assert_eq!((all[0].lost, all[0].first, all[0].last), (180, None, None));
+        assert!(course.messages.iter().any(|(_, took)| took.is_none()));
+    }
+
+    #[test]
+    fn datagrams_that_are_lost_meanwhile_are_a_backlog_of_which_nothing_comes() {
+        let (all, _) = outages(&[1000], |due| (due >= 3000).then_some(40));
+        let Outage { longest, is_over, late, lost, first, .. } = all[0];
+        assert_eq!((longest, is_over, late, lost, first), (ms(2050), true, 40, 40, None));
+    }
+
+    #[test]
+    fn an_event_that_nobody_notices_has_no_backlog() {
+        // The path is three times as long afterwards, and much later something is lost.
+        let of = |due: u64| Some(if due == 9000 { 900 } else { 120 });
+        let (all, _) = outages(&[1000], of);
+        assert_eq!((all[0].late, all[0].last), (0, None));
+        assert_eq!(all[0].longest, ms(130), "from the last of the short path to the first of the long one");
+    }
+
+    #[test]
+    fn each_event_has_its_own_outage() {
+        let of = |due: u64| {
+            let gone = [(1000, 1500), (4000, 6000)];
+            Some(
+                gone.iter()
+                    .find(|(begin, end)| due >= *begin && due < *end)
+                    .map_or(40, |(_, end)| end + 40 - due),
+            )
+        };
+        let (all, _) = outages(&[4000, 1000], of);
+        let seen: Vec<_> = all.iter().map(|outage| (outage.at, outage.longest)).collect();
+        assert_eq!(seen, [(ms(1000), ms(550)), (ms(4000), ms(2050))]);
+    }
+
+    #[test]
+    fn without_a_delivery_before_or_a_message_after_there_is_no_outage() {
+        assert_eq!(outages(&[10], |_| Some(40)).0, []);
+        assert_eq!(outages(&[15_000], |_| Some(40)).0, []);
+        assert_eq!(outages(&[], |_| Some(40)).0, []);
+    }
+}

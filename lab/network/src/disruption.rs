@@ -1,0 +1,102 @@
+//! When a path is lost during a run: its link goes down, or the client moves away from it.
+
+use hol_base::Duration;
+
+use crate::event::EventSpec;
+use crate::handover::HandoverSpec;
+use crate::loss::LossSpec;
+use crate::spec::NetworkSpec;
+
+/// Of a link that goes up and down all the time the first ones.
+const MOST: usize = 64;
+
+/// Something that may interrupt the traffic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disruption {
+    /// Time since the start of the run.
+    pub at: Duration,
+    /// What happens, as a sentence without its end: `path 1 goes down`.
+    pub what: String,
+}
+
+impl NetworkSpec {
+    /// Returns the times at which a link goes down, loses everything, or the client moves, in their order.
+    pub fn disruptions(&self) -> Vec<Disruption> {
+        let failures = self.events.iter().filter(|event| event.is_failure()).map(Disruption::of);
+        let moves = self.handover.iter().flat_map(HandoverSpec::disruptions);
+        let mut all: Vec<Disruption> = failures.chain(moves).collect();
+        all.sort_by_key(|disruption| disruption.at);
+        all.dedup_by(|next, first| {
+            let is_same = next.at == first.at;
+            if is_same && !first.what.contains(&next.what) {
+                first.what += &format!(" and {}", next.what);
+            }
+            is_same
+        });
+        all.truncate(MOST);
+        all
+    }
+}
+
+impl EventSpec {
+    fn is_failure(&self) -> bool {
+        let everything =
+            |loss: &LossSpec| matches!(loss, LossSpec::Independent(ratio) if ratio.value() >= 1.0);
+        self.down == Some(true) || self.loss.as_ref().is_some_and(everything)
+    }
+}
+
+impl Disruption {
+    fn of(event: &EventSpec) -> Self {
+        let which = match (event.path, &event.link) {
+            (Some(path), _) => format!("path {path}"),
+            (None, Some(link)) => format!("link {link}"),
+            (None, None) => "the network".to_owned(),
+        };
+        let how = if event.down == Some(true) { "goes down" } else { "loses every packet" };
+        Self { at: event.at, what: format!("{which} {how}") }
+    }
+}
+
+impl HandoverSpec {
+    /// The client is attached to the second path, and leaves the first one.
+    fn disruptions(&self) -> Vec<Disruption> {
+        let leaves = Disruption { at: self.leaves(), what: "the client leaves path 1".to_owned() };
+        let attached = Disruption { at: self.attached(), what: "the client attaches to path 2".to_owned() };
+        // Who attaches after it has left only ends what has begun.
+        if attached.at < leaves.at { vec![attached, leaves] } else { vec![leaves] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disruptions(text: &str) -> Vec<(u64, String)> {
+        let spec: NetworkSpec = toml::from_str(text).unwrap();
+        spec.disruptions().into_iter().map(|one| (one.at.as_millis(), one.what)).collect()
+    }
+
+    #[test]
+    fn a_link_that_goes_down_or_loses_everything_is_one() {
+        let events = "paths = [{}, {}]
+            [[events]]\nat = '9s'\nloss = '100%'
+            [[events]]\nat = '5s'\npath = 1\ndown = true
+            [[events]]\nat = '7s'\npath = 1\ndown = false
+            [[events]]\nat = '8s'\nrate = '1Mbit'
+            [[events]]\nat = '5s'\npath = 2\ndown = true";
+        let expected =
+            [(5000, "path 1 goes down and path 2 goes down"), (9000, "the network loses every packet")];
+        assert_eq!(disruptions(events), expected.map(|(at, what)| (at, what.to_owned())));
+        assert_eq!(disruptions(""), []);
+    }
+
+    #[test]
+    fn a_client_that_moves_is_one() {
+        let handover =
+            |more: &str| disruptions(&format!("paths = [{{}}, {{}}]\n[handover]\nat = '1s'\n{more}"));
+        let seen = handover("overlap = 5");
+        assert_eq!(seen.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [1000, 1500]);
+        assert_eq!(handover("overlap = 5\nattach = '2s'"), [(1500, "the client leaves path 1".to_owned())]);
+    }
+}

@@ -1,0 +1,155 @@
+//! What a disruption of the path cost each transport, in sentences.
+
+use hol_measure::{CONFIDENCE, Interval};
+
+use super::Survey;
+use crate::data::Cell;
+use crate::plot::number;
+use hol_lab::Metric;
+
+/// A sentence for each transport where nothing is swept: with more points the table says it.
+pub fn sentences(survey: &Survey<'_>) -> Vec<String> {
+    if !survey.axes.is_empty() {
+        return Vec::new();
+    }
+    survey.cells().filter_map(sentence).collect()
+}
+
+/// How long nothing was delivered, how many messages were late, and when those came.
+pub fn sentence(cell: &Cell) -> Option<String> {
+    let (recovered, runs) = (cell.recovered()?, cell.runs.len());
+    let disruptions: Vec<String> =
+        cell.conditions.disruptions.iter().map(|(at, what)| format!("{what} at {} s", number(*at))).collect();
+    let when = match disruptions.as_slice() {
+        [] => return None,
+        [one] => format!("{}: when {one}", cell.transport),
+        [one, rest @ ..] => format!("{}: when {one} and at {} later times", cell.transport, rest.len()),
+    };
+    let mut text = match (recovered, runs - recovered) {
+        (0, _) => format!("{when}, {}", silence(cell)),
+        (_, 0) => {
+            format!("{when}, nothing is delivered for {}{}", time(cell, Metric::Outage)?, backlog(cell))
+        }
+        (_, missing) => {
+            let rest = format!("in {missing} of {runs} runs {}", silence(cell));
+            format!(
+                "{when}, nothing is delivered for {}{}; {rest}",
+                time(cell, Metric::Outage)?,
+                backlog(cell)
+            )
+        }
+    };
+    if let Some(noticed) = time(cell, Metric::Noticed) {
+        text += &format!("; the application is told after {noticed}");
+    }
+    Some(text + ".")
+}
+
+/// What is said of runs in which nothing was delivered any more.
+fn silence(cell: &Cell) -> String {
+    let open = cell.outages.iter().flatten().find(|outage| !outage.is_over);
+    open.map_or(String::new(), |outage| {
+        let end = (outage.since + outage.longest).as_secs_f64();
+        format!(
+            "nothing is delivered any more, until the run ends at {} s: {} messages are lost",
+            number(rounded(end)),
+            number(outage.lost as f64)
+        )
+    })
+}
+
+/// The late messages, and when the first and the last of them came.
+fn backlog(cell: &Cell) -> String {
+    let late = mean(cell, Metric::LateMessages).map_or(0.0, |late| late.mean);
+    if late <= 0.0 {
+        return ", and no message is late".to_owned();
+    }
+    let lost: u64 = cell.outages.iter().flatten().map(|outage| outage.lost).sum();
+    let verb = if lost == 0 { "are late" } else { "are late or lost" };
+    let mut text = format!("; {} messages {verb}", number(rounded(late)));
+    if let (Some(first), Some(last)) = (time(cell, Metric::BacklogFirst), time(cell, Metric::BacklogLast)) {
+        text += &match first == last {
+            true => format!(", and come after {first}"),
+            false => format!(", the first comes after {first}, the last after {last}"),
+        };
+    }
+    text
+}
+
+fn mean(cell: &Cell, metric: Metric) -> Option<Interval> {
+    Interval::of(&cell.of_runs(metric).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
+}
+
+/// A mean in ms or s, with its interval where the repetitions differ.
+fn time(cell: &Cell, metric: Metric) -> Option<String> {
+    let Interval { mean, half_width, .. } = mean(cell, metric)?;
+    let (unit, one) = if mean >= 1000.0 { ("s", 1000.0) } else { ("ms", 1.0) };
+    let spread = if half_width.is_finite() && half_width > 0.005 * mean {
+        format!(" ± {}", number(rounded(half_width / one)))
+    } else {
+        String::new()
+    };
+    Some(format!("{}{spread} {unit}", number(rounded(mean / one))))
+}
+
+/// Three digits that count.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.2e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_base::Duration;
+    use hol_measure::Outage;
+
+    use super::*;
+    use crate::testing::{cell, set};
+
+    fn disrupted(outages: Vec<Outage>) -> Cell {
+        let mut cell = cell("SCTP", 0.0, 20.0, &vec![60.0; outages.len()]);
+        cell.conditions.disruptions = vec![(5.0, "path 1 goes down".to_owned())];
+        let ms = |time: Option<Duration>| time.map(|time| time.as_millis_f64());
+        let over = |outage: &Outage| outage.is_over.then(|| outage.longest.as_millis_f64());
+        set(&mut cell, Metric::Outage, outages.iter().map(over).collect());
+        set(&mut cell, Metric::LateMessages, outages.iter().map(|o| Some(o.late as f64)).collect());
+        set(&mut cell, Metric::BacklogFirst, outages.iter().map(|o| ms(o.first)).collect());
+        set(&mut cell, Metric::BacklogLast, outages.iter().map(|o| ms(o.last)).collect());
+        cell.outages = outages.into_iter().map(|outage| vec![outage]).collect();
+        cell
+    }
+
+    fn outage(is_over: bool) -> Outage {
+        let ms = Duration::from_millis;
+        Outage {
+            at: ms(5000),
+            since: ms(4990),
+            longest: ms(1070),
+            is_over,
+            late: 20,
+            lost: if is_over { 0 } else { 20 },
+            first: is_over.then_some(ms(1060)),
+            last: is_over.then_some(ms(1080)),
+        }
+    }
+
+    #[test]
+    fn an_outage_is_said_with_its_backlog() {
+        assert_eq!(
+            sentence(&disrupted(vec![outage(true); 3])).unwrap(),
+            "SCTP: when path 1 goes down at 5 s, nothing is delivered for 1.07 s; 20 messages are late, \
+             the first comes after 1.06 s, the last after 1.08 s."
+        );
+        assert_eq!(sentence(&cell("SCTP", 0.0, 20.0, &[60.0; 3])), None);
+    }
+
+    #[test]
+    fn an_outage_that_does_not_end_is_said_so() {
+        assert_eq!(
+            sentence(&disrupted(vec![outage(false); 3])).unwrap(),
+            "SCTP: when path 1 goes down at 5 s, nothing is delivered any more, until the run ends at 6.06 s: \
+             20 messages are lost."
+        );
+        let some = sentence(&disrupted(vec![outage(true), outage(false)])).unwrap();
+        assert!(some.contains("; in 1 of 2 runs nothing is delivered any more"), "{some}");
+    }
+}

@@ -1,0 +1,68 @@
+//! Probing an idle connection whose peer may be gone. RFC 9293 section 3.8.4. Linux: tcp_keepalive_timer.
+
+use bytes::Bytes;
+use hol_base::{Duration, Time};
+use hol_transport::{Event, Failure};
+use hol_wire::tcp::Flags;
+
+use crate::{Endpoint, State};
+
+/// What is known of the peer's life.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KeepAlive {
+    /// When the peer was heard of last.
+    heard: Time,
+    /// Probes since then.
+    unanswered: u32,
+}
+
+impl KeepAlive {
+    /// An acknowledgment or data came. Linux: rcv_tstamp, lrcvtime, icsk_probes_out.
+    pub(crate) fn on_segment(&mut self, now: Time) {
+        *self = Self { heard: now, unanswered: 0 };
+    }
+}
+
+impl Endpoint {
+    /// The connection is open: from now on silence counts.
+    pub(crate) fn start_keepalive(&mut self, now: Time) {
+        self.alive.on_segment(now);
+        if !self.config.keepalive.is_zero() {
+            self.timers.arm_keepalive(now, self.config.keepalive);
+        }
+    }
+
+    /// The peer may have been silent for long enough: a probe leaves, or the connection fails.
+    pub(crate) fn keepalive_timeout(&mut self, now: Time) {
+        let idle = self.config.keepalive;
+        if matches!(self.machine.state(), State::Closed | State::TimeWait) {
+            return;
+        }
+        // What is under way has the retransmission timer.
+        if self.board.len() > 0 || self.queue.has_unsent() {
+            return self.timers.arm_keepalive(now, idle);
+        }
+        let silent = self.timers.ticks_between(self.alive.heard, now);
+        if silent < idle {
+            return self.timers.arm_keepalive(now, idle - silent);
+        }
+        if self.is_given_up(silent) {
+            self.transmit(now, self.snd.nxt(), Flags::RST | Flags::ACK, Bytes::new(), (now, false));
+            return self.end(Event::Failed { reason: Failure::TimedOut });
+        }
+        // One octet back, so that the peer has to answer.
+        let seq = self.snd.una() - 1;
+        self.transmit(now, seq, Flags::ACK, Bytes::new(), (now, false));
+        self.alive.unanswered += 1;
+        self.timers.arm_keepalive(now, self.config.keepalive_interval);
+    }
+
+    /// The user timeout decides if there is one, else the number of probes.
+    fn is_given_up(&self, silent: Duration) -> bool {
+        let user_timeout = self.config.user_timeout;
+        match user_timeout.is_zero() {
+            true => self.alive.unanswered >= self.config.keepalive_probes,
+            false => silent >= user_timeout && self.alive.unanswered > 0,
+        }
+    }
+}
