@@ -328,7 +328,8 @@ impl<'a> Player<'a> {
         Ok(Answer::value(0))
     }
 
-    /// Closes the listening socket: a connection that was not accepted is reset. Linux: net/ipv4/inet_connection_sock.c inet_csk_listen_stop.
+    /// Closes the listening socket: a connection that was not accepted is reset. Linux: net/ipv4/inet_connection_sock.c
+    /// inet_csk_listen_stop.
     fn close_listener(&mut self) -> Result<Answer, Problem> {
         self.socket.listener = None;
         if self.socket.connection.is_none() {
