@@ -29,10 +29,10 @@ fn live(variant: &str) -> Result<Arc<dyn World>, RunError> {
     }
 }
 
-/// Where runs take place: `"model"`, `"kernel"`, or `"kernel:6.1"` for a certain one, or `"kernel:uml"` in User-Mode Linux; `"live"` on this machine
-/// over loopback, `"live:namespaces"` over a path that it makes within itself,
-/// `"live:HOST"` between this machine and another, where `hol live serve` runs, `"live:server=HOST,cross=OTHER"` between several, by the nodes that they
-/// are, `"live:HOST via ROUTER"` over a router, where `hol live route` does.
+/// Where runs take place: `"model"`, `"kernel"`, or `"kernel:6.1"` for a certain one, or `"kernel:uml"` in User-Mode Linux; `"live"` on
+/// this machine over loopback, `"live:namespaces"` over a path that it makes within itself, `"live:HOST"` between this machine and
+/// another, where `hol live serve` runs, `"live:server=HOST,cross=OTHER"` between several, by the nodes that they are, `"live:HOST via
+/// ROUTER"` over a router, where `hol live route` does.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorldName(String);

@@ -77,8 +77,8 @@ impl Hash {
     }
 }
 
-/// Returns our parameters, the same for the whole life of an endpoint; SHA-1 is always included. `number` returns unpredictable numbers. Section
-/// 6.1.
+/// Returns our parameters, the same for the whole life of an endpoint; SHA-1 is always included. `number` returns unpredictable numbers.
+/// Section 6.1.
 pub(crate) fn own_parameters(hash: Hash, mut number: impl FnMut() -> u64) -> Vec<Parameter> {
     let random: Vec<u8> = (0..RANDOM / 8).flat_map(|_| number().to_be_bytes()).collect();
     let mut hashes = vec![hash.identifier(), Hash::Sha1.identifier()];

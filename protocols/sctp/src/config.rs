@@ -58,8 +58,8 @@ pub struct Config {
     pub sack_frequency: u32,
     /// Acknowledge at once when the last gap closes. RFC 9260 section 6.2 by way of RFC 5681 section 4.2.
     pub sack_when_gap_closes: bool,
-    /// Let only the last DATA chunk of a packet decide about an immediate SACK for a duplicate or the I bit; otherwise any chunk does. RFC 9260 section
-    /// 6.2 leaves it open for duplicates among new chunks.
+    /// Let only the last DATA chunk of a packet decide about an immediate SACK for a duplicate or the I bit; otherwise any chunk does.
+    /// RFC 9260 section 6.2 leaves it open for duplicates among new chunks.
     pub sack_as_last_chunk_asks: bool,
     /// Bundle a delayed SACK with DATA. RFC 9260 section 6.1.
     pub bundle_sack_with_data: bool,

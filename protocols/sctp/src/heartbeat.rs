@@ -65,8 +65,8 @@ impl Endpoint {
         self.schedule_heartbeat(now, path);
     }
 
-    /// Sends a HEARTBEAT. If the previous one was not answered, it counts as an error: of the path (section 8.2), and of the association (section
-    /// 8.1), unless it was to verify the path (section 5.4).
+    /// Sends a HEARTBEAT. If the previous one was not answered, it counts as an error: of the path (section 8.2), and of the association
+    /// (section 8.1), unless it was to verify the path (section 5.4).
     fn send_heartbeat(&mut self, now: Time, path: usize) {
         if self.paths.list[path].heartbeat.is_some() {
             let carries_data = path == self.paths.active || self.config.heartbeat_fails_association;

@@ -15,8 +15,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether a packet belongs to no association of ours. A SHUTDOWN ACK that arrives while we open one belongs to an earlier one. Section
-    /// 8.5.1 E.
+    /// Returns whether a packet belongs to no association of ours. A SHUTDOWN ACK that arrives while we open one belongs to an earlier
+    /// one. Section 8.5.1 E.
     pub(crate) fn is_out_of_the_blue(&self, packet: &sctp::Packet) -> bool {
         match self.state {
             State::Closed => true,

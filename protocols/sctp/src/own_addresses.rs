@@ -51,9 +51,9 @@ impl OwnAddresses {
         self.withheld.first().or(self.adding.first()).copied()
     }
 
-    /// Returns the next requests: additions, then primaries, then deletions. A set-primary follows its addition (section 5.4), and the last address is
-    /// not deleted before another one is added (section 5.3 F5). `apart`: only one of them, with the deletion that an addition replaces if the host
-    /// `moves`.
+    /// Returns the next requests: additions, then primaries, then deletions. A set-primary follows its addition (section 5.4), and the
+    /// last address is not deleted before another one is added (section 5.3 F5). `apart`: only one of them, with the deletion that an
+    /// addition replaces if the host `moves`.
     fn next_requests(&mut self, apart: bool, moves: bool) -> Vec<Request> {
         self.waiting.sort_by_key(|change| match change {
             Change::Add(_) => 0,

@@ -1,5 +1,5 @@
-//! SACK compression: out-of-order segments share acknowledgments, so that a burst behind a hole does not cause a burst of SACKs. Linux since
-//! 4.18; RFC 5681 section 4.2 wants an immediate acknowledgment of each.
+//! SACK compression: out-of-order segments share acknowledgments, so that a burst behind a hole does not cause a burst of SACKs. Linux
+//! since 4.18; RFC 5681 section 4.2 wants an immediate acknowledgment of each.
 
 use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
