@@ -78,7 +78,7 @@ impl Schedule {
         Ok(())
     }
 
-    /// Performs what is due; returns the time until the next event, or a limit if the run has not begun.
+    /// Performs what is due; returns the time until the next event, which is a lower bound if the run has not begun.
     pub(super) fn attend(&mut self) -> Result<Option<Duration>, GuestError> {
         while let Some(event) = self.events.front() {
             let left = event.at().saturating_since(self.beginning.time().unwrap_or_default());
