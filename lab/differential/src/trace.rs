@@ -86,8 +86,8 @@ impl Trace {
         self.sent.iter().filter(move |sent| sent.interface == interface)
     }
 
-    /// Returns the first packet that the other run sends otherwise or at another time. Each interface is compared by itself, because packets
-    /// that two hosts send at the same time have no order.
+    /// Returns the first packet that the other run sends otherwise or at another time. Each interface is compared by itself, because
+    /// packets that two hosts send at the same time have no order.
     pub fn first_difference(&self, other: &Self) -> Option<Difference> {
         let all = self.sent.iter().chain(&other.sent);
         let interfaces: BTreeSet<&str> = all.map(|sent| sent.interface.as_str()).collect();

@@ -5,9 +5,9 @@
 //! just then (the host had taken the processor thread off its CPU), it jumps over idle time from a clock that is
 //! late, and the guest's clock ends some nanoseconds too far.
 //!
-//! So a thread that takes the big lock waits until the processor thread wants it too, which happens only when the count is correct. It waits
-//! with the lock held: the processor thread announces that it leaves the guest before it queues for the lock, so there is no deadlock.
-//! `jump` makes it rarely necessary for the main thread to take the lock.
+//! So a thread that takes the big lock waits until the processor thread wants it too, which happens only when the count is correct. It
+//! waits with the lock held: the processor thread announces that it leaves the guest before it queues for the lock, so there is no
+//! deadlock. `jump` makes it rarely necessary for the main thread to take the lock.
 //!
 //! The processor thread is recognised by its name (`-name …,debug-threads=on`), the big lock as the one with which that thread goes to
 //! sleep. If a function of QEMU is missing, nothing of this is used: QEMU works as it does without this library, and `report` reports it.

@@ -1,5 +1,5 @@
-//! Kernels that were fetched, named or built: `kernels/RELEASE/` in the cache, with `vmlinuz` and `modules/`, or with
-//! `linux` for one that was built for User-Mode Linux, whose release ends with `-uml`.
+//! Kernels that were fetched, adopted or built: `kernels/RELEASE/` in the cache, with `vmlinuz` and `modules/`, or for User-Mode Linux
+//! with `linux`; the release of the latter ends with `-uml`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use crate::cache::cache;
 use crate::{KernelError, modules, replace, scratch};
 
-/// A kernel that is ready to be booted.
+/// A kernel in the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
-    /// What `uname -r` will say.
+    /// Its release, as in `uname -r`.
     pub release: String,
-    /// Where it is kept.
+    /// Its directory in the cache.
     pub directory: PathBuf,
 }
 
-/// What the releases of kernels for User-Mode Linux end with, and what names the newest of them.
+/// The suffix of releases for User-Mode Linux, and the name of the newest of them.
 const USER_MODE: &str = "uml";
 
-/// The file that names the kernel to use where none is asked for.
+/// The file with the name of the default kernel.
 const DEFAULT: &str = "default";
 
 fn kernels() -> PathBuf {
@@ -28,27 +28,27 @@ fn kernels() -> PathBuf {
 }
 
 impl Image {
-    /// The kernel of this release.
+    /// Returns the kernel of this release.
     fn of(release: String) -> Self {
         Self { directory: kernels().join(&release), release }
     }
 
-    /// The image file: one to boot, or one to execute.
+    /// Returns the file to boot or to execute.
     pub fn file(&self) -> PathBuf {
         self.directory.join(if self.is_user_mode() { "linux" } else { "vmlinuz" })
     }
 
-    /// Whether it is a program of the host, for User-Mode Linux.
+    /// Returns whether it is a program of the host, for User-Mode Linux.
     pub fn is_user_mode(&self) -> bool {
         kind(&self.release).1
     }
 
-    /// The release without what says for what it was built.
+    /// Returns the release without the suffix.
     pub(crate) fn version(&self) -> &str {
         kind(&self.release).0
     }
 
-    /// The image itself, if it is whole.
+    /// Reads the image and checks that it is complete.
     pub(crate) fn octets(&self) -> Result<Vec<u8>, KernelError> {
         let path = self.file();
         let octets = fs::read(&path).map_err(|e| KernelError::file("read", &path, e))?;
@@ -58,18 +58,18 @@ impl Image {
         }
     }
 
-    /// Whether it has SCTP, as a module or built in.
+    /// Returns whether it has SCTP, as a module or built in.
     pub(crate) fn has_sctp(&self) -> bool {
         self.modules().join(modules::file(modules::SCTP)).is_file()
             || modules::is_built_in(&self.directory, modules::SCTP)
     }
 
-    /// The first module of the packet filter that it has not got.
+    /// Returns the first missing module of the packet filter.
     pub(crate) fn missing_of_filter(&self) -> Option<&'static str> {
         modules::missing_of_filter(&self.directory, &self.modules())
     }
 
-    /// The first module for the user's programs that it has not got.
+    /// Returns the first missing module for the user's programs.
     pub(crate) fn missing_of_root(&self) -> Option<&'static str> {
         modules::missing_of_root(&self.directory, &self.modules())
     }
@@ -78,10 +78,10 @@ impl Image {
         self.directory.join("modules")
     }
 
-    /// All kernels, the oldest version first.
+    /// Returns all kernels, the oldest version first.
     pub fn list() -> Vec<Self> {
         let entries = fs::read_dir(kernels()).into_iter().flatten().flatten();
-        // What begins with a dot is not whole yet.
+        // Names that begin with a dot are incomplete.
         let named = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         let whole = named.filter(|name| !name.starts_with('.')).map(Self::of);
         let mut images: Vec<Self> = whole.filter(|image| image.file().is_file()).collect();
@@ -89,8 +89,8 @@ impl Image {
         images
     }
 
-    /// The kernel to use: the one that `wanted` names, as in `6.12`, `uml` or `6.12-uml`; else the one that was named last, or
-    /// the newest of a distribution.
+    /// Returns the kernel that `wanted` names, as in `6.12`, `uml` or `6.12-uml`; without it the default one, or the newest of a
+    /// distribution.
     pub fn find(wanted: Option<&str>) -> Result<Self, KernelError> {
         let images = Self::list();
         let named = fs::read_to_string(kernels().join(DEFAULT)).ok();
@@ -117,8 +117,8 @@ impl Image {
         }
     }
 
-    /// Copies the kernel at `path` and the modules it needs from `directory` into the cache, and makes it the
-    /// one to use. Without `directory` they are looked for where a package has them.
+    /// Copies the kernel at `path` and the modules that it needs from `directory` into the cache, and makes it the default. Without
+    /// `directory` the modules are searched where a package has them.
     pub fn adopt(path: &Path, directory: Option<&Path>) -> Result<Self, KernelError> {
         let octets = fs::read(path).map_err(|e| KernelError::file("read", path, e))?;
         let release = release(&octets).map_err(|problem| KernelError::image(path, problem))?;
@@ -137,7 +137,7 @@ impl Image {
         Ok(image)
     }
 
-    /// Keeps the program `linux`, a kernel for User-Mode Linux, with the list of what it has `built_in`.
+    /// Stores the program `linux`, a kernel for User-Mode Linux, with the list of its `built_in` modules.
     pub(crate) fn keep_program(release: &str, linux: &Path, built_in: &Path) -> Result<Self, KernelError> {
         let image = Self::of(release.to_owned());
         let work = scratch::directory(&kernels(), ".fresh")?;
@@ -150,7 +150,7 @@ impl Image {
         Ok(image)
     }
 
-    /// Fills `fresh`, then puts it into its place.
+    /// Fills the directory `fresh` and moves it to its place.
     fn keep(&self, octets: &[u8], directory: &Path, fresh: &Path) -> Result<(), KernelError> {
         let store = |path: &Path, octets: &[u8]| {
             fs::write(path, octets).map_err(|e| KernelError::file("write", path, e))
@@ -161,25 +161,25 @@ impl Image {
         for (name, octets) in modules::collect(directory)? {
             store(&into.join(name), &octets)?;
         }
-        // A kernel may have none built in.
+        // A kernel may have no built-in modules.
         let _ = fs::copy(directory.join(modules::BUILT_IN), fresh.join(modules::BUILT_IN));
         replace::directory(fresh, &self.directory)?;
         self.make_default()
     }
 
-    /// Makes it the kernel to use where none is asked for.
+    /// Makes it the default kernel.
     pub fn make_default(&self) -> Result<(), KernelError> {
         let path = kernels().join(DEFAULT);
         replace::file(&path, self.release.as_bytes())
     }
 }
 
-/// A release or what names one: its version, and whether it is for User-Mode Linux.
+/// Splits a release, or a name for one, into its version and whether it is for User-Mode Linux.
 fn kind(name: &str) -> (&str, bool) {
     name.strip_suffix(USER_MODE).map_or((name, false), |version| (version.trim_end_matches('-'), true))
 }
 
-/// Whether `wanted` is this release or the first parts of its version: 6.1 is not 6.12, and neither is 6.12-uml.
+/// Returns whether `wanted` is this release or the first parts of its version: 6.1 is neither 6.12 nor 6.1-uml.
 fn is_named(release: &str, wanted: &str) -> bool {
     let ((release, is_user_mode), (wanted, wants_user_mode)) = (kind(release), kind(wanted));
     let rest = release.strip_prefix(wanted);
@@ -188,14 +188,14 @@ fn is_named(release: &str, wanted: &str) -> bool {
     begins && is_user_mode == wants_user_mode
 }
 
-/// The modules of a kernel in `boot/`, as packages lay them out.
+/// Returns the modules of a kernel in `boot/`, in the layout of packages.
 fn beside(path: &Path, release: &str) -> Option<PathBuf> {
     let root = path.parent()?.parent()?;
     let roots = [root.to_owned(), root.join("usr"), PathBuf::from("/"), PathBuf::from("/usr")];
     roots.into_iter().map(|root| root.join("lib/modules").join(release)).find(|path| path.is_dir())
 }
 
-/// What a bzImage says it is, if it is whole. Documentation/arch/x86/boot.rst.
+/// Returns the release in a bzImage, and checks that it is complete. Documentation/arch/x86/boot.rst.
 fn release(octets: &[u8]) -> Result<String, String> {
     const SETUP_SECTS: usize = 0x1f1;
     const SYSSIZE: usize = 0x1f4;
@@ -226,7 +226,7 @@ fn release(octets: &[u8]) -> Result<String, String> {
     Ok(release)
 }
 
-/// Sorts versions as people do: numbers by value.
+/// Returns a key that sorts versions numerically.
 pub(crate) fn version_key(release: &str) -> Vec<u64> {
     release.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
 }

@@ -1,5 +1,5 @@
-//! This machine's own kernel: what a guest does, done by a process of this machine, in network namespaces that end with it, by the real
-//! clock. Nothing else of the machine is changed.
+//! Runs jobs on this machine's own kernel and real clock: a process does what a guest does, in network namespaces that end with it. It
+//! changes nothing else on the machine.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -24,10 +24,10 @@ use crate::mailbox::Mail;
 use crate::world::{read_mail, transport_settings};
 use crate::{KernelError, check, netem};
 
-/// So often an observer is asked whether a run goes on.
+/// The interval at which an observer is asked whether a run continues.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Refuses what no kernel supports, and what would change this machine, by name.
+/// Refuses, by name, what no kernel supports and what would change this machine.
 pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
     let unsupported = |what: String, why: String| Err(KernelError::Unsupported { what, why });
     if let Some(program) = scenario.programs.first() {
@@ -56,12 +56,12 @@ pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// Which settings decide what is measured: those of the namespaces are ours to make.
+/// Returns the settings that affect the results, which are those of the namespaces.
 pub fn decides(scenario: &Scenario) -> Value {
     json!(transport_settings(&scenario.transport))
 }
 
-/// What `work` comes to in a network namespace that is gone afterwards; else why there is none, with the cure.
+/// Performs `work` in a temporary network namespace; an error says why that is impossible and what to do.
 pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) -> Result<(), String> {
     let inside = thread::spawn(move || {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|problem| {
@@ -75,7 +75,7 @@ pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) 
     inside.join().expect("nothing panics in there")
 }
 
-/// Runs a scenario as long as the `observer` wants it to, which is shown nothing yet. `program` is this one, or does as it does.
+/// Runs a scenario while the `observer` wants it to; passes nothing to it yet. `program` is this program, or behaves like it.
 pub fn run(
     program: &Path,
     scenario: &Scenario,
@@ -87,7 +87,7 @@ pub fn run(
     Ok(perform(program, &job, &mut || observer.goes_on())?.0)
 }
 
-/// The same in sight of a witness.
+/// Runs a scenario and passes its packets to an observer.
 pub fn trace(
     program: &Path,
     scenario: &Scenario,
@@ -112,7 +112,7 @@ fn perform(
     let (mail, console) = run_process(program, job, goes_on)?;
     let (mut run, seen) = read_mail(&mail, &job.scenario).map_err(|problem| problem.with_console(console))?;
     if let Some(facts) = &mut run.course.facts {
-        // A machine whose clock is real, and which has other things to do, cannot promise more.
+        // A machine with a real clock and other work cannot promise more.
         let caution = check::check_valid(&job.scenario, facts).err();
         facts.warn(
             caution.map(|problem| {
@@ -148,7 +148,7 @@ fn run_process(
     Ok((mail, console))
 }
 
-/// A file without a name.
+/// Creates a temporary file without a name.
 fn scratch(octets: &[u8]) -> Result<File, KernelError> {
     let made = tempfile::tempfile().and_then(|mut file| {
         file.write_all(octets)?;
@@ -158,13 +158,13 @@ fn scratch(octets: &[u8]) -> Result<File, KernelError> {
     made.map_err(|e| KernelError::file("create a file in", &std::env::temp_dir(), e))
 }
 
-/// The same file for another process.
+/// Duplicates the file for another process.
 fn other(file: &File) -> Result<Stdio, KernelError> {
     let other = file.try_clone().map(Stdio::from);
     other.map_err(|e| KernelError::file("open a file of", &std::env::temp_dir(), e))
 }
 
-/// All that a process wrote into a file.
+/// Reads everything that a process wrote to a file.
 fn whole(file: &mut File) -> Result<Vec<u8>, KernelError> {
     let mut octets = Vec::new();
     let read = file.rewind().and_then(|()| file.read_to_end(&mut octets));

@@ -1,11 +1,11 @@
-//! How the guest hands over what it measured: it writes into memory that its kernel leaves alone, then pauses the
-//! machine, and the host reads the memory. No device takes part, so nothing of the host's pace reaches the guest.
+//! The guest's mailbox: the guest writes its results into memory that its kernel does not use, then pauses the machine, and the host
+//! reads the memory. No device is involved, so the host's speed has no effect on the guest.
 
 use std::fmt;
 
-/// Where the memory begins, in octets.
+/// The address of the memory.
 pub(crate) const ADDRESS: u64 = 256 << 20;
-/// How long it is, in octets.
+/// The size of the memory in octets.
 pub(crate) const SIZE: u64 = 64 << 20;
 
 /// Magic, then the lengths of the five parts.
@@ -60,7 +60,7 @@ impl fmt::Display for MailError {
 }
 
 impl Mail {
-    /// The octets to write at [`ADDRESS`].
+    /// Returns the octets to write at [`ADDRESS`].
     pub(crate) fn to_octets(&self) -> Result<Vec<u8>, MailError> {
         let parts = [&self.text, &self.records, &self.packets, &self.files, &self.samples];
         let lengths = parts.map(|part| part.len() as u64);
@@ -75,7 +75,7 @@ impl Mail {
         Ok(octets)
     }
 
-    /// Reads what [`Mail::to_octets`] made.
+    /// Reads the octets of [`Mail::to_octets`].
     pub(crate) fn from_octets(octets: &[u8]) -> Result<Self, MailError> {
         Head::parse(octets)?.open(octets)
     }

@@ -1,17 +1,17 @@
-//! Whether so many virtual machines fit into the memory.
+//! Checks that several virtual machines fit into the host's memory.
 
 use std::fs;
 
 use crate::{Image, KernelError, engine};
 
-/// Refuses `machines` virtual machines that run `image` at the same time where the memory that is free does not hold them.
+/// Refuses `machines` simultaneous virtual machines with `image` if they do not fit into the free memory.
 pub(crate) fn memory_for(image: &Image, machines: usize) -> Result<(), KernelError> {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     // A system that does not say what is free is no reason to refuse.
     available(&text).map_or(Ok(()), |free| fit(machines, engine::of(image).memory(), free))
 }
 
-/// `one` is what one machine takes, in MiB.
+/// Compares; `one` is the memory of a machine, in MiB.
 fn fit(machines: usize, one: u64, free: u64) -> Result<(), KernelError> {
     let needed = one * machines as u64;
     if needed <= free {
@@ -20,7 +20,7 @@ fn fit(machines: usize, one: u64, free: u64) -> Result<(), KernelError> {
     Err(KernelError::Memory { machines, needed, free, fitting: free / one })
 }
 
-/// `MemAvailable` in MiB. proc(5).
+/// Returns `MemAvailable` in MiB. proc(5).
 fn available(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;

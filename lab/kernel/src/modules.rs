@@ -1,4 +1,4 @@
-//! The modules that the guest needs, in the order in which they are loaded.
+//! The kernel modules of a guest, in the order in which they are loaded.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ struct Module {
     is_required: bool,
 }
 
-/// Each after those it depends on.
+/// The modules, each after those that it depends on.
 const MODULES: [Module; 18] = [
     Module { name: "crc32c_generic", is_required: false },
     Module { name: "libcrc32c", is_required: false },
@@ -39,8 +39,8 @@ const MODULES: [Module; 18] = [
     Module { name: MAILBOX, is_required: true },
 ];
 
-/// nftables, each after those it depends on. They are loaded for a job that wants them, for they take part of every
-/// namespace's beginning and of every packet's way.
+/// The modules of nftables, each after those that it depends on. They are only loaded for a job that needs them, because they slow down
+/// the creation of namespaces and each packet.
 const FILTER: [&str; 9] = [
     "nfnetlink",
     "nf_defrag_ipv4",
@@ -53,44 +53,44 @@ const FILTER: [&str; 9] = [
     "nft_chain_nat",
 ];
 
-/// What a root for the user's programs needs: memory that does not forget, and two file systems.
+/// The modules for a root of the user's programs: persistent memory and two file systems.
 const ROOT: [&str; 6] = ["libnvdimm", "nfit", "nd_btt", "nd_pmem", "erofs", "overlay"];
 
 /// SCTP itself.
 pub(crate) const SCTP: &str = "sctp";
 
-/// Where a kernel lists the modules that it has built in.
+/// The file in which a kernel lists its built-in modules.
 pub(crate) const BUILT_IN: &str = "modules.builtin";
 
 /// The module through which the guest reads its job.
 pub(crate) const MAILBOX: &str = "qemu_fw_cfg";
 
-/// The file names of all modules.
+/// Returns the file names of all modules.
 pub(crate) fn files() -> impl Iterator<Item = String> {
     at_boot().chain([file(MAILBOX)]).chain(of_filter()).chain(of_root())
 }
 
-/// Those that are loaded before there is a job, in their order.
+/// Returns the modules that are loaded before there is a job, in order.
 pub(crate) fn at_boot() -> impl Iterator<Item = String> {
     MODULES.iter().map(|wanted| wanted.name).filter(|name| *name != MAILBOX).map(file)
 }
 
-/// Those of the packet filter, in the order of loading.
+/// Returns the modules of the packet filter, in order.
 pub(crate) fn of_filter() -> impl Iterator<Item = String> {
     FILTER.into_iter().map(file)
 }
 
-/// Those of a root, in the order of loading.
+/// Returns the modules of a root, in order.
 pub(crate) fn of_root() -> impl Iterator<Item = String> {
     ROOT.into_iter().map(file)
 }
 
-/// The first module of the packet filter that the kernel with its files in `image` and `modules` has not got.
+/// Returns the first missing module of the packet filter of the kernel with files in `image` and `modules`.
 pub(crate) fn missing_of_filter(image: &Path, modules: &Path) -> Option<&'static str> {
     missing(&FILTER, image, modules)
 }
 
-/// The same of those that a root needs.
+/// Returns the first missing module of a root.
 pub(crate) fn missing_of_root(image: &Path, modules: &Path) -> Option<&'static str> {
     missing(&ROOT, image, modules)
 }
@@ -103,7 +103,7 @@ pub(crate) fn file(name: &str) -> String {
     format!("{name}.ko")
 }
 
-/// The wanted modules below `directory`, decompressed, each with its file name.
+/// Returns the needed modules below `directory`, decompressed, each with its file name.
 pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, KernelError> {
     let found = walk(directory)?;
     let mut modules = Vec::new();
@@ -127,11 +127,12 @@ pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Kernel
     Ok(modules)
 }
 
-/// A module without the signature at its end, which a kernel need not check then: that takes it as long as four hundred
-/// messages. linux/module_signature.h
+/// Removes the signature at the end of a module, so that the kernel need not verify it, which takes as long as four hundred messages.
+/// linux/module_signature.h
 pub(crate) fn unsigned(module: &[u8]) -> &[u8] {
     const MAGIC: &[u8] = b"~Module signature appended~\n";
-    /// Algorithm, hash, kind, length of the signer's name, length of the key's name, three of padding, length of the rest.
+    /// The size of algorithm, hash, type, length of the signer's name, length of the key's name, three octets of padding, length of the
+    /// signature.
     const HEAD: usize = 12;
     let signed = || {
         let (module, head) = module.strip_suffix(MAGIC)?.split_last_chunk::<HEAD>()?;
@@ -142,19 +143,19 @@ pub(crate) fn unsigned(module: &[u8]) -> &[u8] {
     signed().unwrap_or(module)
 }
 
-/// Whether the kernel with its files in `directory` has a module built in.
+/// Returns whether the kernel with files in `directory` has a module built in.
 pub(crate) fn is_built_in(directory: &Path, name: &str) -> bool {
     let listed = fs::read_to_string(directory.join(BUILT_IN)).unwrap_or_default();
     listed.lines().any(|line| module_name(Path::new(line)).is_some_and(|found| found == name))
 }
 
-/// `crc32c_generic` of `…/crc32c-generic.ko.xz`.
+/// Returns the name of a module: `crc32c_generic` of `…/crc32c-generic.ko.xz`.
 fn module_name(path: &Path) -> Option<String> {
     let (stem, _) = path.file_name()?.to_str()?.split_once(".ko")?;
     Some(stem.replace('-', "_"))
 }
 
-/// All files below `directory`, sorted.
+/// Returns all files below `directory`, sorted.
 fn walk(directory: &Path) -> Result<Vec<PathBuf>, KernelError> {
     let mut files = Vec::new();
     let mut pending = vec![directory.to_owned()];
@@ -173,7 +174,7 @@ fn walk(directory: &Path) -> Result<Vec<PathBuf>, KernelError> {
     Ok(files)
 }
 
-/// A module's octets, decompressed.
+/// Reads and decompresses a module.
 fn read(path: &Path) -> Result<Vec<u8>, KernelError> {
     let (program, package) = match path.extension().and_then(|end| end.to_str()) {
         Some("xz") => ("xz", "xz-utils"),

@@ -1,8 +1,7 @@
-//! What of the `[network]` table the kernel can do.
+//! Translates the `[network]` table to what the kernel supports.
 //!
-//! The delay of a line stands before its queue, so what happens to the stages behind it happens a delay later. A new
-//! rate is that of packets that have yet to come to the queue; those that wait in it leave at the old one, but for queues
-//! behind a pace.
+//! The delay of a link is before its queue, so changes of the stages behind it take effect one delay later. A new rate applies to packets
+//! that arrive at the queue later; those in it leave at the old rate, except in queues behind a pacer.
 
 use hol_base::Duration;
 use hol_network::{LinkChange, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology};
@@ -10,20 +9,20 @@ use hol_traffic::{Changing, Line};
 
 use crate::KernelError;
 
-/// A network that can be built.
+/// A network that the kernel can build.
 #[derive(Debug)]
 pub(crate) struct BuildableNetwork {
     pub(crate) network: Topology,
-    /// Longest IP packet of all interfaces, in octets: what path MTU discovery would settle on.
+    /// The largest IP packet of all interfaces, in octets, as found by path MTU discovery.
     pub(crate) mtu: u32,
     /// By [`LinkId`].
     pub(crate) lines: Vec<Line>,
-    /// What happens during the run, in the order of time.
+    /// The changes during the run, by time.
     pub(crate) changes: Vec<ScheduledChange>,
 }
 
 impl BuildableNetwork {
-    /// Has each line ready for any change, whatever is known of the run before it.
+    /// Prepares each link for any change, whatever the experiment says.
     pub(crate) fn let_anything_change(&mut self) {
         for line in &mut self.lines {
             // Losses by number take no change, and who asks for one is told.
@@ -33,7 +32,7 @@ impl BuildableNetwork {
     }
 }
 
-/// Makes a plan of the table, or refuses what the kernel has no words for.
+/// Returns the network to build, or refuses what the kernel does not support.
 pub(crate) fn plan(spec: &NetworkSpec) -> Result<BuildableNetwork, KernelError> {
     let network = match Topology::new(spec) {
         Ok(network) => network,
@@ -52,7 +51,7 @@ fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Kerne
     Err(KernelError::Unsupported { what: what.into(), why: why.into() })
 }
 
-/// The changes, those of stages that packets reach after the delay that much later.
+/// Returns the changes; those of stages that packets reach after the delay take place one delay later.
 fn behind_the_delay(
     lines: &[Line],
     changes: &[ScheduledChange],

@@ -1,4 +1,4 @@
-//! What a dynamically linked program needs to run elsewhere: its loader and its libraries.
+//! Finds the loader and the libraries of a dynamically linked program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::process::Command;
 
 use crate::KernelError;
 
-/// A file for a guest: where it goes, and what is in it.
+/// A file for a guest: its path and its content.
 pub(crate) type Part = (String, Vec<u8>);
 
-/// The program at `path` as the file `place`, and all that it is linked against at its own place.
+/// Returns the program at `path` as the file `place`, and its loader and libraries at their own paths.
 pub(crate) fn parts(path: &Path, place: &str) -> Result<Vec<Part>, KernelError> {
     let mut parts = vec![(place.to_owned(), loadable(path)?)];
     for library in libraries(path)? {
@@ -19,7 +19,7 @@ pub(crate) fn parts(path: &Path, place: &str) -> Result<Vec<Part>, KernelError> 
     Ok(parts)
 }
 
-/// The loader and the libraries, as the loader itself would find them.
+/// Returns the loader and the libraries, as the loader itself finds them.
 pub(crate) fn libraries(path: &Path) -> Result<Vec<PathBuf>, KernelError> {
     let missing = |_| KernelError::ProgramMissing { program: "ldd".to_owned(), package: "libc-bin" };
     let mut ldd = Command::new("ldd");
@@ -33,13 +33,13 @@ pub(crate) fn libraries(path: &Path) -> Result<Vec<PathBuf>, KernelError> {
     Ok(paths(&text))
 }
 
-/// The absolute paths in what `ldd` prints: `name => path (address)` or `path (address)`.
+/// Returns the absolute paths in the output of `ldd`: `name => path (address)` or `path (address)`.
 fn paths(listing: &str) -> Vec<PathBuf> {
     let words = listing.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
     words.map(PathBuf::from).collect()
 }
 
-/// The part of an ELF file that is loaded. What follows is for debuggers, and larger than the rest.
+/// Returns the loaded part of an ELF file. The rest is for debuggers, and larger.
 fn loadable(path: &Path) -> Result<Vec<u8>, KernelError> {
     let mut octets = fs::read(path).map_err(|e| KernelError::file("read", path, e))?;
     let end = loaded_end(&octets).ok_or_else(|| KernelError::image(path, "not a 64-bit ELF program"))?;
@@ -47,7 +47,7 @@ fn loadable(path: &Path) -> Result<Vec<u8>, KernelError> {
     Ok(octets)
 }
 
-/// Where the last loaded segment ends. System V ABI, "Program Header".
+/// Returns the end of the last loaded segment. System V ABI, "Program Header".
 fn loaded_end(octets: &[u8]) -> Option<usize> {
     const PT_LOAD: u64 = 1;
     let number = |at: usize, length: usize| {

@@ -1,4 +1,4 @@
-//! What a run came out of: the machine that ran the kernel, and whether it could step exactly.
+//! The origin of a run's results: the engine, and whether it stepped exactly.
 
 use std::fmt;
 
@@ -9,32 +9,32 @@ use crate::cache::cache;
 /// The engine of a run, and its mode.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Provenance {
-    /// What runs the kernel: `qemu`.
+    /// The name of the engine: `qemu`.
     pub engine: String,
     /// Its version: `7.2.22`.
     pub version: String,
-    /// Whether its threads take their steps in a fixed order.
+    /// Whether its threads step in a fixed order.
     pub stepping: Stepping,
-    /// What the processor carries out in a ns, where the user's programs run and computing takes time.
+    /// Instructions per ns of the processor, if the user's programs run and computing takes time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions_per_ns: Option<u32>,
-    /// What of the host the user's programs can see nevertheless.
+    /// Properties of the host that the user's programs can see despite the isolation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exposed: Option<String>,
 }
 
-/// Whether the guest's time passes the same in each run, however busy the host is.
+/// Whether a guest's time advances in the same way in each run, however busy the host is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stepping {
-    /// It does: same kernel, scenario and seed, same digest.
+    /// Exact: the same kernel, scenario and seed give the same digest.
     Exact,
-    /// Nobody sees to that, for this reason.
+    /// Not guaranteed, for this reason.
     Absent(String),
 }
 
 impl Provenance {
-    /// What follows from the mode and what to do about it, where it is not the best one.
+    /// Returns the consequence of the mode and what to do about it, unless it is the best mode.
     pub fn warning(&self) -> Option<String> {
         let Self { engine, version, stepping: Stepping::Absent(reason), .. } = self else { return None };
         let snapshots = cache().join("snapshots");

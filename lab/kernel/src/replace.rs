@@ -1,4 +1,4 @@
-//! Puts something new into the place of something that others read, so that they never find nothing there.
+//! Replaces files and directories atomically, so that readers always find one of both versions.
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -10,17 +10,17 @@ use rustix::io::Errno;
 
 use crate::KernelError;
 
-/// Puts the directory `fresh` in `place`. What was there is where `fresh` was then, for whoever made that to remove.
+/// Moves the directory `fresh` to `place`. A previous one is then at the path of `fresh`, whose creator removes it.
 pub(crate) fn directory(fresh: &Path, place: &Path) -> Result<(), KernelError> {
     let failed = |problem| KernelError::file("create", place, problem);
     loop {
         match exchange(fresh, place) {
             Err(Errno::NOENT) if fresh.exists() => match fs::rename(fresh, place) {
-                // Somebody else was faster, so there is something to exchange it for.
+                // Another process was faster, so the directories can be exchanged.
                 Err(problem) if is_occupied(&problem) => {}
                 done => return done.map_err(failed),
             },
-            // The file system cannot do it, as some of networks, or the kernel is older than 3.15.
+            // Some network file systems do not support it, nor do kernels before 3.15.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 return in_two_steps(fresh, place).map_err(failed);
             }
@@ -38,7 +38,7 @@ fn is_occupied(problem: &io::Error) -> bool {
     matches!(problem.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists)
 }
 
-/// For a moment there is nothing in `place`; shorter than it takes to remove what was there.
+/// Leaves `place` empty for a moment, which is shorter than the removal of the previous directory.
 fn in_two_steps(fresh: &Path, place: &Path) -> io::Result<()> {
     let old = fresh.with_extension("old");
     match fs::rename(place, &old) {
@@ -52,7 +52,7 @@ fn in_two_steps(fresh: &Path, place: &Path) -> io::Result<()> {
     if old.exists() { fs::rename(&old, fresh) } else { Ok(()) }
 }
 
-/// Puts a file with these `octets` in `place`.
+/// Writes a file with these `octets` to `place`.
 pub(crate) fn file(place: &Path, octets: &[u8]) -> Result<(), KernelError> {
     let write = || {
         // As any file that is created: the umask says who else may read it.

@@ -1,4 +1,4 @@
-//! Directories that live as long as a machine. A process that is killed cannot remove its own; the next one does.
+//! Temporary directories. A killed process cannot remove its own, so the next process does.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::KernelError;
 
-/// A new directory in `place`, named after `purpose` and this process. Those of processes that are gone are removed.
+/// Creates a directory in `place`, named after `purpose` and this process, and removes those of processes that no longer exist.
 pub(crate) fn directory(place: &Path, purpose: &str) -> Result<TempDir, KernelError> {
     fs::create_dir_all(place).map_err(|e| KernelError::file("create", place, e))?;
     sweep(place, purpose);
@@ -25,7 +25,7 @@ fn sweep(place: &Path, purpose: &str) {
     }
 }
 
-/// The process in `purpose-PROCESS-RANDOM`.
+/// Returns the process in `purpose-PROCESS-RANDOM`.
 fn owner<'n>(name: &'n str, purpose: &str) -> Option<&'n str> {
     let (process, _) = name.strip_prefix(purpose)?.strip_prefix('-')?.split_once('-')?;
     process.bytes().all(|octet| octet.is_ascii_digit()).then_some(process)

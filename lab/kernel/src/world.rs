@@ -1,4 +1,4 @@
-//! The kernel world: scenarios in, records out, as in every world.
+//! The kernel world.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,36 +25,36 @@ use crate::{
     program_records,
 };
 
-/// What a run may take of the wall clock unless the user says otherwise: this, and so much a message.
+/// The wall-clock limit of a run unless the user sets another: this, and an amount for each message.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 const LIMIT_PER_MESSAGE: Duration = Duration::from_millis(50);
 
-/// A kernel as a world. It boots when the first run needs it; then any number may start, on any number of threads.
+/// A kernel as a world. The first run boots it; then any number of runs may start, in any number of threads.
 #[derive(Debug)]
 pub struct Kernel {
     image: Image,
-    /// The program that runs inside, if not this one.
+    /// The program that runs in the guest, if not this one.
     program: Option<PathBuf>,
     instance: Mutex<Option<Arc<dyn KernelInstance>>>,
 }
 
 impl Kernel {
-    /// The kernel of `image`; inside runs this program, or one that does as it does.
+    /// Creates the world of `image`; this program, or `program`, runs in the guest.
     pub const fn new(image: Image, program: Option<PathBuf>) -> Self {
         Self { image, program, instance: Mutex::new(None) }
     }
 
-    /// The kernel whose release begins with `release`; if that is empty, the one to use by default.
+    /// Finds the kernel whose release begins with `release`; the default one if that is empty.
     pub fn find(release: &str) -> Result<Self, KernelError> {
         Image::find(Some(release).filter(|release| !release.is_empty())).map(|image| Self::new(image, None))
     }
 
-    /// What is wrong with how it runs here, and what to do about it.
+    /// Returns a warning about the mode in which it runs here, and what to do about it.
     pub fn warning(&self) -> Result<Option<String>, KernelError> {
         Ok(engine::of(&self.image).provenance(&self.image, true)?.warning())
     }
 
-    /// Whether what a guest computes takes time in it.
+    /// Returns whether computing takes time in a guest.
     pub fn computing_takes_time(&self) -> bool {
         !self.image.is_user_mode()
     }
@@ -75,8 +75,8 @@ impl Kernel {
         Ok(Arc::clone(instance.insert(engine::of(&self.image).start(&self.image, &program)?)))
     }
 
-    /// Runs a scenario; `capture` asks for the packets, too, which takes the kernel a microsecond a packet: rarely, a timer
-    /// that was close decides otherwise then.
+    /// Runs a scenario. `capture` asks for the packets too, which takes the kernel a microsecond per packet; rarely this changes the
+    /// order of close timer expiries.
     fn perform(
         &self,
         scenario: &Scenario,
@@ -119,7 +119,7 @@ impl World for Kernel {
     /// Returns the settings that a kernel has; all other keys of a stack file concern the model only.
     fn decides(&self, scenario: &Scenario) -> Value {
         let [transport, settings] = transport_settings(&scenario.transport);
-        // A program that was changed is another one.
+        // A changed program is another one.
         let root = Root::of(scenario).ok().flatten().map(|root| root.digest().to_string());
         let Some(root) = root else { return json!([transport, settings]) };
         // So is one on another processor.
@@ -142,7 +142,7 @@ impl World for Kernel {
         engine::of(&self.image).cost()
     }
 
-    /// The guest reports nothing before it has ended.
+    /// A guest reports nothing before its end.
     fn follow(
         &self,
         scenario: &Scenario,
@@ -171,7 +171,7 @@ impl World for Kernel {
 pub(crate) fn transport_settings(transport: &TransportSpec) -> [Value; 2] {
     let settings = hol_sockets::sysctls(transport).unwrap_or_default();
     let settings = if transport.is_our_own() {
-        // It applies every setting.
+        // Our own endpoint applies every setting.
         json!(transport.behaviour())
     } else {
         json!(settings.iter().map(|set| [set.name, &set.value]).collect::<Vec<_>>())
@@ -240,7 +240,7 @@ impl From<KernelError> for RunError {
     fn from(error: KernelError) -> Self {
         let problem = error.to_string();
         match error {
-            // It came to one run only; others may do better.
+            // Only this run was interrupted; others may succeed.
             KernelError::Interrupted => Self::Interrupted,
             KernelError::Machine { console, .. } => Self::Failed { problem, log: console.whole().to_owned() },
             error if error.is_usage() => Self::Refused(problem),

@@ -97,7 +97,9 @@ pub(crate) struct File {
     /// Keeps how each run stands at all multiples of this time, as Parquet files: windows, round trips, queues. Default none.
     #[schemars(with = "Option<Duration>")]
     series: Option<Spanned<Duration>>,
-    /// Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for a certain one, `"kernel:uml"`, `"live"` over this machine's loopback, `"live:namespaces"` over a path within it, `"live:HOST"` between this host and another, `"live:server=HOST,cross=OTHER"` among several, by the nodes that they are, or `"live:HOST via ROUTER"` over a router. Default `model`.
+    /// Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for a certain one, `"kernel:uml"`, `"live"` over this machine's
+    /// loopback, `"live:namespaces"` over a path within it, `"live:HOST"` between this host and another, `"live:server=HOST,cross=OTHER"`
+    /// among several, by the nodes that they are, or `"live:HOST via ROUTER"` over a router. Default `model`.
     #[serde(default = "default_world")]
     #[schemars(with = "Option<String>")]
     world: Spanned<WorldName>,

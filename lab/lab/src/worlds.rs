@@ -29,10 +29,10 @@ fn live(variant: &str) -> Result<Arc<dyn World>, RunError> {
     }
 }
 
-/// Where runs take place: `"model"`, `"kernel"`, or `"kernel:6.1"` for a certain one, or `"kernel:uml"` in User-Mode Linux; `"live"` on this machine
-/// over loopback, `"live:namespaces"` over a path that it makes within itself,
-/// `"live:HOST"` between this machine and another, where `hol live serve` runs, `"live:server=HOST,cross=OTHER"` between several, by the nodes that they
-/// are, `"live:HOST via ROUTER"` over a router, where `hol live route` does.
+/// The name of a world: `"model"`; `"kernel"`, `"kernel:6.1"` for a certain one, `"kernel:uml"` for User-Mode Linux; `"live"` on this
+/// machine over loopback, `"live:namespaces"` over an emulated path within it, `"live:HOST"` to another machine that runs `hol live serve`,
+/// `"live:server=HOST,cross=OTHER"` between several, by the nodes that they are, `"live:HOST via ROUTER"` over a router that runs
+/// `hol live route`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorldName(String);

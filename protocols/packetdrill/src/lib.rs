@@ -1,9 +1,8 @@
 #![doc = include_str!("../README.md")]
 //!
-//! ## Files
-//!
-//! A script is parsed into statements (`source`) and steps (`script`, `step_time`, `call`, `shell`). The `player` performs the steps and compares
-//! the endpoint's packets with the script; `socket` emulates the socket between the two. Each protocol has a file with its packet syntax.
+//! A script is parsed into statements (`source`) and steps (`script`, `when`, `call`, `shell`). The `player` performs the steps and
+//! compares the endpoint's packets with the script; `socket` emulates the socket between the two. Each protocol has a file with its
+//! packet syntax.
 
 mod call;
 mod ecn;
@@ -40,8 +39,9 @@ pub struct Rules {
     pub defines: Vec<String>,
     /// The largest deviation of a step's time, unless the script sets another.
     pub tolerance: Duration,
-    /// Every outbound packet must be in the script, calls do not block, and Nagle's algorithm is off unless the script enables it. Otherwise
-    /// as in packetdrill: packets before a call or at the end may be missing in the script, and sockets have their usual defaults.
+    /// Every outbound packet must be in the script, calls do not block, and Nagle's algorithm is off unless the script enables it.
+    /// Otherwise as in packetdrill: packets before a call or at the end may be missing in the script, and sockets have their usual
+    /// defaults.
     pub strict: bool,
 }
 

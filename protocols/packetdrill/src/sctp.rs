@@ -169,8 +169,8 @@ impl Sctp {
         self.fragments.insert(tsn.0, fragment);
     }
 
-    /// Returns the first fragment of a delivered message, which must consist of received fragments from a first to a last one. `None` if the
-    /// octets do not identify fragments: those given by a script, and fragments of fewer than 4 octets.
+    /// Returns the first fragment of a delivered message, which must consist of received fragments from a first to a last one. `None` if
+    /// the octets do not identify fragments: those given by a script, and fragments of fewer than 4 octets.
     fn fragments_of(&self, stream: u16, mut payload: &[u8]) -> Result<Option<(u32, &Fragment)>, String> {
         let mut first = None;
         while let Some(octets) = payload.first_chunk() {

@@ -318,8 +318,8 @@ impl<'a> Player<'a> {
             return Ok(Answer::error("EBADF"));
         }
         self.socket.connection = None;
-        // Closing a connection with unread data resets it. Linux: net/ipv4/tcp.c __tcp_close and net/sctp/socket.c sctp_close; RFC 9293 section
-        // 3.6.1 requires it.
+        // Closing a connection with unread data resets it. Linux: net/ipv4/tcp.c __tcp_close and net/sctp/socket.c sctp_close; RFC 9293
+        // section 3.6.1 requires it.
         let loses_data = !self.socket.unread.is_empty()
             || !self.socket.messages.is_empty()
             || self.protocol()?.has_unread();
@@ -328,7 +328,8 @@ impl<'a> Player<'a> {
         Ok(Answer::value(0))
     }
 
-    /// Closes the listening socket: a connection that was not accepted is reset. Linux: net/ipv4/inet_connection_sock.c inet_csk_listen_stop.
+    /// Closes the listening socket: a connection that was not accepted is reset. Linux: net/ipv4/inet_connection_sock.c
+    /// inet_csk_listen_stop.
     fn close_listener(&mut self) -> Result<Answer, Problem> {
         self.socket.listener = None;
         if self.socket.connection.is_none() {

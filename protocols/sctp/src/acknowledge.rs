@@ -1,4 +1,4 @@
-//! When to acknowledge, and what. RFC 9260 sections 6.2 and 6.7.
+//! Decides when to send a SACK, and builds it. RFC 9260 sections 6.2 and 6.7.
 
 use hol_base::Time;
 use hol_wire::sctp::{Chunk, Sack};
@@ -7,43 +7,43 @@ use crate::state::State;
 use crate::tsn_map::MAX_DUPLICATES;
 use crate::{Config, Endpoint};
 
-/// What is known about the next SACK.
+/// The state of delayed SACKs.
 #[derive(Debug)]
 pub(crate) struct Acknowledgements {
     /// Packets with DATA since the last SACK.
     packets: u32,
-    /// The path that DATA came from last: where a SACK goes. Section 6.4.
+    /// The path from which DATA arrived last, to which a SACK is sent. Section 6.4.
     reply_path: usize,
-    /// The path whose DATA moved the cumulative TSN since the last SACK: DATA to it takes the SACK along.
+    /// The path whose DATA advanced the cumulative TSN since the last SACK; DATA to it bundles the SACK.
     ride: Option<usize>,
     /// The a_rwnd of the last SACK.
     advertised: usize,
 }
 
-/// What the DATA chunks of one packet ask for.
+/// What the DATA chunks of one packet require.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct SackRequest {
-    /// There was one, or something that counts as one.
+    /// Whether there was one, or a chunk that counts as one.
     pub(crate) any: bool,
-    /// The I bit, or a duplicate, or a chunk that had no room: acknowledge at once.
+    /// Whether to acknowledge at once: for the I bit, a duplicate, or a chunk for which there was no room.
     pub(crate) at_once: bool,
-    /// The last gap closed.
+    /// Whether the last gap was closed.
     pub(crate) gap_closed: bool,
 }
 
 impl Acknowledgements {
-    /// The first packet is acknowledged at once: it counts as the second. Section 5.1.
+    /// Creates the state in which the first packet is acknowledged at once: it counts as the second. Section 5.1.
     pub(crate) fn new(config: &Config) -> Self {
         let advertised = config.receive_buffer.0 as usize;
         Self { packets: config.sack_frequency.saturating_sub(1), reply_path: 0, ride: None, advertised }
     }
 
-    /// DATA came from `path`, whether it is new or not: a SACK that answered it somewhere else could get lost there.
+    /// Notes DATA from `path`, new or not: a SACK to another path might be lost there.
     pub(crate) fn note_data(&mut self, path: usize) {
         self.reply_path = path;
     }
 
-    /// The DATA from `path` was the next in order, with no gap behind it.
+    /// Notes DATA from `path` that was next in order, with no gap after it.
     pub(crate) fn note_in_order(&mut self, path: usize) {
         self.ride = Some(path);
     }
@@ -54,7 +54,7 @@ impl Acknowledgements {
 }
 
 impl Endpoint {
-    /// Octets of user data that there is room for: what was not read takes its room (`net/sctp/associola.c` sctp_assoc_rwnd_decrease).
+    /// Returns the free octets for user data; unread data occupies room (`net/sctp/associola.c` sctp_assoc_rwnd_decrease).
     pub(crate) fn receive_window(&self) -> usize {
         let held = self.reassembly.held()
             + self.interleaved.held()
@@ -64,7 +64,7 @@ impl Endpoint {
         (self.config.receive_buffer.0 as usize).saturating_sub(held)
     }
 
-    /// At the end of a packet: acknowledge now, or soon. Section 6.2.
+    /// Acknowledges a packet now or later, after its chunks were processed. Section 6.2.
     pub(crate) fn acknowledge_packet(&mut self, now: Time, seen: SackRequest) {
         if !seen.any {
             return;
@@ -84,13 +84,13 @@ impl Endpoint {
         }
     }
 
-    /// The window has opened by much since the peer last heard of it: silly window avoidance. Section 6.2.
+    /// Returns whether the window has opened by enough for an update: silly window avoidance. Section 6.2.
     fn window_update_due(&self) -> bool {
         let opened = self.receive_window().saturating_sub(self.acknowledgements.advertised);
         opened as u64 >= (self.config.receive_buffer.0 / 8).max(self.config.mtu.0)
     }
 
-    /// The application has read: tells the peer if that made much room (`net/sctp/associola.c` sctp_assoc_rwnd_increase). Section 6.2.
+    /// Sends a window update after a read if it made enough room (`net/sctp/associola.c` sctp_assoc_rwnd_increase). Section 6.2.
     pub(crate) fn room_made(&mut self, now: Time) {
         if self.state.receives_data() && self.window_update_due() {
             self.queue_sack();
@@ -98,8 +98,8 @@ impl Endpoint {
         }
     }
 
-    /// Over several paths at once each chunk that is on its way on a slower one leaves a gap: as many blocks as a packet has room for,
-    /// beside 16 duplicates. RFC 9260 section 3.3.4.
+    /// Returns the largest number of gap ack blocks. With concurrent multipath transfer each chunk in flight on a slower path leaves a
+    /// gap, so it is as many blocks as fit into a packet beside 16 duplicates. RFC 9260 section 3.3.4.
     fn most_gap_blocks(&self) -> u16 {
         if !self.config.cmt {
             return self.config.max_gap_blocks;
@@ -113,7 +113,7 @@ impl Endpoint {
         self.control.push_back((Some(self.acknowledgements.reply_path), Chunk::Sack(sack)));
     }
 
-    /// The SACK of this moment; nothing is left to acknowledge. Section 3.3.4.
+    /// Builds the current SACK, after which nothing is left to acknowledge. Section 3.3.4.
     pub(crate) fn make_sack(&mut self) -> Sack {
         let a_rwnd = self.receive_window();
         self.timers.sack = None;

@@ -1,7 +1,7 @@
-//! Chunk authentication: what both ends offer, and the key that follows from it. RFC 4895.
+//! Chunk authentication: the parameters of both ends, and the key derived from them. RFC 4895.
 //!
-//! The endpoint pair shared key is empty. ASCONF and ASCONF-ACK are what is authenticated, in both directions; a peer
-//! that asks for other chunks to be is not served.
+//! The endpoint pair shared key is empty. ASCONF and ASCONF-ACK are authenticated in both directions; a peer that requests it for other
+//! chunks is not supported.
 
 use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
@@ -14,7 +14,7 @@ use sha2::Sha256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Hash {
-    /// SHA-1, which everybody has to understand.
+    /// SHA-1, which every endpoint has to support.
     Sha1,
     /// SHA-256.
     Sha256,
@@ -25,28 +25,28 @@ const RANDOM: usize = 32;
 /// The empty endpoint pair shared key. Section 6.2.
 const EMPTY_KEY: u16 = 0;
 
-/// What one end says in INIT or INIT ACK.
+/// The parameters of one end's INIT or INIT ACK.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Offer {
-    /// RANDOM, CHUNKS and HMAC-ALGO as they stand there, without padding. Section 6.1.
+    /// RANDOM, CHUNKS and HMAC-ALGO in their wire format, without padding. Section 6.1.
     pub(crate) key_vector: Bytes,
-    /// The hash that it wants, among those that we know.
+    /// The hash that it prefers, among those that we support.
     pub(crate) hash: Hash,
 }
 
-/// What an association authenticates with.
+/// The authentication of an association.
 #[derive(Debug)]
 pub(crate) struct Authentication {
     /// The association shared key.
     key: Vec<u8>,
-    /// Which the peer wants.
+    /// The hash that the peer requires.
     hash: Hash,
-    /// Which we want.
+    /// The hash that we require.
     own: Hash,
 }
 
 impl Hash {
-    /// HMAC identifier.
+    /// Returns the HMAC identifier.
     pub(crate) const fn identifier(self) -> u16 {
         match self {
             Self::Sha1 => 1,
@@ -77,8 +77,8 @@ impl Hash {
     }
 }
 
-/// What we say ourselves, once and for all of an endpoint's life; SHA-1 is always among it. `number` gives numbers that nobody
-/// can guess. Section 6.1.
+/// Returns our parameters, the same for the whole life of an endpoint; SHA-1 is always included. `number` returns unpredictable numbers.
+/// Section 6.1.
 pub(crate) fn own_parameters(hash: Hash, mut number: impl FnMut() -> u64) -> Vec<Parameter> {
     let random: Vec<u8> = (0..RANDOM / 8).flat_map(|_| number().to_be_bytes()).collect();
     let mut hashes = vec![hash.identifier(), Hash::Sha1.identifier()];
@@ -91,7 +91,7 @@ pub(crate) fn own_parameters(hash: Hash, mut number: impl FnMut() -> u64) -> Vec
 }
 
 impl Offer {
-    /// What an INIT or INIT ACK offers; an error if its Random Number ends the association. Sections 3 and 6.1.
+    /// Reads the parameters of an INIT or INIT ACK; an invalid Random Number is an error that aborts the association. Sections 3 and 6.1.
     pub(crate) fn read(parameters: &[Parameter]) -> Result<Option<Self>, Cause> {
         let (mut random, mut chunks, mut algorithms, mut hash) = (None, None, None, None);
         for parameter in parameters {
@@ -127,13 +127,13 @@ impl Authentication {
         Self { key: vectors.map(|vector| &vector[..]).concat(), hash: peer.hash, own: own.hash }
     }
 
-    /// The AUTH chunk of a packet that is not complete yet. Section 6.2.
+    /// Returns the AUTH chunk of a packet that is not complete yet. Section 6.2.
     pub(crate) fn unsigned(&self) -> Chunk {
         let hmac = Bytes::from_static(&[0; 32]).slice(..self.hash.length());
         Chunk::Auth(Box::new(Auth { shared_key: EMPTY_KEY, algorithm: self.hash.identifier(), hmac }))
     }
 
-    /// Vouches for what stands behind the AUTH chunk of a packet. Section 6.2.
+    /// Computes the HMAC of a packet's AUTH chunk over the chunks after it. Section 6.2.
     pub(crate) fn sign(&self, chunks: &mut [Chunk]) {
         let Some(at) = chunks.iter().position(|chunk| matches!(chunk, Chunk::Auth(_))) else { return };
         let hmac = self.hmac(self.hash, &chunks[at..]);
@@ -142,8 +142,7 @@ impl Authentication {
         }
     }
 
-    /// Whether the AUTH chunk, the first of these, vouches for the others; an error that the peer is to hear of.
-    /// Section 6.3.
+    /// Returns whether the HMAC of the AUTH chunk, the first of these, is valid; an error has to be reported to the peer. Section 6.3.
     pub(crate) fn verify(&self, chunks: &[Chunk]) -> Result<bool, Cause> {
         let Some(Chunk::Auth(auth)) = chunks.first() else { return Ok(false) };
         let asked_for = |hash: &Hash| [self.own, Hash::Sha1].contains(hash);
@@ -152,7 +151,7 @@ impl Authentication {
         Ok(auth.shared_key == EMPTY_KEY && self.hmac(hash, chunks) == auth.hmac)
     }
 
-    /// Over the AUTH chunk with its HMAC zero, and everything behind it, padding included. Section 6.2.
+    /// Computes the HMAC over the AUTH chunk with a zero HMAC and everything after it, padding included. Section 6.2.
     fn hmac(&self, hash: Hash, chunks: &[Chunk]) -> Bytes {
         let mut data = Vec::new();
         let [Chunk::Auth(auth), rest @ ..] = chunks else { unreachable!("the first is AUTH: {chunks:?}") };

@@ -15,33 +15,33 @@ impl Clock {
         Self { tick: tick.as_nanos().max(1), wheel }
     }
 
-    /// The number of the tick that `time` lies in.
+    /// Returns the number of the tick that contains `time`.
     pub(crate) fn tick_of(self, time: Time) -> u64 {
         time.as_nanos() / self.tick
     }
 
-    /// `span` in ticks, rounded up.
+    /// Returns `span` in ticks, rounded up.
     pub(crate) fn ticks(self, span: Duration) -> u64 {
         span.as_nanos().div_ceil(self.tick)
     }
 
-    /// The length of `ticks`.
+    /// Returns the duration of `ticks`.
     pub(crate) fn span(self, ticks: u64) -> Duration {
         Duration::from_nanos(ticks.saturating_mul(self.tick))
     }
 
-    /// From the tick of `earlier` to that of `later`.
+    /// Returns the time from the tick of `earlier` to that of `later`.
     pub(crate) fn between(self, earlier: Time, later: Time) -> Duration {
         self.span(self.tick_of(later).saturating_sub(self.tick_of(earlier)))
     }
 
-    /// The first time whose tick is more than `span` behind that of `now`.
+    /// Returns the first time whose tick is more than `span` after that of `now`.
     pub(crate) fn first_after(self, now: Time, span: Duration) -> Time {
         let last = self.tick_of(now).saturating_add(self.ticks(span));
         Time::from_nanos(last.saturating_add(1).saturating_mul(self.tick))
     }
 
-    /// When a timer fires that is set at `now` for `delay`; later than `now`.
+    /// Returns when a timer expires that is set at `now` for `delay`; later than `now`.
     pub(crate) fn expiry(self, now: Time, delay: Duration) -> Time {
         let ticks = self.ticks(delay).max(1);
         let expires = self.tick_of(now).saturating_add(ticks);
@@ -50,8 +50,8 @@ impl Clock {
     }
 }
 
-/// A hierarchical wheel of 64 buckets a level, each level 8 times as coarse as the one below: a timer fires
-/// at the end of the bucket that it falls into, so never early.
+/// Returns the expiry in a hierarchical wheel with 64 buckets per level, each level 8 times as coarse as the one below: a timer expires
+/// at the end of its bucket, so never early.
 fn wheel_edge(expires: u64, ticks: u64) -> u64 {
     const LEVELS: u32 = 8;
     let level = (0..LEVELS).find(|level| ticks < 63 << (3 * level)).unwrap_or(LEVELS);

@@ -8,7 +8,7 @@ use crate::Endpoint;
 use crate::state::State;
 
 impl Endpoint {
-    /// Deliver what is queued, then shut down.
+    /// Closes the association: delivers the queued data, then shuts down.
     pub(crate) fn close(&mut self) {
         match self.state {
             State::Closed | State::CookieWait | State::CookieEchoed => self.end(Event::Closed),
@@ -17,7 +17,7 @@ impl Endpoint {
         }
     }
 
-    /// Goes on once nothing is left to deliver; true if it did.
+    /// Continues the shutdown once everything is delivered; returns whether it did.
     pub(crate) fn shutdown_if_delivered(&mut self, now: Time) -> bool {
         let closing = matches!(self.state, State::ShutdownPending | State::ShutdownReceived);
         if !closing
@@ -37,7 +37,7 @@ impl Endpoint {
         true
     }
 
-    /// SHUTDOWN names what has arrived, so it changes with each DATA chunk. Section 9.2.
+    /// Queues a SHUTDOWN, which contains the cumulative TSN and so changes with each DATA chunk. Section 9.2.
     pub(crate) fn queue_shutdown(&mut self, now: Time) {
         let cumulative_tsn = self.tsn_map.cumulative();
         self.control.push_back((None, Chunk::Shutdown { cumulative_tsn }));
@@ -56,7 +56,7 @@ impl Endpoint {
         self.timers.t2_shutdown = Some(self.clock.expiry(now, rto));
     }
 
-    /// The SHUTDOWN or the SHUTDOWN ACK went unanswered.
+    /// Handles an unanswered SHUTDOWN or SHUTDOWN ACK.
     pub(crate) fn on_t2_expired(&mut self, now: Time) {
         if self.error_count >= self.config.association_max_retrans {
             return self.on_association_max_retrans();
@@ -69,7 +69,7 @@ impl Endpoint {
         }
     }
 
-    /// The shutdown as a whole takes too long.
+    /// Handles a shutdown that takes too long as a whole.
     pub(crate) fn on_t5_expired(&mut self) {
         self.abort(Cause::UserInitiatedAbort(bytes::Bytes::new()), Failure::ShutdownTimedOut);
     }

@@ -1,4 +1,4 @@
-//! Every behaviour in which one SCTP differs from another.
+//! The configuration of an SCTP endpoint: everything in which implementations differ.
 
 use hol_base::{ByteCount, Duration};
 use hol_transport::ConfigError;
@@ -6,37 +6,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Hash, Scheduler, StreamValues};
 
-/// The behaviour of an endpoint. A stack file names every field; there are no defaults.
+/// The configuration of an endpoint. A stack file sets every field; there are no defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Outbound streams wanted (OS of INIT). RFC 9260 section 3.3.2.
+    /// Outbound streams requested (OS of INIT). RFC 9260 section 3.3.2.
     pub streams: u16,
-    /// Inbound streams served (MIS of INIT). RFC 9260 section 3.3.2.
+    /// Inbound streams accepted (MIS of INIT). RFC 9260 section 3.3.2.
     pub max_inbound_streams: u16,
-    /// INIT ACK offers no more streams than the peer serves, and serves no more than it offers; else it says what is wanted. RFC 9260
-    /// section 5.1.1 has both ends take the lesser numbers.
+    /// Reduce OS and MIS of the INIT ACK to what the peer's INIT allows; otherwise announce the configured values. RFC 9260 section 5.1.1
+    /// has both ends use the smaller numbers.
     pub init_ack_reduces_streams: bool,
-    /// INIT names the kinds of addresses that are understood. RFC 9260 section 3.3.2.1.
+    /// List the supported address types in INIT. RFC 9260 section 3.3.2.1.
     pub names_address_types: bool,
-    /// Octets of an association in a state cookie, which has a copy of the peer's INIT and the host's addresses too, in multiples of 32
-    /// octets, and 36 octets with the signature; 0 for no more than is needed. RFC 9260 section 5.1.3 leaves it open.
+    /// Octets of the association's state in a cookie, which also contains the peer's INIT and the host's addresses, in multiples of 32
+    /// octets, and a signature of 36 octets; 0: no more than needed. RFC 9260 section 5.1.3 leaves it open.
     pub cookie_state: ByteCount,
-    /// Octets of the largest IP packet, as far as the network has them; 0 for as many as it has.
+    /// The largest IP packet in octets, limited by the network's MTU; 0: the network's MTU.
     pub mtu: ByteCount,
-    /// Octets of user data that may wait for something sent earlier; the first a_rwnd. RFC 9260 section 6.
+    /// The limit of received user data that waits for earlier data or for the application; the first a_rwnd. RFC 9260 section 6.
     pub receive_buffer: ByteCount,
-    /// Octets that may wait for acknowledgement or transmission.
+    /// The limit of data that waits for acknowledgement or transmission, in octets.
     pub send_buffer: ByteCount,
-    /// What each chunk takes from the send buffer beside its user data.
+    /// Octets in the send buffer for each chunk in addition to its user data.
     pub send_buffer_overhead: ByteCount,
-    /// The user data itself is counted as the block of memory that Linux keeps it in, until all of its message is acknowledged; while there
-    /// is any room, a message of any length is taken.
+    /// Count user data as the memory block in which Linux stores it, until its whole message is acknowledged; as long as there is any
+    /// room, a message of any length is accepted.
     pub send_buffer_blocks: bool,
-    /// Octets of the smallest of these blocks; the others are powers of two.
+    /// The smallest of these blocks, in octets; the others are powers of two.
     pub send_buffer_small_block: ByteCount,
 
-    /// A message longer than the send buffer is refused for good.
+    /// Refuse a message longer than the send buffer permanently.
     pub send_buffer_bounds_messages: bool,
 
     /// RTO.Initial. RFC 9260 section 16.
@@ -45,125 +45,125 @@ pub struct Config {
     pub rto_min: Duration,
     /// RTO.Max. RFC 9260 section 16.
     pub rto_max: Duration,
-    /// The step of the clock that measures round trips and runs timers; `"0s"` is exact.
+    /// The tick of the clock for round-trip times and timers; `"0s"` is exact.
     pub clock_tick: Duration,
-    /// Timers expire late, by up to 1/8 of their length, at the edges of a hierarchical wheel.
+    /// Run timers in a hierarchical wheel: they expire late, by up to 1/8 of their length.
     pub timer_wheel: bool,
 
-    /// From a packet's arrival to the application's read: interrupt, scheduler, system call.
+    /// The time from a packet's arrival to the application's read: interrupt, scheduler, system call.
     pub wakeup: Duration,
 
-    /// SACK.Delay: how long an acknowledgement may wait. RFC 9260 section 6.2.
+    /// SACK.Delay: the longest delay of a SACK. RFC 9260 section 6.2.
     pub sack_delay: Duration,
-    /// Every so many packets with DATA are acknowledged at once: 2 in RFC 9260 section 6.2.
+    /// The number of packets with DATA that are acknowledged at once: 2 in RFC 9260 section 6.2.
     pub sack_frequency: u32,
     /// Acknowledge at once when the last gap closes. RFC 9260 section 6.2 by way of RFC 5681 section 4.2.
     pub sack_when_gap_closes: bool,
-    /// A packet's last DATA chunk alone says whether to acknowledge at once, for a duplicate or for its I bit;
-    /// else any does. RFC 9260 section 6.2 leaves it open for duplicates among new chunks.
+    /// Let only the last DATA chunk of a packet decide about an immediate SACK for a duplicate or the I bit; otherwise any chunk does.
+    /// RFC 9260 section 6.2 leaves it open for duplicates among new chunks.
     pub sack_as_last_chunk_asks: bool,
-    /// A packet with DATA takes along the SACK that waits for its delay. RFC 9260 section 6.1.
+    /// Bundle a delayed SACK with DATA. RFC 9260 section 6.1.
     pub bundle_sack_with_data: bool,
-    /// The first fragment of a message leaves room for the SACK that waits for its delay if nothing else is to be sent, and for a COOKIE
-    /// ECHO of 200 octets before there is one; a short message does not wait for others then. RFC 9260 section 6.10.
+    /// Leave room in a message's first fragment for a delayed SACK if nothing else is to be sent, and for a COOKIE ECHO of 200 octets
+    /// before the association is established; a short message then does not wait for others. RFC 9260 section 6.10.
     pub fragments_leave_room: bool,
-    /// How far ahead of the cumulative TSN a TSN may be to be taken, in DATA or FORWARD TSN. RFC 9260 section 3.3.4 can name 65535.
+    /// The largest distance of an acceptable TSN from the cumulative TSN, in DATA or FORWARD TSN. SACKs can report 65535: RFC 9260
+    /// section 3.3.4.
     pub max_tsn_gap: u16,
-    /// Gap ack blocks of a SACK at most. RFC 9260 section 3.3.4 bounds them by the MTU.
+    /// The largest number of gap ack blocks in a SACK, which RFC 9260 section 3.3.4 limits by the MTU.
     pub max_gap_blocks: u16,
 
-    /// Hold back a small packet while data is in flight. RFC 9260 section 6.1.
+    /// Delay a small packet while data is in flight (Nagle's algorithm). RFC 9260 section 6.1.
     pub nagle: bool,
-    /// Packets leave in trains of up to half of cwnd. Nagle's rule and the one packet of a fast retransmit mean a train, and so does the
-    /// company of a COOKIE ECHO: DATA may stand in a packet behind it, which RFC 9260 section 5.1 forbids.
+    /// Send packets in trains of up to half of cwnd. Nagle's algorithm and the single packet of a fast retransmit then apply to a train,
+    /// and so does bundling with a COOKIE ECHO: DATA may be in a packet after it, which RFC 9260 section 5.1 forbids.
     pub segmentation_offload: bool,
-    /// Nagle's rule holds back small retransmissions too.
+    /// Apply Nagle's algorithm to retransmissions too.
     pub nagle_delays_retransmissions: bool,
-    /// Miss indications that start a fast retransmit: 3 in RFC 9260 section 7.2.4, 4 in RFC 2960.
+    /// The number of miss indications that trigger a fast retransmit: 3 in RFC 9260 section 7.2.4, 4 in RFC 2960.
     pub missing_reports: u32,
-    /// A lost fast retransmission is fast-retransmitted again, once data sent after it is acknowledged.
+    /// Fast-retransmit a lost fast retransmission again, once data sent after it is acknowledged.
     pub fast_retransmit_again: bool,
-    /// A fast retransmission of the earliest outstanding TSN restarts T3-rtx. RFC 9260 section 7.2.4 step 4.
+    /// Restart T3-rtx at a fast retransmission of the earliest outstanding TSN. RFC 9260 section 7.2.4 step 4.
     pub fast_retransmit_restarts_t3: bool,
-    /// Max.Burst in packets, 0 for none. RFC 9260 section 6.1.
+    /// Max.Burst in packets; 0: unlimited. RFC 9260 section 6.1.
     pub max_burst: u32,
     /// cwnd starts at min(4 * MTU, max(2 * MTU, this)): 4404 in RFC 9260 section 7.2.1, 4380 in RFC 4960.
     pub initial_window: ByteCount,
-    /// When an idle path's cwnd is halved. RFC 9260 section 7.2.1.
+    /// When the cwnd of an idle path is halved. RFC 9260 section 7.2.1.
     pub idle_decay: IdleDecay,
 
-    /// Data over all paths at once, each by its window: concurrent multipath transfer.
+    /// Send data on all paths at once, each with its own window: concurrent multipath transfer.
     pub cmt: bool,
 
     /// Offer FORWARD TSN. RFC 3758.
     pub partial_reliability: bool,
-    /// Each FORWARD TSN is acted upon though its TSN is known, and counts towards the delayed SACK beside the DATA in its packet. RFC 3758
-    /// section 3.6 has one that is out of date acknowledged alone, and counts it as DATA is counted.
+    /// Process each FORWARD TSN even if its TSN is known, and count it for the delayed SACK in addition to the DATA in its packet. RFC
+    /// 3758 section 3.6 only acknowledges an outdated one, and counts it like DATA.
     pub forward_tsn_always_counts: bool,
-    /// A SACK first makes the sender abandon each message that has reached its limit, and only then acknowledges the others: with
-    /// `retransmissions=0` all that is in flight. What is abandoned so neither opens the window nor ends a measurement of the round trip,
-    /// and its unsent fragments are dropped without a TSN. Else what the SACK acknowledges is not abandoned, and a limit of
+    /// Let a SACK first abandon each message that has reached its limit, and only then acknowledge the others: with `retransmissions=0`
+    /// all that are in flight. Messages abandoned like this neither open the window nor end a round-trip measurement, and their unsent
+    /// fragments are dropped without a TSN. Otherwise a message that the SACK acknowledges is not abandoned, and a limit of
     /// retransmissions is reached when one more is due. RFC 3758 section 3.5, RFC 7496 section 3.
     pub sack_checks_limits_first: bool,
-    /// Offer I-DATA: messages of several streams may be interleaved. RFC 8260 section 2.
+    /// Offer I-DATA, with which messages of several streams may be interleaved. RFC 8260 section 2.
     pub interleaving: bool,
-    /// The second fragment of a message in I-DATA has the FSN 0 at both ends, as in Linux; in RFC 8260 section 2.1 it is 1.
+    /// Give the second fragment of an I-DATA message the FSN 0 at both ends, as Linux does; RFC 8260 section 2.1 has 1.
     pub second_fsn_is_zero: bool,
-    /// Which stream's data goes next. RFC 8260 section 3.
+    /// The stream scheduler. RFC 8260 section 3.
     pub scheduler: Scheduler,
     /// Priorities or weights of the outgoing streams for the scheduler, as in `"7/0"`; `""` for none. RFC 8260 section 4.3.3.
     pub stream_values: StreamValues,
-    /// Of a message that is not interleaved, fair schedulers count the last fragment alone. RFC 8260 sections 3.5 and 3.6 speak of lengths
-    /// of messages.
+    /// Let fair schedulers count only the last fragment of a message that is not interleaved. RFC 8260 sections 3.5 and 3.6 refer to
+    /// lengths of messages.
     pub fair_counts_last_fragment: bool,
-    /// Offer RE-CONFIG: streams may begin anew, and there may be more of them. RFC 6525 section 5.1.1.
+    /// Offer RE-CONFIG, with which streams can be reset and added. RFC 6525 section 5.1.1.
     pub reconfig: bool,
-    /// Take a checksum of zero, and send it where the peer takes it. What is below has to find errors as DTLS does: nothing else is a
-    /// method that RFC 9653 section 6 knows.
+    /// Accept a checksum of zero, and send it if the peer accepts it. The lower layer has to detect errors as DTLS does: RFC 9653 section
+    /// 6 defines no other method.
     pub zero_checksum: bool,
-    /// Offer ECN: packets may be marked instead of dropped. RFC 4960 appendix A.
+    /// Offer ECN: routers may mark packets instead of dropping them. RFC 4960 appendix A.
     pub ecn: bool,
 
     /// Offer chunk authentication. RFC 4895.
     pub auth: bool,
-    /// The hash that the peer is to authenticate with; SHA-1 is understood too. RFC 4895 section 3.3.
+    /// The hash with which the peer has to authenticate; SHA-1 is accepted too. RFC 4895 section 3.3.
     pub auth_hash: Hash,
-    /// Offer dynamic address reconfiguration: a host that moves takes its association along. RFC 5061.
+    /// Offer dynamic address reconfiguration, with which associations survive a change of addresses. RFC 5061.
     pub addip: bool,
-    /// An ASCONF carries one change, and with the add of an address the delete of the last one before it. A refusal of that keeps
-    /// all but ASCONF back until the next is done, and is asked for once more. Else all changes go together (RFC 5061 section
-    /// 4.1.1).
+    /// Send one change per ASCONF, and with the addition of an address the deletion of the last one before it. If that is refused,
+    /// everything but ASCONF is held back until the next ASCONF is done, and the deletion is requested once more. Otherwise all changes
+    /// are sent together (RFC 5061 section 4.1.1).
     pub asconf_apart: bool,
-    /// Refuse to delete the address by which an ASCONF from an unknown one was looked up. RFC 5061 section 5.3.2.
+    /// Refuse to delete the address by which an ASCONF from an unknown address was looked up. RFC 5061 section 5.3.2.
     pub asconf_keeps_lookup: bool,
-    /// What is in flight to an address that the peer deletes counts as sent to another one, and waits for its T3-rtx or for miss
-    /// indications; else it is lost.
+    /// Count data in flight to an address that the peer deletes as sent to another one, where they wait for its T3-rtx or for miss
+    /// indications; otherwise they are lost.
     pub deleted_flight_moves: bool,
 
     /// Send heartbeats to idle paths. RFC 9260 section 8.3.
     pub heartbeat: bool,
-    /// A HEARTBEAT counts as the one measurement under way (RFC 9260 section 6.3.1 C4): until one is answered,
-    /// no DATA measures a round trip, and a back-off lasts.
+    /// Count a HEARTBEAT as the one measurement in progress (RFC 9260 section 6.3.1 C4): until one is answered, no DATA measures the
+    /// round trip, and a back-off continues.
     pub heartbeat_holds_rtt: bool,
-    /// An unanswered HEARTBEAT counts against the association though another path carries its data, and a HEARTBEAT that is due
-    /// ends one that has reached its limit. RFC 9260 section 8.1 says not to count it, and the limit has to be exceeded.
+    /// Count an unanswered HEARTBEAT against the association although another path carries its data, and end an association that has
+    /// reached its limit when a HEARTBEAT is due. According to RFC 9260 section 8.1 it does not count, and the limit has to be exceeded.
     pub heartbeat_fails_association: bool,
     /// HB.interval. RFC 9260 section 16.
     pub hb_interval: Duration,
     /// Path.Max.Retrans. RFC 9260 section 8.2.
     pub path_max_retrans: u32,
-    /// PotentiallyFailed.Max.Retrans; at or above `path_max_retrans` the state is not used. RFC 7829
-    /// section 3.
+    /// PotentiallyFailed.Max.Retrans; values from `path_max_retrans` on disable the state. RFC 7829 section 3.
     pub pf_threshold: u32,
-    /// Only a HEARTBEAT ACK ends the potentially failed state; RFC 7829 section 3.2 lets a SACK end it too.
+    /// Let only a HEARTBEAT ACK end the potentially failed state; RFC 7829 section 3.2 lets a SACK end it too.
     pub pf_until_heartbeat_ack: bool,
     /// Association.Max.Retrans. RFC 9260 section 8.1.
     pub association_max_retrans: u32,
     /// Max.Init.Retransmits. RFC 9260 section 4.
     pub max_init_retransmits: u32,
-    /// A COOKIE ECHO that was lost goes to the peer's next address, as an INIT does. RFC 9260 section 5.1 says it should.
+    /// Send a lost COOKIE ECHO to the peer's next address, like an INIT, as RFC 9260 section 5.1 recommends.
     pub cookie_echo_tries_all_paths: bool,
-    /// An INIT ACK or SHUTDOWN COMPLETE that is awaited and comes with other chunks ends the association; else it is passed over. RFC 9260
+    /// Abort the association if an expected INIT ACK or SHUTDOWN COMPLETE is bundled with other chunks; otherwise ignore it. RFC 9260
     /// section 6.10.
     pub bundled_handshake_aborts: bool,
     /// Valid.Cookie.Life. RFC 9260 section 5.1.3.
@@ -182,11 +182,11 @@ pub enum IdleDecay {
     Heartbeat,
 }
 
-/// The MTU of Ethernet, where no other is known.
+/// Ethernet's MTU, used if no other is known.
 pub(crate) const ETHERNET: u64 = 1500;
 
 impl Config {
-    /// The same on a network whose largest IP packet has so many octets.
+    /// Returns the configuration for a network with this MTU, in octets.
     #[must_use]
     pub fn within(&self, network: u64) -> Self {
         let mtu = if self.mtu.0 == 0 { network } else { self.mtu.0.min(network) };

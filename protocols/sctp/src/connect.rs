@@ -30,7 +30,7 @@ use crate::tsn_map::TsnMap;
 use crate::{Config, Endpoint};
 
 impl Endpoint {
-    /// The active open. Section 5.1 A.
+    /// Opens the association actively. Section 5.1 A.
     pub(crate) fn send_init(&mut self, now: Time) {
         if self.state != State::Closed || self.ended || self.paths.list.is_empty() {
             return;
@@ -51,7 +51,7 @@ impl Endpoint {
         self.send_alone(path, 0, Chunk::Init(Box::new(init)));
     }
 
-    /// An INIT; or an INIT ACK for `peer`, which answers an offer of ECN and of FORWARD TSN and makes none (`net/sctp/sm_make_chunk.c`
+    /// Returns an INIT, or an INIT ACK for `peer`, which accepts ECN and FORWARD TSN and does not offer them (`net/sctp/sm_make_chunk.c`
     /// sctp_make_init_ack).
     fn own_init(&self, tag: u32, initial_tsn: Tsn, peer: Option<&Peer>) -> Init {
         let addresses = if self.local.len() > 1 { &self.local[..] } else { &[] };
@@ -78,7 +78,7 @@ impl Endpoint {
         }
     }
 
-    /// Supported Extensions, named where one has no parameter of its own. RFC 5061 section 4.2.7.
+    /// Returns Supported Extensions, with the extensions that have no parameter of their own. RFC 5061 section 4.2.7.
     fn extensions(&self) -> Option<Parameter> {
         let Config { partial_reliability, auth, addip, interleaving, reconfig, .. } = *self.config;
         let extensions = [
@@ -100,7 +100,7 @@ impl Endpoint {
         self.timers.t1 = Some(self.clock.expiry(now, self.timers.t1_delay));
     }
 
-    /// T1-init or T1-cookie. Sections 5.1.6 (INIT) and 5.1 C, Max.Init.Retransmits.
+    /// Handles the expiry of T1-init or T1-cookie. Sections 5.1.6 (INIT) and 5.1 C, Max.Init.Retransmits.
     pub(crate) fn on_t1_expired(&mut self, now: Time) {
         self.timers.t1_expiries += 1;
         if self.timers.t1_expiries > self.config.max_init_retransmits {
@@ -121,7 +121,7 @@ impl Endpoint {
         }
     }
 
-    /// Answers with a cookie and remembers nothing. Sections 5.1 B, 5.2.1 and 5.2.2.
+    /// Answers an INIT with a cookie and stores nothing. Sections 5.1 B, 5.2.1 and 5.2.2.
     pub(crate) fn on_init(&mut self, now: Time, origin: Origin, init: &Init) {
         if init.initiate_tag == 0 || !origin.is_unicast() {
             // Sections 3.3.2 and 8.4.
@@ -140,13 +140,13 @@ impl Endpoint {
         }
     }
 
-    /// An INIT comes from an address of the peer's, or lists one. Section 9.2.
+    /// Returns whether an INIT comes from an address of the peer or lists one. Section 9.2.
     fn is_of_peer(&self, origin: Origin, init: &Init) -> bool {
         let listed = init.parameters.iter().filter_map(Parameter::address);
         std::iter::once(origin.source).chain(listed).any(|address| self.paths.index_of(address).is_some())
     }
 
-    /// The peer behind an INIT and where the answer goes; or why the INIT is refused.
+    /// Returns the peer of an INIT and the destination of the answer, or why the INIT is refused.
     fn admit(&self, origin: Origin, init: &Init) -> Result<(Peer, Origin), Vec<Cause>> {
         let listens = self.state != State::Closed || self.paths.list.is_empty();
         if self.ended || !listens {
@@ -164,7 +164,7 @@ impl Endpoint {
         }
     }
 
-    /// An INIT adds no address to an association: somebody else could have sent it. Sections 5.2.1, 5.2.2 and 3.3.10.11.
+    /// Refuses an INIT that would add addresses to an association, because it could be forged. Sections 5.2.1, 5.2.2 and 3.3.10.11.
     fn refuse_new_addresses(&self, peer: &Peer) -> Result<(), Vec<Cause>> {
         let is_new = |address: &&Address| self.paths.index_of(**address).is_none();
         let new: Vec<Parameter> =
@@ -195,7 +195,7 @@ impl Endpoint {
         self.answer_with(origin, init.initiate_tag, zero_checksum, Chunk::InitAck(Box::new(answer)));
     }
 
-    /// Octets of a cookie for the peer of an INIT, at least (`net/sctp/sm_make_chunk.c` sctp_pack_cookie).
+    /// Returns the least length of a cookie for the peer of an INIT, in octets (`net/sctp/sm_make_chunk.c` sctp_pack_cookie).
     fn cookie_length(&self, init: &Init) -> usize {
         const BEFORE_STATE: usize = 36;
         let state = self.config.cookie_state.0 as usize;
@@ -209,7 +209,7 @@ impl Endpoint {
         BEFORE_STATE + (state + init + addresses).next_multiple_of(32)
     }
 
-    /// Gives unknown parameters back, as many as there is room for. Section 3.2.2.
+    /// Reports unknown parameters in an answer, as many as there is room for. Section 3.2.2.
     fn report_unrecognized(&self, answer: &mut Init, parameters: &[Parameter]) {
         let fixed = self.largest_chunk() - Chunk::HEADER - Init::FIXED;
         for parameter in unrecognized(parameters) {
@@ -221,7 +221,7 @@ impl Endpoint {
         }
     }
 
-    /// Section 5.1 C; in any other state it is discarded, section 5.2.3.
+    /// Processes an INIT ACK (section 5.1 C), which is discarded in any other state (section 5.2.3).
     pub(crate) fn on_init_ack(&mut self, now: Time, origin: Origin, init: &Init) {
         if self.state != State::CookieWait {
             return;
@@ -251,7 +251,7 @@ impl Endpoint {
         self.control.push_back((None, Chunk::CookieEcho(cookie)));
     }
 
-    /// Section 5.1: back to where it came from, with its tag; section 3.3.3: if that is zero, with our own.
+    /// Refuses an INIT ACK: section 5.1, to its source with its tag; section 3.3.3, with our own tag if that is zero.
     fn refuse_init_ack(&mut self, origin: Origin, tag: u32, cause: Cause) {
         let reflected = tag == 0;
         let tag = if reflected { origin.verification_tag } else { tag };
@@ -259,7 +259,7 @@ impl Endpoint {
         self.end(Event::Failed { reason: Failure::UnusableInitAck });
     }
 
-    /// True if the chunks behind it are to be read. Sections 5.1 D and 5.2.4.
+    /// Processes a COOKIE ECHO; returns whether to process the chunks after it. Sections 5.1 D and 5.2.4.
     pub(crate) fn on_cookie_echo(&mut self, now: Time, origin: Origin, octets: &Bytes) -> bool {
         let Some(cookie) = Cookie::open(octets, &self.secret) else { return false };
         let fits = origin.verification_tag == cookie.local_tag && cookie.peer_port == origin.port;
@@ -301,7 +301,7 @@ impl Endpoint {
         true
     }
 
-    /// A passive endpoint takes its association from the cookie.
+    /// Initialises a passive endpoint from the cookie.
     fn begin(&mut self, cookie: &Cookie) {
         self.local_tag = cookie.local_tag;
         self.initial_tsn = cookie.initial_tsn;
@@ -309,7 +309,7 @@ impl Endpoint {
         self.adopt(&cookie.peer);
     }
 
-    /// Section 5.2.4 A: everything starts anew, and what was not acknowledged is lost.
+    /// Restarts the association: unacknowledged data are lost. Section 5.2.4 A.
     fn restart(&mut self, now: Time, cookie: &Cookie) -> bool {
         if self.state == State::ShutdownAckSent {
             // Section 5.2.4: the association that is going down has to go first.
@@ -329,7 +329,7 @@ impl Endpoint {
         true
     }
 
-    /// Section 5.1 E.
+    /// Processes a COOKIE ACK. Section 5.1 E.
     pub(crate) fn on_cookie_ack(&mut self, now: Time, path: usize) {
         if self.state == State::CookieEchoed {
             self.timers.t1 = None;
@@ -337,7 +337,7 @@ impl Endpoint {
         }
     }
 
-    /// Learns the peer's parameters and addresses. Sections 5.1.1 and 5.1.2.
+    /// Stores the peer's parameters and addresses. Sections 5.1.1 and 5.1.2.
     fn adopt(&mut self, peer: &Peer) {
         self.peer_tag = peer.tag;
         self.peer_rwnd = u64::from(peer.a_rwnd);
@@ -384,7 +384,7 @@ impl Endpoint {
         self.paths.list.push(Path::new(&self.config, self.clock, address, source, ssthresh));
     }
 
-    /// The association is up; the peer has answered from the path `heard`, and what we were told to open to needs no probe
+    /// Establishes the association; the peer has answered from path `heard`. Addresses given by the application need no probe
     /// (`net/sctp/associola.c` sctp_assoc_add_peer). Section 5.4.
     fn establish(&mut self, now: Time, heard: usize) {
         self.state = State::Established;
@@ -406,14 +406,14 @@ impl Endpoint {
         self.ask_for_changes(now);
     }
 
-    /// Section 5.2.6.
+    /// Reports a stale cookie. Section 5.2.6.
     fn report_stale_cookie(&mut self, origin: Origin, cookie: &Cookie, age: Duration) {
         let staleness = age.saturating_sub(self.config.valid_cookie_life).as_nanos().div_ceil(1000);
         let cause = Cause::StaleCookie(u32::try_from(staleness).unwrap_or(u32::MAX));
         self.answer(origin, cookie.peer.tag, Chunk::Error(vec![cause]));
     }
 
-    /// A stale cookie is answered by another INIT that asks for a longer life. Section 5.2.6.
+    /// Processes an ERROR: after a stale cookie another INIT requests a longer life. Section 5.2.6.
     pub(crate) fn on_error(&mut self, now: Time, causes: &[Cause]) {
         let staleness = causes.iter().find_map(|cause| match cause {
             Cause::StaleCookie(staleness) => Some(*staleness),
@@ -437,8 +437,8 @@ impl Endpoint {
     }
 }
 
-/// The peer behind an INIT ACK and its cookie, wherever among the parameters that is; or why it is refused. Section 3.2.1:
-/// an unknown parameter does not keep a COOKIE ECHO from being sent.
+/// Returns the peer of an INIT ACK and its cookie, or why it is refused. Section 3.2.1: an unknown parameter does not prevent a COOKIE
+/// ECHO.
 fn read_init_ack(init: &Init, source: Address) -> Result<(Peer, Bytes), Cause> {
     if init.initiate_tag == 0 {
         return Err(Cause::InvalidMandatoryParameter);

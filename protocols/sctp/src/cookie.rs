@@ -1,4 +1,4 @@
-//! The state cookie: everything a passive endpoint needs, kept by its peer and signed. RFC 9260 section 5.1.3.
+//! The state cookie: the state of a passive endpoint, stored by its peer and signed. RFC 9260 section 5.1.3.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,10 +14,10 @@ use crate::authentication::{Hash, Offer};
 use crate::parameters::readable;
 use crate::secret::Secret;
 
-/// The least a_rwnd that an INIT may offer. Section 3.3.2.
+/// The smallest valid a_rwnd of an INIT. Section 3.3.2.
 const LEAST_RWND: u32 = 1500;
 
-/// What an INIT, an INIT ACK or a cookie says about the peer.
+/// The peer's parameters, from an INIT, an INIT ACK or a cookie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Peer {
     pub(crate) tag: u32,
@@ -26,38 +26,38 @@ pub(crate) struct Peer {
     pub(crate) outbound_streams: u16,
     pub(crate) inbound_streams: u16,
     pub(crate) forward_tsn: bool,
-    /// It lists I-DATA among its extensions. RFC 8260 section 2.2.1.
+    /// Whether it lists I-DATA among its extensions. RFC 8260 section 2.2.1.
     pub(crate) i_data: bool,
-    /// It lists I-FORWARD-TSN among them. RFC 8260 section 2.3.1.
+    /// Whether it lists I-FORWARD-TSN among them. RFC 8260 section 2.3.1.
     pub(crate) i_forward_tsn: bool,
-    /// It speaks ECN. RFC 4960 appendix A.
+    /// Whether it supports ECN. RFC 4960 appendix A.
     pub(crate) ecn: bool,
-    /// It takes a checksum of zero over DTLS. RFC 9653 section 5.1.
+    /// Whether it accepts a checksum of zero over DTLS. RFC 9653 section 5.1.
     pub(crate) zero_checksum: bool,
-    /// It lists RE-CONFIG among its extensions. RFC 6525 section 5.1.1.
+    /// Whether it lists RE-CONFIG among its extensions. RFC 6525 section 5.1.1.
     pub(crate) reconfig: bool,
-    /// It lists ASCONF and ASCONF-ACK among its extensions. RFC 5061 section 4.2.7.
+    /// Whether it lists ASCONF and ASCONF-ACK among its extensions. RFC 5061 section 4.2.7.
     pub(crate) addip: bool,
-    /// What it says of authentication. RFC 4895 section 6.1.
+    /// Its authentication parameters. RFC 4895 section 6.1.
     pub(crate) offer: Option<Offer>,
-    /// The address that its packet came from, then those that it lists.
+    /// The source address of its packet, then those that it lists.
     pub(crate) addresses: SmallVec<[Address; 2]>,
 }
 
-/// The association that a COOKIE ECHO brings to life.
+/// The association that a COOKIE ECHO establishes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cookie {
     pub(crate) local_tag: u32,
     pub(crate) initial_tsn: Tsn,
     pub(crate) created: Time,
-    /// Tie-Tags: our tag and the peer's of an association that existed already. Section 5.2.2.
+    /// Tie-Tags: our tag and the peer's in an association that existed already. Section 5.2.2.
     pub(crate) tie_tags: (u32, u32),
     pub(crate) peer_port: u16,
     pub(crate) peer: Peer,
 }
 
 impl Peer {
-    /// An error if it has to be refused for what it says. Sections 3.3.2, 3.3.3 and 5.1.2.
+    /// Reads an INIT or INIT ACK; invalid values are an error. Sections 3.3.2, 3.3.3 and 5.1.2.
     pub(crate) fn new(init: &Init, source: Address) -> Result<Self, Cause> {
         if init.outbound_streams == 0 || init.inbound_streams == 0 || init.a_rwnd < LEAST_RWND {
             return Err(Cause::InvalidMandatoryParameter);
@@ -88,7 +88,7 @@ impl Peer {
     }
 }
 
-/// Where its packet came from, then what it lists that may be an address of one host; a host name is refused. Section 5.1.2.
+/// Returns the source address, then the listed unicast addresses; a host name is refused. Section 5.1.2.
 fn addresses(parameters: &[Parameter], source: Address) -> Result<SmallVec<[Address; 2]>, Cause> {
     let mut addresses = SmallVec::from_slice(&[source]);
     for parameter in parameters {
@@ -106,17 +106,17 @@ fn addresses(parameters: &[Parameter], source: Address) -> Result<SmallVec<[Addr
     Ok(addresses)
 }
 
-/// It may be the address of one host. Section 8.4.
+/// Returns whether it may be the address of one host. Section 8.4.
 pub(crate) fn is_unicast(address: Address) -> bool {
     let is_broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
     !address.is_multicast() && !is_broadcast && !address.is_unspecified()
 }
 
 impl Cookie {
-    /// Words before the peer's addresses.
+    /// The number of words before the peer's addresses.
     const FIXED: usize = 11;
 
-    /// The cookie as it goes on the wire, of `length` octets if it does not need more: none of its addresses is zero.
+    /// Encodes and signs the cookie, with at least `length` octets; it contains no zero address.
     pub(crate) fn seal(&self, secret: &Secret, length: usize) -> Bytes {
         let Self { local_tag, initial_tsn, created, tie_tags, peer_port, peer } = self;
         let streams = u32::from(peer.outbound_streams) << 16 | u32::from(peer.inbound_streams);
@@ -135,7 +135,7 @@ impl Cookie {
         octets.into()
     }
 
-    /// `None` unless we sealed it.
+    /// Decodes a cookie; `None` unless we have signed it.
     pub(crate) fn open(octets: &[u8], secret: &Secret) -> Option<Self> {
         let (body, signature) = octets.split_last_chunk()?;
         if !secret.has_signed(body, signature) {
@@ -172,7 +172,7 @@ impl Cookie {
     }
 }
 
-/// An address as words.
+/// Returns an address as words.
 fn words_of(address: Address) -> SmallVec<[u32; 4]> {
     match address {
         IpAddr::V4(address) => SmallVec::from_slice(&[address.to_bits()]),
@@ -180,7 +180,7 @@ fn words_of(address: Address) -> SmallVec<[u32; 4]> {
     }
 }
 
-/// The addresses, all of one family, that these words are, as far as there are any.
+/// Returns the addresses in these words, all of one family.
 fn addresses_in(words: &[u32], are_ipv6: bool) -> SmallVec<[Address; 2]> {
     if !are_ipv6 {
         let addresses = words.iter().take_while(|word| **word != 0);
@@ -192,7 +192,7 @@ fn addresses_in(words: &[u32], are_ipv6: bool) -> SmallVec<[Address; 2]> {
 }
 
 impl Offer {
-    /// How many octets the key vector has and the hash, then the vector.
+    /// Encodes the offer: the length of the key vector and the hash, then the vector.
     fn to_words(&self) -> Vec<u32> {
         let mut octets = self.key_vector.to_vec();
         octets.resize(octets.len().next_multiple_of(4), 0);
@@ -201,7 +201,7 @@ impl Offer {
         std::iter::once(head).chain(vector).collect()
     }
 
-    /// An offer, and the words behind it.
+    /// Decodes an offer; returns the words after it too.
     fn from_words(words: &[u32]) -> Option<(Self, &[u32])> {
         let (head, words) = words.split_first()?;
         let length = (head >> 16) as usize;

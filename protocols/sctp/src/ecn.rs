@@ -1,4 +1,4 @@
-//! Explicit congestion notification, as RFC 4960 appendix A has it; RFC 9260 keeps its numbers. Both as Linux does them.
+//! Explicit congestion notification of RFC 4960 appendix A, whose code points RFC 9260 keeps; as implemented in Linux.
 
 use hol_base::Time;
 use hol_wire::Ecn;
@@ -6,54 +6,53 @@ use hol_wire::sctp::{Chunk, Tsn};
 
 use crate::Endpoint;
 
-/// What an association knows of marks.
+/// The ECN state of an association.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
-    /// Both sides speak ECN.
+    /// Whether both sides support ECN.
     agreed: bool,
-    /// The first TSN of the last packet that came marked, until the peer has heard of it.
+    /// The first TSN of the last marked packet, until the peer has reduced its window.
     echo: Option<Tsn>,
-    /// The last that a reduction answered.
+    /// The last TSN at the latest reduction.
     answered: Tsn,
 }
 
 impl Marks {
-    /// Nothing is marked yet, and our first TSN will be `initial_tsn`.
+    /// Creates the state before any mark; our first TSN is `initial_tsn`.
     pub(crate) fn new(agreed: bool, initial_tsn: Tsn) -> Self {
         Self { agreed, echo: None, answered: initial_tsn - 1 }
     }
 
-    /// Both sides speak ECN.
+    /// Returns whether both sides support ECN.
     pub(crate) fn are_agreed(&self) -> bool {
         self.agreed
     }
 
-    /// What our packets say: Linux has all of them be marked, not those with DATA alone.
+    /// Returns the codepoint of our packets. Linux makes all of them ECN-capable, not only those with DATA.
     pub(crate) fn codepoint(&self) -> Ecn {
         if self.agreed { Ecn::Capable } else { Ecn::NotCapable }
     }
 
-    /// A packet came with `ecn`, and `first` is the first TSN in it.
+    /// Handles the codepoint of a packet whose first TSN is `first`.
     pub(crate) fn on_data(&mut self, ecn: Ecn, first: Tsn) {
         if self.agreed && ecn == Ecn::Congested {
             self.echo = Some(first);
         }
     }
 
-    /// What stands before all else in a packet, until the peer has reduced its window. RFC 4960 appendix A.
+    /// Returns the ECNE chunk that is first in every packet until the peer has reduced its window. RFC 4960 appendix A.
     pub(crate) fn echo(&self) -> Option<Chunk> {
         self.echo.map(Chunk::Ecne)
     }
 
-    /// The peer has reduced its window for marks up to `tsn`.
+    /// Handles a CWR: the peer has reduced its window for marks up to `tsn`.
     pub(crate) fn on_cwr(&mut self, tsn: Tsn) {
         self.echo = self.echo.filter(|echo| echo.after(tsn));
     }
 }
 
 impl Endpoint {
-    /// The packet with `tsn` was marked: its path's window shrinks once in a round trip, and the peer hears of it each time.
-    /// RFC 4960 appendix A.
+    /// Handles an ECNE: reduces the window of the marked packet's path once per round trip, and answers each with CWR. RFC 4960 appendix A.
     pub(crate) fn on_ecne(&mut self, now: Time, tsn: Tsn, from: usize) {
         if tsn.after(self.marks.answered) {
             self.marks.answered = tsn;

@@ -1,4 +1,4 @@
-//! One end of an association: takes packets and commands, gives packets and events.
+//! One end of an association: takes packets and commands, returns packets and events.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub struct Endpoint {
     pub(crate) clock: Clock,
     pub(crate) rng: Rng,
     pub(crate) statistics: Statistics,
-    /// Packets that wait to be polled.
+    /// Packets to be polled.
     pub(crate) packets: VecDeque<Packet>,
     /// Events that wait for the application.
     pub(crate) reader: Reader,
@@ -54,44 +54,44 @@ pub struct Endpoint {
     /// Zero until a passive endpoint has its peer.
     pub(crate) peer_port: u16,
     pub(crate) peer_tag: u32,
-    /// The cookie to echo; empty before there is one.
+    /// The cookie to echo; empty until it is received.
     pub(crate) cookie: Bytes,
 
     pub(crate) state: State,
-    /// The association has ended, in whatever way.
+    /// Whether the association has ended, for any reason.
     pub(crate) ended: bool,
     pub(crate) timers: Timers,
     pub(crate) paths: Paths,
-    /// Timeouts in a row on all paths. RFC 9260 section 8.1.
+    /// Consecutive timeouts on all paths. RFC 9260 section 8.1.
     pub(crate) error_count: u32,
-    /// Control chunks for the next packets, each with the path that it has to take.
+    /// Control chunks for the next packets, each with its path if that is fixed.
     pub(crate) control: VecDeque<(Option<usize>, Chunk)>,
 
     pub(crate) streams_out: StreamsOut,
     pub(crate) flight: Flight,
-    /// Octets that the peer has room for beyond what is outstanding. RFC 9260 section 6.2.1.
+    /// The peer's free receive window beyond outstanding data, in octets. RFC 9260 section 6.2.1.
     pub(crate) peer_rwnd: u64,
-    /// The retransmissions that are due are fast ones: one packet, whatever cwnd says.
+    /// Whether fast retransmissions are due: one packet, regardless of cwnd.
     pub(crate) fast_retransmit_due: bool,
-    /// The peer understands FORWARD TSN, and so do we; where messages are interleaved, I-FORWARD-TSN.
+    /// Whether both ends support FORWARD TSN, or I-FORWARD-TSN if messages are interleaved.
     pub(crate) partial_reliability: bool,
-    /// What it gives up is passed over, which is asked of it less strictly.
+    /// Whether we process a FORWARD TSN of the peer, which has weaker conditions.
     pub(crate) takes_forward_tsn: bool,
-    /// The peer understands I-DATA, and so do we; before we know of it, we alone.
+    /// Whether both ends support I-DATA; before the handshake, whether we do.
     pub(crate) interleaving: bool,
     pub(crate) marks: Marks,
 
-    /// What INIT and INIT ACK say of authentication; nothing if it is not offered. RFC 4895 section 6.1.
+    /// The authentication parameters of our INIT and INIT ACK; empty if authentication is not offered. RFC 4895 section 6.1.
     pub(crate) auth_parameters: Vec<Parameter>,
     pub(crate) authentication: Option<Authentication>,
-    /// The peer understands ASCONF, and so do we.
+    /// Whether both ends support ASCONF.
     pub(crate) addip: bool,
     pub(crate) own_addresses: OwnAddresses,
     pub(crate) peer_addresses: PeerAddresses,
 
-    /// The peer takes a checksum of zero, and so do we. RFC 9653.
+    /// Whether both ends accept a checksum of zero. RFC 9653.
     pub(crate) zero_checksum: bool,
-    /// The peer understands RE-CONFIG, and so do we.
+    /// Whether both ends support RE-CONFIG.
     pub(crate) reconfig: bool,
     pub(crate) own_requests: OwnRequests,
     pub(crate) peer_requests: PeerRequests,
@@ -104,10 +104,10 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that sends INIT to `remote[0]`, its primary path, when the application says `Connect`.
+    /// Creates an endpoint that sends INIT to `remote[0]`, its primary path, when the application requests `Connect`.
     ///
-    /// `remote[i]` is reached from its neighbour, else from `local[i]` (going round if there are fewer). Messages may be handed over
-    /// as soon as it connects.
+    /// `remote[i]` is reached from its neighbour, else from `local[i]` (cyclically if there are fewer). Messages are accepted as soon as it
+    /// connects.
     ///
     /// All addresses are of one family.
     ///
@@ -144,7 +144,7 @@ impl Endpoint {
         endpoint
     }
 
-    /// An endpoint that waits for one association; it keeps no state before a valid COOKIE ECHO.
+    /// Creates an endpoint that waits for one association; it stores no state before a valid COOKIE ECHO.
     ///
     /// # Panics
     /// If `local` is empty.
@@ -217,54 +217,54 @@ impl Endpoint {
         }
     }
 
-    /// True once the association has ended, in whatever way, and the application knows.
+    /// Returns whether the association has ended, for any reason, and the application has been informed.
     pub fn is_closed(&self) -> bool {
         self.ended && self.reader.is_empty()
     }
 
-    /// The state in the words of RFC 9260 section 4, such as `"COOKIE-WAIT"`.
+    /// Returns the state in the words of RFC 9260 section 4, such as `"COOKIE-WAIT"`.
     pub fn state_name(&self) -> &'static str {
         self.state.name()
     }
 
-    /// The peer's addresses, in the order in which they became known.
+    /// Returns the peer's addresses, in the order in which they became known.
     pub fn paths(&self) -> &[Path] {
         &self.paths.list
     }
 
-    /// The address that data goes to while it works. RFC 9260 section 6.4.
+    /// Returns the address to which data is sent while it is active. RFC 9260 section 6.4.
     pub fn primary(&self) -> Option<Address> {
         self.paths.list.get(self.paths.primary).map(Path::address)
     }
 
-    /// Outbound streams: those wanted, and fewer if the peer serves fewer. RFC 9260 section 5.1.1.
+    /// Returns the number of outbound streams: those requested, or fewer if the peer accepts fewer. RFC 9260 section 5.1.1.
     pub fn outbound_streams(&self) -> u16 {
         self.streams_out.count()
     }
 
-    /// Octets of user data sent and not yet acknowledged, on all paths.
+    /// Returns the octets of user data sent and not yet acknowledged, on all paths.
     pub fn outstanding(&self) -> u64 {
         self.flight.outstanding()
     }
 
-    /// Whether data waits that the application has not read.
+    /// Returns whether received data has not been read.
     pub fn has_unread(&self) -> bool {
         self.reader.unread() > 0
     }
 
-    /// Behaves as `config` has it from now on, as far as nothing was settled by the handshake. RFC 6458 section 8.1.
+    /// Uses `config` from now on, except for what the handshake has negotiated. RFC 6458 section 8.1.
     pub fn set_config(&mut self, config: impl Into<Arc<Config>>) {
         let config: Arc<Config> = config.into();
         self.config = if config.mtu.0 == 0 { Arc::new(config.within(self.config.mtu.0)) } else { config };
     }
 
-    /// Takes a message without sending it: others follow, and may go in its packet. RFC 9260 section 6.10. What was taken so leaves with
-    /// [`send_queued`](Self::send_queued), or whatever happens next.
+    /// Queues a message without sending it, so that further messages may be bundled. RFC 9260 section 6.10. It is sent by
+    /// [`send_queued`](Self::send_queued), or by any other event.
     pub fn queue(&mut self, now: Time, message: Message) {
         self.on_send(now, message);
     }
 
-    /// Sends what was queued, as far as it may leave. Packets come with the next `poll`.
+    /// Sends the queued messages as far as permitted. The next `poll` returns the packets.
     pub fn send_queued(&mut self, now: Time) {
         self.flush(now, false);
     }
@@ -273,17 +273,17 @@ impl Endpoint {
         self.reader.tell(event);
     }
 
-    /// Octets of a chunk that fills its packet.
+    /// Returns the size of a chunk that fills its packet, in octets.
     pub(crate) fn largest_chunk(&self) -> usize {
         (self.config.mtu.0 as usize - self.headers) & !3
     }
 
-    /// Octets of user data that fit into one chunk. RFC 9260 section 6.9.
+    /// Returns the octets of user data that fit into one chunk. RFC 9260 section 6.9.
     pub(crate) fn largest_fragment(&self) -> usize {
         self.largest_chunk() - self.data_header()
     }
 
-    /// Octets of a chunk before its user data.
+    /// Returns the octets of a chunk before its user data.
     pub(crate) const fn data_header(&self) -> usize {
         if self.interleaving { IData::HEADER } else { Data::HEADER }
     }
@@ -301,7 +301,7 @@ impl Endpoint {
         }
     }
 
-    /// A stream that the peer does not serve takes nothing: the message is given up at once.
+    /// Queues a message; one for a stream that the peer does not accept is abandoned at once.
     fn on_send(&mut self, now: Time, message: Message) {
         assert!(!message.payload.is_empty(), "a message without user data");
         if self.ended || !self.state.takes_messages() || message.stream >= self.streams_out.count() {
@@ -317,7 +317,7 @@ impl Endpoint {
         self.streams_out.push(message, first, most, limit);
     }
 
-    /// Octets of the first fragment of a message, at most (`net/sctp/chunk.c` sctp_datamsg_from_user).
+    /// Returns the largest size of a message's first fragment, in octets (`net/sctp/chunk.c` sctp_datamsg_from_user).
     fn first_fragment(&self, length: usize) -> usize {
         const COOKIE_ECHO: usize = 200;
         let most = self.largest_fragment();
@@ -330,7 +330,7 @@ impl Endpoint {
         most - sack - echo
     }
 
-    /// Ends the association at once and tells the peer. RFC 9260 section 9.1.
+    /// Aborts the association and informs the peer. RFC 9260 section 9.1.
     pub(crate) fn abort(&mut self, cause: Cause, reason: Failure) {
         if self.ended {
             return;
@@ -342,7 +342,7 @@ impl Endpoint {
         self.end(Event::Failed { reason });
     }
 
-    /// Forgets the association.
+    /// Ends the association without informing the peer.
     pub(crate) fn end(&mut self, event: Event) {
         if self.ended {
             return;
@@ -357,7 +357,7 @@ impl Endpoint {
         self.event(event);
     }
 
-    /// Sends one chunk in a packet of its own.
+    /// Sends one chunk in a separate packet.
     pub(crate) fn send_alone(&mut self, path: usize, verification_tag: u32, chunk: Chunk) {
         let Some(path) = self.paths.list.get(path) else { return };
         let (source, destination) = (path.source, path.address);

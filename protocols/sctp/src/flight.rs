@@ -1,4 +1,4 @@
-//! The chunks that have a TSN and are not yet behind the cumulative TSN ack point.
+//! The chunks that were sent and are beyond the cumulative TSN ack point.
 
 use std::collections::VecDeque;
 
@@ -9,83 +9,83 @@ use hol_wire::sctp::{Chunk, Data, IData, Tsn};
 use crate::clock::Clock;
 use crate::streams_out::FragmentId;
 
-/// What has become of a chunk.
+/// The state of a chunk that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Sent, and neither acknowledged nor believed lost.
+    /// Sent, and neither acknowledged nor considered lost.
     InFlight,
-    /// Believed lost; to be sent again.
+    /// Considered lost, to be retransmitted.
     Lost,
-    /// Acknowledged by a gap ack block, so the receiver may still renege.
+    /// Acknowledged by a gap ack block; the receiver may still renege.
     GapAcked,
-    /// Given up. RFC 3758 section 3.5.
+    /// Abandoned. RFC 3758 section 3.5.
     Abandoned,
 }
 
-/// Whether miss indications may make a chunk be sent again. RFC 9260 section 7.2.4.
+/// Whether miss indications may trigger a fast retransmit of a chunk. RFC 9260 section 7.2.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FastRetransmit {
     /// They may.
     Eligible,
     /// They have.
     Marked,
-    /// It was; a timeout has to find the next loss.
+    /// It was fast-retransmitted; a further loss is found by timeout.
     Done,
 }
 
-/// How long a message is worth sending.
+/// The limit of a message's reliability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
     None,
-    /// It is reached at this time.
+    /// The message is abandoned at this time.
     Deadline(Time),
-    /// No more than so many retransmissions.
+    /// The largest number of retransmissions.
     Retransmissions(u32),
 }
 
 /// A chunk that has been sent.
 #[derive(Debug)]
 pub(crate) struct Sent {
-    /// As it goes on the wire.
+    /// The chunk as on the wire.
     pub(crate) data: Data,
-    /// Where it belongs, if it is an I-DATA chunk.
+    /// Its position within its message, for I-DATA.
     pub(crate) place: FragmentId,
     pub(crate) fate: Fate,
-    /// The path that took it last.
+    /// The path on which it was sent last.
     pub(crate) path: usize,
-    /// It was sent to an address that the peer has deleted since, so it counts in no window.
+    /// Whether it was sent to an address that the peer has deleted since, so that it counts in no window.
     pub(crate) inherited: bool,
-    /// Times sent.
+    /// The number of transmissions.
     pub(crate) transmissions: u32,
     /// TSN.Missing.Report.
     pub(crate) missing: u32,
     pub(crate) fast_retransmit: FastRetransmit,
-    /// Only acknowledgements from this TSN on tell that the last copy is missing.
+    /// Only acknowledgements from this TSN on indicate that the last copy is missing.
     pub(crate) recover: Tsn,
-    /// Its acknowledgement gives a round trip. RFC 9260 section 6.3.1 C4 and C5.
+    /// Whether its acknowledgement gives a round-trip sample. RFC 9260 section 6.3.1 C4 and C5.
     pub(crate) measures_rtt: bool,
     pub(crate) limit: Limit,
-    /// Its message was given up, and the chunk is to be.
+    /// Whether its message was abandoned, so that the chunk has to be.
     pub(crate) is_useless: bool,
 }
 
-/// Chunks in TSN order, from just behind the cumulative TSN ack point to the last TSN sent.
+/// Chunks in TSN order, from the cumulative TSN ack point to the last TSN sent.
 #[derive(Debug)]
 pub(crate) struct Flight {
     chunks: VecDeque<Sent>,
     /// The cumulative TSN ack point.
     cumulative: Tsn,
-    /// Octets of user data in flight on all paths.
+    /// The octets of user data in flight on all paths.
     outstanding: u64,
     lost: usize,
     gap_acked: usize,
     abandoned: usize,
-    /// Chunks of messages that may be given up.
+    /// The number of chunks whose messages may be abandoned.
     limited: usize,
 }
 
 impl Limit {
-    /// A lifetime is over when the clock shows a later tick (`net/sctp/chunk.c` sctp_chunk_abandoned).
+    /// Creates the limit of a message. A lifetime ends when the clock shows a later tick (`net/sctp/chunk.c` sctp_chunk_abandoned).
     pub(crate) fn new(reliability: Reliability, now: Time, clock: Clock) -> Self {
         match reliability {
             Reliability::Full => Self::None,
@@ -94,7 +94,7 @@ impl Limit {
         }
     }
 
-    /// Whether a message that was sent `transmissions` times is to be given up rather than sent.
+    /// Returns whether a message sent `transmissions` times has to be abandoned instead of sent.
     pub(crate) fn is_reached(self, transmissions: u32, now: Time) -> bool {
         match self {
             Self::None => false,
@@ -104,7 +104,7 @@ impl Limit {
     }
 }
 
-/// A copy of user data as it goes on the wire.
+/// Returns a copy of user data as a chunk.
 #[inline]
 pub(crate) fn chunk_of(data: &Data, place: FragmentId, interleaving: bool) -> Chunk {
     if interleaving {
@@ -115,7 +115,7 @@ pub(crate) fn chunk_of(data: &Data, place: FragmentId, interleaving: bool) -> Ch
 }
 
 impl Sent {
-    /// A chunk on its way for the first time.
+    /// Creates a chunk that is sent for the first time.
     pub(crate) fn new(data: Data, place: FragmentId, path: usize, measures_rtt: bool, limit: Limit) -> Self {
         Self {
             fate: Fate::InFlight,
@@ -133,19 +133,19 @@ impl Sent {
         }
     }
 
-    /// Another copy of it, as an I-DATA chunk if messages are interleaved.
+    /// Returns another copy of it, as an I-DATA chunk if messages are interleaved.
     pub(crate) fn to_chunk(&self, interleaving: bool) -> Chunk {
         chunk_of(&self.data, self.place, interleaving)
     }
 
-    /// Octets of user data: what windows count.
+    /// Returns its octets of user data, which windows count.
     pub(crate) fn size(&self) -> u64 {
         self.data.payload.len() as u64
     }
 }
 
 impl Flight {
-    /// Nothing is sent; the first chunk takes `initial`.
+    /// Creates the flight before anything is sent; the first chunk has the TSN `initial`.
     pub(crate) fn new(initial: Tsn) -> Self {
         Self {
             chunks: VecDeque::new(),
@@ -198,7 +198,7 @@ impl Flight {
         &self.chunks[index]
     }
 
-    /// For everything but `fate`, which [`set_fate`](Self::set_fate) changes.
+    /// Returns a chunk, to change anything but `fate`, which [`set_fate`](Self::set_fate) changes.
     pub(crate) fn get_mut(&mut self, index: usize) -> &mut Sent {
         &mut self.chunks[index]
     }
@@ -215,7 +215,7 @@ impl Flight {
         self.chunks.push_back(sent);
     }
 
-    /// Changes a chunk's fate and everything that is counted about it; returns its size in octets.
+    /// Changes a chunk's fate and the counters that depend on it; returns its size in octets.
     pub(crate) fn set_fate(&mut self, index: usize, fate: Fate) -> u64 {
         let size = self.chunks[index].size();
         let old = std::mem::replace(&mut self.chunks[index].fate, fate);
@@ -224,7 +224,7 @@ impl Flight {
         size
     }
 
-    /// Takes the earliest chunk away: it is cumulatively acknowledged.
+    /// Removes the earliest chunk, which is cumulatively acknowledged.
     pub(crate) fn pop(&mut self) -> Option<Sent> {
         let sent = self.chunks.pop_front()?;
         self.cumulative = sent.data.tsn;
@@ -244,7 +244,7 @@ impl Flight {
         }
     }
 
-    /// The first lost chunk at or behind `from`.
+    /// Returns the first lost chunk at or after `from`.
     pub(crate) fn next_lost(&self, from: usize) -> Option<usize> {
         if self.lost == 0 {
             return None;

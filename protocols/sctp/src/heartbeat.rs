@@ -1,4 +1,4 @@
-//! Heartbeats: is a path there, and how long is it? RFC 9260 sections 8.3 and 5.4.
+//! Heartbeats: test whether a path works, and measure its round-trip time. RFC 9260 sections 8.3 and 5.4.
 
 use bytes::Bytes;
 use hol_base::{Duration, Time};
@@ -9,11 +9,11 @@ use crate::Endpoint;
 use crate::config::IdleDecay;
 use crate::state::State;
 
-/// Octets of what we put into a heartbeat: the path, the time, the nonce.
+/// The size of our Heartbeat Information: the path, the time, the nonce.
 const INFO: usize = 20;
 
 impl Endpoint {
-    /// Half of the RTO, and HB.interval unless the answer is urgent; jitter comes on top. Section 8.3.
+    /// Returns half of the RTO, plus HB.interval unless the answer is urgent; jitter is added. Section 8.3.
     fn heartbeat_period(&self, path: usize) -> Duration {
         let path = &self.paths.list[path];
         let urgent = !path.confirmed || path.status == PathStatus::PotentiallyFailed;
@@ -28,7 +28,7 @@ impl Endpoint {
         self.paths.list[path].heartbeat_due = Some(due);
     }
 
-    /// A path that has carried DATA lately is asked later.
+    /// Sends a due HEARTBEAT, or postpones it if the path has carried DATA lately.
     pub(crate) fn on_heartbeat_due(&mut self, now: Time, path: usize) {
         if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
             return;
@@ -52,21 +52,21 @@ impl Endpoint {
         self.schedule_heartbeat(now, path);
     }
 
-    /// Whether a HEARTBEAT that is due tells of the association that it has failed: the last one was not answered. Section 8.1.
+    /// Returns whether the association has failed when a HEARTBEAT is due, because the last one was not answered. Section 8.1.
     fn heartbeat_fails(&self, path: usize) -> bool {
         let unanswered = path == self.paths.active && self.paths.list[path].heartbeat.is_some();
         unanswered || self.config.heartbeat_fails_association
     }
 
-    /// Asks a path at once whether it is there, whatever it was asked before. Section 5.4.
+    /// Sends a HEARTBEAT on a path at once. Section 5.4.
     pub(crate) fn probe(&mut self, now: Time, path: usize) {
         self.paths.list[path].heartbeat = None;
         self.send_heartbeat(now, path);
         self.schedule_heartbeat(now, path);
     }
 
-    /// The last one, if it has not been answered, counts as an error: of the path, section 8.2, and of the association, section
-    /// 8.1, unless it was to verify the path, section 5.4.
+    /// Sends a HEARTBEAT. If the previous one was not answered, it counts as an error: of the path (section 8.2), and of the association
+    /// (section 8.1), unless it was to verify the path (section 5.4).
     fn send_heartbeat(&mut self, now: Time, path: usize) {
         if self.paths.list[path].heartbeat.is_some() {
             let carries_data = path == self.paths.active || self.config.heartbeat_fails_association;
@@ -84,7 +84,7 @@ impl Endpoint {
         self.control.push_back((Some(path), Chunk::Heartbeat(info.into())));
     }
 
-    /// Section 8.3: the answer goes back to where the question came from.
+    /// Answers a HEARTBEAT to its source. Section 8.3.
     pub(crate) fn on_heartbeat(&mut self, path: usize, info: Bytes) {
         if self.state.is_up() || self.state == State::CookieEchoed {
             self.control.push_back((Some(path), Chunk::HeartbeatAck(info)));
@@ -97,7 +97,7 @@ impl Endpoint {
         let index = u32::from_be_bytes([info[0], info[1], info[2], info[3]]) as usize;
         let (sent, nonce) = (Time::from_nanos(word(4)), word(12));
         if sent > now {
-            // Another than ours: nothing was sent then.
+            // Its nonce is not that of our last HEARTBEAT.
             return;
         }
         let Some(path) = self.paths.list.get_mut(index).filter(|path| !path.deleted) else { return };
@@ -114,7 +114,7 @@ impl Endpoint {
         self.schedule_heartbeat(now, index);
     }
 
-    /// Halves the window of a path once per RTO that it carried no DATA. Section 7.2.1.
+    /// Halves the window of a path for each RTO in which it carried no DATA. Section 7.2.1.
     pub(crate) fn decay_if_idle(&mut self, now: Time, path: usize) {
         if self.config.idle_decay != IdleDecay::Rto {
             return;

@@ -1,4 +1,4 @@
-//! Messages that come in I-DATA chunks: put together by their numbers, and in the order of their stream. RFC 8260 section 2.2.3.
+//! Reassembly and ordering of messages in I-DATA chunks. RFC 8260 section 2.2.3.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,44 +7,44 @@ use hol_base::Time;
 use hol_transport::{Passage, Received};
 use hol_wire::sctp::{DataFlags, Fsn, IData, Mid, Skipped};
 
-/// What has come of messages that are not delivered yet.
+/// Messages that are not completely delivered.
 #[derive(Debug, Default)]
 pub(crate) struct Interleaved {
-    /// By stream, ordered and unordered messages apart: they have numbers of their own.
+    /// By stream; ordered and unordered messages have separate numbers.
     channels: BTreeMap<(u16, bool), Channel>,
     /// Octets of user data that wait here.
     held: usize,
 }
 
-/// What comes of a chunk or an I-FORWARD-TSN.
+/// A delivery caused by a chunk or an I-FORWARD-TSN.
 #[derive(Debug)]
 pub(crate) enum Delivery {
-    /// A message; so many octets of it have been delivered already.
+    /// A whole message, of which this many octets have been delivered already.
     Whole(Received, usize),
-    /// So many octets of a message that is not whole.
+    /// This many octets of an incomplete message.
     Part(usize),
 }
 
-/// The messages of a stream that have one order, or none.
+/// The ordered or the unordered messages of a stream.
 #[derive(Debug, Default)]
 struct Channel {
-    /// Those before it are delivered or given up; unordered ones, given up.
+    /// The next message: earlier ones are delivered or abandoned; of unordered ones, abandoned.
     next: Mid,
-    /// Ascending.
+    /// By ascending number.
     messages: VecDeque<Incoming>,
 }
 
-/// A message of which something has come.
+/// A message of which fragments have arrived.
 #[derive(Debug)]
 struct Incoming {
     mid: Mid,
-    /// What waits for fragments before it; ascending.
+    /// Fragments that wait for earlier ones; ascending.
     fragments: VecDeque<Fragment>,
     /// The fragment with the E bit.
     last: Option<Fsn>,
-    /// The application has what comes before this one.
+    /// The next fragment for the application.
     next: Fsn,
-    /// What it has, if it is delivered in part.
+    /// The delivered part, if the message is partially delivered.
     part: Option<BytesMut>,
     passage: Passage,
     ppid: u32,
@@ -62,7 +62,7 @@ impl Interleaved {
         self.held
     }
 
-    /// Takes a chunk with a new TSN.
+    /// Adds a chunk with a new TSN.
     pub(crate) fn push(&mut self, now: Time, data: IData, deliver: &mut impl FnMut(Delivery)) {
         let (stream, unordered) = (data.stream, data.flags.contains(DataFlags::UNORDERED));
         let (whole, mid) = (data.flags.contains(DataFlags::BEGIN | DataFlags::END), data.mid);
@@ -82,8 +82,8 @@ impl Interleaved {
         channel.deliver_complete(stream, unordered, &mut self.held, deliver);
     }
 
-    /// There is no room for more: the application gets what there is of every message that it may see. RFC 6458 section 8.1.20,
-    /// level 2: the parts of messages on different streams alternate. The parts leave the receive buffer.
+    /// Starts partial delivery when the buffer is full: the application gets the available part of every message that is next in its
+    /// stream. RFC 6458 section 8.1.20, level 2: parts of messages on different streams alternate. The parts leave the receive buffer.
     pub(crate) fn start_partial_delivery(&mut self, deliver: &mut impl FnMut(Delivery)) {
         for ((_, unordered), channel) in &mut self.channels {
             let next = channel.next;
@@ -97,7 +97,7 @@ impl Interleaved {
         }
     }
 
-    /// Messages up to this one will not come, but for what has come whole. RFC 8260 section 2.3.1, RFC 3758 section 3.6.
+    /// Skips the messages up to this one, except for those that are complete. RFC 8260 section 2.3.1, RFC 3758 section 3.6.
     pub(crate) fn skip(&mut self, skipped: Skipped, deliver: &mut impl FnMut(Delivery)) {
         let Skipped { stream, unordered, mid } = skipped;
         let channel = self.channels.entry((stream, unordered)).or_default();
@@ -116,8 +116,8 @@ impl Interleaved {
 }
 
 impl Interleaved {
-    /// A stream begins anew, as all that was sent on it has come or been given up. RFC 6525 section 5.2.2 E3; RFC 8260 section 2.1: with
-    /// both its numberings.
+    /// Resets a stream, whose messages have all arrived or been abandoned. RFC 6525 section 5.2.2 E3; RFC 8260 section 2.1: both of its
+    /// number spaces.
     pub(crate) fn reset(&mut self, stream: u16, deliver: &mut impl FnMut(Delivery)) {
         for unordered in [false, true] {
             for message in self.channels.remove(&(stream, unordered)).unwrap_or_default().messages {
@@ -129,7 +129,7 @@ impl Interleaved {
 }
 
 impl Channel {
-    /// The message with this number, of which nothing may have come yet.
+    /// Returns the message with this number; creates it if no fragment has arrived yet.
     fn message(&mut self, mid: Mid) -> &mut Incoming {
         let at = self.messages.partition_point(|other| other.mid.before(mid));
         if self.messages.get(at).is_none_or(|other| other.mid != mid) {
@@ -138,7 +138,7 @@ impl Channel {
         &mut self.messages[at]
     }
 
-    /// Of unordered messages nobody has more than 2³¹ - 1 in flight: what is much older has been delivered or given up.
+    /// Notes a delivery. At most 2³¹ - 1 unordered messages are in flight, so a much older number was delivered or abandoned.
     fn note_delivered(&mut self, mid: Mid, unordered: bool) {
         const FAR: u32 = 1 << 30;
         if !unordered {
@@ -148,7 +148,7 @@ impl Channel {
         }
     }
 
-    /// Delivers what is whole and has nothing before it to wait for.
+    /// Delivers messages that are complete and next in order.
     fn deliver_complete(
         &mut self,
         stream: u16,
@@ -189,7 +189,7 @@ impl Incoming {
         self.fragments.iter().map(|fragment| fragment.data.payload.len()).sum()
     }
 
-    /// Says how many octets it has more. A fragment that has come, or that stands behind the last, is none.
+    /// Inserts a fragment; returns the added octets, 0 for a duplicate or one after the last.
     fn insert(&mut self, data: IData, arrived: Time) -> usize {
         let (fsn, length) = (data.fsn, data.payload.len());
         let behind_last = self.last.is_some_and(|last| fsn.after(last));
@@ -208,18 +208,18 @@ impl Incoming {
         length
     }
 
-    /// The fragment that comes next is there.
+    /// Returns whether the next fragment is present.
     fn follows(&self) -> bool {
         self.fragments.front().is_some_and(|first| first.fsn == self.next)
     }
 
-    /// All that is not delivered is there: numbers ascend, so that first, last and count tell.
+    /// Returns whether all undelivered fragments are present: numbers ascend, so first, last and count suffice.
     fn is_complete(&self) -> bool {
         let Some(last) = self.last else { return false };
         self.follows() && last.distance_from(self.next) as usize + 1 == self.fragments.len()
     }
 
-    /// Goes on with a delivery in part, but for the end of the message; says how many octets have left.
+    /// Continues a partial delivery, except for the end of the message; returns the octets that leave the buffer.
     fn extend_part(&mut self, deliver: &mut impl FnMut(Delivery)) -> usize {
         let Some(mut part) = self.part.take() else { return 0 };
         let before = part.len();
@@ -247,7 +247,7 @@ impl Incoming {
         }
     }
 
-    /// Nothing more of it will come.
+    /// Discards the rest of the message.
     fn pass_over(self, stream: u16, unordered: bool, deliver: &mut impl FnMut(Delivery)) {
         if self.is_complete() {
             deliver(self.whole(stream, unordered));

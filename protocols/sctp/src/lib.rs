@@ -2,11 +2,11 @@
 //!
 //! ## Files
 //!
-//! One idea a file. `endpoint` takes inputs and gives outputs; `connect` and `close` are the handshakes;
-//! `receive`, `send` and `recover` move data; `own_addresses` and `peer_addresses` let a host move, `own_requests` and `peer_requests`
-//! let streams begin anew. Those files add methods to [`Endpoint`]; the others are small
-//! machines of their own: `flight` and `streams_out`, with `queues` and `turn` where a scheduler chooses, at the sender; `tsn_map`,
-//! `reassembly` and `streams_in`, or `interleaved` instead of both, at the receiver.
+//! Each file has one idea. `endpoint` takes inputs and returns outputs; `connect` and `close` are the handshakes; `receive`, `send` and
+//! `recover` transfer data; `own_addresses` and `peer_addresses` change addresses, `own_requests` and `peer_requests` reset and add
+//! streams. Those files add methods to [`Endpoint`]; the others are small state machines: at the sender `flight` and `streams_out`, with
+//! `queues` and `turn` if there is a scheduler; at the receiver `tsn_map`, `reassembly` and `streams_in`, or `interleaved` instead of the
+//! latter two.
 
 mod acknowledge;
 mod authentication;

@@ -8,15 +8,15 @@ use crate::receive::Origin;
 use crate::state::State;
 
 impl Endpoint {
-    /// Section 8.4.
+    /// Answers an out-of-the-blue packet. Section 8.4.
     pub(crate) fn on_out_of_the_blue(&mut self, origin: Origin, packet: &sctp::Packet) {
         if let Some(answer) = answer_to_stray(packet).filter(|_| origin.is_unicast()) {
             self.transmit_packet(origin.destination, origin.source, answer);
         }
     }
 
-    /// Whether a packet is of no association of ours: a SHUTDOWN ACK that comes while we open is from one that we have
-    /// forgotten. Section 8.5.1 E.
+    /// Returns whether a packet belongs to no association of ours. A SHUTDOWN ACK that arrives while we open one belongs to an earlier
+    /// one. Section 8.5.1 E.
     pub(crate) fn is_out_of_the_blue(&self, packet: &sctp::Packet) -> bool {
         match self.state {
             State::Closed => true,
@@ -25,13 +25,13 @@ impl Endpoint {
         }
     }
 
-    /// Sends one chunk back to where a packet came from.
+    /// Sends one chunk to the source of a packet.
     pub(crate) fn answer(&mut self, origin: Origin, verification_tag: u32, chunk: Chunk) {
         // RFC 9653 section 5.2, restriction 1b.
         self.answer_with(origin, verification_tag, false, chunk);
     }
 
-    /// The same with a checksum of zero, if the peer takes that.
+    /// As [`answer`](Self::answer), with a checksum of zero if the peer accepts it.
     pub(crate) fn answer_with(
         &mut self,
         origin: Origin,
@@ -50,7 +50,7 @@ impl Endpoint {
     }
 }
 
-/// What a host says to a packet that belongs to none of its associations, as when nobody listens. Section 8.4.
+/// Returns a host's answer to a packet that belongs to none of its associations, as when nobody listens. Section 8.4.
 pub fn answer_to_stray(packet: &sctp::Packet) -> Option<sctp::Packet> {
     let is_silent = |chunk: &Chunk| match chunk {
         Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,

@@ -1,4 +1,4 @@
-//! Our addresses come and go, and the peer is told: the sender of ASCONF. RFC 5061 sections 5.1, 5.3 and 5.4.
+//! Changes of our addresses: the sender of ASCONF. RFC 5061 sections 5.1, 5.3 and 5.4.
 
 use hol_base::Time;
 use hol_congestion::sctp::Window;
@@ -10,23 +10,23 @@ use crate::Endpoint;
 use crate::path::are_neighbours;
 use crate::state::State;
 
-/// Requests in one ASCONF at most: it fits into the smallest MTU. Section 5.1.1 C5.
+/// The largest number of requests in one ASCONF, so that it fits into the smallest MTU. Section 5.1.1 C5.
 const MOST_REQUESTS: usize = 16;
 
-/// What the peer does not know of our addresses. The endpoint's `local` are those that both sides know.
+/// Changes of our addresses that the peer does not know. The endpoint's `local` has those that both sides know.
 #[derive(Debug)]
 pub(crate) struct OwnAddresses {
-    /// The host has them, the peer has not agreed yet: only ASCONF may come from them. Section 5.3 F1.
+    /// Addresses of the host that the peer has not accepted yet: only ASCONF may be sent from them. Section 5.3 F1.
     adding: Vec<Address>,
-    /// The peer has agreed to them, but not to all that was asked for: still only ASCONF may come from them.
+    /// Addresses that the peer has accepted, though not all requests: still only ASCONF may be sent from them.
     withheld: Vec<Address>,
-    /// The host has lost them, and the peer does not know or has not answered. Section 5.3 F4.
+    /// Addresses that the host has lost and whose deletion the peer has not acknowledged. Section 5.3 F4.
     gone: Vec<Address>,
-    /// What the next ASCONF asks for.
+    /// Changes for the next ASCONF.
     waiting: Vec<AddressOperation>,
-    /// The one that waits for its acknowledgement (section 5.1.1 C1), and the path that it took.
+    /// The unacknowledged ASCONF (section 5.1.1 C1), and its path.
     under_way: Option<(Asconf, usize)>,
-    /// Of the next ASCONF.
+    /// The serial number of the next ASCONF.
     serial: AsconfSerial,
 }
 
@@ -36,25 +36,24 @@ impl OwnAddresses {
         Self { adding, withheld, gone, waiting: Vec::new(), under_way: None, serial }
     }
 
-    /// Section 5.1 A2: the first serial number is that of the first TSN. What changed during the handshake is asked for
-    /// after it.
+    /// Sets the first serial number, that of the first TSN (section 5.1 A2). Changes during the handshake are requested after it.
     pub(crate) fn begin(&mut self, serial: AsconfSerial) {
         (self.serial, self.under_way) = (serial, None);
     }
 
-    /// The host has lost it, and the peer may still believe in it.
+    /// Returns whether the host has lost an address that the peer may still use.
     pub(crate) fn is_gone(&self, address: Address) -> bool {
         self.gone.contains(&address)
     }
 
-    /// One that ASCONF may come from, where there is none for anything else.
+    /// Returns a new address from which ASCONF may be sent, if there is none for other chunks.
     fn next_home(&self) -> Option<Address> {
         self.withheld.first().or(self.adding.first()).copied()
     }
 
-    /// Adds first, then primaries, then deletes: a set primary behind its add (section 5.4), the last address never
-    /// deleted before another is there (section 5.3 F5). `apart`: one of them, with the delete that an add makes up for if
-    /// the host `moves`.
+    /// Returns the next requests: additions, then primaries, then deletions. A set-primary follows its addition (section 5.4), and the
+    /// last address is not deleted before another one is added (section 5.3 F5). `apart`: only one of them, with the deletion that an
+    /// addition replaces if the host `moves`.
     fn next_requests(&mut self, apart: bool, moves: bool) -> Vec<Request> {
         self.waiting.sort_by_key(|change| match change {
             AddressOperation::Add(_) => 0,
@@ -72,12 +71,12 @@ impl OwnAddresses {
 }
 
 impl Endpoint {
-    /// It may tell its peer, now or after the handshake; if not, it lives and dies with the addresses that it began with.
+    /// Returns whether it may change addresses, now or after the handshake; if not, it keeps those with which it began.
     fn may_move(&self) -> bool {
         !self.ended && if self.state.is_up() { self.addip } else { self.config.addip }
     }
 
-    /// The host has a new address.
+    /// Handles a new address of the host.
     pub(crate) fn on_address_added(&mut self, now: Time, address: Address) {
         let OwnAddresses { adding, withheld, .. } = &self.own_addresses;
         let is_known = [&self.local, adding, withheld].into_iter().any(|known| known.contains(&address));
@@ -98,7 +97,7 @@ impl Endpoint {
         self.ask_for_changes(now);
     }
 
-    /// The host has lost an address. Without another the association waits for one, for as long as that takes.
+    /// Handles the loss of an address. Without another one the association waits for one, without limit.
     pub(crate) fn on_address_removed(&mut self, now: Time, address: Address) {
         if !self.may_move() {
             return;
@@ -128,7 +127,7 @@ impl Endpoint {
         self.ask_for_changes(now);
     }
 
-    /// Sends the next ASCONF, if there is something to ask for and something to send it from. Section 5.1 A1 to A4.
+    /// Sends the next ASCONF, if there is a change to request and an address to send it from. Section 5.1 A1 to A4.
     pub(crate) fn ask_for_changes(&mut self, now: Time) {
         // Section 5.1.1 C4.
         let may_ask = self.addip && self.state.is_up() && self.state != State::ShutdownAckSent;
@@ -147,7 +146,7 @@ impl Endpoint {
         self.send_asconf(now, path);
     }
 
-    /// Sends what is under way to `path`, or to another if that cannot be reached any more.
+    /// Sends the pending ASCONF to `path`, or to another one if that cannot be reached any more.
     fn send_asconf(&mut self, now: Time, path: usize) {
         let path = self.path_for_asconf(path);
         let Some((asconf, took)) = &mut self.own_addresses.under_way else { return };
@@ -156,7 +155,8 @@ impl Endpoint {
         self.timers.t4 = Some(self.clock.expiry(now, self.paths.list[path].rto()));
     }
 
-    /// With no address left that the peer knows, an ASCONF comes from the new one (section 5.3 F1), to a neighbour of it.
+    /// Returns the path of an ASCONF; without an address that the peer knows it is sent from the new one (section 5.3 F1), to a neighbour
+    /// of it.
     fn path_for_asconf(&mut self, path: usize) -> usize {
         if !self.local.is_empty() {
             return if self.paths.list[path].stranded { self.paths.active } else { path };
@@ -169,7 +169,7 @@ impl Endpoint {
         path
     }
 
-    /// T-4 expired: again, elsewhere if possible. Section 5.1 B1 to B5.
+    /// Handles the expiry of T-4: retransmits the ASCONF, on another path if possible. Section 5.1 B1 to B5.
     pub(crate) fn on_t4_expired(&mut self, now: Time) {
         let Some((_, path)) = self.own_addresses.under_way else { return };
         if self.error_count >= self.config.association_max_retrans {
@@ -180,7 +180,7 @@ impl Endpoint {
         self.send_asconf(now, other);
     }
 
-    /// Section 5.1 A5 to A8.
+    /// Processes an ASCONF-ACK. Section 5.1 A5 to A8.
     pub(crate) fn on_asconf_ack(&mut self, now: Time, ack: &AsconfAck) {
         let own = &mut self.own_addresses;
         let Some((asconf, path)) = own.under_way.take_if(|(asconf, _)| asconf.serial == ack.serial) else {
@@ -210,7 +210,7 @@ impl Endpoint {
         self.ask_for_changes(now);
     }
 
-    /// The peer has answered a request, and it `withholds` something. Section 5.3 F2, F10.
+    /// Handles the peer's answer to a request; `withholds`: another request was refused. Section 5.3 F2, F10.
     fn settle(&mut self, change: &AddressOperation, done: bool, withholds: bool) {
         let own = &mut self.own_addresses;
         match change {
@@ -225,7 +225,7 @@ impl Endpoint {
         }
     }
 
-    /// What the peer has agreed to may be used.
+    /// Starts to use the addresses that the peer has accepted.
     fn come_home(&mut self) {
         for address in std::mem::take(&mut self.own_addresses.withheld) {
             self.local.push(address);
@@ -235,14 +235,14 @@ impl Endpoint {
         }
     }
 
-    /// The peer does not know ASCONF. Section 5.1 A9.
+    /// Stops sending ASCONF, which the peer does not support. Section 5.1 A9.
     pub(crate) fn stop_asking_for_changes(&mut self) {
         (self.addip, self.timers.t4) = (false, None);
         self.own_addresses.under_way = None;
     }
 
-    /// Each path leaves from a neighbour of where it leads, if we are there; from any of our addresses if it never left
-    /// from one; else it is stranded.
+    /// Gives each path the source address that is its neighbour, if we have it; a path that never had one gets any of our addresses;
+    /// others are stranded.
     fn repair_paths(&mut self, now: Time) {
         for index in 0..self.paths.list.len() {
             let Self { paths, local, .. } = self;
@@ -264,7 +264,7 @@ impl Endpoint {
         }
     }
 
-    /// A path leaves from another address now: nothing is known of it (RFC 9260 section 7.2.5.2), so it is probed.
+    /// Changes the source address of a path, so that nothing is known of it (RFC 9260 section 7.2.5.2) and it is probed.
     fn reach(&mut self, now: Time, index: usize, source: Address) {
         let path = &mut self.paths.list[index];
         (path.source, path.stranded, path.error_count) = (source, false, 0);
@@ -273,7 +273,7 @@ impl Endpoint {
         self.probe(now, index);
     }
 
-    /// There is nothing to reach a path from: what is under way on it is lost, and it waits for better times.
+    /// Marks a path as stranded, because there is no source address for it: its data in flight are lost.
     fn strand(&mut self, now: Time, index: usize) {
         if std::mem::replace(&mut self.paths.list[index].stranded, true) {
             return;
@@ -285,7 +285,7 @@ impl Endpoint {
     }
 }
 
-/// Whether each request was done. Section 5.1 A7 and A8.
+/// Returns for each request whether it succeeded. Section 5.1 A7 and A8.
 fn outcomes(asconf: &Asconf, ack: &AsconfAck) -> Vec<bool> {
     let mut failed = false;
     let said = |correlation: u32| {

@@ -1,5 +1,4 @@
-//! Our streams begin anew, or there are more of them, when the peer agrees: the sender of re-configuration requests. RFC 6525
-//! sections 5.1 and 5.2.7.
+//! Resets and additions of our streams: the sender of re-configuration requests. RFC 6525 sections 5.1 and 5.2.7.
 
 use std::collections::VecDeque;
 
@@ -9,12 +8,12 @@ use hol_wire::sctp::{Chunk, Reconfig, ReconfigResult, ReconfigSerial, Tsn};
 
 use crate::Endpoint;
 
-/// What is asked of the peer, one request at a time. Section 5.1.1.
+/// The requests to the peer, of which one is outstanding at a time. Section 5.1.1.
 #[derive(Debug)]
 pub(crate) struct OwnRequests {
     waiting: VecDeque<Wanted>,
     under_way: Option<Box<UnderWay>>,
-    /// Of the next request. Section 4.1: the first is the initial TSN.
+    /// The number of the next request. Section 4.1: the first is the initial TSN.
     serial: ReconfigSerial,
 }
 
@@ -22,22 +21,22 @@ pub(crate) struct OwnRequests {
 #[derive(Debug)]
 struct Wanted {
     what: Reconfiguration,
-    /// The request of the peer's that it answers. Section 5.1.2 A4.
+    /// The peer's request that it answers. Section 5.1.2 A4.
     answers: Option<ReconfigSerial>,
 }
 
-/// The request that waits for its response.
+/// The outstanding request.
 #[derive(Debug)]
 struct UnderWay {
     wanted: Wanted,
     serial: ReconfigSerial,
-    /// As it is sent, each time.
+    /// The request as it is sent each time.
     request: Reconfig,
-    /// The path that it took.
+    /// Its path.
     path: usize,
-    /// The peer has said that it is not done yet: silence is no failure. Section 5.2.7 H2.
+    /// Whether the peer has reported that it is in progress, so that silence is no failure. Section 5.2.7 H2.
     in_progress: bool,
-    /// The streams are reset when all that was sent before is acknowledged: until then a FORWARD TSN may name their old numbers.
+    /// The TSN whose acknowledgement completes the reset: until then a FORWARD TSN may contain old stream sequence numbers.
     done_behind: Option<Tsn>,
 }
 
@@ -46,12 +45,12 @@ impl OwnRequests {
         Self { waiting: VecDeque::new(), under_way: None, serial }
     }
 
-    /// Nothing is asked for.
+    /// Returns whether there is no request.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.under_way.is_none()
     }
 
-    /// A request under way that resets all of these streams. Section 5.2.3.
+    /// Returns whether the outstanding request resets all of these streams. Section 5.2.3.
     pub(crate) fn resets_all_of(&self, streams: &[u16]) -> bool {
         let reset = self.under_way.as_ref().and_then(|under_way| match &under_way.wanted.what {
             Reconfiguration::ResetOutgoing(reset) => Some(reset),
@@ -62,27 +61,27 @@ impl OwnRequests {
         })
     }
 
-    /// A request under way that the peer answers by one of its own: were we to wait with ours for that, both would wait for ever.
+    /// Returns whether the peer answers the outstanding request by one of its own. Waiting with ours for that would be a deadlock.
     pub(crate) fn awaits_request(&self) -> bool {
         self.under_way.as_ref().is_some_and(|under_way| {
             matches!(under_way.request, Reconfig::IncomingReset { .. } | Reconfig::AddIncoming { .. })
         })
     }
 
-    /// The request that answers this one of the peer's, if it is under way.
+    /// Returns the outstanding request if it answers this one of the peer.
     pub(crate) fn answer_to(&self, serial: ReconfigSerial) -> Option<&Reconfig> {
         let answer = self.under_way.as_ref().filter(|under_way| under_way.wanted.answers == Some(serial));
         answer.map(|under_way| &under_way.request)
     }
 
-    /// The same before it can be sent.
+    /// Returns whether a request that is not sent yet answers this one of the peer.
     pub(crate) fn will_answer(&self, serial: ReconfigSerial) -> bool {
         self.waiting.iter().any(|wanted| wanted.answers == Some(serial))
     }
 }
 
 impl Endpoint {
-    /// What the application asks for; it hears at once if that cannot be.
+    /// Requests a re-configuration for the application, which is informed at once if that is impossible.
     pub(crate) fn ask_to_reconfigure(&mut self, now: Time, what: Reconfiguration) {
         let has_stream = |stream: &u16| *stream < self.streams_out.count();
         let can_be = match &what {
@@ -111,12 +110,12 @@ impl Endpoint {
         self.go_on_reconfiguring(now);
     }
 
-    /// Stream numbers that one request has room for.
+    /// Returns how many stream numbers fit into one request.
     pub(crate) fn most_streams(&self) -> usize {
         (self.largest_chunk() - Chunk::HEADER - 16) / 2
     }
 
-    /// Section 5.1.2 A1: messages for streams that are to be reset wait from now on.
+    /// Queues a request: messages for streams that will be reset wait from now on. Section 5.1.2 A1.
     pub(crate) fn want(&mut self, what: Reconfiguration, answers: Option<ReconfigSerial>) {
         if let Reconfiguration::ResetOutgoing(streams) = &what {
             self.streams_out.hold(streams.clone());
@@ -124,7 +123,7 @@ impl Endpoint {
         self.own_requests.waiting.push_back(Wanted { what, answers });
     }
 
-    /// Goes on with what is acknowledged, and with the next request when its time has come; true if that gives something to send.
+    /// Completes resets whose data are acknowledged, and starts the next request if it is due; returns whether there is something to send.
     pub(crate) fn go_on_reconfiguring(&mut self, now: Time) -> bool {
         let settled = self.settle_what_is_acknowledged();
         let request = self.next_request(now);
@@ -135,12 +134,12 @@ impl Endpoint {
         goes_on
     }
 
-    /// A RE-CONFIG chunk goes where requests go.
+    /// Queues a RE-CONFIG chunk.
     pub(crate) fn send_reconfig(&mut self, parameters: Vec<Reconfig>) {
         self.control.push_back((None, Chunk::Reconfig(parameters)));
     }
 
-    /// The next request, if none is under way and it may be sent. Sections 5.1.2 to 5.1.6.
+    /// Returns the next request, if none is outstanding and it may be sent. Sections 5.1.2 to 5.1.6.
     pub(crate) fn next_request(&mut self, now: Time) -> Option<Reconfig> {
         let own = &mut self.own_requests;
         if own.under_way.is_some() || !self.state.sends_data() {
@@ -185,7 +184,7 @@ impl Endpoint {
         self.timers.reconfig = Some(self.clock.expiry(now, self.paths.list[path].rto()));
     }
 
-    /// The Re-configuration Timer expired: again, elsewhere if possible. Sections 5.1.1 and 5.2.7 H2.
+    /// Handles the Re-configuration Timer: retransmits, on another path if possible. Sections 5.1.1 and 5.2.7 H2.
     pub(crate) fn on_reconfig_expired(&mut self, now: Time) {
         let Some(under_way) = &mut self.own_requests.under_way else { return };
         let (path, request) = (under_way.path, under_way.request.clone());
@@ -203,7 +202,7 @@ impl Endpoint {
         self.start_reconfig(now, path);
     }
 
-    /// Section 5.2.7.
+    /// Processes a response. Section 5.2.7.
     pub(crate) fn on_reconfig_response(&mut self, now: Time, serial: ReconfigSerial, result: ReconfigResult) {
         let Some(under_way) = &mut self.own_requests.under_way else { return };
         if under_way.serial != serial || under_way.done_behind.is_some() {
@@ -225,7 +224,7 @@ impl Endpoint {
         self.go_on_reconfiguring(now);
     }
 
-    /// Section 5.2.7 H4.
+    /// Completes resets whose data are acknowledged. Section 5.2.7 H4.
     fn settle_what_is_acknowledged(&mut self) -> bool {
         let acknowledged = self.flight.cumulative();
         let done_behind = self.own_requests.under_way.as_ref().and_then(|under_way| under_way.done_behind);
@@ -236,7 +235,7 @@ impl Endpoint {
         is_done
     }
 
-    /// The peer's own request answers ours. Sections 5.2.2 E1 and 5.2.6.
+    /// Completes the outstanding request if the peer's own request answers it. Sections 5.2.2 E1 and 5.2.6.
     pub(crate) fn settle_if(&mut self, is_answered: impl FnOnce(&Reconfig) -> bool) {
         if self.own_requests.under_way.as_ref().is_some_and(|under_way| is_answered(&under_way.request)) {
             self.timers.reconfig = None;

@@ -1,8 +1,8 @@
-//! Which parameters of an INIT or INIT ACK are read, and which the peer is to hear of. RFC 9260 sections 3.2.1 and 3.2.2.
+//! Selects the parameters of an INIT or INIT ACK that are processed, and those that are reported. RFC 9260 sections 3.2.1 and 3.2.2.
 
 use hol_wire::sctp::Parameter;
 
-/// Those that are to be read: an unknown one may say that it is the last.
+/// Returns the parameters to be processed; the type of an unknown one may end them.
 pub(crate) fn readable(parameters: &[Parameter]) -> &[Parameter] {
     let stops =
         |parameter: &Parameter| matches!(parameter, Parameter::Unknown { kind, .. } if kind & 0x8000 == 0);
@@ -10,7 +10,7 @@ pub(crate) fn readable(parameters: &[Parameter]) -> &[Parameter] {
     &parameters[..last.map_or(parameters.len(), |last| last + 1)]
 }
 
-/// Those among them that we do not know and that want to be reported.
+/// Returns those of them that are unknown and have to be reported.
 pub(crate) fn unrecognized(parameters: &[Parameter]) -> Vec<Parameter> {
     let reports =
         |parameter: &&Parameter| matches!(parameter, Parameter::Unknown { kind, .. } if kind & 0x4000 != 0);

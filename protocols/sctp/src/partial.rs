@@ -1,4 +1,4 @@
-//! Giving messages up. RFC 3758 section 3.5 and 3.6, RFC 7496.
+//! Partial reliability: abandons messages. RFC 3758 sections 3.5 and 3.6, RFC 7496.
 
 use hol_base::Time;
 use hol_transport::Event;
@@ -12,7 +12,7 @@ use crate::receive::{take, take_in_order};
 use crate::tsn_map::Arrival;
 
 impl Endpoint {
-    /// Gives the message of a lost chunk up if its limit is reached; true if it was given up.
+    /// Abandons the message of a lost chunk if its limit is reached; returns whether it did.
     pub(crate) fn give_up_if_useless(&mut self, now: Time, index: usize) -> bool {
         let chunk = self.flight.get(index);
         if chunk.is_useless {
@@ -26,8 +26,8 @@ impl Endpoint {
         useless
     }
 
-    /// Gives up what has reached its limit, whatever the SACK in hand acknowledges of it. The lists are those of
-    /// `net/sctp/outqueue.c` sctp_check_transmitted, and what stands before the chunk that shows the limit follows at the next SACK.
+    /// Abandons messages that have reached their limit, regardless of what the current SACK acknowledges of them. Uses the lists of
+    /// `net/sctp/outqueue.c` sctp_check_transmitted; chunks before the one at which the limit is noticed follow at the next SACK.
     pub(crate) fn give_up_at_limits(&mut self, now: Time) {
         if !self.partial_reliability || !self.flight.has_limits() {
             return;
@@ -55,7 +55,7 @@ impl Endpoint {
         }
     }
 
-    /// The message of a chunk is given up, and its chunks will be when their turn comes; what was not sent is dropped.
+    /// Marks the message of a chunk as abandoned: its chunks are abandoned when they are processed, unsent fragments are dropped.
     fn mark_useless(&mut self, now: Time, index: usize) {
         let (stream, chunks) = (self.flight.get(index).data.stream, self.chunks_of_message(index));
         for index in &chunks {
@@ -66,7 +66,7 @@ impl Endpoint {
         }
     }
 
-    /// Gives up every message in flight whose deadline has passed and that is not acknowledged.
+    /// Abandons every message in flight whose deadline has passed and that is not acknowledged.
     pub(crate) fn give_up_expired(&mut self, now: Time) {
         if !self.partial_reliability || !self.flight.has_limits() {
             return;
@@ -80,7 +80,7 @@ impl Endpoint {
         }
     }
 
-    /// Gives up the message at the head of the queue, which has not been sent.
+    /// Abandons the message at the head of the queue, of which nothing was sent.
     pub(crate) fn give_up_unsent(&mut self) {
         if let Some(stream) = self.streams_out.front().map(|unsent| unsent.stream) {
             self.streams_out.drop_message();
@@ -89,7 +89,7 @@ impl Endpoint {
         }
     }
 
-    /// Gives up all that was not acknowledged: the peer has forgotten it. RFC 9260 section 5.2.4 A.
+    /// Abandons everything unacknowledged, because the peer has restarted. RFC 9260 section 5.2.4 A.
     pub(crate) fn abandon_all(&mut self) {
         let lost = |sent: &&Sent| {
             matches!(sent.fate, Fate::InFlight | Fate::Lost) && sent.data.flags.contains(DataFlags::END)
@@ -99,10 +99,10 @@ impl Endpoint {
         streams.into_iter().for_each(|stream| self.event(Event::Abandoned { stream }));
     }
 
-    /// Gives up the whole message that the chunk at `index` belongs to. RFC 3758 section 3.5 A3.
+    /// Abandons the whole message of the chunk at `index`. RFC 3758 section 3.5 A3.
     ///
-    /// The application is told unless all of it was sent and may arrive: where limits come first, also what the next SACK would
-    /// acknowledge is given up.
+    /// The application is informed unless all of it was sent and may still arrive: with `sack_checks_limits_first` messages are abandoned
+    /// that the next SACK would acknowledge.
     fn give_up(&mut self, now: Time, index: usize) {
         let (stream, chunks) = (self.flight.get(index).data.stream, self.chunks_of_message(index));
         let mut is_missing = false;
@@ -114,7 +114,7 @@ impl Endpoint {
         }
     }
 
-    /// The chunks of the message of the one at `index` that are not acknowledged cumulatively.
+    /// Returns the chunks of the message at `index` that are not cumulatively acknowledged.
     fn chunks_of_message(&self, index: usize) -> SmallVec<[usize; 8]> {
         let flags = |index| self.flight.get(index).data.flags;
         if self.interleaving {
@@ -130,7 +130,7 @@ impl Endpoint {
         (first..last.map_or(self.flight.len(), |last| last + 1)).collect()
     }
 
-    /// Gives up what was not sent of a message of which these chunks were; false if that is nothing.
+    /// Abandons the unsent rest of a message with these sent chunks; returns false if there is none.
     fn abandon_rest(&mut self, now: Time, stream: u16, sent: &[usize]) -> bool {
         let Some(last) = sent.last().copied() else { return false };
         if self.flight.get(last).data.flags.contains(DataFlags::END) {
@@ -154,7 +154,7 @@ impl Endpoint {
         true
     }
 
-    /// Gives up a chunk that was sent; true if it is to count as lost.
+    /// Abandons a chunk that was sent; returns whether it counts as lost.
     fn abandon(&mut self, index: usize) -> bool {
         let limits_first = self.config.sack_checks_limits_first;
         let was = self.flight.get(index).fate;
@@ -171,7 +171,7 @@ impl Endpoint {
         matches!(was, Fate::Lost | Fate::InFlight) && !limits_first
     }
 
-    /// Tells the peer to move on over what was given up at the head of the flight. RFC 3758 section 3.5 C.
+    /// Queues a FORWARD TSN over the abandoned chunks at the head of the flight. RFC 3758 section 3.5 C.
     pub(crate) fn queue_forward_tsn(&mut self) {
         if self.flight.abandoned() == 0 {
             return;
@@ -183,12 +183,12 @@ impl Endpoint {
         }
     }
 
-    /// What was given up at the head of the flight. RFC 3758 section 3.5 C2: it ends where something is in flight or acknowledged.
+    /// Returns the abandoned chunks at the head of the flight, up to one in flight or acknowledged. RFC 3758 section 3.5 C2.
     fn given_up(&self) -> impl Iterator<Item = &Sent> {
         self.flight.iter().take_while(|chunk| chunk.fate == Fate::Abandoned)
     }
 
-    /// Where the peer's cumulative TSN is to go, and the FORWARD TSN that says so. RFC 3758 section 3.5 C.
+    /// Returns the peer's new cumulative TSN, and the FORWARD TSN that sets it. RFC 3758 section 3.5 C.
     fn forward_tsn(&self) -> (Tsn, Chunk) {
         let mut new_cumulative_tsn = self.flight.cumulative();
         let mut skipped: SmallVec<[(u16, Ssn); 2]> = SmallVec::new();
@@ -208,7 +208,7 @@ impl Endpoint {
         (new_cumulative_tsn, Chunk::ForwardTsn(Box::new(ForwardTsn { new_cumulative_tsn, skipped })))
     }
 
-    /// The same by the messages' own numbers, of unordered ones too. RFC 8260 section 2.3.1.
+    /// Returns the same as an I-FORWARD-TSN, with the MIDs of messages, also of unordered ones. RFC 8260 section 2.3.1.
     fn i_forward_tsn(&self) -> (Tsn, Chunk) {
         let mut new_cumulative_tsn = self.flight.cumulative();
         let mut skipped: SmallVec<[Skipped; 2]> = SmallVec::new();
@@ -227,7 +227,7 @@ impl Endpoint {
         (new_cumulative_tsn, Chunk::IForwardTsn(Box::new(IForwardTsn { new_cumulative_tsn, skipped })))
     }
 
-    /// The peer has given something up. RFC 3758 section 3.6.
+    /// Processes a FORWARD TSN. RFC 3758 section 3.6.
     pub(crate) fn on_forward_tsn(&mut self, now: Time, forward: &ForwardTsn, seen: &mut SackRequest) {
         if self.is_too_far(forward.new_cumulative_tsn) {
             return;
@@ -244,7 +244,7 @@ impl Endpoint {
         self.count_forward_tsn(now, seen);
     }
 
-    /// The same where messages are interleaved. RFC 8260 section 2.3.1.
+    /// Processes an I-FORWARD-TSN. RFC 8260 section 2.3.1.
     pub(crate) fn on_i_forward_tsn(&mut self, now: Time, forward: &IForwardTsn, seen: &mut SackRequest) {
         if self.is_too_far(forward.new_cumulative_tsn) {
             return;
@@ -262,15 +262,15 @@ impl Endpoint {
         !self.state.receives_data() || self.tsn_map.classify(new_cumulative_tsn) == Arrival::TooFar
     }
 
-    /// Takes a new cumulative TSN if it is one; whether the rest of the FORWARD TSN is acted upon: what it gives up may be in part a
-    /// message of which all that was sent has come (`net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn).
+    /// Advances the cumulative TSN; returns whether the rest of the FORWARD TSN has to be processed: it may abandon a message of which
+    /// everything sent has arrived (`net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn).
     fn moves_on(&mut self, new_cumulative_tsn: Tsn) -> bool {
         let is_new = new_cumulative_tsn.after(self.tsn_map.cumulative());
         self.tsn_map.advance_to(new_cumulative_tsn);
         is_new || self.config.forward_tsn_always_counts
     }
 
-    /// It is acknowledged as DATA is, be it out of date or not.
+    /// Acknowledges a FORWARD TSN like DATA, whether outdated or not.
     fn count_forward_tsn(&mut self, now: Time, seen: &mut SackRequest) {
         if self.config.forward_tsn_always_counts {
             // `net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn.

@@ -1,4 +1,4 @@
-//! The peer's addresses come and go: the receiver of ASCONF. RFC 5061 sections 5.2, 5.3 and 5.4.
+//! Changes of the peer's addresses: the receiver of ASCONF. RFC 5061 sections 5.2, 5.3 and 5.4.
 
 use hol_base::Time;
 use hol_wire::Address;
@@ -7,24 +7,24 @@ use hol_wire::sctp::{AddressOperation, Asconf, AsconfAck, AsconfSerial, Cause, C
 use crate::Endpoint;
 use crate::receive::Origin;
 
-/// What was asked of us last.
+/// The latest request of the peer.
 #[derive(Debug)]
 pub(crate) struct PeerAddresses {
-    /// Peer-Sequence-Number: of the last ASCONF that was done. Section 5.2 V5.
+    /// Peer-Sequence-Number: of the last ASCONF processed. Section 5.2 V5.
     serial: AsconfSerial,
-    /// What we said to it, in case it gets lost. Section 5.2 E4.
+    /// The answer to it, to be repeated if it is lost. Section 5.2 E4.
     answer: Option<AsconfAck>,
 }
 
 impl PeerAddresses {
-    /// Section 5.1 A2: the first ASCONF has the number of the peer's first TSN.
+    /// Creates the state before any ASCONF; the first one has the number of the peer's first TSN. Section 5.1 A2.
     pub(crate) fn new(first: AsconfSerial) -> Self {
         Self { serial: first - 1, answer: None }
     }
 }
 
 impl Endpoint {
-    /// Section 5.2 E1 to E6.
+    /// Processes an ASCONF. Section 5.2 E1 to E6.
     pub(crate) fn on_asconf(&mut self, now: Time, origin: Origin, asconf: &Asconf) {
         let last = self.peer_addresses.serial;
         if asconf.serial == last.next() {
@@ -39,8 +39,7 @@ impl Endpoint {
         }
     }
 
-    /// Does what is asked for, in its order. Section 5.2 V1 to V3. Success is implied, but not behind an error: section
-    /// 5.1 A7.
+    /// Performs the requests in their order. Section 5.2 V1 to V3. Success is implied, but not after an error: section 5.1 A7.
     fn reconfigure(&mut self, now: Time, source: Address, asconf: &Asconf) -> AsconfAck {
         let mut responses = Vec::new();
         // From an address that we do not know: what it was found by.
@@ -57,7 +56,7 @@ impl Endpoint {
         AsconfAck { serial: asconf.serial, responses }
     }
 
-    /// `kept` is not to be deleted.
+    /// Performs a request; `kept` must not be deleted.
     fn change(
         &mut self,
         now: Time,
@@ -104,7 +103,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Section 5.3 F14: it is unconfirmed, and carries nothing before it has answered.
+    /// Adds an address, which is unconfirmed and carries no data before it has answered. Section 5.3 F14.
     fn add_peer_address(&mut self, now: Time, address: Address) {
         if self.paths.index_of(address).is_some() {
             return;
@@ -116,7 +115,7 @@ impl Endpoint {
         self.probe(now, path);
     }
 
-    /// Section 5.3 F13. Its place is kept, for chunks in flight name it.
+    /// Deletes an address. Its index is kept, because chunks in flight refer to it. Section 5.3 F13.
     fn delete_peer_address(&mut self, now: Time, address: Address) {
         let Some(path) = self.paths.index_of(address) else { return };
         self.paths.list[path].deleted = true;

@@ -1,4 +1,4 @@
-//! The peer's streams begin anew, or it wants more of them: the receiver of re-configuration requests. RFC 6525 section 5.2.
+//! Resets and additions of the peer's streams: the receiver of re-configuration requests. RFC 6525 section 5.2.
 
 use hol_base::Time;
 use hol_transport::{Event, Reconfiguration};
@@ -8,31 +8,30 @@ use crate::Endpoint;
 use crate::acknowledge::SackRequest;
 use crate::receive::take;
 
-/// What was asked of us.
+/// The requests of the peer.
 #[derive(Debug)]
 pub(crate) struct PeerRequests {
-    /// Of the request that was done last.
+    /// The number of the last request processed.
     last: ReconfigSerial,
-    /// What came of those in the last chunk; nothing where a request of ours says it. Section 5.2.1: it is said again to a chunk
-    /// that comes again.
+    /// The results of the requests in the last chunk, repeated if the chunk is; `None` if a request of ours is the answer. Section 5.2.1.
     answers: Vec<(ReconfigSerial, Option<ReconfigResult>)>,
     deferred: Option<Box<Deferred>>,
 }
 
-/// Streams that begin anew when all has come that was sent before: "deferred reset processing". Section 5.2.2 E2.
+/// A reset of streams that waits for the data sent before it: "deferred reset processing". Section 5.2.2 E2.
 #[derive(Debug)]
 struct Deferred {
     serial: ReconfigSerial,
     last_tsn: Tsn,
     streams: Vec<u16>,
-    /// What has come of what is sent after.
+    /// Chunks that were sent after the reset.
     held: Vec<Chunk>,
-    /// Octets of user data in it.
+    /// Their octets of user data.
     octets: usize,
 }
 
 impl PeerRequests {
-    /// Section 4.1: the first request has the number of the peer's first TSN.
+    /// Creates the state before any request; the first one has the number of the peer's first TSN. Section 4.1.
     pub(crate) fn new(first: ReconfigSerial) -> Self {
         Self { last: first - 1, answers: Vec::new(), deferred: None }
     }
@@ -45,12 +44,12 @@ impl PeerRequests {
         self.deferred.is_some()
     }
 
-    /// Octets of user data that wait.
+    /// Returns the octets of user data that wait.
     pub(crate) fn held(&self) -> usize {
         self.deferred.as_ref().map_or(0, |deferred| deferred.octets)
     }
 
-    /// Whether data of a stream that is to begin anew comes too early.
+    /// Returns whether a chunk of a stream to be reset has to wait.
     pub(crate) fn defers(&self, stream: u16, tsn: Tsn) -> bool {
         self.deferred.as_ref().is_some_and(|deferred| {
             tsn.after(deferred.last_tsn)
@@ -66,7 +65,7 @@ impl PeerRequests {
     }
 }
 
-/// Section 3.1: what may stand together.
+/// Returns whether these parameters may be in one chunk. Section 3.1.
 fn may_stand_together(parameters: &[Reconfig]) -> bool {
     use Reconfig::{AddIncoming, AddOutgoing, IncomingReset, OutgoingReset, Response, TsnReset, Unknown};
     matches!(
@@ -80,7 +79,7 @@ fn may_stand_together(parameters: &[Reconfig]) -> bool {
 }
 
 impl Endpoint {
-    /// Section 5.2.1.
+    /// Processes a RE-CONFIG chunk. Section 5.2.1.
     pub(crate) fn on_reconfig(&mut self, now: Time, parameters: &[Reconfig]) {
         if !self.state.is_up() {
             return;
@@ -123,7 +122,7 @@ impl Endpoint {
         self.send_reconfig(vec![Reconfig::Response { serial, result, next_tsns: None }]);
     }
 
-    /// Says what came of the last requests. Section 5.2.1: in one chunk, where section 3.1 lets it.
+    /// Answers the last requests, in one chunk (section 5.2.1) if section 3.1 permits it.
     fn answer_requests(&mut self, now: Time) {
         let mut next = self.next_request(now);
         let mut answers = Vec::new();
@@ -149,7 +148,7 @@ impl Endpoint {
         }
     }
 
-    /// Does what is asked for; nothing is said of what a request of ours answers.
+    /// Performs a request; `None` if a request of ours is the answer.
     fn on_request(&mut self, now: Time, request: &Reconfig) -> Option<ReconfigResult> {
         match request {
             Reconfig::OutgoingReset { serial, response, last_tsn, streams } => {
@@ -171,7 +170,7 @@ impl Endpoint {
         }
     }
 
-    /// Section 5.2.2.
+    /// Processes an Outgoing SSN Reset Request. Section 5.2.2.
     fn on_outgoing_reset(
         &mut self,
         now: Time,
@@ -195,7 +194,7 @@ impl Endpoint {
         ReconfigResult::PERFORMED
     }
 
-    /// Section 5.2.2 E3.
+    /// Resets incoming streams. Section 5.2.2 E3.
     fn reset_incoming(&mut self, now: Time, streams: &[u16]) {
         let all: Vec<u16> = (0..self.streams_in.count()).collect();
         let Self { interleaved, streams_in, reader, .. } = self;
@@ -207,7 +206,7 @@ impl Endpoint {
         self.event(Event::Reconfigured { what, done: true });
     }
 
-    /// All that was sent before the streams begin anew may have come. Section 5.2.2 E3 to E6.
+    /// Performs the deferred reset if everything sent before it has arrived. Section 5.2.2 E3 to E6.
     pub(crate) fn finish_deferred_reset(&mut self, now: Time, seen: &mut SackRequest) {
         let cumulative = self.tsn_map.cumulative();
         let is_due = |deferred: &mut Box<Deferred>| deferred.last_tsn.at_or_before(cumulative);
@@ -230,7 +229,7 @@ impl Endpoint {
         self.respond(deferred.serial, performed);
     }
 
-    /// Section 5.2.3.
+    /// Processes an Incoming SSN Reset Request. Section 5.2.3.
     fn on_incoming_reset(&mut self, serial: ReconfigSerial, streams: &[u16]) -> Option<ReconfigResult> {
         if !streams.iter().all(|stream| *stream < self.streams_out.count()) {
             return Some(ReconfigResult::WRONG_SSN);
@@ -248,7 +247,7 @@ impl Endpoint {
         None
     }
 
-    /// Section 5.2.5: as many as an INIT may ask for.
+    /// Processes an Add Outgoing Streams Request, up to the number that an INIT may request. Section 5.2.5.
     fn on_add_outgoing(&mut self, more: u16) -> ReconfigResult {
         let count = self.streams_in.count().checked_add(more);
         if count.is_none_or(|count| count > self.config.max_inbound_streams) {
@@ -259,7 +258,7 @@ impl Endpoint {
         ReconfigResult::PERFORMED
     }
 
-    /// Section 5.2.6: as many as we wanted.
+    /// Processes an Add Incoming Streams Request, up to the number that we requested. Section 5.2.6.
     fn on_add_incoming(&mut self, serial: ReconfigSerial, more: u16) -> Option<ReconfigResult> {
         let count = self.streams_out.count().checked_add(more);
         if count.is_none_or(|count| count > self.config.streams) || !self.state.sends_data() {

@@ -1,4 +1,4 @@
-//! Messages that wait for their first transmission, a queue a stream. RFC 8260 section 3.
+//! Queues of unsent messages, one per stream, for schedulers. RFC 8260 section 3.
 
 use std::collections::VecDeque;
 
@@ -9,25 +9,25 @@ use crate::scheduler::Scheduler;
 use crate::streams_out::Unsent;
 use crate::turn::Turn;
 
-/// What waits, by stream, and whose turn it is.
+/// The unsent chunks by stream, and the scheduler's state.
 #[derive(Debug)]
 pub(crate) struct Queues {
     streams: Vec<VecDeque<Unsent>>,
     turn: Turn,
-    /// Chunks of several messages may alternate: I-DATA says where each belongs.
+    /// Whether chunks of several messages may alternate, because I-DATA identifies them.
     interleaves: bool,
-    /// A packet has the data of one stream.
+    /// Whether a packet carries the data of one stream only.
     of_packets: bool,
-    /// Of a message that goes to its end first, the last chunk alone is counted.
+    /// Whether only the last chunk of a message that is not interleaved counts.
     counts_last: bool,
-    /// The stream of a message that has to go to its end first, and what of it has gone.
+    /// The stream of a message that has to be completed first, and its octets sent so far.
     unfinished: Option<(u16, u64)>,
-    /// The stream that the packet in the making has data of.
+    /// The stream whose data are in the current packet.
     packet: Option<u16>,
 }
 
 impl Queues {
-    /// `None` where messages go as they come.
+    /// Creates the queues; `None` if messages are sent in their order.
     pub(crate) fn new(config: &Config, streams: usize) -> Option<Box<Self>> {
         let queues = || Self {
             streams: (0..streams).map(|_| VecDeque::new()).collect(),
@@ -41,12 +41,12 @@ impl Queues {
         (config.scheduler != Scheduler::Fcfs).then(|| Box::new(queues()))
     }
 
-    /// Whether the peer takes I-DATA.
+    /// Sets whether the peer supports I-DATA.
     pub(crate) fn set_interleaves(&mut self, interleaves: bool) {
         self.interleaves = interleaves;
     }
 
-    /// There are so many streams now.
+    /// Sets the number of streams.
     pub(crate) fn serve(&mut self, streams: usize) {
         if streams > self.streams.len() {
             self.streams.resize_with(streams, VecDeque::new);
@@ -58,7 +58,7 @@ impl Queues {
         self.streams.get(usize::from(stream)).is_some_and(|queue| !queue.is_empty())
     }
 
-    /// The stream whose chunk goes next.
+    /// Returns the stream of the next chunk.
     fn next(&self) -> Option<u16> {
         let unfinished = self.unfinished.map(|(stream, _)| stream);
         let of_packet = || self.packet.filter(|stream| self.of_packets && self.has_some(*stream));
@@ -69,12 +69,12 @@ impl Queues {
         self.next().and_then(|stream| self.streams[usize::from(stream)].front())
     }
 
-    /// The next chunk does not go into a packet that has data already. RFC 8260 section 3.3.
+    /// Returns whether the next chunk may not be bundled with the data in the packet. RFC 8260 section 3.3.
     pub(crate) fn wants_another_packet(&self) -> bool {
         self.of_packets && self.next() != self.packet
     }
 
-    /// A packet has left.
+    /// Notes that a packet was sent.
     pub(crate) fn begin_packet(&mut self) {
         self.packet = None;
     }
@@ -87,7 +87,7 @@ impl Queues {
         self.streams[usize::from(stream)].push_back(unsent);
     }
 
-    /// Takes the next chunk, of `header` octets and its user data.
+    /// Removes the next chunk, with `header` octets before its user data.
     pub(crate) fn pop(&mut self, header: usize) -> Option<Unsent> {
         let stream = self.next()?;
         let unsent = self.streams[usize::from(stream)].pop_front()?;
@@ -109,7 +109,7 @@ impl Queues {
         Some(unsent)
     }
 
-    /// Takes the first chunk of a stream out of turn: it is given up.
+    /// Removes the first chunk of a stream, which is abandoned.
     pub(crate) fn drop_front(&mut self, stream: u16) -> Option<Unsent> {
         let unsent = self.streams.get_mut(usize::from(stream))?.pop_front()?;
         if unsent.flags.contains(DataFlags::END) {
@@ -125,12 +125,12 @@ impl Queues {
         }
     }
 
-    /// The first chunk that waits for a stream.
+    /// Returns the first chunk of a stream.
     pub(crate) fn first_of(&self, stream: u16) -> Option<&Unsent> {
         self.streams.get(usize::from(stream)).and_then(VecDeque::front)
     }
 
-    /// Takes all that waits for streams from `first` on.
+    /// Removes all chunks of streams from `first` on.
     pub(crate) fn drain_from(&mut self, first: u16) -> Vec<Unsent> {
         let dropped =
             self.streams.iter_mut().skip(usize::from(first)).flat_map(|queue| queue.drain(..)).collect();

@@ -1,4 +1,4 @@
-//! Fragments until their message is whole, or until there is no room for the rest. RFC 9260 section 6.9.
+//! Reassembly of fragments, and partial delivery if there is no room for the rest. RFC 9260 section 6.9.
 
 use std::collections::VecDeque;
 
@@ -7,13 +7,13 @@ use hol_base::Time;
 use hol_transport::{Passage, Received};
 use hol_wire::sctp::{Data, DataFlags, Ssn, Tsn};
 
-/// Fragments of incomplete messages, ascending by TSN; behind a message that is delivered in part whole ones too.
+/// Fragments of incomplete messages, ascending by TSN; after a partially delivered message whole ones too.
 #[derive(Debug, Default)]
 pub(crate) struct Reassembly {
     fragments: VecDeque<Fragment>,
     /// Octets of user data in them.
     held: usize,
-    /// The message that the application has the beginning of.
+    /// The partially delivered message.
     partial: Option<Assembly>,
 }
 
@@ -23,27 +23,27 @@ struct Fragment {
     arrived: Time,
 }
 
-/// What there is of a message, from its beginning.
+/// A message whose first fragments are available.
 #[derive(Debug, Default)]
 struct Assembly {
     octets: BytesMut,
-    /// Of the fragment that came last.
+    /// The times of the fragment that arrived last.
     passage: Passage,
-    /// The TSN that it goes on with.
+    /// The TSN of its next fragment.
     next: Tsn,
 }
 
-/// What comes of fragments.
+/// A delivery caused by fragments.
 #[derive(Debug)]
 pub(crate) enum Delivery {
-    /// A message; so many octets of it have been delivered already.
+    /// A whole message, of which this many octets have been delivered already.
     Whole(Ssn, Received, usize),
-    /// So many octets of a message that is not whole.
+    /// This many octets of an incomplete message.
     Part(usize),
 }
 
 impl Assembly {
-    /// Takes the fragment that comes next; gives the message that it completes.
+    /// Appends the next fragment; returns the message if it is complete.
     fn append(&mut self, Fragment { data, arrived }: Fragment) -> Option<(Ssn, Received)> {
         self.octets.extend_from_slice(&data.payload);
         self.next = data.tsn.next();
@@ -65,7 +65,7 @@ impl Reassembly {
         self.held
     }
 
-    /// Takes a chunk with a new TSN; gives what comes of it to `deliver`.
+    /// Adds a chunk with a new TSN; passes deliveries to `deliver`.
     pub(crate) fn push(&mut self, now: Time, data: Data, mut deliver: impl FnMut(Delivery)) {
         let whole = data.flags.contains(DataFlags::BEGIN | DataFlags::END);
         if whole && self.partial.is_none() {
@@ -82,8 +82,9 @@ impl Reassembly {
         }
     }
 
-    /// There is no room for more: the application is to get what there is of the first message, if everything before that has come
-    /// (`net/sctp/ulpqueue.c` sctp_ulpq_partial_delivery). It puts the message together and looks at it when it is whole.
+    /// Starts partial delivery when the buffer is full: the application gets the available part of the first message, if everything
+    /// before it has arrived (`net/sctp/ulpqueue.c` sctp_ulpq_partial_delivery). It assembles the message and processes it when it is
+    /// complete.
     pub(crate) fn start_partial_delivery(&mut self, cumulative: Tsn, deliver: impl FnMut(Delivery)) {
         let first = self.fragments.front().map(|fragment| &fragment.data);
         let begins =
@@ -95,8 +96,8 @@ impl Reassembly {
         self.deliver_parts(deliver);
     }
 
-    /// The application gets what follows on what it has. Other messages wait for the end of this one: without I-DATA nothing says
-    /// where a part belongs. RFC 6458 section 8.1.20, level 0.
+    /// Continues a partial delivery. Other messages wait for its end, because without I-DATA a part cannot be assigned to a message. RFC
+    /// 6458 section 8.1.20, level 0.
     fn deliver_parts(&mut self, mut deliver: impl FnMut(Delivery)) {
         let Some(mut partial) = self.partial.take() else { return };
         let before = partial.octets.len();
@@ -113,7 +114,7 @@ impl Reassembly {
         }
     }
 
-    /// Gives all whole messages to `deliver`.
+    /// Delivers all whole messages.
     fn deliver_whole(&mut self, mut deliver: impl FnMut(Delivery)) {
         let mut at = 0;
         while at < self.fragments.len() {
@@ -124,7 +125,7 @@ impl Reassembly {
         }
     }
 
-    /// Says at which place it is.
+    /// Inserts a fragment; returns its index.
     fn insert(&mut self, fragment: Fragment) -> usize {
         let tsn = fragment.data.tsn;
         let behind = self.fragments.iter().rev().take_while(|other| other.data.tsn.after(tsn)).count();
@@ -134,7 +135,7 @@ impl Reassembly {
         at
     }
 
-    /// The message that the fragment at `at` belongs to, if it is whole.
+    /// Removes the message of the fragment at `at`, if it is complete.
     fn take_message_at(&mut self, at: usize) -> Option<(Ssn, Received)> {
         let first = self.first_of_message(at)?;
         let last = self.last_of_message(at)?;
@@ -145,7 +146,7 @@ impl Reassembly {
         self.fragments.drain(first..=last).find_map(|fragment| message.append(fragment))
     }
 
-    /// Going down without a gap from the fragment at `at`, the place of the first fragment.
+    /// Returns the index of the message's first fragment, if there is no gap before `at`.
     fn first_of_message(&self, at: usize) -> Option<usize> {
         let mut index = at;
         while !self.fragments[index].data.flags.contains(DataFlags::BEGIN) {
@@ -158,7 +159,7 @@ impl Reassembly {
         Some(index)
     }
 
-    /// Going up without a gap from the fragment at `at`, the place of the last fragment.
+    /// Returns the index of the message's last fragment, if there is no gap after `at`.
     fn last_of_message(&self, at: usize) -> Option<usize> {
         let mut index = at;
         while !self.fragments[index].data.flags.contains(DataFlags::END) {
@@ -170,7 +171,7 @@ impl Reassembly {
         Some(index)
     }
 
-    /// The rest of what began up to `tsn` will not come, be it delivered in part or not. RFC 3758 section 3.6.
+    /// Discards messages that began up to `tsn`, whether partially delivered or not. RFC 3758 section 3.6.
     pub(crate) fn discard_through(&mut self, tsn: Tsn, deliver: impl FnMut(Delivery)) {
         if self.partial.take_if(|partial| partial.next.at_or_before(tsn)).is_some() {
             self.deliver_whole(deliver);

@@ -1,4 +1,4 @@
-//! What arrives: verification, one handler a chunk, and DATA. RFC 9260 sections 3.2, 6.2, 8.4 and 8.5.
+//! Processes packets: verification, a handler for each chunk, and DATA. RFC 9260 sections 3.2, 6.2, 8.4 and 8.5.
 
 use bytes::Bytes;
 use hol_base::Time;
@@ -13,7 +13,7 @@ use crate::streams_in::StreamsIn;
 use crate::tsn_map::Arrival;
 use crate::{Endpoint, interleaved, reassembly};
 
-/// Where a packet came from.
+/// The source and the destination of a packet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
     pub(crate) source: Address,
@@ -23,7 +23,7 @@ pub(crate) struct Origin {
     pub(crate) verification_tag: u32,
 }
 
-/// A chunk with user data, DATA or I-DATA.
+/// A received chunk with user data, DATA or I-DATA.
 #[derive(Debug, Clone, Copy)]
 struct Arrives {
     tsn: Tsn,
@@ -39,17 +39,17 @@ impl Arrives {
     }
 }
 
-/// What becomes of it.
+/// What to do with a chunk of user data.
 enum Admission {
     Deliver,
-    /// Nothing more.
+    /// Ignore it.
     PassOver,
-    /// It has ended the association.
+    /// Nothing: it has ended the association.
     Stop,
 }
 
 impl Origin {
-    /// It is from one host and to one. Section 8.4.
+    /// Returns whether both addresses are unicast. Section 8.4.
     pub(crate) fn is_unicast(self) -> bool {
         is_unicast(self.source) && is_unicast(self.destination)
     }
@@ -94,7 +94,7 @@ impl Endpoint {
         }
     }
 
-    /// Section 8.5: the tag is ours, or the peer's reflected where the T bit says so. Before INIT ACK the peer has none.
+    /// Returns whether the tag is ours, or the peer's with the T bit; before INIT ACK the peer has none. Section 8.5.
     fn tag_fits(&self, tag: u32, chunk: &Chunk) -> bool {
         match chunk {
             Chunk::Abort { reflected: true, .. } | Chunk::ShutdownComplete { reflected: true } => {
@@ -172,8 +172,8 @@ impl Endpoint {
         }
     }
 
-    /// Cuts off what stands behind an AUTH chunk and is not vouched for, AUTH included. RFC 4895 section 6.3; without
-    /// authentication AUTH is an unknown chunk whose type says so, section 5.
+    /// Removes an AUTH chunk with an invalid HMAC and everything after it. RFC 4895 section 6.3; without authentication AUTH is an
+    /// unknown chunk, whose type tells how to handle it, section 5.
     fn authenticate(&mut self, packet: &mut sctp::Packet) {
         let auth = packet.chunks.iter().position(|chunk| matches!(chunk, Chunk::Auth(_)));
         let Some(auth) = auth else { return };
@@ -186,7 +186,7 @@ impl Endpoint {
         }
     }
 
-    /// ASCONF and ASCONF-ACK; false if the packet is not to be read on.
+    /// Processes ASCONF and ASCONF-ACK; returns false if the rest of the packet is dropped.
     fn on_address_chunk(&mut self, now: Time, origin: Origin, chunk: Chunk, vouched: bool) -> bool {
         match chunk {
             _ if !self.addip => return self.on_foreign_chunk(&chunk),
@@ -235,8 +235,7 @@ impl Endpoint {
         }
     }
 
-    /// A chunk that has to be alone, and that would mean something if it were (`net/sctp/sm_statefuns.c` sctp_sf_do_5_1C_ack,
-    /// sctp_sf_do_4_C).
+    /// Handles a chunk that must not be bundled and would be valid alone (`net/sctp/sm_statefuns.c` sctp_sf_do_5_1C_ack, sctp_sf_do_4_C).
     fn on_bundled(&mut self, chunk: &Chunk) {
         let awaited = match chunk {
             Chunk::InitAck(_) => State::CookieWait,
@@ -249,7 +248,7 @@ impl Endpoint {
         }
     }
 
-    /// Section 9.1. A peer that knows no association any more has had our SHUTDOWN ACK.
+    /// Processes an ABORT. In SHUTDOWN-ACK-SENT a reflected tag means that the peer has received our SHUTDOWN ACK. Section 9.1.
     fn on_abort(&mut self, reflected: bool) {
         self.end(match self.state {
             State::ShutdownAckSent if reflected => Event::Closed,
@@ -258,14 +257,14 @@ impl Endpoint {
         });
     }
 
-    /// A chunk of an extension that was not agreed upon is as one of an unknown type.
+    /// Handles a chunk of an extension that was not negotiated like one of an unknown type.
     fn on_foreign_chunk(&mut self, chunk: &Chunk) -> bool {
         let mut whole = Vec::new();
         chunk.emit(&mut whole);
         self.on_unknown_chunk(chunk.kind(), 0, &Bytes::from(whole).slice(Chunk::HEADER..))
     }
 
-    /// The top two bits say whether to go on and whether to report, which takes the peer's tag. Section 3.2.
+    /// Handles an unknown chunk: the top two bits tell whether to continue, and whether to report it. Section 3.2.
     fn on_unknown_chunk(&mut self, kind: u8, flags: u8, value: &Bytes) -> bool {
         if kind & 0x40 != 0 && self.peer_tag != 0 {
             let length = (Chunk::HEADER + value.len()) as u16;
@@ -278,7 +277,7 @@ impl Endpoint {
         kind & 0x80 != 0
     }
 
-    /// Whether a chunk belongs to the kind of user data that was not agreed upon. RFC 8260 sections 2.2.3 and 2.3.1.
+    /// Returns whether a chunk belongs to the format of user data that was not negotiated. RFC 8260 sections 2.2.3 and 2.3.1.
     fn is_of_other_kind(&self, chunk: &Chunk) -> bool {
         let interleaved = matches!(chunk, Chunk::IData(_) | Chunk::IForwardTsn(_));
         interleaved != self.interleaving && self.state.receives_data()
@@ -293,7 +292,7 @@ impl Endpoint {
         self.abort(Cause::ProtocolViolation(Bytes::from_static(text)), Failure::Violation(violation));
     }
 
-    /// Section 6.2; false if the packet is not to be read on.
+    /// Processes DATA; returns false if the rest of the packet is dropped. Section 6.2.
     fn on_data(&mut self, now: Time, path: usize, data: Data, seen: &mut SackRequest) -> bool {
         if self.interleaving && self.state.receives_data() {
             self.abort_for_kind();
@@ -311,7 +310,7 @@ impl Endpoint {
         true
     }
 
-    /// RFC 8260 section 2.2.3; false if the packet is not to be read on.
+    /// Processes I-DATA; returns false if the rest of the packet is dropped. RFC 8260 section 2.2.3.
     fn on_i_data(&mut self, now: Time, path: usize, mut data: IData, seen: &mut SackRequest) -> bool {
         if self.config.second_fsn_is_zero && !data.flags.contains(DataFlags::BEGIN) {
             data.fsn = data.fsn.next();
@@ -332,7 +331,7 @@ impl Endpoint {
         true
     }
 
-    /// Notes that a chunk with user data has come, and says what becomes of it. Section 6.2.
+    /// Notes a chunk of user data, and decides what to do with it. Section 6.2.
     #[inline]
     fn admit_data(&mut self, now: Time, path: usize, arrives: Arrives, seen: &mut SackRequest) -> Admission {
         let Arrives { tsn, flags, stream, length } = arrives;
@@ -395,7 +394,7 @@ impl Endpoint {
         });
     }
 
-    /// A little more than was advertised is taken, for the peer may be a chunk ahead. Section 6.2.
+    /// Returns whether there is room. Slightly more than advertised is accepted, because the peer may be a chunk ahead. Section 6.2.
     fn has_room_for(&self, length: usize) -> bool {
         let room = self.receive_window();
         room > 0 && length <= room + self.largest_fragment()
@@ -412,7 +411,7 @@ impl Endpoint {
     }
 }
 
-/// What comes of interleaved messages goes to the application.
+/// Passes a delivery of interleaved messages to the application.
 pub(crate) fn take(reader: &mut Reader, now: Time, delivery: interleaved::Delivery) {
     match delivery {
         interleaved::Delivery::Whole(message, in_part) => reader.receive_rest(now, message, in_part),
@@ -420,7 +419,7 @@ pub(crate) fn take(reader: &mut Reader, now: Time, delivery: interleaved::Delive
     }
 }
 
-/// The others go by the order of their stream. One that was delivered in part has nothing before it.
+/// Passes a delivery to the application in the order of its stream. A partially delivered message has no earlier one to wait for.
 pub(crate) fn take_in_order(
     streams_in: &mut StreamsIn,
     reader: &mut Reader,

@@ -1,4 +1,4 @@
-//! What SACKs and timeouts say about the chunks in flight. RFC 9260 sections 6.2.1, 6.3.3 and 7.2.4.
+//! Processes SACKs and timeouts for the chunks in flight. RFC 9260 sections 6.2.1, 6.3.3 and 7.2.4.
 
 use hol_base::Time;
 use hol_transport::{Event, Failure, PathStatus, Violation};
@@ -9,7 +9,7 @@ use crate::flight::{FastRetransmit, Fate};
 use crate::state::State;
 
 impl Endpoint {
-    /// Section 6.2.1.
+    /// Processes a SACK. Section 6.2.1.
     pub(crate) fn on_sack(&mut self, now: Time, sack: &Sack, from: usize) {
         if !self.state.is_up() || sack.cumulative_tsn.before(self.flight.cumulative()) {
             return;
@@ -46,7 +46,7 @@ impl Endpoint {
         self.offer_room();
     }
 
-    /// Takes everything up to `cumulative` out of the flight. Section 6.2.1 D.
+    /// Removes all chunks up to `cumulative` from the flight. Section 6.2.1 D.
     pub(crate) fn acknowledge_through(&mut self, now: Time, cumulative: Tsn) {
         while self.flight.cumulative().before(cumulative) {
             if self.flight.get(0).fate == Fate::InFlight {
@@ -60,7 +60,7 @@ impl Endpoint {
         }
     }
 
-    /// Notes what the gap ack blocks name; the highest TSN that is acknowledged for the first time.
+    /// Processes gap ack blocks; returns the highest newly acknowledged TSN.
     fn acknowledge_gaps(&mut self, now: Time, sack: &Sack) -> Tsn {
         let mut newest = sack.cumulative_tsn;
         let (mut covered, mut ascends, mut reached) = (0, true, 0);
@@ -91,7 +91,7 @@ impl Endpoint {
         newest
     }
 
-    /// An outstanding chunk is acknowledged for the first time.
+    /// Notes that an outstanding chunk is acknowledged for the first time.
     fn acknowledge(&mut self, now: Time, index: usize) {
         let size = self.flight.set_fate(index, Fate::GapAcked);
         let chunk = self.flight.get_mut(index);
@@ -113,8 +113,7 @@ impl Endpoint {
         }
     }
 
-    /// Chunks that were acknowledged and no longer are count as outstanding again. Section 6.2.1 D iv,
-    /// 6.3.2 R4.
+    /// Makes chunks outstanding again that are no longer acknowledged. Sections 6.2.1 D iv, 6.3.2 R4.
     fn take_back_reneged(&mut self, sack: &Sack) {
         for index in 0..self.flight.len() {
             let offset = index + 1;
@@ -130,7 +129,7 @@ impl Endpoint {
         }
     }
 
-    /// Draws the consequences for each path: errors, window, T3-rtx. Sections 6.3.2, 7.2 and 8.2.
+    /// Updates errors, window and T3-rtx of each path. Sections 6.3.2, 7.2 and 8.2.
     pub(crate) fn settle_paths(&mut self, now: Time, from: usize) {
         let cumulative = self.flight.cumulative();
         for path in &mut self.paths.list {
@@ -163,7 +162,7 @@ impl Endpoint {
         }
     }
 
-    /// DATA to a path was acknowledged, by a packet that came from it if `directly`. RFC 7829 section 3.2.
+    /// Handles an acknowledgement of DATA on a path; `directly`: by a packet from it. RFC 7829 section 3.2.
     fn path_answered(&mut self, index: usize, directly: bool) {
         let revives = match self.paths.list[index].status {
             PathStatus::Active => false,
@@ -175,8 +174,8 @@ impl Endpoint {
         }
     }
 
-    /// Counts miss indications of what is older than `newest`, and marks what has enough; in fast recovery, all below the `highest`
-    /// count if the cumulative TSN has moved. Section 7.2.4.
+    /// Counts miss indications of chunks older than `newest`, and marks those with enough; in fast recovery all below `highest` count if
+    /// the cumulative TSN has advanced. Section 7.2.4.
     fn count_missing(&mut self, now: Time, highest: Option<Tsn>, newest: Tsn) {
         let (mut index, last) = (0, highest.map_or(newest, |highest| highest.latest(newest)));
         while index < self.flight.len() {
@@ -219,7 +218,7 @@ impl Endpoint {
         }
     }
 
-    /// A chunk in flight is to be sent again, or to be given up. Sections 6.2.1 C and 6.3.1 C5.
+    /// Marks a chunk in flight as lost, or abandons it. Sections 6.2.1 C and 6.3.1 C5.
     fn mark_lost(&mut self, now: Time, index: usize) {
         let size = self.flight.set_fate(index, Fate::Lost);
         let chunk = self.flight.get_mut(index);
@@ -233,7 +232,7 @@ impl Endpoint {
         self.give_up_if_useless(now, index);
     }
 
-    /// Everything in flight on `path` counts as lost.
+    /// Marks everything in flight on `path` as lost.
     pub(crate) fn mark_path_lost(&mut self, now: Time, path: usize) {
         for index in 0..self.flight.len() {
             let chunk = self.flight.get(index);
@@ -243,7 +242,7 @@ impl Endpoint {
         }
     }
 
-    /// Everything in flight on path `from` waits for what path `to` says of it. None of it measures a round trip.
+    /// Moves everything in flight on path `from` to path `to`, without round-trip measurements.
     pub(crate) fn move_flight(&mut self, now: Time, from: usize, to: usize) {
         for index in 0..self.flight.len() {
             let chunk = self.flight.get_mut(index);
@@ -259,7 +258,7 @@ impl Endpoint {
         }
     }
 
-    /// T3-rtx expired. Section 6.3.3.
+    /// Handles the expiry of T3-rtx. Section 6.3.3.
     pub(crate) fn on_t3_expired(&mut self, now: Time, path: usize) {
         if !self.state.is_up() {
             // T1-cookie sends the chunk that rides with COOKIE ECHO.
@@ -282,25 +281,25 @@ impl Endpoint {
         self.offer_room();
     }
 
-    /// Section 8.1.
+    /// Ends the association when Association.Max.Retrans is exceeded. Section 8.1.
     pub(crate) fn on_association_max_retrans(&mut self) {
         let cause = Cause::ProtocolViolation(bytes::Bytes::from_static(b"association max retrans exceeded"));
         self.abort(cause, Failure::MaxRetransmits);
     }
 
-    /// A timeout on `path`: back-off and failure detection. Sections 6.3.3 E2 and 8.2, RFC 7829 section 3.2.
+    /// Handles a timeout on `path`: back-off and failure detection. Sections 6.3.3 E2 and 8.2, RFC 7829 section 3.2.
     pub(crate) fn strike(&mut self, now: Time, path: usize) {
         self.error_count += 1;
         self.strike_path(now, path);
     }
 
-    /// The same where the association is not in question.
+    /// Handles a timeout on `path` that does not count for the association.
     pub(crate) fn strike_path(&mut self, now: Time, path: usize) {
         self.count_path_error(now, path);
         self.paths.list[path].rtt.back_off();
     }
 
-    /// The first heartbeat of a path that potentially failed is due by the RTO before it is backed off.
+    /// Counts an error of a path. After it becomes potentially failed, its first heartbeat is due by the RTO before the back-off.
     fn count_path_error(&mut self, now: Time, path: usize) {
         let Self { config, paths, .. } = self;
         let struck = &mut paths.list[path];
@@ -334,7 +333,7 @@ impl Endpoint {
         self.event(Event::Path { address, status });
     }
 
-    /// Less may be outstanding now: is there room for the application?
+    /// Informs the application if there is room again in the send buffer.
     pub(crate) fn offer_room(&mut self) {
         if self.state.takes_messages() && self.streams_out.buffer.room_again() {
             self.event(Event::Writable);

@@ -1,16 +1,16 @@
-//! Round trips and the retransmission timeout. RFC 9260 section 6.3.1.
+//! The round-trip time estimate and the retransmission timeout. RFC 9260 section 6.3.1.
 
 use hol_base::Duration;
 
 use crate::Config;
 use crate::clock::Clock;
 
-/// Smooths round trips, in whole ticks of the clock: a coarse clock also rounds the averages.
+/// The round-trip time estimate in whole ticks of the clock: a coarse clock rounds the averages too.
 #[derive(Debug, Clone)]
 pub(crate) struct RttEstimator {
     clock: Clock,
     srtt: Option<u64>,
-    /// The last round trip that was measured.
+    /// The last measurement.
     last: Option<u64>,
     rttvar: u64,
     rto: u64,
@@ -31,7 +31,7 @@ impl RttEstimator {
         }
     }
 
-    /// Rules C2, C3, C6, C7 and G1. Ends any back-off.
+    /// Takes a measurement, by rules C2, C3, C6, C7 and G1. Ends any back-off.
     pub(crate) fn measure(&mut self, rtt: u64) {
         self.last = Some(rtt);
         match self.srtt {
@@ -49,12 +49,12 @@ impl RttEstimator {
         self.rto = rto.max(self.rto_min).min(self.rto_max);
     }
 
-    /// Rule E2.
+    /// Doubles the timeout, by rule E2.
     pub(crate) fn back_off(&mut self) {
         self.rto = (2 * self.rto).min(self.rto_max);
     }
 
-    /// The last round trip that was measured.
+    /// Returns the last measurement.
     pub(crate) fn last(&self) -> Option<Duration> {
         self.last.map(|ticks| self.clock.span(ticks))
     }

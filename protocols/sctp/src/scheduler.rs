@@ -1,30 +1,30 @@
-//! How the streams of an association share it. RFC 8260 section 3.
+//! The stream schedulers. RFC 8260 section 3.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Which stream's data goes next; without I-DATA a message that has begun goes to its end first.
+/// The stream scheduler. Without I-DATA a message that has been started is completed first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheduler {
-    /// Messages in the order in which they were handed over. RFC 8260 section 3.1.
+    /// First come, first served. RFC 8260 section 3.1.
     Fcfs,
-    /// The streams in turn: a message each, with I-DATA a chunk each. RFC 8260 section 3.2.
+    /// Round robin, message by message, or with I-DATA chunk by chunk. RFC 8260 section 3.2.
     Rr,
-    /// The streams in turn, a packet each. RFC 8260 section 3.3.
+    /// Round robin, packet by packet. RFC 8260 section 3.3.
     RrPacket,
-    /// The streams of the smallest value first, equal ones in turn. RFC 8260 section 3.4.
+    /// Strict priority, the smallest value first; round robin among equals. RFC 8260 section 3.4.
     Prio,
-    /// The stream that has sent the least. RFC 8260 section 3.5.
+    /// Fair capacity: the stream that has sent the least. RFC 8260 section 3.5.
     Fc,
-    /// The stream that has sent the least for its weight. RFC 8260 section 3.6.
+    /// Weighted fair queueing: the stream that has sent the least for its weight. RFC 8260 section 3.6.
     Wfq,
 }
 
 impl Scheduler {
-    /// It looks at the streams' values.
+    /// Returns whether it uses the streams' values.
     pub(crate) const fn has_values(self) -> bool {
         matches!(self, Self::Prio | Self::Wfq)
     }
@@ -36,12 +36,12 @@ impl Scheduler {
 pub struct StreamValues(Vec<u16>);
 
 impl StreamValues {
-    /// The value of a stream, if any has one.
+    /// Returns the value of a stream, if any stream has one.
     pub fn of(&self, stream: u16) -> Option<u16> {
         self.0.get(usize::from(stream)).or(self.0.last()).copied()
     }
 
-    /// No stream has one.
+    /// Returns whether no stream has a value.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

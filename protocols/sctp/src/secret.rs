@@ -1,10 +1,10 @@
-//! What nobody else may guess. RFC 9260 sections 5.1.3, 5.3.1 and 5.4; RFC 4086.
+//! Unpredictable values: signatures, tags and nonces. RFC 9260 sections 5.1.3, 5.3.1 and 5.4; RFC 4086.
 
 use hmac::{Hmac, KeyInit, Mac};
 use hol_base::Rng;
 use sha2::Sha256;
 
-/// A key that stays here. It is as good as the random stream that it comes from.
+/// A secret key, as unpredictable as the random stream from which it is drawn.
 #[derive(Debug)]
 pub(crate) struct Secret(Hmac<Sha256>);
 
@@ -15,21 +15,21 @@ impl Secret {
         Self(Hmac::new_from_slice(&key).expect("HMAC takes keys of every length"))
     }
 
-    /// Octets of a signature.
+    /// The length of a signature in octets.
     pub(crate) const SIGNATURE: usize = 16;
 
-    /// HMAC-SHA-256, its first half. RFC 2104 section 5.
+    /// Returns the first half of an HMAC-SHA-256. RFC 2104 section 5.
     pub(crate) fn sign(&self, octets: &[u8]) -> [u8; Self::SIGNATURE] {
         let mac = self.0.clone().chain_update(octets).finalize().into_bytes();
         std::array::from_fn(|index| mac[index])
     }
 
-    /// Whether we signed these octets so.
+    /// Returns whether this is our signature of these octets.
     pub(crate) fn has_signed(&self, octets: &[u8], signature: &[u8; 16]) -> bool {
         self.0.clone().chain_update(octets).verify_truncated_left(signature).is_ok()
     }
 
-    /// What the peer sees instead of a number that was drawn: it tells nothing of those that are drawn next.
+    /// Returns a number derived from a random one, from which the peer cannot infer later ones.
     pub(crate) fn number(&self, drawn: u64) -> u64 {
         self.sign(&drawn.to_be_bytes())
             .iter()
@@ -37,7 +37,7 @@ impl Secret {
             .fold(0, |number, octet| number << 8 | u64::from(*octet))
     }
 
-    /// A Verification Tag, never zero. Section 5.3.1.
+    /// Returns a Verification Tag, never zero. Section 5.3.1.
     pub(crate) fn tag(&self, drawn: u64) -> u32 {
         ((self.number(drawn) >> 32) as u32).max(1)
     }

@@ -1,4 +1,4 @@
-//! What leaves: control chunks, then retransmissions, then new data. RFC 9260 sections 6.1 and 6.10.
+//! Sending: control chunks, then retransmissions, then new data. RFC 9260 sections 6.1 and 6.10.
 
 use hol_base::Time;
 use hol_wire::sctp::{self, Chunk, DataFlags};
@@ -9,14 +9,14 @@ use crate::flight::{FastRetransmit, Fate, Sent, chunk_of};
 use crate::state::State;
 use crate::{Endpoint, Scheduler};
 
-/// Octets of a train of packets at most (Linux: GSO_LEGACY_MAX_SIZE).
+/// The largest train of packets in octets (Linux: GSO_LEGACY_MAX_SIZE).
 const MAX_TRAIN: u64 = 65536;
 
-/// Chunks that may wait for the cumulative TSN: gap ack blocks can name no more, nor stream sequence numbers tell them apart.
-/// Sections 3.3.4 and 6.1.
+/// The largest number of chunks beyond the cumulative TSN: neither gap ack blocks nor stream sequence numbers can identify more. Sections
+/// 3.3.4 and 6.1.
 const MOST_OUTSTANDING: usize = u16::MAX as usize;
 
-/// A packet in the making; with segmentation offload, a train of them.
+/// A packet under construction; with segmentation offload, a train of packets.
 #[derive(Debug)]
 pub(crate) struct Bundle {
     path: usize,
@@ -31,7 +31,7 @@ pub(crate) struct Bundle {
 }
 
 impl Bundle {
-    /// `headers` are the octets before its chunks.
+    /// Creates an empty packet; `headers` are the octets before its chunks.
     fn new(path: usize, headers: usize) -> Self {
         Self {
             path,
@@ -45,7 +45,7 @@ impl Bundle {
         }
     }
 
-    /// Begins another packet to the same path.
+    /// Starts another packet to the same path.
     fn begin(&mut self) {
         self.chunks.clear();
         self.length = self.headers;
@@ -71,7 +71,7 @@ const fn needs_checksum(chunk: &Chunk) -> bool {
 }
 
 impl Endpoint {
-    /// Sends what may be sent. After a timeout, retransmissions take one packet only. Section 6.3.3 E3.
+    /// Sends what may be sent. After a timeout, retransmissions fill one packet only. Section 6.3.3 E3.
     pub(crate) fn flush(&mut self, now: Time, timeout: bool) {
         self.send_what_is_due(now, timeout);
         if !self.own_requests.is_idle() && self.go_on_reconfiguring(now) {
@@ -102,13 +102,13 @@ impl Endpoint {
         self.transmit(&mut bundle);
     }
 
-    /// There is an address of ours to send it from and one of the peer's that it may go to. RFC 5061 section 5.3 F1.
+    /// Returns whether there is a source and a destination address for data. RFC 5061 section 5.3 F1.
     fn may_send_data(&self) -> bool {
         !self.local.is_empty() && self.paths.list[self.paths.active].may_carry_data()
     }
 
-    /// Whether a control chunk may take a path now. RFC 5061 section 5.3 F1: from an address that the peer has not taken yet
-    /// only ASCONF, to one that is not verified only ASCONF-ACK and what verifies it.
+    /// Returns whether a control chunk may be sent on a path now. RFC 5061 section 5.3 F1: only ASCONF from an address that the peer has
+    /// not accepted, and to an unconfirmed one only ASCONF-ACK and chunks that confirm it.
     fn may_take(&self, bundle: &Bundle, path: usize, chunk: &Chunk) -> bool {
         match chunk {
             // RFC 9260 section 3.2.2: with the COOKIE ECHO, else not before COOKIE ACK.
@@ -149,13 +149,13 @@ impl Endpoint {
         }
     }
 
-    /// What has to stand before a chunk. RFC 5061 sections 4.1.1 and 4.1.2.
+    /// Returns the AUTH chunk that has to precede a chunk. RFC 5061 sections 4.1.1 and 4.1.2.
     fn auth_for(&self, chunk: &Chunk) -> Option<Chunk> {
         let needs = matches!(chunk, Chunk::Asconf(_) | Chunk::AsconfAck(_));
         self.authentication.as_ref().filter(|_| needs).map(Authentication::unsigned)
     }
 
-    /// Sends lost chunks, earliest first; false if new data has to wait. Section 6.1 C.
+    /// Sends lost chunks, the earliest first; returns false if new data has to wait. Section 6.1 C.
     fn send_retransmissions(&mut self, now: Time, bundle: &mut Bundle, timeout: bool) -> bool {
         self.switch(bundle, self.retransmission_path());
         let fast = std::mem::take(&mut self.fast_retransmit_due);
@@ -201,7 +201,7 @@ impl Endpoint {
         applies && self.nagle_holds_back(bundle, self.streams_out.queued() + self.data_header() + size)
     }
 
-    /// Marked chunks that the one packet had no room for have had their chance. Section 7.2.4 step 6.
+    /// Ends a fast retransmit; marked chunks that did not fit into its packet wait. Section 7.2.4 step 6.
     fn end_fast_retransmit(&mut self) {
         let mut from = 0;
         while let Some(index) = self.flight.next_lost(from) {
@@ -247,7 +247,7 @@ impl Endpoint {
         self.send_new_to(now, bundle, (path, cwnd), usize::MAX);
     }
 
-    /// Sends new data to a path, no more than `cwnd` allows and so many packets; `false` if nothing more can be sent now.
+    /// Sends new data on a path, limited by `cwnd` and a number of packets; returns false if nothing more can be sent now.
     pub(crate) fn send_new_to(
         &mut self,
         now: Time,
@@ -289,31 +289,31 @@ impl Endpoint {
         false
     }
 
-    /// Octets of a chunk with so much user data, padding included.
+    /// Returns the length of a chunk with this much user data, padding included.
     const fn chunk_length(&self, size: usize) -> usize {
         self.data_header() + size.next_multiple_of(4)
     }
 
-    /// cwnd for new data, after an idle time and Max.Burst. Sections 7.2.1 and 6.1 D.
+    /// Returns the cwnd for new data, after idle decay and Max.Burst. Sections 7.2.1 and 6.1 D.
     pub(crate) fn burst_limited_cwnd(&mut self, now: Time, path: usize) -> u64 {
         self.decay_if_idle(now, path);
         let path = &self.paths.list[path];
         path.window.burst_limited(path.flight_size, self.config.max_burst)
     }
 
-    /// Rules A and B. Section 6.1.
+    /// Returns whether rules A and B allow a chunk. Section 6.1.
     fn window_allows(&self, bundle: &Bundle, size: u64, cwnd: u64) -> bool {
         let peer_has_room = size <= self.peer_rwnd || self.flight.outstanding() == 0;
         peer_has_room && self.paths.list[bundle.path].flight_size < cwnd
     }
 
-    /// A small packet waits while data is in flight, unless the `waiting` octets fill it. Section 6.1.
+    /// Returns whether Nagle's algorithm delays a small packet, unless the `waiting` octets fill it. Section 6.1.
     fn nagle_holds_back(&self, bundle: &Bundle, waiting: usize) -> bool {
         let applies = self.config.nagle && self.flight.outstanding() > 0 && self.state == State::Established;
         applies && bundle.chunks.is_empty() && waiting <= self.largest_fragment() - 4
     }
 
-    /// Gives the next fragment its TSN and puts it into the packet.
+    /// Assigns a TSN to the next fragment and adds it to the packet.
     fn send_next(&mut self, now: Time, bundle: &mut Bundle) {
         let Some((unsent, ssn, place)) = self.streams_out.pop() else { return };
         let limit = unsent.limit;
@@ -337,7 +337,7 @@ impl Endpoint {
         self.start_t3(now, path);
     }
 
-    /// A packet with DATA takes the waiting SACK along, if it goes where the data came from. Section 6.1.
+    /// Bundles a delayed SACK with DATA if the packet's path is that of the received data. Section 6.1.
     fn bundle_sack(&mut self, bundle: &mut Bundle) {
         let waits = self.config.bundle_sack_with_data && self.timers.sack.is_some();
         let free = !bundle.has_data && !bundle.has_sack && !bundle.has_cookie_echo;
@@ -347,7 +347,7 @@ impl Endpoint {
         }
     }
 
-    /// Rule R1: starts T3-rtx unless it runs. Section 6.3.2.
+    /// Starts T3-rtx unless it runs. Section 6.3.2, rule R1.
     pub(crate) fn start_t3(&mut self, now: Time, path: usize) {
         if self.paths.list[path].t3_rtx.is_none() {
             self.restart_t3(now, path);
@@ -359,7 +359,7 @@ impl Endpoint {
         path.t3_rtx = Some(self.clock.expiry(now, path.rtt.rto()));
     }
 
-    /// Has the bundle no room for another chunk?
+    /// Returns whether the packet has no room for another chunk.
     fn is_full_for(&self, bundle: &Bundle, length: usize) -> bool {
         let mut room = self.config.mtu.0;
         // A train is cut into packets only afterwards, when nothing tells any more whose turn a packet was.
@@ -369,7 +369,7 @@ impl Endpoint {
         bundle.length + length > room as usize
     }
 
-    /// Goes on with a packet to `path`.
+    /// Sends the packet and starts one to `path`.
     fn switch(&mut self, bundle: &mut Bundle, path: usize) {
         if bundle.path != path {
             self.transmit(bundle);
@@ -378,14 +378,14 @@ impl Endpoint {
         }
     }
 
-    /// The echo of a mark stands before anything else; of several packets one behind the other, the first has it, as in Linux.
+    /// Adds the echo of a mark in front; of several consecutive packets only the first has it, as in Linux.
     fn echo_mark(&self, bundle: &mut Bundle) {
         if let Some(echo) = self.marks.echo() {
             bundle.push(echo);
         }
     }
 
-    /// Sends what is in the bundle, if anything, in as few packets as hold it, and begins another to the same path.
+    /// Sends the chunks in as few packets as possible, and starts another one to the same path.
     fn transmit(&mut self, bundle: &mut Bundle) {
         self.streams_out.begin_packet();
         if bundle.length <= self.config.mtu.0 as usize {
@@ -402,7 +402,7 @@ impl Endpoint {
         bundle.begin();
     }
 
-    /// Sends it, which fits into a packet, and begins another.
+    /// Sends chunks that fit into one packet, and starts another one.
     fn transmit_one(&mut self, bundle: &mut Bundle) {
         // An echo alone waits for something to go with.
         if !matches!(bundle.chunks[..], [] | [Chunk::Ecne(_)]) {

@@ -1,4 +1,4 @@
-//! How much the application may hand over before the peer has acknowledged it.
+//! The send buffer: how much data may wait for transmission and acknowledgement.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ use hol_wire::sctp::DataFlags;
 
 use crate::Config;
 
-/// Octets that are held, and for which room was asked.
+/// The octets in the buffer, and those for which room was requested.
 #[derive(Debug, Clone)]
 pub(crate) struct SendBuffer {
     size: usize,
@@ -14,9 +14,9 @@ pub(crate) struct SendBuffer {
     blocks: bool,
     small_block: usize,
     used: usize,
-    /// By stream, what is acknowledged of a message of which not all is.
+    /// By stream, the acknowledged octets of a partly acknowledged message.
     begun: Vec<(u16, usize)>,
-    /// The application asked for room for so much and did not get it.
+    /// The size of a request that was refused.
     wanted: Cell<Option<usize>>,
 }
 
@@ -33,7 +33,7 @@ impl SendBuffer {
         }
     }
 
-    /// Linux takes a message of any length while there is room at all.
+    /// Returns whether there is room. Linux accepts a message of any length if there is any room.
     pub(crate) fn has_room(&self, length: usize) -> bool {
         let asked = if self.blocks { 1 } else { length };
         let room = self.used == 0 || self.used + asked <= self.size;
@@ -43,18 +43,18 @@ impl SendBuffer {
         room
     }
 
-    /// True once after there is room for what was refused before.
+    /// Returns true once when there is room for a refused request.
     pub(crate) fn room_again(&self) -> bool {
         let Some(wanted) = self.wanted.take() else { return false };
         self.has_room(wanted)
     }
 
-    /// A chunk with so much user data comes in.
+    /// Adds a chunk with this much user data.
     pub(crate) fn charge(&mut self, length: usize) {
         self.used += self.cost(length);
     }
 
-    /// It is acknowledged or given up. Linux gives back what a message takes when that is so of its last chunk.
+    /// Removes a chunk that is acknowledged or abandoned. Linux frees a message's memory with its last chunk.
     pub(crate) fn release(&mut self, stream: u16, flags: DataFlags, length: usize) {
         let cost = self.cost(length);
         if !self.blocks || flags.contains(DataFlags::BEGIN | DataFlags::END) {
@@ -70,7 +70,7 @@ impl SendBuffer {
         }
     }
 
-    /// All of it is acknowledged or given up.
+    /// Removes everything.
     pub(crate) fn clear(&mut self) {
         self.used = 0;
         self.begun.clear();
@@ -81,8 +81,8 @@ impl SendBuffer {
     }
 }
 
-/// The block of memory where Linux keeps a DATA chunk: its header of 16 octets, the user data in cache lines, 320 octets of
-/// `skb_shared_info`; the same for all that is small, else as `kmalloc` rounds (`net/core/skbuff.c` kmalloc_reserve).
+/// Returns the size of the memory block in which Linux stores a DATA chunk: its header of 16 octets and the user data in cache lines, and
+/// 320 octets of `skb_shared_info`; a fixed size for small blocks, else as `kmalloc` rounds (`net/core/skbuff.c` kmalloc_reserve).
 fn block(length: usize, small: usize) -> usize {
     let needed = (16 + length).next_multiple_of(64) + 320;
     if needed <= small { small } else { needed.next_power_of_two() }

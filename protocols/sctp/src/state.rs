@@ -27,22 +27,22 @@ impl State {
         }
     }
 
-    /// The application may hand over messages: they wait until the association is up.
+    /// Returns whether messages are accepted: they wait until the association is established.
     pub(crate) const fn takes_messages(self) -> bool {
         matches!(self, Self::Closed | Self::CookieWait | Self::CookieEchoed | Self::Established)
     }
 
-    /// DATA may leave in any packet. RFC 9260 section 9.2 lets what is queued go out first.
+    /// Returns whether DATA may be sent. RFC 9260 section 9.2 lets queued data be sent first.
     pub(crate) const fn sends_data(self) -> bool {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownReceived)
     }
 
-    /// DATA is accepted. RFC 9260 section 6.
+    /// Returns whether DATA is accepted. RFC 9260 section 6.
     pub(crate) const fn receives_data(self) -> bool {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownSent)
     }
 
-    /// SACKs and heartbeats mean something.
+    /// Returns whether SACKs and heartbeats are processed.
     pub(crate) const fn is_up(self) -> bool {
         !matches!(self, Self::Closed | Self::CookieWait | Self::CookieEchoed)
     }

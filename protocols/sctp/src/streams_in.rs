@@ -9,14 +9,14 @@ use hol_wire::sctp::Ssn;
 #[derive(Debug)]
 pub(crate) struct StreamsIn {
     streams: Vec<Stream>,
-    /// Octets of user data that wait.
+    /// The octets of user data that wait.
     held: usize,
 }
 
 #[derive(Debug, Default, Clone)]
 struct Stream {
     next: Ssn,
-    /// Complete messages ahead of `next`, ascending.
+    /// Complete messages after `next`, ascending.
     waiting: VecDeque<(Ssn, Received)>,
 }
 
@@ -29,13 +29,13 @@ impl StreamsIn {
         self.streams.len() as u16
     }
 
-    /// So many more streams. RFC 6525 section 5.2.5.
+    /// Adds streams. RFC 6525 section 5.2.5.
     pub(crate) fn add(&mut self, more: u16) {
         let count = self.streams.len() + usize::from(more);
         self.streams.resize(count, Stream::default());
     }
 
-    /// A stream begins anew; what waits for messages that cannot come any more goes to `deliver`. RFC 6525 section 5.2.2 E3.
+    /// Resets a stream; messages that wait for others, which cannot arrive any more, are delivered. RFC 6525 section 5.2.2 E3.
     pub(crate) fn reset(&mut self, stream: u16, mut deliver: impl FnMut(Received)) {
         let Some(stream) = self.streams.get_mut(usize::from(stream)) else { return };
         while !stream.waiting.is_empty() {
@@ -52,7 +52,7 @@ impl StreamsIn {
         self.held
     }
 
-    /// Takes a complete message; gives what is in order now to `deliver`.
+    /// Adds a complete message; passes messages that are now in order to `deliver`.
     pub(crate) fn push(&mut self, ssn: Ssn, message: Received, mut deliver: impl FnMut(Received)) {
         if message.unordered {
             return deliver(message);
@@ -67,7 +67,7 @@ impl StreamsIn {
         }
     }
 
-    /// Nothing up to `ssn` will come any more. RFC 3758 section 3.6.
+    /// Skips the messages up to `ssn`. RFC 3758 section 3.6.
     pub(crate) fn skip(&mut self, stream: u16, ssn: Ssn, mut deliver: impl FnMut(Received)) {
         let Some(stream) = self.streams.get_mut(usize::from(stream)) else { return };
         if ssn.before(stream.next) {
@@ -92,7 +92,7 @@ impl Stream {
         }
     }
 
-    /// Delivers what has become in order.
+    /// Delivers messages that are now in order.
     fn deliver_next(&mut self, held: &mut usize, deliver: &mut impl FnMut(Received)) {
         while self.waiting.front().is_some_and(|(ssn, _)| *ssn == self.next) {
             self.next = self.next.next();

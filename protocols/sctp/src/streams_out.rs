@@ -1,4 +1,4 @@
-//! Messages on their way to their first transmission. RFC 9260 sections 6.5 and 6.9.
+//! Messages before their first transmission. RFC 9260 sections 6.5 and 6.9.
 
 use std::collections::VecDeque;
 
@@ -21,49 +21,49 @@ pub(crate) struct Unsent {
     pub(crate) ppid: u32,
     pub(crate) payload: Bytes,
     pub(crate) limit: Limit,
-    /// The message is short enough for Nagle's rule.
+    /// Whether the message is so short that Nagle's algorithm applies.
     pub(crate) can_delay: bool,
 }
 
-/// Where a fragment belongs, for I-DATA. RFC 8260 section 2.1.
+/// The position of a fragment within its message, for I-DATA. RFC 8260 section 2.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FragmentId {
     pub(crate) mid: Mid,
     pub(crate) fsn: Fsn,
 }
 
-/// What the next fragment of a stream is called.
+/// The numbers of the next fragment of a stream.
 #[derive(Debug, Clone, Default)]
 struct Numbers {
-    /// Of the next ordered message; its lower half is the stream sequence number.
+    /// The number of the next ordered message; its lower half is the stream sequence number.
     ordered: u32,
     unordered: u32,
     fsn: u32,
 }
 
-/// Fragments of messages that were handed over after their stream was to be reset. RFC 6525 section 5.1.2 A1.
+/// Fragments of messages that were queued after a reset of their stream was requested. RFC 6525 section 5.1.2 A1.
 #[derive(Debug)]
 struct Hold {
-    /// All of them if it is empty.
+    /// The streams to be reset; all if empty.
     streams: Vec<u16>,
     fragments: VecDeque<Unsent>,
 }
 
-/// Messages that wait.
+/// The unsent messages.
 #[derive(Debug)]
 pub(crate) struct StreamsOut {
-    /// In the order in which they were handed over.
+    /// Fragments in the order in which they were queued.
     queue: VecDeque<Unsent>,
-    /// Instead of that, by stream, where a scheduler chooses.
+    /// Queues by stream instead, if there is a scheduler.
     queues: Option<Box<Queues>>,
     numbers: Vec<Numbers>,
-    /// What waits until its streams have been reset, the earliest reset first.
+    /// Messages that wait until their streams have been reset, the earliest reset first.
     holds: VecDeque<Hold>,
-    /// Octets of a chunk before its user data.
+    /// The octets of a chunk before its user data.
     header: usize,
-    /// The second fragment has the FSN of the first.
+    /// Whether the second fragment has the FSN of the first.
     second_fsn_is_zero: bool,
-    /// Octets of the chunks that wait, headers included.
+    /// The octets of the unsent chunks, headers included.
     queued: usize,
     pub(crate) buffer: SendBuffer,
 }
@@ -87,8 +87,8 @@ impl StreamsOut {
         self.numbers.len() as u16
     }
 
-    /// Keeps the first `streams` streams: the peer serves no more. Gives the stream of each message that has to go. RFC 9260
-    /// section 5.1.1. It takes I-DATA if it `interleaves`.
+    /// Limits the streams to the number that the peer accepts, and sets whether it `interleaves`; returns the stream of each message that
+    /// is dropped. RFC 9260 section 5.1.1.
     pub(crate) fn negotiate(&mut self, streams: u16, interleaves: bool) -> Vec<u16> {
         self.numbers.truncate(usize::from(streams));
         self.header = if interleaves { IData::HEADER } else { Data::HEADER };
@@ -98,8 +98,8 @@ impl StreamsOut {
         self.drop_from(streams)
     }
 
-    /// Forgets everything: the association has restarted. Gives the stream of each message that was not sent to its end.
-    /// RFC 9260 section 5.2.4.
+    /// Discards everything, because the association has restarted; returns the stream of each message that was not completely sent. RFC
+    /// 9260 section 5.2.4.
     pub(crate) fn clear(&mut self, config: &Config) -> Vec<u16> {
         let dropped = self.drop_from(0);
         self.buffer.clear();
@@ -109,7 +109,7 @@ impl StreamsOut {
         dropped
     }
 
-    /// Drops what waits for streams from `first` on.
+    /// Discards the messages of streams from `first` on.
     fn drop_from(&mut self, first: u16) -> Vec<u16> {
         let queue = std::mem::take(&mut self.queue);
         let (kept, mut dropped): (VecDeque<Unsent>, VecDeque<Unsent>) =
@@ -128,7 +128,7 @@ impl StreamsOut {
             .collect()
     }
 
-    /// Takes a message in fragments of at most `most` octets, and no more than `first` in the first one. Section 6.9.
+    /// Queues a message in fragments of at most `most` octets, the first one at most `first`. Section 6.9.
     pub(crate) fn push(&mut self, message: Message, first: usize, most: usize, limit: Limit) {
         let Message { stream, unordered, ppid, payload: mut rest, .. } = message;
         let can_delay = rest.len() < first;
@@ -156,17 +156,17 @@ impl StreamsOut {
         }
     }
 
-    /// The last reset of a stream, if it waits for one.
+    /// Returns the last requested reset of a stream.
     fn hold_of(&mut self, stream: u16) -> Option<&mut Hold> {
         self.holds.iter_mut().rev().find(|hold| covers(&hold.streams, stream))
     }
 
-    /// What comes for these streams from now on waits.
+    /// Makes further messages for these streams wait.
     pub(crate) fn hold(&mut self, streams: Vec<u16>) {
         self.holds.push_back(Hold { streams, fragments: VecDeque::new() });
     }
 
-    /// The earliest of those resets is done, or will not be.
+    /// Releases the messages of the earliest reset, which is done or has failed.
     pub(crate) fn release(&mut self) {
         let fragments = self.holds.pop_front().map(|hold| hold.fragments).unwrap_or_default();
         fragments.into_iter().for_each(|unsent| self.enqueue(unsent));
@@ -176,7 +176,7 @@ impl StreamsOut {
         !self.holds.is_empty()
     }
 
-    /// Something waits for one of these streams that was handed over before they were to be reset.
+    /// Returns whether a message of these streams is unsent that was queued before their reset.
     pub(crate) fn has_unsent_of(&self, streams: &[u16]) -> bool {
         self.unsent().any(|unsent| covers(streams, unsent.stream))
     }
@@ -185,7 +185,7 @@ impl StreamsOut {
         self.queue.iter().chain(self.queues.iter().flat_map(|queues| queues.iter()))
     }
 
-    /// Streams begin anew. RFC 6525 section 5.2.7 H4; RFC 8260 section 2.1: with all their numbers.
+    /// Resets streams. RFC 6525 section 5.2.7 H4; RFC 8260 section 2.1: with all their numbers.
     pub(crate) fn reset(&mut self, streams: &[u16]) {
         for (stream, numbers) in self.numbers.iter_mut().enumerate() {
             if covers(streams, stream as u16) {
@@ -194,7 +194,7 @@ impl StreamsOut {
         }
     }
 
-    /// So many more streams. RFC 6525 section 5.2.7 H6.
+    /// Adds streams. RFC 6525 section 5.2.7 H6.
     pub(crate) fn add(&mut self, more: u16) {
         let count = self.numbers.len() + usize::from(more);
         self.numbers.resize(count, Numbers::default());
@@ -214,24 +214,24 @@ impl StreamsOut {
         self.queued == 0
     }
 
-    /// Octets of all chunks that wait, headers included.
+    /// Returns the octets of all unsent chunks, headers included.
     pub(crate) fn queued(&self) -> usize {
         self.queued
     }
 
-    /// The next chunk does not go into a packet that has data already. RFC 8260 section 3.3.
+    /// Returns whether the next chunk may not be bundled with the data in the packet. RFC 8260 section 3.3.
     pub(crate) fn wants_another_packet(&self) -> bool {
         self.queues.as_ref().is_some_and(|queues| queues.wants_another_packet())
     }
 
-    /// A packet has left.
+    /// Notes that a packet was sent.
     pub(crate) fn begin_packet(&mut self) {
         if let Some(queues) = &mut self.queues {
             queues.begin_packet();
         }
     }
 
-    /// Takes the next fragment, its stream sequence number (section 6.5) and its place among those that are interleaved.
+    /// Removes the next fragment; returns its stream sequence number (section 6.5) and its position for I-DATA too.
     pub(crate) fn pop(&mut self) -> Option<(Unsent, Ssn, FragmentId)> {
         let unsent = match &mut self.queues {
             None => self.queue.pop_front()?,
@@ -257,7 +257,7 @@ impl StreamsOut {
         (ssn, place)
     }
 
-    /// The first fragment that waits for a stream; where messages go as they come, that waits at all.
+    /// Returns the first fragment of a stream, or without a scheduler the first of all.
     fn first_of(&self, stream: u16) -> Option<&Unsent> {
         match &self.queues {
             None => self.queue.front(),
@@ -272,7 +272,7 @@ impl StreamsOut {
         }
     }
 
-    /// Drops the rest of a message on `stream` that has begun, but for its last fragment.
+    /// Discards the rest of a partly sent message of `stream`, except for its last fragment, which is returned.
     pub(crate) fn pop_last_of_message(&mut self, stream: u16) -> Option<(Unsent, Ssn, FragmentId)> {
         if self.first_of(stream)?.begins() {
             return None;
@@ -288,7 +288,7 @@ impl StreamsOut {
         }
     }
 
-    /// Drops the message at the front, of which nothing was sent: it takes no stream sequence number.
+    /// Discards the message at the front, of which nothing was sent, so that it uses no stream sequence number.
     pub(crate) fn drop_message(&mut self) {
         let Some(stream) = self.front().map(|unsent| unsent.stream) else { return };
         while let Some(unsent) = self.drop_front(stream) {
@@ -301,7 +301,7 @@ impl StreamsOut {
     }
 }
 
-/// Whether a request is about a stream: one that lists none is about all of them. RFC 6525 sections 4.1 and 4.2.
+/// Returns whether a request affects a stream: an empty list affects all. RFC 6525 sections 4.1 and 4.2.
 fn covers(streams: &[u16], stream: u16) -> bool {
     streams.is_empty() || streams.contains(&stream)
 }
@@ -312,7 +312,7 @@ impl Unsent {
         self.flags.contains(DataFlags::BEGIN)
     }
 
-    /// The chunk as it goes on the wire.
+    /// Returns the fragment as a chunk.
     pub(crate) fn into_chunk(self, tsn: Tsn, ssn: Ssn, now: Time) -> Data {
         let Self { flags, stream, ppid, payload, .. } = self;
         Data {

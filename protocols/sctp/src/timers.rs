@@ -4,7 +4,7 @@ use hol_base::{Duration, Time};
 
 use crate::Endpoint;
 
-/// When each timer of the association fires.
+/// The deadlines of the association's timers.
 #[derive(Debug)]
 pub(crate) struct Timers {
     /// T1-init, T1-cookie.
@@ -13,15 +13,15 @@ pub(crate) struct Timers {
     pub(crate) t2_shutdown: Option<Time>,
     /// T5-shutdown-guard.
     pub(crate) t5_shutdown_guard: Option<Time>,
-    /// T-4: an ASCONF waits for its acknowledgement. RFC 5061 section 5.1.
+    /// T-4: the acknowledgement of an ASCONF. RFC 5061 section 5.1.
     pub(crate) t4: Option<Time>,
     /// The Re-configuration Timer. RFC 6525 section 5.1.1.
     pub(crate) reconfig: Option<Time>,
     /// The delay of a SACK.
     pub(crate) sack: Option<Time>,
-    /// The next length of T1.
+    /// The next duration of T1.
     pub(crate) t1_delay: Duration,
-    /// Expiries of T1 in a row.
+    /// Consecutive expiries of T1.
     pub(crate) t1_expiries: u32,
 }
 
@@ -45,7 +45,7 @@ impl Timers {
     }
 }
 
-/// Stops a timer that is due; true if it was.
+/// Stops a timer that has expired; returns whether it had.
 fn expire(timer: &mut Option<Time>, now: Time) -> bool {
     timer.take_if(|at| *at <= now).is_some()
 }
@@ -55,7 +55,7 @@ impl Endpoint {
         Time::earliest([self.timers.deadline(), self.paths.deadline()])
     }
 
-    /// Runs every timer that is due; T3-rtx last, for it sends no more than one packet.
+    /// Handles every expired timer; T3-rtx last, because it sends only one packet.
     pub(crate) fn on_timers(&mut self, now: Time) {
         if expire(&mut self.timers.t1, now) {
             self.on_t1_expired(now);

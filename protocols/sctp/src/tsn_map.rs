@@ -1,42 +1,42 @@
-//! Which TSNs have arrived. RFC 9260 section 6.2.
+//! The received TSNs. RFC 9260 section 6.2.
 
 use std::collections::VecDeque;
 
 use hol_wire::sctp::{GapAckBlock, Tsn};
 use smallvec::SmallVec;
 
-/// Duplicate TSNs that are kept for the next SACK at most.
+/// The largest number of duplicate TSNs that are kept for the next SACK.
 pub(crate) const MAX_DUPLICATES: usize = 16;
 
-/// A run of TSNs beyond a gap; both ends belong to it.
+/// A range of consecutive TSNs after a gap, inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stretch {
     first: Tsn,
     last: Tsn,
 }
 
-/// The cumulative TSN and what has arrived beyond it.
+/// The cumulative TSN and the received TSNs after it.
 #[derive(Debug)]
 pub(crate) struct TsnMap {
     cumulative: Tsn,
-    /// Ascending, with at least one missing TSN before each.
+    /// Ascending, with a gap before each.
     runs: VecDeque<Stretch>,
     duplicates: SmallVec<[Tsn; 2]>,
-    /// How far ahead of the cumulative TSN one may be.
+    /// The largest distance of a TSN from the cumulative TSN.
     most_ahead: u32,
 }
 
-/// What a TSN is to the map.
+/// The classification of a TSN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
     New,
     Duplicate,
-    /// It is further ahead than the map reaches.
+    /// It is beyond the largest distance.
     TooFar,
 }
 
 impl TsnMap {
-    /// Nothing has arrived; `initial` is expected.
+    /// Creates an empty map; `initial` is the first TSN.
     pub(crate) fn new(initial: Tsn, most_ahead: u16) -> Self {
         let most_ahead = u32::from(most_ahead);
         Self { cumulative: initial - 1, runs: VecDeque::new(), duplicates: SmallVec::new(), most_ahead }
@@ -62,7 +62,7 @@ impl TsnMap {
         if run.is_some_and(|run| tsn.at_or_before(run.last)) { Arrival::Duplicate } else { Arrival::New }
     }
 
-    /// Notes a TSN that [`classify`](Self::classify) found new.
+    /// Adds a TSN that [`classify`](Self::classify) classified as new.
     pub(crate) fn insert(&mut self, tsn: Tsn) {
         if tsn == self.cumulative.next() && self.runs.is_empty() {
             self.cumulative = tsn;
@@ -84,13 +84,13 @@ impl TsnMap {
         self.absorb();
     }
 
-    /// Treats everything up to `tsn` as received. RFC 3758 section 3.6.
+    /// Treats all TSNs up to `tsn` as received. RFC 3758 section 3.6.
     pub(crate) fn advance_to(&mut self, tsn: Tsn) {
         self.cumulative = self.cumulative.latest(tsn);
         self.absorb();
     }
 
-    /// Moves the cumulative TSN over the runs that it has reached.
+    /// Advances the cumulative TSN over the ranges that it has reached.
     fn absorb(&mut self) {
         while let Some(run) = self.runs.front()
             && run.first.at_or_before(self.cumulative.next())

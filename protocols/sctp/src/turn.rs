@@ -1,20 +1,20 @@
-//! In which order streams with something to send take turns. RFC 8260 section 3.
+//! The order in which a scheduler serves streams. RFC 8260 section 3.
 
 use std::collections::BTreeMap;
 
 use crate::Config;
 use crate::scheduler::{Scheduler, StreamValues};
 
-/// The streams that have something to send.
+/// The streams that have data to send.
 #[derive(Debug)]
 pub(crate) enum Turn {
-    /// Rings by priority, the smallest number first. Without priorities there is one ring.
+    /// Round-robin rings by priority, the smallest number first; a single ring without priorities.
     Rings { values: StreamValues, rings: BTreeMap<u16, Ring>, joins_last: bool },
-    /// By what they have had for their weight, the least first.
+    /// Streams by the octets sent divided by their weight, the least first.
     Fair { values: StreamValues, order: Vec<u16>, served: Vec<u64> },
 }
 
-/// Streams that take turns, and whose turn it is.
+/// A ring of streams, and the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
     streams: Vec<u16>,
@@ -35,14 +35,14 @@ impl Turn {
         }
     }
 
-    /// There are so many streams now.
+    /// Sets the number of streams.
     pub(crate) fn serve(&mut self, streams: usize) {
         if let Self::Fair { served, .. } = self {
             served.resize(streams, 0);
         }
     }
 
-    /// Whose turn it is.
+    /// Returns the next stream.
     pub(crate) fn next(&self) -> Option<u16> {
         match self {
             Self::Rings { rings, .. } => {
@@ -52,7 +52,7 @@ impl Turn {
         }
     }
 
-    /// A stream that had nothing to send has something.
+    /// Adds a stream that has data again.
     pub(crate) fn join(&mut self, stream: u16) {
         match self {
             Self::Rings { values, rings, joins_last } => {
@@ -68,7 +68,7 @@ impl Turn {
         }
     }
 
-    /// A stream has sent so many octets, and it is another one's turn.
+    /// Notes that a stream has sent this many octets, and ends its turn.
     pub(crate) fn pass(&mut self, stream: u16, octets: u64) {
         match self {
             Self::Rings { values, rings, .. } => {
@@ -86,7 +86,7 @@ impl Turn {
         }
     }
 
-    /// A stream has nothing to send any more.
+    /// Removes a stream that has no more data.
     pub(crate) fn leave(&mut self, stream: u16) {
         match self {
             Self::Rings { values, rings, .. } => {
@@ -101,7 +101,7 @@ impl Turn {
         }
     }
 
-    /// Before the first stream from place `from` on that has had as much for its weight.
+    /// Inserts a stream before the first one from index `from` on that has had as much for its weight.
     fn line_up(&mut self, stream: u16, from: usize) {
         let Self::Fair { values, order, served } = self else { return };
         let weight = |stream: u16| u128::from(values.of(stream).unwrap_or(1));

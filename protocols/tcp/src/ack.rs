@@ -1,4 +1,4 @@
-//! An acknowledgment arrives: what it tells, and what follows. RFC 9293 section 3.10.7.4, fifth.
+//! Processes an acknowledgment. RFC 9293 section 3.10.7.4, fifth.
 
 use hol_base::{Duration, Time};
 use hol_congestion::Round;
@@ -9,7 +9,7 @@ use crate::news::News;
 use crate::resend::Resend;
 
 impl Endpoint {
-    /// Processes the ACK field, which is acceptable, and the SACK blocks.
+    /// Processes an acceptable ACK field, and the SACK blocks.
     pub(crate) fn process_ack(&mut self, now: Time, segment: &Segment) {
         let ack = segment.ack;
         let mut news = News {
@@ -60,7 +60,7 @@ impl Endpoint {
         self.react(now, ack, &mut news);
     }
 
-    /// An ACK that others have overtaken may still carry news.
+    /// Processes the ACK field of a reordered segment, whose SACK blocks may still be new.
     fn old_ack(&mut self, now: Time, segment: &Segment, mut news: News) {
         if self.agreed.sack() && !segment.options.sack.is_empty() {
             news.carried_data = true;
@@ -71,7 +71,7 @@ impl Endpoint {
         }
     }
 
-    /// Recovery, timer, window, in this order; then what recovery lets out.
+    /// Updates recovery, timer and window, in this order, then sends what recovery allows.
     fn react(&mut self, now: Time, ack: SeqNum, news: &mut News) {
         self.widen_reordering_window(news);
         self.count_marks(news);
@@ -90,7 +90,7 @@ impl Endpoint {
         self.resend_by(now, resend);
     }
 
-    /// Takes what SND.UNA covers off the scoreboard, and a round-trip sample with it.
+    /// Removes the segments below SND.UNA from the scoreboard, and takes a round-trip sample from them.
     fn take_acknowledged(&mut self, now: Time, prior_highest: SeqNum, prior_sacked: u32, news: &mut News) {
         let unit = self.config.congestion_unit;
         let mut reordered = self.snd.nxt();
@@ -135,7 +135,7 @@ impl Endpoint {
         }
     }
 
-    /// RTTM: from data never retransmitted (Karn), from SACK, or from the echo. RFC 7323 section 4.1.
+    /// Takes a round-trip sample (RTTM): from data never retransmitted (Karn), from SACK, or from the timestamp echo. RFC 7323 section 4.1.
     fn sample_round_trip(&mut self, now: Time, news: &mut News) -> bool {
         let since = |at: Time| now.since(at);
         let mut sample = news.first_acked.filter(|_| !news.resent_acked).map(since);
@@ -158,7 +158,7 @@ impl Endpoint {
         true
     }
 
-    /// The window grows, or is on its way down. RFC 5681 section 3.1, RFC 6937.
+    /// Increases the window, or continues its reduction. RFC 5681 section 3.1, RFC 6937.
     fn control_window(&mut self, now: Time, news: &News) {
         if self.cwnd.is_rate_based() {
             return self.report_delivery(now, news);

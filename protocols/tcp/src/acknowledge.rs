@@ -1,5 +1,5 @@
-//! When to acknowledge: at once, with the next data, or after a while. RFC 9293 section 3.8.6.3, RFC 5681
-//! section 4.2, and the habits of Linux: quick at the start, then adaptive, then piggybacked.
+//! Decides when to send an acknowledgment: at once, with the next data, or after a delay. RFC 9293 section 3.8.6.3, RFC 5681
+//! section 4.2, and the modes of Linux: quick at first, then with an adaptive delay, then piggybacked ("pingpong").
 
 use hol_base::{Duration, Time};
 use hol_wire::tcp::{Flags, Segment, SeqNum};
@@ -7,80 +7,80 @@ use hol_wire::tcp::{Flags, Segment, SeqNum};
 use crate::compress::Compression;
 use crate::{Config, Endpoint};
 
-/// What a segment is taken for before full-sized ones have been seen. RFC 9293 section 3.7.1.
+/// The peer's segment size before full-sized segments have been seen. RFC 9293 section 3.7.1.
 const DEFAULT_SEGMENT: u32 = 536;
-/// A segment this short is never taken for full-sized.
+/// The least size of a segment that counts as full-sized.
 const LEAST_SEGMENT: u32 = 88;
 
-/// What the receiver owes, and how the connection has behaved.
+/// The state of delayed acknowledgments: what has to be acknowledged, and how the connection has behaved.
 #[derive(Debug, Clone)]
 pub(crate) struct Acknowledging {
     min: Duration,
     max: Duration,
-    /// All times count whole ticks of the clock. Linux: jiffies.
+    /// The tick of the clock; all times are whole ticks. Linux: jiffies.
     tick: Duration,
     quick_segments: u32,
     interactive_after: u32,
-    /// An acknowledgment is owed.
+    /// Whether an acknowledgment has to be sent.
     scheduled: bool,
-    /// It is owed at once.
+    /// Whether it has to be sent at once.
     at_once: bool,
-    /// A pushed segment waits to be read.
+    /// Whether a segment with PSH waits to be read.
     pushed: bool,
-    /// More than one does.
+    /// Whether more than one does.
     pushed_twice: bool,
-    /// Segments to acknowledge at once.
+    /// The number of segments still to be acknowledged at once.
     quick: u32,
-    /// The delay that adapts to the gaps between segments; `None` before the first.
+    /// The delay, which adapts to the gaps between segments; `None` before the first.
     delay: Option<Duration>,
-    /// Replies that followed data closely.
+    /// The number of replies sent soon after data arrived.
     replies: u32,
     last_received: Time,
-    /// What is taken for the peer's full-sized segment.
+    /// The estimated size of the peer's full-sized segments.
     segment_size: u32,
     last_size: u32,
     compression: Compression,
 }
 
-/// What a segment's data say of when to acknowledge it; the octets themselves have gone on to the application.
+/// The properties of a segment's data on which its acknowledgment depends; the application may have the data already.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Text {
-    /// Octets.
+    /// Octets of data.
     length: u32,
-    /// Octets of options before them.
+    /// Octets of options.
     options: u32,
     /// PSH is set.
     pushed: bool,
-    /// Or FIN.
+    /// FIN is set.
     ends: bool,
 }
 
 impl Text {
-    /// The data of a segment.
+    /// Returns the properties of a segment.
     pub(crate) fn of(segment: &Segment) -> Self {
         let (length, options) = (segment.payload.len() as u32, segment.options.length() as u32);
         let (pushed, fin) = (segment.flags.contains(Flags::PSH), segment.flags.contains(Flags::FIN));
         Self { length, options, pushed, ends: pushed || fin }
     }
 
-    /// There are none.
+    /// Returns whether there are no data.
     pub(crate) fn is_empty(self) -> bool {
         self.length == 0
     }
 
-    /// Octets.
+    /// Returns the octets of data.
     pub(crate) fn octets(self) -> u32 {
         self.length
     }
 
-    /// No segment before had so many.
+    /// Returns whether no earlier segment had so much data.
     pub(crate) fn is_longer_than_known(self, acks: &Acknowledging) -> bool {
         self.length > acks.segment_size
     }
 }
 
 impl Acknowledging {
-    /// Nothing has been received.
+    /// Creates the state before anything has been received.
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             min: config.delayed_ack_min,
@@ -102,12 +102,12 @@ impl Acknowledging {
         }
     }
 
-    /// The connection is open.
+    /// Called when the connection is established.
     pub(crate) fn established(&mut self, now: Time) {
         self.last_received = now;
     }
 
-    /// Acknowledgments wait for data to ride on.
+    /// Returns whether the connection is interactive, so that acknowledgments wait to be piggybacked on data.
     fn interactive(&self) -> bool {
         self.replies >= self.interactive_after
     }
@@ -116,7 +116,7 @@ impl Acknowledging {
         self.quick > 0 && !self.interactive()
     }
 
-    /// Nothing but a FIN has come, so nothing tells how long to wait.
+    /// Returns whether at most a FIN has arrived, so that there is no estimate of the delay.
     fn is_new(&self) -> bool {
         self.delay.is_none()
     }
@@ -126,43 +126,43 @@ impl Acknowledging {
         self.quick = self.quick.max(segments);
     }
 
-    /// The window has grown: the next acknowledgment is not delayed. Linux: tcp_grow_window.
+    /// The window has grown, so the next acknowledgment is not delayed. Linux: tcp_grow_window.
     pub(crate) fn tell_of_window(&mut self) {
         self.quick |= 1;
     }
 
-    /// The buffer is filling: nothing is acknowledged in haste. Linux: __tcp_select_window.
+    /// The buffer is filling, so nothing is acknowledged quickly. Linux: __tcp_select_window.
     pub(crate) fn slow_down(&mut self) {
         self.quick = 0;
     }
 
-    /// What came takes sequence numbers: the peer is to hear of it.
+    /// Schedules an acknowledgment, because a segment with data, SYN or FIN arrived.
     pub(crate) fn owe(&mut self) {
         self.scheduled = true;
     }
 
-    /// The peer is to hear of it at once if `soon`.
+    /// Makes the scheduled acknowledgment immediate if `soon`.
     pub(crate) fn hasten(&mut self, soon: bool) {
         self.at_once |= soon;
     }
 
-    /// Out of order at RCV.NXT; `true` if it is to be acknowledged at once, not with the `most` that may wait.
+    /// Counts an out-of-order segment at RCV.NXT; returns whether it has to be acknowledged at once, instead of with up to `most` others.
     pub(crate) fn on_segment_out_of_order(&mut self, nxt: SeqNum, most: u32) -> bool {
         self.compression.on_segment(nxt, most)
     }
 
-    /// The peer's full-sized segment, as far as is known.
+    /// Returns the estimated size of the peer's full-sized segments.
     pub(crate) fn segment_size(&self) -> u32 {
         self.segment_size
     }
 
-    /// Something came that the peer should hear of soon: a duplicate, or data outside the window.
+    /// Schedules quick acknowledgments, because a duplicate or data outside the window arrived.
     pub(crate) fn on_anomaly(&mut self, window: u32) {
         self.go_quick(window, self.quick_segments);
         self.end_interaction();
     }
 
-    /// Data came with a mark: a sender whose window is small waits for every acknowledgment.
+    /// Handles data with an ECN mark: a sender with a small window waits for every acknowledgment.
     pub(crate) fn on_mark(&mut self, window: u32) {
         self.go_quick(window, self.quick_segments.min(2));
         self.end_interaction();
@@ -173,20 +173,20 @@ impl Acknowledging {
         self.delay = Some(self.min);
     }
 
-    /// Whole ticks of a time.
+    /// Rounds a time to whole ticks.
     fn whole(&self, time: Duration) -> Duration {
         let tick = self.tick.as_nanos().max(1);
         Duration::from_nanos(time.as_nanos() / tick * tick)
     }
 
-    /// The ticks since data came last.
+    /// Returns the ticks since data arrived last.
     fn since_received(&self, now: Time) -> Duration {
         let tick = self.tick.as_nanos().max(1);
         self.tick.max(Duration::from_nanos(1))
             * (now.as_nanos() / tick - self.last_received.as_nanos() / tick)
     }
 
-    /// Data arrived in order: the delay follows the gaps between segments.
+    /// Adapts the delay to the gap before in-order data.
     fn on_data(&mut self, now: Time, rto: Duration, window: u32) {
         self.scheduled = true;
         let gap = self.since_received(now);
@@ -206,8 +206,8 @@ impl Acknowledging {
         }
     }
 
-    /// Learns how large the peer's full-sized segments are, which decides what every second one is. Beside SACK blocks they are
-    /// shorter: what all segments have of options, `always`, tells them from others. Linux: tcp_measure_rcv_mss.
+    /// Estimates the size of the peer's full-sized segments, to recognise every second one. With SACK blocks segments are shorter: their
+    /// options exceed those that all segments have, `always`. Linux: tcp_measure_rcv_mss.
     pub(crate) fn measure(&mut self, Text { length, options, pushed, ends }: Text, mss: u32, always: u32) {
         let previous = std::mem::take(&mut self.last_size);
         if length >= self.segment_size {
@@ -227,7 +227,7 @@ impl Acknowledging {
         self.pushed = true;
     }
 
-    /// An acknowledgment left, alone or with data.
+    /// Called when an acknowledgment was sent, alone or with data.
     pub(crate) fn on_ack_sent(&mut self) {
         let owed = u32::from(self.scheduled);
         if self.quick > 0 {
@@ -240,14 +240,14 @@ impl Acknowledging {
         self.compression.on_ack_sent();
     }
 
-    /// Data left: if it answers what came shortly before, the connection is interactive.
+    /// Called when data was sent: soon after data has arrived it makes the connection interactive.
     pub(crate) fn on_data_sent(&mut self, now: Time) {
         if self.since_received(now) < self.delay.unwrap_or_default() {
             self.replies = self.replies.saturating_add(1);
         }
     }
 
-    /// How long to wait: no longer than a round trip or the maximum.
+    /// Returns the delay: at most a round trip or the maximum.
     fn current_delay(&self, srtt: Option<Duration>, tick: Duration) -> Duration {
         let delay = self.delay.unwrap_or(self.min);
         if delay <= self.min {
@@ -257,12 +257,12 @@ impl Acknowledging {
         delay.min(round_trip).min(self.max)
     }
 
-    /// The peer has closed: what is left to send takes the acknowledgments along.
+    /// The peer has closed, so acknowledgments are piggybacked on the remaining data.
     pub(crate) fn expect_reply(&mut self) {
         self.replies = self.replies.max(self.interactive_after);
     }
 
-    /// The delay ran out, so the guess was wrong: wait longer next time, or stop waiting for data.
+    /// The delay expired, so its estimate was wrong: the next one is longer, or acknowledgments do not wait for data any more.
     fn on_delay_expired(&mut self, rto: Duration) {
         if self.interactive() && self.interactive_after > 0 {
             self.replies = 0;
@@ -275,7 +275,7 @@ impl Acknowledging {
 }
 
 impl Endpoint {
-    /// Data arrived in order, in so much memory.
+    /// Handles in-order data that uses this much memory.
     pub(crate) fn data_received(&mut self, now: Time, text: Text, memory: u32) {
         if text.is_empty() {
             return self.acks.owe();
@@ -285,7 +285,7 @@ impl Endpoint {
         self.account_data(now, text.octets(), memory);
     }
 
-    /// After a segment: acknowledge now, or later.
+    /// Sends or schedules the acknowledgment after a segment was processed.
     pub(crate) fn acknowledge(&mut self, now: Time) {
         if !self.acks.scheduled {
             return;
@@ -305,18 +305,18 @@ impl Endpoint {
         }
     }
 
-    /// More than one full-sized segment is unacknowledged. RFC 5681 section 4.2.
+    /// Returns whether more than one full-sized segment is unacknowledged. RFC 5681 section 4.2.
     fn more_than_a_segment(&self) -> bool {
         self.rcv.unacknowledged() > self.acks.segment_size
     }
 
-    /// The right edge of the window moves on with an acknowledgment that leaves now; else it waits until the application has read.
-    /// Linux: __tcp_ack_snd_check.
+    /// Returns whether an acknowledgment now would advance the right edge of the window, which otherwise has to wait until the
+    /// application has read. Linux: __tcp_ack_snd_check.
     fn has_window_for_more(&mut self) -> bool {
         self.buffer.is_read() || self.select_window() >= self.rcv.offered()
     }
 
-    /// The window that the receive buffer has room for.
+    /// Returns the window for which the receive buffer has room.
     pub(crate) fn select_window(&mut self) -> u32 {
         let (early, segment) = (self.reassembly.memory(), self.acks.segment_size);
         let offer = self.buffer.offer(early, segment, self.rcv.scale(), self.rcv.offered());
@@ -326,8 +326,8 @@ impl Endpoint {
         offer.window
     }
 
-    /// The application reads everything. Linux then acknowledges pushed data, unless a reply is likely, and tells of a window that
-    /// has doubled: tcp_cleanup_rbuf.
+    /// Called when the application has read everything. Linux then acknowledges pushed data unless the connection is interactive, and
+    /// announces a window that has doubled: tcp_cleanup_rbuf.
     pub(crate) fn data_read(&mut self, now: Time) {
         self.look();
         self.size_buffer(now);
@@ -350,8 +350,8 @@ impl Endpoint {
         next > 0 && next >= 2 * window
     }
 
-    /// The application has read again what it had let wait. The peer is told at once of twice the room that it knows, and
-    /// not of less than RFC 9293 section 3.8.6.2.2 has it wait for.
+    /// Called when the application reads again after a pause. Announces the window at once if it has doubled and is at least as large as
+    /// RFC 9293 section 3.8.6.2.2 requires.
     pub(crate) fn room_made(&mut self, now: Time) {
         self.data_read(now);
         if self.buffer.is_counted() {
@@ -364,7 +364,7 @@ impl Endpoint {
         }
     }
 
-    /// The delayed acknowledgment's time has come.
+    /// Sends the delayed acknowledgment when its timer expires.
     pub(crate) fn delayed_ack_expired(&mut self, now: Time) {
         if self.acks.scheduled {
             self.acks.on_delay_expired(self.rtt.rto());

@@ -9,7 +9,7 @@ use hol_wire::tcp::{Flags, Segment};
 use crate::{Endpoint, State};
 
 impl Endpoint {
-    /// The application has no more to send.
+    /// Closes the sending direction: the application has no more data.
     pub(crate) fn close(&mut self, now: Time) {
         match self.machine.state() {
             State::Listen | State::SynSent => return self.end(Event::Closed),
@@ -22,7 +22,7 @@ impl Endpoint {
         self.push_pending(now);
     }
 
-    /// The application wants it over now: the peer is reset. RFC 9293 section 3.10.5.
+    /// Resets the connection at the application's request. RFC 9293 section 3.10.5.
     pub(crate) fn abort(&mut self, now: Time) {
         match self.machine.state() {
             State::Closed => return,
@@ -32,8 +32,8 @@ impl Endpoint {
         self.end(Event::Failed { reason: Failure::Aborted });
     }
 
-    /// The host has lost an address. Where the system then destroys the sockets on it, the peer hears nothing: there is
-    /// nowhere left to tell it from.
+    /// Handles that the host has lost an address. If the system destroys the sockets on it, the peer is not informed, because no packet
+    /// can be sent from it.
     pub(crate) fn on_address_removed(&mut self, address: Address) {
         let lives = !matches!(self.machine.state(), State::Closed | State::Listen | State::TimeWait);
         if self.config.address_loss_aborts && lives && self.local.0 == address {
@@ -41,14 +41,14 @@ impl Endpoint {
         }
     }
 
-    /// The handshake is over, but the application has closed meanwhile.
+    /// Closes after the handshake if the application has asked for it meanwhile.
     pub(crate) fn close_if_asked(&mut self) {
         if self.queue.fin_is_queued() && self.machine.state() == State::Established {
             self.machine.fin_queued();
         }
     }
 
-    /// Everything up to SND.UNA is acknowledged; if that includes our FIN, the state moves on.
+    /// Handles an advance of SND.UNA: if it covers our FIN, the state changes.
     pub(crate) fn fin_acknowledged(&mut self, now: Time) {
         if !self.queue.fin_is_sent() || self.board.len() > 0 {
             return;
@@ -61,7 +61,7 @@ impl Endpoint {
         }
     }
 
-    /// The peer's FIN is next in the stream.
+    /// Handles the peer's FIN, which is next in sequence.
     pub(crate) fn fin_received(&mut self, now: Time) {
         self.reader.tell(Event::PeerClosed);
         self.acks.owe();
@@ -84,14 +84,14 @@ impl Endpoint {
         }
     }
 
-    /// Both directions are closed; old segments may still come. RFC 9293 section 3.6.1.
+    /// Enters TIME-WAIT: both directions are closed, but old segments may still arrive. RFC 9293 section 3.6.1.
     fn time_wait(&mut self, now: Time) {
         self.machine.time_wait();
         self.timers.start_time_wait(now, self.config.time_wait);
         self.reader.tell(Event::Closed);
     }
 
-    /// If the peer sends its FIN again, our acknowledgment was lost: 2 MSL start over. RFC 9293 section 3.10.7.4, eighth.
+    /// Restarts 2 MSL if the peer retransmits its FIN, because our acknowledgment was lost. RFC 9293 section 3.10.7.4, eighth.
     pub(crate) fn fin_repeated(&mut self, now: Time, segment: &Segment) {
         if self.machine.state() == State::TimeWait && segment.flags.contains(Flags::FIN) {
             self.timers.start_time_wait(now, self.config.time_wait);

@@ -1,33 +1,33 @@
-//! SACK compression: what arrives out of order shares acknowledgments, so that a burst behind a hole does not become
-//! a burst of SACKs. Linux since 4.18; RFC 5681 section 4.2 wants each at once.
+//! SACK compression: out-of-order segments share acknowledgments, so that a burst behind a hole does not cause a burst of SACKs. Linux
+//! since 4.18; RFC 5681 section 4.2 wants an immediate acknowledgment of each.
 
 use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
 
-/// Out-of-order segments acknowledged at once for each RCV.NXT: enough for a fast retransmit.
+/// Out-of-order segments acknowledged at once for each RCV.NXT, enough for a fast retransmit.
 const AT_ONCE: u32 = 3;
-/// The part of a round trip that an acknowledgment may wait.
+/// The fraction of a round trip, as 1/n, that an acknowledgment may wait.
 const SHARE: u64 = 20;
 
-/// What waits for a common acknowledgment.
+/// Out-of-order segments that wait for a common acknowledgment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Compression {
-    /// Segments that wait.
+    /// The number of waiting segments.
     waiting: u32,
-    /// Of those that came since RCV.NXT was `nxt`, how many were acknowledged at once.
+    /// The number of segments acknowledged at once since RCV.NXT has been `nxt`.
     at_once: u32,
     nxt: SeqNum,
 }
 
 impl Compression {
-    /// An acknowledgment left, which covers what waited.
+    /// Called when an acknowledgment was sent, which covers the waiting segments.
     pub(crate) fn on_ack_sent(&mut self) {
         self.waiting = 0;
     }
 
-    /// One more segment out of order; `true` if it is to be acknowledged at once.
+    /// Counts an out-of-order segment; returns whether it has to be acknowledged at once.
     pub(crate) fn on_segment(&mut self, nxt: SeqNum, most: u32) -> bool {
         if self.waiting >= most {
             return true;
@@ -45,7 +45,7 @@ impl Compression {
 }
 
 impl Endpoint {
-    /// Data is missing before what has arrived.
+    /// Acknowledges an out-of-order segment, now or later.
     pub(crate) fn acknowledge_out_of_order(&mut self, now: Time) {
         let most = self.config.sack_compression;
         if !self.agreed.sack() || self.acks.on_segment_out_of_order(self.rcv.nxt(), most) {

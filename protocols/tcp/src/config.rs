@@ -1,11 +1,11 @@
-//! Everything in which one TCP differs from another.
+//! The configuration of a TCP endpoint: everything in which implementations differ.
 
 use hol_base::{ByteCount, Duration};
 use hol_congestion::Algorithm;
 use hol_transport::ConfigError;
 use serde::Deserialize;
 
-/// The behaviour of an endpoint. A stack file names every field; there are no defaults.
+/// The configuration of an endpoint. A stack file sets every field; there are no defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub struct Config {
@@ -17,116 +17,116 @@ pub struct Config {
     pub dsack: bool,
     /// Offer timestamps. RFC 7323 section 3.
     pub timestamps: bool,
-    /// One step of the clock behind TSval.
+    /// The tick of the timestamp clock (TSval).
     pub timestamp_clock: Duration,
     /// The window scale shift offered; 0 offers none. RFC 7323 section 2.
     pub window_scale: u8,
-    /// What may wait for acknowledgment or transmission at first: octets, and packets as `packet_head` has it.
+    /// The initial limit of unacknowledged and unsent data: in octets, or in memory if `packet_head` is set.
     pub send_buffer: ByteCount,
-    /// What that buffer grows to with the congestion window, twice of which it is to hold; less, and it stays as it is.
+    /// The limit to which that buffer grows, to hold twice the congestion window; a smaller value disables growth.
     pub send_buffer_max: ByteCount,
-    /// What a packet takes of the buffers for headers and what stands behind the data, beside 256 octets that describe it; in the
-    /// receive buffer rounded up to a power of two. The window then begins with half of that buffer and grows with large segments.
-    /// With 0 buffers count payload alone.
+    /// The memory of a packet's headers and of the structure behind its data, in addition to 256 octets for its descriptor. In the
+    /// receive buffer the sum is rounded up to a power of two; the window then starts at half of that buffer and grows with large
+    /// segments. With 0 the buffers count payload only.
     pub packet_head: ByteCount,
-    /// What may wait for the application: octets, and packets as `packet_head` has it; it bounds the window advertised.
+    /// The initial limit of data that waits for the application: in octets, or in memory if `packet_head` is set. It limits the window.
     pub receive_buffer: ByteCount,
-    /// What that buffer grows to with what the application reads in a round trip; less, and it stays as it is.
+    /// The limit to which that buffer grows with the octets that the application reads per round trip; a smaller value disables growth.
     pub receive_buffer_max: ByteCount,
-    /// When a small segment waits for an acknowledgment. RFC 9293 section 3.7.4.
+    /// When a small segment waits for an acknowledgment (Nagle's algorithm). RFC 9293 section 3.7.4.
     pub nagle: Nagle,
-    /// Hand blocks of several segments down to be cut by the network interface, or by the system: blocks wait for an acknowledgment
-    /// that is near, and PSH stands at their ends.
+    /// Pass blocks of several segments to the network interface or to the system, which segments them: a block waits for an
+    /// acknowledgment that is expected soon, and PSH is set at its end.
     pub segmentation_offload: bool,
 
-    /// The shortest delay of an acknowledgment, where the adaptive delay starts. RFC 5681 section 4.2.
+    /// The shortest delay of an acknowledgment, at which the adaptive delay starts. RFC 5681 section 4.2.
     pub delayed_ack_min: Duration,
     /// The longest delay of an acknowledgment.
     pub delayed_ack_max: Duration,
-    /// Segments acknowledged at once at the start, after a gap, and after a duplicate; 0 is the RFC's way.
+    /// Segments acknowledged at once at the start, after a pause, and after a duplicate; 0 as in the RFC.
     pub quickack_segments: u32,
-    /// Replies sent soon after data before the connection counts as interactive and acknowledgments wait for
-    /// data to ride on; 0 is always.
+    /// Replies sent soon after data until the connection counts as interactive, in which acknowledgments wait to be piggybacked on data; 0:
+    /// always interactive.
     pub interactive_after: u32,
-    /// Acknowledge pushed data when the application has read it, unless interactive.
+    /// Acknowledge pushed data when the application has read them, unless the connection is interactive.
     pub acknowledge_on_read: bool,
-    /// Answer an acknowledgment of what was not sent yet, as RFC 9293 section 3.10.7.4 has it; else it is dropped.
+    /// Answer an acknowledgment of data not yet sent, as RFC 9293 section 3.10.7.4 requires; otherwise drop it.
     pub answer_unsent_ack: bool,
-    /// Out-of-order segments that may share one acknowledgment; 0 acknowledges each (RFC 5681 section 4.2).
+    /// Out-of-order segments that may share one acknowledgment; 0: acknowledge each (RFC 5681 section 4.2).
     pub sack_compression: u32,
-    /// How long such an acknowledgment waits: 1/20 of the round trip, but no longer than this.
+    /// The longest delay of such an acknowledgment, which is delayed by 1/20 of the round trip.
     pub sack_compression_max: Duration,
-    /// What that timer is late.
+    /// The slack of the timer of that delay.
     pub sack_compression_slack: Duration,
-    /// From a segment's arrival to the application's read: interrupt, scheduler, system call.
+    /// The time from a segment's arrival to the application's read: interrupt, scheduler, system call.
     pub wakeup: Duration,
 
     /// How the congestion window grows and shrinks.
     pub congestion: Algorithm,
-    /// What the congestion window counts.
+    /// The unit of the congestion window.
     pub congestion_unit: CongestionUnit,
     /// The initial window in segments. RFC 3390 (2 to 4), RFC 6928 (10).
     pub initial_window: u32,
-    /// An acknowledgment opens the window by one segment at most. RFC 5681 section 3.1.
+    /// Let an acknowledgment increase the window by at most one segment. RFC 5681 section 3.1.
     pub one_segment_per_ack: bool,
-    /// Offer ECN: data may be marked instead of dropped. RFC 3168. `congestion = "dctcp"` offers it by itself.
+    /// Offer ECN: routers may mark data instead of dropping them. RFC 3168. `congestion = "dctcp"` implies it.
     pub ecn: bool,
-    /// Agree to ECN if the peer offers it.
+    /// Accept ECN if the peer offers it.
     pub ecn_if_offered: bool,
-    /// Keep to ECN although one of the SYNs did not offer it, as one that is sent again does not; RFC 3168 section 6.1.1 forbids it.
+    /// Keep ECN even if a SYN did not offer it, as a retransmitted one does not; RFC 3168 section 6.1.1 forbids that.
     pub ecn_after_plain_syn: bool,
-    /// Leave the first slow start when the delay grows or the ACK train is as long as the path. CUBIC only.
+    /// Leave the first slow start when the delay rises or the ACK train is as long as the round trip. CUBIC only.
     pub hystart: bool,
-    /// Let a window that is not used neither grow nor stay. RFC 2861, RFC 7661.
+    /// Do not increase a window that is not used, and reduce it after a while. RFC 2861, RFC 7661.
     pub cwnd_validation: bool,
-    /// Slow start again when nothing was sent for an RTO. RFC 5681 section 4.1.
+    /// Return to slow start when nothing was sent for an RTO. RFC 5681 section 4.1.
     pub slow_start_after_idle: bool,
 
-    /// How loss is found.
+    /// The method of loss detection.
     pub recovery: Recovery,
-    /// Segments delivered out of order that prove a loss. RFC 5681 section 3.2.
+    /// The number of segments delivered out of order that indicates a loss. RFC 5681 section 3.2.
     pub dupthresh: u32,
     /// Send new data on the first duplicate acknowledgments. RFC 3042.
     pub limited_transmit: bool,
-    /// Spread the reduction of the window over the recovery. RFC 6937; otherwise it is made at once.
+    /// Spread the reduction of the window over the recovery (RFC 6937); otherwise reduce it at once.
     pub prr: bool,
     /// Send a tail loss probe before the retransmission timeout. RFC 8985 section 7.
     pub tlp: bool,
-    /// What a lone segment's probe allows for the peer's delayed acknowledgment. RFC 8985 section 7.2.
+    /// The allowance for the peer's delayed acknowledgment in the probe timeout of a single segment. RFC 8985 section 7.2.
     pub tlp_ack_allowance: Duration,
-    /// Added to the reordering timer and to a probe's timeout.
+    /// The slack added to the reordering timer and the probe timeout.
     pub timer_slack: Duration,
-    /// Find spurious timeouts. RFC 5682 section 3 (with SACK).
+    /// Detect spurious timeouts. RFC 5682 section 3 (with SACK).
     pub frto: bool,
-    /// Take the reduction back when timestamps (RFC 4015) or D-SACK prove it needless.
+    /// Undo a reduction of the window if timestamps (RFC 4015) or D-SACK show that it was unnecessary.
     pub undo: bool,
-    /// A retransmission takes the small segments behind it along. RFC 9293 section 3.10.8 allows it.
+    /// Merge small segments into a retransmission. RFC 9293 section 3.10.8 permits it.
     pub collapse_on_retransmit: bool,
 
-    /// How round trips are smoothed.
+    /// The estimator of the round-trip time.
     pub rtt_estimator: RttEstimator,
-    /// The timeout before there is a sample. RFC 6298 section 2.
+    /// The timeout before the first sample. RFC 6298 section 2.
     pub rto_initial: Duration,
-    /// The least timeout. RFC 6298 section 2.4.
+    /// The minimum timeout. RFC 6298 section 2.4.
     pub rto_min: Duration,
-    /// The greatest timeout. RFC 6298 section 2.5.
+    /// The maximum timeout. RFC 6298 section 2.5.
     pub rto_max: Duration,
-    /// The least that is added to the smoothed RTT: the RFC's G, Linux's 200 ms.
+    /// The least amount added to the smoothed RTT: the RFC's G, Linux's 200 ms.
     pub rto_variance_floor: Duration,
-    /// The tick of the clock that runs the timers; 0 is exact.
+    /// The tick of the timer clock; 0 is exact.
     pub clock_granularity: Duration,
-    /// Timers wait in a hierarchical wheel: one tick late, and long ones coarser, but never early.
+    /// Run timers in a hierarchical wheel: they expire one tick late, long ones at coarser steps, but never early.
     pub timer_wheel: bool,
-    /// Timeouts in a row before the connection fails. RFC 1122 section 4.2.3.5 (R2).
+    /// Consecutive timeouts before the connection fails. RFC 1122 section 4.2.3.5 (R2).
     pub max_retries: u32,
     /// Timeouts of a SYN before the connection fails.
     pub syn_retries: u32,
-    /// Timeouts of the first SYN before RTO doubles, on top of `syn_retries`.
+    /// Timeouts of the SYN before RTO doubles, in addition to `syn_retries`.
     pub syn_linear_timeouts: u32,
-    /// How long TIME-WAIT lasts (2 MSL). RFC 9293 section 3.6.1.
+    /// The duration of TIME-WAIT (2 MSL). RFC 9293 section 3.6.1.
     pub time_wait: Duration,
-    /// A connection whose own address the host loses ends at once, for the system destroys its socket; else it goes on
-    /// until it has retransmitted in vain.
+    /// End a connection at once when its host loses the connection's address, because the system destroys the socket; otherwise it
+    /// continues until its retransmissions have failed.
     pub address_loss_aborts: bool,
     /// `max_retries` stands for the time that so many timeouts take of which the first is this, and each other twice the one before,
     /// up to `rto_max`; 0s counts timeouts. The same of `syn_retries` and `rto_initial`. Linux: retransmits_timed_out.
@@ -142,7 +142,7 @@ pub struct Config {
     pub keepalive_probes: u32,
 }
 
-/// When a small segment waits.
+/// The rule by which a small segment waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Nagle {
@@ -150,47 +150,47 @@ pub enum Nagle {
     Off,
     /// While anything is unacknowledged. RFC 896, RFC 9293 section 3.7.4.
     Classic,
-    /// While a small segment is unacknowledged: Minshall's variant, as Linux has it.
+    /// While a small segment is unacknowledged: Minshall's variant, as in Linux.
     Minshall,
 }
 
-/// What the congestion window counts.
+/// The unit of the congestion window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CongestionUnit {
-    /// Segments of whatever size, as Linux does.
+    /// Segments of any size, as in Linux.
     Packets,
-    /// Octets, as the RFCs do.
+    /// Octets, as in the RFCs.
     Bytes,
 }
 
-/// How loss is found.
+/// The method of loss detection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
-    /// By time: something sent later has arrived. RFC 8985.
+    /// By time: a segment sent later has been delivered. RFC 8985.
     Rack,
-    /// By count: enough was selectively acknowledged above it. RFC 6675.
+    /// By count: enough segments above it were selectively acknowledged. RFC 6675.
     Sack,
-    /// By duplicate acknowledgments and partial ones. RFC 6582.
+    /// By duplicate and partial acknowledgments. RFC 6582.
     #[serde(rename = "newreno")]
     NewReno,
 }
 
-/// How round trips are smoothed.
+/// The estimator of the round-trip time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RttEstimator {
     /// RFC 6298 section 2: gains 1/8 and 1/4.
     Rfc6298,
-    /// Linux: the variance is the greatest deviation of a window and decays slowly.
+    /// Linux: the variance is the largest deviation within a window and decays slowly.
     Linux,
 }
 
-/// `mss` as the MTU of Ethernet leads to it over IPv4.
+/// The `mss` for Ethernet's MTU over IPv4.
 pub const ETHERNET_MSS: u16 = 1460;
 
-/// The least segment that leaves room for data beside all options.
+/// The smallest segment with room for data after all options.
 const LEAST_MSS: u16 = 88;
 
 impl Config {

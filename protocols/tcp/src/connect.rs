@@ -19,29 +19,29 @@ use crate::timers::Purpose;
 use crate::validation::Usage;
 use crate::{Config, Endpoint, State};
 
-/// The peer's segment size if it names none. RFC 9293 section 3.7.1.
+/// The peer's segment size if it announces none. RFC 9293 section 3.7.1.
 const DEFAULT_MSS: u16 = 536;
-/// The least that a peer's segment size counts for: options and a few octets of data. Linux: TCP_MIN_SND_MSS.
+/// The least segment size of a peer: options and a few octets of data. Linux: TCP_MIN_SND_MSS.
 const LEAST_MSS: u16 = 48;
 
-/// What the SYNs have settled for the connection.
+/// The options that the SYNs have negotiated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Agreed {
     mss: u32,
     sack: bool,
-    /// When our first SYN left.
+    /// The time of our first SYN.
     first_syn: Time,
-    /// How often the peer's SYN came again, and was answered again.
+    /// The number of retransmitted SYNs of the peer that were answered.
     answers_again: u32,
 }
 
 impl Agreed {
-    /// Nothing yet.
+    /// Creates the state before any SYN.
     pub(crate) fn new(config: &Config) -> Self {
         Self { mss: config.mss.into(), sack: false, first_syn: Time::ZERO, answers_again: 0 }
     }
 
-    /// Octets of payload in a full-sized segment. RFC 9293 section 3.7.1.
+    /// Returns the payload of a full-sized segment, in octets. RFC 9293 section 3.7.1.
     pub(crate) fn mss(&self) -> u32 {
         self.mss
     }
@@ -51,14 +51,14 @@ impl Agreed {
         self.first_syn
     }
 
-    /// Both sides speak SACK. RFC 2018 section 2.
+    /// Returns whether both sides support SACK. RFC 2018 section 2.
     pub(crate) fn sack(&self) -> bool {
         self.sack
     }
 }
 
 impl Endpoint {
-    /// Active open: a SYN leaves.
+    /// Opens the connection actively by sending a SYN.
     pub(crate) fn open(&mut self, now: Time) {
         if self.machine.state() != State::Closed || self.remote.is_none() || self.snd.is_begun() {
             return;
@@ -68,12 +68,12 @@ impl Endpoint {
         self.send_syn(now, self.marks.in_syn(Flags::SYN));
     }
 
-    /// The initial sequence number is random. RFC 9293 section 3.4.1. Zero is kept for "never opened".
+    /// Chooses a random initial sequence number. RFC 9293 section 3.4.1. Zero is reserved for "never opened".
     fn choose_sequence_number(&mut self) {
         self.snd.begin(SeqNum(self.rng.next_u32().max(1)));
     }
 
-    /// Sends the SYN, which takes its place in the retransmission queue.
+    /// Sends the SYN, which is added to the retransmission queue.
     fn send_syn(&mut self, now: Time, flags: Flags) {
         let seq = self.snd.una();
         self.agreed.first_syn = now;
@@ -84,7 +84,7 @@ impl Endpoint {
         self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
     }
 
-    /// What a SYN offers, or a SYN-ACK agrees to.
+    /// Returns the options that a SYN offers or a SYN-ACK accepts.
     pub(crate) fn syn_options(&self, now: Time, flags: Flags) -> Options {
         let answer = flags.contains(Flags::ACK);
         let offers_scale = self.config.window_scale > 0 && (!answer || self.rcv.is_scaled());
@@ -98,7 +98,7 @@ impl Endpoint {
         }
     }
 
-    /// Settles what both sides speak from the peer's SYN.
+    /// Negotiates the options from the peer's SYN.
     fn negotiate(&mut self, syn: &Segment) {
         let Options { mss, window_scale, sack_permitted, timestamps, sack: _, mptcp: _ } = &syn.options;
         self.timestamps.negotiate(self.config.timestamps, *timestamps);
@@ -111,7 +111,7 @@ impl Endpoint {
         self.rcv.on_syn(syn.seq, scale.map(|_| self.config.window_scale));
     }
 
-    /// A segment in LISTEN. RFC 9293 section 3.10.7.2.
+    /// Processes a segment in LISTEN. RFC 9293 section 3.10.7.2.
     pub(crate) fn listen_arrives(&mut self, now: Time, source: Address, segment: &Segment) {
         if segment.flags.contains(Flags::RST) {
             return;
@@ -127,7 +127,7 @@ impl Endpoint {
         }
     }
 
-    /// A segment in SYN-SENT. RFC 9293 section 3.10.7.3.
+    /// Processes a segment in SYN-SENT. RFC 9293 section 3.10.7.3.
     pub(crate) fn syn_sent_arrives(&mut self, now: Time, source: Address, segment: &Segment) {
         let has = |flag| segment.flags.contains(flag);
         if has(Flags::ACK) && segment.ack != self.snd.nxt() {
@@ -158,7 +158,7 @@ impl Endpoint {
         }
     }
 
-    /// The peer sends its SYN again: our SYN-ACK was lost.
+    /// Answers a retransmitted SYN of the peer, because our SYN-ACK was lost.
     pub(crate) fn answer_syn_again(&mut self, now: Time, again: Flags) {
         let Some(syn) = self.board.front() else { return };
         self.marks.on_syn_again(again);
@@ -171,12 +171,12 @@ impl Endpoint {
         self.timers.arm(now, Purpose::Retransmission, self.rtt.rto());
     }
 
-    /// The peer has begun the handshake, and it is not complete.
+    /// Returns whether the peer has begun the handshake and it is not complete.
     pub(crate) fn is_embryonic(&self) -> bool {
         self.machine.state() == State::SynReceived && self.machine.is_passive()
     }
 
-    /// The handshake came to nothing, and the application need not know. RFC 9293 section 3.10.7.4, second and fourth.
+    /// Returns to LISTEN after a failed handshake, without informing the application. RFC 9293 section 3.10.7.4, second and fourth.
     pub(crate) fn listen_again(&mut self) {
         self.machine.listen_again();
         self.remote = None;
@@ -189,7 +189,7 @@ impl Endpoint {
         self.marks = Marks::new(&self.config);
     }
 
-    /// The handshake is complete.
+    /// Establishes the connection: the handshake is complete.
     pub(crate) fn establish(&mut self, now: Time) {
         self.machine.establish();
         let congested = self.syn_was_lost();
@@ -217,15 +217,15 @@ impl Endpoint {
         self.reader.tell(Event::Connected);
     }
 
-    /// A SYN that was sent more than twice tells of congestion, as one loss is pardoned (RFC 5681 section 3.1, RFC 6928 section 2),
-    /// unless the peer echoes the first of them. Linux: tcp_init_transfer, tcp_try_undo_spurious_syn.
+    /// Returns whether the SYN was lost in a congested network: it was sent more than twice, because one loss is tolerated (RFC 5681
+    /// section 3.1, RFC 6928 section 2), and the peer does not echo the first one. Linux: tcp_init_transfer, tcp_try_undo_spurious_syn.
     fn syn_was_lost(&self) -> bool {
         let timeouts = self.episode.timeouts.of_syn();
         let again = timeouts + self.agreed.answers_again;
         timeouts > 0 && again > 1 && !self.timestamps.echo_is_of(self.agreed.first_syn)
     }
 
-    /// Resets a segment that belongs to no connection.
+    /// Answers a segment that belongs to no connection with a reset.
     pub(crate) fn reject(&mut self, source: Address, segment: &Segment) {
         let Some(reset) = reset_for(segment) else { return };
         let known = self.remote.replace((source, segment.source_port));
@@ -234,7 +234,7 @@ impl Endpoint {
     }
 }
 
-/// The reset for a segment that belongs to no connection, as a closed port sends it. RFC 9293 section 3.10.7.1.
+/// Returns the reset for a segment that belongs to no connection, as sent by a closed port. RFC 9293 section 3.10.7.1.
 pub fn reset_for(segment: &Segment) -> Option<Segment> {
     if segment.flags.contains(Flags::RST) {
         return None;

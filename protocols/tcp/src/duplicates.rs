@@ -1,11 +1,11 @@
-//! Loss by counting: duplicate acknowledgments (RFC 5681, RFC 6582) or segments reported above (RFC 6675).
+//! Loss detection by duplicate acknowledgments (RFC 5681, RFC 6582) or by the number of segments SACKed above (RFC 6675).
 
 use crate::Endpoint;
 use crate::news::News;
 use crate::phase::Phase;
 
 impl Endpoint {
-    /// Without SACK, a duplicate acknowledgment tells that some segment has arrived.
+    /// Counts a duplicate acknowledgment: without SACK it shows that some segment has arrived.
     pub(crate) fn count_duplicate(&mut self, news: &mut News) {
         if self.agreed.sack() {
             return;
@@ -21,15 +21,14 @@ impl Endpoint {
         }
     }
 
-    /// Without SACK, a cumulative acknowledgment covers the hole and what the duplicates stood for.
+    /// Removes the duplicates that a cumulative acknowledgment covers, without SACK.
     pub(crate) fn duplicates_taken(&mut self, prior: u32, news: &mut News) {
         let left = prior.saturating_sub(news.acked_segments.saturating_sub(1));
         news.delivered += news.acked_segments.saturating_sub(prior).max(1) * self.cwnd.quantum();
         self.board.set_duplicates(left, self.agreed.mss());
     }
 
-    /// The third duplicate acknowledgment, or a partial one, tells that the oldest segment is lost. RFC 6582
-    /// section 3.2.
+    /// Marks the oldest segment as lost after the third duplicate acknowledgment or a partial one. RFC 6582 section 3.2.
     pub(crate) fn find_losses_by_duplicates(&mut self, advanced: bool) {
         let enough = self.board.sacked().segments >= self.episode.reordering.dupthresh();
         let partial = self.episode.phase() == Phase::Recovery && advanced;
@@ -38,7 +37,7 @@ impl Endpoint {
         }
     }
 
-    /// IsLost(): DupThresh segments above it have arrived. RFC 6675 section 4.
+    /// Marks segments as lost above which DupThresh segments have arrived: IsLost() of RFC 6675 section 4.
     pub(crate) fn find_losses_by_count(&mut self) {
         if self.board.sacked().segments < self.episode.reordering.dupthresh() {
             return;

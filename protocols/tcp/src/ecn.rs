@@ -1,5 +1,5 @@
-//! Explicit congestion notification: who may be marked, who echoes a mark, and how long. RFC 3168 section 6.1; as DCTCP has
-//! it, RFC 8257 section 3.
+//! Explicit congestion notification: which packets may be marked, and how marks are echoed. RFC 3168 section 6.1; for DCTCP, RFC 8257
+//! section 3.
 
 use hol_base::Time;
 use hol_congestion::Algorithm;
@@ -13,31 +13,31 @@ use crate::{Config, Endpoint};
 /// ECN-setup. RFC 3168 section 6.1.1.
 const SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
 
-/// What a connection knows of marks.
+/// The ECN state of a connection.
 #[derive(Debug)]
 pub(crate) struct Marks {
-    /// We would speak ECN.
+    /// Whether we offer ECN.
     offered: bool,
-    /// We do if the peer asks for it.
+    /// Whether we accept ECN.
     if_offered: bool,
-    /// Every packet may be marked, and echoes tell of each: DCTCP.
+    /// Whether every packet may be marked and each mark is echoed, as in DCTCP.
     precise: bool,
-    /// Both sides speak it.
+    /// Whether both sides support ECN.
     agreed: bool,
-    /// A SYN without the offer ends it.
+    /// Whether a SYN without the offer disables it.
     minds_plain_syn: bool,
-    /// One was sent, or came.
+    /// Whether such a SYN was sent or received.
     plain_syn: bool,
-    /// A packet that could be marked has come.
+    /// Whether an ECN-capable packet has arrived.
     seen: bool,
-    /// The peer is to hear of a mark.
+    /// Whether a mark has to be echoed to the peer.
     echoing: bool,
-    /// The window was reduced, and the peer is to hear of that.
+    /// Whether the peer has to be told that the window was reduced (CWR).
     reduced: bool,
 }
 
 impl Marks {
-    /// Nothing is settled.
+    /// Creates the state before the handshake.
     pub(crate) fn new(config: &Config) -> Self {
         let precise = config.congestion == Algorithm::Dctcp;
         let offered = config.ecn || precise;
@@ -54,12 +54,12 @@ impl Marks {
         }
     }
 
-    /// Both sides speak it.
+    /// Returns whether both sides support ECN.
     pub(crate) fn are_agreed(&self) -> bool {
         self.agreed
     }
 
-    /// The flags beside SYN, or SYN and ACK. RFC 3168 section 6.1.1.
+    /// Returns the flags of a SYN or a SYN-ACK. RFC 3168 section 6.1.1.
     pub(crate) fn in_syn(&self, syn: Flags) -> Flags {
         match syn.contains(Flags::ACK) {
             true if self.agreed => syn | Flags::ECE,
@@ -68,7 +68,7 @@ impl Marks {
         }
     }
 
-    /// The flags of a segment that is sent again: a SYN that offers ECN may have been lost for that. RFC 3168 section 6.1.1.1.
+    /// Returns the flags of a retransmitted SYN, without ECN, because the offer may have caused the loss. RFC 3168 section 6.1.1.1.
     pub(crate) fn in_syn_again(&mut self, flags: Flags) -> Flags {
         let offers = flags.contains(SETUP) && flags.contains(Flags::SYN);
         self.plain_syn |= offers;
@@ -76,13 +76,13 @@ impl Marks {
         if offers || refuses { flags.without(SETUP) } else { flags }
     }
 
-    /// The peer's SYN comes again, and may not offer ECN any more.
+    /// Handles a retransmitted SYN of the peer, which may not offer ECN any more.
     pub(crate) fn on_syn_again(&mut self, syn: Flags) {
         self.plain_syn |= !syn.contains(SETUP);
         self.agreed &= !(self.plain_syn && self.minds_plain_syn);
     }
 
-    /// The peer's SYN or SYN-ACK settles it. RFC 3168 section 6.1.1.
+    /// Negotiates ECN from the peer's SYN or SYN-ACK. RFC 3168 section 6.1.1.
     pub(crate) fn negotiate(&mut self, syn: Flags) {
         let answers = syn.contains(Flags::ACK);
         let speaks = syn.contains(Flags::ECE) && syn.contains(Flags::CWR) != answers;
@@ -90,18 +90,18 @@ impl Marks {
         self.agreed = accepts && speaks && !(self.plain_syn && self.minds_plain_syn);
     }
 
-    /// The window has been reduced: the next new data say so. RFC 3168 section 6.1.2.
+    /// Notes a reduction of the window, which the next new data report by CWR. RFC 3168 section 6.1.2.
     pub(crate) fn on_reduction(&mut self) {
         self.reduced = self.agreed;
     }
 
-    /// The reduction was needless.
+    /// Cancels the report of a reduction that was undone.
     pub(crate) fn forget_reduction(&mut self) {
         self.reduced = false;
     }
 
-    /// What a segment that leaves says of congestion. Of all that RFC 3168 has sent, `new` data alone may be marked: not what
-    /// is sent again (section 6.1.5), no window probe (6.1.6), no bare acknowledgment (6.1.4).
+    /// Returns the flags and the ECN codepoint of a segment. With RFC 3168 only `new` data are ECN-capable: not retransmissions (section
+    /// 6.1.5), window probes (6.1.6) or pure acknowledgments (6.1.4).
     pub(crate) fn on_send(&mut self, flags: Flags, new: bool) -> (Flags, Ecn) {
         if flags.contains(Flags::SYN) {
             return (
@@ -117,12 +117,12 @@ impl Marks {
         (flags, if new || self.precise { Ecn::Capable } else { Ecn::NotCapable })
     }
 
-    /// Whether a segment echoes a mark of what we sent. RFC 3168 section 6.1.2.
+    /// Returns whether a segment echoes a mark of our packets. RFC 3168 section 6.1.2.
     pub(crate) fn hears_echo(&self, segment: &Segment) -> bool {
         self.agreed && segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::SYN)
     }
 
-    /// The peer has reduced its window, if `flags` say so: no more echoes. RFC 3168 section 6.1.3.
+    /// Stops echoing if `flags` report a reduction of the peer's window; returns whether they do. RFC 3168 section 6.1.3.
     pub(crate) fn hears_of_reduction(&mut self, flags: Flags) -> bool {
         let reduced = self.agreed && flags.contains(Flags::CWR);
         if reduced && !self.precise {
@@ -131,29 +131,28 @@ impl Marks {
         reduced
     }
 
-    /// Data came with `ecn`; whether the peer should hear of that soon.
+    /// Handles the codepoint of received data; returns whether they have to be acknowledged soon.
     fn on_data(&mut self, ecn: Ecn) -> bool {
         if self.agreed && self.precise {
             self.echoing = ecn == Ecn::Congested;
             return false;
         }
         let is_first = ecn == Ecn::Congested && !self.echoing;
-        // What could not be marked, though others could, is likely to have been sent again.
+        // A packet that is not ECN-capable, though others were, is probably a retransmission.
         let is_again = ecn == Ecn::NotCapable && self.seen;
         self.echoing |= self.agreed && ecn == Ecn::Congested;
         self.seen |= ecn != Ecn::NotCapable;
         self.agreed && (is_first || is_again)
     }
 
-    /// Whether the echo changes with data that come with `ecn`. RFC 8257 section 3.2.
+    /// Returns whether data with `ecn` change the echo. RFC 8257 section 3.2.
     fn is_changed_by(&self, ecn: Ecn) -> bool {
         self.agreed && self.precise && self.echoing != (ecn == Ecn::Congested)
     }
 }
 
 impl Endpoint {
-    /// Data come, and are not delivered yet: what a delayed acknowledgment has to say of marks it says before the echo changes.
-    /// RFC 8257 section 3.2, figure 1.
+    /// Called before data are delivered: sends the pending delayed acknowledgment before the echo changes. RFC 8257 section 3.2, figure 1.
     pub(crate) fn tell_of_marks_before(&mut self, now: Time, ecn: Ecn) {
         if self.marks.is_changed_by(ecn) {
             if self.timers.is_ack_delayed() {
@@ -163,14 +162,14 @@ impl Endpoint {
         }
     }
 
-    /// Data came with `ecn`.
+    /// Handles the codepoint of received data.
     pub(crate) fn data_marked(&mut self, ecn: Ecn) {
         if self.marks.on_data(ecn) {
             self.acks.on_mark(self.rcv.offered());
         }
     }
 
-    /// The window is reduced once in a round trip, without anything sent again. RFC 3168 section 6.1.2.
+    /// Reduces the window once per round trip, without retransmissions. RFC 3168 section 6.1.2.
     pub(crate) fn reduce_by_echo(&mut self) {
         if self.episode.phase() < Phase::Reduced {
             self.episode.undo.forget();
@@ -180,7 +179,7 @@ impl Endpoint {
         self.episode.undo.forget_window();
     }
 
-    /// DCTCP counts how much of what is delivered was marked. RFC 8257 section 3.3.
+    /// Counts the marked fraction of delivered data for DCTCP. RFC 8257 section 3.3.
     pub(crate) fn count_marks(&mut self, news: &News) {
         let (una, nxt) = (self.snd.una(), self.snd.nxt());
         self.cwnd.on_delivered(news.delivered, news.echoes, (una.0, nxt.0));

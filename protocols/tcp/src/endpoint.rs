@@ -1,4 +1,4 @@
-//! One end of a TCP connection: what goes in, what comes out.
+//! One end of a TCP connection: its inputs and outputs.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -44,9 +44,9 @@ pub struct Endpoint {
     pub(crate) agreed: Agreed,
     pub(crate) marks: Marks,
     pub(crate) queue: SendQueue,
-    /// What packets take of the buffers.
+    /// The memory that packets use in the buffers.
     pub(crate) memory: PacketMemory,
-    /// The most that the send buffer holds. Linux: sk_sndbuf.
+    /// The limit of the send buffer. Linux: sk_sndbuf.
     send_buffer: u64,
     pub(crate) small: SmallSegments,
     pub(crate) snd: SendSequence,
@@ -63,41 +63,29 @@ pub struct Endpoint {
     pub(crate) episode: Episode,
     pub(crate) rtt: Rtt,
     pub(crate) timestamps: Timestamps,
-    /// When the clock was read last, as timestamps show it. Linux: tcp_mstamp.
+    /// The latest reading of the clock for timestamps. Linux: tcp_mstamp.
     pub(crate) clock_read: Time,
     pub(crate) timers: Timers,
     pub(crate) alive: KeepAlive,
-    /// Packets built and not taken, in order.
+    /// Packets to be polled, in order.
     pub(crate) packets: VecDeque<Packet>,
     /// Events that wait for the application.
     pub(crate) reader: Reader,
-    /// `can_send` has said no since the last `Writable`.
+    /// Whether `can_send` has returned false since the last `Writable`.
     blocked: Cell<bool>,
-    /// It has less than a third of its space, and the application has looked. Linux: SOCK_NOSPACE.
+    /// Whether less than a third of the send buffer was free when the application polled the socket. Linux: SOCK_NOSPACE.
     is_short: bool,
-    /// When the application was last given something, if it has not looked at the socket again since.
+    /// When the application last received data, if it has not polled the socket since.
     turn: Option<Time>,
-    /// `accepts` has taken a part.
+    /// Whether `accepts` has taken a part of a write.
     partial: Cell<bool>,
-    /// The next write is a part of the same.
+    /// Whether the next write continues that part.
     pub(crate) goes_on: bool,
     pub(crate) statistics: Statistics,
 }
 
 impl Endpoint {
-    /// An endpoint that opens the connection when it is told to connect.
-    ///
-    /// ```
-    /// use hol_tcp::base::{Seed, Time};
-    /// use hol_tcp::transport::{Command, Endpoint as _, Input, Output};
-    /// use hol_tcp::{Config, Endpoint, wire::ipv4};
-    ///
-    /// let (client, server) = ((ipv4(10, 0, 0, 1), 40_000), (ipv4(10, 0, 0, 2), 80));
-    /// let mut endpoint = Endpoint::connect(Config::linux_6_12(), client, server, Seed(1).rng());
-    /// endpoint.handle(Time::ZERO, Input::Command(Command::Connect));
-    /// let Output::Transmit(syn) = endpoint.poll(Time::ZERO) else { panic!("no SYN") };
-    /// assert_eq!((syn.destination, syn.ports()), (server.0, (40_000, 80)));
-    /// ```
+    /// Creates an endpoint that opens the connection when it receives `Connect`.
     pub fn connect(
         config: impl Into<Arc<Config>>,
         local: (Address, u16),
@@ -107,17 +95,7 @@ impl Endpoint {
         Self::new(config.into(), local, Some(remote), State::Closed, rng)
     }
 
-    /// An endpoint that waits for one connection.
-    ///
-    /// ```
-    /// use hol_tcp::base::{Seed, Time};
-    /// use hol_tcp::transport::{Endpoint as _, Output};
-    /// use hol_tcp::{Config, Endpoint, State, wire::ipv4};
-    ///
-    /// let mut endpoint = Endpoint::listen(Config::rfc9293(), (ipv4(10, 0, 0, 2), 80), Seed(2).rng());
-    /// assert!(matches!(endpoint.poll(Time::ZERO), Output::Wait(None)));
-    /// assert_eq!(endpoint.state(), State::Listen);
-    /// ```
+    /// Creates an endpoint that waits for one connection.
     pub fn listen(config: impl Into<Arc<Config>>, local: (Address, u16), rng: Rng) -> Self {
         Self::new(config.into(), local, None, State::Listen, rng)
     }
@@ -170,52 +148,52 @@ impl Endpoint {
         }
     }
 
-    /// True when the connection is over and the endpoint may be dropped.
+    /// Returns whether the connection is over and the endpoint may be dropped.
     pub fn is_closed(&self) -> bool {
         self.machine.state() == State::Closed && self.snd.is_begun() && self.reader.is_empty()
     }
 
-    /// The connection's state.
+    /// Returns the connection's state.
     pub fn state(&self) -> State {
         self.machine.state()
     }
 
-    /// The RFC's name of the connection's state.
+    /// Returns the RFC's name of the connection's state.
     pub fn state_name(&self) -> &'static str {
         self.machine.state().name()
     }
 
-    /// The congestion window in the configured unit.
+    /// Returns the congestion window in the configured unit.
     pub fn cwnd(&self) -> u32 {
         self.cwnd.cwnd()
     }
 
-    /// The slow start threshold in the configured unit.
+    /// Returns the slow start threshold in the configured unit.
     pub fn ssthresh(&self) -> u32 {
         self.cwnd.ssthresh()
     }
 
-    /// The smoothed round-trip time, once there is a sample.
+    /// Returns the smoothed round-trip time; `None` before the first sample.
     pub fn srtt(&self) -> Option<Duration> {
         self.rtt.srtt()
     }
 
-    /// The retransmission timeout with its back-off.
+    /// Returns the retransmission timeout with its back-off.
     pub fn rto(&self) -> Duration {
         self.rtt.rto()
     }
 
-    /// The peer, once it is known.
+    /// Returns the peer; `None` before it is known.
     pub fn remote(&self) -> Option<(Address, u16)> {
         self.remote
     }
 
-    /// Whether data waits that the application has not read.
+    /// Returns whether received data has not been read.
     pub fn has_unread(&self) -> bool {
         self.reader.unread() > 0
     }
 
-    /// Behaves as `config` has it from now on, as far as nothing was settled by the handshake. Linux: do_tcp_setsockopt, sk_setsockopt.
+    /// Uses `config` from now on, except for what the handshake has negotiated. Linux: do_tcp_setsockopt, sk_setsockopt.
     pub fn set_config(&mut self, config: impl Into<Arc<Config>>) {
         let config = config.into();
         if config.send_buffer != self.config.send_buffer {
@@ -254,12 +232,13 @@ impl Endpoint {
         }
     }
 
-    /// The application may hand over data.
+    /// Returns whether the application may write in the present state.
     fn may_write(&self) -> bool {
         self.machine.state().may_send() && self.queue.is_open()
     }
 
-    /// How many octets find room at once. Linux begins a block as long as there is any, and fills it: tcp_sendmsg_locked.
+    /// Returns how many octets the send buffer accepts now. Linux starts a block as long as there is any room, and fills it:
+    /// tcp_sendmsg_locked.
     fn writable(&self) -> usize {
         let space = self.send_space();
         if !self.offloads() {
@@ -272,37 +251,37 @@ impl Endpoint {
         }
     }
 
-    /// The application writes on, if there is room; else it hears of it later.
+    /// Returns whether there is room for a write; if not, `Writable` follows later.
     pub(crate) fn finds_room(&self) -> bool {
         let room = self.writable() > 0;
         self.blocked.set(!room);
         room
     }
 
-    /// What is written now is a part of what the application has.
+    /// Returns whether the next write is a part of the application's write.
     pub(crate) fn take_partial(&self) -> bool {
         self.partial.take()
     }
 
-    /// What the send buffer holds. Linux: sk_wmem_queued.
+    /// Returns the memory used in the send buffer. Linux: sk_wmem_queued.
     pub(crate) fn send_memory(&self) -> usize {
         let blocks = self.queue.blocks() * self.memory.without_data() as usize;
         self.queue.length() + blocks + self.board.memory()
     }
 
-    /// What the send buffer still takes.
+    /// Returns the free space of the send buffer.
     fn send_space(&self) -> usize {
         (self.send_buffer as usize).saturating_sub(self.send_memory())
     }
 
-    /// The send buffer grows with the congestion window, if it may. Linux: tcp_sndbuf_expand.
+    /// Grows the send buffer with the congestion window, if permitted. Linux: tcp_sndbuf_expand.
     pub(crate) fn grow_send_buffer(&mut self) {
         let most = self.config.send_buffer_max.0;
         self.send_buffer = self.send_buffer.max(self.send_buffer_for_window().min(most));
     }
 
-    /// Tells a blocked application that a third of the buffer is free again. A buffer that was too small for the congestion
-    /// window has grown before. Linux: tcp_check_space.
+    /// Informs a blocked application when a third of the buffer is free again. A buffer too small for the congestion window is enlarged
+    /// before. Linux: tcp_check_space.
     pub(crate) fn check_space(&mut self) {
         if !(self.blocked.get() || self.is_short) {
             return;
@@ -318,32 +297,32 @@ impl Endpoint {
         }
     }
 
-    /// A third of the send buffer is free. Linux: sk_stream_is_writeable.
+    /// Returns whether a third of the send buffer is free. Linux: sk_stream_is_writeable.
     fn is_writable(&self) -> bool {
         3 * self.send_space() >= self.send_buffer as usize
     }
 
-    /// The application looks what there is, which shows whether the send buffer is short. Linux: tcp_poll.
+    /// Called when the application polls the socket, which shows whether the send buffer is short. Linux: tcp_poll.
     pub(crate) fn look(&mut self) {
         self.is_short |= self.offloads() && !self.is_writable();
     }
 
-    /// The application has done what followed from what it was given, and looks again before it sleeps. Linux: fs/eventpoll.c
-    /// ep_send_events puts a socket that was ready back on the list, and polls it once more.
+    /// Called when the application has processed its data and polls again before it sleeps. Linux: fs/eventpoll.c ep_send_events puts a
+    /// ready socket back on the list and polls it once more.
     pub(crate) fn end_turn(&mut self) {
         if self.turn.take().is_some() {
             self.look();
         }
     }
 
-    /// The same, unless it writes within that turn.
+    /// Ends the turn, unless the application writes within it.
     pub(crate) fn end_earlier_turn(&mut self, now: Time) {
         if self.turn.is_some_and(|began| began < now) {
             self.end_turn();
         }
     }
 
-    /// The connection ends here and now.
+    /// Ends the connection at once.
     pub(crate) fn end(&mut self, event: Event) {
         self.machine.end();
         self.timers.stop();
@@ -352,7 +331,7 @@ impl Endpoint {
     }
 }
 
-/// The window of a connection that has just opened.
+/// Returns the congestion window of a new connection.
 pub(crate) fn initial_window(config: &Config, algorithm: Algorithm, mss: u32) -> CongestionWindow {
     let quantum = match config.congestion_unit {
         CongestionUnit::Packets => 1,

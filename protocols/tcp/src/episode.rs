@@ -1,4 +1,4 @@
-//! Where loss recovery stands.
+//! The state of loss recovery.
 
 use hol_wire::tcp::SeqNum;
 
@@ -13,7 +13,7 @@ use crate::timeout::Timeouts;
 use crate::tlp::LossProbe;
 use crate::undo::Undo;
 
-/// The state of loss recovery: a phase, and what each part of it remembers.
+/// The state of loss recovery: a phase, and the state of its algorithms.
 #[derive(Debug, Clone)]
 pub(crate) struct Episode {
     phase: Phase,
@@ -30,7 +30,7 @@ pub(crate) struct Episode {
 }
 
 impl Episode {
-    /// No trouble yet.
+    /// Creates the state of a connection without losses.
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             phase: Phase::Open,
@@ -46,32 +46,32 @@ impl Episode {
         }
     }
 
-    /// How much trouble there is.
+    /// Returns the phase.
     pub(crate) fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// What ends the phase when it is acknowledged. RFC 6582 section 3.2.
+    /// Returns the sequence number whose acknowledgment ends the phase. RFC 6582 section 3.2.
     pub(crate) fn recover(&self) -> SeqNum {
         self.recover
     }
 
-    /// A phase begins, and lasts until what is sent by now, up to `nxt`, is acknowledged.
+    /// Starts a phase that lasts until the data sent so far, up to `nxt`, are acknowledged.
     pub(crate) fn begin(&mut self, phase: Phase, nxt: SeqNum) {
         (self.phase, self.recover) = (phase, nxt);
     }
 
-    /// The phase changes, not what ends it.
+    /// Changes the phase, but not its end.
     pub(crate) fn turn(&mut self, phase: Phase) {
         self.phase = phase;
     }
 
-    /// What is sent by now, up to `nxt`, ends the phase when it is acknowledged.
+    /// Makes the acknowledgment of the data sent so far, up to `nxt`, end the phase.
     pub(crate) fn mark(&mut self, nxt: SeqNum) {
         self.recover = nxt;
     }
 
-    /// All is well.
+    /// Returns whether the phase is Open.
     pub(crate) fn is_open(&self) -> bool {
         self.phase == Phase::Open
     }

@@ -1,4 +1,4 @@
-//! What an endpoint tells of its connection to whoever asks, as TCP_INFO does. Linux: net/ipv4/tcp.c tcp_get_info.
+//! The state of a connection as TCP_INFO reports it. Linux: net/ipv4/tcp.c tcp_get_info.
 
 use crate::phase::Phase;
 use crate::{Endpoint, State};
@@ -6,26 +6,26 @@ use crate::{Endpoint, State};
 /// The state of a connection's sender, in segments where Linux counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Info {
-    /// Segments that were sent and are not acknowledged cumulatively.
+    /// Segments sent and not cumulatively acknowledged.
     pub unacked: u32,
-    /// Of those, segments that the peer reported.
+    /// Those of them that the peer has SACKed.
     pub sacked: u32,
-    /// Of those, segments that are taken for lost.
+    /// Those of them that are considered lost.
     pub lost: u32,
-    /// Of those, segments of which a retransmission is in flight.
+    /// Those of them with a retransmission in flight.
     pub retransmitted: u32,
-    /// Segments out of order that prove a loss.
+    /// The number of segments delivered out of order that indicates a loss.
     pub reordering: u32,
     /// Linux' number of the sender's phase: 0 to 4 for open, disorder, reduced, recovery, loss.
     pub phase: u8,
     /// Octets of payload in a full-sized segment.
     pub mss: u32,
-    /// Both sides speak SACK.
+    /// Whether both sides support SACK.
     pub sack: bool,
 }
 
 impl Endpoint {
-    /// The state of the sender.
+    /// Returns the state of the sender.
     pub fn info(&self) -> Info {
         let is_open = !matches!(self.machine.state(), State::Closed | State::Listen);
         let count = |segments: u32| if is_open { segments } else { 0 };

@@ -1,29 +1,29 @@
-//! Small segments wait for acknowledgments. RFC 9293 section 3.7.4.
+//! Nagle's algorithm: small segments wait for acknowledgments. RFC 9293 section 3.7.4.
 
 use hol_wire::tcp::SeqNum;
 
 use crate::Nagle;
 use crate::send_sequence::SendSequence;
 
-/// What the rules remember of small segments.
+/// The state of Nagle's algorithm.
 #[derive(Debug, Default)]
 pub(crate) struct SmallSegments {
-    /// The end of the last one.
+    /// The end of the last small segment.
     end: SeqNum,
 }
 
 impl SmallSegments {
-    /// A connection begins at `una`.
+    /// Creates the state of a connection that starts at `una`.
     pub(crate) fn begin(una: SeqNum) -> Self {
         Self { end: una }
     }
 
-    /// One left that ends at `end`.
+    /// Notes that a small segment with this `end` was sent.
     pub(crate) fn on_sent(&mut self, end: SeqNum) {
         self.end = end;
     }
 
-    /// The next one has to wait.
+    /// Returns whether the next small segment has to wait.
     pub(crate) fn hold(&self, rule: Nagle, outstanding: bool, snd: &SendSequence) -> bool {
         match rule {
             Nagle::Off => false,

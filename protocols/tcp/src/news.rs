@@ -1,47 +1,47 @@
-//! What an acknowledgment tells of the network.
+//! The information in an acknowledgment.
 
 use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
 
-/// What one acknowledgment told.
+/// The information in one acknowledgment.
 #[derive(Debug, Default)]
 pub(crate) struct News {
-    /// SND.UNA before it.
+    /// SND.UNA before the acknowledgment.
     pub(crate) prior_una: SeqNum,
-    /// SND.UNA moved.
+    /// Whether SND.UNA advanced.
     pub(crate) advanced: bool,
-    /// The segment carried data, SYN or FIN.
+    /// Whether the segment carried data, SYN or FIN.
     pub(crate) carried_data: bool,
     pub(crate) window_updated: bool,
-    /// Data, or the SYN, is newly acknowledged.
+    /// Whether data or the SYN were newly acknowledged.
     pub(crate) data_acked: bool,
     pub(crate) syn_acked: bool,
-    /// Some of it had been retransmitted.
+    /// Whether some of these had been retransmitted.
     pub(crate) resent_acked: bool,
-    /// Data that was never retransmitted arrived although recovery had begun.
+    /// Whether data never retransmitted were delivered although recovery had begun.
     pub(crate) original_arrived: bool,
-    /// It echoes a mark: congestion. RFC 3168 section 6.1.2.
+    /// Whether it echoes a mark of congestion. RFC 3168 section 6.1.2.
     pub(crate) echoes: bool,
-    /// Something is newly reported by SACK.
+    /// Whether segments were newly SACKed.
     pub(crate) data_sacked: bool,
-    /// A retransmission was needless (D-SACK).
+    /// Whether a retransmission was unnecessary (D-SACK).
     pub(crate) dsack: bool,
-    /// And it was the loss probe.
+    /// Whether that was the loss probe.
     pub(crate) dsack_of_probe: bool,
-    /// A retransmission turned out to be lost.
+    /// Whether a retransmission was found lost.
     pub(crate) lost_retransmission: bool,
-    /// The segment at SND.UNA had been reported before: the peer forgot it.
+    /// Whether the segment at SND.UNA had been SACKed before, so that the peer has discarded it.
     pub(crate) reneged: bool,
-    /// The retransmission timer starts over.
+    /// Whether the retransmission timer restarts.
     pub(crate) restart_timer: bool,
-    /// What left the network, in units of the window.
+    /// What was newly delivered, in units of the window.
     pub(crate) delivered: u32,
     pub(crate) acked_segments: u32,
-    /// What is newly taken for lost, in segments.
+    /// What is newly considered lost, in segments.
     pub(crate) newly_lost: u32,
-    /// What was in flight before it, where the congestion controller wants to know.
+    /// What was in flight before, if the congestion controller needs it.
     pub(crate) prior_in_flight: u32,
-    /// The latest round trip that it gives.
+    /// The latest round-trip sample.
     pub(crate) rtt: Option<Duration>,
     pub(crate) first_acked: Option<Time>,
     pub(crate) last_acked: Option<Time>,
@@ -50,7 +50,7 @@ pub(crate) struct News {
 }
 
 impl News {
-    /// Neither new data, nor a new window, nor data in it: a duplicate. RFC 5681 section 2.
+    /// Returns whether it is a duplicate: no new data acknowledged, no new window, no data in it. RFC 5681 section 2.
     pub(crate) fn is_duplicate(&self) -> bool {
         !(self.carried_data || self.window_updated || self.acked())
     }
@@ -59,7 +59,7 @@ impl News {
         self.data_acked || self.syn_acked
     }
 
-    /// It acknowledges up to `una` one segment below `mss`, once sent, and nothing else: it may have been delayed.
+    /// Returns whether it acknowledges nothing but one segment smaller than `mss` and sent once, up to `una`: it may have been delayed.
     pub(crate) fn is_runt(&self, una: SeqNum, mss: u32) -> bool {
         let alone = self.acked_segments == 1 && self.data_acked && !self.data_sacked;
         alone && !self.resent_acked && una.distance_from(self.prior_una) < mss

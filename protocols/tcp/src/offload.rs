@@ -1,5 +1,5 @@
-//! Segmentation offload: blocks of several segments go down to the network layer, which cuts them. What a block is decides when
-//! it leaves, and where PSH stands. Linux: net/ipv4/tcp_output.c tcp_write_xmit.
+//! Segmentation offload: blocks of several segments are passed to the network layer, which segments them. The size of blocks decides when
+//! they are sent, and where PSH is set. Linux: net/ipv4/tcp_output.c tcp_write_xmit.
 
 use hol_base::{Duration, Time};
 use hol_congestion::{Algorithm, CongestionWindow};
@@ -8,46 +8,45 @@ use crate::phase::Phase;
 use crate::send::{Next, Push};
 use crate::{CongestionUnit, Endpoint};
 
-/// A block has so many octets at most: 64 KiB less the headers. Linux: sk_setup_caps, GSO_LEGACY_MAX_SIZE.
+/// The largest block: 64 KiB less the headers. Linux: sk_setup_caps, GSO_LEGACY_MAX_SIZE.
 const LARGEST: u32 = 65_343;
-/// The part of the window that is worth sending at once. Linux: net.ipv4.tcp_tso_win_divisor.
+/// The fraction of the window, as 1/n, that is worth sending at once. Linux: net.ipv4.tcp_tso_win_divisor.
 const WINDOW_DIVISOR: u32 = 3;
-/// A block takes the time of 1/1024 s at the present rate. Linux: sk_pacing_shift.
+/// A block takes 1/1024 s at the present rate. Linux: sk_pacing_shift.
 const PACE_SHIFT: u32 = 10;
-/// Below 2⁹ µs of round trip a block may be as large as it can be; each doubling of so much halves it. Linux:
-/// net.ipv4.tcp_tso_rtt_log.
+/// Below 2⁹ µs of round trip a block may have the largest size; it is halved for each further 2⁹ µs. Linux: net.ipv4.tcp_tso_rtt_log.
 const RTT_LOG: u32 = 9;
-/// Segments of a block at least. Linux: net.ipv4.tcp_min_tso_segs.
+/// The least number of segments in a block. Linux: net.ipv4.tcp_min_tso_segs.
 const FEWEST: u32 = 2;
-/// Waiting for more than this is no use.
+/// The longest wait for an acknowledgment that is worthwhile.
 const SOON: Duration = Duration::from_millis(1);
 
 impl Endpoint {
-    /// Blocks of several segments go down. They are counted as packets: where the window counts octets, segments go one by one.
+    /// Returns whether blocks of several segments are sent. Only if the window counts packets; if it counts octets, segments are sent one
+    /// by one.
     pub(crate) fn offloads(&self) -> bool {
         self.config.segmentation_offload && self.config.congestion_unit == CongestionUnit::Packets
     }
 
-    /// So many octets are no more than a block, however many SACK blocks its segments may have to carry.
+    /// Returns the octets that always fit into a block, however many SACK blocks its segments carry.
     pub(crate) fn always_fits(&self) -> usize {
         const SACK_BLOCKS: u32 = 4 + 4 * 8;
         self.snd.bound_to_half_window(self.agreed.mss()).saturating_sub(SACK_BLOCKS) as usize
     }
 
-    /// A block that the application fills has so many octets. Linux: tcp_xmit_size_goal.
+    /// Returns the octets of a block that the application fills. Linux: tcp_xmit_size_goal.
     pub(crate) fn block_size(&self) -> usize {
         let segment = self.payload_limit().max(1);
         let most = self.snd.bound_to_half_window(LARGEST) as usize;
         (most / segment * segment).max(segment)
     }
 
-    /// What leaves in 1/1024 s. A controller that goes by rates has its own.
+    /// Returns the octets sent in 1/1024 s, at the controller's rate if it has one.
     fn octets_of_a_burst(&self) -> u64 {
         self.cwnd.pacing().map_or(self.usage.rate(), |pacing| pacing.rate) >> PACE_SHIFT
     }
 
-    /// Notes the rate that the window allows, in octets a second, for what is sent until the next acknowledgment. Linux:
-    /// tcp_update_pacing_rate.
+    /// Updates the rate that the window allows, in octets per second, until the next acknowledgment. Linux: tcp_update_pacing_rate.
     pub(crate) fn update_rate(&mut self) {
         if !self.offloads() {
             return;
@@ -59,7 +58,7 @@ impl Endpoint {
         self.usage.set_rate(octets * 10_000_000 / srtt.as_nanos().max(1));
     }
 
-    /// A block that leaves has so many segments at most. Linux: tcp_tso_autosize.
+    /// Returns the largest number of segments in a block. Linux: tcp_tso_autosize.
     pub(crate) fn most_segments(&self, segment: usize) -> u32 {
         let round_trip = self.rtt.min().map_or(u64::MAX, |least| least.as_nanos() / 1000) >> RTT_LOG;
         let more = if round_trip < u64::from(u32::BITS) { u64::from(LARGEST) >> round_trip } else { 0 };
@@ -68,15 +67,14 @@ impl Endpoint {
         ((octets / segment as u64) as u32).max(fewest)
     }
 
-    /// How many segments the congestion window lets out now, half of it at most, so that two blocks are on their way. Linux:
+    /// Returns how many segments the congestion window allows now, but at most half of it, so that two blocks are in flight. Linux:
     /// tcp_cwnd_test.
     fn quota(&self) -> u32 {
         let (cwnd, in_flight) = (self.cwnd.cwnd(), self.in_flight());
         cwnd.saturating_sub(in_flight).min((cwnd / 2).max(1))
     }
 
-    /// Sends blocks while the windows allow it: how many segments left, and whether it is the congestion window that keeps more
-    /// back.
+    /// Sends blocks while the windows allow it; returns how many segments were sent, and whether the congestion window prevents more.
     pub(crate) fn send_blocks(&mut self, now: Time, push: Push) -> (u32, bool) {
         let (mut sent, mut is_limited) = (0, false);
         let segment = self.payload_limit();
@@ -113,7 +111,7 @@ impl Endpoint {
         (sent, is_limited || self.in_flight() >= self.cwnd.cwnd())
     }
 
-    /// A block of one segment waits for more to fill it. Only the last of them may hope for that. Linux: tcp_nagle_test.
+    /// Returns whether a block of one segment waits for more data; only the last block does. Linux: tcp_nagle_test.
     fn is_held(&self, push: Push, length: usize, fin: bool) -> bool {
         let is_last = self.queue.length() == length;
         let is_small = length < self.payload_limit() && !fin;
@@ -124,8 +122,8 @@ impl Endpoint {
         self.small.hold(self.config.nagle, self.board.len() > 0, &self.snd)
     }
 
-    /// Octets of the first block that leave now: those that the windows take, without a small segment at the end that has to
-    /// wait. Linux: tcp_mss_split_point.
+    /// Returns the octets of the first block that are sent now: as many as the windows allow, without a small segment at the end that has
+    /// to wait. Linux: tcp_mss_split_point.
     fn split_point(&self, push: Push, length: usize, segment: usize, quota: u32) -> usize {
         let (window, most) = (self.snd.usable_window() as usize, segment * quota as usize);
         let needed = length.min(window);
@@ -138,8 +136,8 @@ impl Endpoint {
         if waits { needed - partial } else { needed }
     }
 
-    /// A block waits for the next acknowledgment, which is to come soon and lets more of it out; and whether that is the
-    /// congestion window's doing. Linux: tcp_tso_should_defer.
+    /// Returns whether a block waits for the next acknowledgment, which is expected soon and allows more of it, and whether the
+    /// congestion window is the cause. Linux: tcp_tso_should_defer.
     fn is_deferred(&self, now: Time, length: usize, fin: bool, most: u32) -> Option<bool> {
         if self.episode.phase() >= Phase::Recovery || self.usage.last_departure() + SOON < now {
             return None;
@@ -193,7 +191,7 @@ impl Endpoint {
         segments as u32
     }
 
-    /// What the send buffer may hold for this congestion window: twice that. Linux: tcp_sndbuf_expand.
+    /// Returns the send buffer for the congestion window: twice its size. Linux: tcp_sndbuf_expand.
     pub(crate) fn send_buffer_for_window(&self) -> u64 {
         let frame = self.memory.with_data(self.config.mss.into(), true);
         let cwnd = self.cwnd.cwnd() / self.cwnd.quantum();

@@ -1,5 +1,5 @@
-//! Departures at a pace, where the congestion controller has one, by a timer of the connection's own: what Linux does where the
-//! queue is not `fq` (tcp_internal_pacing). Where it has none, this costs a look.
+//! Pacing by the connection's own timer, if the congestion controller sets a rate, as Linux does without the `fq` queue
+//! (tcp_internal_pacing).
 
 use hol_base::{Duration, Time};
 use hol_congestion::{Acknowledged, Beginning, Recovery};
@@ -9,7 +9,7 @@ use crate::news::News;
 use crate::phase::Phase;
 use crate::send::Push;
 
-/// Segments of a connection that leave as fast as they can. Linux: tcp_update_skb_after_send.
+/// The number of segments at the start of a connection that are not paced. Linux: tcp_update_skb_after_send.
 const UNPACED: u32 = 10;
 
 /// When the next segment may leave.
@@ -20,8 +20,8 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// Data of so many octets leaves at `rate` octets a second; as late as it is, the next may come earlier, by half of its time at
-    /// most. Linux: tcp_update_skb_after_send, which reckons with a train at a time; this does with a segment.
+    /// Accounts for octets sent at `rate` octets per second. If they were late, the next may be early by that much, but at most by half
+    /// of its time. Linux: tcp_update_skb_after_send, which counts per train; this counts per segment.
     fn on_sent(&mut self, now: Time, octets: usize, rate: u64) {
         let late = now.saturating_since(self.departure);
         self.departure = self.departure.max(now);
@@ -35,7 +35,7 @@ impl Pacer {
 }
 
 impl Endpoint {
-    /// How many segments may leave now; if none may, a timer runs until one may.
+    /// Returns how many segments may be sent now; if none, starts a timer until one may.
     #[inline]
     pub(crate) fn train(&mut self, now: Time, push: Push) -> u32 {
         match self.cwnd.pacing() {
@@ -49,11 +49,11 @@ impl Endpoint {
             self.timers.pace(self.pacer.departure);
             return 0;
         }
-        // Half a window at most leaves at once. Linux: tcp_cwnd_test.
+        // At most half a window is sent at once. Linux: tcp_cwnd_test.
         burst.min(self.cwnd.cwnd() / 2 / self.cwnd.quantum()).max(1)
     }
 
-    /// Data leaves.
+    /// Accounts for data that are sent.
     #[inline]
     pub(crate) fn charge_pace(&mut self, now: Time, octets: usize) {
         if let Some(pacing) = self.cwnd.pacing() {
@@ -61,7 +61,7 @@ impl Endpoint {
         }
     }
 
-    /// The next segment may leave. Linux: tcp_tsq_write.
+    /// Sends when the pacing timer expires. Linux: tcp_tsq_write.
     pub(crate) fn departure_due(&mut self, now: Time) {
         if self.board.lost().segments > self.board.resent().segments {
             self.resend_lost(now);
@@ -69,7 +69,7 @@ impl Endpoint {
         self.push_pending(now);
     }
 
-    /// The connection opens.
+    /// Initialises pacing when the connection is established.
     pub(crate) fn begin_pace(&mut self, now: Time) {
         if self.cwnd.is_rate_based() {
             self.cwnd.begin(Beginning {
@@ -82,7 +82,7 @@ impl Endpoint {
         }
     }
 
-    /// The application is about to write, and nothing else waits: what was sent so far was all that there was.
+    /// Called before a write if nothing else waits: the connection was limited by the application.
     /// draft-cheng-iccrg-delivery-rate-estimation-00, section 3.4.
     pub(crate) fn look_for_application_limit(&mut self) {
         let in_flight = self.in_flight();
@@ -94,7 +94,7 @@ impl Endpoint {
         }
     }
 
-    /// Tells a controller by rates what an acknowledgment told.
+    /// Reports an acknowledgment to a rate-based controller.
     pub(crate) fn report_delivery(&mut self, now: Time, news: &News) {
         let quantum = self.cwnd.quantum();
         let recovery = match self.episode.phase() {

@@ -1,16 +1,16 @@
-//! What a packet takes of a socket's buffer beside its octets: a system counts the memory, not the payload (Linux: truesize).
+//! The memory of a packet in a socket's buffer: a system counts memory, not payload (Linux: truesize).
 
-/// What describes a packet: sizeof(struct sk_buff) in whole cache lines.
+/// The memory of a packet's descriptor: sizeof(struct sk_buff) in whole cache lines.
 const DESCRIPTOR: u32 = 256;
 /// A cache line.
 const LINE: u32 = 64;
-/// Room that is added when data are gathered behind the headers. Linux: __pskb_pull_tail.
+/// The room that is added when data are copied behind the headers. Linux: __pskb_pull_tail.
 const SPARE: u32 = 128;
 
 /// The memory of packets whose buffers begin with room for headers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PacketMemory {
-    /// Room for headers, and what stands behind the data (struct skb_shared_info); 0: octets alone are counted.
+    /// The room for headers, and the structure behind the data (struct skb_shared_info); 0: only octets are counted.
     head: u32,
 }
 
@@ -19,13 +19,13 @@ impl PacketMemory {
         Self { head: u32::try_from(head.0).unwrap_or(u32::MAX) }
     }
 
-    /// Whether more than octets are counted.
+    /// Returns whether memory is counted instead of octets.
     pub(crate) fn is_counted(self) -> bool {
         self.head > 0
     }
 
-    /// Of a packet whose data lie in pages of their own, those apart. Linux: tcp_stream_alloc_skb, and SKB_SMALL_HEAD_CACHE_SIZE,
-    /// which is no power of two.
+    /// Returns the memory of a packet whose data are in separate pages, without these. Linux: tcp_stream_alloc_skb, and
+    /// SKB_SMALL_HEAD_CACHE_SIZE, which is not a power of two.
     pub(crate) fn without_data(self) -> u32 {
         match self.head {
             0 => 0,
@@ -34,18 +34,18 @@ impl PacketMemory {
         }
     }
 
-    /// Of a packet with its data in one buffer. A lone one has it from its sender, who has gathered it from pages; one that was `cut`
-    /// from a block was made so.
+    /// Returns the memory of a packet with its data in one buffer. The sender of a single packet has copied them from pages; a packet
+    /// `cut` from a block was created like that.
     pub(crate) fn with_data(self, octets: u32, cut: bool) -> u32 {
         if self.head == 0 { octets } else { self.buffer(octets, cut) + DESCRIPTOR }
     }
 
-    /// Octets that find room behind the data.
+    /// Returns the free octets behind the data.
     pub(crate) fn room(self, octets: u32, cut: bool) -> u32 {
         if self.head == 0 { 0 } else { self.buffer(octets, cut) - self.head - octets }
     }
 
-    /// A buffer: a power of two, as allocators have it (Linux: kmalloc_size_roundup), unless it is one of the smallest.
+    /// Returns the size of a buffer: a power of two, as allocators provide it (Linux: kmalloc_size_roundup), unless it is very small.
     fn buffer(self, octets: u32, cut: bool) -> u32 {
         let smallest = self.without_data() - DESCRIPTOR;
         match self.head + octets {

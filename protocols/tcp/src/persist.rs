@@ -1,4 +1,4 @@
-//! Probing a closed window. RFC 9293 section 3.8.6.1.
+//! The persist timer, which probes a closed window. RFC 9293 section 3.8.6.1.
 
 use bytes::Bytes;
 use hol_base::{Duration, Time};
@@ -8,19 +8,19 @@ use hol_wire::tcp::Flags;
 use crate::Endpoint;
 use crate::timers::Purpose;
 
-/// Zero-window probes.
+/// The state of zero-window probes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Persist {
-    /// Since the peer was heard of last.
+    /// Probes since the peer last answered.
     unanswered: u32,
-    /// Since the window closed: each doubles the time to the next.
+    /// Probes since the window closed; each doubles the interval.
     sent: u32,
     /// When the timer expired first since then. Linux: icsk_probes_tstamp.
     since: Option<Time>,
 }
 
 impl Endpoint {
-    /// The persist timer expired: a probe leaves, and the next one waits twice as long.
+    /// Sends a probe when the persist timer expires, and doubles its interval.
     pub(crate) fn persist_timeout(&mut self, now: Time) {
         if self.board.len() > 0 || !self.queue.has_unsent() {
             self.episode.persist = Persist::default();
@@ -45,7 +45,7 @@ impl Endpoint {
         self.await_window(now);
     }
 
-    /// The next probe leaves after an RTO, or twice what the one before it waited.
+    /// Starts the timer of the next probe: an RTO, or twice the previous interval.
     fn await_window(&mut self, now: Time) {
         let wait = self.rtt.rto() * (1 << self.episode.persist.sent.min(16));
         let wait = wait.min(self.config.rto_max);
@@ -60,7 +60,7 @@ impl Endpoint {
         Some(limit.saturating_sub(probed).max(self.config.timer_slack))
     }
 
-    /// An ACK came while nothing was outstanding: the timer goes on only if the window is still closed.
+    /// Handles an ACK while nothing is outstanding: the timer continues only if the window is still closed.
     pub(crate) fn persist_or_stop(&mut self, now: Time) {
         self.episode.persist.unanswered = 0;
         if self.snd.usable_window() > 0 {

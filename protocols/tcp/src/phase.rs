@@ -1,9 +1,9 @@
-//! How much trouble a connection is in.
+//! The phases of loss recovery.
 
-/// How much trouble there is; later ones are worse.
+/// The phase of loss recovery; later ones are worse. Linux: tcp_ca_state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
-    /// All is well.
+    /// No loss is suspected.
     Open,
     /// Something was delivered out of order, or sent twice.
     Disorder,
@@ -16,7 +16,7 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    /// cwnd is on its way down to ssthresh.
+    /// Returns whether cwnd is being reduced to ssthresh.
     pub(crate) fn is_reducing(self) -> bool {
         matches!(self, Self::Reduced | Self::Recovery)
     }

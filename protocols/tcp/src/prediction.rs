@@ -1,5 +1,4 @@
-//! Header prediction: a segment with nothing but the next data, or nothing but an acknowledgment. Linux: net/ipv4/tcp_input.c
-//! tcp_rcv_established.
+//! Header prediction: segments with only the next data, or only an acknowledgment. Linux: net/ipv4/tcp_input.c tcp_rcv_established.
 
 use hol_wire::tcp::{Flags, Segment};
 
@@ -9,8 +8,8 @@ use crate::{Endpoint, State};
 const PAGE: usize = 4096;
 
 impl Endpoint {
-    /// The segment has the next data and changes nothing else, so that Linux does not look for what it may send: as it would if it
-    /// had to charge another page for it.
+    /// Returns whether the segment has the next data and changes nothing else, so that Linux does not check what it may send, unless it
+    /// has to charge another page for the data.
     pub(crate) fn is_mere_data(&self, segment: &Segment) -> bool {
         !segment.payload.is_empty()
             && segment.ack == self.snd.una()
@@ -19,7 +18,8 @@ impl Endpoint {
                 <= self.charged_ahead()
     }
 
-    /// The segment acknowledges and changes nothing else, so that Linux does not look whether it owes an acknowledgment itself.
+    /// Returns whether the segment acknowledges and changes nothing else, so that Linux does not check whether it has to acknowledge
+    /// itself.
     pub(crate) fn is_mere_ack(&self, segment: &Segment) -> bool {
         segment.payload.is_empty()
             && segment.ack.at_or_after(self.snd.una())
@@ -38,7 +38,7 @@ impl Endpoint {
             && self.snd.is_window(segment.window)
     }
 
-    /// What the pages charged have left. Linux: sk_forward_alloc, of which sk_mem_reclaim gives whole pages back.
+    /// Returns the free octets of the charged pages. Linux: sk_forward_alloc, of which sk_mem_reclaim returns whole pages.
     fn charged_ahead(&self) -> usize {
         let used = self.send_memory() + self.buffer.unread() as usize;
         used.next_multiple_of(PAGE) - used

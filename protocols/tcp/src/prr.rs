@@ -1,10 +1,10 @@
-//! Proportional rate reduction: cwnd follows what is delivered down to ssthresh. RFC 9937 (RFC 6937).
+//! Proportional rate reduction: cwnd follows the delivered data down to ssthresh. RFC 9937 (RFC 6937).
 
 use crate::Endpoint;
 use crate::episode::Episode;
 use crate::phase::Phase;
 
-/// The account of one reduction, in units of the window.
+/// The state of one reduction, in units of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Prr {
     /// RecoverFS: the window when the reduction began.
@@ -14,12 +14,12 @@ pub(crate) struct Prr {
 }
 
 impl Prr {
-    /// A reduction of `window` begins.
+    /// Starts a reduction of `window`.
     pub(crate) fn begin(window: u32) -> Self {
         Self { prior_window: window, ..Self::default() }
     }
 
-    /// SndCnt: how much may be sent on this acknowledgment. RFC 9937 section 6.
+    /// Returns SndCnt, how much may be sent on this acknowledgment. RFC 9937 section 6.
     fn send_count(&mut self, delivered: u32, in_flight: u32, ssthresh: u32, safe: bool, quantum: u32) -> u32 {
         self.delivered += delivered;
         let mut count = if in_flight > ssthresh {
@@ -42,7 +42,7 @@ impl Prr {
 }
 
 impl Episode {
-    /// Something was sent while the window is being reduced.
+    /// Counts what is sent while the window is being reduced.
     pub(crate) fn count_reduction_sent(&mut self, sent: u32) {
         if self.phase().is_reducing() {
             self.prr.out += sent;
@@ -51,7 +51,7 @@ impl Episode {
 }
 
 impl Endpoint {
-    /// An acknowledgment during a reduction.
+    /// Reduces the window on an acknowledgment.
     pub(crate) fn reduce_window(&mut self, delivered: u32, newly_lost: u32, advanced: bool) {
         let (in_flight, ssthresh, quantum) = (self.in_flight(), self.cwnd.ssthresh(), self.cwnd.quantum());
         if !self.config.prr {
@@ -72,7 +72,7 @@ impl Endpoint {
         self.cwnd.set_cwnd(in_flight + count);
     }
 
-    /// The reduction is complete: cwnd is ssthresh, unless it was taken back. RFC 9937 section 6.
+    /// Ends the reduction: cwnd becomes ssthresh, unless the reduction was undone. RFC 9937 section 6.
     pub(crate) fn finish_reduction(&mut self) {
         let due = self.episode.phase() == Phase::Reduced || self.reduction_stands();
         if due

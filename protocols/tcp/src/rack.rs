@@ -1,4 +1,4 @@
-//! RACK: what was sent well before something that has arrived is lost. RFC 8985 section 6.
+//! RACK: a segment is lost if one sent sufficiently later has been delivered. RFC 8985 section 6.
 
 use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
@@ -9,23 +9,23 @@ use crate::phase::Phase;
 use crate::scoreboard::SentSegment;
 use crate::timers::Purpose;
 
-/// Recoveries after which a widened reordering window narrows again. RFC 8985 section 6.2, step 4.
+/// Recoveries after which a widened reordering window is reset. RFC 8985 section 6.2, step 4.
 const PERSISTENCE: u32 = 16;
 
-/// The latest delivery, and how much reordering is allowed for.
+/// The state of RACK: the latest delivery, and the reordering window.
 #[derive(Debug, Clone)]
 pub(crate) struct Rack {
-    /// RACK.xmit_ts and RACK.end_seq: of the segments delivered, the one sent last.
+    /// RACK.xmit_ts and RACK.end_seq: of the delivered segments the one sent last.
     sent: Time,
     end: SeqNum,
-    /// RACK.rtt: the round trip of the latest delivery.
+    /// RACK.rtt: the round-trip time of the latest delivery.
     rtt: Duration,
-    /// Something was delivered since losses were looked for.
+    /// Whether segments were delivered since the last search for losses.
     advanced: bool,
     /// RACK.reo_wnd_mult.
     steps: u32,
     persist: u32,
-    /// A D-SACK arrived that reordering explains.
+    /// Whether a D-SACK arrived that reordering explains.
     dsack_seen: bool,
     /// The window was widened; not again before this is acknowledged.
     widened_until: SeqNum,
@@ -47,34 +47,34 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// RACK.rtt: the round trip of the latest delivery.
+    /// Returns RACK.rtt, the round-trip time of the latest delivery.
     pub(crate) fn rtt(&self) -> Duration {
         self.rtt
     }
 
-    /// A D-SACK arrived that reordering explains.
+    /// Notes a D-SACK that reordering explains.
     pub(crate) fn on_dsack(&mut self) {
         self.dsack_seen = true;
     }
 
-    /// What was taken for lost is so no more: the next acknowledgment looks again.
+    /// Repeats the search at the next acknowledgment, because lost marks were removed.
     pub(crate) fn look_again(&mut self) {
         self.advanced = true;
     }
 
-    /// A recovery ended without being taken back.
+    /// Notes a recovery that was not undone.
     pub(crate) fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
     }
 
-    /// A recovery was taken back: that one does not count.
+    /// Notes that a recovery was undone and does not count.
     pub(crate) fn undone(&mut self) {
         self.persist = (self.persist + 1).min(PERSISTENCE);
     }
 }
 
 impl Endpoint {
-    /// A segment was delivered. RFC 8985 section 6.2, steps 1 and 2.
+    /// Notes a delivered segment. RFC 8985 section 6.2, steps 1 and 2.
     pub(crate) fn advance_rack(&mut self, now: Time, segment: &SentSegment) {
         let rtt = now.since(segment.sent);
         let ambiguous = segment.ever_resent && self.rtt.min().is_some_and(|least| rtt < least);
@@ -91,7 +91,7 @@ impl Endpoint {
         }
     }
 
-    /// RACK.reo_wnd. RFC 8985 section 6.2, step 4.
+    /// Returns RACK.reo_wnd. RFC 8985 section 6.2, step 4.
     fn reordering_window(&self) -> Duration {
         let episode = &self.episode;
         let enough = self.board.sacked().segments >= episode.reordering.dupthresh();
@@ -102,7 +102,7 @@ impl Endpoint {
         (quarter * u64::from(episode.rack.steps)).min(self.rtt.srtt().unwrap_or_default())
     }
 
-    /// Marks what is lost by now, and returns how long to wait for the rest. RFC 8985 section 6.2, step 5.
+    /// Marks lost segments, and returns the time until further ones are. RFC 8985 section 6.2, step 5.
     fn detect_losses(&mut self, now: Time) -> Option<Duration> {
         let window = self.reordering_window();
         let (sent, end) = (self.episode.rack.sent, self.episode.rack.end);
@@ -112,7 +112,7 @@ impl Endpoint {
             let segment = self.board.get(index);
             let before = segment.sent_before(sent, end);
             if !before && !segment.ever_resent {
-                // Nor was anything behind it.
+                // Later segments were not sent early enough either.
                 break;
             }
             let settled = segment.sacked || (segment.lost && !segment.resent);
@@ -129,7 +129,7 @@ impl Endpoint {
         wait
     }
 
-    /// Looks for losses after a delivery; `true` if the reordering timer runs.
+    /// Searches for losses after a delivery; returns whether the reordering timer runs.
     pub(crate) fn find_losses_by_time(&mut self, now: Time) -> bool {
         if !std::mem::take(&mut self.episode.rack.advanced) {
             return false;
@@ -141,7 +141,7 @@ impl Endpoint {
         wait.is_some()
     }
 
-    /// Reordering can no longer explain what is missing.
+    /// Handles the expiry of the reordering timer: missing segments are lost.
     pub(crate) fn reordering_timeout(&mut self, now: Time) {
         let lost = self.board.losses();
         self.detect_losses(now);
@@ -160,7 +160,7 @@ impl Endpoint {
         }
     }
 
-    /// The retransmission timer runs from when the oldest segment was sent.
+    /// Restarts the retransmission timer, counted from when the oldest segment was sent.
     fn rearm_since_oldest(&mut self, now: Time) {
         let Some(oldest) = self.board.front() else { return };
         let waited = now.saturating_since(oldest.sent);
@@ -168,7 +168,7 @@ impl Endpoint {
         self.timers.arm(now, Purpose::Retransmission, rto);
     }
 
-    /// A D-SACK in a path that reorders widens the window, once a round trip. RFC 8985 section 6.2, step 4.
+    /// Widens the reordering window once per round trip after a D-SACK on a path that reorders. RFC 8985 section 6.2, step 4.
     pub(crate) fn widen_reordering_window(&mut self, news: &News) {
         if !news.acked() && !news.data_sacked {
             return;

@@ -1,4 +1,4 @@
-//! Data that arrived before what precedes it, and the SACK blocks that say so. RFC 2018 section 4.
+//! The queue of out-of-order data, and the SACK blocks that report it. RFC 2018 section 4.
 
 use std::collections::VecDeque;
 
@@ -6,43 +6,43 @@ use bytes::Bytes;
 use hol_transport::Passage;
 use hol_wire::tcp::{SackBlock, SackBlocks, SeqNum};
 
-/// SACK blocks remembered, the most that fit into a header.
+/// The number of SACK blocks that are kept, the most that fit into a header.
 const BLOCKS: usize = 4;
 
-/// A stretch of the peer's byte stream; its FIN counts as one octet behind the payload.
+/// A contiguous part of the peer's byte stream; its FIN counts as one octet after the payload.
 #[derive(Debug, Clone)]
 pub(crate) struct Piece {
     pub(crate) seq: SeqNum,
     pub(crate) payload: Bytes,
     pub(crate) fin: bool,
     pub(crate) passage: Passage,
-    /// Octets of the packet in memory that begins with it; 0: it lies in the packet of the piece before it.
+    /// The length in octets of the packet in memory that starts with this piece; 0: it is in the packet of the previous piece.
     pub(crate) packet: u32,
-    /// What that packet takes of the receive buffer.
+    /// The memory of that packet in the receive buffer.
     pub(crate) memory: u32,
-    /// Octets that find room behind that packet.
+    /// The free octets behind that packet.
     pub(crate) room: u32,
 }
 
-/// Pieces in order of sequence, without overlap, all beyond RCV.NXT.
+/// Pieces in sequence order, without overlap, all beyond RCV.NXT.
 #[derive(Debug, Default)]
 pub(crate) struct Reassembly {
     pieces: VecDeque<Piece>,
     octets: usize,
     memory: u32,
-    /// The block that changed last comes first. RFC 2018 section 4.
+    /// The SACK blocks; the one that changed last is first. RFC 2018 section 4.
     blocks: SackBlocks,
-    /// What arrived twice, for the next acknowledgment. RFC 2883.
+    /// The duplicate to be reported by the next acknowledgment. RFC 2883.
     duplicate: Option<SackBlock>,
 }
 
 impl Piece {
-    /// The sequence number behind the piece.
+    /// Returns the sequence number after the piece.
     pub(crate) fn end(&self) -> SeqNum {
         self.seq + self.payload.len() as u32 + u32::from(self.fin)
     }
 
-    /// The part from `left` up to `right`, both within the piece.
+    /// Returns the part from `left` to `right`, both within the piece.
     pub(crate) fn part(&self, left: SeqNum, right: SeqNum) -> Self {
         let from = left.distance_from(self.seq) as usize;
         let to = right.distance_from(self.seq) as usize;
@@ -61,33 +61,33 @@ impl Piece {
 }
 
 impl Reassembly {
-    /// Nothing waits.
+    /// Returns whether the queue is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Octets that wait.
+    /// Returns the queued octets.
     pub(crate) fn octets(&self) -> usize {
         self.octets
     }
 
-    /// What they take of the receive buffer.
+    /// Returns the memory of the queue in the receive buffer.
     pub(crate) fn memory(&self) -> u32 {
         self.memory
     }
 
-    /// The SACK blocks, the latest first.
+    /// Returns the SACK blocks, the latest first.
     #[cfg(test)]
     fn blocks(&self) -> &[SackBlock] {
         &self.blocks
     }
 
-    /// How many blocks there are to report, a duplicate among them.
+    /// Returns the number of blocks to report, including a duplicate.
     pub(crate) fn reports(&self) -> usize {
         usize::from(self.duplicate.is_some()) + self.blocks.len()
     }
 
-    /// The first `count` blocks of a segment that leaves: a duplicate comes first, once. RFC 2883 section 4.
+    /// Takes the first `count` blocks for a segment; a duplicate comes first and is reported once. RFC 2883 section 4.
     pub(crate) fn take_reports(&mut self, count: usize) -> SackBlocks {
         if count == 0 {
             return SackBlocks::new();
@@ -95,27 +95,27 @@ impl Reassembly {
         self.duplicate.take().iter().chain(&self.blocks).take(count).copied().collect()
     }
 
-    /// Remembers what arrived twice for the next acknowledgment.
+    /// Stores a duplicate for the next acknowledgment.
     pub(crate) fn note_duplicate(&mut self, block: SackBlock) {
         self.duplicate = Some(block);
     }
 
-    /// What arrived twice, and no acknowledgment has told yet.
+    /// Returns the duplicate that no acknowledgment has reported yet.
     pub(crate) fn duplicate(&self) -> Option<SackBlock> {
         self.duplicate
     }
 
-    /// The next acknowledgment is for another segment.
+    /// Discards the duplicate, because the next acknowledgment is for another segment.
     pub(crate) fn forget_duplicate(&mut self) {
         self.duplicate = None;
     }
 
-    /// The first stretch below `next`, unless the next acknowledgment reports another already.
+    /// Returns the first duplicate range below `next`, unless the next acknowledgment reports another one.
     pub(crate) fn unreported_below(&self, next: SeqNum) -> Option<SackBlock> {
         if self.duplicate.is_some() { None } else { self.duplicate_below(next) }
     }
 
-    /// Keeps what is new of a piece, and returns the first part that was not. RFC 2883 section 4.
+    /// Inserts what is new of a piece, and returns the first duplicate part. RFC 2883 section 4.
     pub(crate) fn insert(&mut self, piece: &Piece) -> Option<SackBlock> {
         let mut index = self.pieces.partition_point(|held| held.end().at_or_before(piece.seq));
         let (mut cursor, end) = (piece.seq, piece.end());
@@ -139,14 +139,14 @@ impl Reassembly {
         duplicate
     }
 
-    /// Nothing that waits will be read.
+    /// Discards everything.
     pub(crate) fn clear(&mut self) {
         self.pieces.clear();
         (self.octets, self.memory) = (0, 0);
         self.blocks.clear();
     }
 
-    /// A piece that finds room behind the packet before it becomes part of that. Linux: tcp_ooo_try_coalesce.
+    /// Inserts a piece; it becomes part of the previous packet if there is room behind it. Linux: tcp_ooo_try_coalesce.
     fn keep(&mut self, index: usize, mut piece: Piece) {
         let length = piece.payload.len() as u32;
         if self.pieces.get(index.wrapping_sub(1)).is_some_and(|before| before.end() == piece.seq) {
@@ -163,7 +163,7 @@ impl Reassembly {
         self.pieces.insert(index, piece);
     }
 
-    /// Puts the block around the piece that has just arrived in front.
+    /// Moves the block with the latest piece to the front.
     fn report(&mut self, left: SeqNum, right: SeqNum) {
         let mut block = SackBlock { left, right };
         self.blocks.retain(|known| {
@@ -178,7 +178,7 @@ impl Reassembly {
         self.blocks.insert(0, block);
     }
 
-    /// The next piece that continues the stream at `next`, cut to what is new of it.
+    /// Removes the next piece that continues the stream at `next`, without its duplicate part.
     pub(crate) fn pop(&mut self, next: SeqNum) -> Option<Piece> {
         while let Some(first) = self.pieces.front().filter(|first| first.seq.at_or_before(next)) {
             let (new, end) = (first.end().after(next), first.end());
@@ -193,7 +193,7 @@ impl Reassembly {
         None
     }
 
-    /// The first stretch that lies below `next`: it has arrived twice. RFC 2883 section 4.
+    /// Returns the first range below `next`, which has arrived twice. RFC 2883 section 4.
     fn duplicate_below(&self, next: SeqNum) -> Option<SackBlock> {
         let below = self.pieces.iter().take_while(|held| held.seq.before(next));
         let mut blocks = below.map(|held| {
@@ -207,7 +207,7 @@ impl Reassembly {
         Some(stretch)
     }
 
-    /// Blocks up to `next` are acknowledged cumulatively.
+    /// Removes blocks below `next`, which are acknowledged cumulatively.
     pub(crate) fn forget(&mut self, next: SeqNum) {
         if !self.blocks.is_empty() {
             self.blocks.retain(|block| block.right.after(next));

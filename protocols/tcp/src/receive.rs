@@ -1,4 +1,4 @@
-//! A segment arrives. RFC 9293 section 3.10.7, with RFC 5961's answers to blind attacks.
+//! Processes segments. RFC 9293 section 3.10.7, with the protection of RFC 5961 against blind attacks.
 
 use hol_base::{Duration, Time};
 use hol_transport::{Event, Failure, Passage, Received};
@@ -9,18 +9,17 @@ use crate::acknowledge::Text;
 use crate::reassembly::Piece;
 use crate::{Endpoint, State};
 
-/// Segments without data that are not acceptable are answered at most this often, lest two endpoints answer
-/// each other for ever.
+/// The least interval of answers to unacceptable segments without data, so that two endpoints do not answer each other for ever.
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// When an acknowledgment last answered a segment without data that was not acceptable.
+/// The rate limit of answers to unacceptable segments without data.
 #[derive(Debug, Default)]
 pub(crate) struct Challenges {
     last: Option<Time>,
 }
 
 impl Challenges {
-    /// Whether there may be another now, which then counts.
+    /// Returns whether an answer is allowed now, and counts it.
     fn admit(&mut self, now: Time) -> bool {
         let due = self.last.is_none_or(|last| now.saturating_since(last) >= CHALLENGE_INTERVAL);
         if due {
@@ -31,7 +30,7 @@ impl Challenges {
 }
 
 impl Endpoint {
-    /// Takes a segment addressed to this endpoint.
+    /// Processes a segment addressed to this endpoint.
     pub(crate) fn segment_arrives(&mut self, now: Time, source: Address, ecn: Ecn, segment: &mut Segment) {
         self.statistics.packets_received += 1;
         self.end_turn();
@@ -44,7 +43,7 @@ impl Endpoint {
         }
     }
 
-    /// The steps of RFC 9293 section 3.10.7.4.
+    /// Performs the steps of RFC 9293 section 3.10.7.4.
     fn synchronized_arrives(&mut self, now: Time, source: Address, ecn: Ecn, segment: &mut Segment) {
         let flags = segment.flags;
         let has = |flag| flags.contains(flag);
@@ -95,7 +94,7 @@ impl Endpoint {
         }
     }
 
-    /// A SYN where the connection has one already. RFC 9293 section 3.10.7.4, fourth.
+    /// Processes a SYN on an existing connection. RFC 9293 section 3.10.7.4, fourth.
     fn syn_arrives(&mut self, now: Time, known: bool, flags: Flags) {
         if known {
             self.answer_syn_again(now, flags);
@@ -107,7 +106,7 @@ impl Endpoint {
         }
     }
 
-    /// The ACK field; `false` if the rest of the segment is not to be looked at.
+    /// Processes the ACK field; returns false if the segment has to be dropped.
     fn acknowledgment_arrives(&mut self, now: Time, segment: &Segment) -> bool {
         if !self.is_acknowledgment_acceptable(segment) {
             if self.config.answer_unsent_ack || segment.ack.at_or_before(self.snd.nxt()) {
@@ -133,14 +132,13 @@ impl Endpoint {
         self.machine.state() != State::Closed
     }
 
-    /// It acknowledges what was sent, and is no older than a window: all else is forged, and so is the rest of the segment.
-    /// RFC 5961 section 5.2.
+    /// Returns whether it acknowledges sent data and is at most a window old: otherwise the segment may be forged. RFC 5961 section 5.2.
     fn is_acknowledgment_acceptable(&self, segment: &Segment) -> bool {
         let age = self.snd.una() - self.snd.max_window().max(1);
         segment.ack.at_or_before(self.snd.nxt()) && segment.ack.at_or_after(age)
     }
 
-    /// The segment lies in the window, and is no older than what was accepted before it.
+    /// Returns whether the segment is in the window and not older than earlier ones by its timestamp.
     fn is_acceptable(&self, segment: &Segment) -> bool {
         let end = segment.seq + segment.sequence_length();
         let behind = end.before(self.rcv.acknowledged());
@@ -154,7 +152,7 @@ impl Endpoint {
         !old || bare || segment.flags.contains(Flags::RST)
     }
 
-    /// Answers a segment that is not acceptable. RFC 9293 section 3.10.7.4, first.
+    /// Answers an unacceptable segment. RFC 9293 section 3.10.7.4, first.
     fn challenge(&mut self, now: Time, segment: &Segment) {
         let end = segment.seq + segment.sequence_length();
         if segment.sequence_length() > 0 && segment.seq.before(self.rcv.nxt()) {
@@ -171,7 +169,7 @@ impl Endpoint {
         self.send_ack(now);
     }
 
-    /// Only a reset at exactly RCV.NXT is believed. RFC 5961 section 3.2.
+    /// Processes a reset, which is only valid at exactly RCV.NXT. RFC 5961 section 3.2.
     fn reset_arrives(&mut self, now: Time, segment: &Segment) {
         if segment.seq != self.rcv.nxt() {
             return self.send_ack(now);
@@ -184,7 +182,7 @@ impl Endpoint {
         }
     }
 
-    /// The segment's data and FIN. RFC 9293 section 3.10.7.4, seventh and eighth.
+    /// Processes the segment's data and FIN. RFC 9293 section 3.10.7.4, seventh and eighth.
     fn text_arrives(&mut self, now: Time, ecn: Ecn, segment: &mut Segment) {
         if segment.sequence_length() == 0 {
             return;
@@ -247,7 +245,7 @@ impl Endpoint {
         }
     }
 
-    /// Keeps what came too early.
+    /// Queues out-of-order data.
     fn hold(&mut self, text: Text, mut piece: Piece, cut: bool) {
         self.make_room();
         if !text.is_empty() {
@@ -265,14 +263,14 @@ impl Endpoint {
         }
     }
 
-    /// More is in the receive buffer than there is memory for.
+    /// Frees memory, because the receive buffer exceeds its limit.
     fn make_room(&mut self) {
         if self.buffer.relieve(self.reassembly.memory(), self.advertised_mss()) {
             self.acks.slow_down();
         }
     }
 
-    /// The next piece of the stream goes to the application.
+    /// Delivers the next piece of the stream to the application.
     fn deliver(&mut self, now: Time, piece: Piece) {
         self.rcv.advance(piece.end());
         if !piece.payload.is_empty() {
@@ -286,7 +284,7 @@ impl Endpoint {
         }
     }
 
-    /// Remembers a duplicate for the next acknowledgment. RFC 2883.
+    /// Stores a duplicate for the next acknowledgment. RFC 2883.
     fn note_duplicate(&mut self, block: SackBlock) {
         if self.config.dsack && self.agreed.sack() {
             self.reassembly.note_duplicate(block);

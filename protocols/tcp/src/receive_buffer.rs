@@ -1,53 +1,53 @@
-//! The receive buffer as memory, and how much of it is offered to the peer. Linux: net/ipv4/tcp_input.c and tcp_output.c; an
-//! endpoint that counts octets alone offers what is free. RFC 9293 section 3.8.6.
+//! The memory of the receive buffer, and the window that it allows. Linux: net/ipv4/tcp_input.c and tcp_output.c; if only octets are
+//! counted, the window is the free space. RFC 9293 section 3.8.6.
 
 use crate::Config;
 use crate::packet_memory::PacketMemory;
 use crate::reassembly::Piece;
 
-/// The whole of a buffer in the parts that [`ReceiveBuffer`] reckons with. Linux: TCP_RMEM_TO_WIN_SCALE.
+/// The denominator of `payload`. Linux: TCP_RMEM_TO_WIN_SCALE.
 const WHOLE: u32 = 256;
-/// Segments of room that are added for one that was worth it.
+/// The segments by which the window grows for each segment with a low overhead.
 const STEP: u32 = 2;
-/// Segments that are expected in the first round trip. RFC 6928.
+/// The segments expected in the first round trip. RFC 6928.
 const FIRST: u32 = 10;
 
-/// What packets that arrived take of the buffer, and what may still come.
+/// The memory of received packets, and the limits of the window.
 #[derive(Debug, Clone)]
 pub(crate) struct ReceiveBuffer {
     memory: PacketMemory,
-    /// What it may hold. Linux: sk_rcvbuf.
+    /// The limit of the memory. Linux: sk_rcvbuf.
     limit: u32,
-    /// What that may grow to. Linux: tcp_rmem's largest.
+    /// The largest limit. Linux: tcp_rmem's maximum.
     most: u32,
-    /// The part of it that is payload, of 256, as the largest segments have it. Linux: scaling_ratio.
+    /// The payload's share of the memory, of 256, as in the largest segments. Linux: scaling_ratio.
     payload: u32,
-    /// No window is larger. Linux: window_clamp.
+    /// The maximum window. Linux: window_clamp.
     clamp: u32,
-    /// The window that the peer has earned by large segments. Linux: rcv_ssthresh.
+    /// The window that the peer's large segments have earned. Linux: rcv_ssthresh.
     earned: u32,
-    /// Of packets that wait for the application.
+    /// The memory of packets that wait for the application.
     unread: u32,
-    /// How many they are.
+    /// The number of these packets.
     packets: u32,
-    /// Octets of payload in them …
+    /// Their octets of payload …
     waiting: u32,
-    /// … and in the first of them.
+    /// … and those of the first packet.
     first: u32,
-    /// Behind the last of them.
+    /// The free octets behind the last packet.
     room: u32,
 }
 
-/// A window to offer.
+/// A window to advertise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Offer {
     pub(crate) window: u32,
-    /// More than half of the buffer is in use: the peer is not to be hastened.
+    /// Whether more than half of the buffer is in use, so that the peer must not be accelerated.
     pub(crate) is_pressed: bool,
 }
 
 impl ReceiveBuffer {
-    /// An empty one.
+    /// Creates an empty buffer.
     pub(crate) fn new(config: &Config) -> Self {
         let octets = |size: hol_base::ByteCount| u32::try_from(size.0).unwrap_or(u32::MAX);
         let memory = PacketMemory::new(config.packet_head);
@@ -66,32 +66,32 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Memory is counted, and windows are earned.
+    /// Returns whether memory is counted, so that windows have to be earned.
     pub(crate) fn is_counted(&self) -> bool {
         self.memory.is_counted()
     }
 
-    /// What it may hold.
+    /// Returns the limit of the memory.
     pub(crate) fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// Octets of payload that so much memory is good for. Linux: tcp_win_from_space.
+    /// Returns the payload for which this much memory suffices. Linux: tcp_win_from_space.
     fn payload_of(&self, memory: u32) -> u32 {
         (u64::from(memory) * u64::from(self.payload) / u64::from(WHOLE)) as u32
     }
 
-    /// Octets of payload that an empty buffer is good for. Linux: tcp_full_space.
+    /// Returns the payload for which the whole buffer suffices. Linux: tcp_full_space.
     pub(crate) fn whole(&self) -> u32 {
         self.payload_of(self.limit)
     }
 
-    /// Octets of payload that there is room for beside `early`, the memory of what came out of order. Linux: tcp_space.
+    /// Returns the payload for which there is room beside `early`, the memory of out-of-order data. Linux: tcp_space.
     fn space(&self, early: u32) -> u32 {
         self.payload_of(self.limit.saturating_sub(self.unread + early))
     }
 
-    /// The window of a SYN: whole segments. Linux: tcp_select_initial_window.
+    /// Returns the window of a SYN, in whole segments. Linux: tcp_select_initial_window.
     pub(crate) fn window_in_syn(&mut self, mss: u32) -> u32 {
         let whole = self.whole();
         let window = if whole > mss { whole / mss * mss } else { whole };
@@ -99,7 +99,7 @@ impl ReceiveBuffer {
         window
     }
 
-    /// The connection is open, and windows of 65535 octets at most are told if they are not scaled. Linux: tcp_init_buffer_space.
+    /// Initialises the window of an established connection; at most 65535 octets if windows are not scaled. Linux: tcp_init_buffer_space.
     pub(crate) fn established(&mut self, mss: u32, is_scaled: bool) {
         let whole = self.whole();
         self.clamp = if is_scaled { whole } else { whole.min(u16::MAX.into()) };
@@ -110,14 +110,14 @@ impl ReceiveBuffer {
         self.earned = self.earned.min(self.clamp);
     }
 
-    /// What is expected in the first round trip, out of a window of `window`.
+    /// Returns the octets expected in the first round trip, of a window of `window`.
     pub(crate) fn first_round(&self, window: u32, mss: u32) -> u32 {
         self.earned.min(window).min(FIRST * mss)
     }
 
-    /// The memory of a segment. One that was `cut` from a block has a buffer of its own; one that was sent alone keeps the memory that
-    /// its sender allocated for it. This is what veth does between network namespaces. ixgbe accounts every segment as the first
-    /// kind: half a page, 2304 octets (ixgbe_build_skb, __finalize_skb_around).
+    /// Returns the memory of a segment. One `cut` from a block has its own buffer; one sent alone keeps the memory that its sender
+    /// allocated, as with veth between network namespaces. ixgbe accounts every segment like the first kind: half a page, 2304 octets
+    /// (ixgbe_build_skb, __finalize_skb_around).
     pub(crate) fn memory_of(&self, octets: u32, cut: bool) -> u32 {
         if !self.is_counted() || cut {
             self.memory.with_data(octets, cut)
@@ -126,17 +126,17 @@ impl ReceiveBuffer {
         }
     }
 
-    /// The same when it waits for what precedes it, and its account is settled. Linux: skb_condense.
+    /// Returns the memory of a segment in the out-of-order queue. Linux: skb_condense.
     pub(crate) fn memory_kept(&self, octets: u32, cut: bool) -> u32 {
         self.memory.with_data(octets, cut)
     }
 
-    /// Octets of a later segment that find room behind it.
+    /// Returns the free octets behind a segment, for the data of a later one.
     pub(crate) fn room_behind(&self, octets: u32, cut: bool) -> u32 {
         self.memory.room(octets, cut)
     }
 
-    /// A piece waits for the application; one whose packet finds room behind the last takes no more. Linux: tcp_queue_rcv and
+    /// Queues a piece for the application; a packet that fits behind the last one uses no further memory. Linux: tcp_queue_rcv and
     /// tcp_ofo_queue.
     pub(crate) fn queue(&mut self, piece: &Piece) {
         if !self.is_counted() {
@@ -158,7 +158,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// The application has read all but the last `held` octets that waited for it, which keep their part of the memory.
+    /// Notes that the application has read all but the last `held` octets, which keep their part of the memory.
     pub(crate) fn read(&mut self, held: u32) {
         let held = held.min(self.waiting);
         let kept = u64::from(self.unread) * u64::from(held) / u64::from(self.waiting.max(1));
@@ -166,23 +166,23 @@ impl ReceiveBuffer {
         (self.packets, self.first) = (held.min(1), held);
     }
 
-    /// Octets that wait behind the first packet. Linux: tcp_inq, when that has been read.
+    /// Returns the octets after the first packet. Linux: tcp_inq, when that has been read.
     pub(crate) fn behind_first(&self) -> u32 {
         self.waiting - self.first
     }
 
-    /// The memory of what waits for the application.
+    /// Returns the memory of packets that wait for the application.
     pub(crate) fn unread(&self) -> u32 {
         self.unread
     }
 
-    /// Nothing waits for the application.
+    /// Returns whether nothing waits for the application.
     pub(crate) fn is_read(&self) -> bool {
         self.unread == 0
     }
 
-    /// More memory is in use than there is: the buffer grows if it may, else the window shrinks. `false` if all is well. Linux:
-    /// tcp_clamp_window.
+    /// Handles memory beyond the limit: enlarges the buffer if permitted, else reduces the window. Returns false if the limit is not
+    /// exceeded. Linux: tcp_clamp_window.
     pub(crate) fn relieve(&mut self, early: u32, mss: u32) -> bool {
         let used = self.unread + early;
         if !self.is_counted() || used <= self.limit {
@@ -195,8 +195,7 @@ impl ReceiveBuffer {
         true
     }
 
-    /// The peer's segments are larger than was known: they show which part of the memory is payload. Linux:
-    /// tcp_measure_rcv_mss.
+    /// Updates the payload's share of the memory from the peer's largest segments. Linux: tcp_measure_rcv_mss.
     pub(crate) fn measure(&mut self, octets: u32, memory: u32) {
         let payload = (u64::from(octets) * u64::from(WHOLE) / u64::from(memory.max(1))) as u32;
         let payload = payload.clamp(1, WHOLE - 1);
@@ -206,12 +205,12 @@ impl ReceiveBuffer {
         }
     }
 
-    /// No window is larger.
+    /// Returns the maximum window.
     pub(crate) fn clamp(&self) -> u32 {
         self.clamp
     }
 
-    /// A segment of `octets` in so much `memory` has earned a larger window; `true` if it has. Linux: tcp_grow_window.
+    /// Lets a segment of `octets` in this much `memory` earn a larger window; returns whether it does. Linux: tcp_grow_window.
     pub(crate) fn earn(&mut self, (octets, memory): (u32, u32), early: u32, mss: u32, segment: u32) -> bool {
         let room = self.clamp.min(self.space(early)).saturating_sub(self.earned);
         if !self.is_counted() || room == 0 {
@@ -228,8 +227,8 @@ impl ReceiveBuffer {
         true
     }
 
-    /// A window of such segments will fit into the largest buffer: the larger it is, the less memory an octet may take. Linux:
-    /// __tcp_grow_window.
+    /// Returns whether a window of such segments would fit into the largest buffer: the larger the window, the less memory per octet is
+    /// allowed. Linux: __tcp_grow_window.
     fn bears(&self, octets: u32, memory: u32) -> bool {
         let (mut memory, mut window) = (self.payload_of(memory) / 2, self.payload_of(self.most) / 2);
         while self.earned <= window {
@@ -242,8 +241,8 @@ impl ReceiveBuffer {
         false
     }
 
-    /// The window to offer, beside `early`, the memory of what came out of order. Segments are `segment` octets long, windows are
-    /// told in multiples of 2^`scale`, and `offered` was the last. Linux: __tcp_select_window.
+    /// Returns the window to advertise beside `early`, the memory of out-of-order data. Segments have `segment` octets, windows are
+    /// multiples of 2^`scale`, and `offered` was the last one. Linux: __tcp_select_window.
     pub(crate) fn offer(&self, early: u32, segment: u32, scale: u8, offered: u32) -> Offer {
         let (mut free, whole) = (self.space(early), self.whole());
         let most = self.clamp.min(whole);
@@ -269,7 +268,7 @@ impl ReceiveBuffer {
         Offer { window, is_pressed }
     }
 
-    /// The application reads so fast that a window of so many octets is wanted. Linux: tcp_rcv_space_adjust.
+    /// Enlarges the buffer for this window, because the application reads fast enough. Linux: tcp_rcv_space_adjust.
     pub(crate) fn want(&mut self, window: u64) {
         let memory = window * u64::from(WHOLE) / u64::from(self.payload);
         let limit = u32::try_from(memory).unwrap_or(u32::MAX).min(self.most);

@@ -6,17 +6,17 @@ use hol_wire::tcp::SeqNum;
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveSequence {
     nxt: SeqNum,
-    /// RCV.NXT in the last segment that we sent: what the peer knows.
+    /// RCV.NXT in our last segment, which the peer knows.
     wup: SeqNum,
-    /// The window in that segment.
+    /// The window in our last segment.
     wnd: u32,
-    /// The furthest end of all windows offered, which counts whatever was rounded down since. RFC 7323 section 2.4.
+    /// The highest right edge of all advertised windows, unaffected by later rounding. RFC 7323 section 2.4.
     edge: SeqNum,
     scale: u8,
 }
 
 impl ReceiveSequence {
-    /// Takes the peer's SYN: sets RCV.NXT behind `syn`, and the scale of the windows that we advertise.
+    /// Sets RCV.NXT after the peer's SYN, and the scale of our windows.
     pub(crate) fn on_syn(&mut self, syn: SeqNum, scale: Option<u8>) {
         self.nxt = syn.next();
         self.edge = self.nxt;
@@ -24,56 +24,55 @@ impl ReceiveSequence {
         self.scale = scale.unwrap_or(self.scale);
     }
 
-    /// RCV.NXT.
+    /// Returns RCV.NXT.
     pub(crate) fn nxt(&self) -> SeqNum {
         self.nxt
     }
 
-    /// RCV.NXT as the peer knows it.
+    /// Returns RCV.NXT in our last segment.
     pub(crate) fn acknowledged(&self) -> SeqNum {
         self.wup
     }
 
-    /// Octets received in order that the peer does not know of yet.
+    /// Returns the octets received in order and not yet acknowledged.
     pub(crate) fn unacknowledged(&self) -> u32 {
         self.nxt.distance_from(self.wup)
     }
 
-    /// The window in the last segment that we sent.
+    /// Returns the window in our last segment.
     pub(crate) fn offered(&self) -> u32 {
         self.wnd
     }
 
-    /// How far our windows are shifted.
+    /// Returns the shift of our windows.
     pub(crate) fn scale(&self) -> u8 {
         self.scale
     }
 
-    /// Our windows are shifted.
+    /// Returns whether our windows are scaled.
     pub(crate) fn is_scaled(&self) -> bool {
         self.scale > 0
     }
 
-    /// Everything before `nxt` has arrived.
+    /// Notes that everything before `nxt` has arrived.
     pub(crate) fn advance(&mut self, nxt: SeqNum) {
         self.nxt = nxt;
     }
 
-    /// What is left of the window that the peer knows.
+    /// Returns the rest of the window that the peer knows.
     pub(crate) fn window(&self) -> u32 {
         if self.edge.after(self.nxt) { self.edge.distance_from(self.nxt) } else { 0 }
     }
 
-    /// The sequence number behind that window.
+    /// Returns the sequence number after that window.
     pub(crate) fn window_end(&self) -> SeqNum {
         self.nxt + self.window()
     }
 
-    /// The window field of a segment that leaves now, which the peer then knows; `unread` octets of `buffer` wait for the
-    /// application, and `free` are left.
+    /// Returns the window field of a segment that is sent now; `unread` octets of `buffer` wait for the application, and `free` are free.
     ///
-    /// The right edge never moves left (RFC 9293 section 3.8.6), and only by enough to be worth it: a segment
-    /// or half of the buffer (section 3.8.6.2.2).
+    /// The right edge never moves left (RFC 9293 section 3.8.6), and moves right only by a segment or half of the buffer at least (section
+    /// 3.8.6.2.2).
     pub(crate) fn advertise(&mut self, buffer: u32, unread: u32, free: u32, mss: u32) -> u16 {
         let free = self.limited(free);
         let current = self.window();
@@ -88,25 +87,25 @@ impl ReceiveSequence {
         field as u16
     }
 
-    /// The peer is told of RCV.NXT and a window.
+    /// Notes the RCV.NXT and the window that the peer is told.
     fn offer(&mut self, window: u32) {
         (self.wup, self.wnd) = (self.nxt, window);
         self.edge = self.edge.latest(self.nxt + window);
     }
 
-    /// So much of `free` as a window field can tell.
+    /// Limits `free` to what a window field can express.
     pub(crate) fn limited(&self, free: u32) -> u32 {
         free.min(u32::from(u16::MAX) << self.scale)
     }
 
-    /// The window field of a SYN, which is never scaled, so that it may tell less than `buffer`. RFC 7323 section 2.2.
+    /// Returns the window field of a SYN, which is never scaled, so that it may be less than `buffer`. RFC 7323 section 2.2.
     pub(crate) fn advertise_in_syn(&mut self, buffer: u32) -> u16 {
         self.offer(buffer);
         buffer.min(u16::MAX.into()) as u16
     }
 
-    /// The window field of a segment that leaves now with `window`, or with what is left of the last if that is more: an edge never
-    /// moves left. Linux: tcp_select_window.
+    /// Returns the window field of a segment that is sent now with `window`, or with the rest of the last window if that is larger,
+    /// because the edge never moves left. Linux: tcp_select_window.
     pub(crate) fn advertise_selected(&mut self, window: u32) -> u16 {
         let (current, unit) = (self.window(), 1 << self.scale);
         let window = if window < current { current.next_multiple_of(unit) } else { window };

@@ -1,5 +1,4 @@
-//! Loss recovery: what each acknowledgment means in each phase.
-//! RFC 5681, RFC 6582, RFC 6675, RFC 8985.
+//! Loss recovery: how acknowledgments are processed in each phase. RFC 5681, RFC 6582, RFC 6675, RFC 8985.
 
 use hol_base::{Duration, Time};
 
@@ -11,7 +10,7 @@ use crate::timers::Purpose;
 use crate::{Endpoint, Recovery};
 
 impl Endpoint {
-    /// An acknowledgment that may mean trouble, or come in the middle of it.
+    /// Processes an acknowledgment that indicates a loss, or arrives during recovery. Linux: tcp_fastretrans_alert.
     pub(crate) fn alert(&mut self, now: Time, news: &mut News) -> Resend {
         if news.reneged && news.advanced {
             return self.wait_for_reneging(now, news);
@@ -50,7 +49,7 @@ impl Endpoint {
         Resend::Lost
     }
 
-    /// A partial or duplicate acknowledgment in fast recovery; `false` if there is nothing to resend.
+    /// Processes a partial or duplicate acknowledgment in fast recovery; returns false if there is nothing to retransmit.
     fn continue_recovery(&mut self, now: Time, news: &mut News) -> bool {
         if !news.advanced {
             self.count_duplicate(news);
@@ -64,8 +63,7 @@ impl Endpoint {
         self.episode.phase() == Phase::Recovery || self.enter_recovery_if_due(news.echoes)
     }
 
-    /// Everything that was out when the phase began is acknowledged. `true` if recovery waits for more than that all the same, and
-    /// does nothing.
+    /// Ends the phase if everything sent before it is acknowledged. Returns true if recovery has to wait for further acknowledgments.
     fn leave_if_complete(&mut self) -> bool {
         if self.snd.una().before(self.episode.recover()) {
             return false;
@@ -93,7 +91,7 @@ impl Endpoint {
         false
     }
 
-    /// Disorder as long as something is left out or resent, otherwise Open.
+    /// Sets the phase to Disorder if segments are SACKed or were retransmitted, otherwise to Open.
     pub(crate) fn keep_open(&mut self) {
         if self.episode.phase() == Phase::Reduced {
             return;
@@ -109,7 +107,7 @@ impl Endpoint {
         }
     }
 
-    /// Marks what this acknowledgment proves lost, by the configured rule.
+    /// Marks segments as lost by the configured method.
     fn find_losses(&mut self, now: Time, news: &mut News) {
         if self.board.len() == 0 {
             return;
@@ -127,7 +125,7 @@ impl Endpoint {
         news.lost_retransmission |= resent > self.board.resent().segments;
     }
 
-    /// Fast recovery begins if something is lost; otherwise the phase stays as harmless as it can.
+    /// Starts fast recovery if a segment is lost; otherwise sets the mildest phase.
     fn enter_recovery_if_due(&mut self, echoes: bool) -> bool {
         if self.board.lost().segments == 0 {
             self.calm_down(echoes);
@@ -140,7 +138,7 @@ impl Endpoint {
         true
     }
 
-    /// Nothing is lost: as harmless as it can be, where an echo still reduces the window.
+    /// Sets the mildest phase if nothing is lost; an ECN echo still reduces the window.
     fn calm_down(&mut self, echoes: bool) {
         if echoes {
             self.reduce_by_echo();
@@ -148,7 +146,7 @@ impl Endpoint {
         self.keep_open();
     }
 
-    /// Fast recovery begins. RFC 5681 section 3.2, RFC 6675 section 5, step 4.
+    /// Starts fast recovery. RFC 5681 section 3.2, RFC 6675 section 5, step 4.
     pub(crate) fn enter_recovery(&mut self) {
         self.begin_undo();
         if !self.episode.phase().is_reducing() {
@@ -161,7 +159,7 @@ impl Endpoint {
         self.episode.turn(Phase::Recovery);
     }
 
-    /// ssthresh falls, and cwnd will follow.
+    /// Reduces ssthresh; cwnd will follow.
     pub(crate) fn begin_reduction(&mut self) {
         let flight = self.board.out().count(self.config.congestion_unit);
         self.episode.mark(self.snd.nxt());
@@ -173,8 +171,8 @@ impl Endpoint {
         self.statistics.congestion_events += 1;
     }
 
-    /// The peer seems to have dropped what it reported: give it half a round trip to make that good, then let
-    /// the timeout throw the reports away. RFC 2018 section 8.
+    /// Handles reneging: waits half a round trip for the peer to acknowledge what it had SACKed, then lets the timeout discard the SACKs.
+    /// RFC 2018 section 8.
     fn wait_for_reneging(&mut self, now: Time, news: &mut News) -> Resend {
         let half = self.rtt.srtt().unwrap_or_default() / 2;
         let patience = half.max(Duration::from_millis(10));

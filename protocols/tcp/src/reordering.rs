@@ -1,6 +1,6 @@
-//! How much reordering the path is believed to do. RFC 6675 section 2 (DupThresh), RFC 8985 section 6.2 (RACK.reordering_seen).
+//! The estimated degree of reordering on the path. RFC 6675 section 2 (DupThresh), RFC 8985 section 6.2 (RACK.reordering_seen).
 
-/// Reordering is believed in up to this many segments.
+/// The largest degree of reordering, in segments.
 const MOST: u32 = 300;
 
 /// DupThresh, which grows when the path reorders.
@@ -11,33 +11,33 @@ pub(crate) struct Reordering {
 }
 
 impl Reordering {
-    /// None was seen.
+    /// Creates the estimate of a path without reordering.
     pub(crate) fn new(dupthresh: u32) -> Self {
         Self { dupthresh, seen: false }
     }
 
-    /// Segments above a hole that prove it a loss.
+    /// Returns the number of segments above a hole that indicates a loss.
     pub(crate) fn dupthresh(&self) -> u32 {
         self.dupthresh
     }
 
-    /// The path has reordered.
+    /// Returns whether the path has reordered.
     pub(crate) fn is_seen(&self) -> bool {
         self.seen
     }
 
-    /// An original came late, nobody knows how far.
+    /// Notes that a segment was delivered late by an unknown distance.
     pub(crate) fn see(&mut self) {
         self.seen = true;
     }
 
-    /// Data that was never retransmitted arrived behind what was sent up to `distance` segments later.
+    /// Notes that a segment never retransmitted was delivered after others sent up to `distance` segments later.
     pub(crate) fn see_distance(&mut self, distance: u32) {
         self.dupthresh = self.dupthresh.max(distance.min(MOST));
         self.seen = true;
     }
 
-    /// A timeout although many segments had arrived: waiting for more of them was wrong.
+    /// Resets DupThresh, because a timeout occurred although many segments had been delivered.
     pub(crate) fn doubt(&mut self, dupthresh: u32) {
         self.dupthresh = self.dupthresh.min(dupthresh);
     }

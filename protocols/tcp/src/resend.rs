@@ -1,4 +1,4 @@
-//! Retransmissions that an acknowledgment lets out. RFC 6675 section 5.
+//! Retransmissions triggered by acknowledgments. RFC 6675 section 5.
 
 use hol_base::Time;
 
@@ -7,11 +7,11 @@ use crate::phase::Phase;
 use crate::send::Push;
 use crate::timers::Purpose;
 
-/// What recovery lets out when an acknowledgment is processed.
+/// What recovery sends after an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resend {
     Nothing,
-    /// What is taken for lost.
+    /// Lost segments.
     Lost,
     /// New data, to find out whether a timeout was spurious. RFC 5682 section 3.1, step 2b.
     New,
@@ -33,7 +33,7 @@ impl Endpoint {
         }
     }
 
-    /// Retransmits what is taken for lost, oldest first, as far as the window goes. RFC 6675 section 5.
+    /// Retransmits lost segments, the oldest first, as far as the window allows. RFC 6675 section 5.
     pub(crate) fn resend_lost(&mut self, now: Time) {
         let mut restart = false;
         let mut index = 0;
@@ -56,8 +56,8 @@ impl Endpoint {
         }
     }
 
-    /// What leaves together from segment `index` on is a block of its own from now on: as much of its block as the window and the rate
-    /// allow. Linux: tcp_xmit_retransmit_queue.
+    /// Makes the segments that are sent together from `index` on a separate block: as much of theirs as the window and the rate allow.
+    /// Linux: tcp_xmit_retransmit_queue.
     fn begin_block(&mut self, now: Time, index: usize) {
         if self.offloads() && !self.board.goes_on_with(index, now) {
             let room = self.cwnd.cwnd() - self.in_flight();
@@ -66,7 +66,7 @@ impl Endpoint {
         }
     }
 
-    /// Retransmits one segment and counts it, unless it lies beyond the peer's window: then it is `false`.
+    /// Retransmits one segment and counts it; returns false if it is beyond the peer's window.
     pub(crate) fn retransmit(&mut self, now: Time, index: usize) -> bool {
         let unit = self.config.congestion_unit;
         if !self.resend(now, index, false) {

@@ -1,5 +1,5 @@
-//! The receive buffer grows with what the application reads in a round trip, so that it is the network and not the window
-//! that limits a sender. Fisk and Feng, Dynamic Right-Sizing, 2001; RFC 9293 section 3.8.6 leaves it open.
+//! Dynamic right-sizing: the receive buffer grows with the octets that the application reads per round trip, so that the network and not
+//! the window limits the sender. Fisk and Feng, Dynamic Right-Sizing, 2001; RFC 9293 section 3.8.6 leaves it open.
 
 use hol_base::{Duration, Time};
 use hol_wire::tcp::{Segment, SeqNum};
@@ -7,44 +7,44 @@ use hol_wire::tcp::{Segment, SeqNum};
 use crate::Endpoint;
 use crate::acknowledge::Text;
 
-/// A segment that is shorter earns no window. Linux: tcp_event_data_recv.
+/// The least size of a segment that earns a larger window. Linux: tcp_event_data_recv.
 const LEAST: u32 = 128;
 /// Segments of room beyond what was read, for small variations.
 const CUSHION: u64 = 16;
 
-/// What the buffer's size depends on.
+/// The state of right-sizing.
 #[derive(Debug, Default)]
 pub(crate) struct RightSizing {
-    /// The receiver's own measure of the round trip, in eighths of a microsecond. Linux: rcv_rtt_est.rtt_us.
+    /// The receiver's estimate of the round-trip time, in eighths of a microsecond. Linux: rcv_rtt_est.rtt_us.
     round_trip: Option<u64>,
-    /// The timestamp that was measured with last.
+    /// The timestamp of the last sample.
     echo: Option<u32>,
-    /// Where a window of data ends, which takes a round trip to fill, and when it began.
+    /// The end of a window of data, which takes a round trip to arrive, and the time of its start.
     window: Option<(SeqNum, Time)>,
-    /// The most that was read in a round trip.
+    /// The most octets read in a round trip.
     most_read: u32,
-    /// Where and when the present round trip began.
+    /// The start of the present round trip: sequence number and time.
     since: (SeqNum, Time),
 }
 
 impl RightSizing {
-    /// The connection is open: `nxt` is what the application reads first, and so much is expected in a round trip.
+    /// Initialises it when the connection is established: `nxt` is read first, and `expected` octets per round trip are expected.
     pub(crate) fn established(&mut self, now: Time, nxt: SeqNum, expected: u32) {
         self.most_read = expected;
         self.since = (nxt, now);
     }
 
-    /// The round trip, as far as the receiver has found out.
+    /// Returns the receiver's estimate of the round-trip time.
     pub(crate) fn round_trip(&self) -> Option<Duration> {
         self.round_trip.map(|eighths| Duration::from_nanos(eighths * 1000 / 8))
     }
 
-    /// No more than this fits into the buffer. Linux: tcp_measure_rcv_mss.
+    /// Limits the estimate to what fits into the buffer. Linux: tcp_measure_rcv_mss.
     fn bound(&mut self, clamp: u32) {
         self.most_read = self.most_read.min(clamp);
     }
 
-    /// A sample by timestamps; those that grow count for an eighth, lest a pause of the sender be taken for one. Linux:
+    /// Takes a sample from timestamps; larger ones have a weight of an eighth, because a pause of the sender may have caused them. Linux:
     /// tcp_rcv_rtt_update.
     fn sample(&mut self, round_trip: Duration) {
         let micros = round_trip.as_nanos() / 1000;
@@ -52,13 +52,13 @@ impl RightSizing {
         self.round_trip = Some(smoothed.map_or(8 * micros, |old| old - old / 8 + micros));
     }
 
-    /// A sample by a window of data, which may have taken the sender longer, but not less.
+    /// Takes a sample from a window of data, which is an upper bound.
     fn sample_window(&mut self, round_trip: Duration) {
         let eighths = 8 * (round_trip.as_nanos() / 1000).max(1);
         self.round_trip = Some(self.round_trip.map_or(eighths, |old| old.min(eighths)));
     }
 
-    /// The application has read all that came before `nxt`, and `waiting` octets wait behind; the window that it wants then.
+    /// Notes that the application has read everything before `nxt`, with `waiting` octets after it; returns the window that is needed.
     /// Linux: tcp_rcv_space_adjust.
     fn read(&mut self, now: Time, nxt: SeqNum, waiting: u32, mss: u32) -> Option<u64> {
         let (start, began) = self.since;
@@ -84,8 +84,7 @@ impl RightSizing {
 }
 
 impl Endpoint {
-    /// The receiver's own measure of the round trip: a full-sized segment that echoes a timestamp for the first time. Linux:
-    /// tcp_rcv_rtt_measure_ts.
+    /// Takes a round-trip sample from a full-sized segment that echoes a timestamp for the first time. Linux: tcp_rcv_rtt_measure_ts.
     pub(crate) fn measure_round_trip(&mut self, now: Time, segment: &Segment) {
         let sizing = &mut self.sizing;
         let echo = self.timestamps.echo();
@@ -99,7 +98,7 @@ impl Endpoint {
         }
     }
 
-    /// The same without timestamps, by a window of data. Linux: tcp_rcv_rtt_measure.
+    /// Takes a round-trip sample from a window of data, without timestamps. Linux: tcp_rcv_rtt_measure.
     fn measure_window(&mut self, now: Time) {
         let nxt = self.rcv.nxt();
         let beyond = nxt + self.rcv.offered();
@@ -111,7 +110,7 @@ impl Endpoint {
         }
     }
 
-    /// Data of a segment have come in order: how long it took, and what they earn.
+    /// Accounts for in-order data: takes a round-trip sample, and lets them earn a larger window.
     pub(crate) fn account_data(&mut self, now: Time, octets: u32, memory: u32) {
         self.measure_window(now);
         if octets >= LEAST {
@@ -119,7 +118,7 @@ impl Endpoint {
         }
     }
 
-    /// The peer may have earned a larger window, of which it is told soon.
+    /// Lets data earn a larger window, which is announced soon.
     pub(crate) fn earn_window(&mut self, octets: u32, memory: u32) {
         let (early, segment) = (self.reassembly.memory(), self.acks.segment_size());
         if self.buffer.earn((octets, memory), early, self.advertised_mss(), segment) {
@@ -127,7 +126,7 @@ impl Endpoint {
         }
     }
 
-    /// The size of the peer's segments is looked at, in `memory` each. Linux: tcp_measure_rcv_mss.
+    /// Estimates the size of the peer's segments, in `memory` each. Linux: tcp_measure_rcv_mss.
     pub(crate) fn measure_segment(&mut self, text: Text, memory: u32) {
         if text.is_longer_than_known(&self.acks) {
             self.buffer.measure(text.octets(), memory);
@@ -136,8 +135,8 @@ impl Endpoint {
         self.acks.measure(text, self.config.mss.into(), self.timestamps.length());
     }
 
-    /// The application has read all: the buffer may grow. What came at once is read a packet at a time, and the first read
-    /// decides.
+    /// Enlarges the buffer if necessary after the application has read everything. Data that arrived together are read packet by packet,
+    /// and the first read decides.
     pub(crate) fn size_buffer(&mut self, now: Time) {
         let nxt = self.rcv.nxt() - self.reader.held() as u32;
         let waiting = self.buffer.behind_first();
@@ -147,7 +146,7 @@ impl Endpoint {
         self.buffer.read(self.reader.held() as u32);
     }
 
-    /// Octets that we let the peer put into a segment, without options. Linux: advmss.
+    /// Returns the octets that we allow in a segment, without options. Linux: advmss.
     pub(crate) fn advertised_mss(&self) -> u32 {
         u32::from(self.config.mss) - self.timestamps.length()
     }

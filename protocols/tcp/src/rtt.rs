@@ -8,7 +8,7 @@ use crate::{Config, RttEstimator};
 /// The timeout when a handshake left no sample. RFC 6298 section 5.7.
 const FALLBACK: Duration = Duration::from_secs(3);
 
-/// What is known about the round trip, and RTO.
+/// The round-trip time estimate and RTO.
 #[derive(Debug, Clone)]
 pub(crate) struct Rtt {
     estimator: RttEstimator,
@@ -20,17 +20,17 @@ pub(crate) struct Rtt {
     srtt8: Option<u64>,
     /// The smoothed mean deviation, in quarters of a nanosecond: RTTVAR as RFC 6298 has it.
     deviation4: u64,
-    /// Linux's RTTVAR (four deviations): it follows the greatest deviation of each window.
+    /// Linux's RTTVAR (four deviations): the largest deviation of each window.
     variance: u64,
     greatest: u64,
     window_end: SeqNum,
-    /// The least round trip of the connection.
+    /// The minimum round-trip time of the connection.
     min: Option<Duration>,
     rto: Duration,
 }
 
 impl Rtt {
-    /// No sample yet.
+    /// Creates the estimate before the first sample.
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             estimator: config.rtt_estimator,
@@ -48,7 +48,7 @@ impl Rtt {
         }
     }
 
-    /// Takes a sample. `una` and `nxt` (SND.UNA and SND.NXT) tell windows apart.
+    /// Takes a sample. `una` and `nxt` (SND.UNA and SND.NXT) delimit windows.
     pub(crate) fn sample(&mut self, rtt: Duration, una: SeqNum, nxt: SeqNum) {
         let sample = rtt.as_nanos();
         match self.srtt8 {
@@ -65,7 +65,7 @@ impl Rtt {
         self.reset_backoff();
     }
 
-    /// SRTT = R, RTTVAR = R/2. RFC 6298 section 2.2.
+    /// Takes the first sample: SRTT = R, RTTVAR = R/2. RFC 6298 section 2.2.
     fn first(&mut self, sample: u64, nxt: SeqNum) {
         self.srtt8 = Some((sample << 3).max(1));
         self.deviation4 = sample * 2;
@@ -74,13 +74,13 @@ impl Rtt {
         self.window_end = nxt;
     }
 
-    /// RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|. RFC 6298 section 2.3.
+    /// Updates the deviation: RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|. RFC 6298 section 2.3.
     fn deviate(&mut self, error: i64) {
         self.deviation4 = (self.deviation4 as i64 + error - (self.deviation4 >> 2) as i64) as u64;
     }
 
-    /// A falling round trip must not make the variance grow (RFC 3522's observation), so then the gain is
-    /// 1/32; and the variance in use is the greatest of a window, from which it decays by a quarter.
+    /// Updates the deviation as Linux does. A falling round-trip time must not raise the variance much (RFC 3522), so its gain is 1/32; the
+    /// variance in use is the largest of a window and decays by a quarter.
     fn deviate_slowly(&mut self, error: i64, una: SeqNum, nxt: SeqNum) {
         let mut change = error.abs() - (self.deviation4 >> 2) as i64;
         if error < 0 && change > 0 {
@@ -98,12 +98,12 @@ impl Rtt {
         }
     }
 
-    /// The latest round trip for the minimum, whatever it is worth for RTO.
+    /// Updates the minimum with a round-trip time that may be no sample for RTO.
     pub(crate) fn observe_min(&mut self, rtt: Duration) {
         self.min = Some(self.min.map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// RTO from SRTT and RTTVAR alone. RFC 6298 section 5.7: a new sample ends the back-off.
+    /// Computes RTO from SRTT and RTTVAR. RFC 6298 section 5.7: a new sample ends the back-off.
     pub(crate) fn reset_backoff(&mut self) {
         let Some(srtt) = self.srtt() else { return };
         let variance = match self.estimator {
@@ -114,29 +114,29 @@ impl Rtt {
         self.rto = rto.clamp(self.rto_min, self.rto_max);
     }
 
-    /// The timer expired: RTO doubles. RFC 6298 section 5.5.
+    /// Doubles RTO after a timeout. RFC 6298 section 5.5.
     pub(crate) fn back_off(&mut self) {
         self.rto = (self.rto * 2).min(self.rto_max);
     }
 
-    /// The handshake is over; without a sample RTO becomes 3 s. RFC 6298 section 5.7.
+    /// Called when the handshake is complete; without a sample RTO becomes 3 s. RFC 6298 section 5.7.
     pub(crate) fn established(&mut self) {
         if self.srtt8.is_none() {
             self.rto = FALLBACK.clamp(self.rto_min, self.rto_max);
         }
     }
 
-    /// SRTT.
+    /// Returns SRTT.
     pub(crate) fn srtt(&self) -> Option<Duration> {
         self.srtt8.map(|srtt8| Duration::from_nanos(srtt8 >> 3))
     }
 
-    /// The least round trip of the connection.
+    /// Returns the minimum round-trip time of the connection.
     pub(crate) fn min(&self) -> Option<Duration> {
         self.min
     }
 
-    /// RTO with its back-off.
+    /// Returns RTO with its back-off.
     pub(crate) fn rto(&self) -> Duration {
         self.rto
     }

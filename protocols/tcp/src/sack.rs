@@ -1,4 +1,4 @@
-//! SACK blocks mark the scoreboard. RFC 2018 section 5, RFC 2883, RFC 6675 section 4.
+//! Processes SACK blocks. RFC 2018 section 5, RFC 2883, RFC 6675 section 4.
 
 use hol_base::Time;
 use hol_wire::tcp::{SackBlock, Segment, SeqNum};
@@ -7,14 +7,14 @@ use smallvec::SmallVec;
 use crate::Endpoint;
 use crate::news::News;
 
-/// Segments that the peer says it got twice.
+/// The number of segments that the peer has reported as duplicates.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DuplicateReports {
     segments: u64,
 }
 
 impl DuplicateReports {
-    /// `segments` more; `false` if those are more than were ever `resent`, so that the network repeats packets.
+    /// Counts `segments`; returns false if they exceed those ever `resent`, because the network then duplicates packets.
     fn count(&mut self, segments: u32, resent: u64) -> bool {
         self.segments += u64::from(segments);
         self.segments <= resent
@@ -22,7 +22,7 @@ impl DuplicateReports {
 }
 
 impl Endpoint {
-    /// Marks what the blocks of `segment` report.
+    /// Marks the segments that the blocks of `segment` report.
     pub(crate) fn tag(&mut self, now: Time, segment: &Segment, news: &mut News) {
         let blocks = &segment.options.sack;
         let duplicate =
@@ -88,7 +88,7 @@ impl Endpoint {
         }
     }
 
-    /// The peer got something twice; `false` if that cannot be our doing.
+    /// Processes a D-SACK; returns false if it cannot be caused by a retransmission.
     fn take_duplicate_report(&mut self, block: SackBlock, news: &mut News) -> bool {
         let length = block.right.distance_from(block.left);
         if !block.left.before(block.right) || length > self.snd.max_window() {
@@ -115,14 +115,14 @@ impl Endpoint {
         true
     }
 
-    /// Data that was never retransmitted arrived after data sent later: the path reorders.
+    /// Notes reordering: a segment never retransmitted was delivered after one sent later.
     pub(crate) fn reordering_seen(&mut self, low: SeqNum, high: SeqNum) {
         let distance = high.distance_from(low).div_ceil(self.agreed.mss());
         self.episode.reordering.see_distance(distance);
     }
 }
 
-/// The first block is a D-SACK if it lies below the ACK or inside the second. RFC 2883 section 5.
+/// Returns whether the first block is a D-SACK: it is below the ACK or inside the second block. RFC 2883 section 5.
 fn is_duplicate_report(blocks: &[SackBlock], ack: SeqNum) -> bool {
     let Some(first) = blocks.first() else { return false };
     let inside =

@@ -1,4 +1,4 @@
-//! What is sent and not acknowledged, segment by segment, and what is known about each. RFC 6675 section 3.
+//! The scoreboard: the state of each segment that was sent and not acknowledged. RFC 6675 section 3.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use hol_wire::tcp::{Flags, SeqNum};
 
 use crate::CongestionUnit;
 
-/// A block of 64 KiB has fewer segments of 1448 octets.
+/// A block of 64 KiB has fewer segments than this, of 1448 octets each.
 const LONGEST_BLOCK: usize = 64;
 
 /// A segment that was sent and is not acknowledged cumulatively.
@@ -23,28 +23,28 @@ pub(crate) struct SentSegment {
     pub(crate) sent: Time,
     /// When it was sent first.
     pub(crate) first_sent: Time,
-    /// The peer has it (RFC 2018).
+    /// Whether the peer has SACKed it (RFC 2018).
     pub(crate) sacked: bool,
-    /// It, or its latest copy, is taken for lost.
+    /// Whether it, or its latest copy, is considered lost.
     pub(crate) lost: bool,
-    /// A retransmission of it is in flight.
+    /// Whether a retransmission of it is in flight.
     pub(crate) resent: bool,
-    /// It was retransmitted at some time, so its round trip means nothing (Karn).
+    /// Whether it was ever retransmitted, so that it gives no round-trip sample (Karn).
     pub(crate) ever_resent: bool,
-    /// What the congestion controller wants to be told of its latest copy, if it goes by rates.
+    /// The data that a rate-based congestion controller has stored with its latest copy.
     pub(crate) departure: Option<Box<Departure>>,
-    /// What the send buffer holds for it beside its octets.
+    /// Its memory in the send buffer in addition to its octets.
     pub(crate) overhead: u32,
 }
 
-/// How much there is of something.
+/// A number of segments and octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Tally {
     pub(crate) segments: u32,
     pub(crate) octets: u32,
 }
 
-/// The retransmission queue with its counts. SYN and FIN take a place in it like data.
+/// The retransmission queue with its counters. SYN and FIN are in it like data.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     segments: VecDeque<SentSegment>,
@@ -52,16 +52,16 @@ pub(crate) struct Scoreboard {
     sacked: Tally,
     lost: Tally,
     resent: Tally,
-    /// What the send buffer holds for them beside their octets.
+    /// The memory of all segments in the send buffer in addition to their octets.
     overhead: u32,
-    /// Segments ever taken for lost.
+    /// The number of segments ever considered lost.
     losses: u32,
-    /// The end of the highest segment reported.
+    /// The end of the highest SACKed segment.
     highest_sacked: SeqNum,
 }
 
 impl SentSegment {
-    /// A segment that leaves for the first time.
+    /// Creates a segment that is sent for the first time.
     pub(crate) fn new(now: Time, seq: SeqNum, flags: Flags, payload: Bytes) -> Self {
         Self {
             seq,
@@ -78,13 +78,13 @@ impl SentSegment {
         }
     }
 
-    /// Sequence numbers that it takes.
+    /// Returns the number of its sequence numbers.
     pub(crate) fn length(&self) -> u32 {
         let control = Flags::SYN.0 | Flags::FIN.0;
         self.payload.len() as u32 + (self.flags.0 & control).count_ones()
     }
 
-    /// What it counts in the unit of the congestion window.
+    /// Returns its size in the unit of the congestion window.
     pub(crate) fn weight(&self, unit: CongestionUnit) -> u32 {
         match unit {
             CongestionUnit::Packets => 1,
@@ -92,12 +92,12 @@ impl SentSegment {
         }
     }
 
-    /// The sequence number behind it.
+    /// Returns the sequence number after it.
     pub(crate) fn end(&self) -> SeqNum {
         self.seq + self.length()
     }
 
-    /// Sent after the segment that ended at `end` and was sent at `time`. RFC 8985 section 5.2.
+    /// Returns whether it was sent before the segment that ended at `end` and was sent at `time`. RFC 8985 section 5.2.
     pub(crate) fn sent_before(&self, time: Time, end: SeqNum) -> bool {
         time > self.sent || (time == self.sent && end.after(self.end()))
     }
@@ -114,7 +114,7 @@ impl Tally {
         self.octets -= segment.length();
     }
 
-    /// The count in the unit of the congestion window.
+    /// Returns the number in the unit of the congestion window.
     pub(crate) fn count(self, unit: CongestionUnit) -> u32 {
         match unit {
             CongestionUnit::Packets => self.segments,
@@ -124,65 +124,65 @@ impl Tally {
 }
 
 impl Scoreboard {
-    /// Segments from the oldest to the newest.
+    /// Returns the segments from the oldest to the newest.
     #[cfg(test)]
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &SentSegment> {
         self.segments.iter()
     }
 
-    /// Everything in the queue.
+    /// Returns the size of the whole queue.
     pub(crate) fn out(&self) -> Tally {
         self.out
     }
 
-    /// Of that, what the peer reported (without SACK: one segment for each duplicate acknowledgment).
+    /// Returns what the peer has SACKed (without SACK: one segment for each duplicate acknowledgment).
     pub(crate) fn sacked(&self) -> Tally {
         self.sacked
     }
 
-    /// Of that, what is taken for lost.
+    /// Returns what is considered lost.
     pub(crate) fn lost(&self) -> Tally {
         self.lost
     }
 
-    /// Retransmissions in flight.
+    /// Returns the retransmissions in flight.
     pub(crate) fn resent(&self) -> Tally {
         self.resent
     }
 
-    /// Segments ever taken for lost.
+    /// Returns the number of segments ever considered lost.
     pub(crate) fn losses(&self) -> u32 {
         self.losses
     }
 
-    /// What the send buffer holds for all of them.
+    /// Returns the memory of all segments in the send buffer.
     pub(crate) fn memory(&self) -> usize {
         self.out.octets as usize + self.overhead as usize
     }
 
-    /// How many segments there are.
+    /// Returns the number of segments.
     pub(crate) fn len(&self) -> usize {
         self.segments.len()
     }
 
-    /// The segment at `index` from the oldest.
+    /// Returns the segment at `index`, counted from the oldest.
     pub(crate) fn get(&self, index: usize) -> &SentSegment {
         &self.segments[index]
     }
 
-    /// The oldest segment.
+    /// Returns the oldest segment.
     pub(crate) fn front(&self) -> Option<&SentSegment> {
         self.segments.front()
     }
 
-    /// A new segment was sent.
+    /// Adds a new segment that was sent.
     pub(crate) fn push(&mut self, segment: SentSegment) {
         self.out.add(&segment);
         self.overhead += segment.overhead;
         self.segments.push_back(segment);
     }
 
-    /// Takes the oldest segment if everything up to `una` covers it.
+    /// Removes the oldest segment if it is entirely below `una`.
     pub(crate) fn pop_acknowledged(&mut self, una: SeqNum) -> Option<SentSegment> {
         self.segments.front().filter(|first| first.end().at_or_before(una))?;
         let segment = self.segments.pop_front()?;
@@ -200,14 +200,14 @@ impl Scoreboard {
         Some(segment)
     }
 
-    /// The segments that lie wholly between `left` and `right`.
+    /// Returns the segments entirely between `left` and `right`.
     pub(crate) fn within(&self, left: SeqNum, right: SeqNum) -> Range<usize> {
         let start = self.segments.partition_point(|segment| segment.seq.before(left));
         let end = self.segments.partition_point(|segment| segment.end().at_or_before(right));
         start..end.max(start)
     }
 
-    /// The peer reported the segment for the first time.
+    /// Marks a segment as SACKed for the first time.
     pub(crate) fn sack(&mut self, index: usize) {
         let segment = &mut self.segments[index];
         if segment.resent && segment.lost {
@@ -228,8 +228,7 @@ impl Scoreboard {
         self.highest_sacked = self.highest_sacked.latest(segment.end());
     }
 
-    /// Blocks that the peer has reported are merged, and those that were merged with others have no overhead any more. Linux:
-    /// tcp_shift_skb_data.
+    /// Merges SACKed blocks; those merged into others have no overhead any more. Linux: tcp_shift_skb_data.
     fn merge_reported(&mut self, index: usize) {
         if self.overhead == 0 {
             return;
@@ -245,7 +244,7 @@ impl Scoreboard {
         }
     }
 
-    /// Merges the block that ends with segment `last` with the one before it if both are reported, and have segments of one size.
+    /// Merges the block that ends with segment `last` into the previous one if both are SACKed and have segments of the same size.
     fn merge_with_previous(&mut self, last: usize) {
         let (mut first, least) = (last, last.saturating_sub(LONGEST_BLOCK));
         while first > least && self.segments[first].sacked && self.segments[first - 1].overhead == 0 {
@@ -259,7 +258,7 @@ impl Scoreboard {
         }
     }
 
-    /// The retransmission of the segment is no longer in flight.
+    /// Notes that the retransmission of a segment is no longer in flight.
     pub(crate) fn retransmission_arrived(&mut self, index: usize) {
         let segment = &mut self.segments[index];
         if segment.resent {
@@ -268,7 +267,7 @@ impl Scoreboard {
         }
     }
 
-    /// The segment's latest copy is lost, if that was not known.
+    /// Marks a segment's latest copy as lost, unless it is already.
     pub(crate) fn mark_lost(&mut self, index: usize) {
         let segment = &mut self.segments[index];
         if segment.sacked || (segment.lost && !segment.resent) {
@@ -284,8 +283,8 @@ impl Scoreboard {
         }
     }
 
-    /// The segment was sent once more. A probe is not counted as a retransmission in flight, for the
-    /// original is not taken for lost.
+    /// Notes that a segment was sent again. A probe does not count as a retransmission in flight, because the original is not considered
+    /// lost.
     pub(crate) fn resend(&mut self, index: usize, now: Time, probe: bool, departure: Option<Box<Departure>>) {
         let segment = &mut self.segments[index];
         segment.sent = now;
@@ -297,13 +296,13 @@ impl Scoreboard {
         }
     }
 
-    /// Segment `index` leaves again in one block with the one before it.
+    /// Returns whether segment `index` is sent again in one block with the previous one.
     pub(crate) fn goes_on_with(&self, index: usize, now: Time) -> bool {
         let before = index.checked_sub(1).map(|before| &self.segments[before]);
         before.is_some_and(|before| before.overhead == 0 && before.resent && before.sent == now)
     }
 
-    /// Ends the block of segment `index` behind its first `segments` from there that have the same marks, where it has an `overhead`.
+    /// Ends the block of segment `index` after its first `segments` from there that have the same marks, where it gets an `overhead`.
     /// Linux: tcp_fragment, also by tcp_match_skb_to_sack.
     pub(crate) fn end_block(&mut self, index: usize, segments: usize, overhead: u32) {
         let marks = |at: usize| {
@@ -319,7 +318,7 @@ impl Scoreboard {
         }
     }
 
-    /// The segment is the last of a block of which the one before was sent again with it. Only the last has an overhead.
+    /// Returns whether the segment is the last of a block whose previous segment was sent again with it. Only the last one has an overhead.
     pub(crate) fn ends_block_resent(&self, index: usize) -> bool {
         let segment = &self.segments[index];
         let before = index.checked_sub(1).map(|before| &self.segments[before]);
@@ -328,7 +327,7 @@ impl Scoreboard {
                 .is_some_and(|before| before.overhead == 0 && before.resent && before.sent == segment.sent)
     }
 
-    /// Forgets that anything is lost.
+    /// Removes all lost marks.
     pub(crate) fn clear_lost(&mut self) {
         for segment in &mut self.segments {
             segment.lost = false;
@@ -336,7 +335,7 @@ impl Scoreboard {
         self.lost = Tally::default();
     }
 
-    /// Forgets what the peer reported: it does not hold it any more. RFC 2018 section 8.
+    /// Removes all SACKed marks, because the peer has discarded the data. RFC 2018 section 8.
     pub(crate) fn clear_sacked(&mut self) {
         for segment in &mut self.segments {
             segment.sacked = false;
@@ -344,7 +343,7 @@ impl Scoreboard {
         self.sacked = Tally::default();
     }
 
-    /// Without SACK each duplicate acknowledgment stands for a segment of `mss` octets. RFC 5681 section 3.2.
+    /// Sets the number of duplicate acknowledgments, each of which stands for a segment of `mss` octets without SACK. RFC 5681 section 3.2.
     pub(crate) fn set_duplicates(&mut self, segments: u32, mss: u32) {
         // What is lost cannot have arrived, nor can more than was sent.
         let segments = segments.min(self.out.segments - self.lost.segments);
@@ -352,18 +351,18 @@ impl Scoreboard {
         self.sacked = Tally { segments, octets };
     }
 
-    /// The end of the highest data reported, `una` if there is none.
+    /// Returns the end of the highest SACKed data; `una` if there are none.
     pub(crate) fn highest_sacked(&self, una: SeqNum) -> SeqNum {
         if self.sacked.segments == 0 { una } else { self.highest_sacked }
     }
 
-    /// What is in the network, as far as is known: pipe in RFC 6675 section 4.
+    /// Returns the estimated data in flight: pipe in RFC 6675 section 4.
     pub(crate) fn in_flight(&self, unit: CongestionUnit) -> u32 {
         let left = self.sacked.count(unit) + self.lost.count(unit);
         (self.out.count(unit) + self.resent.count(unit)).saturating_sub(left)
     }
 
-    /// Drops what the peer has of the oldest segment.
+    /// Removes the acknowledged part of the oldest segment.
     pub(crate) fn trim_front(&mut self, una: SeqNum) {
         let Some(first) = self.segments.front_mut() else { return };
         if !first.seq.before(una) || first.flags.contains(Flags::SYN) {
@@ -382,8 +381,8 @@ impl Scoreboard {
         }
     }
 
-    /// Cuts segment `index` behind its first `octets`; both parts keep its marks, and a FIN stays behind. The first is a block from
-    /// now on, with an `overhead`. Linux: tcp_fragment.
+    /// Splits segment `index` after `octets`; both parts keep its marks, and a FIN stays with the second. The first becomes a block with an
+    /// `overhead`. Linux: tcp_fragment.
     pub(crate) fn split(&mut self, index: usize, octets: usize, overhead: u32) {
         let first = &mut self.segments[index];
         let mut rest = first.clone();
@@ -403,8 +402,8 @@ impl Scoreboard {
         self.segments.insert(index + 1, rest);
     }
 
-    /// Divides a block anew from segment `index` on, into segments of `octets`, as far as they have the same marks. Linux:
-    /// tcp_set_skb_tso_segs of what tcp_fragment has left.
+    /// Divides a block from segment `index` on into segments of `octets`, as far as they have the same marks. Linux: tcp_set_skb_tso_segs
+    /// of the result of tcp_fragment.
     pub(crate) fn divide(&mut self, mut index: usize, octets: usize) {
         while let (Some(this), Some(next)) = (self.segments.get(index), self.segments.get(index + 1))
             && this.overhead == 0
@@ -425,7 +424,7 @@ impl Scoreboard {
         }
     }
 
-    /// Appends to segment `index` the one behind it, which has the same marks.
+    /// Merges the segment after `index`, which has the same marks, into it.
     fn join_next(&mut self, index: usize) {
         let Some(next) = self.segments.remove(index + 1) else { return };
         let this = &mut self.segments[index];
@@ -443,7 +442,7 @@ impl Scoreboard {
         }
     }
 
-    /// Appends to segment `index` the ones behind it while the whole stays within `space` octets and `limit`.
+    /// Merges the segments after `index` into it while the result stays within `space` octets and `limit`.
     pub(crate) fn collapse(&mut self, index: usize, space: usize, limit: SeqNum) {
         let joins = |segment: &SentSegment| !segment.sacked && !segment.flags.contains(Flags::SYN);
         let mut length = self.segments[index].payload.len();
@@ -470,7 +469,7 @@ impl Scoreboard {
         self.segments[index].payload = octets.freeze();
     }
 
-    /// Moves the counts and marks of `absorbed` to segment `index`, which takes its place.
+    /// Transfers the counters and marks of `absorbed` to segment `index`, which replaces it.
     fn absorb(&mut self, index: usize, absorbed: &SentSegment) {
         let into = &mut self.segments[index];
         into.flags = into.flags | absorbed.flags;

@@ -1,4 +1,4 @@
-//! Sending: what may leave now, and the segment it leaves in. RFC 9293 section 3.10.2 and 3.8.6.2.1.
+//! Sending: what may be sent now, and in which segments. RFC 9293 section 3.10.2 and 3.8.6.2.1.
 
 use bytes::Bytes;
 use hol_base::Time;
@@ -9,32 +9,32 @@ use crate::scoreboard::SentSegment;
 use crate::timers::Purpose;
 use crate::{CongestionUnit, Endpoint};
 
-/// How hard new data is pushed out.
+/// Which rules new data ignore when they are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Push {
-    /// By all the rules.
+    /// All rules apply.
     Normal,
-    /// Without waiting for more to fill a segment.
+    /// Data do not wait for more to fill a segment.
     Undelayed,
-    /// The first block, likewise.
+    /// As `Undelayed`, but only the first block is sent.
     One,
-    /// The first block, whatever the congestion window says: a tail loss probe.
+    /// The first block is sent regardless of the congestion window: a tail loss probe.
     Probe,
 }
 
-/// A segment that may leave.
+/// A segment that may be sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Next {
     pub(crate) size: usize,
     pub(crate) fin: bool,
-    /// It is not full.
+    /// Whether it is not full-sized.
     pub(crate) is_small: bool,
     /// PSH is set.
     pub(crate) pushed: bool,
-    /// It is cut from a block of several; PSH is set at the end of that.
+    /// Whether it is cut from a block of several; PSH is then set at the end of the block.
     pub(crate) cut: bool,
     pub(crate) ends_block: bool,
-    /// What the send buffer holds for it beside its octets.
+    /// Its memory in the send buffer in addition to its octets.
     pub(crate) overhead: u32,
 }
 
@@ -48,7 +48,7 @@ impl Next {
 }
 
 impl Endpoint {
-    /// The application appends to the byte stream.
+    /// Appends data of the application to the byte stream.
     pub(crate) fn write(&mut self, now: Time, octets: Bytes) {
         if octets.is_empty() || !self.machine.state().may_send() || !self.queue.is_open() {
             return;
@@ -78,8 +78,8 @@ impl Endpoint {
         self.push(now, if is_partial { Push::Undelayed } else { Push::Normal });
     }
 
-    /// Appends to the last block and to new ones; a block that is full may leave before the write ends, which goes on if this is a part of it. Linux:
-    /// tcp_sendmsg_locked.
+    /// Appends to the last block and to new ones. A full block may be sent before the write ends, which continues if this is a part of
+    /// it. Linux: tcp_sendmsg_locked.
     fn fill_blocks(&mut self, now: Time, mut octets: Bytes, is_partial: bool) {
         if self.queue.blocks() == 0 && octets.len() <= self.always_fits() && !is_partial {
             self.snd.on_written(octets.len() as u32);
@@ -104,13 +104,13 @@ impl Endpoint {
         }
     }
 
-    /// PSH stands where a write ends. Linux: tcp_mark_push.
+    /// Sets PSH at the end of a write. Linux: tcp_mark_push.
     fn mark_pushed(&mut self) {
         self.queue.set_pushed(true);
         self.snd.on_pushed();
     }
 
-    /// Sends what may leave; if the peer's window keeps everything back, the persist timer runs.
+    /// Sends what may be sent; if the peer's window prevents everything, starts the persist timer.
     pub(crate) fn push_pending(&mut self, now: Time) {
         self.push(now, Push::Normal);
     }
@@ -140,7 +140,7 @@ impl Endpoint {
         }
     }
 
-    /// The same a segment at a time: how much left, and whether it is the congestion window that keeps more back.
+    /// Sends segment by segment; returns how much was sent, and whether the congestion window prevents more.
     fn send_segments(&mut self, now: Time, push: Push) -> (u32, bool) {
         let mut sent = 0;
         let mut train = self.train(now, push);
@@ -160,13 +160,13 @@ impl Endpoint {
         (sent, self.room() == 0)
     }
 
-    /// What the congestion window has left, in its unit; less than a segment's octets are nothing.
+    /// Returns the free part of the congestion window, in its unit; 0 if it is less than a segment in octets.
     pub(crate) fn room(&self) -> u32 {
         let left = self.cwnd.cwnd().saturating_sub(self.in_flight());
         if left < self.cwnd.quantum() { 0 } else { left }
     }
 
-    /// The next new segment, if every rule lets it go.
+    /// Returns the next new segment if every rule allows it.
     fn next_segment(&self, push: Push) -> Option<Next> {
         let usable = self.snd.usable_window() as usize;
         let size = self.next_size(usable)?;
@@ -189,15 +189,15 @@ impl Endpoint {
         .then_some(next)
     }
 
-    /// What the next segment carries, if the peer's window takes all of it or half of its largest window is open: the
-    /// sender's rules against silly windows, RFC 9293 section 3.8.6.2.1.
+    /// Returns the size of the next segment if the peer's window allows all of it, or half of its largest window is open: the sender's
+    /// silly window avoidance, RFC 9293 section 3.8.6.2.1.
     fn next_size(&self, usable: usize) -> Option<usize> {
         let full = self.queue.length().min(self.payload_limit());
         let worthwhile = 2 * usable >= self.snd.max_window() as usize;
         if full <= usable { Some(full) } else { worthwhile.then_some(usable) }
     }
 
-    /// Octets of payload that a segment takes now: SACK blocks cost room. RFC 9293 section 3.7.1.
+    /// Returns the largest payload of a segment now, which SACK blocks reduce. RFC 9293 section 3.7.1.
     pub(crate) fn payload_limit(&self) -> usize {
         let blocks = self.sack_blocks_due();
         let options = if blocks == 0 { 0 } else { 4 + 8 * blocks };
@@ -207,7 +207,7 @@ impl Endpoint {
         most as usize - options
     }
 
-    /// Sends as much as the peer's window takes, however little. RFC 9293 section 3.8.6.2.1.
+    /// Sends as much as the peer's window allows, however little. RFC 9293 section 3.8.6.2.1.
     pub(crate) fn send_partial(&mut self, now: Time) {
         let open = self.snd.usable_window() as usize;
         let first = self.queue.first_block().map_or(self.queue.length(), |block| block.length);
@@ -256,8 +256,8 @@ impl Endpoint {
         }
     }
 
-    /// Sends the segment at `index` of the scoreboard once more, but for what lies beyond the peer's window; `false` if all
-    /// of it does. RFC 9293 section 3.8.6: a window may have shrunk.
+    /// Retransmits the segment at `index` of the scoreboard without the part beyond the peer's window; returns false if all of it is
+    /// beyond. RFC 9293 section 3.8.6: a window may have shrunk.
     pub(crate) fn resend(&mut self, now: Time, index: usize, probe: bool) -> bool {
         if index == 0 {
             self.board.trim_front(self.snd.una());
@@ -295,7 +295,7 @@ impl Endpoint {
         self.transmit(now, self.snd.nxt(), Flags::ACK, Bytes::new(), (now, false));
     }
 
-    /// Builds a segment and puts it out.
+    /// Builds a segment and queues it for transmission.
     pub(crate) fn transmit(
         &mut self,
         now: Time,
@@ -342,7 +342,7 @@ impl Endpoint {
         self.packets.push_back(Packet { ecn, ..Packet::new(self.local.0, address, segment) });
     }
 
-    /// The options of a segment without SYN.
+    /// Returns the options of a segment without SYN.
     fn options(&mut self) -> Options {
         Options {
             timestamps: self.timestamps.are_on().then(|| self.timestamps.option(self.clock_read)),
@@ -351,8 +351,7 @@ impl Endpoint {
         }
     }
 
-    /// How many SACK blocks the next segment carries: three beside timestamps, four otherwise. RFC 2018
-    /// section 3.
+    /// Returns the number of SACK blocks in the next segment: up to three with timestamps, four otherwise. RFC 2018 section 3.
     fn sack_blocks_due(&self) -> usize {
         if !self.agreed.sack() {
             return 0;
@@ -361,7 +360,7 @@ impl Endpoint {
         self.reassembly.reports().min(most)
     }
 
-    /// The window field of a segment that leaves now, which the peer then knows.
+    /// Returns the window field of a segment that is sent now.
     fn advertise_window(&mut self, syn: bool) -> u16 {
         if self.buffer.is_counted() {
             let window =
@@ -376,7 +375,7 @@ impl Endpoint {
         self.rcv.advertise(buffer, unread, self.free_buffer(), self.config.mss.into())
     }
 
-    /// Octets of the buffer that neither wait for others nor for the application.
+    /// Returns the free octets of the receive buffer.
     pub(crate) fn free_buffer(&self) -> u32 {
         let held = self.reassembly.octets() + self.reader.held();
         self.buffer.limit().saturating_sub(held as u32)

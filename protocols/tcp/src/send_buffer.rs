@@ -1,20 +1,20 @@
-//! Octets that the application has written and TCP has not sent.
+//! Data that the application has written and TCP has not sent.
 
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
-/// What every long write of zeros shares.
+/// The zeros that long writes share.
 static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
-/// So much at the front of a long write is kept as it is: what tells one message from another.
+/// The octets at the start of a long write that are kept, because they distinguish messages.
 const HEAD: usize = 16;
-/// Writes shorter than this are not looked at.
+/// Shorter writes are stored as they are.
 const LONG: usize = 1024;
 
-/// A queue of octets that gives back whole writes without copying them.
+/// A queue of octets that returns whole writes without copying them.
 ///
-/// A greedy sender keeps it full, megabytes for each connection, of messages that are zeros behind a few octets. Those
-/// zeros are not kept but shared.
+/// A greedy sender keeps it full, with megabytes for each connection, of messages that are zeros after a few octets. These zeros are shared
+/// instead of stored.
 #[derive(Debug, Default)]
 pub(crate) struct SendBuffer {
     writes: VecDeque<Bytes>,
@@ -22,12 +22,12 @@ pub(crate) struct SendBuffer {
 }
 
 impl SendBuffer {
-    /// Octets queued.
+    /// Returns the queued octets.
     pub(crate) fn length(&self) -> usize {
         self.length
     }
 
-    /// Nothing is queued.
+    /// Returns whether the queue is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -45,7 +45,7 @@ impl SendBuffer {
         }
     }
 
-    /// Takes exactly `size` octets from the front.
+    /// Removes exactly `size` octets from the front.
     pub(crate) fn take(&mut self, size: usize) -> Bytes {
         assert!(size <= self.length, "{size} octets wanted, {} queued", self.length);
         self.length -= size;
@@ -71,7 +71,7 @@ impl SendBuffer {
         octets.freeze()
     }
 
-    /// Drops everything.
+    /// Discards everything.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }

@@ -10,18 +10,18 @@ use crate::send_buffer::SendBuffer;
 #[derive(Debug, Default)]
 pub(crate) struct SendQueue {
     buffer: SendBuffer,
-    /// How the octets are divided, where that matters.
+    /// The blocks of the octets, if they are used.
     blocks: VecDeque<Block>,
     fin: Fin,
-    /// PSH is set beside a FIN that leaves alone.
+    /// Whether PSH is set in a FIN without data.
     fin_pushed: bool,
 }
 
-/// Octets that are handed to the network layer together and cut into segments there. Linux: an sk_buff of sk_write_queue.
+/// Octets that are passed to the network layer together and segmented there. Linux: an sk_buff of sk_write_queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Block {
     pub(crate) length: usize,
-    /// A write ends here, or PSH is due for another reason.
+    /// Whether PSH is set at its end, because a write ends there or for another reason.
     pub(crate) pushed: bool,
 }
 
@@ -37,42 +37,42 @@ enum Fin {
 }
 
 impl SendQueue {
-    /// The application has not closed.
+    /// Returns whether the application has not closed.
     pub(crate) fn is_open(&self) -> bool {
         self.fin == Fin::Open
     }
 
-    /// No octet waits.
+    /// Returns whether no octets wait.
     pub(crate) fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// Octets that wait.
+    /// Returns the octets that wait.
     pub(crate) fn length(&self) -> usize {
         self.buffer.length()
     }
 
-    /// Something, data or FIN, has not been sent yet.
+    /// Returns whether data or a FIN are unsent.
     pub(crate) fn has_unsent(&self) -> bool {
         !self.buffer.is_empty() || self.fin == Fin::Queued
     }
 
-    /// The application appends to the byte stream.
+    /// Appends octets to the byte stream.
     pub(crate) fn push(&mut self, octets: Bytes) {
         self.buffer.push(octets);
     }
 
-    /// How many blocks wait.
+    /// Returns the number of blocks.
     pub(crate) fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
-    /// The block that is sent next.
+    /// Returns the block that is sent next.
     pub(crate) fn first_block(&self) -> Option<Block> {
         self.blocks.front().copied()
     }
 
-    /// Octets that the last block has room for, if a block holds `most`.
+    /// Returns the free octets of the last block, if a block holds `most`.
     pub(crate) fn room(&self, most: usize) -> usize {
         self.blocks.back().map_or(0, |last| most.saturating_sub(last.length))
     }
@@ -86,15 +86,15 @@ impl SendQueue {
         self.buffer.push(octets);
     }
 
-    /// Whether PSH is set at the end of what waits.
+    /// Sets whether PSH is set at the end of the queue.
     pub(crate) fn set_pushed(&mut self, pushed: bool) {
         if let Some(last) = self.blocks.back_mut() {
             last.pushed = pushed;
         }
     }
 
-    /// The first block leaves in part, and PSH is set at the end of what is left of it, be that a FIN alone. Linux: tcp_write_wakeup
-    /// sets it before tcp_fragment.
+    /// Sets PSH at the end of the first block, of which a part is sent, or in the FIN after it. Linux: tcp_write_wakeup sets it before
+    /// tcp_fragment.
     pub(crate) fn push_rest(&mut self) {
         match self.blocks.front_mut() {
             Some(rest) => rest.pushed = true,
@@ -102,12 +102,12 @@ impl SendQueue {
         }
     }
 
-    /// PSH is set beside a FIN that leaves alone.
+    /// Returns whether PSH is set in a FIN without data.
     pub(crate) fn fin_is_pushed(&self) -> bool {
         self.fin_pushed
     }
 
-    /// Fills the first block up to `length` from the one behind it. Linux: tcp_grow_skb.
+    /// Fills the first block up to `length` from the next one. Linux: tcp_grow_skb.
     pub(crate) fn grow_first_block(&mut self, length: usize) {
         let Some(second) = self.blocks.get(1).copied() else { return };
         let first = self.blocks[0];
@@ -121,27 +121,27 @@ impl SendQueue {
         }
     }
 
-    /// The application has no more to send.
+    /// Closes the stream: the application has no more data.
     pub(crate) fn close(&mut self) {
         self.fin = Fin::Queued;
     }
 
-    /// The application has closed, and the FIN waits for its turn.
+    /// Returns whether the FIN is queued and not sent.
     pub(crate) fn fin_is_queued(&self) -> bool {
         self.fin == Fin::Queued
     }
 
-    /// The FIN has gone out.
+    /// Returns whether the FIN was sent.
     pub(crate) fn fin_is_sent(&self) -> bool {
         self.fin == Fin::Sent
     }
 
-    /// The FIN leaves with a segment of the next `size` octets.
+    /// Returns whether a segment of the next `size` octets includes the FIN.
     pub(crate) fn fin_follows(&self, size: usize) -> bool {
         self.fin == Fin::Queued && size == self.buffer.length()
     }
 
-    /// Takes exactly `size` octets, within a block, and the FIN if it goes along.
+    /// Removes exactly `size` octets, within a block, and the FIN if it is included.
     pub(crate) fn take(&mut self, size: usize, fin: bool) -> Bytes {
         if fin {
             self.fin = Fin::Sent;
@@ -155,7 +155,7 @@ impl SendQueue {
         self.buffer.take(size)
     }
 
-    /// Nothing of it will be sent.
+    /// Discards everything.
     pub(crate) fn clear(&mut self) {
         self.buffer.clear();
         self.blocks.clear();

@@ -1,13 +1,13 @@
-//! The send sequence space, and the window in it that the peer offers. RFC 9293 sections 3.3.1 and 3.8.6.
+//! The send sequence space, and the peer's window. RFC 9293 sections 3.3.1 and 3.8.6.
 
 use hol_wire::tcp::{Flags, Segment, SeqNum};
 
-/// A window may not be shifted further. RFC 7323 section 2.3.
+/// The largest window scale. RFC 7323 section 2.3.
 const MAX_SCALE: u8 = 14;
 
-/// A window no larger than this is not halved. RFC 9293 section 3.7.1.
+/// The largest window that is not halved. RFC 9293 section 3.7.1.
 const DEFAULT_MSS: u32 = 536;
-/// A packet is not cut below what is left of 68 octets beside a header. Linux: tcp_bound_to_half_wnd.
+/// The least segment size after halving: 68 octets less a header. Linux: tcp_bound_to_half_wnd.
 const LEAST_BOUND: u32 = 36;
 
 /// SND.UNA, SND.NXT and SND.WND.
@@ -17,87 +17,87 @@ pub(crate) struct SendSequence {
     nxt: SeqNum,
     /// The peer's window.
     wnd: u32,
-    /// The greatest window the peer has offered.
+    /// The largest window that the peer has advertised.
     max_wnd: u32,
-    /// The segment that `wnd` came with.
+    /// The sequence number of the segment that set `wnd`.
     wl1: SeqNum,
     scale: u8,
     /// Octets acknowledged since the start.
     acknowledged: u64,
-    /// Octets written since PSH was set last.
+    /// Octets written since PSH was last set.
     unpushed: u32,
 }
 
 impl SendSequence {
-    /// The connection begins at ISS, which is not zero: that is kept for "never opened".
+    /// Sets ISS, which is not zero: zero means "never opened".
     pub(crate) fn begin(&mut self, iss: SeqNum) {
         (self.una, self.nxt) = (iss, iss);
     }
 
-    /// An ISS was chosen.
+    /// Returns whether ISS is set.
     pub(crate) fn is_begun(&self) -> bool {
         self.nxt != SeqNum::default()
     }
 
-    /// SND.UNA.
+    /// Returns SND.UNA.
     pub(crate) fn una(&self) -> SeqNum {
         self.una
     }
 
-    /// SND.NXT.
+    /// Returns SND.NXT.
     pub(crate) fn nxt(&self) -> SeqNum {
         self.nxt
     }
 
-    /// The window that the peer offered last is closed.
+    /// Returns whether the peer's window is closed.
     pub(crate) fn window_is_closed(&self) -> bool {
         self.wnd == 0
     }
 
-    /// The window that the peer offered last.
+    /// Returns the peer's window.
     pub(crate) fn window(&self) -> u32 {
         self.wnd
     }
 
-    /// A segment with this window field offers the same.
+    /// Returns whether a window field means the present window.
     pub(crate) fn is_window(&self, field: u16) -> bool {
         u32::from(field) == self.wnd >> self.scale
     }
 
-    /// `octets`, or half of the peer's greatest window if that is less: a packet that fills a window is acknowledged late. Linux:
+    /// Limits `octets` to half of the peer's largest window, because a segment that fills a window is acknowledged late. Linux:
     /// tcp_bound_to_half_wnd.
     pub(crate) fn bound_to_half_window(&self, octets: u32) -> u32 {
         let most = if self.max_wnd > DEFAULT_MSS { self.max_wnd / 2 } else { self.max_wnd };
         if most == 0 { octets } else { octets.min(most.max(LEAST_BOUND)) }
     }
 
-    /// The greatest window the peer has offered.
+    /// Returns the largest window that the peer has advertised.
     pub(crate) fn max_window(&self) -> u32 {
         self.max_wnd
     }
 
-    /// The sequence number behind the peer's window.
+    /// Returns the sequence number after the peer's window.
     pub(crate) fn window_end(&self) -> SeqNum {
         self.una + self.wnd
     }
 
-    /// U: octets that the peer's window takes beyond what is sent. RFC 9293 section 3.8.6.2.1.
+    /// Returns U, the octets of the peer's window beyond what is sent. RFC 9293 section 3.8.6.2.1.
     pub(crate) fn usable_window(&self) -> u32 {
         self.window_from(self.nxt)
     }
 
-    /// Octets from `seq` to the end of the peer's window.
+    /// Returns the octets from `seq` to the end of the peer's window.
     pub(crate) fn window_from(&self, seq: SeqNum) -> u32 {
         let end = self.window_end();
         if end.after(seq) { end.distance_from(seq) } else { 0 }
     }
 
-    /// Octets acknowledged since the start, and octets sent.
+    /// Returns the octets acknowledged since the start, and the octets sent.
     pub(crate) fn progress(&self) -> (u64, u64) {
         (self.acknowledged, self.acknowledged + u64::from(self.nxt.distance_from(self.una)))
     }
 
-    /// The peer's SYN: its window, never scaled itself, and the scale of those that follow. RFC 7323 section 2.2.
+    /// Processes the peer's SYN: its window, which is never scaled, and the scale of later ones. RFC 7323 section 2.2.
     pub(crate) fn on_syn(&mut self, syn: &Segment, scale: Option<u8>) {
         self.wl1 = syn.seq;
         self.wnd = syn.window.into();
@@ -105,44 +105,44 @@ impl SendSequence {
         self.scale = scale.map_or(self.scale, |scale| scale.min(MAX_SCALE));
     }
 
-    /// The window of the ACK that completes the handshake counts, whatever came before. RFC 9293 section 3.10.7.4.
+    /// Makes the window of the ACK that completes the handshake valid, whatever was received before. RFC 9293 section 3.10.7.4.
     pub(crate) fn expect_window_of(&mut self, segment: &Segment) {
         self.wl1 = segment.seq - 1;
     }
 
-    /// Our SYN takes the place of ISS.
+    /// Notes that our SYN was sent, which occupies ISS.
     pub(crate) fn on_syn_sent(&mut self) {
         self.nxt = self.una.next();
     }
 
-    /// `length` sequence numbers left for the first time.
+    /// Notes that `length` new sequence numbers were sent.
     pub(crate) fn on_sent(&mut self, length: u32) {
         self.nxt += length;
     }
 
-    /// The application has written so many octets.
+    /// Notes that the application has written octets.
     pub(crate) fn on_written(&mut self, octets: u32) {
         self.unpushed = self.unpushed.saturating_add(octets);
     }
 
-    /// PSH is set at the end of what was written.
+    /// Notes that PSH is set at the end of the written data.
     pub(crate) fn on_pushed(&mut self) {
         self.unpushed = 0;
     }
 
-    /// More than half a window was written without PSH. Linux: forced_push.
+    /// Returns whether more than half a window was written without PSH. Linux: forced_push.
     pub(crate) fn push_is_forced(&self) -> bool {
         self.unpushed > self.max_wnd / 2
     }
 
-    /// SND.UNA moves to `ack`.
+    /// Advances SND.UNA to `ack`.
     pub(crate) fn acknowledge(&mut self, ack: SeqNum) {
         self.acknowledged += u64::from(ack.distance_from(self.una));
         self.una = ack;
     }
 
-    /// Takes the peer's window if the segment is newer than the one it came with last, or an ACK of new
-    /// data. RFC 9293 section 3.10.7.4. Call it before SND.UNA moves.
+    /// Updates the peer's window if the segment is newer than the one that set it, or acknowledges new data. RFC 9293 section 3.10.7.4.
+    /// Must be called before SND.UNA advances.
     pub(crate) fn update_window(&mut self, segment: &Segment) -> bool {
         let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.scale };
         let window = u32::from(segment.window) << shift;

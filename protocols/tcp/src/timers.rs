@@ -2,7 +2,7 @@
 
 use hol_base::{Duration, Time};
 
-/// What the one timer of the sender is waiting for: at most one of these at a time.
+/// The purpose of the sender's timer, of which there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Retransmission timeout. RFC 6298 section 5.
@@ -28,28 +28,28 @@ pub(crate) enum Expired {
     Sender(Purpose),
     DelayedAck,
     CompressedAck,
-    /// A compressed one, with the timer of a delayed one that left otherwise.
+    /// A compressed one, together with the timer of a delayed one that was sent otherwise.
     HastenedAck,
     Departure,
     TimeWait,
     KeepAlive,
 }
 
-/// What comes at most once at a time: when everything is sent and acknowledged, nothing waits for its departure.
+/// The timers of which only one runs at a time: when everything is sent and acknowledged, nothing is paced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
-    /// The pace lets a segment leave. Exact.
+    /// Pacing allows a segment. Exact.
     Departure,
     /// 2 MSL have passed. RFC 9293 section 3.6.1.
     TimeWait,
 }
 
-/// Turns delays into deadlines.
+/// Converts delays to deadlines.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
-    /// Length of a tick; zero is a perfect clock.
+    /// The length of a tick; zero is an exact clock.
     pub(crate) tick: Duration,
-    /// Deadlines wait in a hierarchical timer wheel.
+    /// Whether timers are in a hierarchical timer wheel.
     pub(crate) wheel: bool,
 }
 
@@ -58,26 +58,26 @@ pub(crate) struct Clock {
 pub(crate) struct Timers {
     clock: Clock,
     sender: Option<Armed>,
-    /// Where the sender's timer is, or was when nobody wanted it any more.
+    /// The slot of the sender's timer, also after it was stopped.
     sender_slot: Option<Slot>,
     delayed_ack: Option<Slot>,
     ack_slot: Option<Slot>,
-    /// Exact, unlike the others.
+    /// The timer of compressed acknowledgments; exact, unlike the others.
     compressed_ack: Option<Time>,
-    /// When it leaves before that.
+    /// Its deadline if the acknowledgment is sent before that.
     hastened_ack: Option<Time>,
     last: Option<(Time, Last)>,
     keepalive: Option<Slot>,
 }
 
-/// Where a timer waits: until when it was set, and the end of its slot of the wheel.
+/// The slot of a timer: its requested expiry, and the end of the slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slot {
     due: Time,
     at: Time,
-    /// The level of the wheel; at one tick the highest is served first.
+    /// The level of the wheel; at the same tick the highest level is handled first.
     level: u32,
-    /// When it was put there; of one slot what came last is served first.
+    /// When it was inserted; within a slot the latest is handled first.
     since: u64,
 }
 
@@ -89,7 +89,7 @@ impl Clock {
         }
     }
 
-    /// The tick that `now` is in.
+    /// Returns the tick that contains `now`.
     fn tick(self, now: Time) -> Time {
         match self.tick.as_nanos() {
             0 => now,
@@ -97,10 +97,10 @@ impl Clock {
         }
     }
 
-    /// When a timer set now expires: at a tick, never early.
+    /// Returns when a timer set now expires: at a tick, never early.
     ///
-    /// A wheel's first level takes 63 ticks; each further level is eight times longer and coarser, and every
-    /// level rounds up, so that a timer is late by up to one slot.
+    /// The first level of a wheel has 63 ticks; each further level is eight times longer and coarser, and every level rounds up, so that
+    /// a timer is late by up to one slot.
     fn deadline(self, now: Time, delay: Duration) -> Slot {
         let tick = self.tick.as_nanos();
         if tick == 0 {
@@ -123,8 +123,7 @@ impl Clock {
         Slot { due, at, level: shift, since: now.as_nanos() }
     }
 
-    /// The same for a timer that waits already, or did until nobody wanted it: until the same tick it stays where it is. Linux:
-    /// kernel/time/timer.c __mod_timer.
+    /// Returns the same for a timer that was set before: with the same tick it stays in its slot. Linux: kernel/time/timer.c __mod_timer.
     fn again(self, now: Time, delay: Duration, last: &mut Option<Slot>) -> Slot {
         let slot = self.deadline(now, delay);
         let stays = last.filter(|last| self.wheel && last.due == slot.due && last.at > now);
@@ -133,7 +132,7 @@ impl Clock {
 }
 
 impl Timers {
-    /// No timer runs.
+    /// Creates timers that do not run.
     pub(crate) fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -164,29 +163,29 @@ impl Timers {
         delay.max(Duration::from_nanos(1)).round_up_to(self.clock.tick)
     }
 
-    /// Starts the sender's timer over.
+    /// Restarts the sender's timer.
     pub(crate) fn arm(&mut self, now: Time, purpose: Purpose, delay: Duration) {
         let slot = self.clock.again(now, delay, &mut self.sender_slot);
         self.sender = Some(Armed { purpose, slot });
     }
 
-    /// The sender waits for nothing.
+    /// Returns whether the sender's timer is stopped.
     pub(crate) fn is_disarmed(&self) -> bool {
         self.sender.is_none()
     }
 
-    /// The sender has nothing to wait for any more.
+    /// Stops the sender's timer.
     pub(crate) fn disarm(&mut self) {
         self.sender = None;
     }
 
-    /// The sender waits for `purpose`.
+    /// Returns whether the sender's timer runs for `purpose`.
     pub(crate) fn waits_for(&self, purpose: Purpose) -> bool {
         self.sender.is_some_and(|armed| armed.purpose == purpose)
     }
 
-    /// Delays the acknowledgment, never beyond an earlier deadline; `true` if that one is so near that it may
-    /// as well leave now. Linux: tcp_send_delayed_ack.
+    /// Delays the acknowledgment, but not beyond an earlier deadline; returns whether that is so close that it may be sent now. Linux:
+    /// tcp_send_delayed_ack.
     pub(crate) fn delay_ack(&mut self, now: Time, delay: Duration) -> bool {
         if let Some(earlier) = self.delayed_ack {
             let is_near = earlier.due <= self.clock.tick(now) + self.clock.round_down(delay / 4);
@@ -198,13 +197,13 @@ impl Timers {
         false
     }
 
-    /// An acknowledgment waits for its time.
+    /// Returns whether an acknowledgment is delayed.
     pub(crate) fn is_ack_delayed(&self) -> bool {
         self.delayed_ack.is_some()
     }
 
-    /// Lets what came out of order wait for a common acknowledgment, from the first of it on. Linux does not stop the timer of a
-    /// delayed acknowledgment when that leaves otherwise, and what waits then leaves with it: tcp_delack_timer_handler.
+    /// Starts the timer of compressed acknowledgments. Linux does not stop the timer of a delayed acknowledgment when that is sent
+    /// otherwise, and its expiry sends compressed ones: tcp_delack_timer_handler.
     pub(crate) fn compress_ack(&mut self, now: Time, delay: Duration) {
         if self.compressed_ack.is_none() {
             let deadline = now + delay;
@@ -214,24 +213,24 @@ impl Timers {
         }
     }
 
-    /// The pace lets the next segment leave at `departure`.
+    /// Starts the pacing timer.
     pub(crate) fn pace(&mut self, departure: Time) {
         self.last = Some((departure, Last::Departure));
     }
 
-    /// An acknowledgment left: none waits any more.
+    /// Stops the timers of acknowledgments, because one was sent.
     pub(crate) fn on_ack_sent(&mut self) {
         self.delayed_ack = None;
         (self.compressed_ack, self.hastened_ack) = (None, None);
     }
 
-    /// Both directions are closed: only TIME-WAIT runs for the sender. RFC 9293 section 3.6.1.
+    /// Starts TIME-WAIT, the only timer of the sender then. RFC 9293 section 3.6.1.
     pub(crate) fn start_time_wait(&mut self, now: Time, delay: Duration) {
         (self.sender, self.keepalive) = (None, None);
         self.last = Some((self.clock.deadline(now, delay).at, Last::TimeWait));
     }
 
-    /// The earliest deadline.
+    /// Returns the earliest deadline.
     pub(crate) fn next(&self) -> Option<Time> {
         let sender = self.sender.map(|armed| armed.slot.at);
         let last = self.last.map(|(at, _)| at);
@@ -240,7 +239,7 @@ impl Timers {
         Time::earliest([delayed_ack, self.hastened_ack.or(self.compressed_ack), last, sender, keepalive])
     }
 
-    /// Takes a timer that has expired, if there is one.
+    /// Removes and returns an expired timer, if there is one.
     pub(crate) fn expire(&mut self, now: Time) -> Option<Expired> {
         let due = |at: &Time| *at <= now;
         if self.sender.is_some_and(|armed| due(&armed.slot.at) && self.is_served_first(armed.slot)) {
@@ -267,8 +266,8 @@ impl Timers {
         })
     }
 
-    /// The sender's timer comes before that of the delayed acknowledgment at the same tick. Linux: kernel/time/timer.c
-    /// __run_timers.
+    /// Returns whether the sender's timer is handled before that of the delayed acknowledgment at the same tick. Linux:
+    /// kernel/time/timer.c __run_timers.
     fn is_served_first(&self, sender: Slot) -> bool {
         self.clock.wheel
             && self.delayed_ack.is_some_and(|ack| {
@@ -276,7 +275,7 @@ impl Timers {
             })
     }
 
-    /// Stops everything.
+    /// Stops all timers.
     pub(crate) fn stop(&mut self) {
         *self = Self::new(self.clock);
     }

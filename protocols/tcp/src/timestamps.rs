@@ -1,9 +1,9 @@
-//! Timestamps: our clock on the wire, and the peer's echoed. RFC 7323 sections 3 to 5.
+//! The timestamps option. RFC 7323 sections 3 to 5.
 
 use hol_base::{Duration, Time};
 use hol_wire::tcp;
 
-/// Octets that timestamps take from every segment.
+/// The octets of the option in every segment.
 const LENGTH: u32 = 12;
 
 /// The state of the timestamps option.
@@ -11,21 +11,21 @@ const LENGTH: u32 = 12;
 pub(crate) struct Timestamps {
     clock: Duration,
     offset: u32,
-    /// Both sides send the option.
+    /// Whether both sides send the option.
     on: bool,
-    /// TS.Recent: what we echo.
+    /// TS.Recent, which we echo.
     recent: u32,
     /// TSecr of the segment being processed.
     echo: Option<u32>,
 }
 
 impl Timestamps {
-    /// Off until both sides have offered it; the clock starts at a random `offset` (RFC 7323 section 7.1).
+    /// Creates a disabled option; the clock starts at a random `offset` (RFC 7323 section 7.1).
     pub(crate) fn new(clock: Duration, offset: u32) -> Self {
         Self { clock, offset, on: false, recent: 0, echo: None }
     }
 
-    /// The peer's SYN tells whether both sides send the option; `offered` says that we do. RFC 7323 section 3.2.
+    /// Negotiates the option from the peer's SYN; `offered`: we offer it. RFC 7323 section 3.2.
     pub(crate) fn negotiate(&mut self, offered: bool, syn: Option<tcp::Timestamps>) {
         self.on = offered && syn.is_some();
         if let Some(stamps) = syn {
@@ -34,73 +34,72 @@ impl Timestamps {
         }
     }
 
-    /// Both sides send the option.
+    /// Returns whether both sides send the option.
     pub(crate) fn are_on(&self) -> bool {
         self.on
     }
 
-    /// Octets that the option takes of every segment, padding included.
+    /// Returns the octets of the option in every segment, padding included.
     pub(crate) fn length(&self) -> u32 {
         if self.on { LENGTH } else { 0 }
     }
 
-    /// A segment of the connection is looked at.
+    /// Stores the option of the segment being processed.
     pub(crate) fn on_segment(&mut self, option: Option<tcp::Timestamps>) {
         self.echo = option.filter(|_| self.on).map(|stamps| stamps.echo);
     }
 
-    /// The segment spans what is next to be acknowledged, so its TSval is what we echo, unless others have overtaken it.
-    /// RFC 7323 section 4.3.
+    /// Updates TS.Recent if the segment spans the next octet to be acknowledged and is not older. RFC 7323 section 4.3.
     pub(crate) fn remember(&mut self, option: tcp::Timestamps) {
         if !before(option.value, self.recent) {
             self.recent = option.value;
         }
     }
 
-    /// TSecr of the segment being processed.
+    /// Returns TSecr of the segment being processed.
     pub(crate) fn echo(&self) -> Option<u32> {
         self.echo
     }
 
-    /// TSval at `time`.
+    /// Returns TSval at `time`.
     fn value(&self, time: Time) -> u32 {
         let steps = time.as_nanos() / self.clock.as_nanos().max(1);
         self.offset.wrapping_add(steps as u32)
     }
 
-    /// The option for a segment that leaves now.
+    /// Returns the option of a segment that is sent now.
     pub(crate) fn option(&self, now: Time) -> tcp::Timestamps {
         tcp::Timestamps { value: self.value(now), echo: self.recent }
     }
 
-    /// The segment echoes a clock reading from before `time`, so it answers something sent earlier.
+    /// Returns whether the segment echoes a timestamp from before `time`.
     pub(crate) fn echo_before(&self, time: Time) -> bool {
         self.echo.is_some_and(|echo| before(echo, self.value(time)))
     }
 
-    /// The segment echoes the clock reading of `time`.
+    /// Returns whether the segment echoes the timestamp of `time`.
     pub(crate) fn echo_is_of(&self, time: Time) -> bool {
         self.on && self.echo == Some(self.value(time))
     }
 
-    /// The round trip that TSecr tells, one step of the clock at least. RFC 7323 section 4.1.
+    /// Returns the round-trip time by TSecr, at least one tick of the clock. RFC 7323 section 4.1.
     pub(crate) fn round_trip(&self, now: Time) -> Option<Duration> {
         let steps = self.value(now).wrapping_sub(self.echo?);
         (steps < 1 << 31).then(|| self.clock * u64::from(steps.max(1)))
     }
 
-    /// The same, if a step of the clock has passed.
+    /// Returns the round-trip time by TSecr, if it is at least one tick.
     pub(crate) fn round_trip_if_any(&self, now: Time) -> Option<Duration> {
         self.round_trip(now).filter(|_| self.echo != Some(self.value(now)))
     }
 
-    /// PAWS: the segment is older than one that was accepted. RFC 7323 section 5.3, R1.
+    /// Returns whether the segment is older than an accepted one (PAWS). RFC 7323 section 5.3, R1.
     pub(crate) fn is_old(&self, option: &tcp::Timestamps) -> bool {
         self.on && before(option.value, self.recent)
     }
 }
 
-/// `earlier` is before `later` on the circle of clock readings.
+/// Returns whether `earlier` is before `later`, modulo 2^32.
 fn before(earlier: u32, later: u32) -> bool {
     (earlier.wrapping_sub(later) as i32) < 0
 }

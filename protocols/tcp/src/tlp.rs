@@ -9,7 +9,7 @@ use crate::phase::Phase;
 use crate::send::Push;
 use crate::timers::Purpose;
 
-/// The probe that is not accounted for, if one is out.
+/// The outstanding probe, if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct LossProbe(Option<Probe>);
 
@@ -17,31 +17,31 @@ pub(crate) struct LossProbe(Option<Probe>);
 struct Probe {
     /// TLP.end_seq: SND.NXT when it was sent.
     end: SeqNum,
-    /// TLP.is_retrans: it carried old data.
+    /// TLP.is_retrans: whether it was a retransmission.
     resent: bool,
 }
 
 impl LossProbe {
-    /// It is out, and `end` is what acknowledges it.
+    /// Returns whether it is outstanding and `end` acknowledges it.
     pub(crate) fn ends_at(&self, end: SeqNum) -> bool {
         self.0.is_some_and(|probe| probe.end == end)
     }
 
-    /// It is out, and carried old data.
+    /// Returns whether it is outstanding and was a retransmission.
     pub(crate) fn is_resent(&self) -> bool {
         self.0.is_some_and(|probe| probe.resent)
     }
 
-    /// It is accounted for, or recovery accounts for everything.
+    /// Forgets the probe, because it was accounted for or recovery has begun.
     pub(crate) fn forget(&mut self) {
         self.0 = None;
     }
 }
 
 impl Endpoint {
-    /// Arms the probe timer; `false` if there is no call for one. RFC 8985 section 7.2.
+    /// Starts the probe timer; returns false if no probe is needed. RFC 8985 section 7.2.
     ///
-    /// `restarted` tells whether RTO counts from now, or from when the oldest segment was sent.
+    /// `restarted`: RTO counts from now, and not from when the oldest segment was sent.
     pub(crate) fn schedule_loss_probe(&mut self, now: Time, restarted: bool) -> bool {
         let quiet = matches!(self.episode.phase(), Phase::Open | Phase::Reduced);
         let Some(oldest) = self.board.front() else { return false };
@@ -62,8 +62,7 @@ impl Endpoint {
         true
     }
 
-    /// The probe timer expired: new data if there is some, otherwise the last segment again. RFC 8985
-    /// section 7.3.
+    /// Sends a probe when its timer expires: new data if available, otherwise the last segment again. RFC 8985 section 7.3.
     pub(crate) fn send_loss_probe(&mut self, now: Time) {
         if self.board.len() == 0 {
             return;
@@ -92,7 +91,7 @@ impl Endpoint {
         true
     }
 
-    /// An acknowledgment of the probe: if the probe repaired a loss, that was congestion. RFC 8985 section 7.4.
+    /// Processes the acknowledgment of a probe: if it repaired a loss, the window is reduced. RFC 8985 section 7.4.
     pub(crate) fn probe_acknowledged(&mut self, ack: SeqNum, news: &News) {
         let Some(probe) = self.episode.probe.0.filter(|probe| ack.at_or_after(probe.end)) else { return };
         if !probe.resent || news.dsack_of_probe {

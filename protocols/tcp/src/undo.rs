@@ -1,4 +1,4 @@
-//! Taking a reduction of the window back when it was needless. RFC 4015 (Eifel), RFC 3708 (D-SACK).
+//! Undoes an unnecessary reduction of the window. RFC 4015 (Eifel), RFC 3708 (D-SACK).
 
 use hol_base::Time;
 use hol_wire::tcp::SeqNum;
@@ -6,37 +6,37 @@ use hol_wire::tcp::SeqNum;
 use crate::Endpoint;
 use crate::phase::Phase;
 
-/// What is needed to take the last reduction back.
+/// The state needed to undo the last reduction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Undo {
-    /// SND.UNA when the episode began; `None` when there is nothing to take back.
+    /// SND.UNA when recovery began; `None` if there is nothing to undo.
     marker: Option<SeqNum>,
-    /// Retransmissions that have not been reported as duplicates; `None` before the first.
+    /// Retransmissions not reported as duplicates; `None` before the first.
     needed: Option<u32>,
     /// The windows before the reduction; without ssthresh the window is not restored.
     cwnd: u32,
     ssthresh: Option<u32>,
-    /// When the first retransmission of the episode left.
+    /// The time of the first retransmission in this recovery.
     first_resent: Option<Time>,
 }
 
 impl Undo {
-    /// The window before the reduction that begins now.
+    /// Stores the window before the reduction that begins now.
     pub(crate) fn remember_cwnd(&mut self, cwnd: u32) {
         self.cwnd = cwnd;
     }
 
-    /// The window is on its way down already, so there is none to go back to.
+    /// Forgets the window, because it is being reduced already.
     pub(crate) fn forget_window(&mut self) {
         self.ssthresh = None;
     }
 
-    /// Nothing is to be taken back.
+    /// Forgets everything, because there is nothing to undo.
     pub(crate) fn forget(&mut self) {
         self.marker = None;
     }
 
-    /// No retransmission is out that an acknowledgment might be for.
+    /// Notes that no retransmission is outstanding.
     pub(crate) fn forget_first_resent(&mut self) {
         self.first_resent = None;
     }
@@ -46,27 +46,27 @@ impl Undo {
         self.first_resent
     }
 
-    /// The peer got one retransmission, up to `end`, twice.
+    /// Notes that the peer has received a retransmission up to `end` twice.
     pub(crate) fn on_duplicate(&mut self, end: SeqNum) {
         if self.marker.is_some_and(|marker| end.after(marker)) {
             self.needed = self.needed.map(|needed| needed.saturating_sub(1));
         }
     }
 
-    /// A segment was retransmitted.
+    /// Notes a retransmission.
     pub(crate) fn on_retransmission(&mut self, now: Time) {
         self.first_resent.get_or_insert(now);
         self.needed = Some(self.needed.unwrap_or(0) + 1);
     }
 
-    /// Every retransmission was reported as a duplicate.
+    /// Returns whether every retransmission was reported as a duplicate.
     fn all_needless(&self) -> bool {
         self.marker.is_some() && self.needed == Some(0)
     }
 }
 
 impl Endpoint {
-    /// An episode begins: retransmissions still out may be reported later.
+    /// Starts a recovery: outstanding retransmissions may be reported later.
     pub(crate) fn begin_undo(&mut self) {
         let probes = u32::from(self.episode.probe.is_resent());
         let out = self.board.resent().segments + probes;
@@ -77,15 +77,15 @@ impl Endpoint {
         }
     }
 
-    /// Remembers ssthresh from before the reduction.
+    /// Stores ssthresh before the reduction.
     pub(crate) fn remember_window(&mut self) {
         let reducing = self.episode.phase().is_reducing();
         let ssthresh = if reducing { self.cwnd.ssthresh() } else { self.cwnd.remembered_ssthresh() };
         self.episode.undo.ssthresh = Some(ssthresh);
     }
 
-    /// The acknowledgment answers something sent before the first retransmission: the original arrived.
-    /// RFC 3522 section 3.2.
+    /// Returns whether the acknowledgment answers the original, because it echoes a timestamp from before the first retransmission. RFC
+    /// 3522 section 3.2.
     fn original_was_delayed(&self) -> bool {
         match self.episode.undo.first_resent {
             Some(at) => self.timestamps.echo_before(at),
@@ -93,7 +93,7 @@ impl Endpoint {
         }
     }
 
-    /// The last reduction has not been taken back.
+    /// Returns whether the last reduction was not undone.
     pub(crate) fn reduction_stands(&self) -> bool {
         !self.config.undo || self.episode.undo.marker.is_some()
     }
@@ -103,7 +103,7 @@ impl Endpoint {
         undo.marker.is_some() && (undo.all_needless() || self.original_was_delayed())
     }
 
-    /// Back to the windows from before. RFC 4015 section 3.2.
+    /// Restores the windows. RFC 4015 section 3.2.
     fn restore_window(&mut self, forget_losses: bool) {
         if forget_losses {
             self.board.clear_lost();
@@ -118,7 +118,7 @@ impl Endpoint {
         self.episode.rack.look_again();
     }
 
-    /// The episode is over, and was needless.
+    /// Undoes the reduction if recovery has ended and was unnecessary.
     pub(crate) fn undo_if_needless(&mut self) {
         if self.was_needless() {
             self.restore_window(false);
@@ -127,7 +127,7 @@ impl Endpoint {
         }
     }
 
-    /// D-SACK has reported every retransmission of the episode. RFC 3708 section 3.
+    /// Undoes the reduction if D-SACK has reported every retransmission. RFC 3708 section 3.
     pub(crate) fn undo_by_dsack(&mut self) -> bool {
         let needless = self.episode.undo.all_needless();
         if needless {
@@ -137,8 +137,8 @@ impl Endpoint {
         needless
     }
 
-    /// A partial acknowledgment in fast recovery for an original that was only late; `true` if recovery should
-    /// hold back because retransmissions are still out.
+    /// Undoes the reduction after a partial acknowledgment in fast recovery for an original that was only delayed; returns whether
+    /// recovery has to wait for outstanding retransmissions.
     pub(crate) fn undo_by_delayed_original(&mut self) -> bool {
         if self.episode.undo.marker.is_none() || !self.original_was_delayed() {
             return false;
@@ -155,7 +155,7 @@ impl Endpoint {
         false
     }
 
-    /// The timeout was spurious, as F-RTO (`proven`), timestamps or D-SACK tell.
+    /// Undoes a spurious timeout, detected by F-RTO (`proven`), timestamps or D-SACK.
     pub(crate) fn undo_loss(&mut self, proven: bool) -> bool {
         let spurious = self.episode.undo.marker.is_some() && (proven || self.was_needless());
         if spurious {

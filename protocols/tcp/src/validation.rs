@@ -1,4 +1,4 @@
-//! Whether the congestion window is used: if not, it neither grows nor stays. RFC 2861, RFC 7661.
+//! Congestion window validation: an unused window is not increased, and is reduced after a while. RFC 2861, RFC 7661.
 
 use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
@@ -6,71 +6,71 @@ use hol_wire::tcp::SeqNum;
 use crate::Endpoint;
 use crate::phase::Phase;
 
-/// How much of the window was used lately.
+/// How much of the window was used recently.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
-    /// The window, and nothing else, held data back in this round.
+    /// Whether only the window limited the sender in this round.
     limited: bool,
-    /// The most that was outstanding in this round, in units of the window.
+    /// The most data outstanding in this round, in units of the window.
     most_out: u32,
-    /// The round ends when this is acknowledged.
+    /// The sequence number whose acknowledgment ends the round.
     round_end: SeqNum,
-    /// The most that was outstanding since the window was last full.
+    /// The most data outstanding since the window was last full.
     used: u32,
     /// When the window was last full, or changed.
     stamp: Time,
-    /// When data was sent last.
+    /// When data were last sent.
     last_sent: Time,
-    /// When anything was sent last.
+    /// When a segment was last sent.
     last_departure: Time,
-    /// Octets a second that the window allows, as the last acknowledgment left it; 0 before the first.
+    /// The rate that the window allows since the last acknowledgment, in octets per second; 0 before the first.
     rate: u64,
 }
 
 impl Usage {
-    /// A connection begins at `una`.
+    /// Creates the state of a connection that starts at `una`.
     pub(crate) fn begin(una: SeqNum, now: Time) -> Self {
         Self { round_end: una, stamp: now, last_sent: now, ..Self::default() }
     }
 
-    /// Data was sent, new or again.
+    /// Notes that data were sent, new or again.
     pub(crate) fn on_data_sent(&mut self, now: Time) {
         self.last_sent = now;
     }
 
-    /// A segment leaves, with or without data.
+    /// Notes that a segment was sent, with or without data.
     pub(crate) fn on_departure(&mut self, now: Time) {
         self.last_departure = now;
     }
 
-    /// Octets a second that the window allows, without a bound before that is known.
+    /// Returns the rate that the window allows, in octets per second; unlimited before it is known.
     pub(crate) fn rate(&self) -> u64 {
         if self.rate == 0 { u64::MAX } else { self.rate }
     }
 
-    /// The window allows so many octets a second.
+    /// Sets the rate that the window allows, in octets per second.
     pub(crate) fn set_rate(&mut self, rate: u64) {
         self.rate = rate;
     }
 
-    /// When a segment left last.
+    /// Returns when a segment was last sent.
     pub(crate) fn last_departure(&self) -> Time {
         self.last_departure
     }
 
-    /// The window has changed.
+    /// Notes a change of the window.
     pub(crate) fn on_window_changed(&mut self, now: Time) {
         self.stamp = now;
     }
 
-    /// How long nothing was sent.
+    /// Returns how long nothing was sent.
     pub(crate) fn idle(&self, now: Time) -> Duration {
         now.saturating_since(self.last_sent)
     }
 }
 
 impl Endpoint {
-    /// What counts against the window.
+    /// Returns the data in flight, which counts against the window.
     pub(crate) fn in_flight(&self) -> u32 {
         let unit = self.config.congestion_unit;
         let in_flight = self.board.in_flight(unit);
@@ -81,14 +81,14 @@ impl Endpoint {
         in_flight + self.board.sacked().count(unit)
     }
 
-    /// The window is in use, so acknowledgments may open it.
+    /// Returns whether the window is used, so that acknowledgments may increase it.
     pub(crate) fn window_is_used(&self) -> bool {
         !self.config.cwnd_validation
             || self.usage.limited
             || (self.cwnd.in_slow_start() && self.cwnd.cwnd() < 2 * self.usage.most_out)
     }
 
-    /// Data was sent, or the window kept it back (`limited`).
+    /// Notes that data were sent, or that the window prevented it (`limited`).
     pub(crate) fn validate_window(&mut self, now: Time, limited: bool) {
         if !self.config.cwnd_validation {
             return;
@@ -112,7 +112,7 @@ impl Endpoint {
         }
     }
 
-    /// The window was not full for an RTO: it goes half of the way down to what was used. RFC 2861 section 3.
+    /// Reduces a window that was not full for an RTO half of the way to what was used. RFC 2861 section 3.
     fn shrink_unused_window(&mut self, now: Time) {
         if self.episode.phase() == Phase::Open && !self.cwnd.is_rate_based() {
             let used = self.usage.used.max(self.config.initial_window * self.cwnd.quantum());
@@ -125,8 +125,8 @@ impl Endpoint {
         self.usage.stamp = now;
     }
 
-    /// Data is about to be sent after a pause: the window halves for each RTO of silence, down to the restart
-    /// window. RFC 2861 section 3, RFC 5681 section 4.1.
+    /// Halves the window for each RTO of idle time before data are sent, down to the restart window. RFC 2861 section 3, RFC 5681 section
+    /// 4.1.
     pub(crate) fn restart_after_idle(&mut self, now: Time) {
         let mut idle = self.usage.idle(now);
         let rto = self.rtt.rto();

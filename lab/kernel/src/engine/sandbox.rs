@@ -93,8 +93,8 @@ mod tests {
 
     use super::*;
 
-    /// What a guest that has escaped may try, as shell commands. `$other` is a directory of another user with a `secret` in it, `$shared` a file
-    /// in memory, `$port` a port on which this process listens.
+    /// What a guest that has escaped may try, as shell commands. `$other` is a directory of another user with a `secret` in it, `$shared`
+    /// a file in memory, `$port` a port on which this process listens.
     const ATTEMPTS: [&str; 16] = [
         "cat $other/secret",
         "ls $other",

@@ -1,4 +1,4 @@
-//! A node's attachment to a link, which comes and goes as the node moves: an address, and the ways that lead from it.
+//! A node's attachment to a link: an address and the routes from it, which are added and removed when the node moves.
 
 use std::net::IpAddr;
 
@@ -9,36 +9,36 @@ use super::netlink::Routing;
 use super::path_manager::PathManager;
 use super::route::{self, MAIN};
 
-/// What a node has of a link while it is there.
+/// The address and the routes of a node on a link.
 #[derive(Debug)]
 pub(super) struct Attachment {
-    /// Of the node's namespace.
+    /// The routing socket of the node's namespace.
     pub(super) routing: Routing,
     /// The node's interface on the link.
     pub(super) interface: u32,
     pub(super) address: IpAddr,
-    /// The ways of packets from this address.
+    /// The routing table of packets from this address.
     pub(super) table: u8,
-    /// Whom it reaches here.
+    /// The peers that are reached through this link.
     pub(super) peers: Vec<IpAddr>,
     /// The hardware address of the router.
     pub(super) router: [u8; 6],
-    /// Of two links through which a peer is reached, what has no address of its own yet takes the one with less of it.
+    /// The metric of its routes: if two links lead to a peer, sockets without an address use the lower one.
     pub(super) metric: u32,
 }
 
-/// An attachment comes or goes.
+/// An attachment that is added or removed.
 #[derive(Debug)]
 pub(super) struct Move {
     pub(super) at: Time,
     pub(super) comes: bool,
     pub(super) attachment: Attachment,
-    /// Of its node, if there is MPTCP.
+    /// The path manager of the node, if there is MPTCP.
     pub(super) path_manager: Option<PathManager>,
 }
 
 impl Attachment {
-    /// The address comes; its ways before it, so that they are there for whoever hears of it.
+    /// Adds the address after its routes, so that these exist when the address is announced.
     pub(super) fn come(&self) -> Result<(), GuestError> {
         let Self { routing, interface, address, table, peers, router, metric } = self;
         for peer in peers {
@@ -50,7 +50,7 @@ impl Attachment {
         route::address(routing, *interface, *address)
     }
 
-    /// The address goes. It is the last of its interface, so Linux forgets the ways with it.
+    /// Removes the address. It is the last one of its interface, so Linux removes the routes too.
     pub(super) fn go(&self) -> Result<(), GuestError> {
         route::forget(&self.routing, self.interface, self.address)
     }

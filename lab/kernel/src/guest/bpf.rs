@@ -1,4 +1,4 @@
-//! Small programs inside the kernel, and the numbers that they keep. bpf(2), RFC 9669.
+//! BPF programs in the kernel, and their maps. bpf(2), RFC 9669.
 
 use std::fs::File;
 use std::mem::size_of_val;
@@ -17,28 +17,28 @@ const RAW_TRACEPOINT_OPEN: i64 = 17;
 const HASH: u32 = 1;
 const ARRAY: u32 = 2;
 
-/// Numbers of 64 bits by key; a program's descriptor keeps it alive.
+/// A map of 64-bit numbers; a program's descriptor keeps it alive.
 #[derive(Debug)]
 pub(super) struct Map(OwnedFd);
 
-/// A program that the kernel has taken.
+/// A program that the kernel has verified and loaded.
 #[derive(Debug)]
 pub(super) struct Program(OwnedFd);
 
-/// What a program is for. linux/bpf.h
+/// The purpose of a program. linux/bpf.h
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Packets that pass an interface.
+    /// Filters packets that pass an interface.
     Packets,
-    /// The answer of the kernel's function with this number in its list of types.
+    /// Replaces the return value of the kernel function with this BTF id.
     Answer(u32),
-    /// Options of sockets that are asked for, or set.
+    /// Intercepts getsockopt(), or setsockopt().
     GetOption,
     SetOption,
 }
 
 impl Purpose {
-    /// The type of the program, and of what it is attached to.
+    /// Returns the type of the program, and of its attachment.
     const fn types(self) -> [u32; 2] {
         match self {
             Self::Packets => [3, 0],
@@ -99,7 +99,7 @@ struct Attach {
 }
 
 impl Map {
-    /// One number.
+    /// Creates a map of one number.
     pub(super) fn number(value: u64) -> Result<Self, GuestError> {
         let create = Create { kind: ARRAY, key_size: 4, value_size: 8, max_entries: 1 };
         let map = Self(open(MAP_CREATE, &create, "make a number for a filter")?);
@@ -107,7 +107,7 @@ impl Map {
         Ok(map)
     }
 
-    /// A set of numbers.
+    /// Creates a set of numbers.
     pub(super) fn set(members: &[u64]) -> Result<Self, GuestError> {
         let max_entries = u32::try_from(members.len())?.max(1);
         let create = Create { kind: HASH, key_size: 8, value_size: 8, max_entries };
@@ -129,7 +129,7 @@ impl Map {
 }
 
 impl Program {
-    /// Has the kernel check and take the instructions.
+    /// Makes the kernel verify and load the instructions.
     pub(super) fn load(purpose: Purpose, instructions: &[u64]) -> Result<Self, GuestError> {
         let length = u32::try_from(instructions.len())?;
         let licence = address(b"Dual MIT/GPL\0");
@@ -140,13 +140,13 @@ impl Program {
         Ok(Self(open(PROG_LOAD, &load, "load a filter (the kernel needs CONFIG_BPF_SYSCALL)")?))
     }
 
-    /// Has it answer for its function from now on, until what is returned is closed.
+    /// Attaches it to its function, until the returned descriptor is closed.
     pub(super) fn answer(&self) -> Result<OwnedFd, GuestError> {
         let request = Open { name: 0, program: self.descriptor().cast_unsigned(), padding: 0 };
         open(RAW_TRACEPOINT_OPEN, &request, "have a program answer for the kernel")
     }
 
-    /// Has it look at what the processes of a control group do from now on.
+    /// Attaches it to the processes of a control group.
     pub(super) fn watch(&self, group: &File, purpose: Purpose) -> Result<(), GuestError> {
         let [target, program] = [group.as_raw_fd(), self.descriptor()].map(RawFd::cast_unsigned);
         let [_, kind] = purpose.types();

@@ -1,4 +1,4 @@
-//! Captures what the ends send and receive: a ring for each interface, read when the run is over.
+//! Captures packets at the endpoints: a ring for each interface, read at the end of the run.
 
 use hol_base::Time;
 use hol_measure::RecordKind;
@@ -10,18 +10,18 @@ use super::topology::Topology;
 use crate::captured_packet;
 use crate::job::Job;
 
-/// All rings together take at most so many octets, a quarter of the memory.
+/// The memory of all rings together in octets, a quarter of the guest's.
 const MEMORY: usize = 128 << 20;
 
-/// Their content has to fit into the mailbox with everything else.
+/// The part of the mailbox for packets, in octets.
 const MAIL: usize = 48 << 20;
 
-/// The rings, each with the number of its interface.
+/// The rings, each with the index of its interface.
 #[derive(Debug)]
 pub(super) struct Capture(Vec<(u16, Ring)>);
 
 impl Capture {
-    /// Begins, at every interface of both ends.
+    /// Starts the capture at every interface of both ends.
     pub(super) fn start(topology: &Topology, mtu: u32, job: &Job) -> Result<Self, GuestError> {
         let octets = mtu as usize;
         let frames = frames(job).min(MEMORY / topology.ends().count() / octets);
@@ -34,7 +34,7 @@ impl Capture {
         Ok(Self(rings.collect::<Result<_, GuestError>>()?))
     }
 
-    /// What has passed, packed; times count from `epoch`, in ns since 1970. An error is a sentence.
+    /// Returns the captured packets, packed; times are relative to `epoch`, in ns since 1970. An error is a sentence.
     pub(super) fn finish(&self, epoch: u64) -> Result<Vec<u8>, String> {
         let mut packets = Vec::new();
         for (interface, ring) in &self.0 {
@@ -57,14 +57,14 @@ impl Capture {
     }
 }
 
-/// More packets than an end has to do with: those of the messages, as many again for replies, acknowledgments to each,
-/// and as many again for losses.
+/// Estimates the largest number of packets at an end: those of the messages, as many for replies, acknowledgments of each, and as many
+/// again for retransmissions.
 fn frames(job: &Job) -> usize {
     const OPENING: u64 = 10_000;
     const LEAST_MSS: u64 = 500;
     let Scenario { workload, messages, .. } = &job.scenario;
     if !job.scenario.programs.is_empty() {
-        // What programs send nobody knows before.
+        // The number of packets of programs is unknown.
         return usize::MAX;
     }
     // SIMCO's messages are short, and nobody knows how many files of which sizes a page or a batch has.

@@ -1,4 +1,4 @@
-//! A line in operation: a chain of queueing disciplines on the interface of a router. tc(8).
+//! One direction of a link: a chain of queueing disciplines on a router's interface. tc(8).
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const CLSACT: u32 = 0xffff_fff1;
 const INGRESS: u32 = 0xffff_fff2;
 const EGRESS: u32 = 0xffff_fff3;
 
-/// An interface, and the way to its namespace's routing.
+/// An interface, and a routing socket of its namespace.
 #[derive(Debug)]
 pub(super) struct Port {
     routing: Routing,
@@ -29,23 +29,23 @@ pub(super) struct Port {
 }
 
 impl Port {
-    /// The interface of this number there.
+    /// Opens the interface with this index.
     pub(super) fn new(there: &Namespace, interface: u32) -> Result<Self, GuestError> {
         there.enter()?;
         Ok(Self { routing: Routing::here()?, interface })
     }
 }
 
-/// A way around through two interfaces of the router, for a queue that cannot stand before the rest of a line's stages.
+/// A detour through two interfaces of the router, for a queue that cannot be in front of the other stages.
 #[derive(Debug)]
 pub(super) struct Detour {
-    /// Where packets queue up.
+    /// The interface with the queue.
     pub(super) queue: Port,
-    /// Where they come back.
+    /// The interface at which packets return.
     pub(super) back: Port,
 }
 
-/// A line, from the interface that has its stages to the one where packets arrive.
+/// One direction of a link, from the interface with its stages to the one at which packets arrive.
 #[derive(Debug)]
 pub(super) struct Chain {
     line: Line,
@@ -53,17 +53,17 @@ pub(super) struct Chain {
     start: Port,
     end: Port,
     detour: Option<Detour>,
-    /// What it is now; empty while the line is down.
+    /// The installed stages; empty while the link is down.
     stages: Vec<Stage>,
     settings: Settings,
-    /// How often it has changed; seeds and handles derive from it.
+    /// The number of changes, from which seeds and handles are derived.
     changes: u32,
-    /// By place: programs that go on counting when the line has been down.
+    /// Programs by index of their stage that continue to count after the link was down.
     counting: BTreeMap<usize, Program>,
 }
 
 impl Chain {
-    /// The line with nothing but what its floor is made of.
+    /// Creates the chain with only the stages that the floor is measured with.
     pub(super) fn new(
         line: Line,
         seed: Seed,
@@ -86,14 +86,14 @@ impl Chain {
         Ok(LineQueues::new(Routing::here()?, &self.stages, (queue, self.start.interface), overhead))
     }
 
-    /// Makes it what the run starts with.
+    /// Installs the stages with which the run starts.
     pub(super) fn begin(&mut self) -> Result<(), GuestError> {
         self.copy()?;
         self.divert()?;
         self.install(&self.line.stages(&self.settings))
     }
 
-    /// Something about the line changes.
+    /// Applies a change of the link.
     pub(super) fn change(&mut self, change: &LinkChange) -> Result<(), GuestError> {
         apply(&mut self.settings, change);
         let stages = self.line.stages(&self.settings);
@@ -105,7 +105,7 @@ impl Chain {
         }
     }
 
-    /// Puts a new chain in the place of the old one, whose packets are lost.
+    /// Replaces the stages; packets in the old ones are lost.
     fn install(&mut self, stages: &[Stage]) -> Result<(), GuestError> {
         self.changes += 1;
         let mut release = None;
@@ -129,14 +129,14 @@ impl Chain {
         Ok(())
     }
 
-    /// Tells those stages whose settings differ. What they hold stays.
+    /// Changes the stages whose settings differ, which keep their packets.
     fn adjust(&mut self, stages: Vec<Stage>) -> Result<(), GuestError> {
         let old = std::mem::replace(&mut self.stages, stages);
         let differs = |place: &usize| old.get(*place) != self.stages.get(*place);
         (0..self.stages.len()).filter(differs).try_for_each(|place| self.install_stage(place))
     }
 
-    /// Loses all that is under way, and all that comes.
+    /// Drops all packets in the chain and all that arrive.
     fn cut(&mut self) -> Result<(), GuestError> {
         self.changes += 1;
         self.stages.clear();
@@ -151,7 +151,7 @@ impl Chain {
         handle::of(self.changes, place)
     }
 
-    /// The interface that has the stage at `place`, and a message about a discipline there.
+    /// Returns the interface of the stage at `place`, and a message about a discipline there.
     fn seat(&self, place: usize, kind: &str) -> (&Port, Message) {
         let crossed = self.stages[..place].contains(&Stage::Crossing);
         let before = self.detour.as_ref().filter(|_| !crossed).map(|detour| &detour.queue);
@@ -167,7 +167,7 @@ impl Chain {
         (port, message)
     }
 
-    /// Tells the kernel of the stage at `place`, unless it is a filter.
+    /// Installs the stage at `place`, unless it is a filter.
     fn install_stage(&self, place: usize) -> Result<(), GuestError> {
         let seat = |kind| self.seat(place, kind);
         let name = &self.line.name;
@@ -193,7 +193,7 @@ impl Chain {
         }
     }
 
-    /// A discipline that does nothing but ask a program.
+    /// Installs a discipline that only runs a program.
     fn filter(&self, place: usize, program: &Program) -> Result<(), GuestError> {
         // linux/pkt_sched.h, `struct tc_prio_qopt`: two bands, and all packets into the first.
         let bands = [&2_u32.to_ne_bytes()[..], &[0; 16]].concat();
@@ -202,7 +202,7 @@ impl Chain {
         self.attach(port, self.handle(place), program)
     }
 
-    /// The same with one that counts: the `program` of the beginning.
+    /// Installs a program that counts, and reuses the existing one.
     fn count(
         &mut self,
         place: usize,
@@ -214,14 +214,14 @@ impl Chain {
         Ok(())
     }
 
-    /// Has all packets take the way around, if there is one.
+    /// Redirects all packets to the detour, if there is one.
     fn divert(&self) -> Result<(), GuestError> {
         let Some(Detour { queue, back }) = &self.detour else { return Ok(()) };
         self.watch(&self.start, EGRESS, &filter::away(queue.interface)?)?;
         self.watch(back, INGRESS, &filter::back(self.start.interface)?)
     }
 
-    /// Has a share of the packets arrive twice.
+    /// Duplicates a fraction of the packets.
     fn copy(&self) -> Result<(), GuestError> {
         let share = self.settings.duplicate;
         if share.is_zero() {
@@ -231,7 +231,7 @@ impl Chain {
         self.watch(&self.end, INGRESS, &program)
     }
 
-    /// A program sees all packets that come to an interface or are about to leave it.
+    /// Attaches a program to all packets that arrive at an interface or leave it.
     fn watch(&self, port: &Port, side: u32, program: &Program) -> Result<(), GuestError> {
         let message = discipline::set(port.interface, 0xffff_0000, CLSACT, "clsact");
         port.routing.request(message, &self.needs("a filter", "sch_ingress"))?;
@@ -241,7 +241,7 @@ impl Chain {
     fn attach(&self, port: &Port, parent: u32, program: &Program) -> Result<(), GuestError> {
         const FD: u16 = 6;
         const FLAGS: u16 = 8;
-        /// What the program returns is what is done.
+        /// The program's return value is the action.
         const DIRECT: u32 = 1;
         const FIRST: u32 = 1 << 16;
         const ALL_PROTOCOLS: u16 = 3;

@@ -1,9 +1,9 @@
-//! Programs as instructions of RFC 9669, put together one by one.
+//! Assembles BPF programs. RFC 9669.
 
 use super::GuestError;
 use super::bpf::Map;
 
-/// RFC 9669 sections 4 and 5, for 64 bits unless a name says otherwise.
+/// Opcodes of RFC 9669 sections 4 and 5, for 64 bits unless the name says otherwise.
 pub(super) const ADD: u8 = 0x07;
 pub(super) const ADD_REGISTER: u8 = 0x0f;
 pub(super) const SUBTRACT_REGISTER: u8 = 0x1f;
@@ -16,7 +16,7 @@ pub(super) const COPY_REGISTER: u8 = 0xbf;
 pub(super) const CONSTANT: u8 = 0x18;
 pub(super) const LOAD_WORD: u8 = 0x61;
 pub(super) const LOAD: u8 = 0x79;
-/// Into register 0, of the packet in register 6; registers 1 to 5 are lost. linux/filter.h, BPF_LD_ABS.
+/// Loads from the packet in register 6 to register 0; clobbers registers 1 to 5. linux/filter.h, BPF_LD_ABS.
 pub(super) const LOAD_PACKET_OCTET: u8 = 0x30;
 pub(super) const STORE_WORD: u8 = 0x63;
 pub(super) const STORE: u8 = 0x7b;
@@ -24,28 +24,28 @@ pub(super) const STORE_CONSTANT_WORD: u8 = 0x62;
 pub(super) const IF_EQUAL: u8 = 0x15;
 pub(super) const IF_UNEQUAL: u8 = 0x55;
 pub(super) const IF_NOT_BELOW_REGISTER: u8 = 0x3d;
-/// Of numbers with signs.
+/// Signed comparison.
 pub(super) const IF_GREATER: u8 = 0x65;
 pub(super) const IF_GREATER_REGISTER: u8 = 0x6d;
 pub(super) const JUMP: u8 = 0x05;
 pub(super) const CALL: u8 = 0x85;
 pub(super) const EXIT: u8 = 0x95;
 
-/// linux/bpf.h: a function that a program may call.
+/// linux/bpf.h: a helper function.
 const LOOK_UP: i32 = 1;
 
-/// A program under construction; register 6 holds what it is about.
+/// A program under construction; register 6 holds its context.
 #[derive(Debug)]
 pub(super) struct Code {
     instructions: Vec<u64>,
-    /// Its answer where nothing decides otherwise.
+    /// The default return value.
     passed: i32,
-    /// Jumps to the end, where it gives that.
+    /// Jumps to the end, which returns the default.
     passing: Vec<usize>,
 }
 
 impl Code {
-    /// One that answers `passed` unless something decides otherwise.
+    /// Creates a program that returns `passed` by default.
     pub(super) fn new(passed: i32) -> Self {
         Self { instructions: Vec::new(), passed, passing: Vec::new() }.op(COPY_REGISTER, 6, 1, 0, 0)
     }
@@ -57,18 +57,18 @@ impl Code {
         self
     }
 
-    /// Two instructions long.
+    /// Loads a constant, in two instructions.
     pub(super) fn constant(self, to: u8, value: u64) -> Self {
         let (low, high) = (value as u32, (value >> 32) as u32);
         self.op(CONSTANT, to, 0, 0, low.cast_signed()).op(0, 0, 0, 0, high.cast_signed())
     }
 
-    /// Register 0 points at the only number of `map`.
+    /// Sets register 0 to the address of the only number of `map`.
     pub(super) fn number(self, map: &Map) -> Self {
         self.op(STORE_CONSTANT_WORD, 10, 0, -4, 0).look_up(map, -4)
     }
 
-    /// Register 0 points at the value for the key at `key` on the stack; the packet passes if there is none.
+    /// Sets register 0 to the address of the value for the key at `key` on the stack; ends with the default if there is none.
     pub(super) fn look_up(self, map: &Map, key: i16) -> Self {
         const MAP: u8 = 1;
         let code = self.op(CONSTANT, 1, MAP, 0, map.descriptor()).op(0, 0, 0, 0, 0);
@@ -85,7 +85,7 @@ impl Code {
         self.constant(2, by).op(MULTIPLY_REGISTER, 1, 2, 0, 0)
     }
 
-    /// The register holds `most` if it held more. Register 2 is lost.
+    /// Limits a register to `most`. Clobbers register 2.
     pub(super) fn at_most(self, register: u8, most: u64) -> Self {
         let code = self.constant(2, most).op(IF_NOT_BELOW_REGISTER, 2, register, 1, 0);
         code.op(COPY_REGISTER, register, 2, 0, 0)
@@ -99,13 +99,13 @@ impl Code {
         self.pass_if(JUMP, 0, 0)
     }
 
-    /// It ends here, as it ends where nothing else does.
+    /// Ends with the default.
     pub(super) fn pass_here(self) -> Self {
         let passed = self.passed;
         self.answer(passed)
     }
 
-    /// It ends here, with this answer.
+    /// Ends with this return value.
     pub(super) fn answer(self, answer: i32) -> Self {
         self.op(SET, 0, 0, 0, answer).op(EXIT, 0, 0, 0, 0)
     }
@@ -120,7 +120,7 @@ impl Code {
         self.op(condition, one, other, 0, 0)
     }
 
-    /// Lets all jumps to the end lead there; the kernel takes no end that nothing leads to.
+    /// Resolves all jumps to the end; the verifier rejects an unreachable end.
     pub(super) fn finish(self) -> Result<Vec<u64>, GuestError> {
         if self.passing.is_empty() {
             return Ok(self.instructions);

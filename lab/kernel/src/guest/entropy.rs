@@ -9,9 +9,9 @@ use nix::libc::{c_int, c_ulong, ioctl};
 
 use super::GuestError;
 
-/// random(4): adds entropy, and says how much.
+/// random(4): adds entropy and credits it.
 const RNDADDENTROPY: c_ulong = 0x4008_5203;
-/// random(4): lets the generator take it up now.
+/// random(4): reseeds the generator at once.
 const RNDRESEEDCRNG: c_ulong = 0x5207;
 
 /// Octets of entropy.

@@ -1,4 +1,4 @@
-//! Filters as instructions of RFC 9669: what emulators have no words for.
+//! Packet filters as BPF programs, for effects that queueing disciplines lack. RFC 9669.
 
 use hol_base::Ratio;
 use hol_network::TokenBucket;
@@ -7,7 +7,7 @@ use super::GuestError;
 use super::bpf::{Map, Program, Purpose};
 use super::code::*;
 
-/// linux/pkt_cls.h: go on as if there were no filter; drop the packet.
+/// linux/pkt_cls.h: continue as without a filter; drop the packet.
 const PASS: i32 = -1;
 const SHOT: i32 = 2;
 /// linux/bpf.h, `struct __sk_buff`.
@@ -20,18 +20,18 @@ const IPV6: i32 = 0xdd86;
 /// RFC 8200 section 3, behind SKF_NET_OFF of linux/filter.h; 0 is hop-by-hop options.
 const NEXT_HEADER: i32 = -0x10_0000 + 6;
 const ICMPV6: i32 = 58;
-/// linux/bpf.h: functions that a program may call.
+/// linux/bpf.h: helper functions.
 const NOW: i32 = 5;
 const CLONE_REDIRECT: i32 = 13;
 const REDIRECT: i32 = 23;
-/// What `LENGTH` counts beyond IP.
+/// The octets that `LENGTH` includes beyond the IP packet.
 const ETHERNET: i32 = 14;
 /// The mark of a copy, which is not copied again.
 const COPY: i32 = 1;
-/// The mark of a packet that has been away and is not sent there again.
+/// The mark of a packet that has returned from the detour.
 const RETURNED: i32 = 2;
 
-/// The limit of a queue in octets: a filter before the transmitter, and one behind it.
+/// Limits a queue in octets: a filter before the transmitter, and one after it.
 pub(super) fn room(limit: u64) -> Result<[Program; 2], GuestError> {
     let taken = Map::number(0)?;
     // The packet's own octets (r1) beside those that are inside (r2). Who finds nobody is let in whatever its length.
@@ -45,7 +45,7 @@ pub(super) fn room(limit: u64) -> Result<[Program; 2], GuestError> {
     Ok([admit.load()?, release.load()?])
 }
 
-/// Drops the packets of these numbers, the first being 1. Neighbour discovery and MLD are not counted: the model has none.
+/// Drops the packets with these numbers, the first being 1. Neighbour discovery and MLD are not counted, because the model has none.
 pub(super) fn drops(numbers: &[u64]) -> Result<Program, GuestError> {
     let (count, wanted) = (Map::number(0)?, Map::set(numbers)?);
     let code = code().op(LOAD_WORD, 1, 6, PROTOCOL, 0).op(IF_UNEQUAL, 1, 0, 4, IPV6);
@@ -56,7 +56,7 @@ pub(super) fn drops(numbers: &[u64]) -> Result<Program, GuestError> {
     code.shoot().load()
 }
 
-/// Drops what finds no tokens, by the same numbers as the model.
+/// Drops packets without tokens, with the same arithmetic as the model.
 pub(super) fn police(bucket: TokenBucket) -> Result<Program, GuestError> {
     let (tokens, since) = (Map::number(bucket.most())?, Map::number(0)?);
     // Where the tokens are (r7), and how long it is since there were so many (r0), at most until the bucket is full.
@@ -73,7 +73,7 @@ pub(super) fn police(bucket: TokenBucket) -> Result<Program, GuestError> {
     code.op(SUBTRACT_REGISTER, 0, 1, 0, 0).op(STORE, 7, 0, 0, 0).load()
 }
 
-/// Lets a share of the packets arrive twice. The k-th packet meets the k-th number of a SplitMix64 generator.
+/// Duplicates a fraction of the packets. The k-th packet uses the k-th number of a SplitMix64 generator.
 pub(super) fn copies(share: Ratio, seed: u64) -> Result<Program, GuestError> {
     let state = Map::number(seed)?;
     let threshold = (share.value() * 2_f64.powi(32)).round() as u64;
@@ -90,20 +90,20 @@ pub(super) fn copies(share: Ratio, seed: u64) -> Result<Program, GuestError> {
     code.load()
 }
 
-/// Sends what leaves an interface to the interface `away`, from where `back` returns it.
+/// Redirects packets that leave an interface to the interface `away`, from which `back` returns them.
 pub(super) fn away(away: u32) -> Result<Program, GuestError> {
     let code = code().op(LOAD_WORD, 1, 6, MARK, 0).op(IF_UNEQUAL, 1, 0, 3, RETURNED);
     let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK, 0).pass();
     code.redirect(away).load()
 }
 
-/// Sends what has arrived to the interface that it was to leave by.
+/// Redirects packets that have arrived to the interface that they were to leave by.
 pub(super) fn back(to: u32) -> Result<Program, GuestError> {
     let code = code().op(SET, 1, 0, 0, RETURNED).op(STORE_WORD, 6, 1, MARK, 0);
     code.redirect(to).load()
 }
 
-/// What a filter begins with: register 6 holds the packet, which passes unless something decides otherwise.
+/// Starts a filter: register 6 holds the packet, which passes by default.
 fn code() -> Code {
     Code::new(PASS)
 }
@@ -113,7 +113,7 @@ impl Code {
         self.answer(SHOT)
     }
 
-    /// The packet leaves by the interface of this number instead.
+    /// Redirects the packet to the interface with this index.
     fn redirect(self, interface: u32) -> Self {
         let code = self.op(SET, 1, 0, 0, interface.cast_signed()).op(SET, 2, 0, 0, 0);
         code.op(CALL, 0, 0, 0, REDIRECT).op(EXIT, 0, 0, 0, 0)

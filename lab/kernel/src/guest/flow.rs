@@ -1,4 +1,4 @@
-//! The flows of a job: the one that is measured, and all others on threads of their own.
+//! Runs the flows of a job: the measured one, and all others in threads of their own.
 
 use std::fs::File;
 use std::thread;
@@ -24,7 +24,7 @@ pub(super) struct Flows<'t> {
     networks: Vec<[&'t File; 2]>,
 }
 
-/// The flow that is measured, those of the background, then those on which servers ask; each has ports of its own.
+/// Returns the measured flow, background flows, then onward flows; each has its own ports.
 pub(super) fn all<'t>(
     topology: &'t Topology,
     network: &hol_network::Topology,
@@ -37,7 +37,7 @@ pub(super) fn all<'t>(
         port,
     });
     if is_here() {
-        // Time is real, as in all of the live world.
+        // Time is real, as in the live world.
         assignments.iter_mut().for_each(|flow| (flow.gathers, flow.stamps) = (true, true));
     }
     let networks = assignments.iter().map(|Assignment { workload, .. }| {
@@ -57,15 +57,15 @@ impl Flows<'_> {
     }
 }
 
-/// What came of all flows.
+/// The results of all flows.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) runs: FlowRuns,
-    /// What the user's programs left behind.
+    /// The results of the user's programs.
     pub(super) output: ProgramOutput,
 }
 
-/// Runs the measured flow, which is the first, or programs in its place, and all others until that has ended.
+/// Runs the measured flow, which is the first one, or programs in its place, and all others until it has ended.
 pub(super) fn run(
     flows: &Flows<'_>,
     scenario: &Scenario,
@@ -85,7 +85,7 @@ pub(super) fn run(
     Ok(Outcome { runs, output })
 }
 
-/// Has `programs` run until what is measured has ended, which has failed if they did.
+/// Runs `programs` until the measured flow has ended, which fails if they do.
 fn beside(
     programs: Programs<'_>,
     stop: &Stop,
@@ -106,12 +106,12 @@ fn beside(
 }
 
 impl Outcome {
-    /// The flow that is measured.
+    /// Returns the measured flow.
     pub(super) fn measured(&self) -> &FlowRun {
         &self.runs.flows[0]
     }
 
-    /// What the guest tells of each.
+    /// Returns the report of each flow.
     pub(super) fn reports(&self) -> Vec<FlowReport> {
         let report = |run: &FlowRun| FlowReport {
             connected: run.connected.map(Time::as_nanos),
@@ -122,12 +122,12 @@ impl Outcome {
         self.runs.flows.iter().map(report).collect()
     }
 
-    /// What decrypts the packets of all.
+    /// Returns the TLS secrets of all flows.
     pub(super) fn secrets(&self) -> String {
         self.runs.flows.iter().map(|run| run.secrets.as_str()).collect()
     }
 
-    /// The records by flow.
+    /// Returns the records by flow.
     pub(super) fn take_records(&mut self) -> Vec<Vec<Record>> {
         self.runs.flows.iter_mut().map(|run| std::mem::take(&mut run.records)).collect()
     }

@@ -1,13 +1,13 @@
 //! Handles of the queueing disciplines of a chain. tc(8)
 
-/// That of the stage at `place` after so many changes. Handles of one installation, sixteen at most, are not those of the one that it
-/// takes the place of.
+/// Returns the handle of the stage at `place` after this many changes. The handles of an installation, sixteen at most, differ from those
+/// of the previous one, which it replaces.
 pub(super) const fn of(changes: u32, place: usize) -> u32 {
     let major = 1 + (changes % 2048) * 16 + place as u32;
     major << 16
 }
 
-/// The place of the stage that has a handle.
+/// Returns the index of the stage with this handle.
 pub(super) const fn place_of(handle: u32) -> usize {
     (((handle >> 16) - 1) % 16) as usize
 }

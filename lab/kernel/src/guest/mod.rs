@@ -1,8 +1,7 @@
-//! Inside the virtual machine: this program is its first process.
+//! The guest: this program as the first process of the virtual machine.
 //!
-//! It loads the modules; where the host takes snapshots it pauses the machine there, and whoever goes on from the snapshot
-//! gives it a job. It builds the network, measures the floor, lets the workload run, and hands the records over. What
-//! differs between engines is behind `host_channel`.
+//! It loads the modules. If the host takes snapshots, it pauses the machine there, and a restored machine receives a job. It builds the
+//! network, measures the floor, runs the workload, and sends the records. `host_channel` hides the differences between engines.
 
 mod attachment;
 mod bpf;
@@ -51,7 +50,7 @@ use variables::{FIRST, MARK, ROOT, is_here};
 use crate::job::{Job, JobResult};
 use crate::modules;
 
-/// Runs the guest; never returns in earnest, for the host ends the machine.
+/// Runs the guest; returns only in theory, because the host ends the machine.
 pub fn main() -> ExitCode {
     if std::env::var_os(MARK).is_some_and(|mark| mark == FIRST) {
         return programs::init_process::main();
@@ -92,28 +91,27 @@ fn boot() -> Result<(), GuestError> {
     Ok(())
 }
 
-/// A socket gets the buffers that an experiment asks for. `rmem_max` counts in TCP's window scale, too, but only above the
-/// 6 MiB of `tcp_rmem`.
+/// Allows the socket buffers that an experiment sets. `rmem_max` affects TCP's window scale too, but only above the 6 MiB of `tcp_rmem`.
 fn allow_large_buffers() -> Result<(), GuestError> {
     namespace::set("net/core/wmem_max", "1073741824")?;
     namespace::set("net/core/rmem_max", "6291456")
 }
 
-/// Once a second Linux adds up what memory each processor uses: packets of that moment were 0.1 ms late, for computing takes time.
-/// Once a day is seldom enough. A kernel for one processor does not count.
+/// Once a second Linux sums up the memory statistics of each processor, which delayed packets of that moment by 0.1 ms, because computing
+/// takes time. Once a day is often enough. A kernel for one processor has no such statistics.
 fn stop_counting_pages() -> Result<(), GuestError> {
     const INTERVAL: &str = "vm/stat_interval";
     let counts = Path::new("/proc/sys").join(INTERVAL).exists();
     if counts { namespace::set(INTERVAL, "86400") } else { Ok(()) }
 }
 
-/// A node may choose any congestion control that there is: in namespaces Linux keeps DCTCP, which starves others, to itself.
+/// Allows every available congestion control on nodes: in namespaces Linux reserves DCTCP, which starves others, for itself.
 fn allow_every_controller() -> Result<(), GuestError> {
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
     namespace::set("net/ipv4/tcp_allowed_congestion_control", available.trim())
 }
 
-/// Until Linux trusts a clock source, which takes 6.1 longer than 6.12, timers end with a tick.
+/// Waits until Linux trusts a clock source, which takes 6.1 longer than 6.12; before that timers expire only at ticks.
 fn await_exact_timers() -> Result<(), GuestError> {
     const STEP: Duration = Duration::from_millis(100);
     let exact =
@@ -127,7 +125,7 @@ fn await_exact_timers() -> Result<(), GuestError> {
     Err("timers are no more exact than a tick: this kernel trusts no clock source".into())
 }
 
-/// The job that the host gave to this machine, which has all that it wants.
+/// Receives the job, and prepares what it needs.
 fn job(channel: &dyn HostChannel) -> Result<Job, GuestError> {
     let job: Job = serde_json::from_slice(&channel.job()?)?;
     if !is_here() {

@@ -10,15 +10,15 @@ use nix::sched::{CloneFlags, setns, unshare};
 use super::GuestError;
 use super::netlink::Routing;
 
-/// A namespace, and the way to its routing.
+/// A namespace, and a routing socket of it.
 #[derive(Debug)]
 pub(super) struct Namespace {
     pub(super) file: File,
     pub(super) routing: Routing,
 }
 
-/// What all namespaces of IPv4 have: no IPv6, whose own traffic would draw from the random streams, and no filter that
-/// wonders about packets between two addresses of one subnet.
+/// Sysctls of all IPv4 namespaces: no IPv6, whose own traffic would use numbers of the random streams, and no reverse path filter, which
+/// would drop packets between two addresses of one subnet.
 const IPV4: [(&str, &str); 5] = [
     ("net/ipv6/conf/all/disable_ipv6", "1"),
     ("net/ipv6/conf/default/disable_ipv6", "1"),
@@ -27,7 +27,7 @@ const IPV4: [(&str, &str); 5] = [
     ("net/ipv4/ip_forward", "1"),
 ];
 
-/// What all namespaces of IPv6 have: addresses that nobody made up or asks about (RFC 4862 sections 5.3 and 5.4).
+/// Sysctls of all IPv6 namespaces: no automatic addresses, and no duplicate address detection (RFC 4862 sections 5.3 and 5.4).
 const IPV6: [(&str, &str); 4] = [
     ("net/ipv6/conf/default/addr_gen_mode", "1"),
     ("net/ipv6/conf/default/accept_dad", "0"),
@@ -36,7 +36,7 @@ const IPV6: [(&str, &str); 4] = [
 ];
 
 impl Namespace {
-    /// A new one; this thread is in it afterwards.
+    /// Creates a namespace, and moves this thread into it.
     pub(super) fn new(ip: Ip) -> Result<Self, GuestError> {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|e| format!("cannot make a network namespace: {e}"))?;
         let namespace = Self { file: File::open("/proc/self/ns/net")?, routing: Routing::here()? };
@@ -46,18 +46,18 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Moves this thread into it.
+    /// Moves this thread into the namespace.
     pub(super) fn enter(&self) -> io::Result<()> {
         Ok(setns(&self.file, CloneFlags::CLONE_NEWNET)?)
     }
 }
 
-/// Sets a kernel setting of the namespace that this thread is in.
+/// Sets a sysctl of this thread's namespace.
 pub(super) fn set(name: &str, value: &str) -> Result<(), GuestError> {
     fs::write(setting_path(name), value).map_err(|e| format!("cannot set {name} to {value:?}: {e}").into())
 }
 
-/// Packets that an interface of this namespace received and sent.
+/// Returns the packets that an interface of this namespace received and sent.
 pub(super) fn packets(interface: &str) -> Option<(u64, u64)> {
     counted(&fs::read_to_string("/proc/net/dev").ok()?, interface)
 }

@@ -1,4 +1,4 @@
-//! Turns an interface's offloads off: what is counted, delayed and lost shall be packets.
+//! Disables an interface's offloads, so that packets are counted, delayed and lost one by one.
 //!
 //! SCTP still builds trains of packets, as on every Linux, for these switches do not reach `tx-sctp-segmentation`; they
 //! are cut before they leave the sender.
@@ -27,7 +27,7 @@ struct Value {
     data: u32,
 }
 
-/// Turns all offloads of `interface`, in this namespace, off, and looks whether they are.
+/// Disables all offloads of `interface` in this namespace, and verifies it.
 pub(super) fn turn_off(interface: &str) -> Result<(), GuestError> {
     // Not in the order of the table: segmentation needs scatter-gather, which needs checksums.
     for (name, set, get) in OFFLOADS.iter().rev() {

@@ -7,11 +7,11 @@ use nix::libc;
 
 use super::GuestError;
 
-/// That of one namespace.
+/// The path manager of one namespace.
 #[derive(Debug)]
 pub(super) struct PathManager {
     socket: Socket,
-    /// Its number among the families of generic netlink.
+    /// Its generic netlink family id.
     family: u16,
 }
 
@@ -24,7 +24,7 @@ const SET_LIMITS: u8 = 5;
 const FLAGS: u16 = 6;
 
 impl PathManager {
-    /// Of the namespace of this thread.
+    /// Opens the path manager of this thread's namespace.
     pub(super) fn here() -> Result<Self, GuestError> {
         let (socket, mut family) = (Socket::generic()?, None);
         // linux/genetlink.h: what follows the four octets of the header names one family.
@@ -37,7 +37,7 @@ impl PathManager {
         Ok(Self { socket, family })
     }
 
-    /// Each connection gets a subflow from this address.
+    /// Adds an endpoint: each connection gets a subflow from this address.
     pub(super) fn add(&self, address: IpAddr, interface: u32) -> Result<(), GuestError> {
         const IF_IDX: u16 = 7;
         const SUBFLOW: u32 = 2;
@@ -47,8 +47,8 @@ impl PathManager {
         self.request(ADD_ADDR, endpoint, &format!("add subflows from {address}"))
     }
 
-    /// Each connection tells its peer of this address (ADD_ADDR, RFC 8684 section 3.4.1), which joins it by the link that leads there.
-    /// The answer to who joins a backup says that it is one (B, section 3.2).
+    /// Adds an endpoint that each connection announces to its peer (ADD_ADDR, RFC 8684 section 3.4.1), which joins it through that
+    /// address's link. The answer to an MP_JOIN marks it as a backup (B, section 3.2) if it is one.
     pub(super) fn signal(&self, address: IpAddr, is_backup: bool) -> Result<(), GuestError> {
         const SIGNAL: u32 = 1;
         const BACKUP: u32 = 4;
@@ -57,8 +57,8 @@ impl PathManager {
         self.request(ADD_ADDR, endpoint, &format!("tell of {address}"))
     }
 
-    /// A connection has so many subflows beside its first, and heeds as many addresses that it is told of. Linux' own limit is none
-    /// of them, so that a connection stays on one path.
+    /// Sets the largest number of additional subflows of a connection, and of announced addresses that it accepts. Linux' default is
+    /// none, so that a connection uses one path.
     pub(super) fn allow(&self, subflows: u32) -> Result<(), GuestError> {
         const RCV_ADD_ADDRS: u16 = 2;
         const SUBFLOWS: u16 = 3;
@@ -68,7 +68,7 @@ impl PathManager {
         self.socket.tell(message).map_err(|error| format!("cannot allow {subflows} subflows: {error}").into())
     }
 
-    /// The subflow that a connection began with ends, if it was from this address; its data goes to the others.
+    /// Removes an endpoint, which ends the initial subflow if it was from this address; its data move to the other subflows.
     pub(super) fn remove(&self, address: IpAddr) -> Result<(), GuestError> {
         const ID: u16 = 2;
         let endpoint = |attributes: Message| about(attributes, address).with(ID, &[0]);

@@ -1,4 +1,4 @@
-//! The floor: what a line takes before anything else is on it, and before it loses, copies and holds anything back.
+//! Measures the floor of each link direction: its delay and rate before the run, without loss, duplication and reordering.
 
 use std::net::{IpAddr, UdpSocket};
 use std::time::Duration;
@@ -13,14 +13,14 @@ use super::clock::Clock;
 use super::topology::Topology;
 use crate::netem::BuildableNetwork;
 
-/// Datagrams back to back, from which the rate is known.
+/// The number of datagrams back to back, from which the rate is derived.
 const TRAIN: u64 = 10;
-/// The fastest counts: the kernel may have had other things to do.
+/// The number of tries; the fastest counts, because the kernel may have been busy.
 const TRIES: usize = 3;
-/// As long as packets mostly are.
+/// The largest size of a datagram, that of most packets.
 const LONGEST: u32 = 1500;
 
-/// The floor of each line.
+/// Returns the floor of each link direction.
 pub(super) fn floors(topology: &Topology, plan: &BuildableNetwork) -> Result<Vec<Floor>, GuestError> {
     let mut floors = Vec::new();
     for segment in plan.network.segments() {
@@ -73,7 +73,7 @@ fn socket(topology: &Topology, at: Interface, address: IpAddr) -> Result<UdpSock
     Ok(UdpSocket::bind((address, 0))?)
 }
 
-/// A way from one end of a line to the other.
+/// Two sockets at both ends of a link direction.
 struct Wire {
     sender: UdpSocket,
     receiver: UdpSocket,

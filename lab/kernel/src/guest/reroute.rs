@@ -1,4 +1,4 @@
-//! A route that changes: what a node sends to an address leaves through another of its interfaces.
+//! Changes a route: packets of a node to an address leave through another interface.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use super::GuestError;
 use super::netlink::Routing;
 use super::route;
 
-/// What a node sends to `destination` takes another way at a time.
+/// A change of the route to `destination` at a time.
 #[derive(Debug)]
 pub(super) struct Reroute {
     pub(super) at: Time,
@@ -17,12 +17,12 @@ pub(super) struct Reroute {
     /// The node's interface on that way.
     pub(super) interface: u32,
     pub(super) destination: IpAddr,
-    /// The address that the node keeps.
+    /// The source address, which stays the same.
     pub(super) source: IpAddr,
 }
 
 impl Reroute {
-    /// In one message, so that no packet finds no way. Sockets hear nothing of it: Linux looks their next packets' way up again.
+    /// Changes the route in one message, so that no packet is without a route. Sockets look up the route of their next packet.
     pub(super) fn take_place(&self) -> Result<(), GuestError> {
         let Self { routing, interface, destination, source, .. } = self;
         route::change(routing, *interface, *destination, *source)

@@ -1,4 +1,4 @@
-//! Memory into which the kernel copies every packet of an interface, without waking anybody. packet(7), PACKET_RX_RING.
+//! A memory-mapped ring into which the kernel copies the packets of an interface, without waking a process. packet(7), PACKET_RX_RING.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use nix::libc::{self, c_int, sockaddr_ll, socklen_t, tpacket_req, tpacket2_hdr};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
-/// A ring of frames; the kernel fills one for each packet.
+/// A ring of frames, one for each packet.
 #[derive(Debug)]
 pub(super) struct Ring {
     /// The ring lasts as long as its socket.
@@ -15,17 +15,17 @@ pub(super) struct Ring {
     shape: Shape,
 }
 
-/// A packet as the kernel saw it pass.
+/// A captured packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame<'r> {
     /// The wall clock, in ns since 1970.
     pub(super) wall: u64,
     pub(super) received: bool,
-    /// From the IP header on.
+    /// The packet, from the IP header on.
     pub(super) octets: &'r [u8],
 }
 
-/// Frames lie in blocks of consecutive memory, and not across two of them.
+/// The layout of frames in blocks of consecutive memory; no frame spans two blocks.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     frame: usize,
@@ -34,10 +34,10 @@ struct Shape {
 }
 
 impl Shape {
-    /// A block is at least so long, in octets.
+    /// The least size of a block, in octets.
     const BLOCK: usize = 64 << 10;
 
-    /// Of at least `frames` frames, each with room for a packet of `octets`.
+    /// Returns the layout of at least `frames` frames for packets of `octets`.
     fn new(frames: usize, octets: usize) -> Self {
         let head = libc::TPACKET2_HDRLEN.next_multiple_of(libc::TPACKET_ALIGNMENT) + 16;
         let frame = (head + octets).next_multiple_of(libc::TPACKET_ALIGNMENT);
@@ -49,7 +49,7 @@ impl Shape {
         self.block / self.frame * self.blocks
     }
 
-    /// Where a frame begins.
+    /// Returns the offset of a frame.
     fn offset(self, frame: usize) -> usize {
         let in_block = self.block / self.frame;
         frame / in_block * self.block + frame % in_block * self.frame
@@ -57,7 +57,7 @@ impl Shape {
 }
 
 impl Ring {
-    /// A ring for what `interface` sends and receives from now on: at least `frames` packets of up to `octets`.
+    /// Opens a ring for the packets that `interface` sends and receives from now on: at least `frames` packets of up to `octets`.
     pub(super) fn open(interface: u32, frames: usize, octets: usize) -> nix::Result<Self> {
         // Without a protocol it sees nothing until it is bound to the interface.
         let socket = socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
@@ -76,22 +76,22 @@ impl Ring {
         Ok(Self { _socket: socket, memory, shape })
     }
 
-    /// So many packets fit.
+    /// Returns the number of frames.
     pub(super) fn room(&self) -> usize {
         self.shape.frames()
     }
 
-    /// Whether there may have been more packets than frames.
+    /// Returns whether there may have been more packets than frames.
     pub(super) fn is_full(&self) -> bool {
         self.frame(self.room() - 1).is_some()
     }
 
-    /// The packets so far, in the order in which they passed.
+    /// Returns the packets so far, in order.
     pub(super) fn frames(&self) -> impl Iterator<Item = Frame<'_>> {
         (0..self.room()).map_while(|index| Frame::read(self.frame(index)?))
     }
 
-    /// A frame that the kernel has filled.
+    /// Returns a frame that the kernel has filled.
     fn frame(&self, index: usize) -> Option<&[u8]> {
         #[expect(unsafe_code, reason = "the kernel writes into this memory too")]
         // SAFETY: the frame is within the mapping and aligned. Its first field says whether it is ours; if it is, the

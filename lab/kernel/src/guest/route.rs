@@ -19,17 +19,17 @@ const RTM_NEWROUTE: u16 = 24;
 const RTM_NEWNEIGH: u16 = 28;
 const RTM_NEWRULE: u16 = 32;
 
-/// Where packets that have been along the one line of a LAN find their way.
+/// The routing table of packets that have passed the shared link of a LAN.
 pub(super) const BEYOND: u8 = 100;
-/// Where all others do.
+/// The routing table of all others.
 pub(super) const MAIN: u8 = 254;
 
-/// Where those do that come from a host's address on the link at `place`.
+/// Returns the routing table of packets from a host's address on the link at `place`.
 pub(super) const fn own(place: usize) -> u8 {
     BEYOND + 1 + place as u8
 }
 
-/// An interface at one end of a cable.
+/// An interface at one end of a veth pair.
 #[derive(Debug, Clone)]
 pub(super) struct Interface {
     pub(super) name: String,
@@ -41,7 +41,7 @@ fn link(index: u32, flags: u32, change: u32) -> Vec<u8> {
     [[0; 4], index.to_ne_bytes(), flags.to_ne_bytes(), change.to_ne_bytes()].concat()
 }
 
-/// A cable between `own`, here, and `peer` in another namespace.
+/// Creates a veth pair between `own`, here, and `peer` in another namespace.
 pub(super) fn cable(
     here: &Routing,
     own: &Interface,
@@ -72,8 +72,8 @@ pub(super) fn cable(
     here.request(message, &format!("make the link {} – {}", own.name, peer.name))
 }
 
-/// Switches an interface on. One of IPv6 has no multicast and asks for nobody: what it would send by itself (RFC 3810, RFC 4861) would draw
-/// from the random streams of the lines.
+/// Brings an interface up. With IPv6 it has no multicast and sends no queries: its own packets (RFC 3810, RFC 4861) would use numbers of
+/// the links' random streams.
 pub(super) fn up(here: &Routing, ip: Ip, index: u32) -> Result<(), GuestError> {
     const UP: u32 = 1;
     const NO_ARP: u32 = 0x80;
@@ -85,12 +85,12 @@ pub(super) fn up(here: &Routing, ip: Ip, index: u32) -> Result<(), GuestError> {
     here.request(Message::new(RTM_NEWLINK, 0, &link(index, flags, change)), "switch an interface on")
 }
 
-/// Gives an interface an address, without a subnet.
+/// Adds an address to an interface, without a subnet.
 pub(super) fn address(here: &Routing, index: u32, address: IpAddr) -> Result<(), GuestError> {
     here.request(about_address(RTM_NEWADDR, CREATE, index, address), &format!("add the address {address}"))
 }
 
-/// Takes an address from an interface. With its last one the interface loses all its routes and neighbours.
+/// Removes an address from an interface. With its last one the interface loses all its routes and neighbours.
 pub(super) fn forget(here: &Routing, index: u32, address: IpAddr) -> Result<(), GuestError> {
     here.request(about_address(RTM_DELADDR, 0, index, address), &format!("remove the address {address}"))
 }
@@ -98,7 +98,7 @@ pub(super) fn forget(here: &Routing, index: u32, address: IpAddr) -> Result<(), 
 fn about_address(kind: u16, flags: u16, index: u32, address: IpAddr) -> Message {
     const IFA_ADDRESS: u16 = 1;
     const IFA_LOCAL: u16 = 2;
-    /// IFA_F_NODAD: without asking who else has it (RFC 4862 section 5.4). Nothing to IPv4.
+    /// IFA_F_NODAD: without duplicate address detection (RFC 4862 section 5.4). Ignored by IPv4.
     const AT_ONCE: u8 = 2;
     let [a, b, c, d] = index.to_ne_bytes();
     let (family, bits, octets) = parts(address);
@@ -106,8 +106,8 @@ fn about_address(kind: u16, flags: u16, index: u32, address: IpAddr) -> Message 
     message.with(IFA_LOCAL, &octets).with(IFA_ADDRESS, &octets)
 }
 
-/// `address` is reached through an interface, by way of `next`; nobody ever has to ask for it. Of several ways in a table that
-/// with the lowest `metric` is taken.
+/// Adds a route to `address` through an interface and the next hop `next`, with a permanent neighbour. Of several routes in a table the
+/// one with the lowest `metric` is used.
 pub(super) fn host(
     here: &Routing,
     table: u8,
@@ -120,7 +120,7 @@ pub(super) fn host(
     neighbour(here, index, address, next)
 }
 
-/// What goes to `address` is for `next`, if a way leads through this interface.
+/// Adds a permanent neighbour: packets to `address` through this interface go to `next`.
 pub(super) fn neighbour(
     here: &Routing,
     index: u32,
@@ -137,8 +137,8 @@ pub(super) fn neighbour(
     here.request(message.with(NDA_LLADDR, &next), &format!("add the neighbour {address}"))
 }
 
-/// `address` is reached through another interface, where it has its neighbour already; what is sent there is from `source`, whatever
-/// the addresses of that interface.
+/// Changes the route to `address` to another interface that has its neighbour already; packets are sent from `source`, whatever the
+/// interface's addresses.
 pub(super) fn change(here: &Routing, index: u32, address: IpAddr, source: IpAddr) -> Result<(), GuestError> {
     const RTA_PREFSRC: u16 = 7;
     let (_, _, octets) = parts(source);
@@ -159,14 +159,14 @@ fn way(flags: u16, table: u8, metric: u32, index: u32, address: IpAddr) -> Messa
     message.with_number(RTA_OIF, index).with_number(RTA_PRIORITY, metric)
 }
 
-/// Packets of a version of IP that arrive at `interface` look for their way in the table [`BEYOND`].
+/// Makes packets that arrive at `interface` use the table [`BEYOND`].
 pub(super) fn beyond(here: &Routing, ip: Ip, interface: &Interface) -> Result<(), GuestError> {
     const FRA_IIFNAME: u16 = 3;
     let family = if ip == Ip::V4 { libc::AF_INET } else { libc::AF_INET6 };
     here.request(rule(family as u8, 0, BEYOND).with_name(FRA_IIFNAME, &interface.name), "add a routing rule")
 }
 
-/// Packets from `address` look for their way in `table`.
+/// Makes packets from `address` use `table`.
 pub(super) fn from(here: &Routing, address: IpAddr, table: u8) -> Result<(), GuestError> {
     const FRA_SRC: u16 = 2;
     let (family, bits, octets) = parts(address);
@@ -176,7 +176,7 @@ pub(super) fn from(here: &Routing, address: IpAddr, table: u8) -> Result<(), Gue
     )
 }
 
-/// What leads to `table` before the others; of the source so many bits count.
+/// Returns a rule with priority over the others that selects `table`, by this many bits of the source.
 fn rule(family: u8, source_bits: u8, table: u8) -> Message {
     const FRA_PRIORITY: u16 = 6;
     const TO_TABLE: u8 = 1;

@@ -1,4 +1,4 @@
-//! What happens to lines, addresses and routes during the run, at its time.
+//! Changes of links, addresses and routes during the run, at their times.
 
 use std::collections::VecDeque;
 use std::thread;
@@ -15,7 +15,7 @@ use super::chain::Chain;
 use super::clock::wait;
 use super::reroute::Reroute;
 
-/// Something that happens at a time.
+/// A scheduled event.
 #[derive(Debug)]
 enum Event {
     Change(ScheduledChange),
@@ -32,8 +32,8 @@ impl Event {
         }
     }
 
-    /// At one time lines come first, as in the model, and what goes before what comes: Linux' SCTP takes no step while it waits
-    /// for the peer to agree to the last one. Routes are last, as in the model.
+    /// Returns the order of events at the same time: links first, as in the model, and removals before additions, because Linux' SCTP
+    /// does not continue while it waits for the peer to accept the last change. Routes are last, as in the model.
     fn rank(&self) -> u8 {
         match self {
             Self::Change(_) => 0,
@@ -44,18 +44,18 @@ impl Event {
     }
 }
 
-/// What is yet to happen, in its order, and the lines that it happens to.
+/// The pending events in order, and the links that they change.
 #[derive(Debug)]
 pub(super) struct Schedule {
     beginning: Beginning,
     events: VecDeque<Event>,
     chains: Vec<Chain>,
-    /// Changes of lines that have happened.
+    /// The number of link changes so far.
     changed: usize,
 }
 
 impl Schedule {
-    /// Times count from the beginning of the run.
+    /// Creates a schedule; times count from the beginning of the run.
     pub(super) fn new(
         beginning: Beginning,
         changes: Vec<ScheduledChange>,
@@ -70,7 +70,7 @@ impl Schedule {
         schedule
     }
 
-    /// Has all happen at its time, on a thread of its own; the machine's end ends it.
+    /// Performs the events at their times in a separate thread, until the machine ends.
     pub(super) fn follow(self) -> Result<(), GuestError> {
         if !self.events.is_empty() {
             thread::Builder::new().name("schedule".to_owned()).spawn(move || follow(self))?;
@@ -78,7 +78,7 @@ impl Schedule {
         Ok(())
     }
 
-    /// Does what is due; returns how long it is until the next, or may be as long as the run has not begun.
+    /// Performs what is due; returns the time until the next event, which is a lower bound if the run has not begun.
     pub(super) fn attend(&mut self) -> Result<Option<Duration>, GuestError> {
         while let Some(event) = self.events.front() {
             let left = event.at().saturating_since(self.beginning.time().unwrap_or_default());
@@ -98,7 +98,7 @@ impl Schedule {
         Ok(None)
     }
 
-    /// Has these changes of lines happen in the place of those that were to; they begin with those that have happened.
+    /// Replaces the link changes; the first ones are those that have happened already.
     pub(super) fn change(&mut self, changes: Vec<ScheduledChange>) {
         self.events.retain(|event| !matches!(event, Event::Change(_)));
         let left = self.changed;
@@ -119,7 +119,7 @@ fn follow(mut schedule: Schedule) {
         step = schedule.attend();
     }
     if let Err(problem) = step {
-        // A run on a network other than what was asked for is no run.
+        // A run with another network than the requested one is invalid.
         eprintln!("hol: {problem}");
         std::process::abort();
     }

@@ -1,4 +1,4 @@
-//! The network of a run: a namespace for each node, and a router for each link or LAN, which alone delays and loses.
+//! The network of a run: a namespace for each node, and a router for each link or LAN, which alone delays and drops packets.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -19,12 +19,12 @@ use super::route::{self, BEYOND, Interface, MAIN};
 use super::{GuestError, offload};
 use crate::netem::BuildableNetwork;
 
-/// The namespaces, and what connects them.
+/// The namespaces and their connections.
 #[derive(Debug)]
 pub(super) struct Topology {
     /// By [`NodeId`].
     nodes: Vec<Namespace>,
-    /// Those whose packets are captured and counted.
+    /// The nodes whose packets are captured and counted.
     ends: Vec<NodeId>,
     /// By [`InterfaceId`].
     cables: Vec<Cable>,
@@ -33,7 +33,7 @@ pub(super) struct Topology {
     chains: Vec<Chain>,
 }
 
-/// An interface of a node, and the one of a router at the other end of the cable.
+/// An interface of a node, and the router's interface at the other end of the veth pair.
 #[derive(Debug)]
 struct Cable {
     node: NodeId,
@@ -44,19 +44,18 @@ struct Cable {
     near_index: u32,
 }
 
-/// What stands for a link or a LAN.
+/// The namespace of a link or a LAN.
 #[derive(Debug)]
 struct Router {
     namespace: Namespace,
-    /// Before a LAN's one line, and behind it.
+    /// The interfaces before and after the shared link of a LAN.
     shared: Option<(u32, Interface)>,
 }
 
-/// Packets by line that entered it and left it.
+/// Packets that entered and left each link direction.
 pub(super) type Counts = Vec<(u64, u64)>;
 
-/// Builds what `plan` says, with lines that take their time but do nothing else yet; `seed` is the run's, `ends` name
-/// the nodes whose packets matter.
+/// Builds the network of `plan`, with links that only delay packets; `seed` is the run's, `ends` are the nodes whose packets are captured.
 pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Result<Topology, GuestError> {
     let network = &plan.network;
     let nodes =
@@ -76,24 +75,24 @@ pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Resul
 }
 
 impl Topology {
-    /// The interfaces of the ends: their places in the network, the namespaces, the kernel's numbers.
+    /// Returns the interfaces of the ends: index in the network, namespace, index in the kernel.
     pub(super) fn ends(&self) -> impl Iterator<Item = (InterfaceId, &Namespace, u32)> {
         let cables = (0..).map(InterfaceId).zip(&self.cables);
         let ends = cables.filter(|(_, cable)| self.ends.contains(&cable.node));
         ends.map(|(id, cable)| (id, self.node(cable.node), cable.outer_index))
     }
 
-    /// Has every line do all that it shall, with its random numbers from the beginning.
+    /// Installs the settings of every link, with its random numbers from the beginning.
     pub(super) fn begin(&mut self) -> Result<(), GuestError> {
         self.chains.iter_mut().try_for_each(Chain::begin)
     }
 
-    /// What changes during the run; the lines are no longer here.
+    /// Returns the chains, which change during the run, and removes them from here.
     pub(super) fn take_chains(&mut self) -> Vec<Chain> {
         std::mem::take(&mut self.chains)
     }
 
-    /// Where the packets of each line wait, by its place in the network.
+    /// Returns the queues of each link direction, by its index in the network.
     pub(super) fn queues(&self, plan: &BuildableNetwork) -> Result<Vec<LineQueues>, GuestError> {
         let mut line_queues: Vec<Option<LineQueues>> = self.chains.iter().map(|_| None).collect();
         let of_routers = self.routers.iter().zip(plan.network.segments());
@@ -111,7 +110,7 @@ impl Topology {
         Ok(line_queues.into_iter().flatten().collect())
     }
 
-    /// The moves of nodes during the run, in the order of time. An address that comes then is gone afterwards.
+    /// Returns the moves of nodes during the run, by time. Addresses that are added later are removed now.
     pub(super) fn moves(&self, plan: &BuildableNetwork, has_mptcp: bool) -> Result<Vec<Move>, GuestError> {
         let moves = plan.network.address_changes().iter().map(|change| {
             let attachment = self.attachment(plan, change)?;
@@ -125,7 +124,7 @@ impl Topology {
         moves.collect()
     }
 
-    /// The routes that change during the run, in the order of time.
+    /// Returns the route changes during the run, by time.
     pub(super) fn reroutes(&self, plan: &BuildableNetwork) -> Result<Vec<Reroute>, GuestError> {
         let changes = plan.network.route_changes().iter().map(|RouteChange { at, node, route: way }| {
             let cable = self.cable(way.from);
@@ -138,8 +137,8 @@ impl Topology {
         changes.collect()
     }
 
-    /// Lets MPTCP connections from and to a node have a subflow for each link that leads there; a node that is `asked` tells its
-    /// peers of its other addresses, and which of `paths` are backups. The kernel takes eight subflows at most.
+    /// Allows MPTCP connections of a node to have a subflow on each link; a node that is `asked` announces its other addresses to its
+    /// peers, and which of `paths` are backups. The kernel supports at most eight subflows.
     pub(super) fn join_paths(
         &self,
         plan: &BuildableNetwork,
@@ -158,9 +157,9 @@ impl Topology {
             .try_for_each(|(place, address)| path_manager.signal(address, is_backup(place)))
     }
 
-    /// Where the node of `change` has its address. Through that link it reaches all addresses of the node at the other end,
-    /// as it would any host of the Internet: an association goes on to the one that it was set up with. A link that it comes to
-    /// is preferred, as the model prefers it.
+    /// Returns the attachment of the node in `change`. Through its link it reaches all addresses of the node at the other end, like any
+    /// host of the Internet: an association continues with the address with which it was established. A link that it moves to is
+    /// preferred, as in the model.
     fn attachment(&self, plan: &BuildableNetwork, change: &AddressChange) -> Result<Attachment, GuestError> {
         let of_link = |segment: &Segment| {
             let cables = segment.interfaces.iter().map(|id| self.cable(*id));
@@ -187,7 +186,7 @@ impl Topology {
         })
     }
 
-    /// Packets that the ends have sent.
+    /// Returns the packets that the ends have sent.
     pub(super) fn packets(&self) -> Result<u64, GuestError> {
         let mut total = 0;
         for cable in self.cables.iter().filter(|cable| self.ends.contains(&cable.node)) {
@@ -197,7 +196,7 @@ impl Topology {
         Ok(total)
     }
 
-    /// What each line has carried so far.
+    /// Returns the packets of each link direction so far.
     pub(super) fn counts(&self, plan: &BuildableNetwork) -> Result<Counts, GuestError> {
         let mut counts = vec![(0, 0); plan.lines.len()];
         for (router, segment) in self.routers.iter().zip(plan.network.segments()) {
@@ -217,7 +216,7 @@ impl Topology {
         Ok(counts)
     }
 
-    /// What each line carried and lost since `before`, packets that are still under way among the lost.
+    /// Returns the packets that each link direction carried and lost since `before`; packets in flight count as lost.
     pub(super) fn lines(
         &self,
         plan: &BuildableNetwork,
@@ -290,7 +289,7 @@ impl Topology {
         Ok(())
     }
 
-    /// What a node sends to any address goes to the router of the next segment.
+    /// Adds routes: packets of a node to any address go to the router of the next segment.
     fn add_routes(&self, plan: &BuildableNetwork, node: NodeId) -> Result<(), GuestError> {
         let routing = &self.node(node).routing;
         for way in plan.network.routes(node) {
@@ -300,7 +299,7 @@ impl Topology {
         Ok(())
     }
 
-    /// What routers get goes to the node that is next, on a LAN by way of its one line; also what comes once a route has changed.
+    /// Adds routes of routers to the next node, on a LAN through its shared link; also for packets after a change of route.
     fn add_onward_routes(&self, plan: &BuildableNetwork) -> Result<(), GuestError> {
         let network = &plan.network;
         for (router, segment) in self.routers.iter().zip(network.segments()) {
@@ -323,7 +322,7 @@ impl Topology {
     }
 }
 
-/// A cable within a router on which the packets of a line queue up.
+/// Creates a veth pair within a router, on which the packets of a link direction are queued.
 fn detour(router: &Namespace, plan: &BuildableNetwork, line: LinkId) -> Result<Detour, GuestError> {
     let ends = [("queue", 4), ("back", 5)].map(|(name, side)| {
         let name = format!("{name}{}", line.0);
@@ -337,14 +336,14 @@ fn detour(router: &Namespace, plan: &BuildableNetwork, line: LinkId) -> Result<D
     Ok(Detour { queue: queue?, back: back? })
 }
 
-/// An interface on the segment `number`; `side` tells those of one host apart.
+/// Returns an interface on segment `number`; `side` distinguishes those of one host.
 fn own(name: &str, number: usize, host: u8, side: u8) -> Interface {
     let [.., high, low] = number.to_be_bytes();
     // Locally administered.
     Interface { name: format!("{name}{host}"), hardware: [2, 0, side, high, low, host] }
 }
 
-/// Switches an interface of this thread's namespace on, without offloads; returns its index.
+/// Brings up an interface of this thread's namespace without offloads; returns its index.
 fn switch_on(here: &Namespace, ip: Ip, interface: &Interface) -> Result<u32, GuestError> {
     offload::turn_off(&interface.name)?;
     let index = if_nametoindex(interface.name.as_str())?;

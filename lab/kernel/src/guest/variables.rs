@@ -1,4 +1,4 @@
-//! The variables by which an engine tells this program what it is to be.
+//! The environment variables by which an engine tells this program its role.
 
 /// The variable that tells this program that it is the first process of a guest of ours, and which engine runs it: [`QEMU`]
 /// or [`UML`]; or that it is to do the same on this machine's own kernel: [`HERE`].
@@ -10,7 +10,7 @@ pub(crate) const HERE: &str = "here";
 /// What [`MARK`] is for the first process of a node.
 pub(crate) const FIRST: &str = "first";
 
-/// The variable that tells it that the machine has a root for the user's programs.
+/// The variable that tells it that the machine has a root image for the user's programs.
 pub(crate) const ROOT: &str = "hol_root";
 
 /// Whether this process is the first of a guest, or of a node in it, or does what a guest does on this machine's own kernel. If so,

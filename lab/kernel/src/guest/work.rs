@@ -1,4 +1,4 @@
-//! One job, from the seed to the records.
+//! Runs one job, from the seed to the records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::job::{Job, JobResult, Report};
 use crate::mailbox::Mail;
 use crate::{netem, packed_records, packed_samples};
 
-/// Runs `job`; returns all that is to be handed over.
+/// Runs `job`; returns its results.
 pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let seed = Seed(job.seed);
     let scenario = &job.scenario;
@@ -104,8 +104,8 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     })
 }
 
-/// Makes the settings of the ends of every flow; returns what the kernel then says those of the measured are, and what is to be said
-/// of those that it lacks and nobody asked for: an older one does as Linux did before there was such a setting.
+/// Sets the sysctls of the ends of every flow; returns the values that the kernel then reports for the measured flow, and a caution about
+/// those that it lacks and nobody requested: an older kernel behaves as Linux did before the sysctl existed.
 fn settle(
     topology: &Topology,
     plan: &netem::BuildableNetwork,
@@ -147,7 +147,7 @@ fn settle(
     Ok((settled, (!lacking.is_empty()).then_some(caution)))
 }
 
-/// Whether the kernel has what a setting is about, and is of before the setting.
+/// Returns whether the kernel has the feature but is older than the sysctl.
 fn is_before(name: &str) -> bool {
     setting(name).is_none() && Path::new(&setting_path(name)).parent().is_some_and(Path::exists)
 }

@@ -1,4 +1,4 @@
-//! Archives: a file system as one, or a container's image of several, the upper ones over the lower.
+//! Reads archives: a file system, or a container image of several layers.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -11,11 +11,10 @@ use super::tree::{SHARED, Tree};
 use crate::cache::cache;
 use crate::{KernelError, scratch};
 
-/// What tells that an archive is a container's image. Docker Image Specification 1.2, "Combined Image JSON + Filesystem
-/// Changeset Format".
+/// The file by which a container image is recognised. Docker Image Specification 1.2, "Combined Image JSON + Filesystem Changeset Format".
 const MANIFEST: &str = "manifest.json";
-/// What an upper layer has under this and NAME hides NAME of the lower ones, and the other all that they have in its directory.
-/// OCI Image Layer Filesystem Changeset, "Whiteouts".
+/// The prefix of whiteouts: a file with it and NAME hides NAME in lower layers, and an opaque whiteout everything in its directory. OCI
+/// Image Layer Filesystem Changeset, "Whiteouts".
 const HIDES: &str = ".wh.";
 const HIDES_ALL: &str = ".wh..wh..opq";
 
@@ -25,7 +24,7 @@ struct Manifest {
     layers: Vec<PathBuf>,
 }
 
-/// Brings what the archive at `path` holds. The tree refers to the directories that are returned.
+/// Adds the contents of the archive at `path`. The tree refers to the returned directories.
 pub(super) fn bring(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, KernelError> {
     let whole = unpack(path)?;
     let Ok(manifest) = fs::read(whole.path().join(MANIFEST)) else {
@@ -48,14 +47,14 @@ pub(super) fn bring(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, Kernel
     Ok(unpacked)
 }
 
-/// The file of a name that does not lead out of the directory, by links either.
+/// Returns the file of this name, unless it is outside of the directory, also by links.
 fn within(directory: &Path, name: &Path) -> Option<PathBuf> {
     let is_plain = name.components().all(|part| matches!(part, Component::Normal(_)));
     let path = fs::canonicalize(directory.join(name)).ok().filter(|_| is_plain)?;
     path.starts_with(fs::canonicalize(directory).ok()?).then_some(path)
 }
 
-/// Removes from the tree what the marks in a layer hide, and the marks from the layer.
+/// Removes the entries that a layer's whiteouts hide from the tree, and the whiteouts from the layer.
 fn hide(tree: &mut Tree, layer: &Path, below: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(layer.join(below))? {
         let entry = entry?;
@@ -74,7 +73,7 @@ fn hide(tree: &mut Tree, layer: &Path, below: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Unpacks an archive into a directory of its own, but for devices, which a node has of its own.
+/// Unpacks an archive into a temporary directory, without devices, which each node has itself.
 pub(super) fn unpack(archive: &Path) -> Result<TempDir, KernelError> {
     let into = scratch::directory(&cache().join("unpacked"), "archive")?;
     let mut tar = Command::new("tar");

@@ -1,5 +1,5 @@
-//! What a program of this machine needs: its package with all that it depends on, or its libraries; the interpreter of a
-//! script; files that the command names.
+//! Finds the dependencies of a program of this machine: its package with all dependencies, or its libraries; the interpreter of a script;
+//! files named in the command.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -15,10 +15,10 @@ use super::tree::{SHARED, Tree};
 use crate::program;
 use crate::{KernelError, MachineFault};
 
-/// What every node has: a shell, and what one writes beside a program.
+/// Packages that every node has: a shell, and common tools.
 const ALWAYS: [&str; 8] =
     ["base-files", "base-passwd", "coreutils", "dash", "libc-bin", "netbase", "sed", "grep"];
-/// What nobody misses, and is as large as the rest.
+/// Directories of packages that are not needed, and are as large as the rest.
 const UNREAD: [&str; 6] = [
     "/usr/share/doc",
     "/usr/share/info",
@@ -27,10 +27,10 @@ const UNREAD: [&str; 6] = [
     "/usr/share/man",
     "/usr/share/bug",
 ];
-/// What a node has of its own.
+/// Files that each node has itself.
 const OWN: [&str; 8] =
     ["/dev", "/proc", "/sys", "/run", "/etc/hosts", "/etc/hostname", "/etc/mtab", "/etc/resolv.conf"];
-/// Directories that are the system's.
+/// Directories of the system.
 const SYSTEMS: [&str; 7] = ["/bin", "/boot", "/etc", "/lib", "/sbin", "/usr", "/var"];
 /// Directories that programs expect, with their permissions.
 const EXPECTED: [(&str, u32); 9] = [
@@ -44,12 +44,12 @@ const EXPECTED: [(&str, u32); 9] = [
     ("var/log", 0o755),
     ("var/tmp", 0o1777),
 ];
-/// Where programs are beside `PATH`: that of a user has no daemons.
+/// Directories of programs in addition to the user's `PATH`, which lacks those of daemons.
 const SYSTEM: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Installations that share their libraries with others.
+/// Installation prefixes that share their libraries with others.
 const COMMON: [&str; 3] = ["/", "/usr", "/usr/local"];
 
-/// Brings what all the programs need, and the settings of this machine that anybody may read.
+/// Adds the dependencies of all programs, and the settings of this machine that everybody may read.
 pub(super) fn bring(tree: &mut Tree, programs: &[Program]) -> Result<(), KernelError> {
     let mut needs = DependencyCollector {
         packages: Packages::here(),
@@ -73,7 +73,7 @@ pub(super) fn bring(tree: &mut Tree, programs: &[Program]) -> Result<(), KernelE
     Ok(())
 }
 
-/// What the command of a program names of this machine: programs, and files as seen from where it runs.
+/// Returns the words of a program's command that name programs or files of this machine, relative to its working directory.
 pub fn names_of_this_machine(program: &Program) -> BTreeSet<String> {
     let directory = program.directory.as_deref().unwrap_or(Path::new("/root"));
     let is_here = |name: &&str| found(name, directory).is_some() || directory.join(name).exists();
@@ -82,9 +82,9 @@ pub fn names_of_this_machine(program: &Program) -> BTreeSet<String> {
 
 struct DependencyCollector<'t> {
     packages: Packages,
-    /// The packages that programs are of.
+    /// The packages of the programs.
     names: BTreeSet<String>,
-    /// The programs that were looked at.
+    /// The programs that were processed.
     visited: BTreeSet<PathBuf>,
     tree: &'t mut Tree,
 }
@@ -94,7 +94,7 @@ impl DependencyCollector<'_> {
         let Program { command, directory, .. } = program;
         let directory = directory.as_deref().unwrap_or(Path::new("/root"));
         let mut names = command.names().into_iter();
-        // What the shell will make of a line only the shell knows; of words the first is a program.
+        // Only the shell knows the programs in a line; the first of several words is a program.
         if matches!(command, Command::Words(_)) {
             let first = names.next().unwrap_or_default();
             let path = found(first, directory).ok_or_else(|| missing(first))?;
@@ -111,8 +111,8 @@ impl DependencyCollector<'_> {
         Ok(())
     }
 
-    /// A file or directory that a command names. Of directories only those of a user, and no home as a whole: what the system has
-    /// comes with packages.
+    /// Adds a file or directory that a command names. System directories, which come with packages, and whole home directories are left
+    /// out.
     fn named(&mut self, path: &Path) {
         let Ok(whole) = fs::canonicalize(path) else { return };
         let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
@@ -123,7 +123,7 @@ impl DependencyCollector<'_> {
         }
     }
 
-    /// A program, with all that it needs.
+    /// Adds a program with its dependencies.
     fn program(&mut self, path: &Path) -> Result<(), KernelError> {
         let whole = fs::canonicalize(path).map_err(|e| KernelError::file("find", path, e))?;
         self.tree.bring(path);
@@ -144,7 +144,7 @@ impl DependencyCollector<'_> {
         programs.try_for_each(|path| self.program(&path))
     }
 
-    /// A program that somebody put there: its libraries, and what was installed with it in a place of their own.
+    /// Adds a program that belongs to no package: its libraries, and what was installed with it under its own prefix.
     fn unpackaged(&mut self, path: &Path) -> Result<(), KernelError> {
         if is_elf(path) {
             if !is_for_this_machine(path) {
@@ -169,7 +169,7 @@ impl DependencyCollector<'_> {
         Ok(())
     }
 
-    /// All files of the packages that programs are of, and of those that they need.
+    /// Adds all files of the programs' packages and of their dependencies.
     fn packages(&mut self) {
         let mut names = BTreeSet::new();
         loop {
@@ -192,7 +192,7 @@ impl DependencyCollector<'_> {
         self.links();
     }
 
-    /// The packages of which a directory of settings has links to files, as /etc/nginx/modules-enabled has.
+    /// Returns the packages to whose files a settings directory has links, as /etc/nginx/modules-enabled has.
     fn chosen(&self, place: &Path) -> Vec<String> {
         const DEPTH: usize = 4;
         if !place.starts_with("/etc") || place.components().count() < DEPTH || !place.is_dir() {
@@ -203,14 +203,14 @@ impl DependencyCollector<'_> {
         links.filter_map(|target| self.packages.owner(&target).map(str::to_owned)).collect()
     }
 
-    /// What makes the root of a file system: /bin may be a link.
+    /// Adds the links at the root of the file system: /bin may be one.
     fn links(&mut self) {
         for name in ["/bin", "/sbin", "/lib", "/lib64"] {
             self.tree.bring(Path::new(name));
         }
     }
 
-    /// A directory of settings, but for what is not for everybody or of the node.
+    /// Adds a settings directory, without files that not everybody may read or that each node has itself.
     fn settings(&mut self, place: &Path) {
         let entries = fs::read_dir(place).into_iter().flatten().flatten();
         for entry in entries {
@@ -218,7 +218,7 @@ impl DependencyCollector<'_> {
             if OWN.iter().any(|own| path == Path::new(own)) {
                 continue;
             }
-            // Which of several programs is meant says a link; what it leads to comes if it is needed.
+            // These links select one of several programs, which is added if it is needed.
             if path.starts_with("/etc/alternatives") && path.is_symlink() {
                 self.tree.bring_link(&path);
             } else if is_for_everybody(&path) {
@@ -231,12 +231,12 @@ impl DependencyCollector<'_> {
     }
 }
 
-/// Whether anybody may read it, or what it leads to.
+/// Returns whether everybody may read a file, or the target of a link.
 fn is_for_everybody(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o004 != 0)
 }
 
-/// The program of a name, or at a path that counts from `directory`.
+/// Returns the program of a name, or at a path relative to `directory`.
 fn found(word: &str, directory: &Path) -> Option<PathBuf> {
     if word.is_empty() {
         return None;
@@ -277,13 +277,13 @@ fn is_elf(path: &Path) -> bool {
     head(path).starts_with(b"\x7fELF")
 }
 
-/// System V ABI, "ELF Header": `e_machine`.
+/// Returns whether a program is for this architecture. System V ABI, "ELF Header": `e_machine`.
 fn is_for_this_machine(path: &Path) -> bool {
     const X86_64: [u8; 2] = [62, 0];
     head(path).get(18..20) == Some(&X86_64)
 }
 
-/// What a script names in its first line: `#!/usr/bin/env python3`. execve(2).
+/// Returns the interpreter in a script's first line: `#!/usr/bin/env python3`. execve(2).
 fn interpreter(path: &Path) -> Option<Vec<String>> {
     let head = head(path);
     let line = head.strip_prefix(b"#!")?.split(|octet| *octet == b'\n').next()?;

@@ -1,4 +1,4 @@
-//! A tree as an image of the read-only file system erofs, kept in the cache under its digest.
+//! Writes a tree as an image of the read-only file system erofs, cached by its digest.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -18,44 +18,44 @@ use crate::cache::cache;
 use crate::cache_lock::{lock_shared, prune};
 use crate::{KernelError, scratch};
 
-/// What writes it, and the package that has that.
+/// The program that writes it, and its package.
 const MKFS: (&str, &str) = ("mkfs.erofs", "erofs-utils");
 /// The least size of an image, in octets; larger ones are powers of two.
 const LEAST: u64 = 64 << 20;
-/// More than this no guest has room for.
+/// The largest size of an image in octets, for which a guest has room.
 const MOST: u64 = 16 << 30;
-/// So many stay in the cache.
+/// The number of images that stay in the cache.
 const KEPT: usize = 8;
 
 /// An image.
 #[derive(Debug, Clone)]
 pub(crate) struct Root {
     image: PathBuf,
-    /// In octets.
+    /// Its size in octets.
     size: u64,
     digest: Digest,
-    /// As long as it is open and locked nobody removes the image.
+    /// Prevents the removal of the image while it is open and locked.
     _lock: Arc<File>,
 }
 
 impl Root {
-    /// The file.
+    /// Returns the image file.
     pub(crate) fn image(&self) -> &Path {
         &self.image
     }
 
-    /// Its octets: a power of two, so that few sizes need a snapshot.
+    /// Returns its size in octets: a power of two, so that few sizes need a snapshot.
     pub(crate) const fn size(&self) -> u64 {
         self.size
     }
 
-    /// The same for two images with the same in them.
+    /// Returns a digest that is the same for images with the same contents.
     pub(crate) const fn digest(&self) -> Digest {
         self.digest
     }
 }
 
-/// The image of `tree`; made if there is none.
+/// Returns the image of `tree`; creates it if it is missing.
 pub(super) fn of(tree: &Tree) -> Result<Root, KernelError> {
     let digest = tree.digest()?;
     let images = cache().join("roots");
@@ -78,7 +78,7 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
     let (stage, fresh) = (work.path().join("stage"), work.path().join("image"));
     lay_out(tree, &stage)?;
     let mut mkfs = Command::new(MKFS.0);
-    // Nobody's names are in it; the times are those of the files, for some programs compare them.
+    // Without user names; the times are those of the files, because some programs compare them.
     mkfs.args(["--all-root", "-x-1", "-U", "00000000-0000-0000-0000-000000000000", "--quiet"]);
     let missing = |_| KernelError::ProgramMissing { program: MKFS.0.to_owned(), package: MKFS.1 };
     let done = mkfs.arg(&fresh).arg(&stage).env("LC_ALL", "C").output().map_err(missing)?;
@@ -98,14 +98,14 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
     fs::rename(&fresh, image).map_err(|e| KernelError::file("create", image, e))
 }
 
-/// Makes the size a power of two; what is added takes no room.
+/// Extends the file to a power of two; the extension is sparse.
 fn fill(file: &File) -> io::Result<u64> {
     let size = file.metadata()?.len().next_power_of_two().max(LEAST);
     file.set_len(size)?;
     Ok(size)
 }
 
-/// Puts every entry at its place below `stage`; directories are made first, for a path comes after those that lead to it.
+/// Creates every entry below `stage`; the order of paths makes directories come first.
 fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
     fs::create_dir_all(stage).map_err(|e| KernelError::file("create", stage, e))?;
     for (path, entry) in tree.entries() {
@@ -127,7 +127,7 @@ fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
     finish(&Entry::Directory(OPEN), stage).map_err(|e| KernelError::file("finish", stage, e))
 }
 
-/// What is made here has the permissions that it is to have, and no time: one tree makes one image.
+/// Sets the permissions of a new entry, and a fixed time, so that the same tree gives the same image.
 fn finish(entry: &Entry, place: &Path) -> io::Result<()> {
     if let Entry::Directory(mode) = entry {
         fs::set_permissions(place, Permissions::from_mode(*mode))?;
@@ -144,7 +144,7 @@ fn put(entry: &Entry, place: &Path) -> io::Result<()> {
         Entry::Directory(_) => fs::create_dir(place),
         Entry::Link(target) => symlink(target, place),
         Entry::Fresh(octets) => fs::write(place, octets),
-        // A second name costs nothing; not every file may have one.
+        // A hard link costs nothing, but is not always possible.
         Entry::Copy { of, .. } => match fs::hard_link(of, place) {
             Err(problem) if problem.kind() != io::ErrorKind::AlreadyExists => copy(of, place),
             done => done,

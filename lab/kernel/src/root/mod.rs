@@ -1,5 +1,5 @@
-//! What the user's programs find on their nodes: a file system made of this machine's, of a directory or of an archive, kept as
-//! an image under the digest of what is in it.
+//! The root file system of the user's programs, made of this machine's files, of a directory or of an archive, and cached as an image by
+//! the digest of its contents.
 //!
 //! `tree` is the content, `dependencies` finds what a program of this machine needs, by `packages` where it belongs to one,
 //! `archive` reads archives, `image` writes the image.
@@ -26,8 +26,8 @@ pub(crate) use tree::{NODES, SHARED};
 type CachedRoot = (Origin, Vec<Program>, Root);
 
 impl Root {
-    /// What the programs of `scenario` need, as an image; `None` if it has none. It is made once a process, and found again by
-    /// the next.
+    /// Returns the image for the programs of `scenario`; `None` if it has none. It is created once per process, and reused by later
+    /// processes.
     pub(crate) fn of(scenario: &Scenario) -> Result<Option<Self>, KernelError> {
         static CACHE: Mutex<Vec<CachedRoot>> = Mutex::new(Vec::new());
         let Scenario { programs, root: origin, .. } = scenario;
@@ -39,7 +39,7 @@ impl Root {
             return Ok(Some(root.clone()));
         }
         let mut tree = Tree::default();
-        // What was unpacked has to be there until the image is.
+        // Unpacked files have to exist until the image is written.
         let _unpacked = fill(&mut tree, origin, programs)?;
         let root = image::of(&tree)?;
         cache.push((origin.clone(), programs.clone(), root.clone()));
@@ -47,7 +47,7 @@ impl Root {
     }
 }
 
-/// Puts all that the programs find into the tree; of an archive it refers to the directories that are returned.
+/// Adds everything that the programs need to the tree, which for an archive refers to the returned directories.
 fn fill(tree: &mut Tree, origin: &Origin, programs: &[Program]) -> Result<Vec<TempDir>, KernelError> {
     let mut unpacked = Vec::new();
     match origin {
@@ -77,7 +77,7 @@ fn fill(tree: &mut Tree, origin: &Origin, programs: &[Program]) -> Result<Vec<Te
     Ok(unpacked)
 }
 
-/// So many octets that no compression makes fewer; the first ones are the same for all.
+/// Returns octets that cannot be compressed; those of a shorter file are a prefix of those of a longer one.
 fn octets(number: u64) -> Vec<u8> {
     let mut rng = Seed(0).derive("file").rng();
     let mut octets: Vec<u8> = (0..number.div_ceil(8)).flat_map(|_| rng.next_u64().to_le_bytes()).collect();

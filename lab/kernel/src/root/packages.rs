@@ -1,39 +1,38 @@
-//! What Debian's package manager knows of this machine: which package a file is of, and what that needs. dpkg(1),
-//! deb-control(5).
+//! Reads the database of Debian's package manager: the package of a file, and its dependencies. dpkg(1), deb-control(5).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where it is known.
+/// The directory of the database.
 const DATABASE: &str = "/var/lib/dpkg";
 
-/// The architectures of what the guest can run.
+/// The architectures that the guest can run.
 const OURS: [&str; 2] = ["amd64", "all"];
 
-/// The packages that are installed, by their names.
+/// The installed packages, by name.
 #[derive(Debug, Default)]
 pub(super) struct Packages {
     database: PathBuf,
     packages: BTreeMap<String, Package>,
-    /// The packages that can stand for a name that is none of its own.
+    /// The packages that provide a virtual package.
     providers: BTreeMap<String, Vec<String>>,
-    /// Those that every package may count on without a word. Debian policy 3.8
+    /// The essential packages, which need not be declared as dependencies. Debian policy 3.8
     essential: Vec<String>,
-    /// Which package a file is of.
+    /// The package of each file.
     owners: BTreeMap<PathBuf, String>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Package {
-    /// As in its list of files: with its architecture if it is one of several.
+    /// The name of its list of files: with its architecture if it is one of several.
     list: String,
-    /// Of each group one is needed.
+    /// Its dependencies: of each group one is needed.
     depends: Vec<Vec<String>>,
 }
 
 impl Packages {
-    /// Those of this machine; none if it has another package manager.
+    /// Returns the packages of this machine; none with another package manager.
     pub(super) fn here() -> Self {
         Self::at(Path::new(DATABASE))
     }
@@ -59,7 +58,7 @@ impl Packages {
             return;
         }
         let (name, architecture) = (of("Package").to_owned(), of("Architecture"));
-        // A package may be there for several, and the guest has one.
+        // A package may be installed for several architectures, and the guest has one.
         if !OURS.contains(&architecture) {
             return;
         }
@@ -74,7 +73,7 @@ impl Packages {
         self.packages.insert(name, Package { list, depends });
     }
 
-    /// The package of a file.
+    /// Returns the package of a file.
     pub(super) fn owner(&self, path: &Path) -> Option<&str> {
         // A system whose /bin is /usr/bin may have a file under either name.
         let below_usr = Path::new("/usr").join(path.strip_prefix("/").unwrap_or(path));
@@ -83,7 +82,7 @@ impl Packages {
         names.into_iter().flatten().find_map(|path| self.owners.get(&path)).map(String::as_str)
     }
 
-    /// The packages, and all that they need, as far as it is installed.
+    /// Returns the packages and all of their dependencies, as far as they are installed.
     pub(super) fn closure<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> BTreeSet<String> {
         let mut pending: Vec<String> = names.into_iter().map(str::to_owned).collect();
         let mut closure = BTreeSet::new();
@@ -91,14 +90,14 @@ impl Packages {
             let Some(package) = self.packages.get(&name) else { continue };
             if closure.insert(name.clone()) {
                 pending.extend(package.depends.iter().filter_map(|group| self.installed(group)));
-                // What a minimal variant leaves out is missed by programs more often than not.
+                // Programs often need what a minimal variant leaves out.
                 pending.extend(name.strip_suffix("-minimal").map(str::to_owned));
             }
         }
         closure
     }
 
-    /// The first of a group that is installed, or stands for one.
+    /// Returns the first package of a group that is installed, or a provider of it.
     fn installed(&self, group: &[String]) -> Option<String> {
         group.iter().find_map(|name| {
             let own = self.packages.contains_key(name).then(|| name.clone());
@@ -106,12 +105,12 @@ impl Packages {
         })
     }
 
-    /// The packages that scripts of all others count on.
+    /// Returns the essential packages.
     pub(super) fn essential(&self) -> &[String] {
         &self.essential
     }
 
-    /// The files of a package, directories among them.
+    /// Returns the files and directories of a package.
     pub(super) fn files(&self, name: &str) -> Vec<PathBuf> {
         let Some(package) = self.packages.get(name) else { return Vec::new() };
         let list = self.database.join("info").join(format!("{}.list", package.list));
@@ -120,13 +119,13 @@ impl Packages {
     }
 }
 
-/// The fields of a stanza; further lines of one begin with a space.
+/// Returns the fields of a stanza; continuation lines begin with a space.
 fn fields(stanza: &str) -> BTreeMap<&str, String> {
     let lines = stanza.lines().filter(|line| !line.starts_with(' '));
     lines.filter_map(|line| line.split_once(": ")).map(|(key, value)| (key, value.to_owned())).collect()
 }
 
-/// `a (>= 1), b | c:any`: groups of names.
+/// Splits a dependency field `a (>= 1), b | c:any` into groups of names.
 fn groups(text: &str) -> Vec<Vec<String>> {
     let name = |text: &str| {
         let end = text.find(|c: char| c.is_whitespace() || matches!(c, '(' | ':' | '['));

@@ -1,4 +1,4 @@
-//! A file system under construction: what is where, and whence it comes.
+//! A file system under construction: each path with its content's origin.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -11,39 +11,39 @@ use hol_base::{Digest, Digester};
 
 use crate::KernelError;
 
-/// Where the image has what all nodes have.
+/// The directory of the image with the files of all nodes.
 pub(crate) const SHARED: &str = "root";
-/// Where it has what a node has beside that, under its name.
+/// The directory of the image with further files of each node, by name.
 pub(crate) const NODES: &str = "nodes";
 
-/// Entries by their paths, without a first slash.
+/// Entries by path, without a leading slash.
 #[derive(Debug, Default)]
 pub(super) struct Tree(BTreeMap<PathBuf, Entry>);
 
-/// What is at a path.
+/// An entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// With its permissions.
+    /// A directory with these permissions.
     Directory(u32),
-    /// A symbolic link, and where it leads.
+    /// A symbolic link with this target.
     Link(PathBuf),
-    /// A file of this machine, with its permissions.
+    /// A copy of a file of this machine, with these permissions.
     Copy { of: PathBuf, mode: u32 },
-    /// A file that nobody has yet.
+    /// A new file with this content.
     Fresh(Vec<u8>),
 }
 
-/// What a directory may do that nothing else tells.
+/// The default permissions of a directory.
 pub(super) const OPEN: u32 = 0o755;
-/// What is below is of the moment, and no node has it from here.
+/// Directories whose contents are temporary and not added.
 const PASSING: [&str; 4] = ["/dev", "/proc", "/run", "/sys"];
 /// The bits of a mode that are permissions.
 const PERMISSIONS: u32 = 0o7777;
-/// So many links in a row lead in a circle. path_resolution(7).
+/// More links than this in a row are a loop. path_resolution(7).
 const LINKS: usize = 40;
 
 impl Tree {
-    /// Puts an entry at its place. Nothing stays below what is no directory.
+    /// Inserts an entry. If it is not a directory, everything below it is removed.
     fn insert(&mut self, place: PathBuf, entry: Entry) {
         if !matches!(entry, Entry::Directory(_)) {
             self.remove(&place);
@@ -51,7 +51,7 @@ impl Tree {
         self.0.insert(place, entry);
     }
 
-    /// Whether everything that leads to a path is a directory: what is written there lands in the tree and nowhere else.
+    /// Returns whether all ancestors of a path are directories, so that a file written there stays within the tree.
     pub(super) fn holds(&self, path: &Path) -> bool {
         let mut above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
         above.all(|above| matches!(self.0.get(above), Some(Entry::Directory(_))))
@@ -61,20 +61,20 @@ impl Tree {
         self.0.iter().map(|(path, entry)| (path.as_path(), entry))
     }
 
-    /// A new file.
+    /// Adds a new file.
     pub(super) fn write(&mut self, place: &str, octets: Vec<u8>) {
         self.lead_to(Path::new(place));
         self.insert(place.into(), Entry::Fresh(octets));
     }
 
-    /// A directory that has to be there.
+    /// Adds a directory.
     pub(super) fn directory(&mut self, place: &str, mode: u32) {
         self.lead_to(Path::new(place));
         self.insert(place.into(), Entry::Directory(mode));
     }
 
-    /// What this machine has at `path`, at the same place, with every link on the way and what that leads to. What it may not
-    /// read, or has not got, stays away.
+    /// Adds this machine's file at `path`, at the same path, with every link on the way and its target. Missing and unreadable files are
+    /// skipped.
     pub(super) fn bring(&mut self, path: &Path) {
         let mut way: Vec<PathBuf> = names(path).rev().collect();
         let (mut here, mut links) = (PathBuf::from("/"), 0);
@@ -109,14 +109,14 @@ impl Tree {
         }
     }
 
-    /// A link at the same place, without what it leads to.
+    /// Adds a link at the same path, without its target.
     pub(super) fn bring_link(&mut self, path: &Path) {
         if let Ok(target) = fs::read_link(path) {
             self.insert(shared(path), Entry::Link(target));
         }
     }
 
-    /// The same of a directory with all that is in it.
+    /// Adds a directory of this machine with everything in it, at the same path.
     pub(super) fn bring_all(&mut self, path: &Path) {
         self.bring(path);
         let Ok(whole) = fs::canonicalize(path) else { return };
@@ -135,7 +135,7 @@ impl Tree {
         }
     }
 
-    /// What is at `path` on this machine, with all that is in it, at another place; links stay as they are.
+    /// Copies the file or directory at `path` on this machine to another path of the tree; links stay as they are.
     pub(super) fn take(&mut self, path: &Path, place: &str) -> Result<(), KernelError> {
         self.lead_to(Path::new(place));
         self.take_into(path, PathBuf::from(place)).map_err(|e| KernelError::file("read", path, e))
@@ -157,7 +157,7 @@ impl Tree {
         Ok(())
     }
 
-    /// A file or directory; devices, sockets and pipes have no place in an image.
+    /// Adds a file or directory; devices, sockets and pipes are skipped.
     fn add(&mut self, place: PathBuf, of: &Path, metadata: &Metadata) {
         let mode = metadata.permissions().mode() & PERMISSIONS;
         if metadata.is_dir() {
@@ -167,13 +167,13 @@ impl Tree {
         }
     }
 
-    /// Removes what is at a path and below.
+    /// Removes the entry at a path and everything below.
     pub(super) fn remove(&mut self, place: &Path) {
         self.clear(place);
         self.0.remove(place);
     }
 
-    /// Removes what is below a path.
+    /// Removes everything below a path.
     pub(super) fn clear(&mut self, place: &Path) {
         let after = self.0.range::<Path, _>((Bound::Excluded(place), Bound::Unbounded));
         let below: Vec<PathBuf> =
@@ -189,7 +189,7 @@ impl Tree {
         }
     }
 
-    /// Over all paths, permissions, times and octets.
+    /// Returns a digest of all paths, permissions, times and contents.
     pub(super) fn digest(&self) -> Result<Digest, KernelError> {
         let mut digester = Digester::new();
         let mut add = |octets: &[u8]| {
@@ -217,12 +217,12 @@ impl Tree {
     }
 }
 
-/// The place of this machine's path among what all nodes have.
+/// Returns where the image has a path of this machine.
 fn shared(path: &Path) -> PathBuf {
     Path::new(SHARED).join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// The names on the way along a path.
+/// Returns the components of a path.
 fn names(path: &Path) -> impl DoubleEndedIterator<Item = PathBuf> {
     path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(PathBuf::from(name)),

@@ -79,8 +79,8 @@ const LEVELS: [Look; 6] = [
 ];
 
 impl Look {
-    /// Returns the look of a transport by its label. The part after a blank names a stack and the part after a plus sign an option, which do
-    /// not change the look.
+    /// Returns the look of a transport by its label. The part after a blank names a stack and the part after a plus sign an option, which
+    /// do not change the look.
     pub fn of_transport(label: &str) -> Self {
         let base = label.split([' ', '+']).next().unwrap_or(label);
         let known = TRANSPORTS.iter().find(|(name, _)| *name == base);

@@ -78,8 +78,8 @@ impl Enough {
         format!("{} from {} {} on", self.metric.info().title, self.from, self.metric.info().unit)
     }
 
-    /// Returns the fraction of the points that meet the requirement, in percent, for each repetition that all points have. A point without a
-    /// value does not meet it.
+    /// Returns the fraction of the points that meet the requirement, in percent, for each repetition that all points have. A point
+    /// without a value does not meet it.
     pub fn areas(&self, cells: &[&Cell]) -> Vec<f64> {
         let values: Vec<Vec<Option<f64>>> = cells.iter().map(|cell| cell.of_runs(self.metric)).collect();
         let repetitions = cells.iter().map(|cell| cell.runs.len()).min().unwrap_or(0);

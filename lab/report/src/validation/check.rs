@@ -72,8 +72,8 @@ impl Check {
         Bounds { value, low, high }
     }
 
-    /// Returns whether the medians differ by no more than the tolerance, or the model's is inside the kernel's interval and a rank test shows
-    /// no difference.
+    /// Returns whether the medians differ by no more than the tolerance, or the model's is inside the kernel's interval and a rank test
+    /// shows no difference.
     pub fn agrees(&self) -> bool {
         let (low, high) = self.ends;
         let inside = (low..=high).contains(&self.model.value);

@@ -43,8 +43,8 @@ impl Validation {
         names
     }
 
-    /// Returns the median runs of an experiment, lines for the model and marks for the kernel, with the name of the drawing; `None` if nothing
-    /// varies.
+    /// Returns the median runs of an experiment, lines for the model and marks for the kernel, with the name of the drawing; `None` if
+    /// nothing varies.
     pub fn figure(&self, experiment: &str) -> Option<Svg> {
         let points: Vec<&Compared> =
             self.points.iter().filter(|compared| compared.point.experiment == experiment).collect();

@@ -10,8 +10,8 @@ use hol_measure::{Bounds, CONFIDENCE};
 pub struct Runs {
     /// The values; infinite if a run has none, which is worse than any value.
     pub values: Vec<f64>,
-    /// The median with its 95 % interval, which is distribution-free and lies between two runs; infinite ends with fewer than six runs. `None`
-    /// without runs, or if most have no value.
+    /// The median with its 95 % interval, which is distribution-free and lies between two runs; infinite ends with fewer than six runs.
+    /// `None` without runs, or if most have no value.
     pub median: Option<Bounds>,
 }
 

@@ -1,5 +1,5 @@
-//! QEMU, with a clock that counts instructions and jumps over idle time. A guest boots once and is saved as a snapshot; each job is restored
-//! from there.
+//! QEMU, with a clock that counts instructions and jumps over idle time. A guest boots once and is saved as a snapshot; each job is
+//! restored from there.
 //!
 //! `machine` drives QEMU, the `program`, through `qmp`; `shape` is its hardware. `lockstep` keeps QEMU's threads in step, `probe`
 //! finds out whether that works here, `pace` is the speed of the processor. `snapshot` boots, `snapshot_path` names its files,

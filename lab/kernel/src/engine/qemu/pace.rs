@@ -20,7 +20,8 @@ impl Pace {
         1 << self.shift
     }
 
-    /// Returns the arguments for a clock that counts instructions and jumps over idle time. QEMU itself shifts to the left: `lockstep/pace.rs`.
+    /// Returns the arguments for a clock that counts instructions and jumps over idle time. QEMU itself shifts to the left:
+    /// `lockstep/pace.rs`.
     pub(super) fn clock(self) -> [String; 2] {
         ["-icount".to_owned(), format!("shift={},sleep=off", self.shift)]
     }

@@ -85,8 +85,8 @@ mod tests {
     fn probed(script: &str) -> Probe {
         let directory = tempfile::tempdir().unwrap();
         let qemu = directory.path().join("qemu");
-        // Written by another process: if another thread of this one forked meanwhile, the child would have the file open for writing, and a file
-        // open for writing cannot be executed (ETXTBSY).
+        // Written by another process: if another thread of this one forked meanwhile, the child would have the file open for writing, and
+        // a file open for writing cannot be executed (ETXTBSY).
         let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\"";
         let written = Command::new("sh").args(["-c", write]).arg(&qemu).arg(script).status().unwrap();
         assert!(written.success());

@@ -51,8 +51,8 @@ impl Shape {
 
     /// Returns the hardware that every machine of this shape has, so that all of them fit the same snapshot.
     ///
-    /// The host provides no random number, no date and no second processor. Machine types from 7.2 on pass a random seed to the guest, so it is
-    /// an older one. A root is persistent memory (nvdimm): it answers at once, and no thread of the host takes part.
+    /// The host provides no random number, no date and no second processor. Machine types from 7.2 on pass a random seed to the guest, so
+    /// it is an older one. A root is persistent memory (nvdimm): it answers at once, and no thread of the host takes part.
     pub(super) fn hardware(self) -> Vec<String> {
         let (machine, more) = match self.has_root() {
             true => ("pc-i440fx-7.1,nvdimm=on", ",slots=1,maxmem=64G"),
@@ -79,8 +79,9 @@ impl Shape {
         .collect()
     }
 
-    /// Returns the parts of the memory. The shared memory lies within the guest's memory, so that it is in place when a snapshot is restored;
-    /// that of a device would not be mapped yet, which QEMU refuses. QEMU combines memory only from the nodes of a NUMA machine.
+    /// Returns the parts of the memory. The shared memory lies within the guest's memory, so that it is in place when a snapshot is
+    /// restored; that of a device would not be mapped yet, which QEMU refuses. QEMU combines memory only from the nodes of a NUMA
+    /// machine.
     fn parts(self) -> Vec<String> {
         let (below, all) = (shared_memory::ADDRESS, self.memory() << 20);
         let above = all - below - shared_memory::SIZE;

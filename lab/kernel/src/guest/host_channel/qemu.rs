@@ -19,13 +19,13 @@ use crate::mailbox::{ADDRESS, Mail};
 use crate::modules;
 use crate::shared_memory::{self, FragmentKind, SharedMemory};
 
-/// The port of QEMU's pvpanic device, and the bit that says that the guest is in trouble: the machine pauses at this
-/// very instruction, and may go on later.
+/// The port of QEMU's pvpanic device, and the bit that reports a crash: the machine pauses at this very instruction, and may be resumed
+/// later.
 const PAUSE: (u64, u8) = (0x505, 1);
 
 /// The device with the image for the user's programs.
 const ROOT_DEVICE: &str = "/dev/pmem0";
-/// blkdev: forgets what it has in memory of a device.
+/// blkdev: drops the cached content of a device.
 const BLKFLSBUF: c_ulong = 0x1261;
 
 /// Number of gates passed, and of interrupts by the host.

@@ -1,9 +1,9 @@
-//! The kernel's list of its types. Documentation/bpf/btf.rst
+//! Reads the kernel's type information (BTF). Documentation/bpf/btf.rst
 
 const MAGIC: u16 = 0xeb9f;
 const FUNC: u32 = 12;
 
-/// The number of the function called `name`; `None` if the list has none, or makes no sense.
+/// Returns the id of the function called `name`; `None` if there is none, or if the data are malformed.
 pub(super) fn function(list: &[u8], name: &str) -> Option<u32> {
     let word = |at: usize| Some(u32::from_le_bytes(*list.get(at..)?.first_chunk()?));
     if u16::from_le_bytes(*list.first_chunk()?) != MAGIC {
@@ -31,7 +31,7 @@ fn is_called(string: &[u8], name: &str) -> bool {
     string.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
 }
 
-/// Octets that a type has beyond its first three words.
+/// Returns the octets of a type after its first three words.
 const fn behind(kind: u32, count: usize) -> Option<usize> {
     match kind {
         // PTR, FWD, TYPEDEF, VOLATILE, CONST, RESTRICT, FUNC, FLOAT, TYPE_TAG

@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use super::container::put;
 use crate::guest::GuestError;
 
-/// The mount point of the tree.
+/// The mount point of the control groups.
 pub(super) const CONTROL_GROUPS: &str = "/cells";
 /// A program that takes more memory than this is killed; the machine has 1 GiB.
 const MEMORY: &str = "640M";
@@ -38,17 +38,17 @@ impl ControlGroup {
         Ok(Self(path))
     }
 
-    /// The file to which a process writes 0 to be in it.
+    /// Returns the file to which a process writes 0 to join it.
     pub(super) fn procs_file(&self) -> PathBuf {
         self.0.join("cgroup.procs")
     }
 
-    /// Asks all processes in it to end.
+    /// Sends SIGTERM to all processes in it.
     pub(super) fn ask_to_end(&self) -> Result<(), GuestError> {
         self.signal(Signal::SIGTERM).map(drop)
     }
 
-    /// Ends them: all at once, or before Linux 5.14 those that there are, and who was started meanwhile.
+    /// Kills its processes: at once, or before Linux 5.14 repeatedly, because new ones may have been started.
     pub(super) fn kill(&self) -> Result<(), GuestError> {
         const ROUNDS: u32 = 1000;
         const ROUND: Duration = Duration::from_millis(1);
@@ -65,7 +65,7 @@ impl ControlGroup {
         Err("they start others faster than they are ended; take Linux 5.14 or later".into())
     }
 
-    /// Sends a signal to all processes in it; says whether there are any.
+    /// Sends a signal to all processes in it; returns whether there are any.
     fn signal(&self, signal: Signal) -> Result<bool, GuestError> {
         let processes = fs::read_to_string(self.procs_file())?;
         for process in processes.lines() {
@@ -75,22 +75,22 @@ impl ControlGroup {
         Ok(!processes.is_empty())
     }
 
-    /// Whether nothing lives in it.
+    /// Returns whether it is empty.
     pub(super) fn has_no_processes(&self) -> bool {
         self.tells("cgroup.events", "populated").is_none_or(|populated| populated == 0)
     }
 
-    /// Whether something in it was killed for its memory.
+    /// Returns whether a process was killed because of the memory limit.
     pub(super) fn was_out_of_memory(&self) -> bool {
         self.tells("memory.events", "oom_kill").is_some_and(|killed| killed > 0)
     }
 
-    /// Processor time that it has used, in µs.
+    /// Returns the processor time used, in µs.
     pub(super) fn processor(&self) -> u64 {
         self.tells("cpu.stat", "usage_usec").unwrap_or(0)
     }
 
-    /// The number behind `key` in one of its files.
+    /// Returns the number after `key` in one of its files.
     fn tells(&self, file: &str, key: &str) -> Option<u64> {
         let text = fs::read_to_string(self.0.join(file)).ok()?;
         let (_, number) =

@@ -26,8 +26,8 @@ pub(super) struct PidNamespace {
 }
 
 impl PidNamespace {
-    /// Starts the first process of a node, which is this program; this thread can have no other children afterwards. `proc` is where
-    /// the node's programs look for processes.
+    /// Starts the first process of a node, which is this program; this thread can have no other children afterwards. `proc` is the mount
+    /// point of the node's proc(5).
     pub(super) fn begin(proc: &str) -> Result<Self, GuestError> {
         unshare(CloneFlags::CLONE_NEWPID)?;
         let mut command = Command::new("/proc/self/exe");
@@ -38,7 +38,7 @@ impl PidNamespace {
         Ok(Self { first, namespace })
     }
 
-    /// Where they have mounted `path`, for somebody who has not. proc(5), `/proc/pid/root`
+    /// Returns the path of `path` in the mount namespace of the node's processes. proc(5), `/proc/pid/root`
     pub(super) fn path(&self, path: &Path) -> PathBuf {
         let inside = path.strip_prefix("/").unwrap_or(path);
         Path::new("/proc").join(self.first.id().to_string()).join("root").join(inside)
@@ -58,13 +58,13 @@ impl PidNamespace {
 }
 
 impl Drop for PidNamespace {
-    /// All of them end. The first has ended when nobody is left to be waited for, which may be for ever.
+    /// Kills all processes; the first one ends when no other is left, which may be never.
     fn drop(&mut self) {
         let _ = self.first.kill();
     }
 }
 
-/// A proc(5) shows the processes of whoever has mounted it.
+/// Mounts proc(5) in the child, because it shows the processes of the namespace in which it was mounted.
 fn mount_proc(command: &mut Command, path: CString) {
     #[expect(unsafe_code, reason = "a process mounts between fork and exec")]
     // SAFETY: one system call, on strings that the closure owns; nothing is allocated.
@@ -79,7 +79,7 @@ fn mount_proc(command: &mut Command, path: CString) {
     }
 }
 
-/// All that the first process does.
+/// Runs the first process.
 pub(crate) fn main() -> ExitCode {
     let mut child = SigSet::empty();
     child.add(Signal::SIGCHLD);

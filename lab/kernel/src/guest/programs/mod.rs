@@ -1,4 +1,4 @@
-//! The user's programs: each in the container of its node, services before the run, the others with it.
+//! Runs the user's programs, each in the container of its node: services before the run, the others during it.
 //!
 //! `swap` gives their sockets the transport (`btf` finds where), `container` is the file system and the namespaces of a node,
 //! `init_process` its first process, `control_group` holds a program and all that it starts, `process` starts it, `run_state` starts
@@ -40,10 +40,10 @@ use run_state::{describe, to_std};
 pub(super) use shell::Shell;
 use swap::Swap;
 
-/// A service may take so long until it can be used, and is looked after so often.
+/// The longest time until a service is ready, and the interval of the checks.
 const PATIENCE: StdDuration = StdDuration::from_secs(30);
 const LOOK: StdDuration = StdDuration::from_millis(1);
-/// What is asked to end has so long to do it.
+/// The time between SIGTERM and SIGKILL.
 const GRACE: StdDuration = StdDuration::from_secs(2);
 
 impl<'s> Programs<'s> {
@@ -99,7 +99,7 @@ impl<'s> Programs<'s> {
         Ok(())
     }
 
-    /// Runs the others until all have ended, or `stop` is raised; then everything ends.
+    /// Runs the other programs until all have ended, or `stop` is set; then ends all of them.
     pub(super) fn run(mut self, stop: Option<&Stop>) -> Result<(FlowRun, ProgramOutput), GuestError> {
         let (begin, epoch) = (Clock::now(), wall());
         let limit = match &self.scenario.workload.kind {
@@ -114,7 +114,7 @@ impl<'s> Programs<'s> {
         Ok((self.flow_run(epoch, ended, limit, was_stopped), self.collect_output(epoch)))
     }
 
-    /// Starts and stops what is due, then waits for the next that happens; whether there is more to do.
+    /// Starts and stops programs that are due, and waits for the next event; returns whether the run continues.
     fn step(&mut self, begin: Clock, limit: StdDuration, stop: Option<&Stop>) -> Result<bool, GuestError> {
         let now = begin.elapsed();
         let next = self.start_and_stop_due(now)?.min(limit);
@@ -137,7 +137,7 @@ impl<'s> Programs<'s> {
         Ok(!raised)
     }
 
-    /// Asks what still runs to end, and ends what does not.
+    /// Asks running programs to end, and kills those that do not.
     fn end(&mut self) -> Result<(), GuestError> {
         let running = self.processes.iter_mut().flatten();
         running.filter(|process| !process.was_asked).try_for_each(Process::ask_to_end)?;

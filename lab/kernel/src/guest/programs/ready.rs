@@ -1,4 +1,4 @@
-//! Whether a service can be used.
+//! Checks whether a service is ready.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use super::process::Process;
 use crate::guest::GuestError;
 use crate::guest::clock::wall;
 
-/// Whether the service shows what it shows when it can be used. Leaves this thread in its network.
+/// Returns whether the service is ready. Leaves this thread in its network namespace.
 pub(super) fn is_ready(
     ready: &Ready,
     process: &Process,

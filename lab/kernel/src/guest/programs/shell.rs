@@ -20,8 +20,8 @@ use crate::guest::schedule::Schedule;
 use crate::netem;
 use crate::session_step::{Action, GuestMessage, LineOutcome, Step, StepResult};
 
-/// So soon it is looked what a line has printed and whether it is to be interrupted, and then less and less often, for a tenth of
-/// the time that it has taken is not long for who waits.
+/// The interval of the first checks whether a line has printed something and whether it has to be interrupted. It grows to a tenth of the
+/// line's duration, which nobody notices.
 const FIRST_LOOK: StdDuration = StdDuration::from_millis(10);
 const PART: u32 = 10;
 

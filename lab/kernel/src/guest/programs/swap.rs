@@ -1,7 +1,7 @@
-//! The transport of programs that know nothing of it: the kernel gives them another one for each stream socket.
+//! Replaces the transport of programs: the kernel gives their stream sockets another protocol.
 //!
-//! Linux asks `update_socket_protocol` which protocol a new socket shall have, for the sake of MPTCP; a program in the kernel
-//! answers. Options of TCP's level that a swapped socket does not know are translated, or taken without effect.
+//! Linux calls `update_socket_protocol` for a new socket, for the sake of MPTCP; a BPF program returns the protocol. TCP options that the
+//! new protocol lacks are translated or ignored.
 
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -48,12 +48,12 @@ const SHOWN: i32 = 4096;
 /// What a program of options answers to let the call go on.
 const GO_ON: i32 = 1;
 
-/// Programs in the kernel, which work as long as this is there.
+/// The attached BPF programs, which work as long as this exists.
 #[derive(Debug)]
 pub(super) struct Swap(#[expect(dead_code, reason = "closing it would end the swap")] Option<OwnedFd>);
 
 impl Swap {
-    /// From now on stream sockets of the user's programs are of this transport.
+    /// Makes stream sockets of the user's programs use this transport from now on.
     pub(super) fn to(kind: Kind) -> Result<Self, GuestError> {
         let wanted = match kind {
             Kind::Tcp => TCP,
@@ -85,7 +85,7 @@ impl Swap {
     }
 }
 
-/// Which protocol a socket of a family (argument 0), of a type (1) that asks for a protocol (2) is to have; 0: as it would.
+/// Returns a program that selects the protocol of a socket by family (argument 0), type (1) and requested protocol (2); 0: unchanged.
 fn protocol(wanted: i32) -> Code {
     let code = Code::new(0).op(CALL, 0, 0, 0, CURRENT_PROCESS).op(SHIFT_RIGHT, 0, 0, 0, 32);
     // The sockets of the guest itself are what they say.
@@ -98,7 +98,7 @@ fn protocol(wanted: i32) -> Code {
     code.answer(wanted)
 }
 
-/// `TCP_NODELAY` becomes `SCTP_NODELAY`; others of TCP have no effect.
+/// Returns a program that translates `TCP_NODELAY` to `SCTP_NODELAY` and ignores other options of TCP.
 fn set_option() -> Code {
     let code = of_sctp(Code::new(GO_ON));
     let code = code.op(LOAD_WORD, 1, 6, NAME, 0).op(IF_EQUAL, 1, 0, 4, TCP_NODELAY);
@@ -108,12 +108,12 @@ fn set_option() -> Code {
     code.op(SET, 1, 0, 0, SCTP_NODELAY).op(STORE_WORD, 6, 1, NAME, 0).pass()
 }
 
-/// Who asks for an option of TCP gets an answer.
+/// Returns a program that answers requests for TCP options.
 fn get_option() -> Code {
     of_sctp(Code::new(GO_ON)).op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, ANSWER, 0).pass()
 }
 
-/// Goes on only for options of TCP of a socket that is SCTP's; waves long ones of others through.
+/// Continues only for TCP options of an SCTP socket; passes other ones through.
 fn of_sctp(code: Code) -> Code {
     let code = code.op(LOAD_WORD, 1, 6, LENGTH, 0).op(IF_GREATER, 1, 0, 2, SHOWN);
     let code = code.op(LOAD, 2, 6, SOCKET, 0).op(JUMP, 0, 0, 3, 0);
