@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn parse(text: &str) -> Result<Experiment, InputError> {
-        Experiment::parse("a", &Source::of_script("a.ns", text.to_owned())?)
+        Experiment::parse("a", &Source::of_script("a.ns", text)?)
     }
 
     #[test]
@@ -203,13 +203,13 @@ mod tests {
         let change =
             "$f1 set packetSize_ 128\n$f1 set interval_ 0.02\n$ns at 0.05 \"$f1 set rate_ 102.4kb\"\n";
         let points = parse(&format!("{NETWORK}{cbr}{change}")).unwrap().points;
-        assert_eq!((points[0].workload.kind(), points[0].messages), ("replay", 8));
+        assert_eq!((points[0].workload.kind.workload().name(), points[0].messages), ("replay", 8));
     }
 
     #[test]
     fn programs_run_on_nodes_of_any_names() {
         let experiment =
-            Source::of_script("a.ns", format!("{NETWORK}tb-set-node-startcmd $a \"sleep 1\"\n")).unwrap();
+            Source::of_script("a.ns", &format!("{NETWORK}tb-set-node-startcmd $a \"sleep 1\"\n")).unwrap();
         assert!(experiment.text().contains("workload = { kind = \"programs\", from = \"a\", to = \"b\" }"));
         assert!(Experiment::anywhere("a", &experiment).is_ok());
     }

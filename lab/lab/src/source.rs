@@ -77,23 +77,22 @@ impl Source {
             _ => Script::is_one(&text),
         };
         if is_script {
-            return Ok(Self::of_script_in(&path.display().to_string(), text, directory)?);
+            return Ok(Self::of_script_in(&path.display().to_string(), &text, directory)?);
         }
         Ok(Self { directory, ..Self::new(path.display().to_string(), text) })
     }
 
     /// The experiment that an ns script is by itself: what its `#hol` lines say, or else its own traffic.
-    pub fn of_script(name: &str, text: String) -> Result<Self, InputError> {
+    pub fn of_script(name: &str, text: &str) -> Result<Self, InputError> {
         Self::of_script_in(name, text, None)
     }
 
     /// The same, with a directory for the files that the script reads.
-    fn of_script_in(name: &str, text: String, directory: Option<PathBuf>) -> Result<Self, InputError> {
+    fn of_script_in(name: &str, text: &str, directory: Option<PathBuf>) -> Result<Self, InputError> {
         let beside = Self { directory, ..Self::new(name, "") };
-        let script = beside.read_script(name, &text, Path::new(""))?;
-        let with_text =
-            |experiment: String| Self { text: experiment, ..beside }.with_file(name, text.clone());
-        let Some(experiment) = script::spoken(&text) else {
+        let script = beside.read_script(name, text, Path::new(""))?;
+        let with_text = |experiment: String| Self { text: experiment, ..beside }.with_file(name, text);
+        let Some(experiment) = script::spoken(text) else {
             return Ok(with_text(script::experiment(name, &script)?));
         };
         let mut source = with_text(experiment);

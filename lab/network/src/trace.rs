@@ -375,7 +375,7 @@ fn rows<'t>(
         if step.at < origin {
             return Err(refuse(line, "its time is before the first; sort the lines"));
         }
-        step.at = step.at - origin;
+        step.at -= origin;
         if let Some(last) = steps.last().filter(|last| last.at > step.at) {
             let (own, before) = (step.at, last.at);
             return Err(refuse(

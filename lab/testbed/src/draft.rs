@@ -122,7 +122,7 @@ impl Draft {
                     network.links.push(link(segment, members, addresses, lines));
                 }
                 lines => {
-                    network.lans.push(lan(segment, members.collect(), addresses, lines[0].said(is_emulab)))
+                    network.lans.push(lan(segment, members.collect(), addresses, lines[0].said(is_emulab)));
                 }
             }
         }

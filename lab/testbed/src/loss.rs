@@ -88,14 +88,9 @@ impl Simulator<'_> {
                     Some(numbers.into_iter().map(number).collect::<Result<Vec<_>, _>>()?);
             }
             ("ranvar", [variable]) => {
-                let is_uniform = match self.object_called(&variable.text) {
-                    Some(Object::Variable { is_uniform }) => is_uniform,
-                    _ => {
-                        return complain(
-                            variable.at,
-                            "this is no random variable; make one with new RandomVariable/Uniform",
-                        );
-                    }
+                let Some(Object::Variable { is_uniform }) = self.object_called(&variable.text) else {
+                    let problem = "this is no random variable; make one with new RandomVariable/Uniform";
+                    return complain(variable.at, problem);
                 };
                 self.error_models[index].is_uniform = is_uniform;
             }

@@ -46,8 +46,10 @@ const FUNCTIONS: [(&str, Function); 13] = [
     ("tan", f64::tan),
 ];
 
+type PairedFunction = fn(f64, f64) -> f64;
+
 /// Functions of two numbers.
-const PAIRED: [(&str, fn(f64, f64) -> f64); 3] =
+const PAIRED: [(&str, PairedFunction); 3] =
     [("fmod", |x, y| x % y), ("hypot", f64::hypot), ("pow", f64::powf)];
 
 /// Functions that give another number each time.
@@ -238,7 +240,7 @@ impl<H: Host> Expression<'_, '_, H> {
         Ok(if whole { Number::Whole(value as i64) } else { Number::Real(value) }.to_string())
     }
 
-    fn paired(&mut self, at: usize, name: &str, function: fn(f64, f64) -> f64, live: bool) -> Outcome {
+    fn paired(&mut self, at: usize, name: &str, function: PairedFunction, live: bool) -> Outcome {
         let form = || Complaint { at, problem: format!("this is written {name}(x, y)") };
         if !self.eat("(") {
             return Err(form().into());
