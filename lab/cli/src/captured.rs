@@ -67,6 +67,11 @@ pub fn read<T: Default>(
     Ok(Captured { of, notes })
 }
 
+/// What a file says, as it may stand in a comment: with control characters as `\n`.
+pub fn one_line(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
 /// The interface of this name, or the one with the most packets.
 fn choose<T>(
     seen: &BTreeMap<usize, (u64, T)>,
@@ -75,8 +80,8 @@ fn choose<T>(
     notes: &mut Vec<String>,
 ) -> Result<usize, String> {
     let name = |index: &usize| {
-        let known = interfaces.get(*index).and_then(|interface| interface.name.clone());
-        known.unwrap_or_else(|| index.to_string())
+        let known = interfaces.get(*index).and_then(|interface| interface.name.as_deref());
+        known.map_or_else(|| index.to_string(), one_line)
     };
     let names = || seen.keys().map(name).collect::<Vec<_>>().join(", ");
     let chosen = match wanted {

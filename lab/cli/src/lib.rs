@@ -40,6 +40,7 @@ mod service;
 mod shell;
 mod statistics;
 mod submit;
+mod tc;
 mod topology;
 mod trace;
 mod transport_option;

@@ -2,13 +2,25 @@
 
 /// From 0 on.
 pub fn whole(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("write a whole number from 0 to {}", u64::MAX))
+    text.parse().map_err(|_| match meant(text) {
+        Some(number) => format!("write {number}"),
+        None => format!("write a whole number from 0 to {}", u64::MAX),
+    })
+}
+
+/// The whole number that is written otherwise: `1e6`, `10,000`, `5.0`.
+fn meant(text: &str) -> Option<u64> {
+    let number: f64 = text.replace([',', '_'], "").parse().ok()?;
+    (number.fract() == 0.0 && (0.0..1e15).contains(&number)).then_some(number as u64)
 }
 
 /// From 1 on.
 pub fn positive(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| "write a whole number from 1 on".to_owned())
+    number.ok_or_else(|| match meant(text).filter(|number| *number > 0) {
+        Some(number) => format!("write {number}"),
+        None => "write a whole number from 1 on".to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -21,6 +33,10 @@ mod tests {
         for wrong in ["-1", "18446744073709551616", "99999999999999999999999", "x", ""] {
             assert!(whole(wrong).unwrap_err().contains("from 0 to 18446744073709551615"), "{wrong}");
         }
+        assert_eq!(
+            ["1e6", "10,000", "5.0"].map(|text| whole(text).unwrap_err()),
+            ["write 1000000", "write 10000", "write 5"]
+        );
         assert_eq!(positive("1"), Ok(1));
         for wrong in ["0", "-1", "x"] {
             assert!(positive(wrong).unwrap_err().contains("from 1 on"), "{wrong}");

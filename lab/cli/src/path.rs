@@ -8,6 +8,7 @@ use hol_passive::PathLearner;
 
 use crate::captured::{self, Captured};
 use crate::failure::Failure;
+use crate::tc;
 use crate::terminal::{note, say};
 
 /// Learn what a path is like.
@@ -21,6 +22,19 @@ pub struct Path {
 enum Command {
     /// Make the [network] of an experiment from a capture: rate, delay, jitter, loss and its bursts, reordering, MTU
     Learn(Learn),
+    /// Make the [network] of an experiment from lines of tc: netem, tbf, htb, pfifo, codel, fq_codel, pie, red
+    Tc(Tc),
+}
+
+/// A line shapes what leaves one interface: that of the client, and with --down that of the server.
+#[derive(Debug, Args)]
+struct Tc {
+    /// Lines as for tc, as in "qdisc add dev eth0 root netem delay 50ms loss 1% rate 10mbit"
+    #[arg(value_name = "LINE", required = true)]
+    lines: Vec<String>,
+    /// Lines for the way back
+    #[arg(long, value_name = "LINE")]
+    down: Vec<String>,
 }
 
 /// A capture at one place of the path is enough, at either end or between. Comments say how sure each value is, and what the
@@ -41,7 +55,10 @@ struct Learn {
 impl Path {
     /// Reads the capture, and says the table.
     pub fn run(&self) -> Result<(), Failure> {
-        let Command::Learn(Learn { capture, interface, host }) = &self.command;
+        let Learn { capture, interface, host } = match &self.command {
+            Command::Learn(learn) => learn,
+            Command::Tc(lines) => return lines.run(),
+        };
         let take = |learner: &mut PathLearner, at, ip: &[u8]| learner.see(at, ip);
         let Captured { of: learner, notes } = captured::read(capture, interface.as_deref(), take)?;
         let place = capture.display();
@@ -49,12 +66,25 @@ impl Path {
             Some(host) => Failure::Usage(format!("--host {host}: {place} has no packets of it")),
             None => Failure::failed(format!("{place}: {problem}")),
         })?;
-        let mut text = format!("# Learnt by `hol path learn` from {place}.\n");
+        let mut text =
+            format!("# Learnt by `hol path learn` from {}.\n", captured::one_line(&place.to_string()));
         for words in notes {
             note!("note: {words}");
             text += &format!("# Note: {words}.\n");
         }
         say(&format!("{text}{learned}"));
+        Ok(())
+    }
+}
+
+impl Tc {
+    /// Reads the lines, and says the table.
+    fn run(&self) -> Result<(), Failure> {
+        let read =
+            |line: &String| tc::read(line).map_err(|problem| Failure::Usage(format!("{line}: {problem}")));
+        let all = |lines: &[String]| lines.iter().map(read).collect::<Result<Vec<_>, _>>();
+        let network = tc::network(&all(&self.lines)?, &all(&self.down)?).map_err(Failure::Usage)?;
+        say(&format!("# Made by `hol path tc`.\n{network}"));
         Ok(())
     }
 }

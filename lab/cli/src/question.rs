@@ -1,7 +1,9 @@
 //! The flags that describe one comparison; each stands for a key of an experiment file.
 
 use clap::Args;
+use hol_base::Duration;
 use hol_lab::{Experiment, FLAGS, InputError, Source};
+use hol_network::NetworkSpec;
 use hol_stack::TransportSpec;
 use hol_workloads::Kind;
 
@@ -43,6 +45,9 @@ pub struct Conditions {
     /// One-way delay, the same in both directions [default: 10ms]
     #[arg(long, value_name = "10ms", allow_hyphen_values = true)]
     delay: Option<String>,
+    /// What others call the delay of both directions together
+    #[arg(long, hide = true, allow_hyphen_values = true)]
+    rtt: Option<String>,
     /// Packet loss in each direction [default: 0%]
     #[arg(long, value_name = "1%", allow_hyphen_values = true)]
     loss: Option<String>,
@@ -140,6 +145,12 @@ impl Question {
 impl Conditions {
     /// Sets what the given flags say, over what the source says.
     pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
+        if let Some(rtt) = &self.rtt {
+            let half = rtt
+                .parse::<Duration>()
+                .map_or("10ms".to_owned(), |rtt| Duration::from_nanos(rtt.as_nanos() / 2).to_string());
+            return Err(wrong(&format!("--rtt {rtt}"), format!("--delay is one way; write --delay {half}")));
+        }
         let text = |value: &Option<String>| value.as_ref().map(|text| format!("{text:?}"));
         let flags = [
             ("--repetitions", self.repetitions.map(|count| count.to_string())),
@@ -205,7 +216,8 @@ pub fn over(transports: &[String]) -> Result<Source, InputError> {
         let place = format!("transport {number}");
         transport.parse::<TransportSpec>().map_err(|e| wrong(&place, e.to_string()))?;
     }
-    let mut source = Source::new("command line", "");
+    // Files that are named are looked for in the working directory.
+    let mut source = Source::new("command line", "").within(std::path::PathBuf::new());
     source.set("TRANSPORT", "transports", &format!("{transports:?}"))?;
     Ok(source)
 }
@@ -217,9 +229,21 @@ pub fn set_all(source: &mut Source, settings: &[String]) -> Result<(), InputErro
         let (key, value) = setting
             .split_once('=')
             .ok_or_else(|| wrong(&origin, "write key=value, as in --set network.loss=1%".to_owned()))?;
+        if is_of_network(key.trim()) {
+            let key = key.trim();
+            return Err(wrong(
+                &origin,
+                format!("{key:?} is a key of [network]; write network.{key}={}", value.trim()),
+            ));
+        }
         source.set(&origin, key.trim(), value.trim())?;
     }
     Ok(())
+}
+
+/// Whether a key is one of the network's, which nothing else has at the top of a file.
+fn is_of_network(key: &str) -> bool {
+    toml::Table::try_from(NetworkSpec::default()).is_ok_and(|table| table.contains_key(key))
 }
 
 fn set_flag(source: &mut Source, flag: &str, key: &str, value: &str) -> Result<(), InputError> {

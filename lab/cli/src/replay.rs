@@ -63,7 +63,11 @@ impl Replay {
         let exchanges = self.settle(&heard, &mut notes);
         notes.iter().for_each(|words| note!("note: {words}"));
         let notes: String = notes.iter().map(|words| format!("# Note: {words}.\n")).collect();
-        let head = format!("# Made by `hol replay` from {place}: {} messages.\n{notes}", exchanges.len());
+        let head = format!(
+            "# Made by `hol replay` from {}: {} messages.\n{notes}",
+            captured::one_line(&place.to_string()),
+            exchanges.len()
+        );
         // The path of those that are heard; with other hosts' packets beside them it is that of the busiest pair.
         let network =
             learner.finish(self.host).map_or_else(|_| String::new(), |learned| format!("\n{learned}"));

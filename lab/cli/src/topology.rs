@@ -64,8 +64,13 @@ impl Topology {
                 None => Err(Failure::Usage(format!("{}: the experiment has no points", self.file.display()))),
             };
         }
-        let text = std::fs::read_to_string(&self.file).map_err(|e| LabError::file("read", &self.file, e))?;
-        let script = Script::read(&self.file.display().to_string(), &text);
+        let read = |path: &Path| std::fs::read_to_string(path).map_err(|e| LabError::file("read", path, e));
+        let text = read(&self.file)?;
+        let beside = |name: &str| {
+            let directory = self.file.parent().unwrap_or(Path::new(""));
+            read(&directory.join(name)).map_err(|error| error.to_string())
+        };
+        let script = Script::read_with(&self.file.display().to_string(), &text, &beside);
         let script = script.map_err(|e| Failure::Usage(e.to_string()))?;
         Ok((script.network, script.ignored.iter().map(ToString::to_string).collect()))
     }

@@ -2,6 +2,7 @@
 //!
 //! Alternatively the lines of a script that begin with `#hol ` are an experiment file; other programs read them as comments.
 
+use hol_base::Duration;
 use hol_network::Topology;
 use hol_testbed::{Flow, FlowLoad, Program, Script};
 
@@ -10,8 +11,11 @@ use crate::error::InputError;
 /// The world in which programs run.
 const WORLD: &str = "kernel";
 
-/// Octets of an FTP message, and of a segment of ns with its headers.
-const SEGMENT: [u64; 2] = [1000, 1040];
+/// Octets of the headers of a segment.
+const HEADERS: u64 = 40;
+
+/// Octets that may wait in the queues of a path and in the sender when a greedy flow stops.
+const QUEUED: f64 = 1e6;
 
 /// The prefix of an experiment's lines in a script.
 pub const MARK: &str = "#hol ";
@@ -30,9 +34,15 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
     let programs: String = script.programs.iter().map(|own| program(own, script)).collect();
     let Some((measured, beside)) = script.flows.split_first() else {
         if !programs.is_empty() {
+            // Their nodes have any names; connections are those of the programs.
+            let [from, to] = [0, 1].map(|node| script.network.nodes.get(node).map_or("", String::as_str));
             return Ok(format!(
-                "title = {:?}\ntransports = [\"tcp\"]\nworld = {WORLD:?}\nrepetitions = 1\ntopology = {name:?}\n{programs}",
-                format!("{name}: its programs")
+                "title = {}\ntransports = [\"tcp\"]\nworld = {WORLD:?}\nrepetitions = 1\ntopology = {}\n\
+                 workload = {{ kind = \"programs\", from = {}, to = {} }}\n{programs}",
+                quoted(&format!("{name}: its programs")),
+                quoted(name),
+                quoted(from),
+                quoted(to),
             ));
         }
         let problem = format!(
@@ -44,14 +54,16 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
     let workload = workload(measured);
     let world = if programs.is_empty() { String::new() } else { format!("world = {WORLD:?}\n") };
     let mut text = format!(
-        "{world}title = {:?}\ntransports = [{:?}]\nmessages = {}\nrepetitions = 1\ntopology = {name:?}\nworkload = {workload}\n",
-        format!("{name}: what {} sends to {}", measured.from, measured.to),
-        measured.transport,
+        "{world}title = {}\ntransports = [{}]\nmessages = {}\nrepetitions = 1\ntopology = {}\nworkload = {workload}\n",
+        quoted(&format!("{name}: what {} sends to {}", measured.from, measured.to)),
+        transport(measured),
         messages(measured, script),
+        quoted(name),
     );
     for flow in beside {
         // A flow that lasts as long as the measured one needs no end of its own.
-        let ends = if flow.stop < measured.stop {
+        let is_counted = matches!(flow.load, FlowLoad::Greedy { packets: Some(_), .. });
+        let ends = if flow.stop < measured.stop || is_counted {
             format!("messages = {}\n", messages(flow, script))
         } else {
             String::new()
@@ -65,12 +77,16 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
     Ok(text + &programs)
 }
 
+/// A text of TOML, whatever the script or its file has in it.
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
 /// Returns a program's table. If the script has agents, which start at a given time, programs that start with their node serve these;
 /// otherwise the run ends when all programs have ended.
 fn program(own: &Program, script: &Script) -> String {
     let Program { node, command, directory, start, stop, archives, .. } = own;
     let is_service = start.is_none() && script.programs.iter().any(|other| other.start.is_some());
-    let quoted = |text: &str| toml::Value::from(text).to_string();
     let mut text = format!("[[program]]\nnode = {}\ncommand = {}\n", quoted(node), quoted(command));
     if is_service {
         text += "ready = { after = \"0s\" }\n";
@@ -87,23 +103,48 @@ fn program(own: &Program, script: &Script) -> String {
     text
 }
 
+/// The transport of a measured flow, called like the agent whose settings it has.
+fn transport(flow: &Flow) -> String {
+    match flow.label {
+        Some(label) => format!("{{ spec = {:?}, label = {label:?} }}", flow.transport),
+        None => format!("{:?}", flow.transport),
+    }
+}
+
 fn workload(flow: &Flow) -> String {
     let Flow { from, to, start, .. } = flow;
-    let load = match flow.load {
-        FlowLoad::Greedy => format!("kind = \"bulk\", size = \"{}B\"", SEGMENT[0]),
-        FlowLoad::Every { size, interval } => {
-            format!("kind = \"oneway\", size = \"{size}B\", interval = \"{interval}\"")
+    let load = match &flow.load {
+        FlowLoad::Greedy { size, packets: Some(_) } => format!("kind = \"bulk\", size = \"{size}B\""),
+        FlowLoad::Greedy { size, packets: None } => {
+            format!("kind = \"bulk\", size = \"{size}B\", lasts = \"{}\"", flow.stop - *start)
+        }
+        FlowLoad::Every { size, interval, at_once } => {
+            let sources = if *at_once > 1 { format!(", sources = {at_once}") } else { String::new() };
+            format!("kind = \"oneway\", size = \"{size}B\", interval = \"{interval}\"{sources}")
+        }
+        FlowLoad::Scripted(packets) => {
+            let one = |(at, size): &(Duration, u64)| format!("\"{at} {size}B\"");
+            let all: Vec<String> = packets.iter().map(one).collect();
+            format!("kind = \"replay\", exchanges = [{}]", all.join(", "))
         }
     };
-    format!("{{ {load}, from = {from:?}, to = {to:?}, start = \"{start}\" }}")
+    format!("{{ {load}, from = {}, to = {}, start = \"{start}\" }}", quoted(from), quoted(to))
 }
 
 /// Returns the number of messages between start and stop; for a greedy flow what the narrowest link carries, but at least one.
 fn messages(flow: &Flow, script: &Script) -> u64 {
     let lasts = flow.stop - flow.start;
-    let count = match flow.load {
-        FlowLoad::Every { interval, .. } => lasts.as_nanos() / interval.as_nanos(),
-        FlowLoad::Greedy => (lasts.as_secs_f64() * narrowest(flow, script) / 8.0 / SEGMENT[1] as f64) as u64,
+    let count = match &flow.load {
+        FlowLoad::Every { interval, at_once, .. } => {
+            u64::from(*at_once) * (lasts.as_nanos() / interval.as_nanos())
+        }
+        FlowLoad::Scripted(packets) => packets.len() as u64,
+        FlowLoad::Greedy { packets: Some(packets), .. } => *packets,
+        // With as many as the queues take, so that its time ends it.
+        FlowLoad::Greedy { size, packets: None } => {
+            let octets = lasts.as_secs_f64() * narrowest(flow, script) / 8.0 + QUEUED;
+            (octets / (size + HEADERS) as f64) as u64
+        }
     };
     count.max(1)
 }
@@ -125,7 +166,7 @@ mod tests {
     use crate::{Experiment, Source};
 
     const NETWORK: &str = "set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n\
-        $ns duplex-link $a $b 1.04Mb 10ms DropTail\nproc finish {} { exec nam out.nam & }\n";
+        $ns duplex-link $a $b 1.04Mb 10ms DropTail\nproc finish {} { exec nam out.nam &; exit 0 }\n";
 
     /// Returns the ns commands of an application of this class over an agent, from a to b.
     fn application(number: u32, class: &str, agent: &str, sink: &str, times: [&str; 2]) -> String {
@@ -138,7 +179,7 @@ mod tests {
     }
 
     fn parse(text: &str) -> Result<Experiment, InputError> {
-        Experiment::parse("a", &Source::of_script("a.ns", text.to_owned())?)
+        Experiment::parse("a", &Source::of_script("a.ns", text)?)
     }
 
     #[test]
@@ -148,13 +189,28 @@ mod tests {
         let text = format!("{NETWORK}{ftp}{cbr}$f2 set interval_ 0.01\n$ns at 6.0 \"finish\"\n$ns run\n");
         let points = parse(&text).unwrap().points;
         let [point] = &points[..] else { panic!("one point") };
-        assert_eq!((point.workload.to_string().contains("bulk"), point.messages), (true, 500));
-        assert_eq!(
-            (point.workload.from(), point.workload.to(), point.transport.to_string()),
-            ("a", "b", "tcp:cc=reno".to_owned())
-        );
+        assert_eq!((point.workload.to_string().contains("bulk"), point.messages), (true, 1461));
+        assert_eq!((point.workload.from(), point.workload.to(), &*point.label), ("a", "b", "Agent/TCP"));
         assert_eq!((point.background.len(), point.background[0].messages), (1, Some(200)));
         assert_eq!(point.background[0].workload.start.to_string(), "500ms");
+    }
+
+    /// What is sent at two rates is one flow, packet by packet.
+    #[test]
+    fn a_flow_that_changes_is_replayed() {
+        let cbr = application(1, "Traffic/CBR", "UDP", "Null", ["0.0", "0.1"]);
+        let change =
+            "$f1 set packetSize_ 128\n$f1 set interval_ 0.02\n$ns at 0.05 \"$f1 set rate_ 102.4kb\"\n";
+        let points = parse(&format!("{NETWORK}{cbr}{change}")).unwrap().points;
+        assert_eq!((points[0].workload.kind.workload().name(), points[0].messages), ("replay", 8));
+    }
+
+    #[test]
+    fn programs_run_on_nodes_of_any_names() {
+        let experiment =
+            Source::of_script("a.ns", &format!("{NETWORK}tb-set-node-startcmd $a \"sleep 1\"\n")).unwrap();
+        assert!(experiment.text().contains("workload = { kind = \"programs\", from = \"a\", to = \"b\" }"));
+        assert!(Experiment::anywhere("a", &experiment).is_ok());
     }
 
     #[test]

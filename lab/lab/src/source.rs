@@ -1,5 +1,6 @@
 //! The text of an experiment with the overrides of the command line; every value knows its position.
 
+use std::ffi::OsStr;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -68,24 +69,47 @@ impl Source {
             return Ok(Self { directory: Some(PathBuf::new()), ..Self::new(STDIN, text) });
         }
         let text = std::fs::read_to_string(path).map_err(|e| LabError::file("read", path, e))?;
-        if path.extension().is_some_and(|ending| ending == "ns") {
-            let script = Self::of_script(&path.display().to_string(), text)?;
-            return Ok(Self { directory: path.parent().map(Path::to_owned), ..script });
-        }
         let directory = path.parent().map(Path::to_owned);
+        // Most scripts of ns are called NAME.tcl, and some anything.
+        let is_script = match path.extension().and_then(OsStr::to_str) {
+            Some("toml") => false,
+            Some("ns") => true,
+            _ => Script::is_one(&text),
+        };
+        if is_script {
+            return Ok(Self::of_script_in(&path.display().to_string(), &text, directory)?);
+        }
         Ok(Self { directory, ..Self::new(path.display().to_string(), text) })
     }
 
     /// Returns the experiment of an ns script: that of its `#hol` lines, or else its own traffic.
-    pub fn of_script(name: &str, text: String) -> Result<Self, InputError> {
-        let script =
-            Script::read(name, &text).map_err(|e| InputError { place: e.place, problem: e.problem })?;
-        let Some(experiment) = script::spoken(&text) else {
-            return Ok(Self::new(name, script::experiment(name, &script)?).with_file(name, text));
+    pub fn of_script(name: &str, text: &str) -> Result<Self, InputError> {
+        Self::of_script_in(name, text, None)
+    }
+
+    /// The same, with a directory for the files that the script reads.
+    fn of_script_in(name: &str, text: &str, directory: Option<PathBuf>) -> Result<Self, InputError> {
+        let beside = Self { directory, ..Self::new(name, "") };
+        let script = beside.read_script(name, text, Path::new(""))?;
+        let with_text = |experiment: String| Self { text: experiment, ..beside }.with_file(name, text);
+        let Some(experiment) = script::spoken(text) else {
+            return Ok(with_text(script::experiment(name, &script)?));
         };
-        let mut source = Self::new(name, experiment).with_file(name, text);
+        let mut source = with_text(experiment);
         source.set(name, "topology", &toml::Value::from(name).to_string())?;
         Ok(source)
+    }
+
+    /// Reads a script; files that it reads itself are looked for beside it, in this directory from that of the experiment.
+    fn read_script(&self, name: &str, text: &str, directory: &Path) -> Result<Script, InputError> {
+        let script =
+            Script::read_with(name, text, &|file| self.file(&directory.join(file).to_string_lossy()));
+        script.map_err(|e| InputError { place: e.place, problem: e.problem })
+    }
+
+    /// With the directory in which files are looked for that it names.
+    pub fn within(self, directory: PathBuf) -> Self {
+        Self { directory: Some(directory), ..self }
     }
 
     /// Returns the text of the experiment without its overrides.
@@ -177,9 +201,10 @@ impl Source {
             let table = DeTable::parse(document).map_err(|e| self.explain(&e))?.into_inner();
             if let Some(name) = topology::script_name(&table, self)? {
                 let text = self.file(name.get_ref()).map_err(|problem| self.error(&name.span(), problem))?;
-                let script = Script::read(name.get_ref(), &text);
-                let script = script.map_err(|e| InputError { place: e.place, problem: e.problem })?;
-                return Ok(Some((name.span(), script)));
+                let is_own = self.files.iter().any(|(known, _)| known == name.get_ref());
+                let directory =
+                    Path::new(name.get_ref()).parent().filter(|_| !is_own).unwrap_or(Path::new(""));
+                return Ok(Some((name.span(), self.read_script(name.get_ref(), &text, directory)?)));
             }
         }
         Ok(None)
@@ -236,6 +261,15 @@ impl Source {
     /// Creates an error at `span`.
     pub(crate) fn error(&self, span: &Range<usize>, problem: impl Into<String>) -> InputError {
         InputError { place: self.place(span.start), problem: problem.into() }
+    }
+
+    /// An error about a dotted key that the command line may have set, and that stands at `span` otherwise.
+    pub(crate) fn error_of(&self, key: &str, span: &Range<usize>, problem: impl Into<String>) -> InputError {
+        let path = key_path(key).unwrap_or_default();
+        match self.overrides.iter().rfind(|set| set.path.starts_with(&path)) {
+            Some(set) => InputError { place: set.origin.clone(), problem: problem.into() },
+            None => self.error(span, problem),
+        }
     }
 
     /// Converts an error of the TOML reader, and adds what to do.

@@ -12,8 +12,9 @@ pub(crate) fn play(network: &mut Spanned<NetworkSpec>, source: &Source) -> Resul
     let place = network.span();
     let Some(trace) = network.as_mut().trace.take() else { return Ok(()) };
     for (name, direction) in trace.files() {
-        let text =
-            source.file(name).map_err(|problem| source.error(&place, format!("`trace`: {problem}")))?;
+        let text = source
+            .file(name)
+            .map_err(|problem| source.error_of("network.trace", &place, format!("`trace`: {problem}")))?;
         let events = trace_events(&text, direction).map_err(|error| InputError {
             place: format!("{name}:{}", error.line),
             problem: error.problem,

@@ -1,8 +1,10 @@
 //! Events from a file: a table of times and values, or the times at which a packet may leave.
 //!
 //! A table (CSV) has a header of `time` and some of `rate`, `delay` and `loss`; each cell has a unit, or the
-//! header has one for its column (`rate_Mbit`). The other format is mahimahi's: each line is the millisecond
-//! at which a packet of MTU size may leave. Both are converted to events, so every world treats them alike.
+//! header has one for its column (`rate_Mbit`). Without a header, two columns are seconds and Mbit/s, as in
+//! Pensieve's traces; G-NetTrack's CSV has its own. Times of day count from the first. In mahimahi's format
+//! each line is the millisecond at which a packet of MTU size may leave. All become events, so every world
+//! treats them alike.
 
 use std::fmt;
 
@@ -100,9 +102,14 @@ const MOST_LINES: usize = 2_000_000;
 /// Returns the events of a trace, in one direction or both.
 pub fn events(text: &str, direction: LinkDirection) -> Result<Vec<EventSpec>, TraceError> {
     let first = lines(text).next().ok_or_else(|| refuse(1, "the trace is empty"))?;
-    let steps = match first.1.parse::<u64>() {
-        Ok(_) => opportunities(text)?,
-        Err(_) => table(text)?,
+    let steps = if first.1.parse::<u64>().is_ok() {
+        opportunities(text)?
+    } else if is_plain(first.1) {
+        plain(text)?
+    } else if first.1.split(',').any(|column| column.trim() == DRIVE_DOWN) {
+        drive(text, direction)?
+    } else {
+        table(text)?
     };
     let mut last = Step::default();
     let mut events = Vec::new();
@@ -193,6 +200,7 @@ fn opportunities(text: &str) -> Result<Vec<Step>, TraceError> {
     if end == 0 {
         return Err(refuse(1, "a trace that ends at 0 ms lasts no time; give it times above"));
     }
+    // The last slot ends with the trace, which begins again there.
     let slots = end.div_ceil(bin);
     // The last opportunity may be at the end, after the last slot.
     if let Some((_, late)) = counts.pop_if(|(slot, _)| *slot == slots) {
@@ -201,23 +209,22 @@ fn opportunities(text: &str) -> Result<Vec<Step>, TraceError> {
             _ => counts.push((slots - 1, late)),
         }
     }
-    Ok(repeated(&rates(&counts), BIN.saturating_mul(slots)))
+    Ok(repeated(&rates(&counts, end), Duration::from_millis(end)))
 }
 
-/// Returns the rate of each slot of a tenth of a second, and of gaps between opportunities.
-fn rates(counts: &[(u64, usize)]) -> Vec<Step> {
-    let bits = |packets: u64, slots: u64| {
-        let rate = packets * OPPORTUNITY * 8 * 1000 / (slots * BIN.as_millis_f64() as u64);
-        BitRate::from_bits_per_second(rate.max(1))
-    };
+/// Returns the rate of each slot of a tenth of a second until `end`, in ms, and of gaps between opportunities.
+fn rates(counts: &[(u64, usize)], end: u64) -> Vec<Step> {
+    let bin = BIN.as_millis_f64() as u64;
+    let bits =
+        |packets: u64, ms: u64| BitRate::from_bits_per_second((packets * OPPORTUNITY * 8 * 1000 / ms).max(1));
     let step = |slot: u64, rate| Step { at: BIN.saturating_mul(slot), rate, ..Step::default() };
     let mut steps = Vec::new();
     let mut next = 0;
     for &(slot, count) in counts {
         if slot > next {
-            steps.push(step(next, bits(1, slot - next)));
+            steps.push(step(next, bits(1, (slot - next) * bin)));
         }
-        steps.push(step(slot, bits(count as u64, 1)));
+        steps.push(step(slot, bits(count as u64, bin.min(end - slot * bin))));
         next = slot + 1;
     }
     steps
@@ -225,6 +232,9 @@ fn rates(counts: &[(u64, usize)]) -> Vec<Step> {
 
 /// Repeats the steps until the trace is long enough, as mahimahi restarts at the end.
 fn repeated(steps: &[Step], period: Duration) -> Vec<Step> {
+    if let [_] = steps {
+        return steps.to_vec();
+    }
     let rounds = (LASTS.as_nanos().div_ceil(period.as_nanos())).max(1);
     let rounds = rounds.min((MOST_EVENTS / steps.len()).max(1) as u64);
     let round = |round: u64| {
@@ -232,6 +242,71 @@ fn repeated(steps: &[Step], period: Duration) -> Vec<Step> {
     };
     (0..rounds).flat_map(round).collect()
 }
+
+/// Returns the two numbers of a line.
+fn pair(words: &str) -> Option<(&str, &str)> {
+    let mut cells = words.split(|c: char| c.is_whitespace() || c == ',').filter(|cell| !cell.is_empty());
+    let pair = (cells.next()?, cells.next()?);
+    let are_numbers = [pair.0, pair.1].iter().all(|cell| cell.parse::<f64>().is_ok());
+    (are_numbers && cells.next().is_none()).then_some(pair)
+}
+
+fn is_plain(words: &str) -> bool {
+    pair(words).is_some()
+}
+
+/// Parses two columns without a header: seconds and Mbit/s, as in the traces of Pensieve (Mao, Netravali and Alizadeh 2017).
+fn plain(text: &str) -> Result<Vec<Step>, TraceError> {
+    let columns = [(Column::Time, "s"), (Column::Rate, "Mbit")];
+    rows(lines(text), |line, words| {
+        let problem = format!("{words:?} is no time in s and rate in Mbit/s, as the lines before have");
+        let (time, rate) = pair(words).ok_or_else(|| refuse(line, &problem))?;
+        row(line, &format!("{time},{rate}"), &columns)
+    })
+}
+
+/// The columns of G-NetTrack's CSV that are read: a time of day, and rates in kbit/s. Irish 5G and 4G data sets have it (Raca,
+/// Leahy, Sreenan and Quinlan 2020).
+const DRIVE_TIME: &str = "Timestamp";
+const DRIVE_DOWN: &str = "DL_bitrate";
+const DRIVE_UP: &str = "UL_bitrate";
+
+/// Parses G-NetTrack's CSV, of which a direction has its own rate and both have that of the download.
+fn drive(text: &str, direction: Which) -> Result<Vec<Step>, TraceError> {
+    let mut lines = lines(text);
+    let (line, words) = lines.next().ok_or_else(|| refuse(1, "the trace is empty"))?;
+    let rate = if direction == Which::Up { DRIVE_UP } else { DRIVE_DOWN };
+    let place = |name: &str| words.split(',').position(|column| column.trim() == name);
+    let places = place(DRIVE_TIME).zip(place(rate));
+    let (time, rate) =
+        places.ok_or_else(|| refuse(line, &format!("there is no column {DRIVE_TIME} or {rate}")))?;
+    let columns = [(Column::Time, "s"), (Column::Rate, "kbit")];
+    rows(lines, |line, words| {
+        let cells: Vec<&str> = words.split(',').map(str::trim).collect();
+        let seconds = cells.get(time).and_then(|cell| seconds_of(cell));
+        let problem = "its time is none such as 2019.12.14_10.16.30";
+        let seconds = seconds.ok_or_else(|| refuse(line, problem))?;
+        // A dash or nothing: no change.
+        let rate = cells.get(rate).filter(|cell| cell.parse::<f64>().is_ok()).unwrap_or(&"");
+        row(line, &format!("{seconds},{rate}"), &columns)
+    })
+}
+
+/// Returns the seconds of a time such as `2019.12.14_10.16.30`, since 1970.
+fn seconds_of(text: &str) -> Option<i64> {
+    let parts: Vec<i64> =
+        text.split(['.', '_', '-', ':', ' ']).map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let [year, month, day, hour, minute, second] = parts[..] else { return None };
+    let is_date = (1970..3000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    let is_time = (0..24).contains(&hour) && (0..60).contains(&minute) && (0..=60).contains(&second);
+    // Days from March on, so that a leap day is the last of its year.
+    let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * years + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 719_469;
+    (is_date && is_time).then_some(((days * 24 + hour) * 60 + minute) * 60 + second)
+}
+
+/// A first time later than this is that of a calendar.
+const CALENDAR: Duration = Duration::from_secs(100_000_000);
 
 /// The columns of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -251,7 +326,7 @@ fn header(line: usize, words: &str) -> Result<Vec<(Column, &str)>, TraceError> {
             "delay" => Ok(Column::Delay),
             "loss" => Ok(Column::Loss),
             _ => {
-                let cure = "a table begins with time,rate,delay,loss, or some of these";
+                let cure = "a table begins with time,rate,delay,loss, or some of these; without a header two columns are seconds and Mbit/s";
                 Err(refuse(line, &format!("{cell:?} is no column; {cure}")))
             }
         }
@@ -275,14 +350,32 @@ fn table(text: &str) -> Result<Vec<Step>, TraceError> {
     let mut lines = lines(text);
     let (line, words) = lines.next().ok_or_else(|| refuse(1, "the trace is empty"))?;
     let columns = header(line, words)?;
+    let steps = rows(lines, |line, words| row(line, words, &columns))?;
+    if steps.is_empty() {
+        return Err(refuse(line, "no line follows the header"));
+    }
+    Ok(steps)
+}
+
+/// Reads lines as rows, in order of time. Times of a calendar count from the first.
+fn rows<'t>(
+    lines: impl Iterator<Item = (usize, &'t str)>,
+    read: impl Fn(usize, &str) -> Result<(Step, bool), TraceError>,
+) -> Result<Vec<Step>, TraceError> {
     let mut steps: Vec<Step> = Vec::new();
+    let mut origin = None;
     // Since when nothing has passed, and the line of that step.
     let mut still: Option<usize> = None;
     for (line, words) in lines {
         if steps.len() == MOST_LINES {
             return Err(refuse(line, &format!("more than {MOST_LINES} lines; cut the table")));
         }
-        let (step, stands_still) = row(line, words, &columns)?;
+        let (mut step, stands_still) = read(line, words)?;
+        let origin = *origin.get_or_insert(if step.at > CALENDAR { step.at } else { Duration::ZERO });
+        if step.at < origin {
+            return Err(refuse(line, "its time is before the first; sort the lines"));
+        }
+        step.at -= origin;
         if let Some(last) = steps.last().filter(|last| last.at > step.at) {
             let (own, before) = (step.at, last.at);
             return Err(refuse(
@@ -307,9 +400,6 @@ fn table(text: &str) -> Result<Vec<Step>, TraceError> {
             steps[stopped].line,
             "a rate of 0 for ever: nothing passes from here on; give a later line a rate",
         ));
-    }
-    if steps.is_empty() {
-        return Err(refuse(line, "no line follows the header"));
     }
     Ok(steps)
 }
@@ -415,15 +505,60 @@ mod tests {
             .chain((30..40).map(|k| format!("{k}5\n")))
             .collect();
         let events = read(&lines).unwrap();
-        let expected =
-            [(0, bits("1211200bit"), None), (100, bits("60560bit"), None), (300, bits("1211200bit"), None)];
-        assert_eq!(events[..3], expected);
-        assert_eq!(
-            events[3],
-            (500, bits("60560bit"), None),
-            "the next round, whose first tenth has the same rate"
-        );
+        // The last slot has 95 ms, and the next round begins behind it.
+        let expected = [
+            (0, bits("1211200bit"), None),
+            (100, bits("60560bit"), None),
+            (300, bits("1274947bit"), None),
+            (395, bits("1211200bit"), None),
+            (495, bits("60560bit"), None),
+        ];
+        assert_eq!(events[..5], expected);
         assert!(events.last().unwrap().0 > 599_000);
+    }
+
+    /// Mahimahi's own example of a link that lets a packet pass each millisecond.
+    #[test]
+    fn a_trace_shorter_than_a_window_has_its_whole_rate() {
+        assert_eq!(read("1\n"), Ok(vec![(0, bits("12112kbit"), None)]));
+        assert_eq!(read("1\n1\n2\n"), Ok(vec![(0, bits("18168kbit"), None)]));
+        let rates: Vec<_> = read("50\n100\n105\n").unwrap().into_iter().take(4).map(|(at, ..)| at).collect();
+        assert_eq!(rates, [0, 100, 105, 205]);
+    }
+
+    /// Pensieve's traces, those of FCC among them: seconds and Mbit/s.
+    #[test]
+    fn two_columns_without_a_header_are_seconds_and_megabits() {
+        let expected = Ok(vec![
+            (0, bits("1250kbit"), None),
+            (1000, bits("800kbit"), None),
+            (2100, bits("3500kbit"), None),
+        ]);
+        assert_eq!(read("0.0\t1.25\n1.0\t0.8\n2.1\t3.5\n"), expected);
+        assert_eq!(read("0, 1.25\n1, 0.8\n2.1, 3.5\n"), expected);
+        assert!(read("0.0 1.25\n1.0 x\n").unwrap_err().starts_with("line 2: \"1.0 x\" is no time in s"));
+    }
+
+    #[test]
+    fn times_of_a_calendar_count_from_the_first() {
+        let expected = Ok(vec![(0, bits("1Mbit"), None), (1500, bits("2Mbit"), None)]);
+        assert_eq!(read("1331317200 1\n1331317201.5 2\n"), expected);
+        assert_eq!(read("time_s,rate_Mbit\n1331317200,1\n1331317201.5,2\n"), expected);
+        assert!(read("1331317200 1\n7 2\n").unwrap_err().contains("before the first"));
+    }
+
+    /// The head of a file of the Irish 5G data set.
+    #[test]
+    fn a_drive_has_a_rate_for_each_direction() {
+        let text = "Timestamp,Longitude,NetworkMode,DL_bitrate,UL_bitrate,State\n\
+                    2019.12.31_23.59.59,-8.4,5G,4000,80,D\n2020.01.01_00.00.01,-8.4,5G,-,90,D\n2020.01.01_00.00.03,-8.4,5G,5000,95,D\n";
+        let down = vec![(0, bits("4Mbit"), None), (4000, bits("5Mbit"), None)];
+        assert_eq!(read(text), Ok(down));
+        let up = events(text, Which::Up).unwrap();
+        assert_eq!(
+            up.iter().map(|event| event.rate.unwrap().to_string()).collect::<Vec<_>>(),
+            ["80kbit", "90kbit", "95kbit"]
+        );
     }
 
     #[test]

@@ -39,7 +39,8 @@ pub(crate) struct Cargo {
 }
 
 /// Identifies a packet by fields that no router changes: length, identification and addresses (RFC 791
-/// section 3.1), and the first 20 octets after the IP header, whose checksum represents the rest.
+/// section 3.1), and the first 20 octets after the IP header, whose checksum represents the rest. IPv6 has no
+/// identification, and the ends of its addresses stand for them (RFC 8200 section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Fingerprint([u8; 32]);
 
@@ -47,9 +48,20 @@ impl Fingerprint {
     /// Returns the fingerprint; `None` if too short for a packet.
     pub fn of(packet: &[u8]) -> Option<Self> {
         let mut print = [0; 32];
-        let header = usize::from(packet.first()? & 0x0f) * 4;
-        print[..4].copy_from_slice(packet.get(2..6)?);
-        print[4..12].copy_from_slice(packet.get(12..20)?);
+        let header = match packet.first()? >> 4 {
+            6 => {
+                print[..4].copy_from_slice(packet.get(4..8)?);
+                print[3] = 6;
+                print[4..8].copy_from_slice(packet.get(20..24)?);
+                print[8..12].copy_from_slice(packet.get(36..40)?);
+                40
+            }
+            _ => {
+                print[..4].copy_from_slice(packet.get(2..6)?);
+                print[4..12].copy_from_slice(packet.get(12..20)?);
+                usize::from(packet.first()? & 0x0f) * 4
+            }
+        };
         let rest = packet.get(header..)?;
         let length = rest.len().min(20);
         print[12..12 + length].copy_from_slice(&rest[..length]);

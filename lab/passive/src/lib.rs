@@ -15,6 +15,7 @@
 //! the capture, and data in chunks other than DATA (RFC 8260). HTTP ends at a gap left by SCTP's partial
 //! reliability.
 
+mod associations;
 mod connection;
 mod copies;
 mod http;
@@ -34,5 +35,5 @@ mod udp;
 
 pub use messages::{Exchanged, Heard, Listener};
 pub use observer::{Sighting, Traffic, measure};
-pub use path::{Bursts, Fates, Learned, Mtu, NoPackets, PathLearner, Rate, Reordering, RoundTrip};
+pub use path::{Bursts, Fates, Learned, Mtu, NothingLearnt, PathLearner, Rate, Reordering, RoundTrip};
 pub use totals::{Carried, Totals};

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use crate::path::{Conversation, NoPackets, Says, Sight};
+use crate::associations::Associations;
+use crate::path::{Conversation, NothingLearnt, Says, Sight, Twice};
 use crate::places::Places;
 use crate::spans::Spans;
 
@@ -17,6 +18,8 @@ pub struct Listener {
     /// The latest conversation between two sockets, the lower one first.
     by_sockets: BTreeMap<[SocketAddr; 2], usize>,
     talks: Vec<Talk>,
+    associations: Associations,
+    twice: Twice,
     now: u64,
 }
 
@@ -84,10 +87,11 @@ impl Listener {
         // Keeps times ascending even if the clock steps back.
         self.now = self.now.max(at);
         let now = self.now;
-        let [from, to] = [0, 1].map(|side| SocketAddr::new(sight.hosts[side], sight.ports[side]));
-        if sight.says == Says::Nothing {
+        if sight.says == Says::Nothing || self.twice.is_repeat(now, ip, &sight) {
             return;
         }
+        let sockets = [0, 1].map(|side| SocketAddr::new(sight.hosts[side], sight.ports[side]));
+        let [from, to] = self.associations.sockets(sockets, sight.tags);
         let talk = self.find([from, to], &sight.says);
         let side = usize::from(talk.conversation.sides[0] != (from.ip(), from.port()));
         talk.hear(now, side, &sight);
@@ -107,13 +111,13 @@ impl Listener {
     }
 
     /// Returns the messages between all hosts, or to and from one of them.
-    pub fn finish(self, host: Option<IpAddr>) -> Result<Heard, NoPackets> {
+    pub fn finish(self, host: Option<IpAddr>) -> Result<Heard, NothingLearnt> {
         let belongs = |talk: &&Talk| {
             host.is_none_or(|host| talk.conversation.sides.iter().any(|(address, _)| *address == host))
         };
         let talks: Vec<&Talk> =
             self.talks.iter().filter(belongs).filter(|talk| talk.has_said([0, 1])).collect();
-        let first = talks.first().ok_or(NoPackets)?;
+        let first = talks.first().ok_or(NothingLearnt::NoPackets)?;
         let hosts = first.conversation.sides.map(|(address, _)| address);
         let is_turned = !talks.iter().any(|talk| talk.has_said([0]));
         let (mut exchanges, mut unasked) = (Vec::new(), 0);
@@ -262,7 +266,7 @@ mod tests {
         let sizes: Vec<_> = exchanges.iter().map(|exchange| (exchange.at / MS, exchange.octets)).collect();
         assert_eq!(sizes, [(0, 100), (2, 100), (30, 10)]);
         let unheard = Listener::default().finish(None);
-        assert_eq!(unheard, Err(NoPackets));
+        assert_eq!(unheard, Err(NothingLearnt::NoPackets));
     }
 
     #[test]

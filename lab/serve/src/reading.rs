@@ -71,7 +71,7 @@ fn parse(name: &str, text: &str, format: Format) -> Result<Experiment, LabError>
     let file = format!("{name}.{}", format.word());
     let source = match format {
         Format::Toml => Source::new(file, text),
-        Format::Ns => Source::of_script(&file, text.to_owned())?,
+        Format::Ns => Source::of_script(&file, text)?,
     };
     Ok(Experiment::parse(name, &source)?)
 }
@@ -80,7 +80,7 @@ fn parse(name: &str, text: &str, format: Format) -> Result<Experiment, LabError>
 fn said(text: &str, format: Format) -> Option<String> {
     match format {
         Format::Toml => Some(text.to_owned()),
-        Format::Ns => Some(Source::of_script("script.ns", text.to_owned()).ok()?.text().to_owned()),
+        Format::Ns => Some(Source::of_script("script.ns", text).ok()?.text().to_owned()),
     }
 }
 

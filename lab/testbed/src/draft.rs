@@ -3,10 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio};
-use hol_network::{Discipline, LanSpec, LinkSpec, LossSpec, NetworkSpec, Overrides, RedSpec};
+use hol_base::{BitRate, ByteCount, Duration, QueueLimit};
+use hol_network::{
+    Change, Discipline, EventSpec, LanSpec, LinkSpec, LossSpec, NetworkSpec, Overrides, Which,
+};
 use hol_wire::Address;
 
+use crate::queue::Queue;
 use crate::tcl::{Complaint, complain};
 
 /// The default queue of ns and Emulab, in packets.
@@ -17,6 +20,19 @@ pub(crate) const DEFAULT_QUEUE: u64 = 50;
 pub(crate) struct Draft {
     pub nodes: Vec<Node>,
     pub segments: Vec<Segment>,
+    /// Changes during the run.
+    pub events: Vec<Event>,
+    /// Where the script says that routes are found anew when a link goes down.
+    pub finds_new_routes: Option<usize>,
+}
+
+/// A change of a segment, or of one of its lines, during the run.
+#[derive(Debug)]
+pub(crate) struct Event {
+    pub at: Duration,
+    pub segment: usize,
+    pub line: Option<usize>,
+    pub change: Change,
 }
 
 #[derive(Debug)]
@@ -36,6 +52,8 @@ pub(crate) struct Segment {
     pub addresses: Vec<Option<Ipv4Addr>>,
     /// A link's two directions, the first away from its first member; or the single line of a LAN.
     pub lines: Vec<Line>,
+    /// Where its only direction so far is made.
+    pub missing: Option<usize>,
 }
 
 /// One direction of a link, or a LAN.
@@ -43,30 +61,8 @@ pub(crate) struct Segment {
 pub(crate) struct Line {
     pub rate: BitRate,
     pub delay: Duration,
-    pub loss: Ratio,
+    pub loss: LossSpec,
     pub queue: Queue,
-}
-
-/// The attributes of a queue, as ns counts them.
-#[derive(Debug, Clone)]
-pub(crate) struct Queue {
-    pub limit: u64,
-    pub in_bytes: bool,
-    pub red: bool,
-    pub gentle: bool,
-    pub min: f64,
-    pub max: f64,
-    pub weight: f64,
-    /// The inverse of the greatest probability of an early drop.
-    pub linterm: f64,
-    pub packet: u64,
-}
-
-impl Default for Queue {
-    fn default() -> Self {
-        let (red, gentle, in_bytes, limit) = (false, false, false, DEFAULT_QUEUE);
-        Self { limit, in_bytes, red, gentle, min: 5.0, max: 15.0, weight: 0.002, linterm: 10.0, packet: 500 }
-    }
 }
 
 /// Returns a name without characters special to Tcl.
@@ -82,7 +78,7 @@ impl Segment {
 
 impl Draft {
     /// Completes the network, with default names and addresses.
-    pub fn finish(mut self) -> Result<NetworkSpec, Complaint> {
+    pub fn finish(mut self, is_emulab: bool) -> Result<NetworkSpec, Complaint> {
         if self.nodes.is_empty() {
             return complain(0, "the script describes no nodes; begin with set server [$ns node]");
         }
@@ -98,7 +94,18 @@ impl Draft {
                 return complain(node.at, problem);
             }
         }
+        if let Some(at) = self.segments.iter().find_map(|segment| segment.missing) {
+            let problem =
+                "this link has one direction, and links here have two; add a simplex-link for the other";
+            return complain(at, problem);
+        }
+        let is_outage = |event: &&Event| event.change == Change::Down;
+        if let Some(at) = self.finds_new_routes.filter(|_| self.events.iter().any(|event| is_outage(&event)))
+        {
+            return complain(at, "routes are static here, also when a link goes down; write Static");
+        }
         let mut network = NetworkSpec {
+            events: self.event_specs(),
             queue: QueueLimit::Packets(DEFAULT_QUEUE),
             // ns and dummynet count IP packets.
             overhead: ByteCount(0),
@@ -110,12 +117,50 @@ impl Draft {
         for (segment, addresses) in self.segments.iter().zip(addresses) {
             let members = segment.members.iter().map(|member| names[*member].clone());
             match &segment.lines[..] {
-                [up, down] => network.links.push(link(segment, members, addresses, [up, down])),
-                lines => network.lans.push(lan(segment, members.collect(), addresses, &lines[0])),
+                [up, down] => {
+                    let lines = [up, down].map(|line| line.said(is_emulab));
+                    network.links.push(link(segment, members, addresses, lines));
+                }
+                lines => {
+                    network.lans.push(lan(segment, members.collect(), addresses, lines[0].said(is_emulab)));
+                }
             }
         }
         network.nodes = names;
         Ok(network)
+    }
+
+    /// Returns the changes during the run, in order of time.
+    fn event_specs(&self) -> Vec<EventSpec> {
+        let spec = |Event { at, segment, line, change }: &Event| {
+            let direction = match line {
+                None => Which::Both,
+                Some(0) => Which::Up,
+                Some(_) => Which::Down,
+            };
+            let link = self.segments[*segment].name.clone();
+            let mut spec = EventSpec {
+                at: *at,
+                direction,
+                path: None,
+                link,
+                down: None,
+                rate: None,
+                loss: None,
+                delay: None,
+            };
+            match change.clone() {
+                Change::Down => spec.down = Some(true),
+                Change::Up => spec.down = Some(false),
+                Change::Rate(rate) => spec.rate = Some(rate),
+                Change::Loss(loss) => spec.loss = Some(loss),
+                Change::Delay(delay) => spec.delay = Some(delay),
+            }
+            spec
+        };
+        let mut specs: Vec<EventSpec> = self.events.iter().map(spec).collect();
+        specs.sort_by_key(|event| event.at);
+        specs
     }
 
     /// Names unnamed objects, and numbers duplicates.
@@ -148,7 +193,8 @@ impl Draft {
     /// Assigns subnets 10.1.1.0/24 and up and hosts from 2, as in Emulab; addresses in the script take
     /// precedence.
     fn addresses(&self) -> Vec<Vec<Address>> {
-        let given: BTreeSet<Ipv4Addr> =
+        // Those of the script, and then those that are assigned.
+        let mut given: BTreeSet<Ipv4Addr> =
             self.segments.iter().flat_map(|s| s.addresses.iter().flatten().copied()).collect();
         let subnet = |address: &Ipv4Addr| address.octets()[..3].to_vec();
         let numbered =
@@ -160,9 +206,12 @@ impl Draft {
             let own = segment.addresses.iter().flatten().next().map(subnet);
             let net = own.or_else(|| free.next()).expect("subnets suffice for a script");
             let hosts = (2..=254).map(|host| Ipv4Addr::new(net[0], net[1], net[2], host));
-            let mut hosts = hosts.filter(|address| !given.contains(address));
+            let free: Vec<Ipv4Addr> = hosts.filter(|address| !given.contains(address)).collect();
+            let mut hosts = free.into_iter();
             let address = |given: &Option<Ipv4Addr>| given.or_else(|| hosts.next());
-            all.push(segment.addresses.iter().filter_map(address).map(Address::from).collect());
+            let own: Vec<Ipv4Addr> = segment.addresses.iter().filter_map(address).collect();
+            given.extend(&own);
+            all.push(own.into_iter().map(Address::from).collect());
         }
         all
     }
@@ -172,20 +221,18 @@ fn link(
     segment: &Segment,
     mut members: impl Iterator<Item = String>,
     addresses: Vec<Address>,
-    [up, down]: [&Line; 2],
+    [up, down]: [Overrides; 2],
 ) -> LinkSpec {
     let mut end = || members.next().unwrap_or_default();
     let mut link = LinkSpec { addresses, ..LinkSpec::between(end(), end()) };
-    let said = up.said();
     link.name = segment.name.clone();
+    link.down = differences(&down, &up);
     (link.rate, link.delay, link.loss, link.queue, link.discipline) =
-        (said.rate, said.delay, said.loss, said.queue, said.discipline);
-    link.down = down.unlike(up);
+        (up.rate, up.delay, up.loss, up.queue, up.discipline);
     link
 }
 
-fn lan(segment: &Segment, nodes: Vec<String>, addresses: Vec<Address>, line: &Line) -> LanSpec {
-    let said = line.said();
+fn lan(segment: &Segment, nodes: Vec<String>, addresses: Vec<Address>, said: Overrides) -> LanSpec {
     let mut lan = LanSpec { name: segment.name.clone(), addresses, ..LanSpec::of(nodes) };
     (lan.rate, lan.delay, lan.loss, lan.queue, lan.discipline) =
         (said.rate, said.delay, said.loss, said.queue, said.discipline);
@@ -194,56 +241,33 @@ fn lan(segment: &Segment, nodes: Vec<String>, addresses: Vec<Address>, line: &Li
 
 impl Line {
     /// Returns the non-default settings.
-    fn said(&self) -> Overrides {
+    fn said(&self, is_emulab: bool) -> Overrides {
+        let discipline = self.queue.discipline(is_emulab, self.rate, self.delay);
         Overrides {
             rate: Some(self.rate),
             delay: Some(self.delay),
-            loss: (!self.loss.is_zero()).then_some(LossSpec::Independent(self.loss)),
-            queue: Some(self.queue.limit()).filter(|limit| *limit != QueueLimit::Packets(DEFAULT_QUEUE)),
-            discipline: Some(self.queue.discipline())
-                .filter(|discipline| *discipline != Discipline::DropTail),
+            loss: Some(self.loss.clone()).filter(|loss| *loss != LossSpec::default()),
+            queue: Some(self.queue.limit(is_emulab))
+                .filter(|limit| *limit != QueueLimit::Packets(DEFAULT_QUEUE)),
+            discipline: Some(discipline).filter(|discipline| *discipline != Discipline::DropTail),
             ..Overrides::default()
         }
-    }
-
-    /// Returns the settings that differ in this direction.
-    fn unlike(&self, other: &Self) -> Option<Overrides> {
-        fn changed<T: PartialEq>(own: T, other: &T) -> Option<T> {
-            (own != *other).then_some(own)
-        }
-        let overrides = Overrides {
-            rate: changed(self.rate, &other.rate),
-            delay: changed(self.delay, &other.delay),
-            loss: changed(self.loss, &other.loss).map(LossSpec::Independent),
-            queue: changed(self.queue.limit(), &other.queue.limit()),
-            discipline: changed(self.queue.discipline(), &other.queue.discipline()),
-            ..Overrides::default()
-        };
-        (overrides != Overrides::default()).then_some(overrides)
     }
 }
 
-impl Queue {
-    fn limit(&self) -> QueueLimit {
-        if self.in_bytes { QueueLimit::Bytes(self.limit) } else { QueueLimit::Packets(self.limit) }
+/// Returns the settings of a direction that differ from those of the other; `None` if none does.
+fn differences(own: &Overrides, other: &Overrides) -> Option<Overrides> {
+    fn changed<T: PartialEq + Clone>(own: &Option<T>, other: &Option<T>, usual: T) -> Option<T> {
+        let own = own.clone().unwrap_or_else(|| usual.clone());
+        (own != other.clone().unwrap_or(usual)).then_some(own)
     }
-
-    fn discipline(&self) -> Discipline {
-        if !self.red {
-            return Discipline::DropTail;
-        }
-        let threshold = |packets: f64| match self.in_bytes {
-            true => QueueLimit::Bytes((packets * self.packet as f64).round() as u64),
-            false => QueueLimit::Packets(packets.round() as u64),
-        };
-        Discipline::Red(RedSpec {
-            min: threshold(self.min),
-            max: threshold(self.max),
-            weight: self.weight,
-            drop: Ratio::new(1.0 / self.linterm).unwrap_or_default(),
-            gentle: self.gentle,
-            packet: ByteCount(self.packet),
-            ecn: false,
-        })
-    }
+    let overrides = Overrides {
+        rate: own.rate.filter(|_| own.rate != other.rate),
+        delay: own.delay.filter(|_| own.delay != other.delay),
+        loss: changed(&own.loss, &other.loss, LossSpec::default()),
+        queue: changed(&own.queue, &other.queue, QueueLimit::Packets(DEFAULT_QUEUE)),
+        discipline: changed(&own.discipline, &other.discipline, Discipline::DropTail),
+        ..Overrides::default()
+    };
+    (overrides != Overrides::default()).then_some(overrides)
 }

@@ -1,16 +1,23 @@
 //! The commands of Emulab: `new Simulator`, and those that begin with `tb-`.
 
+use hol_network::{Change, LossSpec};
+
 use crate::draft::Segment;
 use crate::quantity::{address, delay, loss, rate};
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{Word, complain};
-use crate::traffic::make;
+use crate::traffic::unknown_class;
 
 /// Commands that are not those of an object, and how they are written.
-pub(crate) const COMMANDS: [(&str, &str); 11] = [
+pub(crate) const COMMANDS: [(&str, &str); 16] = [
     ("new", "new Simulator"),
     ("tb-set-link-loss", "tb-set-link-loss $link 0.01, or tb-set-link-loss $from $to 0.01"),
     ("tb-set-lan-loss", "tb-set-lan-loss $lan 0.01"),
+    ("tb-set-node-lan-params", "tb-set-node-lan-params $node $lan 40ms 10Mb 0.0"),
+    ("tb-set-node-lan-delay", "tb-set-node-lan-delay $node $lan 40ms"),
+    ("tb-set-node-lan-bandwidth", "tb-set-node-lan-bandwidth $node $lan 10Mb"),
+    ("tb-set-node-lan-loss", "tb-set-node-lan-loss $node $lan 0.01"),
+    ("tb-set-lan-simplex-params", "tb-set-lan-simplex-params $lan $node 40ms 10Mb 0.0 40ms 10Mb 0.0"),
     ("tb-set-link-simplex-params", "tb-set-link-simplex-params $link $from 25ms 0.4Mb 0.01"),
     ("tb-set-ip", "tb-set-ip $node 10.1.1.2"),
     ("tb-set-ip-interface", "tb-set-ip-interface $node $neighbour 10.1.1.2"),
@@ -21,22 +28,23 @@ pub(crate) const COMMANDS: [(&str, &str); 11] = [
     ("tb-set-node-tarfiles", "tb-set-node-tarfiles $node /usr/local tools.tar"),
 ];
 
+/// Why a member of a LAN has no settings of its own.
+const ONE_MEMBER: &str = "this sets the part of one node, and LANs here are alike for all their nodes; give the node a link \
+    of its own, with $ns duplex-link";
+
 impl Simulator<'_> {
     /// Carries out one of [`COMMANDS`], which is written in this `form`.
     pub(crate) fn emulab(&mut self, words: &[Word], form: &str) -> Outcome {
         match (words[0].text.as_str(), &words[1..]) {
             ("new", [class]) if class.text == "Simulator" => Ok(self.add(Object::Simulator)),
             ("new", [class, ..]) if class.text == "Program" => self.program_agent(class.at, None, &[]),
-            ("new", [class, ..]) => match make(self, class) {
-                Some(object) => Ok(object),
-                None => self.unknown(
-                    class.at,
-                    format!(
-                        "{:?} is not known; traffic beyond FTP and CBR belongs into the experiment file",
-                        class.text
-                    ),
-                ),
-            },
+            ("new", [class, arguments @ ..]) => {
+                let made = self.make_end(class).or_else(|| self.error_model(class, arguments));
+                match made.or_else(|| self.make_other(class).map(Ok)) {
+                    Some(object) => object,
+                    None => self.unknown(class.at, unknown_class(&class.text)),
+                }
+            }
             ("tb-set-link-loss", [link, share]) => {
                 let segment = self.segment(link, true)?;
                 self.lose(segment, share)
@@ -51,9 +59,10 @@ impl Simulator<'_> {
             }
             ("tb-set-link-simplex-params", [link, from, time, speed, share]) => {
                 let segment = self.segment(link, true)?;
-                let line = self.member(segment, from)?;
-                let line = &mut self.draft.segments[segment].lines[line];
-                (line.delay, line.rate, line.loss) = (delay(time)?, rate(speed)?, loss(share)?);
+                let line = Some(self.member(segment, from)?);
+                self.change(segment, line, Change::Delay(delay(time)?));
+                self.change(segment, line, Change::Rate(rate(speed)?));
+                self.change(segment, line, Change::Loss(LossSpec::Independent(loss(share)?)));
                 Ok(String::new())
             }
             ("tb-set-ip", [node, own]) => self.set_only_address(node, own),
@@ -74,14 +83,17 @@ impl Simulator<'_> {
             ("tb-set-node-startcmd" | "tb-set-node-startup", [node, command]) => {
                 self.start_command(words[0].at, node, command)
             }
+            (name, _) if name.starts_with("tb-set-node-lan-") || name == "tb-set-lan-simplex-params" => {
+                complain(words[0].at, format!("{name}: {ONE_MEMBER}"))
+            }
             ("tb-set-node-tarfiles", [node, rest @ ..]) => self.archives(node, rest),
             _ => complain(words[0].at, format!("this is written {form}")),
         }
     }
 
     fn lose(&mut self, segment: usize, share: &Word) -> Outcome {
-        let loss = loss(share)?;
-        self.draft.segments[segment].lines.iter_mut().for_each(|line| line.loss = loss);
+        let loss = LossSpec::Independent(loss(share)?);
+        self.change(segment, None, Change::Loss(loss));
         Ok(String::new())
     }
 

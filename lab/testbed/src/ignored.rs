@@ -18,12 +18,14 @@ const SCREEN: &str = "it only draws or prints";
 const FILES: &str =
     "the script itself opens no file and starts nothing; hol trace --ns2 writes what a run does";
 
-const IGNORED: [(&str, &str); 37] = [
+const IGNORED: [(&str, &str); 39] = [
     ("open", FILES),
     ("close", FILES),
     ("exec", FILES),
-    ("exit", FILES),
-    ("source", "the testbed's commands are built in"),
+    ("ns-random", "randomness is that of the experiment's `seed`"),
+    ("remove-all-packet-headers", "it is about how ns itself is built"),
+    ("add-packet-header", "it is about how ns itself is built"),
+    ("remove-packet-header", "it is about how ns itself is built"),
     ("puts", SCREEN),
     ("flush", SCREEN),
     ("tb-set-hardware", HOSTS),

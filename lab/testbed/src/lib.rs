@@ -4,27 +4,37 @@
 //! [`NetworkSpec`](hol_network::NetworkSpec), [`write()`] a network to a script, and [`mapping()`] lists
 //! nodes and links as in Emulab's mails.
 //!
-//! Supported traffic is FTP and CBR over the common agents, from a start to a stop, as [`Flow`]s; Emulab's
-//! start commands and program agents become [`Program`]s. Other run-time commands are ignored and listed. All
-//! commands that are not understood are reported together. A LAN is one link shared by its members, where
-//! Emulab's switch has two for each of them; commands about a single member's are rejected.
+//! A script is run as Tcl does, and what it does at times of its run (`$ns at`) in their order: links change as events of the
+//! network, and applications send as [`Flow`]s, FTP and CBR over the common agents; Emulab's start commands and program agents
+//! become [`Program`]s. Ignored, and listed, is only what draws, records or is about machines; all else that is not understood is
+//! reported together. A LAN is one link shared by its members, where Emulab's switch has two for each of them; commands about a
+//! single member's are rejected.
 //!
-//! `tcl` is the language; `simulator` and `emulab` have its commands about networks.
+//! A script that sources `tb_compat.tcl`, or has commands of Emulab, has Emulab's defaults; others have those of ns 2.35.
+//!
+//! `tcl` is the language; `simulator` and `emulab` have its commands about networks; `agents`, `traffic`, `queue` and `loss` what
+//! its objects become.
 
+mod agents;
+mod defaults;
 mod draft;
 mod emulab;
+mod foreign;
 mod ignored;
+mod loss;
 mod mapping;
 mod programs;
 mod quantity;
+mod queue;
 mod script;
 mod simulator;
+mod sources;
 mod tcl;
 mod traffic;
 mod write;
 
 pub use mapping::{Section, mapping};
 pub use programs::Program;
-pub use script::{Ignored, Script, ScriptError};
+pub use script::{Ignored, ReadFile, Script, ScriptError};
 pub use traffic::{Flow, FlowLoad};
 pub use write::{write, write_with_addresses};

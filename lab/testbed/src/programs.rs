@@ -3,7 +3,6 @@
 
 use hol_base::Duration;
 
-use crate::quantity::seconds;
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{Complaint, Word, complain};
 
@@ -90,6 +89,9 @@ impl Simulator<'_> {
 
     /// A command of a program agent.
     pub(crate) fn program(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+        if let ("start" | "run" | "stop" | "kill", []) = (method.text.as_str(), &words[2..]) {
+            return Ok(self.schedule_program(index, &method.text));
+        }
         let ("set", [name, value]) = (method.text.as_str(), &words[2..]) else {
             return complain(
                 method.at,
@@ -108,15 +110,14 @@ impl Simulator<'_> {
     }
 
     /// `$ns at 60.0 "$prog start"`
-    pub(crate) fn schedule_program(&mut self, index: usize, time: &Word, verb: &str) -> Outcome {
-        let time = seconds(time)?;
+    fn schedule_program(&mut self, index: usize, verb: &str) -> String {
+        let now = self.now.unwrap_or_default();
         let program = &mut self.programs.all[index];
-        if verb == "stop" {
-            program.stops.push(time);
-        } else {
-            program.starts.push(time);
+        match verb {
+            "stop" | "kill" => program.stops.push(now),
+            _ => program.starts.push(now),
         }
-        Ok(String::new())
+        String::new()
     }
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use hol_base::{BitRate, Duration, Ratio};
 
-use crate::tcl::{Complaint, Word, complain};
+use crate::tcl::{Complaint, MEASURED, Word, complain};
 
 /// A bit rate; a capital B counts octets, as in ns.
 pub(crate) fn rate(word: &Word) -> Result<BitRate, Complaint> {
@@ -92,6 +92,14 @@ pub(crate) fn at_least_one(word: &Word) -> Result<f64, Complaint> {
     if number >= 1.0 { Ok(number) } else { no(word, "at least 1: its inverse is a probability") }
 }
 
+/// A number of things, from 0 on, such as a packet's.
+pub(crate) fn whole(word: &Word) -> Result<u64, Complaint> {
+    match word.text.parse().ok().filter(|number| *number < 1 << 40) {
+        Some(number) => Ok(number),
+        None => no(word, "a whole number from 0 on"),
+    }
+}
+
 /// A switch of ns: 1 or 0, true or false.
 pub(crate) fn switch(word: &Word) -> Result<bool, Complaint> {
     match word.text.as_str() {
@@ -111,5 +119,11 @@ fn split(text: &str) -> (Option<f64>, &str) {
 }
 
 fn no<T>(word: &Word, expected: &str) -> Result<T, Complaint> {
+    if word.text == MEASURED {
+        return complain(
+            word.at,
+            "this depends on what the run measures; a script is read before its run, so write the value",
+        );
+    }
     complain(word.at, format!("{:?} is not {expected}", word.text))
 }

@@ -42,36 +42,60 @@ pub struct ScriptError {
     pub problem: String,
 }
 
+/// Returns the text of a file that a script reads with `source`, or why there is none.
+pub type ReadFile<'f> = &'f dyn Fn(&str) -> Result<String, String>;
+
 impl Script {
-    /// Parses a script; messages contain `name`.
+    /// Returns whether this text is an ns script, whatever its file is called: it makes a simulator, in a line that is no comment.
+    pub fn is_one(text: &str) -> bool {
+        let mut lines = text.lines().map(str::trim_start).filter(|line| !line.starts_with('#'));
+        lines.any(|line| {
+            line.split_once("new ").is_some_and(|(_, class)| class.trim_start().starts_with("Simulator"))
+        })
+    }
+
+    /// Parses a script that reads no other files; messages contain `name`.
     pub fn read(name: &str, text: &str) -> Result<Self, ScriptError> {
-        let explain = |complaint: Complaint| {
-            let (line, column) = place(text, complaint.at);
-            ScriptError { place: format!("{name}:{line}:{column}"), problem: complaint.problem }
+        Self::read_with(name, text, &|_| Err("this script has no directory".to_owned()))
+    }
+
+    /// Parses a script, and the files that it reads with `source`.
+    pub fn read_with(name: &str, text: &str, files: ReadFile<'_>) -> Result<Self, ScriptError> {
+        let mut interpreter = Interpreter::new(Simulator::new(name, text, files), name);
+        let (generator, object) = interpreter.host.random_generator();
+        interpreter.define_variable(generator, object);
+        let mut ended = interpreter.run(text);
+        // What is due during the run, in order of time; each may make more due.
+        while let Some(due) = interpreter.host.next_due().filter(|_| ended.is_ok()) {
+            ended = interpreter.run_word(&due);
+        }
+        let Simulator { draft, ignored, traffic, programs, mut unknown, foreign, sources, is_emulab, .. } =
+            interpreter.host;
+        let explain = |Complaint { at, problem }: Complaint| {
+            let (name, line, column) = sources.place(at);
+            ScriptError { place: format!("{name}:{line}:{column}"), problem }
         };
-        let mut interpreter = Interpreter::new(Simulator::new(name, text));
-        let ended = interpreter.run(text);
-        let Simulator { draft, ignored, traffic, programs, mut unknown, .. } = interpreter.host;
+        if let Some(cause) = foreign {
+            return Err(explain(cause));
+        }
         unknown.extend(ended.err());
         if let Some((first, rest)) = unknown.split_first() {
             let mut error = explain(first.clone());
             rest.iter().for_each(|more| error.problem += &format!("\n{}", explain(more.clone())));
             return Err(error);
         }
-        let network = draft.finish().map_err(explain)?;
-        let line = |at| format!("{name}:{}", place(text, at).0);
-        let flows = traffic.flows(&network.nodes, line).map_err(explain)?;
+        let mut network = draft.finish(is_emulab).map_err(explain)?;
+        let line = |at| {
+            let (name, line, _) = sources.place(at);
+            format!("{name}:{line}")
+        };
+        let flows = traffic.flows(&network, is_emulab, line).map_err(explain)?;
+        let longest = flows.iter().map(Flow::longest_packet).max().unwrap_or_default();
+        network.mtu.0 = network.mtu.0.max(longest);
         let programs = programs.finish(&network.nodes, traffic.end, line).map_err(explain)?;
         match Topology::new(&network) {
             Ok(_) => Ok(Self { network, flows, programs, ignored }),
             Err(problem) => Err(ScriptError { place: name.to_owned(), problem: problem.to_string() }),
         }
     }
-}
-
-/// Returns line and column of an offset in the text, both from 1.
-pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
-    let before = text.get(..at).unwrap_or(text);
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }

@@ -1,16 +1,22 @@
 //! The commands of ns: those of the simulator object, and of what it makes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use hol_base::{Ratio, nearest};
+use hol_base::{Duration, nearest};
+use hol_network::{Change, LossSpec};
 
-use crate::draft::{Draft, Line, Node, Queue, Segment, plain_name};
+use crate::defaults::Defaults;
+use crate::draft::{Draft, Event, Line, Node, Segment, plain_name};
 use crate::emulab::COMMANDS;
+use crate::foreign;
 use crate::ignored;
+use crate::loss::ErrorModel;
 use crate::programs::Programs;
-use crate::quantity::{at_least_one, delay, positive, rate, switch};
-use crate::script::{Ignored, place};
-use crate::tcl::{Complaint, Host, Word, complain, elements};
+use crate::quantity::{bits_per_second, delay, rate, seconds};
+use crate::queue::Queue;
+use crate::script::{Ignored, ReadFile};
+use crate::sources::Sources;
+use crate::tcl::{Complaint, Host, MEASURED, Word, complain, elements};
 use crate::traffic::Traffic;
 
 /// What a handle such as `_o3` stands for.
@@ -22,52 +28,119 @@ pub(crate) enum Object {
     Segment(usize, usize),
     /// The queue before a line of a segment.
     Queue(usize, usize),
+    /// A line of a link without its queue.
+    Line(usize, usize),
     Agent(usize),
     Application(usize),
     Program(usize),
+    ErrorModel(usize),
+    /// A random variable.
+    Variable {
+        /// Between 0 and 1.
+        is_uniform: bool,
+    },
+    /// What only draws or records.
+    Recorder,
     /// Unknown: commands for it are not understood either.
     Unknown,
 }
 
 /// The network under construction, and the objects of its handles.
-#[derive(Debug)]
 pub(crate) struct Simulator<'t> {
-    /// The script's, for messages.
-    name: &'t str,
-    text: &'t str,
+    pub sources: Sources,
+    files: ReadFile<'t>,
     objects: Vec<Object>,
     pub draft: Draft,
     pub traffic: Traffic,
     pub programs: Programs,
+    pub error_models: Vec<ErrorModel>,
+    pub defaults: Defaults,
     pub ignored: Vec<Ignored>,
     /// Errors so far.
     pub unknown: Vec<Complaint>,
+    /// Why nothing of the script is modelled, if so.
+    pub foreign: Option<Complaint>,
+    /// It is a script of Emulab, with its defaults and hosts.
+    pub is_emulab: bool,
+    /// The time of the run, once it runs.
+    pub now: Option<Duration>,
+    /// What is due during the run, in order.
+    due: BTreeMap<(Duration, u64), Word>,
+    scheduled: u64,
+    is_running: bool,
+    is_over: bool,
     /// Where commands stand that are ignored.
     ignored_at: BTreeSet<usize>,
 }
 
 /// Methods of the simulator, and how they are written.
-const METHODS: [(&str, &str); 10] = [
+const METHODS: [(&str, &str); 21] = [
     ("at", "$ns at 0.5 \"$ftp start\""),
     ("attach-agent", "$ns attach-agent $node $tcp"),
+    ("bandwidth", "$ns bandwidth $from $to 1Mb duplex"),
     ("connect", "$ns connect $tcp $sink"),
+    ("create-connection", "$ns create-connection TCP $from TCPSink $to 1"),
+    ("delay", "$ns delay $from $to 20ms duplex"),
+    ("detach-agent", "$ns detach-agent $node $tcp"),
     ("node", "$ns node"),
     ("duplex-link", "$ns duplex-link $from $to 0.4Mb 25ms DropTail"),
+    ("simplex-link", "$ns simplex-link $from $to 0.4Mb 25ms DropTail"),
     ("make-lan", "$ns make-lan \"$server $client\" 100Mb 0ms"),
+    ("newLan", "$ns newLan \"$server $client\" 10Mb 1ms LL Queue/DropTail Mac/802_3"),
     ("link", "$ns link $from $to"),
+    ("link-lossmodel", "$ns link-lossmodel $em $from $to"),
+    ("lossmodel", "$ns lossmodel $em $from $to"),
+    ("now", "$ns now"),
     ("queue-limit", "$ns queue-limit $from $to 6"),
+    ("rtmodel-at", "$ns rtmodel-at 1.0 down $from $to"),
     ("rtproto", "$ns rtproto Static"),
     ("run", "$ns run"),
+    ("halt", "$ns halt"),
 ];
 
 /// Methods of the simulator that only draw or record.
-const RECORDING: [&str; 5] = ["color", "duplex-link-op", "flush-trace", "namtrace-all", "trace-all"];
+const RECORDING: [&str; 27] = [
+    "add-agent-trace",
+    "attach-fmon",
+    "clearMemTrace",
+    "color",
+    "create-trace",
+    "delete-agent-trace",
+    "drop-trace",
+    "duplex-link-op",
+    "eventtrace-all",
+    "flush-trace",
+    "gen-map",
+    "get-nam-traceall",
+    "get-ns-traceall",
+    "makeflowmon",
+    "monitor-agent-trace",
+    "monitor-queue",
+    "namtrace-all",
+    "namtrace-queue",
+    "namtrace-some",
+    "puts-nam-config",
+    "puts-nam-traceall",
+    "puts-ns-traceall",
+    "set-animation-rate",
+    "simplex-link-op",
+    "trace-all",
+    "trace-annotate",
+    "trace-queue",
+];
+
+/// Classes whose objects only draw or record.
+const RECORDERS: [&str; 8] =
+    ["Trace", "BaseTrace", "QueueMonitor", "Samples", "SampleList", "Integrator", "Monitor", "Animator"];
+
+/// Classes of LANs' layers that are not those of a wireless LAN.
+const LAN_LAYERS: [&str; 8] =
+    ["LL", "Queue/DropTail", "Mac", "Mac/802_3", "MAC/802_3", "Mac/Csma/Cd", "MAC/Csma/Cd", "Channel"];
 
 /// Maximum number of errors reported together.
 const MOST_UNKNOWN: usize = 50;
-
-/// Attributes of a queue that have no meaning here.
-const QUEUE_DETAILS: [&str; 4] = ["bytes_", "drop-tail_", "setbit_", "wait_"];
+/// Maximum number of commands during a run; a script with more does not end.
+const MOST_DUE: u64 = 200_000;
 
 /// The result of a command.
 pub(crate) type Outcome = Result<String, Complaint>;
@@ -77,11 +150,31 @@ impl Host for Simulator<'_> {
         if words.iter().any(|word| matches!(self.object(word), Some(Object::Unknown))) {
             return Some(Ok(self.add(Object::Unknown)));
         }
+        let told = if words[0].text == "new" { words } else { &words[..words.len().min(2)] };
+        let cause = told
+            .iter()
+            .find_map(|word| Some(Complaint { at: word.at, problem: foreign::cause(&word.text)? }));
+        if let Some(cause) = cause {
+            self.foreign = Some(cause);
+            return Some(Ok(String::new()));
+        }
+        if words[0].text == MEASURED {
+            let problem =
+                "this asks something that only ns has while it runs, or that hol does not read of it";
+            return Some(self.unknown(words[0].at, problem.to_owned()));
+        }
+        if words[0].text == "exit" {
+            return Some(self.exit(words[0].at));
+        }
+        self.is_emulab |= words[0].text.starts_with("tb-");
         if let Some(reason) = ignored::reason(&words[0].text) {
             return Some(self.ignore(words, reason));
         }
         if let Some(object) = self.object(&words[0]) {
             return Some(self.method(object, words));
+        }
+        if let Some(done) = self.class(words) {
+            return Some(done);
         }
         let (_, form) = COMMANDS.iter().find(|(name, _)| *name == words[0].text)?;
         Some(self.emulab(words, form))
@@ -93,12 +186,7 @@ impl Host for Simulator<'_> {
         let name = match *object {
             Object::Node(node) => &mut self.draft.nodes[node].name,
             Object::Segment(segment, _) => &mut self.draft.segments[segment].name,
-            Object::Simulator
-            | Object::Queue(..)
-            | Object::Agent(_)
-            | Object::Application(_)
-            | Object::Program(_)
-            | Object::Unknown => return,
+            _ => return,
         };
         let own = plain_name(variable.trim_start_matches("::").trim_end_matches(')'));
         if name.is_none() && !own.is_empty() {
@@ -113,20 +201,101 @@ impl Host for Simulator<'_> {
     fn names(&self) -> Vec<&'static str> {
         COMMANDS.iter().map(|(name, _)| *name).chain(ignored::names()).collect()
     }
+
+    fn file(&mut self, words: &[Word]) -> Result<Option<(String, usize)>, Complaint> {
+        let file = &words[1];
+        if file.text.rsplit('/').next() == Some("tb_compat.tcl") {
+            self.is_emulab = true;
+            self.ignore(words, "the testbed's commands are built in")?;
+            return Ok(None);
+        }
+        let problem =
+            |problem: &str| Complaint { at: file.at, problem: format!("source {}: {problem}", file.text) };
+        let text = (self.files)(&file.text).map_err(|why| problem(&why))?;
+        let base = self.sources.add(&file.text, &text);
+        let base = base.ok_or_else(|| problem("the files of a script have more than 4 MiB together"))?;
+        Ok(Some((text, base)))
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over || self.foreign.is_some() || self.is_running && self.now.is_none()
+    }
 }
 
 impl<'t> Simulator<'t> {
-    pub fn new(name: &'t str, text: &'t str) -> Self {
+    pub fn new(name: &str, text: &str, files: ReadFile<'t>) -> Self {
         Self {
-            name,
-            text,
+            sources: Sources::new(name, text),
+            files,
             objects: Vec::new(),
             draft: Draft::default(),
             traffic: Traffic::default(),
             programs: Programs::default(),
+            error_models: Vec::new(),
+            defaults: Defaults::default(),
             ignored: Vec::new(),
             unknown: Vec::new(),
+            foreign: None,
+            is_emulab: false,
+            now: None,
+            due: BTreeMap::new(),
+            scheduled: 0,
+            is_running: false,
+            is_over: false,
             ignored_at: BTreeSet::new(),
+        }
+    }
+
+    /// Makes what ns has from the beginning, and returns its name.
+    pub fn random_generator(&mut self) -> (&'static str, String) {
+        ("defaultRNG", self.add(Object::Variable { is_uniform: false }))
+    }
+
+    /// Returns what is due next during the run, whose time then is the run's; `None` at the run's end.
+    pub fn next_due(&mut self) -> Option<Word> {
+        if self.is_over || self.foreign.is_some() {
+            return None;
+        }
+        let ((at, _), script) = self.due.pop_first()?;
+        self.now = Some(at);
+        if self.scheduled > MOST_DUE {
+            let problem =
+                format!("the run has not ended after {MOST_DUE} commands; end it, as in $ns at 5.0 \"exit\"");
+            let _ = self.unknown(script.at, problem);
+            return None;
+        }
+        Some(script)
+    }
+
+    /// The script ends itself: during the run, all traffic ends with it.
+    fn exit(&mut self, at: usize) -> Outcome {
+        let Some(now) = self.now else {
+            return complain(
+                at,
+                "the script ends here, before its run; if it wants arguments, write their values into it",
+            );
+        };
+        self.is_over = true;
+        self.traffic.end = Some(now);
+        Ok(String::new())
+    }
+
+    /// Changes a direction of a segment, or all of it: now, or at this time of the run.
+    pub(crate) fn change(&mut self, segment: usize, line: Option<usize>, change: Change) {
+        let now = self.now.unwrap_or_default();
+        let is_event = now > Duration::ZERO || matches!(change, Change::Up | Change::Down);
+        if is_event {
+            self.draft.events.push(Event { at: now, segment, line, change });
+            return;
+        }
+        let lines = self.draft.segments[segment].lines.iter_mut().enumerate();
+        for (_, own) in lines.filter(|(index, _)| line.is_none_or(|line| line == *index)) {
+            match change.clone() {
+                Change::Rate(rate) => own.rate = rate,
+                Change::Delay(delay) => own.delay = delay,
+                Change::Loss(loss) => own.loss = loss,
+                Change::Up | Change::Down => unreachable!("they are events"),
+            }
         }
     }
 
@@ -140,22 +309,33 @@ impl<'t> Simulator<'t> {
             (Object::Agent(agent), ..) => self.agent(agent, method, words),
             (Object::Application(application), ..) => self.application(application, method, words),
             (Object::Program(program), ..) => self.program(program, method, words),
-            (Object::Unknown, ..) => unreachable!("what is not understood is not asked"),
-            (Object::Segment(segment, line), "queue", []) => Ok(self.add(Object::Queue(segment, line))),
-            (Object::Queue(segment, line), "set", [attribute, value]) => {
-                self.set_queue(segment, line, attribute, value, words)
+            (Object::ErrorModel(model), ..) => self.ask_error_model(model, method, words),
+            (Object::Variable { .. }, ..) => self.ask_variable(method, words),
+            (Object::Recorder, ..) => {
+                self.ignore(words, "it only draws or records")?;
+                Ok(MEASURED.to_owned())
             }
-            (Object::Queue(..), ..) => {
+            (Object::Unknown, ..) => unreachable!("what is not understood is not asked"),
+            (Object::Segment(segment, line), ..) => self.ask_segment(segment, line, method, words),
+            (Object::Line(segment, line), "set", [attribute, value @ ..]) => {
+                self.set_line(segment, line, attribute, value)
+            }
+            (Object::Queue(segment, line), "set", [attribute, value]) => {
+                self.set_queue(segment, line, attribute, value)
+            }
+            (Object::Queue(..), "set", [_]) => Ok(MEASURED.to_owned()),
+            (Object::Queue(..), "trace" | "attach", _) => self.ignore(words, "it only draws or records"),
+            (Object::Queue(..) | Object::Line(..), ..) => {
                 complain(method.at, "a queue takes only $queue set limit_ 6 and its like")
             }
-            (Object::Segment(..), ..) => complain(
-                method.at,
-                format!("{:?} is no command of a link; it has [$link queue]", method.text),
-            ),
             (Object::Node(node), "program-agent", _) => self.program_agent(method.at, Some(node), words),
-            (Object::Node(_), "set" | "color" | "shape" | "label" | "add-desire", _) => {
-                self.ignore(words, "it is about pictures and machines")
-            }
+            (Object::Node(node), "id" | "node-addr", []) => Ok(node.to_string()),
+            (
+                Object::Node(_),
+                "set" | "color" | "shape" | "label" | "label-color" | "label-at" | "dlabel-color"
+                | "add-mark" | "delete-mark" | "add-desire",
+                _,
+            ) => self.ignore(words, "it is about pictures and machines"),
             (Object::Node(_), ..) => complain(
                 method.at,
                 format!(
@@ -168,17 +348,35 @@ impl<'t> Simulator<'t> {
 
     fn simulate(&mut self, method: &Word, words: &[Word]) -> Outcome {
         match (method.text.as_str(), &words[2..]) {
-            ("node", []) => {
+            ("node", [] | [_]) => {
                 self.draft.nodes.push(Node { name: None, at: method.at });
                 Ok(self.add(Object::Node(self.draft.nodes.len() - 1)))
             }
             ("duplex-link", [from, to, speed, time, discipline]) => {
-                self.link(from, to, speed, time, discipline)
+                let (members, line) = self.line_between([from, to], speed, time, discipline)?;
+                Ok(self.add_segment(members, vec![line.clone(), line]))
+            }
+            ("simplex-link", [from, to, speed, time, discipline]) => {
+                let (members, line) = self.line_between([from, to], speed, time, discipline)?;
+                self.simplex(members, line, method.at)
             }
             ("make-lan", [members, speed, time, layers @ ..]) => {
                 if !layers.is_empty() {
                     self.ignore(words, "LANs here have no layers; the first three words say all")?;
                 }
+                self.lan(members, speed, time)
+            }
+            ("newLan", [members, speed, time, layers @ ..]) => {
+                let strange =
+                    layers.iter().filter(|word| !word.text.is_empty() && !word.text.starts_with('-'));
+                if let Some(layer) = strange.clone().find(|word| !LAN_LAYERS.contains(&word.text.as_str())) {
+                    let problem = format!(
+                        "LANs here are a shared wire with a DropTail queue; {:?} is another",
+                        layer.text
+                    );
+                    return self.unknown(layer.at, problem);
+                }
+                self.ignore(words, "LANs here take one packet at a time in turns, and have no collisions")?;
                 self.lan(members, speed, time)
             }
             ("link", [from, to]) => {
@@ -187,16 +385,50 @@ impl<'t> Simulator<'t> {
             }
             ("queue-limit", [from, to, limit]) => {
                 let (segment, line) = self.between(from, to)?;
-                self.draft.segments[segment].lines[line].queue.limit = positive(limit)?;
+                let word = Word { text: "limit_".to_owned(), ..method.clone() };
+                self.set_queue(segment, line, &word, limit)
+            }
+            ("bandwidth" | "delay", [from, to, value, scope @ ..]) => {
+                let (segment, line) = self.between(from, to)?;
+                let is_duplex = scope.first().is_some_and(|scope| scope.text == "duplex");
+                let change = if method.text == "delay" {
+                    Change::Delay(delay(value)?)
+                } else {
+                    Change::Rate(rate(value)?)
+                };
+                self.change(segment, Some(line).filter(|_| !is_duplex), change);
                 Ok(String::new())
             }
-            ("rtproto", [kind]) if kind.text == "Static" => Ok(String::new()),
+            ("lossmodel" | "link-lossmodel", [model, from, to]) => self.lossmodel(model, from, to),
+            ("rtmodel-at", [time, verb, nodes @ ..]) => self.schedule_outage(time, verb, nodes),
+            ("rtproto", [kind, ..]) if kind.text == "Static" => Ok(String::new()),
+            // Without outages its routes are those with the fewest hops, too.
+            ("rtproto", [kind]) if kind.text == "Session" => {
+                self.draft.finds_new_routes = Some(kind.at);
+                Ok(String::new())
+            }
             ("rtproto", [kind, ..]) => complain(kind.at, "routes are static here; write Static"),
             ("attach-agent", [node, agent]) => self.attach(node, agent),
+            ("detach-agent", [node, agent]) => self.detach(node, agent),
             ("connect", [one, other]) => self.connect(one, other),
-            ("at", [time, script]) => self.schedule(time, script, words),
-            ("run", []) => Ok(String::new()),
-            (name, _) if RECORDING.contains(&name) => self.ignore(words, "it only draws or records"),
+            ("create-connection", [kind, from, sink, to, _]) => {
+                self.create_connection([kind, from, sink, to])
+            }
+            ("now", []) => Ok(self.now.unwrap_or_default().as_secs_f64().to_string()),
+            ("at", [time, script]) => self.schedule(time, script),
+            ("run", []) => {
+                self.is_running = true;
+                Ok(String::new())
+            }
+            ("halt" | "stop" | "terminate" | "swapout", []) => self.exit(method.at),
+            ("use-scheduler", _) => self.ignore(words, "how events are kept changes no result"),
+            ("set-address-format", _) => self.ignore(words, "addresses are chosen here"),
+            ("delay_parse", [time]) => Ok(seconds(time)?.as_secs_f64().to_string()),
+            ("bw_parse", [speed]) => Ok(bits_per_second(speed)?.to_string()),
+            (name, _) if RECORDING.contains(&name) => {
+                self.ignore(words, "it only draws or records")?;
+                Ok(self.add(Object::Recorder))
+            }
             _ => {
                 let problem = unknown(method);
                 self.unknown(method.at, problem)
@@ -204,25 +436,73 @@ impl<'t> Simulator<'t> {
         }
     }
 
-    fn link(&mut self, from: &Word, to: &Word, speed: &Word, time: &Word, discipline: &Word) -> Outcome {
+    /// `$ns at 0.5 "$ftp start"`: whatever the words say is run at that time of the run.
+    fn schedule(&mut self, time: &Word, script: &Word) -> Outcome {
+        let (at, now) = (seconds(time)?, self.now.unwrap_or_default());
+        if at < now {
+            return complain(time.at, format!("{at} is over: it is {now} in the run"));
+        }
+        self.scheduled += 1;
+        self.due.insert((at, self.scheduled), script.clone());
+        Ok(self.scheduled.to_string())
+    }
+
+    /// `$ns rtmodel-at 1.0 down $from $to`; with one node, all its links.
+    fn schedule_outage(&mut self, time: &Word, verb: &Word, nodes: &[Word]) -> Outcome {
+        let at = seconds(time)?;
+        let change = match verb.text.as_str() {
+            "down" => Change::Down,
+            "up" => Change::Up,
+            _ => return complain(verb.at, "a link goes up or down"),
+        };
+        let segments = match nodes {
+            [from, to] => vec![self.between(from, to)?.0],
+            [node] => {
+                let node = self.node(node)?;
+                let segments = self.draft.segments.iter().enumerate();
+                segments.filter(|(_, own)| own.members.contains(&node)).map(|(index, _)| index).collect()
+            }
+            _ => return complain(verb.at, "this is written $ns rtmodel-at 1.0 down $from $to"),
+        };
+        for segment in segments {
+            self.draft.events.push(Event { at, segment, line: None, change: change.clone() });
+        }
+        Ok(String::new())
+    }
+
+    fn line_between(
+        &mut self,
+        [from, to]: [&Word; 2],
+        speed: &Word,
+        time: &Word,
+        discipline: &Word,
+    ) -> Result<(Vec<usize>, Line), Complaint> {
         let members = vec![self.node(from)?, self.node(to)?];
         if members[0] == members[1] {
             return complain(to.at, "this is the node at the other end as well; a link needs two");
         }
-        let (red, gentle) = match discipline.text.as_str() {
-            "DropTail" => (false, false),
-            "RED" => (true, false),
-            "GRED" => (true, true),
-            other => {
-                return complain(
-                    discipline.at,
-                    format!("{other:?} is no queue here; take DropTail, RED or GRED"),
-                );
-            }
-        };
-        let queue = Queue { red, gentle, ..Queue::default() };
-        let line = Line { rate: rate(speed)?, delay: delay(time)?, loss: Ratio::ZERO, queue };
-        Ok(self.add_segment(members, vec![line.clone(), line]))
+        if let Some(problem) = foreign::cause(&discipline.text) {
+            self.foreign = Some(Complaint { at: discipline.at, problem });
+        }
+        let mut queue = Queue::of(discipline)?;
+        for (attribute, value) in self.defaults.of(&format!("Queue/{}", discipline.text)) {
+            queue.set(&Word { text: attribute, ..value.clone() }, &value)?;
+        }
+        Ok((members, Line { rate: rate(speed)?, delay: delay(time)?, loss: LossSpec::default(), queue }))
+    }
+
+    /// One direction of a link, whose other one stands elsewhere.
+    fn simplex(&mut self, members: Vec<usize>, line: Line, at: usize) -> Outcome {
+        let is_other =
+            |own: &&mut Segment| own.missing.is_some() && own.members[..] == [members[1], members[0]];
+        if let Some(segment) = self.draft.segments.iter_mut().find(is_other) {
+            segment.missing = None;
+            segment.lines[1] = line;
+            return Ok(String::new());
+        }
+        let object = self.add_segment(members, vec![line.clone(), line]);
+        self.draft.segments.last_mut().expect("it was added").missing = Some(at);
+        Ok(object)
     }
 
     fn lan(&mut self, list: &Word, speed: &Word, time: &Word) -> Outcome {
@@ -238,43 +518,127 @@ impl<'t> Simulator<'t> {
             return complain(list.at, format!("this LAN has {} nodes; it needs 2 to 250", members.len()));
         }
         let (rate, delay) = (rate(speed)?, delay(time)?);
-        let line = Line { rate, delay, loss: Ratio::ZERO, queue: Queue::default() };
+        let line = Line { rate, delay, loss: LossSpec::default(), queue: Queue::default() };
         Ok(self.add_segment(members, vec![line]))
     }
 
     fn add_segment(&mut self, members: Vec<usize>, lines: Vec<Line>) -> String {
         let addresses = vec![None; members.len()];
-        self.draft.segments.push(Segment { name: None, members, addresses, lines });
+        self.draft.segments.push(Segment { name: None, members, addresses, lines, missing: None });
         self.add(Object::Segment(self.draft.segments.len() - 1, 0))
     }
 
-    fn set_queue(
-        &mut self,
-        segment: usize,
-        line: usize,
-        attribute: &Word,
-        value: &Word,
-        words: &[Word],
-    ) -> Outcome {
-        let queue = &mut self.draft.segments[segment].lines[line].queue;
-        match attribute.text.as_str() {
-            "limit_" => queue.limit = positive(value)?,
-            "queue-in-bytes_" => queue.in_bytes = switch(value)?,
-            "red_" => queue.red = switch(value)?,
-            "gentle_" => queue.gentle = switch(value)?,
-            "thresh_" => queue.min = positive(value)?,
-            "maxthresh_" => queue.max = positive(value)?,
-            "q_weight_" => queue.weight = positive(value)?,
-            "linterm_" => queue.linterm = at_least_one(value)?,
-            "mean_pktsize_" => queue.packet = positive(value)?,
-            name if QUEUE_DETAILS.contains(&name) => {
-                return self.ignore(words, "queues here have no such detail");
+    /// A command of a link or LAN: Emulab's events, and ns's parts of a link.
+    fn ask_segment(&mut self, segment: usize, line: usize, method: &Word, words: &[Word]) -> Outcome {
+        let is_link = self.draft.segments[segment].is_link();
+        // ns's links are of one direction, Emulab's of both.
+        match (method.text.as_str(), &words[2..]) {
+            ("queue", []) => return Ok(self.add(Object::Queue(segment, line))),
+            ("link", []) if is_link => return Ok(self.add(Object::Line(segment, line))),
+            ("up", []) => self.change(segment, None, Change::Up),
+            ("down", []) => self.change(segment, None, Change::Down),
+            ("modify", settings @ [_, ..]) => {
+                for setting in settings.iter().flat_map(|word| elements(&word.text).unwrap_or_default()) {
+                    let change = modification(&Word { text: setting, ..method.clone() })?;
+                    self.change(segment, None, change);
+                }
             }
-            name => {
-                return complain(attribute.at, format!("{name:?} is no attribute of a queue; limit_ is one"));
+            ("bandwidth", [value, ..]) => self.change(segment, None, Change::Rate(rate(value)?)),
+            ("delay", [value, ..]) => self.change(segment, None, Change::Delay(delay(value)?)),
+            ("plr", [value, ..]) => {
+                self.change(
+                    segment,
+                    None,
+                    Change::Loss(LossSpec::Independent(crate::quantity::loss(value)?)),
+                );
+            }
+            ("errormodule", [model]) if is_link => {
+                let members = &self.draft.segments[segment].members;
+                let ends = [members[line], members[1 - line]];
+                let [from, to] = ends.map(|node| Word { text: self.handle_of(node), ..method.clone() });
+                return self.lossmodel(model, &from, &to);
+            }
+            ("dynamic", []) => {}
+            (name, _) if name.starts_with("trace") || name.contains("nam") || name == "orient" => {
+                return self.ignore(words, "it only draws or records");
+            }
+            _ => {
+                let problem = format!(
+                    "{:?} is no command of a link; it has queue, up, down, modify, bandwidth, delay and plr",
+                    method.text
+                );
+                return complain(method.at, problem);
             }
         }
+        Ok(String::new())
+    }
+
+    /// A new handle of a node.
+    fn handle_of(&mut self, node: usize) -> String {
+        self.add(Object::Node(node))
+    }
+
+    fn set_line(&mut self, segment: usize, line: usize, attribute: &Word, value: &[Word]) -> Outcome {
+        let own = &self.draft.segments[segment].lines[line];
+        match (attribute.text.as_str(), value) {
+            ("bandwidth_", []) => Ok(own.rate.bits_per_second().to_string()),
+            ("delay_", []) => Ok(own.delay.as_secs_f64().to_string()),
+            ("bandwidth_", [value]) => {
+                self.change(segment, Some(line), Change::Rate(rate(value)?));
+                Ok(value.text.clone())
+            }
+            ("delay_", [value]) => {
+                self.change(segment, Some(line), Change::Delay(seconds(value)?));
+                Ok(value.text.clone())
+            }
+            _ => complain(attribute.at, "a link has bandwidth_ and delay_ here"),
+        }
+    }
+
+    fn set_queue(&mut self, segment: usize, line: usize, attribute: &Word, value: &Word) -> Outcome {
+        if self.now.is_some_and(|now| now > Duration::ZERO) {
+            let problem = format!(
+                "{:?} of a queue cannot change during a run here; set it before $ns run",
+                attribute.text
+            );
+            return self.unknown(attribute.at, problem);
+        }
+        self.draft.segments[segment].lines[line].queue.set(attribute, value)?;
         Ok(value.text.clone())
+    }
+
+    /// `new RandomVariable/Uniform` and what it is asked.
+    fn ask_variable(&mut self, method: &Word, words: &[Word]) -> Outcome {
+        match (method.text.as_str(), &words[2..]) {
+            ("set", [name, value])
+                if (name.text == "min_" && value.text == "0")
+                    || (name.text == "max_" && matches!(value.text.as_str(), "1" | "1.0")) =>
+            {
+                Ok(String::new())
+            }
+            ("use-rng" | "seed" | "next-substream" | "reset-start-substream", _) => {
+                self.ignore(words, "randomness is that of the experiment's `seed`")
+            }
+            _ => self.unknown(
+                method.at,
+                format!("{:?} of a random variable is not read; write the number that you want", method.text),
+            ),
+        }
+    }
+
+    /// An object of another class: of what records, or a random variable; `None` if hol has nothing of it.
+    pub(crate) fn make_other(&mut self, class: &Word) -> Option<String> {
+        let top = class.text.split('/').next().unwrap_or_default();
+        if RECORDERS.contains(&top) {
+            return Some(self.add(Object::Recorder));
+        }
+        let is_uniform = match class.text.as_str() {
+            "RandomVariable/Uniform" => true,
+            "RNG" => false,
+            _ if top == "RandomVariable" => false,
+            _ => return None,
+        };
+        Some(self.add(Object::Variable { is_uniform }))
     }
 
     /// Returns the link from one node to another made last, and which of its lines leads there.
@@ -347,17 +711,19 @@ impl<'t> Simulator<'t> {
         format!("_o{}", self.objects.len() - 1)
     }
 
-    /// Returns where the text of a command ends, if it is on one line.
-    fn end_of(&self, words: &[Word]) -> usize {
+    /// Returns the text of a command, if it is on one line, or its beginning.
+    fn text_of(&self, words: &[Word]) -> &str {
         let (first, last) = (words[0].at, words[words.len() - 1].at);
-        let text = &self.text[last..];
+        let text = self.sources.text_from(last);
         let end = match text.chars().next() {
             Some('"') => text[1..].find('"').map(|end| end + 2),
             Some('{') => text.find('}').map(|end| end + 1),
             _ => text.find(|c: char| c.is_whitespace() || ";}]".contains(c)),
         };
-        let line = self.text[first..].find('\n').map_or(self.text.len(), |end| first + end);
-        end.map_or(line, |end| last + end).clamp(first, line)
+        let whole = self.sources.text_from(first);
+        let line = whole.find('\n').unwrap_or(whole.len());
+        let end = end.map_or(line, |end| (last + end).saturating_sub(first)).min(line);
+        whole.get(..end).unwrap_or_default()
     }
 
     pub(crate) fn ignore(&mut self, words: &[Word], reason: &'static str) -> Outcome {
@@ -365,9 +731,9 @@ impl<'t> Simulator<'t> {
         if !self.ignored_at.insert(words[0].at) {
             return Ok(String::new());
         }
-        let (line, _) = place(self.text, words[0].at);
-        let command = self.text[words[0].at..self.end_of(words)].to_owned();
-        let ignored = Ignored { place: format!("{}:{line}", self.name), command, reason };
+        let (name, line, _) = self.sources.place(words[0].at);
+        let command = self.text_of(words).to_owned();
+        let ignored = Ignored { place: format!("{name}:{line}"), command, reason };
         if !self.ignored.contains(&ignored) {
             self.ignored.push(ignored);
         }
@@ -383,9 +749,30 @@ fn unknown(method: &Word) -> String {
     }
     let cure = match nearest(name, METHODS.map(|(known, _)| known)) {
         Some(near) => format!("did you mean \"{near}\"?"),
-        None => "traffic beyond FTP and CBR, and events, belong into the experiment file".to_owned(),
+        None => "traffic beyond FTP and CBR belongs into the experiment file".to_owned(),
     };
     format!("unknown command \"{name}\"; {cure}")
+}
+
+/// One of Emulab's `modify BANDWIDTH=500 DELAY=20 PLR=0.1`: kbit/s, milliseconds, a share.
+fn modification(setting: &Word) -> Result<Change, Complaint> {
+    let (name, value) = setting.text.split_once('=').unwrap_or((&setting.text, ""));
+    let word = |text: String| Word { text, ..setting.clone() };
+    let with_unit = |unit: &str| {
+        let is_bare = value.parse::<f64>().is_ok();
+        word(if is_bare { format!("{value}{unit}") } else { value.to_owned() })
+    };
+    Ok(match name.to_ascii_uppercase().as_str() {
+        "BANDWIDTH" => Change::Rate(rate(&with_unit("kb"))?),
+        "DELAY" => Change::Delay(delay(&with_unit("ms"))?),
+        "PLR" => Change::Loss(LossSpec::Independent(crate::quantity::loss(&word(value.to_owned()))?)),
+        _ => {
+            return complain(
+                setting.at,
+                format!("{name:?} of a link cannot change here; BANDWIDTH, DELAY and PLR can"),
+            );
+        }
+    })
 }
 
 fn handle(text: &str) -> Option<usize> {

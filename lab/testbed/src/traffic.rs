@@ -1,10 +1,12 @@
-//! Agents and applications of ns with their start and stop times: the traffic as flows.
+//! Applications of ns with the times at which they send: the traffic as flows.
 
-use hol_base::Duration;
+use hol_base::{BitRate, Duration, QueueLimit};
+use hol_network::{NetworkSpec, Topology};
 
-use crate::quantity::{bits_per_second, positive, seconds};
+use crate::agents::{Agent, Class, packets};
+use crate::quantity::{bits_per_second, positive, seconds, switch};
 use crate::simulator::{Object, Outcome, Simulator};
-use crate::tcl::{Complaint, Word, complain};
+use crate::tcl::{Complaint, MEASURED, Word, complain};
 
 /// The traffic of one application to another node.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,7 +14,9 @@ pub struct Flow {
     /// Where the script makes its application: `file:line`.
     pub place: String,
     /// The transport most similar to the agent's, such as `"tcp:cc=reno"`.
-    pub transport: &'static str,
+    pub transport: String,
+    /// The agent's class, where the transport has its settings.
+    pub label: Option<&'static str>,
     /// The node that sends.
     pub from: String,
     /// The node that receives.
@@ -26,50 +30,57 @@ pub struct Flow {
 }
 
 /// The traffic of an application.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum FlowLoad {
     /// FTP: as much as the transport takes.
-    Greedy,
+    Greedy {
+        /// Octets of a packet, without its headers.
+        size: u64,
+        /// How many there are, if not as many as the time allows.
+        packets: Option<u64>,
+    },
     /// CBR: a packet of this many octets per interval.
     Every {
         /// Octets of a packet, without its headers.
         size: u64,
         /// Interval.
         interval: Duration,
+        /// As many such packets are sent at once: one of the application, which the agent cuts.
+        at_once: u16,
     },
+    /// CBR that stops or changes and goes on: each packet's time since the start, and its octets without headers.
+    Scripted(Vec<(Duration, u64)>),
 }
 
-/// Agents by class: the transport of those that send.
-const AGENTS: [(&str, Option<&str>); 14] = [
-    ("Agent/TCP", Some("tcp:cc=reno")),
-    ("Agent/TCP/Reno", Some("tcp:cc=reno,sack=false")),
-    ("Agent/TCP/Newreno", Some("tcp:cc=reno,sack=false")),
-    ("Agent/TCP/Sack1", Some("tcp:cc=reno")),
-    ("Agent/TCP/Linux", Some("tcp")),
-    ("Agent/SCTP", Some("sctp")),
-    ("Agent/UDP", Some("udp")),
-    ("Agent/TCPSink", None),
-    ("Agent/TCPSink/DelAck", None),
-    ("Agent/TCPSink/Sack1", None),
-    ("Agent/TCPSink/Sack1/DelAck", None),
-    ("Agent/Null", None),
-    ("Agent/LossMonitor", None),
-    ("Agent/SCTPSink", None),
-];
+/// Octets of the headers of UDP and TCP, as ns and IPv4 count them.
+const UDP_HEADERS: u64 = 28;
+const TCP_HEADERS: u64 = 40;
+
+/// Packets of a flow that changes.
+const MOST_SCRIPTED: usize = 20_000;
+
+impl Flow {
+    /// Returns the octets of its longest IP packet.
+    pub(crate) fn longest_packet(&self) -> u64 {
+        match &self.load {
+            _ if self.label.is_none() && self.transport != "udp" => 0,
+            FlowLoad::Greedy { size, .. } => size + TCP_HEADERS,
+            // TCP cuts messages, UDP does not.
+            FlowLoad::Every { size, .. } if self.transport == "udp" => size + UDP_HEADERS,
+            FlowLoad::Scripted(packets) if self.transport == "udp" => {
+                packets.iter().map(|(_, size)| size + UDP_HEADERS).max().unwrap_or_default()
+            }
+            _ => 0,
+        }
+    }
+}
 
 /// Agents, applications, and the end of the script.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    agents: Vec<Agent>,
+    pub agents: Vec<Agent>,
     applications: Vec<Application>,
     pub end: Option<Duration>,
-}
-
-#[derive(Debug)]
-struct Agent {
-    transport: Option<&'static str>,
-    node: Option<usize>,
-    peer: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -80,50 +91,86 @@ struct Application {
     agent: Option<usize>,
     size: u64,
     rate: f64,
+    /// Emulab's; ns's sets the rate.
     interval: Option<Duration>,
-    start: Option<Duration>,
+    /// Packets after which it stops.
+    most: Option<u64>,
+    running: Option<Duration>,
+    pieces: Vec<Piece>,
+}
+
+/// A time in which an application sends alike.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    start: Duration,
     stop: Option<Duration>,
-}
-
-/// Creates an object of a class of agents or applications; `None` if it is neither.
-pub(crate) fn make(simulator: &mut Simulator<'_>, class: &Word) -> Option<String> {
-    if let Some((_, transport)) = AGENTS.iter().find(|(name, _)| *name == class.text) {
-        let agents = &mut simulator.traffic.agents;
-        agents.push(Agent { transport: *transport, node: None, peer: None });
-        let agent = agents.len() - 1;
-        return Some(simulator.add(Object::Agent(agent)));
-    }
-    let greedy = match class.text.as_str() {
-        "Application/FTP" | "Source/FTP" => true,
-        "Application/Traffic/CBR" => false,
-        _ => return None,
-    };
-    Some(application(simulator, class.at, greedy, None))
-}
-
-fn application(simulator: &mut Simulator<'_>, at: usize, greedy: bool, agent: Option<usize>) -> String {
-    // ns-default.tcl: packetSize_ 210, rate_ 448Kb.
-    let (size, rate) = (210, 448e3);
-    let applications = &mut simulator.traffic.applications;
-    applications.push(Application { at, greedy, agent, size, rate, interval: None, start: None, stop: None });
-    let application = applications.len() - 1;
-    simulator.add(Object::Application(application))
+    size: u64,
+    interval: Duration,
 }
 
 impl Simulator<'_> {
-    /// A command of an agent.
-    pub(crate) fn agent(&mut self, agent: usize, method: &Word, words: &[Word]) -> Outcome {
-        match (method.text.as_str(), &words[2..]) {
-            ("set", [_]) | ("set", [_, _]) => self.ignore(words, "agents are those of the transport here"),
-            ("attach-source" | "attach-app", [kind]) if kind.text == "FTP" => {
-                Ok(application(self, method.at, true, Some(agent)))
+    /// Creates an object of a class of agents or applications; `None` if it is neither.
+    pub(crate) fn make_end(&mut self, class: &Word) -> Option<Outcome> {
+        if let Some(agent) = Agent::new(&class.text, class.at, self.defaults.of(&class.text)) {
+            if agent.is_tahoe() && !self.is_emulab {
+                let word = std::slice::from_ref(class);
+                // Its loss recovery differs; without losses nothing does.
+                let _ = self.ignore(
+                    word,
+                    "it is Tahoe in ns, which starts slowly after each loss; hol sends as NewReno",
+                );
             }
-            _ => self.unknown(method.at, format!("{:?} is no command of an agent here", method.text)),
+            self.traffic.agents.push(agent);
+            return Some(Ok(self.add(Object::Agent(self.traffic.agents.len() - 1))));
         }
+        let greedy = match class.text.as_str() {
+            "Application/FTP" | "Source/FTP" => true,
+            "Application/Traffic/CBR" | "Traffic/CBR" => false,
+            _ => return None,
+        };
+        let object = self.application_of(class.at, greedy, None);
+        let Some(Object::Application(index)) = self.object_called(&object) else { return None };
+        for (attribute, value) in self.defaults.of(&class.text) {
+            let attribute = Word { text: attribute, ..value.clone() };
+            let words = [class.clone(), attribute.clone(), attribute.clone(), value.clone()];
+            if let Err(complaint) = self.set_application(index, &attribute, &value, &words) {
+                return Some(Err(complaint));
+            }
+        }
+        Some(Ok(object))
+    }
+
+    pub(crate) fn application_of(&mut self, at: usize, greedy: bool, agent: Option<usize>) -> String {
+        // ns-default.tcl: packetSize_ 210, rate_ 448Kb.
+        let (size, rate, pieces) = (210, 448e3, Vec::new());
+        let (interval, most, running) = (None, None, None);
+        let application = Application { at, greedy, agent, size, rate, interval, most, running, pieces };
+        self.traffic.applications.push(application);
+        self.add(Object::Application(self.traffic.applications.len() - 1))
+    }
+
+    /// `$tcp advanceby 100`: so many packets, from now on.
+    pub(crate) fn send_packets(&mut self, agent: usize, at: usize, count: &Word) -> Outcome {
+        let (count, now) = (packets(count)?, self.now.unwrap_or_default());
+        self.application_of(at, true, Some(agent));
+        let application = self.traffic.applications.last_mut().expect("it was made");
+        application.most = Some(count);
+        application.start(now);
+        Ok(String::new())
+    }
+
+    /// `$udp attach-traffic $cbr`
+    pub(crate) fn attach_traffic(&mut self, agent: usize, traffic: &Word) -> Outcome {
+        let Some(Object::Application(index)) = self.object_called(&traffic.text) else {
+            return complain(traffic.at, "this is no application; make one with new Application/Traffic/CBR");
+        };
+        self.traffic.applications[index].agent = Some(agent);
+        Ok(String::new())
     }
 
     /// A command of an application.
     pub(crate) fn application(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+        let now = self.now.unwrap_or_default();
         let application = &mut self.traffic.applications[index];
         match (method.text.as_str(), &words[2..]) {
             ("attach-agent", [agent]) => {
@@ -135,22 +182,71 @@ impl Simulator<'_> {
                     "packetSize_" | "packet_size_" => application.size.to_string(),
                     "rate_" => application.rate.to_string(),
                     "interval_" => application.interval().as_secs_f64().to_string(),
-                    _ => String::new(),
+                    _ => MEASURED.to_owned(),
                 });
             }
-            ("set", [name, value]) => match name.text.as_str() {
-                "packetSize_" | "packet_size_" => application.size = positive(value)?,
-                "interval_" => application.interval = Some(seconds(value)?),
-                "rate_" => application.rate = bits_per_second(value)?,
-                _ => return self.ignore(words, "applications have packetSize_, interval_ and rate_ here"),
-            },
-            ("start", []) => application.start = Some(Duration::ZERO),
+            ("set", [name, value]) => return self.set_application(index, name, value, words),
+            ("start", []) => application.start(now),
+            ("stop", []) => application.stop(now),
+            ("produce" | "producemore", [count]) if application.greedy => {
+                application.most = Some(packets(count)?);
+                application.start(now);
+            }
             _ => {
                 return self
                     .unknown(method.at, format!("{:?} is no command of an application here", method.text));
             }
         }
         Ok(String::new())
+    }
+
+    fn set_application(&mut self, index: usize, name: &Word, value: &Word, words: &[Word]) -> Outcome {
+        let (now, is_emulab) = (self.now.unwrap_or_default(), self.is_emulab);
+        let application = &mut self.traffic.applications[index];
+        let is_running = application.running.is_some();
+        match name.text.as_str() {
+            "agent_" => {
+                let agent = self.agent_of(value)?;
+                self.traffic.applications[index].agent = Some(agent);
+                return Ok(value.text.clone());
+            }
+            "type_" | "fid_" | "class_" | "flags_" | "prio_" | "dst_" => {
+                return self.ignore(words, "it only marks packets for traces");
+            }
+            "random_" if !switch(value)? => return Ok(value.text.clone()),
+            "random_" => {
+                return self.unknown(
+                    value.at,
+                    "the intervals of CBR are not random here; set random_ to 0".to_owned(),
+                );
+            }
+            "packetSize_" | "packet_size_" | "interval_" | "rate_" | "maxpkts_" => {}
+            _ => {
+                let problem = format!(
+                    "{:?} of an application is not read; packetSize_, interval_, rate_ and maxpkts_ are",
+                    name.text
+                );
+                return self.unknown(name.at, problem);
+            }
+        }
+        if is_running {
+            application.stop(now);
+        }
+        match name.text.as_str() {
+            "packetSize_" | "packet_size_" => application.size = positive(value)?,
+            "rate_" => application.rate = bits_per_second(value)?,
+            "maxpkts_" => application.most = Some(packets(value)?),
+            _ if is_emulab => application.interval = Some(seconds(value)?),
+            // ns-lib.tcl, Application/Traffic/CBR set: an interval sets the rate, with the size of that moment.
+            _ => {
+                let interval = seconds(value)?.max(Duration::from_nanos(1));
+                application.rate = application.size as f64 * 8.0 / interval.as_secs_f64();
+            }
+        }
+        if is_running {
+            application.start(now);
+        }
+        Ok(value.text.clone())
     }
 
     /// `attach-agent` and `connect` of the simulator.
@@ -167,36 +263,30 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// `$ns at 0.5 "$cbr start"`.
-    pub(crate) fn schedule(&mut self, time: &Word, script: &Word, words: &[Word]) -> Outcome {
-        let at = seconds(time)?;
-        let parts: Vec<&str> = script.text.split_whitespace().collect();
-        let object = parts.first().and_then(|word| self.object_called(word));
-        match (object, &parts[..]) {
-            (Some(Object::Application(index)), [_, "start"]) => {
-                self.traffic.applications[index].start = Some(at);
-            }
-            (Some(Object::Application(index)), [_, "stop"]) => {
-                self.traffic.applications[index].stop = Some(at);
-            }
-            (Some(Object::Program(index)), [_, verb @ ("start" | "run" | "stop" | "kill")]) => {
-                let verb = if matches!(*verb, "stop" | "kill") { "stop" } else { "start" };
-                return self.schedule_program(index, time, verb);
-            }
-            (Some(Object::Simulator), [_, "halt" | "stop" | "terminate" | "swapout"])
-            | (None, ["finish" | "exit", ..]) => {
-                let end = self.traffic.end.map_or(at, |end| end.min(at));
-                self.traffic.end = Some(end);
-            }
-            (Some(Object::Unknown), _) => (),
-            _ => {
-                return self.ignore(
-                    words,
-                    "during a run applications and programs start and stop, and nothing else happens",
-                );
-            }
-        }
+    /// `$ns detach-agent $node $agent`: it neither sends nor receives from then on.
+    pub(crate) fn detach(&mut self, node: &Word, agent: &Word) -> Outcome {
+        let now = self.now.unwrap_or_default();
+        let (_, index) = (self.node(node)?, self.agent_of(agent)?);
+        self.traffic.agents[index].detached = Some(now);
+        let of_agent = self.traffic.applications.iter_mut().filter(|own| own.agent == Some(index));
+        of_agent.for_each(|application| application.stop(now));
         Ok(String::new())
+    }
+
+    /// `$ns create-connection TCP $from TCPSink $to 1`: two agents on their nodes, connected; gives the first.
+    pub(crate) fn create_connection(&mut self, [kind, from, sink, to]: [&Word; 4]) -> Outcome {
+        let mut ends = Vec::new();
+        for (class, node) in [(kind, from), (sink, to)] {
+            let class = Word { text: format!("Agent/{}", class.text), ..class.clone() };
+            let Some(end) = self.make_end(&class) else {
+                return self.unknown(class.at, unknown_class(&class.text));
+            };
+            let end = Word { text: end?, at: class.at, verbatim: None };
+            self.attach(node, &end)?;
+            ends.push(end);
+        }
+        self.connect(&ends[0], &ends[1])?;
+        Ok(ends.swap_remove(0).text)
     }
 
     fn agent_of(&self, word: &Word) -> Result<usize, Complaint> {
@@ -209,20 +299,47 @@ impl Simulator<'_> {
     }
 }
 
+/// Describes a class that hol does not have.
+pub(crate) fn unknown_class(class: &str) -> String {
+    let kind = match class.split('/').next().unwrap_or_default() {
+        "Agent" => {
+            "an agent that hol has not; it has Agent/TCP with Reno, Newreno, Sack1, Linux and FullTcp, Agent/UDP, Agent/SCTP and their sinks"
+        }
+        "Application" | "Traffic" | "Source" => {
+            "traffic that hol does not make of a script; it makes FTP and CBR, and others in an experiment file"
+        }
+        "RandomVariable" | "RNG" => {
+            "a random variable, which hol does not draw; write the numbers that you want"
+        }
+        "Queue" => "a queue that hol has not; it has DropTail, RED, GRED, CoDel, sfqCoDel and PIE",
+        "ErrorModel" => {
+            "an error model that hol has not; bursts are set in the experiment, by [network.links.NAME] loss"
+        }
+        _ => {
+            "a class that hol does not read; it reads nodes, links, LANs, agents of TCP, UDP and SCTP, FTP and CBR"
+        }
+    };
+    format!("{class:?} is {kind}")
+}
+
 impl Traffic {
-    /// Returns the flows in the order of their applications in the script, between nodes called by `names`,
-    /// without applications that never start.
-    pub fn flows(&self, names: &[String], place: impl Fn(usize) -> String) -> Result<Vec<Flow>, Complaint> {
-        let started =
-            self.applications.iter().filter_map(|application| Some((application, application.start?)));
-        started.map(|(application, start)| self.flow(application, start, names, &place)).collect()
+    /// Returns the flows in the order of their applications in the script, without applications that never start.
+    pub fn flows(
+        &self,
+        network: &NetworkSpec,
+        is_emulab: bool,
+        place: impl Fn(usize) -> String,
+    ) -> Result<Vec<Flow>, Complaint> {
+        self.agents.iter().filter(|agent| agent.node.is_some()).try_for_each(Agent::check)?;
+        let started = self.applications.iter().filter(|application| application.starts().is_some());
+        started.map(|application| self.flow(application, network, is_emulab, &place)).collect()
     }
 
     fn flow(
         &self,
         application: &Application,
-        start: Duration,
-        names: &[String],
+        network: &NetworkSpec,
+        is_emulab: bool,
         place: impl Fn(usize) -> String,
     ) -> Result<Flow, Complaint> {
         let wrong = |problem: &str| Complaint { at: application.at, problem: problem.to_owned() };
@@ -234,26 +351,158 @@ impl Traffic {
         let nodes = agent.node.zip(peer.node);
         let (from, to) =
             nodes.ok_or_else(|| wrong("its agents are on no node; add $ns attach-agent $node $tcp"))?;
-        let transport =
-            agent.transport.ok_or_else(|| wrong("its agent only receives; attach it to the other one"))?;
-        let ends = [application.stop, self.end].into_iter().flatten().min();
-        let stop = ends.filter(|stop| *stop > start);
-        let stop = stop
-            .ok_or_else(|| wrong("it starts and never stops; add $ns at 5.0 \"finish\" after its start"))?;
-        if application.greedy && transport == "udp" {
+        if from == to {
+            return Err(wrong("its agents are on the same node; hol sends over links"));
+        }
+        let pieces = application.pieces(self.end).ok_or_else(|| {
+            wrong("it starts and never stops; add $ns at 5.0 \"finish\" after its start, and exit in the procedure finish")
+        })?;
+        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
+            return Err(wrong("it stops when it starts; stop it later"));
+        };
+        let (start, stop) = (first.start, last.stop.unwrap_or_default());
+        if peer.detached.is_some_and(|detached| detached < stop) {
+            return Err(Complaint {
+                at: peer.at,
+                problem:
+                    "this sink is detached while its flow goes on, which hol has not; stop the flow before"
+                        .to_owned(),
+            });
+        }
+        if application.greedy && agent.class == Class::Udp {
             return Err(wrong("UDP takes all that FTP has at once; send with Application/Traffic/CBR"));
         }
-        let load = if application.greedy { FlowLoad::Greedy } else { application.paced(transport) };
-        let [from, to] = [from, to].map(|node| names[node].clone());
-        Ok(Flow { place: place(application.at), transport, from, to, load, start, stop })
+        if application.greedy && pieces.len() > 1 {
+            return Err(wrong(
+                "it starts again over the connection that it had; flows here have a connection each: make another agent",
+            ));
+        }
+        let [from, to] = [from, to].map(|node| network.nodes[node].clone());
+        let (transport, label) = agent.transport(peer, is_emulab, capacity(network, &from, &to))?;
+        let load = match application.greedy {
+            true => {
+                let size = if is_emulab { 1000 } else { agent.packet()? };
+                FlowLoad::Greedy { size, packets: application.most }
+            }
+            false => paced(application, &pieces, agent, is_emulab)?,
+        };
+        Ok(Flow { place: place(application.at), transport, label, from, to, load, start, stop })
     }
 }
 
+/// Returns the octets that a path and its queues take at most.
+fn capacity(network: &NetworkSpec, from: &str, to: &str) -> u64 {
+    let Ok(topology) = Topology::new(network) else { return 0 };
+    let ends = topology.node(from).zip(topology.node(to));
+    let path = ends.map(|(from, to)| topology.path(from, to)).unwrap_or_default();
+    let delay: f64 = path.iter().map(|line| 2.0 * line.settings.delay.as_secs_f64()).sum();
+    let slowest =
+        path.iter().map(|line| line.settings.rate).min_by_key(|rate: &BitRate| rate.bits_per_second());
+    let bits = slowest.map_or(0.0, |rate| rate.bits_per_second() as f64);
+    let queue = |limit: &QueueLimit| match limit {
+        QueueLimit::Packets(packets) => packets.saturating_mul(1500),
+        QueueLimit::Bytes(octets) => *octets,
+    };
+    let queues: u64 = path.iter().map(|line| queue(&line.settings.queue)).fold(0, u64::saturating_add);
+    ((delay * bits / 8.0) as u64).saturating_add(queues)
+}
+
+/// Returns what CBR sends over an agent.
+fn paced(
+    application: &Application,
+    pieces: &[Piece],
+    agent: &Agent,
+    is_emulab: bool,
+) -> Result<FlowLoad, Complaint> {
+    let is_udp = agent.class == Class::Udp;
+    // ns includes UDP's headers in the packet size.
+    let cargo = |size: u64| if is_udp { size.saturating_sub(UDP_HEADERS).max(8) } else { size.max(8) };
+    // A longer packet is sent as several of that size, and a rest. ns 2.35, apps/udp.cc UdpAgent::sendmsg.
+    let most = if is_udp && !is_emulab { agent.packet()? } else { u64::MAX };
+    let cut = |size: u64| -> Vec<u64> {
+        let rest = size % most;
+        (0..size / most).map(|_| most).chain((rest > 0).then_some(rest)).collect()
+    };
+    let longest = pieces.iter().map(|piece| piece.size).max().unwrap_or_default();
+    if longest / most.max(1) > 100 {
+        return complain(
+            application.at,
+            format!("packets of {longest} octets are sent as more than a hundred of {most}"),
+        );
+    }
+    if let [piece] = pieces
+        && (piece.size <= most || piece.size % most == 0)
+    {
+        let parts = cut(piece.size);
+        let size = parts.first().copied().unwrap_or(piece.size);
+        return Ok(FlowLoad::Every {
+            size: cargo(size),
+            interval: piece.interval,
+            at_once: parts.len().max(1) as u16,
+        });
+    }
+    let origin = pieces.first().map_or(Duration::ZERO, |piece| piece.start);
+    let mut packets = Vec::new();
+    for piece in pieces {
+        let (mut at, stop) = (piece.start, piece.stop.unwrap_or_default());
+        while at < stop {
+            packets.extend(cut(piece.size).into_iter().map(|size| (at - origin, cargo(size))));
+            at += piece.interval;
+            if packets.len() > MOST_SCRIPTED {
+                return complain(
+                    application.at,
+                    format!(
+                        "it changes while it runs, and has more than {MOST_SCRIPTED} packets; let it end earlier"
+                    ),
+                );
+            }
+        }
+    }
+    Ok(FlowLoad::Scripted(packets))
+}
+
 impl Application {
-    fn paced(&self, transport: &str) -> FlowLoad {
-        // ns includes UDP headers in the packet size.
-        let headers = if transport == "udp" { 28 } else { 0 };
-        FlowLoad::Every { size: self.size.saturating_sub(headers).max(8), interval: self.interval() }
+    fn start(&mut self, now: Duration) {
+        self.running.get_or_insert(now);
+    }
+
+    fn stop(&mut self, now: Duration) {
+        if let Some(start) = self.running.take().filter(|start| *start < now) {
+            self.pieces.push(self.piece(start, Some(now)));
+        }
+    }
+
+    fn piece(&self, start: Duration, stop: Option<Duration>) -> Piece {
+        Piece { start, stop, size: self.size, interval: self.interval() }
+    }
+
+    fn starts(&self) -> Option<Duration> {
+        self.pieces.first().map(|piece| piece.start).or(self.running)
+    }
+
+    /// Returns when it sends, until `end` at most; `None` if it goes on for ever.
+    fn pieces(&self, end: Option<Duration>) -> Option<Vec<Piece>> {
+        let open = self.running.map(|start| self.piece(start, end));
+        let mut pieces: Vec<Piece> = self.pieces.iter().copied().chain(open).collect();
+        // With a number of packets nothing else needs to end it.
+        let last = pieces.last_mut().filter(|last| self.greedy && self.most.is_some() && last.stop.is_none());
+        if let Some(last) = last {
+            last.stop = Some(last.start + Duration::from_nanos(1));
+        }
+        if let Some(most) = self.most.filter(|_| !self.greedy) {
+            let mut left = most;
+            for piece in &mut pieces {
+                let lasts = piece.interval.saturating_mul(left);
+                let stop = piece.stop.map_or(piece.start + lasts, |stop| stop.min(piece.start + lasts));
+                left -= left.min((stop - piece.start).as_nanos().div_ceil(piece.interval.as_nanos()));
+                piece.stop = Some(stop);
+            }
+        }
+        if pieces.iter().any(|piece| piece.stop.is_none()) {
+            return None;
+        }
+        pieces.retain(|piece| piece.stop.is_some_and(|stop| stop > piece.start));
+        Some(pieces)
     }
 
     fn interval(&self) -> Duration {

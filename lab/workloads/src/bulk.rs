@@ -1,5 +1,6 @@
 //! `bulk`: a greedy sender.
 
+use hol_base::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,10 @@ pub struct Bulk {
     /// Octets per message. Default 4,096.
     #[serde(default)]
     pub size: MessageSize<4096>,
+    /// Stop sending this long after the connections are open, if there are messages left. What the transport has taken by then still
+    /// arrives. Default never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasts: Option<Duration>,
 }
 
 impl Padded for Bulk {
@@ -20,6 +25,7 @@ impl Padded for Bulk {
     const ABOUT: &'static str =
         "as oneway, each as soon as the transport has taken the last: a greedy sender";
     const COMES_BACK: bool = false;
+    const KEYS: &'static [&'static str] = &["size", "lasts"];
 
     fn octets(&self) -> u64 {
         self.size.0.0
@@ -27,5 +33,9 @@ impl Padded for Bulk {
 
     fn pace(&self) -> Pace {
         Pace::Taken
+    }
+
+    fn lasts(&self) -> Option<Duration> {
+        self.lasts
     }
 }

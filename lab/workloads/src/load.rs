@@ -137,6 +137,10 @@ pub(crate) struct Pacer {
     served: u16,
     left: u64,
     next: Time,
+    /// How long messages come due after the start.
+    lasts: Option<Duration>,
+    /// When that is over.
+    end: Time,
 }
 
 #[derive(Debug)]
@@ -176,13 +180,26 @@ impl Pacer {
 
     /// Creates a pacer of `messages` messages, none due before the start.
     fn new(gaps: Gaps, sources: u16, messages: u64) -> Self {
-        Self { gaps, sources, served: 0, left: messages, next: Time::MAX }
+        Self { gaps, sources, served: 0, left: messages, next: Time::MAX, lasts: None, end: Time::MAX }
+    }
+
+    /// Returns the same pacer, which stops this long after its start.
+    pub(crate) fn lasting(self, lasts: Option<Duration>) -> Self {
+        Self { lasts, ..self }
+    }
+
+    /// Lets nothing more come due once its time is over.
+    pub(crate) fn stop_in_time(&mut self, now: Time) {
+        if now >= self.end {
+            (self.left, self.next) = (0, Time::MAX);
+        }
     }
 
     /// Starts the load: the first message is due one interval from now, or now if time alone does not make it
     /// due.
     pub(crate) fn start(&mut self, now: Time) {
         self.next = if self.left == 0 { Time::MAX } else { now + self.gap() };
+        self.end = self.lasts.map_or(Time::MAX, |lasts| now + lasts);
     }
 
     /// Returns how many messages have not come due.

@@ -1,7 +1,7 @@
 //! What `echo`, `pingpong`, `oneway` and `bulk` share: their messages are padding. They differ in what makes
 //! a message due, and in whether it is returned.
 
-use hol_base::{ByteCount, Seed};
+use hol_base::{ByteCount, Duration, Seed};
 use hol_measure::RecordKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,11 +20,17 @@ pub trait Padded {
     const ABOUT: &'static str;
     /// Whether each message is sent back.
     const COMES_BACK: bool;
+    /// Its keys beside those of a load.
+    const KEYS: &'static [&'static str] = &["size"];
 
     /// Returns the octets per message.
     fn octets(&self) -> u64;
     /// Returns what makes the next message due.
     fn pace(&self) -> Pace;
+    /// Returns how long it sends at most, from when its connections are open.
+    fn lasts(&self) -> Option<Duration> {
+        None
+    }
     /// Returns the keys of its load, if time makes its messages due.
     fn load(&self) -> Option<&Load> {
         None
@@ -45,7 +51,7 @@ impl<W: Padded> Workload for W {
     }
 
     fn own_keys(&self) -> &'static [&'static str] {
-        &["size"]
+        W::KEYS
     }
 
     fn check_own(&self) -> Result<(), WorkloadError> {
@@ -81,7 +87,7 @@ impl<W: Padded> Workload for W {
         let (requests, pace) = (Numbered::new(self.octets(), self.record_kind()), Padded::pace(self));
         let (pacer, late_limit) = match Padded::load(self) {
             Some(load) => (load.pacer(messages, seed), load.late_limit),
-            None => (Pacer::untimed(pace, messages), None),
+            None => (Pacer::untimed(pace, messages).lasting(Padded::lasts(self)), None),
         };
         Box::new(Sender::new(requests, lanes, pacer, messages, late_limit))
     }

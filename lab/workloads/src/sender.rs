@@ -241,6 +241,7 @@ impl<R: Requests> Application for Sender<R> {
             }
             return Output::Send(outgoing);
         }
+        self.pacer.stop_in_time(now);
         if self.is_blocked() {
             return self.wait_for_room(now);
         }
@@ -324,6 +325,20 @@ mod tests {
 
     fn ms(millis: u64) -> Time {
         Time::from_millis(millis)
+    }
+
+    /// A greedy sender with a time ends with what it has passed on by then.
+    #[test]
+    fn a_greedy_sender_stops_when_its_time_is_over() {
+        let mut client = client_of("{\"kind\":\"bulk\",\"lasts\":\"2s\"}", ONE, 1000);
+        open(client.as_mut(), ms(500), ONE);
+        send(client.as_mut(), ms(500));
+        send(client.as_mut(), ms(2499));
+        assert!(matches!(client.poll(ms(2500)), Output::Wait(Time::MAX)));
+        let Standing { due, all_due, .. } = client.standing();
+        assert_eq!((due, all_due), (2, true));
+        assert!(client.end(ms(2500)), "what was not sent is no message of the run");
+        assert_eq!(client.standing().due, 2);
     }
 
     #[track_caller]

@@ -4,7 +4,13 @@
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |candidate: &&str| strsim::damerau_levenshtein(word, candidate);
     let best = known.into_iter().min_by_key(distance)?;
-    let near = distance(&best) <= 2.max(word.len() / 3) || best.contains(word) && word.len() > 2;
+    // A word of which little is left has been replaced, not mistyped.
+    let most = match word.chars().count() {
+        0..=2 => 0,
+        3..=5 => 1,
+        _ => 2,
+    };
+    let near = distance(&best) <= most || best.contains(word) && word.len() > 2;
     near.then_some(best)
 }
 
@@ -18,5 +24,15 @@ mod tests {
         assert_eq!(nearest("stream", known), Some("streams"));
         assert_eq!(nearest("rtomin", known), Some("rto_min"));
         assert_eq!(nearest("bandwidth", known), None);
+        assert_eq!(nearest("dealy", ["rate", "delay"]), Some("delay"));
+        for (word, known) in [
+            ("LL", "if"),
+            ("loss", "hosts"),
+            ("bbr", "prr"),
+            ("tb-set-node-lan-params", "tb-set-node-rpms"),
+            ("al", "all"),
+        ] {
+            assert_eq!(nearest(word, [known]), None, "{word}");
+        }
     }
 }

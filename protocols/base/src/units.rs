@@ -13,6 +13,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Duration;
+use crate::wording::percentage;
 
 /// A quantity that could not be parsed, with the expected form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -263,7 +264,9 @@ impl FromStr for Ratio {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
         let ratio = split(text).filter(|(_, unit)| *unit == "%").and_then(|(n, _)| Self::new(n / 100.0));
-        refuse(ratio, text, RATIOS)
+        let is_bare = text.parse::<f64>().is_ok_and(|number| (0.0..=100.0).contains(&number));
+        let cure = if is_bare { format!("; write {}", percentage(text)) } else { String::new() };
+        refuse(ratio, text, &format!("{RATIOS}{cure}"))
     }
 }
 impl FromStr for Frequency {
@@ -401,7 +404,9 @@ mod tests {
     #[test]
     fn numbers_without_a_unit_are_refused() {
         assert!("10".parse::<Duration>().is_err());
-        assert!("0.01".parse::<Ratio>().is_err());
+        let problem = |text: &str| text.parse::<Ratio>().unwrap_err().to_string();
+        assert!(problem("0.01").ends_with("; write \"1%\" for a share of 0.01"), "{}", problem("0.01"));
+        assert!(problem("1").ends_with("; write \"1%\""), "{}", problem("1"));
         assert!("101%".parse::<Ratio>().is_err());
         assert!("-1ms".parse::<Duration>().is_err());
         assert!("0Mbit".parse::<BitRate>().is_err());

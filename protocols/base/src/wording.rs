@@ -67,12 +67,23 @@ fn misplaced(found: &str, expected: &str) -> String {
         "any value" => format!("{found} is beyond the numbers that can be written here"),
         "a string" if is_number => format!("{found} is not text; write it in quotes: \"{found}\""),
         _ if is_number && expected.contains("a percentage") => {
-            format!("{found} is not a percentage; write it in quotes and with %, as in \"{found}%\"")
+            format!("{found} is not a percentage; write it in quotes and with %, as in {}", percentage(found))
         }
         _ if is_number && expected.contains(" such as \"") => {
             format!("{found} has no unit; write {expected}")
         }
         _ => format!("{found} is not {}", wanted(expected)),
+    }
+}
+
+/// Returns a bare number as a percentage; one below 1 is rather a share.
+pub(crate) fn percentage(number: &str) -> String {
+    match number.parse::<f64>() {
+        Ok(share) if share > 0.0 && share < 1.0 => {
+            let percent = (share * 1e14).round() / 1e12;
+            format!("\"{percent}%\" for a share of {number}")
+        }
+        _ => format!("\"{number}%\""),
     }
 }
 
@@ -108,7 +119,10 @@ mod tests {
                 "unknown key \"dealy\"; did you mean \"delay\"?",
             ),
             ("unknown field `xyzzy`, expected `a` or `b`", "unknown key \"xyzzy\"; known here are a, b"),
-            ("unknown variant `al`, expected `none` or `all`", "unknown word \"al\"; did you mean \"all\"?"),
+            (
+                "unknown variant `alk`, expected `none` or `all`",
+                "unknown word \"alk\"; did you mean \"all\"?",
+            ),
             ("missing field `at`", "the key \"at\" is missing; add it"),
             (
                 "invalid type: integer `10`, expected a time such as \"10ms\" (units: ms)",
@@ -116,7 +130,7 @@ mod tests {
             ),
             (
                 "invalid type: floating point `0.5`, expected a percentage such as \"1%\", or a loss table",
-                "0.5 is not a percentage; write it in quotes and with %, as in \"0.5%\"",
+                "0.5 is not a percentage; write it in quotes and with %, as in \"50%\" for a share of 0.5",
             ),
             ("invalid type: integer `5`, expected a string", "5 is not text; write it in quotes: \"5\""),
         ] {

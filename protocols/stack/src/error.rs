@@ -4,9 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// An unknown transport before the colon.
-    #[error(
-        "unknown transport {0:?}; known are \"tcp\", \"sctp\", \"quic\", \"mptcp\" and \"udp\", with options as in \"sctp:streams=8\""
-    )]
+    #[error("unknown transport {0:?}; {hint}", hint = transport(.0))]
     UnknownTransport(String),
     /// An unknown stack.
     #[error("unknown stack {name:?}; known are {known}")]
@@ -52,4 +50,14 @@ pub enum SpecError {
         /// What is wrong with it.
         problem: String,
     },
+}
+
+/// Says how a transport is written that is none as it stands.
+fn transport(name: &str) -> String {
+    let small = name.to_lowercase();
+    match crate::kind::Kind::ALL.into_iter().find(|kind| kind.name() == small) {
+        Some(kind) => format!("write {:?}", kind.name()),
+        None => "known are \"tcp\", \"sctp\", \"quic\", \"mptcp\" and \"udp\", with options as in \"sctp:streams=8\""
+            .to_owned(),
+    }
 }

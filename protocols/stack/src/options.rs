@@ -190,10 +190,16 @@ pub(crate) fn bad_value(key: &str, value: &toml::Value, problem: String) -> Spec
     SpecError::BadValue { key: key.to_owned(), value, problem }
 }
 
+/// Congestion controls of TCP, which people write as if they were options.
+const CONGESTION: [&str; 4] = ["bbr", "cubic", "dctcp", "reno"];
+
 fn unknown(kind: Kind, key: String, behaviour: &toml::Table) -> SpecError {
     let uses = kind.uses().iter().map(|(name, _)| *name);
     let known: Vec<&str> = uses.chain(["stack"]).chain(behaviour.keys().map(String::as_str)).collect();
     let hint = match nearest(&key, known.iter().copied()) {
+        _ if matches!(kind, Kind::Tcp | Kind::Mptcp) && CONGESTION.contains(&key.as_str()) => {
+            format!("; write cc={key}, as in {}:cc={key}", kind.name())
+        }
         Some(near) => format!("; did you mean {near:?}?"),
         None => format!("; known are {}", known.join(", ")),
     };

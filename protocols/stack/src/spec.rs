@@ -387,6 +387,10 @@ mod tests {
     #[test]
     fn errors_name_the_cure() {
         assert!(error("dccp").contains("known are \"tcp\", \"sctp\", \"quic\""));
+        assert!(
+            error("TCP").ends_with("; write \"tcp\"")
+                && error("tcp:bbr").contains("write cc=bbr, as in tcp:cc=bbr")
+        );
         assert!(error("quic:pacing=off").contains("quic has no option \"pacing\""));
         assert!(error("quic:rto_min=1s").contains("quic has no option \"rto_min\""));
         assert!(error("quic:cc=bbr").contains("congestion=bbr"));

@@ -184,9 +184,9 @@ fn another_link_and_one_direction_are_named() {
         octets
     };
     let packets: Vec<u8> = (0..100).flat_map(|k| record(k, &segment(k))).collect();
-    fs::write(dir.path().join("radio.pcap"), [header(127), packets.clone()].concat()).unwrap();
-    let (code, message) = failure(dir.path(), &["path", "learn", "radio.pcap"]);
-    assert!(code == 1 && message.contains("link type 127 (IEEE 802.11 with radiotap)"), "{message}");
+    fs::write(dir.path().join("usb.pcap"), [header(189), packets.clone()].concat()).unwrap();
+    let (code, message) = failure(dir.path(), &["path", "learn", "usb.pcap"]);
+    assert!(code == 1 && message.contains("link type 189 (USB)"), "{message}");
 
     fs::write(dir.path().join("half.pcap"), [header(101), packets].concat()).unwrap();
     let text = ok(dir.path(), &["path", "learn", "half.pcap"]);

@@ -98,11 +98,11 @@ impl DependencyCollector<'_> {
         if matches!(command, Command::Words(_)) {
             let first = names.next().unwrap_or_default();
             let path = found(first, directory).ok_or_else(|| missing(first))?;
-            self.program(&path)?;
+            self.named_program(first, &path)?;
         }
         for name in names {
             if let Some(path) = found(name, directory) {
-                self.program(&path)?;
+                self.named_program(name, &path)?;
             }
             if !name.starts_with('.') || name.contains('/') {
                 self.named(&directory.join(name));
@@ -123,6 +123,15 @@ impl DependencyCollector<'_> {
         }
     }
 
+    /// A program by the word that names it. The `PATH` of a user may find what that of a node does not: there it gets a link.
+    fn named_program(&mut self, word: &str, path: &Path) -> Result<(), KernelError> {
+        let is_found = env::split_paths(SYSTEM).any(|place| path.parent() == Some(&place));
+        if !word.contains('/') && !is_found {
+            self.tree.link(&format!("{SHARED}/usr/local/bin/{word}"), path);
+        }
+        self.program(path)
+    }
+
     /// Adds a program with its dependencies.
     fn program(&mut self, path: &Path) -> Result<(), KernelError> {
         let whole = fs::canonicalize(path).map_err(|e| KernelError::file("find", path, e))?;
@@ -140,8 +149,8 @@ impl DependencyCollector<'_> {
             Some(owner) => drop(self.names.insert(owner)),
             None => self.unpackaged(&whole)?,
         }
-        let mut programs = words.iter().filter_map(|word| found(word, Path::new("/")));
-        programs.try_for_each(|path| self.program(&path))
+        let mut programs = words.iter().filter_map(|word| Some((word, found(word, Path::new("/"))?)));
+        programs.try_for_each(|(word, path)| self.named_program(word, &path))
     }
 
     /// Adds a program that belongs to no package: its libraries, and what was installed with it under its own prefix.
@@ -310,6 +319,31 @@ mod tests {
         assert!(found("sh").is_some() && found("/bin/sh").is_some() && found("./sh").is_some());
         let none = ["no-such-program", "etc", "/etc/passwd", "", "./no-such-program"];
         assert!(none.into_iter().all(|name| found(name).is_none()));
+    }
+
+    /// As pyenv's, or those of ~/.local/bin.
+    #[test]
+    fn what_only_the_path_of_a_user_finds_is_on_that_of_a_node() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("mytool");
+        fs::write(&place, "#!/bin/sh\necho hi\n").unwrap();
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut tree = Tree::default();
+        let mut needs = DependencyCollector {
+            packages: Packages::here(),
+            names: BTreeSet::new(),
+            visited: BTreeSet::new(),
+            tree: &mut tree,
+        };
+        needs.named_program("mytool", &place).unwrap();
+        needs.named_program("sh", Path::new("/bin/sh")).unwrap();
+        let linked = |name: &str| {
+            let path = Path::new(SHARED).join("usr/local/bin").join(name);
+            tree.entries().find(|(own, _)| *own == path).map(|(_, entry)| format!("{entry:?}"))
+        };
+        assert_eq!(linked("mytool"), Some(format!("Link({place:?})")));
+        assert_eq!(linked("sh"), None);
+        assert!(tree.entries().any(|(own, _)| own.ends_with("mytool") && !own.starts_with("root/usr")));
     }
 
     #[test]

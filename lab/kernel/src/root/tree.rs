@@ -67,6 +67,12 @@ impl Tree {
         self.insert(place.into(), Entry::Fresh(octets));
     }
 
+    /// A new link to a path of the machine.
+    pub(super) fn link(&mut self, place: &str, target: &Path) {
+        self.lead_to(Path::new(place));
+        self.insert(place.into(), Entry::Link(target.to_owned()));
+    }
+
     /// Adds a directory.
     pub(super) fn directory(&mut self, place: &str, mode: u32) {
         self.lead_to(Path::new(place));

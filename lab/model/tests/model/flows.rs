@@ -182,7 +182,7 @@ fn ends_that_are_not_there_are_refused_with_the_nodes_that_are() {
     scenario.workload.to = Some("client".to_owned());
     assert_eq!(scenario.check(), Err(ScenarioError::SameEnds("client".to_owned())));
     let mut greedy = greedy("tcp", 1);
-    greedy.workload.kind = Bulk { size: MessageSize("3B".parse().unwrap()) }.into();
+    greedy.workload.kind = Bulk { size: MessageSize("3B".parse().unwrap()), lasts: None }.into();
     let scenario = Scenario { background: vec![greedy], ..eklund("tcp", 25, 6, 10) };
     let problem = scenario.check().unwrap_err().to_string();
     assert!(problem.starts_with("in [[background]] number 1: in [workload]: `size` is 3"), "{problem}");

@@ -16,16 +16,20 @@ pub(crate) struct Conversation {
     opening: [Option<u64>; 3],
     /// Whether the first two were retransmitted.
     is_repeated: [bool; 2],
-    /// When each timestamp of each side was first seen.
-    clocks: [BTreeMap<u32, u64>; 2],
+    /// When each timestamp of each side was first seen; `None` once its echo came.
+    clocks: [BTreeMap<u32, Option<u64>>; 2],
     /// The shortest time to the echo of each side's timestamps.
     echoes: [Option<u64>; 2],
     /// The longest segment accepted by both, in octets of payload.
     pub mss: Option<u16>,
     /// The opening has been seen.
     pub is_whole: bool,
+    /// It is of QUIC, of which only the opening is seen.
+    pub is_quic: bool,
 }
 
+/// Datagrams of a handshake within this time, in ns, are one flight.
+const FLIGHT: u64 = 5_000_000;
 /// Maximum timestamps without an echo; older ones are forgotten.
 const CLOCKS: usize = 4096;
 
@@ -40,6 +44,7 @@ impl Conversation {
             echoes: [None; 2],
             mss: None,
             is_whole: false,
+            is_quic: false,
         }
     }
 
@@ -69,6 +74,20 @@ impl Conversation {
         }
     }
 
+    /// Handles a datagram of QUIC: the opener's first, the first answer, and what follows it. RFC 9000 section 7.
+    pub fn shake(&mut self, at: u64, side: usize) {
+        self.is_quic = true;
+        match (side, self.opening) {
+            (0, [None, ..]) => (self.opening[0], self.is_whole) = (Some(at), true),
+            // The first flight may have several datagrams; one that is sent again has waited for the timer (RFC 9002 section 6.2.2).
+            (0, [Some(first), None, _]) => self.is_repeated[0] |= at > first + FLIGHT,
+            (1, [Some(_), None, _]) => self.opening[1] = Some(at),
+            (1, [_, Some(first), None]) => self.is_repeated[1] |= at > first + FLIGHT,
+            (0, [_, Some(_), None]) => self.opening[2] = Some(at),
+            _ => {}
+        }
+    }
+
     fn open(&mut self, at: u64, side: usize, says: &Numbered) {
         if let Some(first) = says.first {
             self.courses[side].begin(first);
@@ -93,12 +112,14 @@ impl Conversation {
     /// Notes a side's timestamp, and returns how long the echo of the other's took. RFC 7323 section 4.
     fn read_clock(&mut self, at: u64, side: usize, value: u32, echo: u32) -> Option<u64> {
         let own = &mut self.clocks[side];
-        own.entry(value).or_insert(at);
+        own.entry(value).or_insert(Some(at));
         if own.len() > CLOCKS {
             own.pop_first();
         }
         let others = &mut self.clocks[1 - side];
-        let delay = at.saturating_sub(others.remove(&echo)?);
+        // An echo is of the first packet with that timestamp, or of any later one: clocks tick each ms to each s (section 5.4). So the
+        // first of both gives an upper bound, and the next echoes none.
+        let delay = at.saturating_sub(others.get_mut(&echo)?.take()?);
         // Older timestamps will not be echoed any more: the receiver echoes the latest.
         *others = others.split_off(&echo);
         let shortest = &mut self.echoes[1 - side];

@@ -76,6 +76,8 @@ pub(crate) struct Prompt {
     pub delay: u64,
     /// Nothing else was in flight in its direction.
     pub is_alone: bool,
+    /// It carries no data, so that no application was waited for.
+    pub is_by_kernel: bool,
 }
 
 /// How long a packet was delayed while others overtook it, in ns: it was due between the packet before the
@@ -228,7 +230,11 @@ impl Course {
         if let Some(pass) = newest.filter(|_| is_prompt && !is_repair).map(|newest| &self.passes[newest])
             && pass.tells_time()
         {
-            self.prompt.push(Prompt { delay: at.saturating_sub(pass.at), is_alone: pass.is_quiet });
+            self.prompt.push(Prompt {
+                delay: at.saturating_sub(pass.at),
+                is_alone: pass.is_quiet,
+                is_by_kernel: says.data.is_empty(),
+            });
         }
     }
 

@@ -20,6 +20,10 @@ pub struct Learned {
     pub others: u64,
     /// Packets that could not be parsed.
     pub unread: u64,
+    /// Packets that were seen twice.
+    pub twice: u64,
+    /// All conversations are of QUIC, of which only the handshake is seen.
+    pub is_quic: bool,
     /// TCP connections and SCTP associations between them.
     pub conversations: usize,
     /// All of their openings were seen.
@@ -63,7 +67,7 @@ pub struct Mtu {
 }
 
 /// Minimum samples for an estimate of jitter.
-const LEAST_SAMPLES: usize = 20;
+pub(super) const LEAST_SAMPLES: usize = 20;
 /// A smaller distance of the quartiles, relative to the median, means no jitter.
 const STEADY: f64 = 0.02;
 const DIRECTIONS: [&str; 2] = ["up", "down"];
@@ -116,6 +120,16 @@ impl Learned {
         if self.unread > 0 {
             writeln!(f, "# {} packets are fragments, or too short to be read.", self.unread)?;
         }
+        if self.twice > 0 {
+            writeln!(
+                f,
+                "# {} packets are in it twice, as of two ports of a bridge, and count once.",
+                self.twice
+            )?;
+        }
+        if self.is_quic {
+            writeln!(f, "# QUIC encrypts what it acknowledges: only its handshakes tell something.")?;
+        }
         if !self.is_whole {
             writeln!(f, "# Some connections had begun before the capture.")?;
         }
@@ -133,7 +147,10 @@ impl Learned {
 
     fn write_delay(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Some(round_trip) = &self.round_trip else {
-            return writeln!(f, "# delay: not seen; it takes packets of both directions.");
+            return writeln!(
+                f,
+                "# delay: not seen; it takes packets of both directions, and answers among them."
+            );
         };
         let serialization = self.serialization();
         let one_way = |ns: f64| ((ns - serialization) / 2.0).max(0.0);
@@ -163,9 +180,11 @@ impl Learned {
                 let what = format!("half of the median of {samples} round trips without queue");
                 writeln!(f, "# {low} to {high}: {what}; how long hosts take is in it.")?;
                 writeln!(f, "delay = \"{}\"", time(one_way(median.value)))?;
-                let [low, high] = [jitter.low, jitter.high].map(ms);
+                // A delay cannot vary by more than itself.
+                let value = jitter.value.min(one_way(median.value));
+                let [low, high] = [jitter.low.min(value), jitter.high.max(value)].map(ms);
                 writeln!(f, "# {low} to {high}, if it is uniform and the same each way.")?;
-                writeln!(f, "jitter = \"{}\"", time(jitter.value.min(one_way(median.value))))
+                writeln!(f, "jitter = \"{}\"", time(value))
             }
         }
     }
@@ -211,6 +230,7 @@ impl Learned {
         }
         match &self.fates[direction] {
             Some(fates) => write_fates(f, fates),
+            None if self.is_quic => writeln!(f, "# loss: not seen; QUIC encrypts what it acknowledges."),
             None => writeln!(f, "# loss: not seen; nothing went here but acknowledgements."),
         }
     }
@@ -218,6 +238,13 @@ impl Learned {
 
 fn write_fates(f: &mut Formatter<'_>, fates: &Fates) -> fmt::Result {
     let Fates { packets, lost, loss, bursts, reordering } = fates;
+    // A path that loses everything would not have carried what opened the connections.
+    if loss.high >= 1.0 {
+        return writeln!(
+            f,
+            "# loss: not seen; none of {packets} packets with data is known to have arrived, though others did."
+        );
+    }
     let range = |bounds: &Bounds| format!("{} to {}", percent(bounds.low), percent(bounds.high));
     writeln!(
         f,

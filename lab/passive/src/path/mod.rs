@@ -14,6 +14,7 @@ mod learned;
 mod loss;
 mod rate;
 mod sight;
+mod twice;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -22,10 +23,12 @@ use hol_measure::{Bounds, CONFIDENCE, quantile};
 
 pub(crate) use conversation::Conversation;
 use course::{Delivery, Outcome};
+use learned::LEAST_SAMPLES;
 pub use learned::{Learned, Mtu, RoundTrip};
 pub use loss::{Bursts, Fates, Reordering};
 pub use rate::Rate;
 pub(crate) use sight::{Says, Sight};
+pub(crate) use twice::Twice;
 
 /// Estimates the paths between hosts from their packets.
 #[derive(Debug, Default)]
@@ -37,12 +40,28 @@ pub struct PathLearner {
     pairs: BTreeMap<[IpAddr; 2], (u64, u32)>,
     span: Option<[u64; 2]>,
     unread: u64,
+    twice: Twice,
+    /// UDP datagrams, and those among them with a long header of QUIC.
+    datagrams: [u64; 2],
 }
 
-/// There are no IP packets.
+/// There is nothing to learn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is no IP packet in it")]
-pub struct NoPackets;
+pub enum NothingLearnt {
+    /// There are no IP packets.
+    #[error("there is no IP packet in it")]
+    NoPackets,
+    /// None of them is numbered and acknowledged.
+    #[error(
+        "a path is learnt from TCP, SCTP and QUIC's handshakes, of which it has none; {datagrams} of its {packets} packets are UDP's"
+    )]
+    NothingAcknowledged {
+        /// All packets.
+        packets: u64,
+        /// UDP's among them.
+        datagrams: u64,
+    },
+}
 
 impl PathLearner {
     /// Takes a packet seen at this time, in ns, from its IP header on.
@@ -55,16 +74,37 @@ impl PathLearner {
         let [first, last] = self.span.unwrap_or([at; 2]);
         let at = at.max(last);
         self.span = Some([first, at]);
+        if self.twice.is_repeat(at, ip, &sight) {
+            return;
+        }
         let (packets, longest) = self.pairs.entry(ascending(sight.hosts)).or_default();
         *packets += 1;
         *longest = (*longest).max(sight.length);
-        if let Says::Numbered(says) = &sight.says {
-            let sockets = [(sight.hosts[0], sight.ports[0]), (sight.hosts[1], sight.ports[1])];
-            let index = self.find(sockets, says);
-            let conversation = &mut self.conversations[index];
-            let side = usize::from(conversation.sides[0] != sockets[0]);
-            conversation.pass(at, side, sight.length, says);
+        let sockets = [(sight.hosts[0], sight.ports[0]), (sight.hosts[1], sight.ports[1])];
+        match &sight.says {
+            Says::Numbered(says) => {
+                let index = self.find(sockets, says);
+                let conversation = &mut self.conversations[index];
+                let side = usize::from(conversation.sides[0] != sockets[0]);
+                conversation.pass(at, side, sight.length, says);
+            }
+            Says::Datagram(_) => self.shake(at, sockets, sight.is_long_quic),
+            Says::Nothing => {}
         }
+    }
+
+    /// Takes a datagram that may be of QUIC, whose handshake tells a round trip: RFC 9000 section 17.2.
+    fn shake(&mut self, at: u64, sockets: [(IpAddr, u16); 2], is_long: bool) {
+        self.datagrams[0] += 1;
+        self.datagrams[1] += u64::from(is_long);
+        let known = self.by_sockets.get(&ascending(sockets)).copied();
+        if known.is_none() && !is_long {
+            return;
+        }
+        let index = known.unwrap_or_else(|| self.find(sockets, &sight::Numbered::default()));
+        let conversation = &mut self.conversations[index];
+        let side = usize::from(conversation.sides[0] != sockets[0]);
+        conversation.shake(at, side);
     }
 
     fn find(&mut self, sockets: [(IpAddr, u16); 2], says: &sight::Numbered) -> usize {
@@ -78,13 +118,20 @@ impl PathLearner {
     }
 
     /// Returns the path between the two hosts with the most packets, or with `host` as one of them.
-    pub fn finish(self, host: Option<IpAddr>) -> Result<Learned, NoPackets> {
-        let span = self.span.ok_or(NoPackets)?;
+    pub fn finish(self, host: Option<IpAddr>) -> Result<Learned, NothingLearnt> {
+        let span = self.span.ok_or(NothingLearnt::NoPackets)?;
         let pairs = self.pairs.iter().filter(|(pair, _)| host.is_none_or(|host| pair.contains(&host)));
-        let (pair, (packets, longest)) = pairs.max_by_key(|(_, (packets, _))| *packets).ok_or(NoPackets)?;
+        let (pair, (packets, longest)) =
+            pairs.max_by_key(|(_, (packets, _))| *packets).ok_or(NothingLearnt::NoPackets)?;
         let belongs =
             |conversation: &&Conversation| ascending(conversation.sides.map(|side| side.0)) == *pair;
         let conversations: Vec<&Conversation> = self.conversations.iter().filter(belongs).collect();
+        if conversations.is_empty() {
+            return Err(NothingLearnt::NothingAcknowledged {
+                packets: *packets,
+                datagrams: self.datagrams[0],
+            });
+        }
         let client = conversations.first().map_or(pair[0], |conversation| conversation.sides[0].0);
         let server = if pair[0] == client { pair[1] } else { pair[0] };
         let flows = Flows { conversations: &conversations, client };
@@ -97,6 +144,8 @@ impl PathLearner {
             packets: *packets,
             others: self.pairs.values().map(|(packets, _)| packets).sum::<u64>() - packets,
             unread: self.unread,
+            twice: self.twice.repeats,
+            is_quic: conversations.iter().all(|conversation| conversation.is_quic),
             conversations: conversations.len(),
             is_whole: conversations.iter().all(|conversation| conversation.is_whole),
             ns: span[1] - span[0],
@@ -142,14 +191,21 @@ impl Flows<'_> {
         let halves = [self.half(0)?, self.half(1)?];
         // The longer part of the path is on this side of the capture point.
         let far = usize::from(halves[1] > halves[0]);
-        let mut samples: Vec<f64> = Vec::new();
-        for (conversation, side) in self.sides(far) {
-            let prompt =
-                conversation.courses[side].prompt.iter().filter(|prompt| prompt.is_alone || !is_busy);
-            let delays = prompt.map(|prompt| prompt.delay).chain(conversation.handshake(side));
-            samples.extend(delays.map(|ns| (ns + halves[1 - far]) as f64));
-        }
-        samples.sort_by(f64::total_cmp);
+        let prompts = |by_kernel: bool| {
+            let mut samples: Vec<f64> = Vec::new();
+            for (conversation, side) in self.sides(far) {
+                let prompt = conversation.courses[side].prompt.iter();
+                let prompt = prompt.filter(|prompt| prompt.is_alone || !is_busy);
+                let prompt = prompt.filter(|prompt| !by_kernel || prompt.is_by_kernel);
+                let delays = prompt.map(|prompt| prompt.delay).chain(conversation.handshake(side));
+                samples.extend(delays.map(|ns| (ns + halves[1 - far]) as f64));
+            }
+            samples.sort_by(f64::total_cmp);
+            samples
+        };
+        // Answers with data have the time of the application in them, where others suffice.
+        let samples =
+            Some(prompts(true)).filter(|all| all.len() >= LEAST_SAMPLES).unwrap_or_else(|| prompts(false));
         Some(RoundTrip {
             shortest: halves[0] + halves[1],
             halves,

@@ -14,6 +14,10 @@ pub(crate) struct Sight {
     /// Octets of the whole IP packet.
     pub length: u32,
     pub says: Says,
+    /// It may be QUIC's, with a long header.
+    pub is_long_quic: bool,
+    /// The tags of SCTP: that of the header, and one that the packet's sender announces.
+    pub tags: Option<(u32, Option<u32>)>,
 }
 
 /// The content of its transport header.
@@ -76,8 +80,29 @@ impl Sight {
             132 => sctp(rest).map_or(Says::Nothing, Says::Numbered),
             _ => Says::Nothing,
         };
-        Some(Self { hosts, ports, length, says })
+        let is_long_quic = protocol == 17 && is_long_quic(rest.get(8..).unwrap_or_default());
+        let tags = if protocol == 132 { tags(rest) } else { None };
+        Some(Self { hosts, ports, length, says, is_long_quic, tags })
     }
+}
+
+/// RFC 8999 section 5.1, RFC 9000 section 17.2: the two highest bits, and a version; identifiers of at most 20 octets.
+fn is_long_quic(datagram: &[u8]) -> bool {
+    const LONGEST: usize = 20;
+    let Some((version, own)) = word(datagram, 1).zip(datagram.get(5)) else { return false };
+    let own = usize::from(*own);
+    let other = datagram.get(6 + own).map(|length| usize::from(*length));
+    datagram[0] & 0xc0 == 0xc0
+        && version != 0
+        && own <= LONGEST
+        && other.is_some_and(|other| other <= LONGEST)
+}
+
+/// RFC 9260 sections 3.1, 3.3.2 and 3.3.3: an INIT or INIT ACK names the tag of its sender, which is in all packets to it.
+fn tags(packet: &[u8]) -> Option<(u32, Option<u32>)> {
+    let kind = packet.get(12);
+    let announced = word(packet, 16).filter(|_| matches!(kind, Some(1 | 2)));
+    Some((word(packet, 4)?, announced))
 }
 
 type Ip<'p> = ([IpAddr; 2], u8, u32, &'p [u8]);

@@ -6,5 +6,6 @@ mod mptcp;
 mod path;
 mod sctp;
 mod seen;
+mod seen_path;
 mod tcp;
 mod udp;

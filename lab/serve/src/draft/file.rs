@@ -49,6 +49,6 @@ pub fn experiment(name: &str, text: &str, format: Format) -> Result<Experiment, 
 fn source(text: &str, format: Format) -> Result<Source, InputError> {
     match format {
         Format::Toml => Ok(Source::new(NAME_TOML, text)),
-        Format::Ns => Source::of_script(NAME_NS, text.to_owned()),
+        Format::Ns => Source::of_script(NAME_NS, text),
     }
 }

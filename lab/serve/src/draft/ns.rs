@@ -22,7 +22,7 @@ pub fn toml_of(text: &str) -> Result<String, InputError> {
         return Ok(BLANK.to_owned());
     }
     let script = read(text)?;
-    let source = Source::of_script(NAME_NS, text.to_owned());
+    let source = Source::of_script(NAME_NS, text);
     let (mut rest, network) = match &source {
         Ok(source) => (said(text).unwrap_or_else(|| source.text().to_owned()), network_table(source)?),
         // There is no traffic yet; a drawing has to start somewhere.
@@ -207,7 +207,7 @@ fn same(file: &File, script: &str) -> Result<(), String> {
         let again = File::read(toml_of(script).map_err(|e| e.to_string())?);
         return same_network(&file.network()?, &again.network()?);
     };
-    let source = Source::of_script(NAME_NS, script.to_owned()).map_err(|e| e.to_string())?;
+    let source = Source::of_script(NAME_NS, script).map_err(|e| e.to_string())?;
     let script = Experiment::anywhere("draft", &source).map_err(|e| e.to_string())?;
     if whole.points.len() != script.points.len() {
         return Err("its axes; keep it as an experiment file".to_owned());

@@ -7,9 +7,11 @@ use super::number::Number;
 use super::{Complaint, Word};
 
 /// The names of all of Tcl's commands that are understood.
-pub(crate) const COMMANDS: [&str; 22] = [
-    "append", "break", "concat", "continue", "expr", "for", "foreach", "global", "if", "incr", "join",
-    "lappend", "lindex", "list", "llength", "lrange", "proc", "return", "set", "split", "unset", "while",
+pub(crate) const COMMANDS: [&str; 37] = [
+    "append", "array", "break", "catch", "concat", "continue", "error", "eval", "expr", "for", "foreach",
+    "format", "global", "if", "incr", "info", "join", "lappend", "lassign", "lindex", "linsert", "list",
+    "llength", "lrange", "lreplace", "lreverse", "lsearch", "lsort", "proc", "return", "set", "source",
+    "split", "string", "switch", "unset", "while",
 ];
 
 impl<H: Host> Interpreter<H> {
@@ -26,7 +28,8 @@ impl<H: Host> Interpreter<H> {
                 self.assign(name.at, &name.text, value.text.clone())
             }
             ("unset", names) => {
-                names.iter().for_each(|name| self.variables.unset(&name.text));
+                let names = names.iter().filter(|name| !name.text.starts_with('-'));
+                names.for_each(|name| self.variables.unset(&name.text));
                 Ok(String::new())
             }
             ("global", names) => {
@@ -58,7 +61,7 @@ impl<H: Host> Interpreter<H> {
                 usage(at, "set name value, incr name, lappend name value")
             }
             ("expr", []) => usage(at, "expr {expression}"),
-            _ => return self.list_command(words),
+            _ => return self.list_command(words).or_else(|| self.array(words)).or_else(|| self.text(words)),
         })
     }
 
@@ -82,6 +85,31 @@ impl<H: Host> Interpreter<H> {
                 let count = usize::try_from(last.saturating_sub(first).saturating_add(1)).unwrap_or(0);
                 Ok(list(source.iter().skip(first as usize).take(count).map(String::as_str)))
             })(),
+            ("lreverse", [list]) => (|| {
+                let all = list_of(list)?;
+                Ok(self::list(all.iter().rev().map(String::as_str)))
+            })(),
+            ("linsert", [source, index, more @ ..]) => (|| {
+                let mut all = list_of(source)?;
+                // Behind the end is `end` here.
+                let last = all.len() as i64;
+                let at = position(index, all.len() + 1)?.clamp(0, last) as usize;
+                all.splice(at..at, more.iter().map(|word| word.text.clone()));
+                Ok(list(all.iter().map(String::as_str)))
+            })(),
+            ("lreplace", [source, first, last, more @ ..]) => (|| {
+                let mut all = list_of(source)?;
+                let length = all.len() as i64;
+                let first = position(first, all.len())?.clamp(0, length);
+                let behind = position(last, all.len())?.saturating_add(1).clamp(first, length);
+                all.splice(first as usize..behind as usize, more.iter().map(|word| word.text.clone()));
+                Ok(list(all.iter().map(String::as_str)))
+            })(),
+            ("lsearch", [.., source, wanted]) => (|| {
+                let found = list_of(source)?.iter().position(|own| *own == wanted.text);
+                Ok(found.map_or(-1, |index| index as i64).to_string())
+            })(),
+            ("lsort", [options @ .., source]) => sorted(options, source).map_err(Into::into),
             ("join", [list]) => list_of(list).map(|list| list.join(" ")).map_err(Into::into),
             ("join", [list, between]) => {
                 list_of(list).map(|list| list.join(&between.text)).map_err(Into::into)
@@ -91,6 +119,10 @@ impl<H: Host> Interpreter<H> {
             ("llength" | "lindex" | "lrange" | "join" | "split", _) => usage(
                 at,
                 "llength list, lindex list index, lrange list first last, join list text, split text letters",
+            ),
+            ("lreverse" | "linsert" | "lreplace" | "lsearch" | "lsort", _) => usage(
+                at,
+                "lreverse list, linsert list index value, lreplace list first last value, lsearch list value, lsort list",
             ),
             _ => return None,
         })
@@ -116,6 +148,37 @@ impl<H: Host> Interpreter<H> {
     }
 }
 
+/// `lsort -integer list`, with the options of `lsort(n)` that need no command.
+fn sorted(options: &[Word], source: &Word) -> Result<String, Complaint> {
+    let mut all = list_of(source)?;
+    let (mut is_numeric, mut is_reversed, mut is_unique) = (false, false, false);
+    for option in options {
+        match option.text.as_str() {
+            "-integer" | "-real" => is_numeric = true,
+            "-decreasing" => is_reversed = true,
+            "-unique" => is_unique = true,
+            "-ascii" | "-increasing" => {}
+            _ => return usage_of(option.at, "lsort -integer -decreasing -unique list"),
+        }
+    }
+    let number = |text: &String| Number::parse(text).map_or(f64::NAN, Number::real);
+    match is_numeric {
+        true => all.sort_by(|a, b| number(a).total_cmp(&number(b))),
+        false => all.sort(),
+    }
+    if is_reversed {
+        all.reverse();
+    }
+    if is_unique {
+        all.dedup();
+    }
+    Ok(list(all.iter().map(String::as_str)))
+}
+
+fn usage_of<T>(at: usize, form: &str) -> Result<T, Complaint> {
+    Err(Complaint { at, problem: format!("this is written {form}") })
+}
+
 fn whole(word: &Word) -> Result<i64, Complaint> {
     match Number::parse(&word.text) {
         Some(Number::Whole(number)) => Ok(number),
@@ -124,7 +187,7 @@ fn whole(word: &Word) -> Result<i64, Complaint> {
 }
 
 /// An index into a list: a number, `end`, or `end-1`.
-fn position(word: &Word, length: usize) -> Result<i64, Complaint> {
+pub(super) fn position(word: &Word, length: usize) -> Result<i64, Complaint> {
     let last = length as i64 - 1;
     match word.text.strip_prefix("end") {
         Some("") => Ok(last),

@@ -2,8 +2,9 @@
 
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
 use super::parse::script;
+use super::strings::matches;
 use super::variables::Frame;
-use super::{Complaint, Word, elements};
+use super::{Complaint, Text, Word, elements};
 
 /// A procedure's parameters, each with its default, and its body.
 #[derive(Debug, Clone)]
@@ -32,6 +33,22 @@ impl<H: Host> Interpreter<H> {
             ("return", [value]) => Err(Stop::Return(value.text.clone())),
             ("break", []) => Err(Stop::Break(at)),
             ("continue", []) => Err(Stop::Continue(at)),
+            ("eval", [body]) => self.evaluate(body.script()),
+            ("eval", [_, ..]) => {
+                let text = words[1..].iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+                self.evaluate(Word { text, at, verbatim: None }.script())
+            }
+            ("catch", [body]) => self.catch(body, None),
+            ("catch", [body, name, ..]) => self.catch(body, Some(name)),
+            ("error", [problem, ..]) => {
+                Err(Complaint { at, problem: format!("the script itself says: {}", problem.text) }.into())
+            }
+            ("switch", arguments) => self.switch(at, arguments),
+            ("source", [_]) => self.source(words),
+            ("source", _) => usage(at, "source file.tcl"),
+            ("eval" | "catch" | "error", _) => {
+                usage(at, "eval {commands}, catch {commands} name, error text")
+            }
             ("while", _) => usage(at, "while {condition} {commands}"),
             ("for", _) => usage(at, "for {start} {condition} {next} {commands}"),
             ("foreach", _) => usage(at, "foreach name list {commands}"),
@@ -60,6 +77,69 @@ impl<H: Host> Interpreter<H> {
                 [last] => return self.evaluate(last.script()),
                 [word, ..] => return usage(word.at, FORM),
             };
+        }
+    }
+
+    /// Runs the commands of another file.
+    fn source(&mut self, words: &[Word]) -> Outcome {
+        self.step(words[0].at)?;
+        let Some((text, base)) = self.host.file(words)? else { return Ok(String::new()) };
+        match self.evaluate(Text::at(&text, base)) {
+            Err(Stop::Return(value)) => Ok(value),
+            result => result,
+        }
+    }
+
+    /// Gives 1 for what is wrong, and 0 otherwise; the variable has the result.
+    fn catch(&mut self, body: &Word, name: Option<&Word>) -> Outcome {
+        let (code, value) = match self.evaluate(body.script()) {
+            Ok(value) => ("0", value),
+            Err(Stop::Wrong(complaint)) => ("1", complaint.problem),
+            Err(other) => return Err(other),
+        };
+        if let Some(name) = name {
+            self.assign(name.at, &name.text, value)?;
+        }
+        Ok(code.to_owned())
+    }
+
+    fn switch(&mut self, at: usize, arguments: &[Word]) -> Outcome {
+        const FORM: &str = "switch text {pattern {commands} default {commands}}";
+        let mut is_glob = false;
+        let mut rest = arguments;
+        while let [option, behind @ ..] = rest
+            && option.text.starts_with('-')
+        {
+            rest = behind;
+            match option.text.as_str() {
+                "--" => break,
+                "-glob" => is_glob = true,
+                "-exact" => is_glob = false,
+                _ => return usage(option.at, FORM),
+            }
+        }
+        let [value, cases @ ..] = rest else { return usage(at, FORM) };
+        let listed: Vec<Word>;
+        let cases = match cases {
+            // Their places are those of the list.
+            [only] => {
+                let word = |text| Word { text, at: only.at, verbatim: None };
+                listed = list_of(only)?.into_iter().map(word).collect();
+                &listed[..]
+            }
+            cases => cases,
+        };
+        let (pairs, []) = cases.as_chunks() else { return usage(at, FORM) };
+        let is_last = |index: usize| index + 1 == pairs.len();
+        let holds = |(index, [pattern, _]): &(usize, &[Word; 2])| {
+            let is_default = is_last(*index) && pattern.text == "default";
+            is_default || pattern.text == value.text || is_glob && matches(&pattern.text, &value.text)
+        };
+        let Some((first, _)) = pairs.iter().enumerate().find(holds) else { return Ok(String::new()) };
+        // A body of - is that of the next pattern.
+        match pairs[first..].iter().find(|[_, body]| body.text != "-") {
+            Some([_, body]) => self.evaluate(body.script()),
+            None => usage(at, FORM),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
-use super::number::Number;
+use super::number::{MEASURED, Number};
 use super::parse::Parser;
 use super::{Complaint, Text, complain};
 
@@ -30,15 +30,30 @@ const OPERATORS: [(&str, u8); 16] = [
 type Function = fn(f64) -> f64;
 
 /// Functions of one number.
-const FUNCTIONS: [(&str, Function); 7] = [
+const FUNCTIONS: [(&str, Function); 13] = [
     ("abs", f64::abs),
     ("ceil", f64::ceil),
+    ("cos", f64::cos),
     ("double", |x| x),
+    ("exp", f64::exp),
     ("floor", f64::floor),
     ("int", f64::trunc),
+    ("log", f64::ln),
+    ("log10", f64::log10),
     ("round", f64::round),
+    ("sin", f64::sin),
     ("sqrt", f64::sqrt),
+    ("tan", f64::tan),
 ];
+
+type PairedFunction = fn(f64, f64) -> f64;
+
+/// Functions of two numbers.
+const PAIRED: [(&str, PairedFunction); 3] =
+    [("fmod", |x, y| x % y), ("hypot", f64::hypot), ("pow", f64::powf)];
+
+/// Functions that give another number each time.
+const RANDOM: [&str; 2] = ["rand", "srand"];
 
 struct Expression<'i, 't, H> {
     interpreter: &'i mut Interpreter<H>,
@@ -185,7 +200,17 @@ impl<H: Host> Expression<'_, '_, H> {
         match name.as_str() {
             "true" => return Ok(number(true)),
             "false" => return Ok(number(false)),
+            MEASURED => return Ok(name),
             _ => {}
+        }
+        if RANDOM.contains(&name.as_str()) {
+            return wrong(
+                at,
+                format!("{name}() gives other numbers than in ns; write the number that you want"),
+            );
+        }
+        if let Some((_, function)) = PAIRED.iter().find(|(known, _)| *known == name) {
+            return self.paired(at, &name, *function, live);
         }
         let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name) else {
             let known = FUNCTIONS.map(|(known, _)| known).join(", ");
@@ -201,7 +226,7 @@ impl<H: Host> Expression<'_, '_, H> {
         if !self.eat(")") {
             return wrong(at, format!("the parenthesis of {name}( is never closed; add a )"));
         }
-        if !live {
+        if !live || argument == MEASURED {
             return Ok(argument);
         }
         let value = function(numeric(&argument, at)?.real());
@@ -213,6 +238,29 @@ impl<H: Host> Expression<'_, '_, H> {
             || name == "round"
             || name == "abs" && matches!(numeric(&argument, at)?, Number::Whole(_));
         Ok(if whole { Number::Whole(value as i64) } else { Number::Real(value) }.to_string())
+    }
+
+    fn paired(&mut self, at: usize, name: &str, function: PairedFunction, live: bool) -> Outcome {
+        let form = || Complaint { at, problem: format!("this is written {name}(x, y)") };
+        if !self.eat("(") {
+            return Err(form().into());
+        }
+        let first = self.deeper(|inner| inner.choice(live))?;
+        if !self.eat(",") {
+            return Err(form().into());
+        }
+        let second = self.deeper(|inner| inner.choice(live))?;
+        if !self.eat(")") {
+            return Err(form().into());
+        }
+        if !live || [&first, &second].iter().any(|value| **value == MEASURED) {
+            return Ok(if live { MEASURED.to_owned() } else { first });
+        }
+        let value = function(numeric(&first, at)?.real(), numeric(&second, at)?.real());
+        if !value.is_finite() {
+            return wrong(at, format!("{name}({first}, {second}) is not a finite number"));
+        }
+        Ok(Number::Real(value).to_string())
     }
 
     fn deeper(&mut self, inside: impl FnOnce(&mut Expression<'_, '_, H>) -> Outcome) -> Outcome {
@@ -255,6 +303,10 @@ fn numeric(text: &str, at: usize) -> Result<Number, Complaint> {
 
 fn truth(text: &str, at: usize) -> Result<bool, Complaint> {
     match text {
+        MEASURED => complain(
+            at,
+            "what happens here depends on what the run measures; a script is read before its run, so write what it does",
+        ),
         "true" | "yes" | "on" => Ok(true),
         "false" | "no" | "off" => Ok(false),
         text => numeric(text, at).map(Number::truth),
@@ -263,6 +315,9 @@ fn truth(text: &str, at: usize) -> Result<bool, Complaint> {
 
 /// Returns the result of an operator between two values; `at` is where the operator stands.
 fn apply(operator: &str, left: &str, right: &str, at: usize) -> Result<String, Complaint> {
+    if [left, right].contains(&MEASURED) {
+        return Ok(MEASURED.to_owned());
+    }
     let order = match (operator, Number::parse(left), Number::parse(right)) {
         ("eq" | "ne", ..) => left.cmp(right),
         (_, Some(left), Some(right)) => left.compare(right),
@@ -302,11 +357,17 @@ mod tests {
         fn names(&self) -> Vec<&'static str> {
             Vec::new()
         }
+        fn file(&mut self, _: &[Word]) -> Result<Option<(String, usize)>, Complaint> {
+            Ok(None)
+        }
+        fn is_over(&self) -> bool {
+            false
+        }
     }
 
     #[test]
     fn values_are_those_that_tclsh_8_6_gives() {
-        let mut interpreter = Interpreter::new(Nobody);
+        let mut interpreter = Interpreter::new(Nobody, "a.tcl");
         interpreter.run("set a 7").unwrap();
         for (expression, value) in [
             ("-2 ** 2", "4"),
@@ -334,9 +395,47 @@ mod tests {
             ("1 < 2 == 1", "1"),
             ("\"1\" ne \"1.0\"", "1"),
             ("- 3 + 5", "2"),
+            ("pow(2, 3)", "8.0"),
+            ("log10(1000)", "3.0"),
+            ("$argc > 0", "0"),
         ] {
             let result = interpreter.expression(Text::whole(expression));
             assert_eq!(result.unwrap_or_else(|stop| panic!("{expression}: {stop:?}")), value, "{expression}");
+        }
+    }
+
+    #[test]
+    fn commands_give_what_tclsh_8_6_gives() {
+        for (command, value) in [
+            ("array set a {x 1 y 2}; lsort [array names a]", "x y"),
+            ("array set a {x 1 y 2}; array size a", "2"),
+            ("set a(x) 1; list [info exists a(x)] [info exists a] [info exists b]", "1 1 0"),
+            ("set a(x) 1; array get a", "x 1"),
+            ("switch b { a {set r 1} b - c {set r 2} default {set r 3} }", "2"),
+            ("switch -glob -- abc a* {set r 1} default {set r 3}", "1"),
+            ("eval set x 5", "5"),
+            ("eval {set x 6}", "6"),
+            ("string length abc", "3"),
+            ("string range abcdef 1 end-1", "bcde"),
+            ("string compare a b", "-1"),
+            ("string equal a a", "1"),
+            ("string match {a*c} abbc", "1"),
+            ("string toupper abc", "ABC"),
+            ("string first b abc", "1"),
+            ("format %05.2f|%d|%-4s|%x 3.14159 7 ab 255", "03.14|7|ab  |ff"),
+            ("format %d%% 5", "5%"),
+            ("lsearch {a b c} b", "1"),
+            ("linsert {a c} 1 b", "a b c"),
+            ("lreplace {a b c} 1 1 x y", "a x y c"),
+            ("lsort -integer {10 9 8}", "8 9 10"),
+            ("lreverse {a b}", "b a"),
+            ("catch {expr 1 / 0}", "1"),
+            ("catch {expr 4 / 2} v; set v", "2"),
+            ("lassign {1 2 3} a b; list $a $b", "1 2"),
+        ] {
+            let mut interpreter = Interpreter::new(Nobody, "a.tcl");
+            let result = interpreter.evaluate(Text::whole(command));
+            assert_eq!(result.unwrap_or_else(|stop| panic!("{command}: {stop:?}")), value, "{command}");
         }
     }
 }

@@ -24,6 +24,10 @@ pub(crate) trait Host {
     fn lost(&mut self, complaint: Complaint) -> Result<String, Complaint>;
     /// Returns the names of its commands.
     fn names(&self) -> Vec<&'static str>;
+    /// Returns the text of a file that the script reads, and where it begins; `None` for one that is built in.
+    fn file(&mut self, words: &[Word]) -> Result<Option<(String, usize)>, Complaint>;
+    /// Returns whether the script has ended itself.
+    fn is_over(&self) -> bool;
 }
 
 /// Why the next command is not run.
@@ -36,6 +40,8 @@ pub(super) enum Stop {
     Continue(usize),
     /// `return`, with this value.
     Return(String),
+    /// `exit`, or what else ends the script.
+    Over,
 }
 
 /// The result of a command.
@@ -57,15 +63,33 @@ pub(crate) struct Interpreter<H> {
 }
 
 impl<H: Host> Interpreter<H> {
-    pub fn new(host: H) -> Self {
-        let (variables, procedures) = (Variables::default(), BTreeMap::new());
-        Self { host, variables, procedures, steps: 0, depth: 0 }
+    /// `name` is what the script is called: it gets no arguments. tclsh(1).
+    pub fn new(host: H, name: &str) -> Self {
+        let mut variables = Variables::default();
+        for (variable, value) in [("argv0", name), ("argv", ""), ("argc", "0")] {
+            variables.set(variable, value.to_owned()).expect("it is short");
+        }
+        Self { host, variables, procedures: BTreeMap::new(), steps: 0, depth: 0 }
+    }
+
+    /// Gives a global variable its value.
+    pub fn define_variable(&mut self, name: &str, value: String) {
+        self.variables.set(name, value).expect("it is short");
     }
 
     /// Runs a whole script.
     pub fn run(&mut self, text: &str) -> Result<(), Complaint> {
-        match self.evaluate(Text::whole(text)) {
-            Ok(_) | Err(Stop::Return(_)) => Ok(()),
+        self.run_text(Text::whole(text))
+    }
+
+    /// Runs what a word of the script says, later than the script.
+    pub fn run_word(&mut self, word: &Word) -> Result<(), Complaint> {
+        self.run_text(word.script())
+    }
+
+    fn run_text(&mut self, text: Text<'_>) -> Result<(), Complaint> {
+        match self.evaluate(text) {
+            Ok(_) | Err(Stop::Return(_) | Stop::Over) => Ok(()),
             Err(Stop::Wrong(complaint)) => Err(complaint),
             Err(Stop::Break(at) | Stop::Continue(at)) => {
                 complain(at, "this stands outside of any loop; remove it")
@@ -82,6 +106,9 @@ impl<H: Host> Interpreter<H> {
         for command in commands {
             let words = command.iter().map(|word| self.substitute(word)).collect::<Result<Vec<_>, _>>()?;
             result = self.deeper(words[0].at, |interpreter| interpreter.command(&words))?;
+            if self.host.is_over() {
+                return Err(Stop::Over);
+            }
         }
         Ok(result)
     }
@@ -128,7 +155,7 @@ impl<H: Host> Interpreter<H> {
         let own = COMMANDS.into_iter().chain(self.host.names());
         let near = nearest(name, own.chain(self.procedures.keys().map(String::as_str)));
         let cure = near.map_or_else(
-            || "describe nodes, links and LANs here, and traffic in the experiment file".to_owned(),
+            || "of ns, hol reads nodes, links, LANs, agents of TCP, UDP and SCTP, FTP and CBR".to_owned(),
             |near| format!("did you mean \"{near}\"?"),
         );
         let problem = format!("unknown command \"{name}\"; {cure}");

@@ -1,6 +1,7 @@
 //! The subset of Tcl used by scripts that describe networks: substitution, variables and arrays, expressions,
-//! loops, procedures, lists. Anything else is rejected with line and word.
+//! loops, procedures, lists, text. Anything else is rejected with line and word.
 
+mod arrays;
 mod commands;
 mod control;
 mod expression;
@@ -8,11 +9,13 @@ mod interpreter;
 mod list;
 mod number;
 mod parse;
+mod strings;
 mod variables;
 
 pub(crate) use commands::COMMANDS;
 pub(crate) use interpreter::{Host, Interpreter};
 pub(crate) use list::elements;
+pub(crate) use number::MEASURED;
 
 /// An error about a word, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +62,11 @@ impl<'t> Text<'t> {
     /// A whole script.
     pub fn whole(text: &'t str) -> Self {
         Self { text, base: 0, exact: true }
+    }
+
+    /// The text of a file that begins at `base`.
+    pub fn at(text: &'t str, base: usize) -> Self {
+        Self { text, base, exact: true }
     }
 
     /// Where octet `offset` of the text stands in the script.

@@ -3,6 +3,9 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+/// What is read of something that only a run measures, such as a window, and whatever is computed of it: no number.
+pub(crate) const MEASURED: &str = "measured";
+
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Number {
     Whole(i64),

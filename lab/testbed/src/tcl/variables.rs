@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hol_base::nearest;
 
 /// Longer values are taken for a mistake.
-const LONGEST: usize = 64 * 1024;
+const LONGEST: usize = 1 << 20;
 
 /// By name; an element of an array is called `name(index)`.
 #[derive(Debug, Default)]
@@ -42,6 +42,20 @@ impl Variables {
         let bare = name.trim_start_matches("::");
         self.scope_mut(name).insert(bare.to_owned(), value);
         Ok(())
+    }
+
+    /// Returns the indices of an array, in order.
+    pub fn indices(&self, array: &str) -> Vec<String> {
+        let (scope, bare) = self.scope(array);
+        let element = format!("{bare}(");
+        let inside = |name: &String| Some(name.strip_prefix(&element)?.strip_suffix(')')?.to_owned());
+        scope.keys().filter_map(inside).collect()
+    }
+
+    /// Returns whether there is a variable or an array of this name.
+    pub fn exists(&self, name: &str) -> bool {
+        let (scope, bare) = self.scope(name);
+        scope.contains_key(bare) || !self.indices(name).is_empty()
     }
 
     /// Forgets a variable, or all of an array.

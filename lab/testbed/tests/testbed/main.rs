@@ -1,5 +1,6 @@
 //! Scripts for ns and Emulab.
 
+mod ns;
 mod properties;
 mod scripts;
 mod traffic;

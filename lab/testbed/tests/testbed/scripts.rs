@@ -84,7 +84,7 @@ fn one_direction_of_a_link_has_its_own_parameters() {
 #[test]
 fn red_has_the_parameters_of_its_queue() {
     let network = read(
-        "set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n$ns duplex-link $a $b 1Mb 5ms RED\n\
+        "source tb_compat.tcl\nset ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n$ns duplex-link $a $b 1Mb 5ms RED\n\
          set q [[$ns link $a $b] queue]\n$q set thresh_ 10\n$q set maxthresh_ 30\n$q set linterm_ 50\n$q set gentle_ 1",
     );
     let Some(Discipline::Red(red)) = network.links[0].discipline else { panic!("{network:?}") };
@@ -177,7 +177,11 @@ fn what_is_wrong_is_named_with_line_column_and_cure() {
         ("if {$client", "5:4", "never closed"),
         ("set x \"abc", "5:7", "never closed"),
         ("$ns at soon \"finish\"", "5:8", "a time with its unit"),
-        ("set tcp [new Agent/DCCP]", "5:14", "experiment file"),
+        ("$ns at 1 \"frobnicate\"", "5:10", "unknown command \"frobnicate\""),
+        ("exit 1", "5:1", "ends here, before its run"),
+        ("proc again {} { global ns; $ns at [expr [$ns now] + 0.1] again }\nagain", "5:", "has not ended"),
+        ("set tcp [new Agent/DCCP]", "5:14", "an agent that hol has not"),
+        ("set on [new Application/Traffic/Pareto]", "5:13", "in an experiment file"),
         ("set ftp [new Application/FTP]\n$ns at 1 \"$ftp start\"", "5:14", "has no agent"),
         ("$ns rtproto DV", "5:13", "write Static"),
         ("tb-set-node-startcmd $link0 ls", "5:22", "not a node"),

@@ -121,24 +121,26 @@ fn ms(time: hol_base::Duration) -> f64 {
     time.as_millis_f64()
 }
 
+/// Octets of a packet's data, milliseconds between packets, packets at once.
+fn every(flow: &Flow) -> (u64, f64, u16) {
+    let FlowLoad::Every { size, interval, at_once } = flow.load else { panic!("{flow:?}") };
+    (size, ms(interval), at_once)
+}
+
 #[test]
 fn packets_at_a_constant_rate_are_a_flow() {
     let [flow] = &flows(TWO_NODES)[..] else { panic!("one flow") };
-    assert_eq!((flow.transport, &*flow.from, &*flow.to, &*flow.place), ("udp", "n0", "n1", "a.ns:32"));
+    assert_eq!((&*flow.transport, &*flow.from, &*flow.to, &*flow.place), ("udp", "n0", "n1", "a.ns:32"));
     assert_eq!((ms(flow.start), ms(flow.stop)), (500.0, 4500.0));
-    let FlowLoad::Every { size, interval } = flow.load else { panic!("{flow:?}") };
-    assert_eq!((size, ms(interval)), (500 - 28, 5.0));
+    assert_eq!(every(flow), (500 - 28, 5.0, 1));
 }
 
 #[test]
 fn a_greedy_flow_and_one_at_a_rate_share_a_bottleneck() {
     let [ftp, cbr] = &flows(BOTTLENECK)[..] else { panic!("two flows") };
-    assert_eq!(
-        (ftp.transport, ftp.load, &*ftp.from, &*ftp.to),
-        ("tcp:cc=reno", FlowLoad::Greedy, "n0", "n3")
-    );
-    let FlowLoad::Every { size, interval } = cbr.load else { panic!("{cbr:?}") };
-    assert_eq!((cbr.transport, size, ms(interval)), ("udp", 972, 8.0));
+    assert_eq!((ftp.label, &*ftp.from, &*ftp.to), (Some("Agent/TCP"), "n0", "n3"));
+    assert_eq!(ftp.load, FlowLoad::Greedy { size: 1000, packets: None });
+    assert_eq!((&*cbr.transport, every(cbr)), ("udp", (972, 8.0, 1)));
 }
 
 #[test]
@@ -156,13 +158,13 @@ fn what_a_script_does_to_the_machine_is_listed_and_not_done() {
 fn all_that_is_not_understood_is_told_at_once() {
     let text = TWO_NODES.replace("Agent/UDP", "Agent/DCCP").replace(
         "$ns run",
-        "$ns rtmodel-at 1.0 down $n0 $n1\nset w [new RandomVariable/Pareto]\n$w set avg_ 10\nwobble\n$ns run",
+        "$ns rtmodel-off 1.0 $n0 $n1\nset w [new RandomVariable/Pareto]\n$w set avg_ 10\nwobble\n$ns run",
     );
     let error = Script::read("a.ns", &text).unwrap_err().to_string();
     let lines: Vec<&str> = error.lines().collect();
     assert!(lines.len() == 4, "{error}");
     for (line, what) in
-        lines.iter().zip(["28:15: \"Agent/DCCP\"", "51:5: unknown command \"rtmodel-at\"", "52:12:", "54:1:"])
+        lines.iter().zip(["28:15: \"Agent/DCCP\"", "51:5: unknown command \"rtmodel-off\"", "53:4:", "54:1:"])
     {
         assert!(line.contains(what), "{what}: {error}");
     }

@@ -8,80 +8,226 @@ pub struct LinkType(pub u32);
 
 /// Packets of this link type are not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("link type {0}{name}; read are Ethernet, raw IP, Linux' cooked captures and loopback", name = name(.0))]
+#[error(
+    "link type {0}{name}; read are Ethernet, PPP, IEEE 802.11, raw IP, Linux' cooked captures and loopback",
+    name = name(.0)
+)]
 pub struct UnknownLink(pub u32);
 
 /// Returns the name of a common link type.
 const fn name(link: &u32) -> &'static str {
     match link {
-        105 => " (IEEE 802.11)",
-        127 => " (IEEE 802.11 with radiotap)",
         189 | 220 => " (USB)",
-        9 => " (PPP)",
         187 | 201 => " (Bluetooth)",
+        195 | 215 | 230 => " (IEEE 802.15.4)",
         _ => "",
     }
 }
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
+/// Tags of IEEE 802.1Q and 802.1ad.
+const TAGS: [u16; 2] = [0x8100, 0x88a8];
+/// RFC 5332 section 3.
+const MPLS: [u16; 2] = [0x8847, 0x8848];
+/// RFC 2516 section 4: the session stage.
+const PPPOE: u16 = 0x8864;
+/// RFC 1701: Ethernet in GRE.
+const BRIDGED: u16 = 0x6558;
+/// Headers within headers deeper than this are taken for damage.
+const DEEPEST: u32 = 8;
 
 impl LinkType {
-    /// Returns the IP packet in these octets; `None` for another protocol, or too few octets.
+    /// Returns the IP packet in these octets, without tunnels around it; `None` for another protocol, or too few octets.
     pub fn ip_packet(self, octets: &[u8]) -> Result<Option<&[u8]>, UnknownLink> {
+        let typed = |at: usize, header: usize| network(half(octets, at)?, octets.get(header..)?, 0);
         Ok(match self.0 {
             // Null and loopback: the address family, which the first digit of an IP packet gives too.
-            0 | 108 => octets.get(4..),
-            1 => ethernet(octets),
+            0 | 108 => octets.get(4..).and_then(|ip| untunnelled(ip, 0)),
+            1 => ethernet(octets, 0),
+            9 | 50 => ppp(octets),
+            // A session of PPPoE without Ethernet, and PPP behind an octet for the direction.
+            51 => octets.get(6..).and_then(ppp),
+            166 => octets.get(1..).and_then(ppp),
+            105 => wireless(octets),
+            127 => octets.get(usize::from(half(octets, 2).unwrap_or(0).swap_bytes())..).and_then(wireless),
             // Raw IP, under its names of several systems and of one version.
-            12 | 14 | 101 | 228 | 229 => Some(octets),
-            113 => typed(octets, 14, 16),
+            12 | 14 | 101 | 228 | 229 => untunnelled(octets, 0),
+            113 => typed(14, 16),
             // Linux' second cooked header starts with the protocol.
-            276 => typed(octets, 0, 20),
+            276 => typed(0, 20),
             other => return Err(UnknownLink(other)),
         })
     }
 }
 
-/// Returns the packet after a header in which two octets give the protocol.
-fn typed(octets: &[u8], kind: usize, header: usize) -> Option<&[u8]> {
-    let kind = octets.get(kind..kind + 2)?;
-    matches!(u16::from_be_bytes([kind[0], kind[1]]), IPV4 | IPV6).then_some(octets.get(header..)?)
+/// Returns the IP packet behind a header that names its content by an Ethertype.
+fn network(kind: u16, octets: &[u8], depth: u32) -> Option<&[u8]> {
+    match kind {
+        _ if depth > DEEPEST => None,
+        IPV4 | IPV6 => untunnelled(octets, depth + 1),
+        PPPOE => ppp(octets.get(6..)?),
+        BRIDGED => ethernet(octets, depth + 1),
+        kind if TAGS.contains(&kind) => network(half(octets, 2)?, octets.get(4..)?, depth + 1),
+        kind if MPLS.contains(&kind) => labelled(octets, depth),
+        _ => None,
+    }
 }
 
-/// IEEE 802.3, with tags of IEEE 802.1Q and 802.1ad.
-fn ethernet(octets: &[u8]) -> Option<&[u8]> {
-    const TAGS: [u16; 2] = [0x8100, 0x88a8];
-    let mut at = 12;
-    loop {
-        let kind = octets.get(at..at + 2)?;
-        if !TAGS.contains(&u16::from_be_bytes([kind[0], kind[1]])) {
-            return typed(octets, at, at + 2);
-        }
-        at += 4;
+/// IEEE 802.3, with a length instead of an Ethertype before LLC.
+fn ethernet(octets: &[u8], depth: u32) -> Option<&[u8]> {
+    const LONGEST: u16 = 1500;
+    match half(octets, 12)? {
+        length if length <= LONGEST => llc(octets.get(14..)?),
+        kind => network(kind, octets.get(14..)?, depth),
     }
+}
+
+/// LLC with SNAP, RFC 1042.
+fn llc(octets: &[u8]) -> Option<&[u8]> {
+    let rest = octets.strip_prefix(&[0xaa, 0xaa, 0x03, 0, 0, 0])?;
+    network(half(rest, 0)?, rest.get(2..)?, 0)
+}
+
+/// PPP, with address and control or without (RFC 1661 section 2, RFC 1662 section 3.1).
+fn ppp(octets: &[u8]) -> Option<&[u8]> {
+    let octets = octets.strip_prefix(&[0xff, 0x03]).unwrap_or(octets);
+    // A protocol whose first octet is odd is compressed to that.
+    let (protocol, rest) = match *octets.first()? {
+        short if short & 1 == 1 => (u16::from(short), octets.get(1..)?),
+        _ => (half(octets, 0)?, octets.get(2..)?),
+    };
+    // RFC 1332 section 3, RFC 5072 section 3, RFC 3032 section 4.3.
+    match protocol {
+        0x0021 | 0x0057 => untunnelled(rest, 0),
+        0x0281 => labelled(rest, 0),
+        _ => None,
+    }
+}
+
+/// Behind the last label of MPLS, RFC 3032 section 2.1: what follows is told by its first digit.
+fn labelled(octets: &[u8], depth: u32) -> Option<&[u8]> {
+    let last = octets.chunks_exact(4).position(|label| label[2] & 1 == 1)?;
+    let rest = octets.get(4 * (last + 1)..)?;
+    matches!(rest.first()? >> 4, 4 | 6).then(|| untunnelled(rest, depth + 1)).flatten()
+}
+
+/// A data frame of IEEE 802.11 that is not encrypted.
+fn wireless(octets: &[u8]) -> Option<&[u8]> {
+    let (control, flags) = (*octets.first()?, *octets.get(1)?);
+    const DATA: u8 = 0x08;
+    const PROTECTED: u8 = 0x40;
+    // Quality of service has two octets more, and four addresses six.
+    let (has_quality, has_four) = (control & 0x80 != 0, flags & 0x03 == 0x03);
+    let is_data = control & 0x0c == DATA && control & 0x40 == 0 && flags & PROTECTED == 0;
+    let header = 24 + if has_four { 6 } else { 0 } + if has_quality { 2 } else { 0 };
+    if is_data { llc(octets.get(header..)?) } else { None }
+}
+
+/// Returns the innermost IP packet of GRE and VXLAN; others are as they are.
+fn untunnelled(ip: &[u8], depth: u32) -> Option<&[u8]> {
+    const GRE: u8 = 47;
+    const UDP: u8 = 17;
+    if depth > DEEPEST {
+        return None;
+    }
+    let (protocol, payload) = match ip.first()? >> 4 {
+        4 if half(ip, 6).is_some_and(|fragment| fragment & 0x3fff == 0) => {
+            (*ip.get(9)?, ip.get(usize::from(ip[0] & 0x0f) * 4..))
+        }
+        6 => (*ip.get(6)?, ip.get(40..)),
+        _ => return Some(ip),
+    };
+    let inner = match protocol {
+        GRE => payload.and_then(|payload| gre(payload, depth)),
+        UDP => payload.and_then(|payload| vxlan(payload, depth)),
+        _ => None,
+    };
+    Some(inner.unwrap_or(ip))
+}
+
+/// RFC 2784 section 2, with RFC 2890's key and sequence number.
+fn gre(payload: &[u8], depth: u32) -> Option<&[u8]> {
+    let (flags, kind) = (half(payload, 0)?, half(payload, 2)?);
+    let options = [0x8000_u16, 0x2000, 0x1000].iter().filter(|flag| flags & **flag != 0).count();
+    const VERSION: u16 = 0x0007;
+    let rest = payload.get(4 + 4 * options..).filter(|_| flags & VERSION == 0)?;
+    network(kind, rest, depth + 1)
+}
+
+/// RFC 7348 section 5.
+fn vxlan(payload: &[u8], depth: u32) -> Option<&[u8]> {
+    const PORT: u16 = 4789;
+    const VALID: u8 = 0x08;
+    let is_vxlan = half(payload, 2)? == PORT && payload.get(8)? & VALID != 0;
+    ethernet(payload.get(16..).filter(|_| is_vxlan)?, depth + 1)
+}
+
+fn half(octets: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(octets.get(at..at + 2)?.try_into().ok()?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// An IP packet of 20 octets, of no protocol that has an IP packet inside.
+    const IP: [u8; 20] = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 99, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+
+    /// IP with another protocol and payload.
+    fn around(protocol: u8, payload: &[u8]) -> Vec<u8> {
+        let mut packet = IP.to_vec();
+        packet[9] = protocol;
+        [packet, payload.to_vec()].concat()
+    }
+
     #[test]
     fn each_link_has_its_header_taken_off() {
-        let frame = |header: &[u8]| [header, b"\x45ip"].concat();
-        let ethernet = [&[2; 12][..], &[8, 0]].concat();
-        let tagged = [&[2; 12][..], &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 7, 0x86, 0xdd]].concat();
-        let cooked = [&[0; 14][..], &[8, 0]].concat();
-        let cooked2 = [&[8, 0][..], &[0; 18]].concat();
+        let ether = |rest: &[u8]| [&[2; 12][..], rest].concat();
+        let snap = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+        let data = |control: u8, flags: u8, header: usize| {
+            let mut frame = vec![0; header];
+            (frame[0], frame[1]) = (control, flags);
+            [frame, snap.to_vec()].concat()
+        };
+        let radiotap = [&[0, 0, 12, 0][..], &[0; 8], &data(0x88, 1, 26)].concat();
         for (link, header) in [
-            (1, &ethernet[..]),
-            (1, &tagged),
-            (101, &[]),
-            (113, &cooked),
-            (276, &cooked2),
-            (0, &[2, 0, 0, 0]),
+            (1, ether(&[8, 0])),
+            (1, ether(&[0x88, 0xa8, 0, 5, 0x81, 0, 0, 7, 0x86, 0xdd])),
+            // RFC 2516, RFC 1661: a session with IPv4, one with IPv6 and a VLAN around it.
+            (1, ether(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 22, 0, 0x21])),
+            (1, ether(&[0x81, 0, 0, 7, 0x88, 0x64, 0x11, 0, 0, 1, 0, 22, 0, 0x57])),
+            (9, vec![0, 0x21]),
+            (9, vec![0xff, 3, 0, 0x57]),
+            (50, vec![0xff, 3, 0x21]),
+            (166, vec![1, 0xff, 3, 0, 0x21]),
+            // RFC 3032: two labels.
+            (1, ether(&[0x88, 0x47, 0, 1, 0, 64, 0, 2, 1, 64])),
+            (1, ether(&[&[0, 28], &snap[..]].concat())),
+            (105, data(0x08, 2, 24)),
+            (105, data(0x88, 3, 32)),
+            (127, radiotap),
+            (101, vec![]),
+            (113, [&[0; 14][..], &[8, 0]].concat()),
+            (113, [&[0; 14][..], &[0x88, 0x64, 0x11, 0, 0, 1, 0, 22, 0, 0x21]].concat()),
+            (276, [&[8, 0][..], &[0; 18]].concat()),
+            (0, vec![2, 0, 0, 0]),
+            // RFC 2890: GRE with a key; RFC 7348: VXLAN.
+            (101, around(47, &[0x20, 0, 8, 0, 0, 0, 0, 9])),
+            (101, around(47, &[&[0, 0, 0x65, 0x58][..], &ether(&[8, 0])].concat())),
+            (
+                101,
+                around(
+                    17,
+                    &[&[9, 9, 0x12, 0xb5, 0, 50, 0, 0, 8, 0, 0, 0, 0, 0, 1, 0][..], &ether(&[8, 0])].concat(),
+                ),
+            ),
         ] {
-            assert_eq!(LinkType(link).ip_packet(&frame(header)), Ok(Some(&b"\x45ip"[..])), "{link}");
+            let frame = [&header[..], &IP].concat();
+            assert_eq!(LinkType(link).ip_packet(&frame), Ok(Some(&IP[..])), "{link}: {header:?}");
+            for length in 0..frame.len() {
+                let _ = LinkType(link).ip_packet(&frame[..length]);
+            }
         }
     }
 
@@ -90,7 +236,22 @@ mod tests {
         let arp = [&[2; 12][..], &[8, 6, 0, 0]].concat();
         assert_eq!(LinkType(1).ip_packet(&arp), Ok(None));
         assert_eq!(LinkType(1).ip_packet(&arp[..13]), Ok(None));
-        let problem = LinkType(127).ip_packet(&arp).unwrap_err().to_string();
-        assert!(problem.starts_with("link type 127 (IEEE 802.11 with radiotap)"), "{problem}");
+        // Encrypted, and without data.
+        let encrypted = [&[0x08, 0x41][..], &[0; 22], &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &IP].concat();
+        assert_eq!(LinkType(105).ip_packet(&encrypted), Ok(None));
+        let udp = around(17, &[0, 53, 0x30, 0x39, 0, 8, 0, 0]);
+        assert_eq!(LinkType(101).ip_packet(&udp), Ok(Some(&udp[..])));
+        let problem = LinkType(189).ip_packet(&arp).unwrap_err().to_string();
+        assert!(problem.starts_with("link type 189 (USB); read are Ethernet"), "{problem}");
+    }
+
+    /// Packets in packets without end are left.
+    #[test]
+    fn tunnels_within_tunnels_end() {
+        let mut packet = IP.to_vec();
+        for _ in 0..40 {
+            packet = around(47, &[&[0, 0, 8, 0][..], &packet].concat());
+        }
+        assert!(LinkType(101).ip_packet(&packet).unwrap().is_some());
     }
 }

@@ -1,0 +1,455 @@
+//! `hol path tc`: the network of an experiment from lines of `tc`.
+
+use std::fmt::Write;
+
+use hol_base::{BitRate, ByteCount, Duration, Ratio};
+
+/// A direction as its queueing disciplines make it.
+#[derive(Debug, Default, PartialEq)]
+pub struct Shaped {
+    /// Keys and values of a direction's table, with the quotes of TOML.
+    keys: Vec<(&'static str, String)>,
+    /// What whoever reads it should know.
+    notes: Vec<String>,
+}
+
+/// Octets of a full packet with what `tc` counts of Ethernet.
+const PACKET: u64 = 1514;
+/// Packets that netem holds unless told otherwise. tc-netem(8).
+const NETEM_LIMIT: u64 = 1000;
+
+/// Reads a line such as `qdisc add dev eth0 root netem delay 50ms`; the problem names the word.
+pub fn read(line: &str) -> Result<Shaped, String> {
+    let words: Vec<&str> = line.split_whitespace().filter(|word| *word != "\\").collect();
+    let at = words.iter().position(|word| DISCIPLINES.iter().any(|(known, _)| known == word));
+    let Some(at) = at else {
+        let known = DISCIPLINES.map(|(name, _)| name).join(", ");
+        return Err(format!("there is no queueing discipline in it that hol has; it has {known}"));
+    };
+    let (_, read) = DISCIPLINES.iter().find(|(known, _)| *known == words[at]).expect("it was found");
+    let mut shaped = Shaped::default();
+    read(&mut shaped, &mut Words { words: &words[at + 1..] })?;
+    Ok(shaped)
+}
+
+type Reader = fn(&mut Shaped, &mut Words<'_>) -> Result<(), String>;
+
+const DISCIPLINES: [(&str, Reader); 9] = [
+    ("netem", netem),
+    ("tbf", tbf),
+    ("htb", htb),
+    ("pfifo", |shaped, words| fifo(shaped, words, "p")),
+    ("bfifo", |shaped, words| fifo(shaped, words, "B")),
+    ("fq_codel", |shaped, words| managed(shaped, words, "fq_codel")),
+    ("codel", |shaped, words| managed(shaped, words, "codel")),
+    ("pie", |shaped, words| managed(shaped, words, "pie")),
+    ("red", red),
+];
+
+/// The words of a line that are left.
+struct Words<'w> {
+    words: &'w [&'w str],
+}
+
+impl<'w> Words<'w> {
+    fn next(&mut self) -> Option<&'w str> {
+        let (first, rest) = self.words.split_first()?;
+        self.words = rest;
+        Some(first)
+    }
+
+    /// The value of `key`.
+    fn value(&mut self, key: &str) -> Result<&'w str, String> {
+        self.next().ok_or_else(|| format!("{key:?} has no value"))
+    }
+
+    /// The next word if it is a value and not a key.
+    fn optional<T>(&mut self, read: fn(&str) -> Option<T>) -> Option<T> {
+        let value = read(self.words.first()?)?;
+        self.next();
+        Some(value)
+    }
+
+    fn read<T>(&mut self, key: &str, read: fn(&str) -> Option<T>) -> Result<T, String> {
+        let word = self.value(key)?;
+        read(word).ok_or_else(|| format!("{key} {word}: this is no value of {key} that hol reads"))
+    }
+}
+
+/// A time as tc reads it: a bare number counts microseconds. tc(8), UNITS.
+fn time(word: &str) -> Option<Duration> {
+    word.parse()
+        .ok()
+        .or_else(|| Some(Duration::from_micros(word.parse::<f64>().ok().filter(|us| *us >= 0.0)? as u64)))
+}
+
+/// A share: tc needs its percent sign.
+fn share(word: &str) -> Option<Ratio> {
+    word.parse().ok()
+}
+
+/// A rate; bare numbers are bits, and `mbps` are octets. tc(8), UNITS.
+fn rate(word: &str) -> Option<BitRate> {
+    let small = word.to_ascii_lowercase();
+    if let Some(octets) = small.strip_suffix("bps") {
+        let digits = octets.trim_end_matches(char::is_alphabetic);
+        let factor = match &octets[digits.len()..] {
+            "" => 8.0,
+            "k" => 8e3,
+            "m" => 8e6,
+            "g" => 8e9,
+            _ => return None,
+        };
+        return BitRate::from_bits_per_second((digits.parse::<f64>().ok()? * factor) as u64);
+    }
+    small.parse().ok().or_else(|| BitRate::from_bits_per_second(small.parse().ok()?))
+}
+
+/// Octets: `k` and `kb` are 1024. tc(8), UNITS.
+fn octets(word: &str) -> Option<u64> {
+    let small = word.to_ascii_lowercase();
+    let digits = small.trim_end_matches(char::is_alphabetic);
+    let factor = match &small[digits.len()..] {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1024.0,
+        "m" | "mb" => 1024.0 * 1024.0,
+        "kbit" => 128.0,
+        "mbit" => 131_072.0,
+        _ => return None,
+    };
+    Some((digits.parse::<f64>().ok()? * factor) as u64)
+}
+
+fn count(word: &str) -> Option<u64> {
+    word.parse().ok()
+}
+
+impl Shaped {
+    fn say(&mut self, key: &'static str, value: impl std::fmt::Display) {
+        self.keys.push((key, format!("\"{value}\"")));
+    }
+}
+
+/// tc-netem(8).
+fn netem(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
+    let (mut delay, mut speed, mut limit) = (Duration::ZERO, None, NETEM_LIMIT);
+    while let Some(word) = words.next() {
+        match word {
+            "limit" => limit = words.read(word, count)?,
+            "delay" | "latency" => {
+                delay = words.read(word, time)?;
+                if let Some(jitter) = words.optional(time).filter(|jitter| *jitter > Duration::ZERO) {
+                    shaped.say("jitter", jitter);
+                    shaped.notes.push(
+                        "netem lets later packets overtake where the delay varies by more than their distance; hol keeps their order"
+                            .to_owned(),
+                    );
+                    if let Some(correlation) = words.optional(share) {
+                        shaped.say("jitter_correlation", correlation);
+                    }
+                }
+            }
+            "distribution" => {
+                let kind = words.value(word)?;
+                if !["uniform", "normal", "pareto", "paretonormal"].contains(&kind) {
+                    return Err(format!("distribution {kind}: hol has uniform, normal, pareto, paretonormal, or a file in the experiment"));
+                }
+                shaped.say("jitter_distribution", kind);
+            }
+            "loss" | "drop" => loss(shaped, words)?,
+            "duplicate" | "corrupt" => {
+                let key = if word == "corrupt" { "corrupt" } else { "duplicate" };
+                let own = words.read(word, share)?;
+                shaped.say(key, own);
+                if words.optional(share).is_some_and(|correlation| !correlation.is_zero()) {
+                    return Err(format!("{word} with a correlation: hol draws each packet anew; leave it out"));
+                }
+            }
+            "rate" => {
+                speed = Some(words.read(word, rate)?);
+                if words.optional(count).is_some_and(|overhead| overhead > 0) {
+                    return Err("rate with an overhead: write network.overhead in the experiment".to_owned());
+                }
+            }
+            "ecn" => return Err("netem's ecn marks instead of losing; hol marks in queues: discipline = { codel = { ecn = true } }".to_owned()),
+            "reorder" | "gap" | "slot" => {
+                return Err(format!(
+                    "{word}: netem sends some packets at once and delays the others, which hol has not; it has `reorder` and `reorder_by`, \
+                     a share that is delayed by more"
+                ));
+            }
+            "seed" => drop(words.next()),
+            other => return Err(format!("{other:?} of netem is not read")),
+        }
+    }
+    shaped.keys.insert(0, ("delay", format!("\"{delay}\"")));
+    hold(shaped, speed, delay, limit);
+    Ok(())
+}
+
+/// netem's limit counts what is under way in it, too (net/sched/sch_netem.c, netem_enqueue), and hol's queue what waits.
+fn hold(shaped: &mut Shaped, speed: Option<BitRate>, delay: Duration, limit: u64) {
+    let most = limit as f64 * PACKET as f64 * 8.0 / delay.as_secs_f64();
+    let own = speed.map_or(f64::INFINITY, |speed| speed.bits_per_second() as f64);
+    if most.is_finite() && most <= own {
+        if let Some(most) = BitRate::from_bits_per_second(most as u64) {
+            let said = format!(
+                "netem holds {limit} packets, those under way among them: {most} at {delay}, and more is dropped"
+            );
+            shaped.notes.push(said);
+            shaped.say("rate", most);
+            shaped.say("queue", "1p");
+        }
+        return;
+    }
+    if let Some(speed) = speed {
+        let under_way = (own * delay.as_secs_f64() / 8.0 / PACKET as f64) as u64;
+        shaped.say("rate", speed);
+        shaped.say("queue", format!("{}p", (limit - under_way.min(limit)).max(1)));
+        if under_way > 0 {
+            shaped
+                .notes
+                .push(format!("of netem's limit of {limit} packets {under_way} full ones are under way"));
+        }
+    }
+}
+
+fn loss(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
+    match words.value("loss")? {
+        "gemodel" => {
+            let begins = words.read("gemodel", share)?;
+            let end = words.optional(share);
+            // tc-netem(8): r is 1 - p by default; then 1 - h, the loss in the bad state, and 1 - k, that in the good one.
+            let ends = end.or_else(|| Ratio::new(1.0 - begins.value())).unwrap_or_default();
+            let mut table = format!("{{ good_to_bad = \"{begins}\", bad_to_good = \"{ends}\"");
+            if let Some(bad) = words.optional(share) {
+                let _ = write!(table, ", loss_bad = \"{bad}\"");
+            }
+            if let Some(good) = words.optional(share) {
+                let _ = write!(table, ", loss_good = \"{good}\"");
+            }
+            shaped.keys.push(("loss", table + " }"));
+        }
+        "state" => return Err("loss state: hol has gemodel, a Gilbert-Elliott link".to_owned()),
+        first => {
+            let word = if first == "random" { words.value("loss random")? } else { first };
+            let own = share(word).ok_or_else(|| format!("loss {word}: this is no percentage such as 1%"))?;
+            if words.optional(share).is_some_and(|correlation| !correlation.is_zero()) {
+                return Err(
+                    "loss with a correlation: netem's makes fewer losses than it says; write loss gemodel"
+                        .to_owned(),
+                );
+            }
+            shaped.say("loss", own);
+        }
+    }
+    Ok(())
+}
+
+/// tc-tbf(8).
+fn tbf(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
+    let (mut speed, mut burst, mut limit, mut latency) = (None, 0, None, None);
+    while let Some(word) = words.next() {
+        match word {
+            "rate" => speed = Some(words.read(word, rate)?),
+            "burst" | "buffer" | "maxburst" => {
+                let own = words.value(word)?;
+                burst = octets(own.split('/').next().unwrap_or_default())
+                    .ok_or_else(|| format!("{word} {own}: this is no size such as 32kbit"))?;
+            }
+            "limit" => limit = Some(words.read(word, octets)?),
+            "latency" => latency = Some(words.read(word, time)?),
+            "mtu" | "minburst" | "mpu" => drop(words.next()),
+            other => return Err(format!("{other:?} of tbf is not read; rate, burst, limit and latency are")),
+        }
+    }
+    let speed = speed.ok_or("tbf has no rate")?;
+    let waits =
+        latency.map(|latency| (latency.as_secs_f64() * speed.bits_per_second() as f64 / 8.0) as u64 + burst);
+    shaped.say("rate", speed);
+    shaped.say("queue", ByteCount(limit.or(waits).ok_or("tbf has neither limit nor latency")?.max(PACKET)));
+    if burst > 10 * PACKET {
+        shaped.notes.push(format!(
+            "a burst of {burst} octets leaves tbf at once after a pause; hol's link sends at its rate"
+        ));
+    }
+    Ok(())
+}
+
+/// A class with a rate, tc-htb(8).
+fn htb(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
+    let (mut speed, mut ceiling) = (None, None);
+    while let Some(word) = words.next() {
+        match word {
+            "rate" => speed = Some(words.read(word, rate)?),
+            "ceil" => ceiling = Some(words.read(word, rate)?),
+            "default" | "burst" | "cburst" | "prio" | "r2q" | "quantum" => drop(words.next()),
+            other => return Err(format!("{other:?} of htb is not read; rate and ceil are")),
+        }
+    }
+    // A class alone may borrow all up to its ceiling.
+    shaped.say("rate", ceiling.or(speed).ok_or("this line of htb has no rate; give that of its class")?);
+    Ok(())
+}
+
+fn fifo(shaped: &mut Shaped, words: &mut Words<'_>, unit: &str) -> Result<(), String> {
+    while let Some(word) = words.next() {
+        match word {
+            "limit" => {
+                let limit = words.read(word, octets)?;
+                shaped.say("queue", format!("{limit}{unit}"));
+            }
+            other => return Err(format!("{other:?} of a fifo is not read; limit is")),
+        }
+    }
+    Ok(())
+}
+
+/// tc-codel(8), tc-fq_codel(8), tc-pie(8).
+fn managed(shaped: &mut Shaped, words: &mut Words<'_>, name: &'static str) -> Result<(), String> {
+    let mut keys = Vec::new();
+    while let Some(word) = words.next() {
+        match (name, word) {
+            (_, "limit") => {
+                let limit = words.read(word, count)?;
+                shaped.say("queue", format!("{limit}p"));
+            }
+            (_, "target") | ("codel" | "fq_codel", "interval" | "ce_threshold") => {
+                let own = words.read(word, time)?;
+                keys.push(format!("{word} = \"{own}\""));
+            }
+            ("pie", "tupdate") => keys.push(format!("update = \"{}\"", words.read(word, time)?)),
+            ("fq_codel", "flows") => keys.push(format!("flows = {}", words.read(word, count)?)),
+            ("fq_codel", "quantum") => keys.push(format!("quantum = \"{}B\"", words.read(word, octets)?)),
+            (_, "ecn") => keys.push("ecn = true".to_owned()),
+            (_, "noecn") => keys.push("ecn = false".to_owned()),
+            ("fq_codel", "memory_limit" | "drop_batch") => drop(words.next()),
+            (_, other) => return Err(format!("{other:?} of {name} is not read")),
+        }
+    }
+    let table = format!("{{ {name} = {{ {} }} }}", keys.join(", "));
+    shaped.keys.push(("discipline", if keys.is_empty() { format!("\"{name}\"") } else { table }));
+    Ok(())
+}
+
+/// tc-red(8).
+fn red(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
+    let mut keys = Vec::new();
+    while let Some(word) = words.next() {
+        match word {
+            "limit" => {
+                let limit = words.read(word, octets)?;
+                shaped.say("queue", ByteCount(limit));
+            }
+            "min" | "max" => keys.push(format!("{word} = \"{}B\"", words.read(word, octets)?)),
+            "avpkt" => keys.push(format!("packet = \"{}B\"", words.read(word, octets)?)),
+            "probability" => {
+                let own: f64 = words.read(word, |word| word.parse().ok())?;
+                keys.push(format!("drop = \"{}\"", Ratio::new(own).ok_or("probability is from 0 to 1")?));
+            }
+            "bandwidth" | "burst" => drop(words.next()),
+            "ecn" => keys.push("ecn = true".to_owned()),
+            other => return Err(format!("{other:?} of red is not read")),
+        }
+    }
+    shaped.keys.push(("discipline", format!("{{ red = {{ {} }} }}", keys.join(", "))));
+    Ok(())
+}
+
+/// The `[network]` of a direction from the client, and of the way back if it has lines of its own.
+pub fn network(up: &[Shaped], down: &[Shaped]) -> Result<String, String> {
+    let mut text =
+        "[network]\n# What no line says is as fast as it may be.\nrate = \"10Gbit\"\ndelay = \"0s\"\n"
+            .to_owned();
+    for (name, lines) in [("up", up), ("down", down)] {
+        if lines.is_empty() {
+            continue;
+        }
+        let _ = write!(text, "\n[network.{name}]\n");
+        let mut said: Vec<&str> = Vec::new();
+        for shaped in lines {
+            shaped.notes.iter().for_each(|note| text += &format!("# {note}.\n"));
+            for (key, value) in &shaped.keys {
+                if said.contains(key) {
+                    return Err(format!("two lines say `{key}`; join them into one"));
+                }
+                said.push(key);
+                text += &format!("{key} = {value}\n");
+            }
+        }
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: &str) -> String {
+        let shaped = read(line).unwrap_or_else(|problem| panic!("{line}: {problem}"));
+        shaped
+            .keys
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect::<Vec<_>>()
+            .join(" ")
+            .replace('"', "")
+    }
+
+    /// tc-netem(8), tc-tbf(8), tc-fq_codel(8): lines as people write them.
+    #[test]
+    fn lines_of_tc_are_keys_of_a_direction() {
+        for (line, keys) in [
+            (
+                "qdisc add dev eth0 root netem delay 50ms 10ms 25% loss gemodel 1% 10% limit 1000 rate 10mbit",
+                "delay=50ms jitter=10ms jitter_correlation=25% loss={ good_to_bad = 1%, bad_to_good = 10% } rate=10Mbit queue=959p",
+            ),
+            ("tc qdisc add dev eth0 root netem delay 100ms", "delay=100ms rate=121120kbit queue=1p"),
+            ("tc qdisc add dev eth0 root netem loss 0.3%", "loss=0.3%"),
+            (
+                "netem loss random 1% duplicate 2% corrupt 0.1% delay 20ms rate 1mbit",
+                "loss=1% duplicate=2% corrupt=0.1% rate=1Mbit",
+            ),
+            ("qdisc add dev eth0 root tbf rate 1mbit burst 32kbit latency 400ms", "rate=1Mbit queue=54096B"),
+            ("qdisc replace dev eth0 root tbf rate 1mbps burst 1540 limit 30k", "rate=8Mbit queue=30720B"),
+            ("class add dev eth0 parent 1: classid 1:1 htb rate 5mbit ceil 10mbit", "rate=10Mbit"),
+            ("qdisc add dev eth0 root pfifo limit 50", "queue=50p"),
+            (
+                "qdisc add dev eth0 root fq_codel target 10ms flows 64 noecn",
+                "discipline={ fq_codel = { target = 10ms, flows = 64, ecn = false } }",
+            ),
+            ("qdisc add dev eth0 root codel", "discipline=codel"),
+        ] {
+            let own = said(line);
+            assert!(keys.split(' ').all(|key| own.contains(key)), "{line}: {own}");
+        }
+    }
+
+    #[test]
+    fn what_hol_has_not_is_refused_by_its_word() {
+        for (line, problem) in [
+            ("qdisc add dev eth0 root cake bandwidth 10mbit", "no queueing discipline"),
+            ("netem delay 10ms reorder 25% 50%", "reorder"),
+            ("netem loss 1% 25%", "gemodel"),
+            ("netem delay soon", "delay soon"),
+            ("netem delay", "has no value"),
+            ("netem wobble 3", "\"wobble\""),
+            ("tbf burst 3k", "no rate"),
+        ] {
+            let own = read(line).unwrap_err();
+            assert!(own.contains(problem), "{line}: {own}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_a_network() {
+        let up =
+            read("netem delay 50ms 10ms 25% distribution normal loss gemodel 1% 10% rate 10mbit").unwrap();
+        let down = [read("netem delay 5ms").unwrap(), read("codel limit 10 target 4ms").unwrap()];
+        assert!(network(&[], &down).unwrap_err().contains("`queue`"));
+        let text = network(&[up], &down[1..]).unwrap();
+        let table: toml::Table = text.parse().unwrap();
+        let network: hol_network::NetworkSpec = table["network"].clone().try_into().unwrap();
+        assert!(hol_network::Topology::new(&network).is_ok(), "{text}");
+    }
+}

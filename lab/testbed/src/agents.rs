@@ -1,0 +1,315 @@
+//! Agents: their classes and attributes, and the transport that does the same.
+//!
+//! ns's TCP counts packets of `packetSize_`, has no handshake and a window of at most `window_` packets
+//! (ns 2.35, `tcp/tcp.cc` `TcpAgent::window`); Emulab's agents are those of its hosts.
+
+use std::collections::BTreeMap;
+
+use hol_base::Duration;
+
+use crate::quantity::{positive, seconds, switch, whole};
+use crate::simulator::{Outcome, Simulator};
+use crate::tcl::{Complaint, MEASURED, Word, complain};
+
+/// An end of a flow.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    pub at: usize,
+    pub class: Class,
+    pub node: Option<usize>,
+    pub peer: Option<usize>,
+    /// When it was taken from its node.
+    pub detached: Option<Duration>,
+    /// What the script, or its class, sets.
+    own: BTreeMap<String, Word>,
+    congestion: &'static str,
+}
+
+/// What an agent does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// TCP: its options here, and whether it is ns's Tahoe, which hol lacks.
+    Tcp {
+        options: &'static str,
+        is_tahoe: bool,
+    },
+    Sctp,
+    Udp,
+    /// It only receives; TCP's sinks may delay acknowledgements.
+    Sink {
+        delays: bool,
+    },
+}
+
+/// Agents by class.
+const AGENTS: [(&str, Class); 20] = [
+    ("Agent/TCP", Class::Tcp { options: "sack=false", is_tahoe: true }),
+    ("Agent/TCP/Reno", Class::Tcp { options: "sack=false", is_tahoe: false }),
+    ("Agent/TCP/Newreno", Class::Tcp { options: "sack=false", is_tahoe: false }),
+    ("Agent/TCP/Sack1", Class::Tcp { options: "sack=true", is_tahoe: false }),
+    ("Agent/TCP/Linux", Class::Tcp { options: "sack=true", is_tahoe: false }),
+    ("Agent/TCP/FullTcp", Class::Tcp { options: "sack=false", is_tahoe: false }),
+    ("Agent/TCP/FullTcp/Newreno", Class::Tcp { options: "sack=false", is_tahoe: false }),
+    ("Agent/TCP/FullTcp/Sack", Class::Tcp { options: "sack=true", is_tahoe: false }),
+    ("Agent/TCP/FullTcp/Tahoe", Class::Tcp { options: "sack=false", is_tahoe: true }),
+    ("Agent/SCTP", Class::Sctp),
+    ("Agent/UDP", Class::Udp),
+    ("Agent/TCPSink", Class::Sink { delays: false }),
+    ("Agent/TCPSink/DelAck", Class::Sink { delays: true }),
+    ("Agent/TCPSink/Sack1", Class::Sink { delays: false }),
+    ("Agent/TCPSink/Sack1/DelAck", Class::Sink { delays: true }),
+    ("Agent/Null", Class::Sink { delays: false }),
+    ("Agent/LossMonitor", Class::Sink { delays: false }),
+    ("Agent/SCTPSink", Class::Sink { delays: false }),
+    ("Agent/UDPSink", Class::Sink { delays: false }),
+    ("Agent/TCPSink/Reno", Class::Sink { delays: false }),
+];
+
+/// Attributes that mark packets for traces and pictures, or that only report.
+const MARKS: [&str; 14] = [
+    "fid_",
+    "flowid_",
+    "class_",
+    "prio_",
+    "flags_",
+    "type_",
+    "trace_all_oneline_",
+    "nam_tracevar_",
+    "cls_",
+    "dst_",
+    "src_",
+    "bytes_",
+    "npkts_",
+    "nlost_",
+];
+
+/// ns-default.tcl of ns 2.35: attributes of agents that change what is sent, with their values.
+const DEFAULTS: [(&str, &str, &str); 22] = [
+    ("Agent/TCP", "window_", "20"),
+    ("Agent/TCP", "packetSize_", "1000"),
+    ("Agent/TCP", "windowInit_", "2"),
+    ("Agent/TCP", "windowInitOption_", "1"),
+    ("Agent/TCP", "maxcwnd_", "0"),
+    ("Agent/TCP", "minrto_", "0.2"),
+    ("Agent/TCP", "ecn_", "0"),
+    ("Agent/TCP", "overhead_", "0"),
+    ("Agent/TCP", "maxburst_", "0"),
+    ("Agent/TCP", "tcpTick_", "0.01"),
+    ("Agent/TCP", "slow_start_restart_", "true"),
+    ("Agent/TCP", "timestamps_", "true"),
+    ("Agent/TCP", "bugFix_", "true"),
+    ("Agent/TCP/FullTcp", "segsize_", "536"),
+    ("Agent/TCP/FullTcp", "segsperack_", "1"),
+    ("Agent/UDP", "packetSize_", "1000"),
+    ("Agent/TCPSink", "packetSize_", "40"),
+    ("Agent/TCPSink", "interval_", "0.1"),
+    ("Agent/TCPSink", "maxSackBlocks_", "3"),
+    ("Agent/TCPSink", "generateDSacks_", "false"),
+    ("Application/Traffic/CBR", "packetSize_", "210"),
+    ("Application/Traffic/CBR", "rate_", "448000"),
+];
+
+/// Attributes that have a meaning here.
+const READ: [&str; 8] =
+    ["window_", "packetSize_", "segsize_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "interval_"];
+
+/// Returns ns's own value of an attribute of a class.
+pub(crate) fn default_of(class: &str, attribute: &str) -> Option<&'static str> {
+    let holds = |(above, name, _): &&(&str, &str, &str)| {
+        *name == attribute && (class == *above || class.starts_with(&format!("{above}/")))
+    };
+    DEFAULTS.iter().rev().find(holds).map(|(.., value)| *value)
+}
+
+impl Agent {
+    /// Returns an agent of a class; `None` if there is none.
+    pub fn new(name: &str, at: usize, own: BTreeMap<String, Word>) -> Option<Self> {
+        let (_, class) = AGENTS.iter().find(|(known, _)| *known == name)?;
+        let (node, peer, detached) = (None, None, None);
+        Some(Self { at, class: *class, node, peer, detached, own, congestion: "reno" })
+    }
+
+    fn name(&self) -> &'static str {
+        AGENTS.iter().find(|(_, class)| *class == self.class).map_or("Agent", |(name, _)| name)
+    }
+
+    /// Returns an attribute, or ns's value of it.
+    fn number<T>(&self, name: &str, read: fn(&Word) -> Result<T, Complaint>) -> Result<T, Complaint> {
+        let usual = || {
+            let text = default_of(self.name(), name).unwrap_or_default().to_owned();
+            Word { text, at: self.at, verbatim: None }
+        };
+        self.own.get(name).map_or_else(|| read(&usual()), read)
+    }
+
+    /// Returns octets of a packet: of TCP without its headers of 40 octets, of UDP all of it.
+    pub fn packet(&self) -> Result<u64, Complaint> {
+        let is_full = self.own.contains_key("segsize_");
+        self.number(if is_full { "segsize_" } else { "packetSize_" }, positive)
+    }
+
+    /// Returns the transport that sends as this agent does, and what it is called; `most` octets are the most that the path takes.
+    pub fn transport(
+        &self,
+        sink: &Self,
+        is_emulab: bool,
+        most: u64,
+    ) -> Result<(String, Option<&'static str>), Complaint> {
+        let options = match self.class {
+            Class::Udp => return Ok(("udp".to_owned(), None)),
+            Class::Sctp => return Ok(("sctp".to_owned(), None)),
+            Class::Sink { .. } => {
+                return complain(
+                    self.at,
+                    "this agent only receives; attach the application to the other one",
+                );
+            }
+            Class::Tcp { .. } if is_emulab => return Ok((format!("tcp:cc={}", self.congestion), None)),
+            Class::Tcp { options, .. } => options,
+        };
+        let packet = self.packet()?;
+        let most_window: f64 = self.number("maxcwnd_", not_negative)?;
+        let window: f64 = self.number("window_", positive)?;
+        let window = if most_window > 0.0 { window.min(most_window) } else { window }.max(1.0) as u64;
+        let rto: Duration = self.number("minrto_", seconds)?;
+        let first: f64 = self.number("windowInit_", positive)?;
+        let ecn = self.number("ecn_", switch)?;
+        // Of a receive buffer a segment is kept in reserve; behind a stop only what the path can have under way is still sent.
+        let (receive, send) = ((window + 1) * packet, (2 * window * packet).min(most.max(4 * packet)));
+        let acknowledgements = match sink.class {
+            Class::Sink { delays: true } => {
+                let wait = sink.number("interval_", seconds)?;
+                format!("delayed_ack_min={wait},delayed_ack_max={wait}")
+            }
+            // A plain sink acknowledges each packet.
+            _ => "delayed_ack_min=0s,delayed_ack_max=0s".to_owned(),
+        };
+        let spec = format!(
+            "tcp:stack=rfc,cc={},{options},ecn={ecn},mss={packet},timestamps=false,nagle=off,limited_transmit=false,\
+             congestion_unit=packets,cwnd_validation=false,initial_window={},rto_min={rto},{acknowledgements},receive_buffer={receive}B,send_buffer={send}B",
+            self.congestion,
+            (first as u64).max(1),
+        );
+        Ok((spec, Some(self.name())))
+    }
+}
+
+fn not_negative(word: &Word) -> Result<f64, Complaint> {
+    if word.text.parse() == Ok(0.0) { Ok(0.0) } else { positive(word) }
+}
+
+impl Simulator<'_> {
+    /// A command of an agent.
+    pub(crate) fn agent(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+        match (method.text.as_str(), &words[2..]) {
+            ("set", [name]) => Ok(self.attribute_of(index, &name.text)),
+            ("set", [name, value]) => self.set_agent(index, name, value, words),
+            ("attach-source" | "attach-app", [kind]) if kind.text == "FTP" => {
+                Ok(self.application_of(method.at, true, Some(index)))
+            }
+            ("attach-traffic", [traffic]) => self.attach_traffic(index, traffic),
+            ("advance" | "advanceby", [count])
+                if matches!(self.traffic.agents[index].class, Class::Tcp { .. }) =>
+            {
+                self.send_packets(index, method.at, count)
+            }
+            ("select_ca" | "select_cc", [name]) => self.choose_congestion(index, name),
+            ("listen", []) => Ok(String::new()),
+            ("trace" | "tracevar" | "attach" | "attach-trace" | "monitor" | "add-var-trace", _) => {
+                self.ignore(words, "it only draws or records")
+            }
+            ("print" | "instvar" | "port" | "eventtrace", _) => Ok(MEASURED.to_owned()),
+            _ => self.unknown(method.at, format!("{:?} is no command of an agent here", method.text)),
+        }
+    }
+
+    fn attribute_of(&self, index: usize, name: &str) -> String {
+        let agent = &self.traffic.agents[index];
+        let own = agent.own.get(name).map(|value| value.text.clone());
+        own.or_else(|| default_of(agent.name(), name).map(str::to_owned))
+            .unwrap_or_else(|| MEASURED.to_owned())
+    }
+
+    fn set_agent(&mut self, index: usize, name: &Word, value: &Word, words: &[Word]) -> Outcome {
+        if MARKS.contains(&name.text.as_str()) {
+            return self.ignore(words, "it only marks packets for traces, or counts them");
+        }
+        if self.is_emulab {
+            return self
+                .ignore(words, "Emulab's agents are those of its hosts, and hol's those of the transport");
+        }
+        if self.now.is_some_and(|now| now > Duration::ZERO) {
+            let problem =
+                format!("{:?} of an agent cannot change during a run here; set it before $ns run", name.text);
+            return self.unknown(name.at, problem);
+        }
+        let agent = &mut self.traffic.agents[index];
+        agent.own.insert(name.text.clone(), value.clone());
+        Ok(value.text.clone())
+    }
+
+    fn choose_congestion(&mut self, index: usize, name: &Word) -> Outcome {
+        self.traffic.agents[index].congestion = match name.text.as_str() {
+            "reno" => "reno",
+            "cubic" => "cubic",
+            other => {
+                return complain(
+                    name.at,
+                    format!("hol has no congestion control {other:?} of ns; it has reno and cubic"),
+                );
+            }
+        };
+        Ok(String::new())
+    }
+}
+
+impl Agent {
+    /// Returns what is wrong with the attributes that are set: each of them is read, is what ns has anyway, or changes what is sent
+    /// in a way that hol does not know.
+    pub fn check(&self) -> Result<(), Complaint> {
+        for (name, value) in &self.own {
+            let usual = default_of(self.name(), name);
+            let is_usual = usual.is_some_and(|usual| is_same(usual, &value.text));
+            let is_sink = matches!(self.class, Class::Sink { .. });
+            let is_read = READ.contains(&name.as_str())
+                && self.class != Class::Sctp
+                && (usual.is_some() || name == "segsize_");
+            let is_idle = is_sink && name != "interval_" || MARKS.contains(&name.as_str()) || name == "ttl_";
+            if !(is_usual || is_read || is_idle) {
+                let class = self.name();
+                let problem = match usual {
+                    Some(usual) => {
+                        format!("{name:?} of {class} changes what is sent, and hol has it only at {usual}")
+                    }
+                    None => format!("{name:?} of {class} is not read; hol reads {}", READ.join(", ")),
+                };
+                return complain(value.at, problem);
+            }
+        }
+        // Checks their values.
+        if matches!(self.class, Class::Tcp { .. } | Class::Udp) {
+            self.packet()?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether it begins slowly after each loss, which nothing here does.
+    pub const fn is_tahoe(&self) -> bool {
+        matches!(self.class, Class::Tcp { is_tahoe: true, .. })
+    }
+}
+
+/// Returns whether two values are the same number or switch.
+fn is_same(one: &str, other: &str) -> bool {
+    let number = |text: &str| match text {
+        "true" => Some(1.0),
+        "false" => Some(0.0),
+        text => text.parse::<f64>().ok(),
+    };
+    one == other || number(one).is_some() && number(one) == number(other)
+}
+
+/// Returns a whole number of packets to send.
+pub(crate) fn packets(word: &Word) -> Result<u64, Complaint> {
+    whole(word)
+}

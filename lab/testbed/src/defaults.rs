@@ -1,0 +1,81 @@
+//! Defaults of classes: `Agent/TCP set window_ 20` holds for the agents that are made after it.
+
+use std::collections::BTreeMap;
+
+use crate::simulator::{Outcome, Simulator};
+use crate::tcl::{MEASURED, Word};
+
+/// The values that a script gives to classes, by class and attribute.
+#[derive(Debug, Default)]
+pub(crate) struct Defaults(BTreeMap<String, BTreeMap<String, Word>>);
+
+impl Defaults {
+    /// Returns what holds for an object of a class: its own defaults go before those of the classes above it.
+    pub fn of(&self, class: &str) -> BTreeMap<String, Word> {
+        let ends = class.match_indices('/').map(|(end, _)| end).chain([class.len()]);
+        let above = ends.filter_map(|end| self.0.get(&class[..end]));
+        above.flatten().map(|(attribute, value)| (attribute.clone(), value.clone())).collect()
+    }
+}
+
+/// Classes whose attributes a script may set: where they are read, or why they have no meaning here.
+enum Class {
+    /// Read when an object of it, or of a class below it, is made.
+    Read,
+    /// Without meaning for any result here.
+    Ignored(&'static str),
+}
+
+const CLASSES: [(&str, Class); 18] = [
+    ("Agent", Class::Read),
+    ("Application", Class::Read),
+    ("Queue", Class::Read),
+    ("ErrorModel", Class::Read),
+    ("Trace", Class::Ignored("it only records")),
+    ("CMUTrace", Class::Ignored("it only records")),
+    ("QueueMonitor", Class::Ignored("it only records")),
+    ("Animator", Class::Ignored("it only draws")),
+    ("DelayLink", Class::Ignored("links here keep the order of packets, and say their rate and delay")),
+    ("AddrParams", Class::Ignored("addresses are chosen here")),
+    ("LL", Class::Ignored("links here have no such layer")),
+    ("Mac", Class::Ignored("LANs here have no such layer")),
+    ("Channel", Class::Ignored("LANs here have no such layer")),
+    ("RNG", Class::Ignored("randomness is that of the experiment's `seed`")),
+    ("RandomVariable", Class::Ignored("it holds for random variables, of which only uniform ones are read")),
+    ("Scheduler", Class::Ignored("how events are kept changes no result")),
+    ("Scheduler/RealTime", Class::Ignored("how events are kept changes no result")),
+    ("Simulator", Class::Ignored("it is about how ns itself is built")),
+];
+
+impl Simulator<'_> {
+    /// `CLASS set attribute value`, or without the value; `None` if it is no class.
+    pub(crate) fn class(&mut self, words: &[Word]) -> Option<Outcome> {
+        let [class, set, attribute, value @ ..] = words else { return None };
+        if set.text != "set" || value.len() > 1 {
+            return None;
+        }
+        let top = class.text.split('/').next().unwrap_or_default();
+        let Some((_, kind)) = CLASSES.iter().find(|(known, _)| *known == top) else {
+            let is_class = class.text.starts_with(|c: char| c.is_ascii_uppercase());
+            let problem = format!(
+                "the defaults of {:?} are not read; those of agents, applications and queues are",
+                class.text
+            );
+            return is_class.then(|| self.unknown(class.at, problem));
+        };
+        let value = match (kind, value.first()) {
+            (Class::Ignored(_), None) => return Some(Ok(MEASURED.to_owned())),
+            (Class::Ignored(reason), Some(_)) => return Some(self.ignore(words, reason)),
+            (Class::Read, value) => value,
+        };
+        if let Some(value) = value {
+            let own = self.defaults.0.entry(class.text.clone()).or_default();
+            own.insert(attribute.text.clone(), value.clone());
+            return Some(Ok(value.text.clone()));
+        }
+        let known = self.defaults.of(&class.text).remove(&attribute.text).map(|value| value.text);
+        let known =
+            known.or_else(|| crate::agents::default_of(&class.text, &attribute.text).map(str::to_owned));
+        Some(Ok(known.unwrap_or_else(|| MEASURED.to_owned())))
+    }
+}

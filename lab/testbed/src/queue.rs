@@ -1,0 +1,208 @@
+//! Queues of ns: their classes and attributes, and the discipline that does the same.
+//!
+//! What is not set is ns's (`ns-default.tcl` of 2.35; `queue/red.cc` `REDQueue::initialize_params`), or Emulab's.
+
+use hol_base::{BitRate, ByteCount, Duration, QueueLimit, Ratio};
+use hol_network::{CodelSpec, Discipline, FairSpec, PieSpec, RedSpec};
+
+use crate::draft::DEFAULT_QUEUE;
+use crate::quantity::{at_least_one, positive, seconds, switch};
+use crate::tcl::{Complaint, Word, complain};
+
+/// The attributes of a queue, as ns counts them; `None` where the script says nothing.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Queue {
+    kind: Kind,
+    limit: Option<u64>,
+    in_bytes: Option<bool>,
+    gentle: Option<bool>,
+    min: Option<f64>,
+    max: Option<f64>,
+    weight: Option<f64>,
+    /// The inverse of the greatest probability of an early drop.
+    linterm: Option<f64>,
+    packet: Option<u64>,
+    marks: bool,
+    target: Option<Duration>,
+    interval: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    DropTail,
+    Red,
+    Codel,
+    FairCodel,
+    Pie,
+}
+
+/// Attributes that change nothing, or only what is not sent.
+const IDLE: [&str; 8] = [
+    "blocked_",
+    "unblock_on_resume_",
+    "summarystats_",
+    "util_check_intv_",
+    "util_weight_",
+    "util_records_",
+    "ns1_compat_",
+    "idle_pktsize_",
+];
+
+/// Attributes that hol has with one value alone, which is ns's; `bytes_` is ns's own, too.
+const FIXED: [(&str, &[&str]); 12] = [
+    ("wait_", &["1", "true"]),
+    ("drop-tail_", &["1", "true", "0", "false"]),
+    ("drop_tail_", &["1", "true", "0", "false"]),
+    ("drop_front_", &["0", "false"]),
+    ("drop-front_", &["0", "false"]),
+    ("drop_rand_", &["0", "false"]),
+    ("drop-rand_", &["0", "false"]),
+    ("bytes_", &["0", "false", "1", "true"]),
+    ("adaptive_", &["0", "false"]),
+    ("cautious_", &["0", "false"]),
+    ("feng_adaptive_", &["0", "false"]),
+    ("targetdelay_", &["0.005"]),
+];
+
+impl Queue {
+    /// Returns a queue of this class.
+    pub fn of(class: &Word) -> Result<Self, Complaint> {
+        let (kind, gentle) = match class.text.as_str() {
+            "DropTail" => (Kind::DropTail, None),
+            "RED" => (Kind::Red, None),
+            "GRED" => (Kind::Red, Some(true)),
+            "CoDel" => (Kind::Codel, None),
+            "sfqCoDel" | "FqCoDel" => (Kind::FairCodel, None),
+            "PIE" => (Kind::Pie, None),
+            other => {
+                let problem =
+                    format!("{other:?} is no queue here; take DropTail, RED, GRED, CoDel, sfqCoDel or PIE");
+                return complain(class.at, problem);
+            }
+        };
+        Ok(Self { kind, gentle, ..Self::default() })
+    }
+
+    /// Sets an attribute.
+    pub fn set(&mut self, attribute: &Word, value: &Word) -> Result<(), Complaint> {
+        match attribute.text.as_str() {
+            "limit_" | "maxqlen_" => self.limit = Some(positive(value)?),
+            "queue-in-bytes_" | "queue_in_bytes_" => self.in_bytes = Some(switch(value)?),
+            "red_" => self.kind = if switch(value)? { Kind::Red } else { Kind::DropTail },
+            "gentle_" => self.gentle = Some(switch(value)?),
+            // Zero, or below: ns chooses.
+            "thresh_" | "minthresh_" => self.min = chosen(value)?,
+            "maxthresh_" => self.max = chosen(value)?,
+            "q_weight_" => self.weight = chosen(value)?,
+            "linterm_" => self.linterm = Some(at_least_one(value)?),
+            "mean_pktsize_" => self.packet = Some(positive(value)?),
+            "setbit_" => self.marks = switch(value)?,
+            "target_" if self.kind != Kind::Red => self.target = Some(seconds(value)?),
+            "interval_" if self.kind != Kind::Red => self.interval = Some(seconds(value)?),
+            name if IDLE.contains(&name) => {}
+            name => match FIXED.iter().find(|(known, _)| *known == name) {
+                Some((_, values)) if values.contains(&value.text.as_str()) => {}
+                Some((_, values)) => {
+                    return complain(
+                        value.at,
+                        format!(
+                            "{name} {} changes what is dropped, and queues here have it at {} alone",
+                            value.text, values[0]
+                        ),
+                    );
+                }
+                None => {
+                    return complain(
+                        attribute.at,
+                        format!("{name:?} is no attribute of a queue; limit_ is one"),
+                    );
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// Returns how much it takes.
+    pub fn limit(&self, is_emulab: bool) -> QueueLimit {
+        let limit = self.limit.unwrap_or(DEFAULT_QUEUE);
+        match (self.is_in_bytes(is_emulab), is_emulab) {
+            (false, _) => QueueLimit::Packets(limit),
+            (true, true) => QueueLimit::Bytes(limit),
+            // queue/drop-tail.cc, queue/red.cc: as many packets of the mean size.
+            (true, false) => QueueLimit::Bytes(limit.saturating_mul(self.packet())),
+        }
+    }
+
+    /// Returns what it drops, before a link of this rate and delay.
+    pub fn discipline(&self, is_emulab: bool, rate: BitRate, delay: Duration) -> Discipline {
+        match self.kind {
+            Kind::DropTail => Discipline::DropTail,
+            Kind::Red => Discipline::Red(self.red(is_emulab, rate, delay)),
+            Kind::Codel => {
+                let usual = CodelSpec::default();
+                let target = self.target.unwrap_or(usual.target);
+                Discipline::Codel(CodelSpec {
+                    target,
+                    interval: self.interval.unwrap_or(usual.interval),
+                    ..usual
+                })
+            }
+            Kind::FairCodel => {
+                let usual = FairSpec::default();
+                let target = self.target.unwrap_or(usual.target);
+                Discipline::FairCodel(FairSpec {
+                    target,
+                    interval: self.interval.unwrap_or(usual.interval),
+                    ..usual
+                })
+            }
+            Kind::Pie => {
+                let usual = PieSpec::default();
+                Discipline::Pie(PieSpec { target: self.target.unwrap_or(usual.target), ..usual })
+            }
+        }
+    }
+
+    fn red(&self, is_emulab: bool, rate: BitRate, delay: Duration) -> RedSpec {
+        let packet = self.packet();
+        // Packets of the mean size per second.
+        let per_second = rate.bits_per_second() as f64 / (8.0 * packet as f64);
+        let usual_min = if is_emulab { 5.0 } else { (0.005 * per_second / 2.0).max(5.0) };
+        let min = self.min.unwrap_or(usual_min);
+        let max = self.max.unwrap_or(if is_emulab { 15.0 } else { 3.0 * min });
+        let round_trip = (3.0 * (delay.as_secs_f64() + 1.0 / per_second)).max(0.1);
+        let usual_weight =
+            if is_emulab { 0.002 } else { 1.0 - (-1.0 / (10.0 * round_trip * per_second)).exp() };
+        let threshold = |packets: f64| match self.is_in_bytes(is_emulab) {
+            true => QueueLimit::Bytes((packets * packet as f64).round() as u64),
+            false => QueueLimit::Packets(packets.round() as u64),
+        };
+        RedSpec {
+            min: threshold(min),
+            max: threshold(max),
+            weight: self.weight.unwrap_or(usual_weight),
+            drop: Ratio::new(1.0 / self.linterm.unwrap_or(10.0)).unwrap_or_default(),
+            gentle: self.gentle.unwrap_or(!is_emulab),
+            packet: ByteCount(packet),
+            ecn: self.marks,
+        }
+    }
+
+    fn packet(&self) -> u64 {
+        self.packet.unwrap_or(500)
+    }
+
+    /// RED counts octets in ns 2.35 unless told otherwise.
+    fn is_in_bytes(&self, is_emulab: bool) -> bool {
+        self.in_bytes.unwrap_or(self.kind == Kind::Red && !is_emulab)
+    }
+}
+
+/// A number above zero; `None` for others, where ns has a rule.
+fn chosen(value: &Word) -> Result<Option<f64>, Complaint> {
+    match value.text.parse::<f64>() {
+        Ok(number) if number <= 0.0 => Ok(None),
+        _ => positive(value).map(Some),
+    }
+}

@@ -1,0 +1,53 @@
+//! The texts of a script: its own, and those of the files that it reads with `source`.
+
+/// Octets of all files together.
+const LONGEST: usize = 4 << 20;
+
+/// Texts one behind the other, so that an offset says where a word stands in which of them.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    texts: Vec<Source>,
+}
+
+#[derive(Debug)]
+struct Source {
+    name: String,
+    text: String,
+    base: usize,
+}
+
+impl Sources {
+    pub fn new(name: &str, text: &str) -> Self {
+        Self { texts: vec![Source { name: name.to_owned(), text: text.to_owned(), base: 0 }] }
+    }
+
+    /// Adds a file and returns where it begins; `None` if that is too much.
+    pub fn add(&mut self, name: &str, text: &str) -> Option<usize> {
+        let last = &self.texts[self.texts.len() - 1];
+        let base = last.base + last.text.len() + 1;
+        if base + text.len() > LONGEST {
+            return None;
+        }
+        self.texts.push(Source { name: name.to_owned(), text: text.to_owned(), base });
+        Some(base)
+    }
+
+    /// Returns the name of the file that holds the offset, its line and its column, both from 1.
+    pub fn place(&self, at: usize) -> (&str, usize, usize) {
+        let Source { name, text, base } = self.of(at);
+        let before = text.get(..at - base).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        (name, before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    }
+
+    /// Returns the text of the file that holds the offset, from there on.
+    pub fn text_from(&self, at: usize) -> &str {
+        let Source { text, base, .. } = self.of(at);
+        text.get(at - base..).unwrap_or_default()
+    }
+
+    fn of(&self, at: usize) -> &Source {
+        let index = self.texts.partition_point(|source| source.base <= at);
+        &self.texts[index.saturating_sub(1)]
+    }
+}

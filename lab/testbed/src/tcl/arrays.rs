@@ -1,0 +1,71 @@
+//! Commands on arrays, and on what variables there are.
+
+use super::control::{list_of, usage};
+use super::interpreter::{Host, Interpreter, Outcome};
+use super::list::list;
+use super::strings::matches;
+use super::{Complaint, Word};
+
+impl<H: Host> Interpreter<H> {
+    /// `None` if the command is neither `array` nor `info` nor `lassign`.
+    pub(super) fn array(&mut self, words: &[Word]) -> Option<Outcome> {
+        let at = words[0].at;
+        let texts: Vec<&str> = words[1..].iter().map(|word| word.text.as_str()).collect();
+        let flag = |holds: bool| Ok(i64::from(holds).to_string());
+        Some(match (words[0].text.as_str(), &texts[..]) {
+            ("array", ["exists", name]) => flag(!self.variables.indices(name).is_empty()),
+            ("array", ["size", name]) => Ok(self.variables.indices(name).len().to_string()),
+            ("array", ["names", name]) => Ok(list(self.variables.indices(name).iter().map(String::as_str))),
+            ("array", ["names", name, pattern]) => {
+                let all = self.variables.indices(name);
+                Ok(list(all.iter().map(String::as_str).filter(|index| matches(pattern, index))))
+            }
+            ("array", ["get", name]) => {
+                let mut pairs = Vec::new();
+                for index in self.variables.indices(name) {
+                    let value =
+                        self.variables.get(&format!("{name}({index})")).unwrap_or_default().to_owned();
+                    pairs.extend([index, value]);
+                }
+                Ok(list(pairs.iter().map(String::as_str)))
+            }
+            ("array", ["unset", name]) => {
+                self.variables.unset(name);
+                Ok(String::new())
+            }
+            ("array", ["set", name, _]) => self.set_array(name, &words[3]),
+            ("array", _) => usage(at, "array set name {index value …}, array names name, array size name"),
+            ("info", ["exists", name]) => flag(self.variables.exists(name)),
+            ("info", ["procs" | "commands", name]) => {
+                Ok(if self.procedures.contains_key(*name) { (*name).to_owned() } else { String::new() })
+            }
+            ("info", ["script"]) => Ok(self.variables.get("::argv0").unwrap_or_default().to_owned()),
+            ("info", _) => {
+                usage(at, "info exists name; hol reads no other info than exists, procs and script")
+            }
+            ("lassign", [_, ..]) => self.assign_each(&words[1], &words[2..]),
+            ("lassign", _) => usage(at, "lassign list name …"),
+            _ => return None,
+        })
+    }
+
+    fn set_array(&mut self, name: &str, pairs: &Word) -> Outcome {
+        let all = list_of(pairs)?;
+        let (pairs_of, []) = all.as_chunks() else {
+            let problem = "an array is set from pairs of an index and a value; one is missing".to_owned();
+            return Err(Complaint { at: pairs.at, problem }.into());
+        };
+        for [index, value] in pairs_of {
+            self.assign(pairs.at, &format!("{name}({index})"), value.clone())?;
+        }
+        Ok(String::new())
+    }
+
+    fn assign_each(&mut self, values: &Word, names: &[Word]) -> Outcome {
+        let all = list_of(values)?;
+        for (place, name) in names.iter().enumerate() {
+            self.assign(name.at, &name.text, all.get(place).cloned().unwrap_or_default())?;
+        }
+        Ok(list(all.iter().skip(names.len()).map(String::as_str)))
+    }
+}
