@@ -25,7 +25,7 @@ pub struct Cell {
     pub experiment: String,
     /// The transport's label, such as `SCTP-8 (2006)`.
     pub transport: String,
-    /// The transport's specification, such as `sctp:streams=8,stack=linux-2.6`.
+    /// The transport's specification, such as `sctp:streams=8,stack=linux-2.6.16`.
     pub spec: String,
     /// What its runs count.
     pub kind: RecordKind,

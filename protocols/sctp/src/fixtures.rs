@@ -28,7 +28,7 @@ pub(crate) fn linux() -> Config {
 
 /// What Linux 2.6.16 did, as far as is known.
 pub(crate) fn linux_2_6() -> Config {
-    read(include_str!("../../../stacks/linux-2.6.toml"))
+    read(include_str!("../../../stacks/linux-2.6.16.toml"))
 }
 
 #[test]

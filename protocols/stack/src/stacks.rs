@@ -6,7 +6,7 @@ pub const DEFAULT_STACK: &str = "linux-6.12";
 /// A named set of behaviours for every protocol.
 #[derive(Debug, Clone, Copy)]
 pub struct Stack {
-    /// Its name, as in `tcp:stack=linux-2.6`.
+    /// Its name, as in `tcp:stack=linux-2.6.16`.
     pub name: &'static str,
     /// The text of its file: tables such as `[tcp]` and `[quic]`, each value with its reason.
     pub text: &'static str,
@@ -14,9 +14,11 @@ pub struct Stack {
 
 /// Every stack, the default first.
 pub fn stacks() -> &'static [Stack] {
-    const STACKS: [Stack; 4] = [
+    const STACKS: [Stack; 6] = [
         Stack { name: DEFAULT_STACK, text: include_str!("../../../stacks/linux-6.12.toml") },
-        Stack { name: "linux-2.6", text: include_str!("../../../stacks/linux-2.6.toml") },
+        Stack { name: "linux-2.6.16", text: include_str!("../../../stacks/linux-2.6.16.toml") },
+        Stack { name: "linux-2.6.15", text: include_str!("../../../stacks/linux-2.6.15.toml") },
+        Stack { name: "linux-2.6.10", text: include_str!("../../../stacks/linux-2.6.10.toml") },
         Stack { name: "quinn-0.11", text: include_str!("../../../stacks/quinn-0.11.toml") },
         Stack { name: "rfc", text: include_str!("../../../stacks/rfc.toml") },
     ];

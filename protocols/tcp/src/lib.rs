@@ -25,6 +25,7 @@ mod phase;
 mod prediction;
 mod prr;
 mod rack;
+mod rate_halving;
 mod reassembly;
 mod receive;
 mod receive_buffer;
@@ -51,7 +52,7 @@ mod tlp;
 mod undo;
 mod validation;
 
-pub use config::{Config, CongestionUnit, ETHERNET_MSS, Nagle, Recovery, RttEstimator};
+pub use config::{Config, CongestionUnit, ETHERNET_MSS, Nagle, RateHalving, Recovery, RttEstimator};
 pub use connect::reset_for;
 pub use endpoint::Endpoint;
 pub use hol_congestion::Algorithm;

@@ -6,6 +6,7 @@ use hol_base::{Duration, Time};
 use crate::news::News;
 use crate::phase::Phase;
 use crate::prr::Prr;
+use crate::rate_halving::Halving;
 use crate::resend::Resend;
 use crate::timers::Purpose;
 use crate::{Endpoint, Recovery};
@@ -107,6 +108,7 @@ impl Endpoint {
         if self.episode.phase() != phase {
             self.episode.begin(phase, self.snd.nxt());
         }
+        self.moderate_window();
     }
 
     /// Marks what this acknowledgment proves lost, by the configured rule.
@@ -122,7 +124,8 @@ impl Endpoint {
                     news.restart_timer = false;
                 }
             }
-            Recovery::Sack | Recovery::NewReno => self.find_losses_by_count(),
+            Recovery::Fack if !self.episode.reordering.is_seen() => self.find_losses_by_distance(),
+            Recovery::Fack | Recovery::Sack | Recovery::NewReno => self.find_losses_by_count(),
         }
         news.lost_retransmission |= resent > self.board.resent().segments;
     }
@@ -168,6 +171,7 @@ impl Endpoint {
         self.episode.probe.forget();
         self.episode.undo.remember_cwnd(self.cwnd.cwnd());
         self.episode.prr = Prr::begin(self.cwnd.cwnd());
+        self.episode.halving = Halving::default();
         self.cwnd.on_congestion(flight);
         self.marks.on_reduction();
         self.statistics.congestion_events += 1;

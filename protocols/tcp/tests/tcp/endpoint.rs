@@ -8,7 +8,8 @@ use hol_transport::{Command, Message, Reliability};
 pub fn stack(name: &str) -> Config {
     let file = match name {
         "linux-6.12" => include_str!("../../../../stacks/linux-6.12.toml"),
-        "linux-2.6" => include_str!("../../../../stacks/linux-2.6.toml"),
+        "linux-2.6.16" => include_str!("../../../../stacks/linux-2.6.16.toml"),
+        "linux-2.6.10" => include_str!("../../../../stacks/linux-2.6.10.toml"),
         "rfc" => include_str!("../../../../stacks/rfc.toml"),
         _ => panic!("no stack {name}"),
     };
