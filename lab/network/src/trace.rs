@@ -272,10 +272,10 @@ const DRIVE_DOWN: &str = "DL_bitrate";
 const DRIVE_UP: &str = "UL_bitrate";
 
 /// Parses G-NetTrack's CSV, of which a direction has its own rate and both have that of the download.
-fn drive(text: &str, direction: Which) -> Result<Vec<Step>, TraceError> {
+fn drive(text: &str, direction: LinkDirection) -> Result<Vec<Step>, TraceError> {
     let mut lines = lines(text);
     let (line, words) = lines.next().ok_or_else(|| refuse(1, "the trace is empty"))?;
-    let rate = if direction == Which::Up { DRIVE_UP } else { DRIVE_DOWN };
+    let rate = if direction == LinkDirection::Up { DRIVE_UP } else { DRIVE_DOWN };
     let place = |name: &str| words.split(',').position(|column| column.trim() == name);
     let places = place(DRIVE_TIME).zip(place(rate));
     let (time, rate) =
@@ -554,7 +554,7 @@ mod tests {
                     2019.12.31_23.59.59,-8.4,5G,4000,80,D\n2020.01.01_00.00.01,-8.4,5G,-,90,D\n2020.01.01_00.00.03,-8.4,5G,5000,95,D\n";
         let down = vec![(0, bits("4Mbit"), None), (4000, bits("5Mbit"), None)];
         assert_eq!(read(text), Ok(down));
-        let up = events(text, Which::Up).unwrap();
+        let up = events(text, LinkDirection::Up).unwrap();
         assert_eq!(
             up.iter().map(|event| event.rate.unwrap().to_string()).collect::<Vec<_>>(),
             ["80kbit", "90kbit", "95kbit"]

@@ -27,7 +27,7 @@ pub struct Cell {
     pub experiment: String,
     /// The transport's label, such as `SCTP-8 (2006)`.
     pub transport: String,
-    /// The transport's specification, such as `sctp:streams=8,stack=linux-2.6`.
+    /// The transport's specification, such as `sctp:streams=8,stack=linux-2.6.16`.
     pub spec: String,
     /// The kind of records that its runs summarise.
     pub kind: RecordKind,

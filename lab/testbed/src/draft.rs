@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use hol_base::{BitRate, ByteCount, Duration, QueueLimit};
 use hol_network::{
-    Change, Discipline, EventSpec, LanSpec, LinkSpec, LossSpec, NetworkSpec, Overrides, Which,
+    Discipline, EventSpec, LanSpec, LinkChange, LinkDirection, LinkSpec, LossSpec, NetworkSpec, Overrides,
 };
 use hol_wire::Address;
 
@@ -32,7 +32,7 @@ pub(crate) struct Event {
     pub at: Duration,
     pub segment: usize,
     pub line: Option<usize>,
-    pub change: Change,
+    pub change: LinkChange,
 }
 
 #[derive(Debug)]
@@ -99,7 +99,7 @@ impl Draft {
                 "this link has one direction, and links here have two; add a simplex-link for the other";
             return complain(at, problem);
         }
-        let is_outage = |event: &&Event| event.change == Change::Down;
+        let is_outage = |event: &&Event| event.change == LinkChange::Down;
         if let Some(at) = self.finds_new_routes.filter(|_| self.events.iter().any(|event| is_outage(&event)))
         {
             return complain(at, "routes are static here, also when a link goes down; write Static");
@@ -134,9 +134,9 @@ impl Draft {
     fn event_specs(&self) -> Vec<EventSpec> {
         let spec = |Event { at, segment, line, change }: &Event| {
             let direction = match line {
-                None => Which::Both,
-                Some(0) => Which::Up,
-                Some(_) => Which::Down,
+                None => LinkDirection::Both,
+                Some(0) => LinkDirection::Up,
+                Some(_) => LinkDirection::Down,
             };
             let link = self.segments[*segment].name.clone();
             let mut spec = EventSpec {
@@ -150,11 +150,11 @@ impl Draft {
                 delay: None,
             };
             match change.clone() {
-                Change::Down => spec.down = Some(true),
-                Change::Up => spec.down = Some(false),
-                Change::Rate(rate) => spec.rate = Some(rate),
-                Change::Loss(loss) => spec.loss = Some(loss),
-                Change::Delay(delay) => spec.delay = Some(delay),
+                LinkChange::Down => spec.down = Some(true),
+                LinkChange::Up => spec.down = Some(false),
+                LinkChange::Rate(rate) => spec.rate = Some(rate),
+                LinkChange::Loss(loss) => spec.loss = Some(loss),
+                LinkChange::Delay(delay) => spec.delay = Some(delay),
             }
             spec
         };

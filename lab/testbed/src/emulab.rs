@@ -1,6 +1,6 @@
 //! The commands of Emulab: `new Simulator`, and those that begin with `tb-`.
 
-use hol_network::{Change, LossSpec};
+use hol_network::{LinkChange, LossSpec};
 
 use crate::draft::Segment;
 use crate::quantity::{address, delay, loss, rate};
@@ -60,9 +60,9 @@ impl Simulator<'_> {
             ("tb-set-link-simplex-params", [link, from, time, speed, share]) => {
                 let segment = self.segment(link, true)?;
                 let line = Some(self.member(segment, from)?);
-                self.change(segment, line, Change::Delay(delay(time)?));
-                self.change(segment, line, Change::Rate(rate(speed)?));
-                self.change(segment, line, Change::Loss(LossSpec::Independent(loss(share)?)));
+                self.change(segment, line, LinkChange::Delay(delay(time)?));
+                self.change(segment, line, LinkChange::Rate(rate(speed)?));
+                self.change(segment, line, LinkChange::Loss(LossSpec::Independent(loss(share)?)));
                 Ok(String::new())
             }
             ("tb-set-ip", [node, own]) => self.set_only_address(node, own),
@@ -93,7 +93,7 @@ impl Simulator<'_> {
 
     fn lose(&mut self, segment: usize, share: &Word) -> Outcome {
         let loss = LossSpec::Independent(loss(share)?);
-        self.change(segment, None, Change::Loss(loss));
+        self.change(segment, None, LinkChange::Loss(loss));
         Ok(String::new())
     }
 

@@ -1,7 +1,7 @@
 //! ns's error models: which packets a direction of a link loses.
 
 use hol_base::Ratio;
-use hol_network::{Change, ExplicitLoss, LossSpec};
+use hol_network::{ExplicitLoss, LinkChange, LossSpec};
 
 use crate::quantity::{loss, whole};
 use crate::simulator::{Object, Outcome, Simulator};
@@ -136,7 +136,7 @@ impl Simulator<'_> {
     fn apply_error_model(&mut self, index: usize) -> Outcome {
         for (segment, line) in self.error_models[index].lines.clone() {
             let loss = self.error_models[index].spec()?;
-            self.change(segment, Some(line), Change::Loss(loss));
+            self.change(segment, Some(line), LinkChange::Loss(loss));
         }
         Ok(String::new())
     }

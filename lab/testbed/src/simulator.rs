@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hol_base::{Duration, nearest};
-use hol_network::{Change, LossSpec};
+use hol_network::{LinkChange, LossSpec};
 
 use crate::defaults::Defaults;
 use crate::draft::{Draft, Event, Line, Node, Segment, plain_name};
@@ -281,9 +281,9 @@ impl<'t> Simulator<'t> {
     }
 
     /// Changes a direction of a segment, or all of it: now, or at this time of the run.
-    pub(crate) fn change(&mut self, segment: usize, line: Option<usize>, change: Change) {
+    pub(crate) fn change(&mut self, segment: usize, line: Option<usize>, change: LinkChange) {
         let now = self.now.unwrap_or_default();
-        let is_event = now > Duration::ZERO || matches!(change, Change::Up | Change::Down);
+        let is_event = now > Duration::ZERO || matches!(change, LinkChange::Up | LinkChange::Down);
         if is_event {
             self.draft.events.push(Event { at: now, segment, line, change });
             return;
@@ -291,10 +291,10 @@ impl<'t> Simulator<'t> {
         let lines = self.draft.segments[segment].lines.iter_mut().enumerate();
         for (_, own) in lines.filter(|(index, _)| line.is_none_or(|line| line == *index)) {
             match change.clone() {
-                Change::Rate(rate) => own.rate = rate,
-                Change::Delay(delay) => own.delay = delay,
-                Change::Loss(loss) => own.loss = loss,
-                Change::Up | Change::Down => unreachable!("they are events"),
+                LinkChange::Rate(rate) => own.rate = rate,
+                LinkChange::Delay(delay) => own.delay = delay,
+                LinkChange::Loss(loss) => own.loss = loss,
+                LinkChange::Up | LinkChange::Down => unreachable!("they are events"),
             }
         }
     }
@@ -392,9 +392,9 @@ impl<'t> Simulator<'t> {
                 let (segment, line) = self.between(from, to)?;
                 let is_duplex = scope.first().is_some_and(|scope| scope.text == "duplex");
                 let change = if method.text == "delay" {
-                    Change::Delay(delay(value)?)
+                    LinkChange::Delay(delay(value)?)
                 } else {
-                    Change::Rate(rate(value)?)
+                    LinkChange::Rate(rate(value)?)
                 };
                 self.change(segment, Some(line).filter(|_| !is_duplex), change);
                 Ok(String::new())
@@ -451,8 +451,8 @@ impl<'t> Simulator<'t> {
     fn schedule_outage(&mut self, time: &Word, verb: &Word, nodes: &[Word]) -> Outcome {
         let at = seconds(time)?;
         let change = match verb.text.as_str() {
-            "down" => Change::Down,
-            "up" => Change::Up,
+            "down" => LinkChange::Down,
+            "up" => LinkChange::Up,
             _ => return complain(verb.at, "a link goes up or down"),
         };
         let segments = match nodes {
@@ -535,21 +535,21 @@ impl<'t> Simulator<'t> {
         match (method.text.as_str(), &words[2..]) {
             ("queue", []) => return Ok(self.add(Object::Queue(segment, line))),
             ("link", []) if is_link => return Ok(self.add(Object::Line(segment, line))),
-            ("up", []) => self.change(segment, None, Change::Up),
-            ("down", []) => self.change(segment, None, Change::Down),
+            ("up", []) => self.change(segment, None, LinkChange::Up),
+            ("down", []) => self.change(segment, None, LinkChange::Down),
             ("modify", settings @ [_, ..]) => {
                 for setting in settings.iter().flat_map(|word| elements(&word.text).unwrap_or_default()) {
                     let change = modification(&Word { text: setting, ..method.clone() })?;
                     self.change(segment, None, change);
                 }
             }
-            ("bandwidth", [value, ..]) => self.change(segment, None, Change::Rate(rate(value)?)),
-            ("delay", [value, ..]) => self.change(segment, None, Change::Delay(delay(value)?)),
+            ("bandwidth", [value, ..]) => self.change(segment, None, LinkChange::Rate(rate(value)?)),
+            ("delay", [value, ..]) => self.change(segment, None, LinkChange::Delay(delay(value)?)),
             ("plr", [value, ..]) => {
                 self.change(
                     segment,
                     None,
-                    Change::Loss(LossSpec::Independent(crate::quantity::loss(value)?)),
+                    LinkChange::Loss(LossSpec::Independent(crate::quantity::loss(value)?)),
                 );
             }
             ("errormodule", [model]) if is_link => {
@@ -584,11 +584,11 @@ impl<'t> Simulator<'t> {
             ("bandwidth_", []) => Ok(own.rate.bits_per_second().to_string()),
             ("delay_", []) => Ok(own.delay.as_secs_f64().to_string()),
             ("bandwidth_", [value]) => {
-                self.change(segment, Some(line), Change::Rate(rate(value)?));
+                self.change(segment, Some(line), LinkChange::Rate(rate(value)?));
                 Ok(value.text.clone())
             }
             ("delay_", [value]) => {
-                self.change(segment, Some(line), Change::Delay(seconds(value)?));
+                self.change(segment, Some(line), LinkChange::Delay(seconds(value)?));
                 Ok(value.text.clone())
             }
             _ => complain(attribute.at, "a link has bandwidth_ and delay_ here"),
@@ -755,7 +755,7 @@ fn unknown(method: &Word) -> String {
 }
 
 /// One of Emulab's `modify BANDWIDTH=500 DELAY=20 PLR=0.1`: kbit/s, milliseconds, a share.
-fn modification(setting: &Word) -> Result<Change, Complaint> {
+fn modification(setting: &Word) -> Result<LinkChange, Complaint> {
     let (name, value) = setting.text.split_once('=').unwrap_or((&setting.text, ""));
     let word = |text: String| Word { text, ..setting.clone() };
     let with_unit = |unit: &str| {
@@ -763,9 +763,9 @@ fn modification(setting: &Word) -> Result<Change, Complaint> {
         word(if is_bare { format!("{value}{unit}") } else { value.to_owned() })
     };
     Ok(match name.to_ascii_uppercase().as_str() {
-        "BANDWIDTH" => Change::Rate(rate(&with_unit("kb"))?),
-        "DELAY" => Change::Delay(delay(&with_unit("ms"))?),
-        "PLR" => Change::Loss(LossSpec::Independent(crate::quantity::loss(&word(value.to_owned()))?)),
+        "BANDWIDTH" => LinkChange::Rate(rate(&with_unit("kb"))?),
+        "DELAY" => LinkChange::Delay(delay(&with_unit("ms"))?),
+        "PLR" => LinkChange::Loss(LossSpec::Independent(crate::quantity::loss(&word(value.to_owned()))?)),
         _ => {
             return complain(
                 setting.at,

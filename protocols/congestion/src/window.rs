@@ -41,6 +41,8 @@ pub struct CongestionWindow {
     ssthresh: u32,
     quantum: u32,
     credit: Credit,
+    /// Octets acknowledged since the window last opened, if it opens by octets.
+    counted: u32,
     control: Control,
     hystart: Option<Hystart>,
 }
@@ -58,7 +60,15 @@ impl CongestionWindow {
             Algorithm::Dctcp => Control::Dctcp(Dctcp::new()),
         };
         let hystart = (hystart && algorithm == Algorithm::Cubic).then(Hystart::default);
-        Self { cwnd: initial, ssthresh: Self::INFINITE, quantum, credit: Credit::default(), control, hystart }
+        Self {
+            cwnd: initial,
+            ssthresh: Self::INFINITE,
+            quantum,
+            credit: Credit::default(),
+            counted: 0,
+            control,
+            hystart,
+        }
     }
 
     /// Returns the window in units.
@@ -102,6 +112,22 @@ impl CongestionWindow {
         self.cwnd = self.cwnd.saturating_add(self.credit.earn(acked, price.max(1)) * self.quantum);
     }
 
+    /// Counts acknowledged octets for [`Self::grow_by_octets`].
+    pub fn count_octets(&mut self, acked: u32) {
+        self.counted = self.counted.saturating_add(acked);
+    }
+
+    /// Opens the window by one segment if enough octets are counted: `segment` of them up to ssthresh, a window full of such segments
+    /// beyond. RFC 3465 with L of one segment; Linux 2.6.16: net/ipv4/tcp_cong.c tcp_slow_start, tcp_reno_cong_avoid.
+    pub fn grow_by_octets(&mut self, segment: u32) {
+        let slow = self.cwnd <= self.ssthresh;
+        let price = if slow { segment } else { (self.cwnd / self.quantum).saturating_mul(segment) };
+        if self.counted >= price {
+            self.counted = if slow { 0 } else { self.counted - price };
+            self.cwnd = self.cwnd.saturating_add(self.quantum);
+        }
+    }
+
     /// Takes the latest round-trip sample of an acknowledgment.
     pub fn on_rtt(&mut self, round: Round) {
         let Control::Cubic(cubic) = &mut self.control else { return };
@@ -127,7 +153,13 @@ impl CongestionWindow {
             Control::Bbr(bbr) => return bbr.on_congestion(self.cwnd),
             Control::Dctcp(dctcp) => dctcp.ssthresh(self.cwnd, self.quantum),
         };
+        self.forget_acknowledged();
+    }
+
+    /// What was acknowledged before a reduction opens no window after it.
+    fn forget_acknowledged(&mut self) {
         self.credit.clear();
+        self.counted = 0;
     }
 
     /// Notes that the congestion event is a loss, which DCTCP treats differently from marks. RFC 8257 section
@@ -150,7 +182,7 @@ impl CongestionWindow {
     /// counts all segments marked lost so far.
     pub fn on_timeout(&mut self, loss_window: u32, losses: u32) {
         self.set_cwnd(loss_window);
-        self.credit.clear();
+        self.forget_acknowledged();
         match &mut self.control {
             Control::Reno | Control::Dctcp(_) => {}
             Control::Cubic(cubic) => cubic.on_timeout(),
@@ -271,6 +303,31 @@ mod tests {
         window.set_ssthresh(16);
         window.on_ack(Time::ZERO, 18);
         assert_eq!(window.cwnd(), 17, "two to ssthresh, then one for a window of 16");
+    }
+
+    #[test]
+    fn byte_counting_opens_the_window_by_full_segments_of_octets() {
+        // Linux 2.6.16: net/ipv4/tcp_cong.c tcp_slow_start, tcp_reno_cong_avoid.
+        let mut window = CongestionWindow::new(Algorithm::Reno, 1, 3, false);
+        let after = |window: &mut CongestionWindow, acknowledgments: u32| {
+            (0..acknowledgments).for_each(|_| {
+                window.count_octets(64);
+                window.grow_by_octets(1448);
+            });
+            window.cwnd()
+        };
+        assert_eq!(after(&mut window, 22), 3);
+        assert_eq!(after(&mut window, 1), 4, "23 messages of 64 octets are more than a segment");
+        window.count_octets(10_000);
+        window.grow_by_octets(1448);
+        assert_eq!(window.cwnd(), 5, "by one at most");
+        window.set_ssthresh(4);
+        assert_eq!(after(&mut window, 113), 5);
+        assert_eq!(after(&mut window, 1), 6, "7296 octets are more than five segments");
+        window.count_octets(9000);
+        window.on_timeout(1, 0);
+        window.grow_by_octets(1448);
+        assert_eq!(window.cwnd(), 1, "tcp_enter_loss forgets what was counted");
     }
 
     #[test]

@@ -13,8 +13,8 @@ pub(crate) fn linux() -> Config {
 }
 
 /// What Linux 2.6.16 did, as far as is known.
-pub(crate) fn linux_2_6() -> Config {
-    Config { streams: 10, ..Config::linux_2_6() }
+pub(crate) fn linux_2_6_16() -> Config {
+    Config { streams: 10, ..Config::linux_2_6_16() }
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_setting_that_no_endpoint_could_work_with_is_named() {
         ("hb_interval", |c| c.hb_interval = hol_base::Duration::ZERO),
     ];
     for (key, breaks) in broken {
-        for mut config in [rfc(), linux(), linux_2_6()] {
+        for mut config in [rfc(), linux(), linux_2_6_16()] {
             assert_eq!(config.check(), Ok(()));
             breaks(&mut config);
             assert_eq!(config.check().map_err(|error| error.key), Err(key));

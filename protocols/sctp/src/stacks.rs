@@ -10,9 +10,19 @@ impl Config {
         Self::read(include_str!("../stacks/linux-6.12.toml"))
     }
 
-    /// Returns the SCTP of Linux 2.6, of `stacks/linux-2.6.toml`.
-    pub fn linux_2_6() -> Self {
-        Self::read(include_str!("../stacks/linux-2.6.toml"))
+    /// Returns the SCTP of Linux 2.6.16, of `stacks/linux-2.6.16.toml`.
+    pub fn linux_2_6_16() -> Self {
+        Self::read(include_str!("../stacks/linux-2.6.16.toml"))
+    }
+
+    /// Returns the SCTP of Linux 2.6.15, of `stacks/linux-2.6.15.toml`.
+    pub fn linux_2_6_15() -> Self {
+        Self::read(include_str!("../stacks/linux-2.6.15.toml"))
+    }
+
+    /// Returns the SCTP of Linux 2.6.10, of `stacks/linux-2.6.10.toml`.
+    pub fn linux_2_6_10() -> Self {
+        Self::read(include_str!("../stacks/linux-2.6.10.toml"))
     }
 
     /// Returns the SCTP of RFC 9260 and its companions, of `stacks/rfc.toml`.

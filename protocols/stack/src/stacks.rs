@@ -6,7 +6,7 @@ pub const DEFAULT_STACK: &str = "linux-6.12";
 /// A named set of defaults for every protocol.
 #[derive(Debug, Clone, Copy)]
 pub struct Stack {
-    /// Its name, as in `tcp:stack=linux-2.6`.
+    /// Its name, as in `tcp:stack=linux-2.6.16`.
     pub name: &'static str,
     /// The text of its file: tables such as `[tcp]` and `[quic]`, each value with its source.
     pub text: &'static str,
@@ -14,9 +14,11 @@ pub struct Stack {
 
 /// Returns every stack, the default first.
 pub fn stacks() -> &'static [Stack] {
-    const STACKS: [Stack; 4] = [
+    const STACKS: [Stack; 6] = [
         Stack { name: DEFAULT_STACK, text: include_str!("../stacks/linux-6.12.toml") },
-        Stack { name: "linux-2.6", text: include_str!("../stacks/linux-2.6.toml") },
+        Stack { name: "linux-2.6.16", text: include_str!("../stacks/linux-2.6.16.toml") },
+        Stack { name: "linux-2.6.15", text: include_str!("../stacks/linux-2.6.15.toml") },
+        Stack { name: "linux-2.6.10", text: include_str!("../stacks/linux-2.6.10.toml") },
         Stack { name: "quinn-0.11", text: include_str!("../stacks/quinn-0.11.toml") },
         Stack { name: "rfc", text: include_str!("../stacks/rfc.toml") },
     ];
@@ -51,11 +53,15 @@ mod tests {
     fn named_configurations_are_those_of_the_stacks() {
         let tcp = |name: &str| stack(name).unwrap().table("tcp").unwrap().try_into().unwrap();
         assert_eq!(hol_tcp::Config::linux_6_12(), tcp("linux-6.12"));
-        assert_eq!(hol_tcp::Config::linux_2_6(), tcp("linux-2.6"));
+        assert_eq!(hol_tcp::Config::linux_2_6_16(), tcp("linux-2.6.16"));
+        assert_eq!(hol_tcp::Config::linux_2_6_15(), tcp("linux-2.6.15"));
+        assert_eq!(hol_tcp::Config::linux_2_6_10(), tcp("linux-2.6.10"));
         assert_eq!(hol_tcp::Config::rfc9293(), tcp("rfc"));
         let sctp = |name: &str| stack(name).unwrap().table("sctp").unwrap().try_into().unwrap();
         assert_eq!(hol_sctp::Config::linux_6_12(), sctp("linux-6.12"));
-        assert_eq!(hol_sctp::Config::linux_2_6(), sctp("linux-2.6"));
+        assert_eq!(hol_sctp::Config::linux_2_6_16(), sctp("linux-2.6.16"));
+        assert_eq!(hol_sctp::Config::linux_2_6_15(), sctp("linux-2.6.15"));
+        assert_eq!(hol_sctp::Config::linux_2_6_10(), sctp("linux-2.6.10"));
         assert_eq!(hol_sctp::Config::rfc9260(), sctp("rfc"));
         let quic = |name: &str| stack(name).unwrap().table("quic").unwrap().try_into().unwrap();
         assert_eq!(hol_quic::Config::quinn_0_11(), quic("quinn-0.11"));

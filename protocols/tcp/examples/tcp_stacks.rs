@@ -14,7 +14,7 @@ const LOST: usize = 6;
 fn main() {
     for (name, config) in [
         ("Linux 6.12", Config::linux_6_12()),
-        ("Linux 2.6", Config::linux_2_6()),
+        ("Linux 2.6.16", Config::linux_2_6_16()),
         ("RFC 9293", Config::rfc9293()),
     ] {
         println!("\n{name}");

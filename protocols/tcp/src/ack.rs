@@ -26,6 +26,7 @@ impl Endpoint {
         news.advanced = ack.after(self.snd.una());
         if news.advanced {
             self.episode.timeouts.reset();
+            self.count_octets(ack);
         }
         news.window_updated = self.snd.update_window(segment);
         if self.snd.window_is_closed() {
@@ -55,6 +56,9 @@ impl Endpoint {
             self.persist_or_stop(now);
             self.probe_acknowledged(ack, &news);
             return;
+        }
+        if self.config.grows_when_full {
+            news.prior_in_flight = self.in_flight();
         }
         self.take_acknowledged(now, prior_highest, prior_sacked, &mut news);
         self.react(now, ack, &mut news);
@@ -171,7 +175,11 @@ impl Endpoint {
         if !(news.data_acked || reordering) {
             return;
         }
-        if self.window_is_used() {
+        if self.window_was_used(news.prior_in_flight) {
+            if self.config.byte_counting {
+                self.cwnd.grow_by_octets(self.agreed.mss());
+                return self.usage.on_window_changed(now);
+            }
             let most = if self.config.one_segment_per_ack { self.cwnd.quantum() } else { u32::MAX };
             self.cwnd.on_ack(now, news.delivered.min(most));
         }

@@ -69,6 +69,11 @@ pub struct Config {
     pub initial_window: u32,
     /// Let an acknowledgment increase the window by at most one segment. RFC 5681 section 3.1.
     pub one_segment_per_ack: bool,
+    /// The window opens by a segment once a full one's octets are acknowledged outside of recovery, not with each acknowledgment.
+    /// RFC 3465 with L of one segment.
+    pub byte_counting: bool,
+    /// Only an acknowledgment that finds the window full opens it.
+    pub grows_when_full: bool,
     /// Offer ECN: routers may mark data instead of dropping them. RFC 3168. `congestion = "dctcp"` implies it.
     pub ecn: bool,
     /// Accept ECN if the peer offers it.
@@ -90,6 +95,11 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Spread the reduction of the window over the recovery (RFC 6937); otherwise reduce it at once.
     pub prr: bool,
+    /// Take one segment off the window with every second acknowledgment of the recovery. Not together with `prr`.
+    pub rate_halving: RateHalving,
+    /// Segments that may follow an acknowledgment which reports trouble: cwnd is at most that many above what is in flight.
+    /// 0 leaves it.
+    pub cwnd_moderation: u32,
     /// Send a tail loss probe before the retransmission timeout. RFC 8985 section 7.
     pub tlp: bool,
     /// The allowance for the peer's delayed acknowledgment in the probe timeout of a single segment. RFC 8985 section 7.2.
@@ -102,6 +112,8 @@ pub struct Config {
     pub undo: bool,
     /// Merge small segments into a retransmission. RFC 9293 section 3.10.8 permits it.
     pub collapse_on_retransmit: bool,
+    /// How many segments it takes along at most; 0 is as many as fit.
+    pub collapse_limit: u32,
 
     /// The estimator of the round-trip time.
     pub rtt_estimator: RttEstimator,
@@ -164,6 +176,18 @@ pub enum CongestionUnit {
     Bytes,
 }
 
+/// How far the window falls, segment by segment, in a recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateHalving {
+    /// It does not fall by segments.
+    Off,
+    /// To ssthresh, as with Linux's BIC from 2.6.13 on.
+    ToSsthresh,
+    /// To half of ssthresh, as with Linux's Reno.
+    ToHalfSsthresh,
+}
+
 /// The method of loss detection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -172,6 +196,9 @@ pub enum Recovery {
     Rack,
     /// By count: enough segments above it were selectively acknowledged. RFC 6675.
     Sack,
+    /// By distance: it lies enough segments below the highest one that was selectively acknowledged, and a retransmission is lost once
+    /// something sent after it was acknowledged. Forward acknowledgment (FACK), as Linux had it until 4.14.
+    Fack,
     /// By duplicate and partial acknowledgments. RFC 6582.
     #[serde(rename = "newreno")]
     NewReno,
@@ -205,6 +232,7 @@ impl Config {
             (self.delayed_ack_min <= self.delayed_ack_max, "delayed_ack_min", "exceeds delayed_ack_max"),
             ((1..=10_000).contains(&self.initial_window), "initial_window", "lies between 1 and 10000"),
             (self.dupthresh > 0, "dupthresh", "has to be 1 at least"),
+            (!self.prr || self.rate_halving == RateHalving::Off, "rate_halving", "does not go with prr"),
             (self.rto_max >= Duration::from_millis(1), "rto_max", "has to be 1ms at least"),
             (self.rto_min <= self.rto_max, "rto_min", "exceeds rto_max"),
             (!self.rto_initial.is_zero(), "rto_initial", "has to be longer than 0s"),

@@ -37,6 +37,35 @@ impl Endpoint {
         }
     }
 
+    /// Everything more than DupThresh segments below the highest one reported is lost, of what was sent before the phase began; in fast
+    /// recovery so is a retransmission when something that was sent after it is reported. Linux 2.6.16: net/ipv4/tcp_input.c
+    /// tcp_update_scoreboard, tcp_mark_head_lost, tcp_sacktag_write_queue (event C).
+    pub(crate) fn find_losses_by_distance(&mut self) {
+        let Some(highest) = (0..self.board.len()).rev().find(|index| self.board.get(*index).sacked) else {
+            return;
+        };
+        let phase = self.episode.phase();
+        if phase == Phase::Recovery {
+            let latest = self.board.get(highest).first_sent;
+            for index in 0..highest {
+                let segment = self.board.get(index);
+                if segment.resent && !segment.sacked && segment.sent < latest {
+                    self.board.mark_lost(index);
+                }
+            }
+        }
+        let lost = (highest + 1).saturating_sub(self.episode.reordering.dupthresh() as usize);
+        for index in 0..lost {
+            let segment = self.board.get(index);
+            if phase >= Phase::Recovery && segment.end().after(self.episode.recover()) {
+                break;
+            }
+            if !segment.sacked && !segment.lost {
+                self.board.mark_lost(index);
+            }
+        }
+    }
+
     /// Marks segments as lost above which DupThresh segments have arrived: IsLost() of RFC 6675 section 4.
     pub(crate) fn find_losses_by_count(&mut self) {
         if self.board.sacked().segments < self.episode.reordering.dupthresh() {

@@ -28,6 +28,7 @@ mod phase;
 mod prediction;
 mod prr;
 mod rack;
+mod rate_halving;
 mod reassembly;
 mod receive;
 mod receive_buffer;
@@ -55,7 +56,7 @@ mod validation;
 
 pub use {hol_base as base, hol_transport as transport, hol_wire as wire};
 
-pub use config::{Config, CongestionUnit, ETHERNET_MSS, Nagle, Recovery, RttEstimator};
+pub use config::{Config, CongestionUnit, ETHERNET_MSS, Nagle, RateHalving, Recovery, RttEstimator};
 pub use connect::reset_for;
 pub use endpoint::Endpoint;
 pub use hol_congestion::Algorithm;

@@ -39,7 +39,7 @@ pub(crate) struct News {
     pub(crate) acked_segments: u32,
     /// What is newly considered lost, in segments.
     pub(crate) newly_lost: u32,
-    /// What was in flight before, if the congestion controller needs it.
+    /// What was in flight before it, where the growth of the window depends on it.
     pub(crate) prior_in_flight: u32,
     /// The latest round-trip sample.
     pub(crate) rtt: Option<Duration>,

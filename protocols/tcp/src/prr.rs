@@ -1,8 +1,8 @@
 //! Proportional rate reduction: cwnd follows the delivered data down to ssthresh. RFC 9937 (RFC 6937).
 
-use crate::Endpoint;
 use crate::episode::Episode;
 use crate::phase::Phase;
+use crate::{Endpoint, RateHalving};
 
 /// The state of one reduction, in units of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,6 +53,9 @@ impl Episode {
 impl Endpoint {
     /// Reduces the window on an acknowledgment.
     pub(crate) fn reduce_window(&mut self, delivered: u32, newly_lost: u32, advanced: bool) {
+        if self.config.rate_halving != RateHalving::Off {
+            return self.halve_rate();
+        }
         let (in_flight, ssthresh, quantum) = (self.in_flight(), self.cwnd.ssthresh(), self.cwnd.quantum());
         if !self.config.prr {
             // RFC 5681 section 3.2 and RFC 6675 section 5: at once, but the first retransmission always leaves, and so does
@@ -74,6 +77,9 @@ impl Endpoint {
 
     /// Ends the reduction: cwnd becomes ssthresh, unless the reduction was undone. RFC 9937 section 6.
     pub(crate) fn finish_reduction(&mut self) {
+        if self.config.rate_halving != RateHalving::Off {
+            return self.finish_halving();
+        }
         let due = self.episode.phase() == Phase::Reduced || self.reduction_stands();
         if due
             && !self.cwnd.is_rate_based()

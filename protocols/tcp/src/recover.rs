@@ -5,6 +5,7 @@ use hol_base::{Duration, Time};
 use crate::news::News;
 use crate::phase::Phase;
 use crate::prr::Prr;
+use crate::rate_halving::Halving;
 use crate::resend::Resend;
 use crate::timers::Purpose;
 use crate::{Endpoint, Recovery};
@@ -105,6 +106,7 @@ impl Endpoint {
         if self.episode.phase() != phase {
             self.episode.begin(phase, self.snd.nxt());
         }
+        self.moderate_window();
     }
 
     /// Marks segments as lost by the configured method.
@@ -120,7 +122,8 @@ impl Endpoint {
                     news.restart_timer = false;
                 }
             }
-            Recovery::Sack | Recovery::NewReno => self.find_losses_by_count(),
+            Recovery::Fack if !self.episode.reordering.is_seen() => self.find_losses_by_distance(),
+            Recovery::Fack | Recovery::Sack | Recovery::NewReno => self.find_losses_by_count(),
         }
         news.lost_retransmission |= resent > self.board.resent().segments;
     }
@@ -166,6 +169,7 @@ impl Endpoint {
         self.episode.probe.forget();
         self.episode.undo.remember_cwnd(self.cwnd.cwnd());
         self.episode.prr = Prr::begin(self.cwnd.cwnd());
+        self.episode.halving = Halving::default();
         self.cwnd.on_congestion(flight);
         self.marks.on_reduction();
         self.statistics.congestion_events += 1;

@@ -442,12 +442,15 @@ impl Scoreboard {
         }
     }
 
-    /// Merges the segments after `index` into it while the result stays within `space` octets and `limit`.
-    pub(crate) fn collapse(&mut self, index: usize, space: usize, limit: SeqNum) {
+    /// Appends to segment `index` the ones behind it, at most `most` if that is not 0, while the whole stays within `space` octets and
+    /// `limit`.
+    pub(crate) fn collapse(&mut self, index: usize, most: u32, space: usize, limit: SeqNum) {
+        let end = if most == 0 { usize::MAX } else { index + most as usize };
         let joins = |segment: &SentSegment| !segment.sacked && !segment.flags.contains(Flags::SYN);
         let mut length = self.segments[index].payload.len();
         let mut last = index;
         while let Some(next) = self.segments.get(last + 1)
+            && last < end
             && joins(next)
             && length + next.payload.len() <= space
             && next.end().at_or_before(limit)
@@ -537,7 +540,7 @@ mod tests {
         // RFC 6298 section 3, Karn's algorithm.
         let mut board = four();
         board.resend(1, Time::from_millis(1), false, None);
-        board.collapse(0, 1000, SeqNum(10_000));
+        board.collapse(0, 0, 1000, SeqNum(10_000));
         assert_eq!((board.len(), board.get(0).ever_resent, board.get(0).payload.len()), (1, true, 400));
     }
 
@@ -624,7 +627,7 @@ mod tests {
         let mut board = four();
         board.mark_lost(0);
         board.mark_lost(1);
-        board.collapse(0, 250, SeqNum(u32::MAX - 149) + 1000);
+        board.collapse(0, 0, 250, SeqNum(u32::MAX - 149) + 1000);
         assert_eq!(board.len(), 3);
         assert_eq!((board.out.segments, board.out.octets), (3, 400));
         assert_eq!((board.lost.segments, board.lost.octets), (1, 200));

@@ -278,7 +278,7 @@ impl Endpoint {
             }
         } else if self.config.collapse_on_retransmit && length < limit {
             let edge = if self.snd.window_is_closed() { self.snd.nxt() } else { self.snd.window_end() };
-            self.board.collapse(index, limit, edge);
+            self.board.collapse(index, self.config.collapse_limit, limit, edge);
         }
         self.board.resend(index, now, probe, self.cwnd.depart(now, true));
         let segment = self.board.get(index);

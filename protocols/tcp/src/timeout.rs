@@ -187,6 +187,7 @@ impl Endpoint {
                 self.board.set_duplicates(0, self.agreed.mss());
             }
         }
+        self.moderate_window();
         Resend::Lost
     }
 

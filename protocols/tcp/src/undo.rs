@@ -114,6 +114,7 @@ impl Endpoint {
             }
             self.cwnd.restore(self.episode.undo.cwnd, ssthresh, self.board.losses());
         }
+        self.moderate_window();
         self.episode.undo.marker = None;
         self.episode.rack.look_again();
     }

@@ -88,6 +88,12 @@ impl Endpoint {
             || (self.cwnd.in_slow_start() && self.cwnd.cwnd() < 2 * self.usage.most_out)
     }
 
+    /// The acknowledgment of a time at which `in_flight` was out may open the window. Linux 2.6.16: net/ipv4/tcp_cong.c
+    /// tcp_is_cwnd_limited, which has the first rule where the interface cuts no blocks.
+    pub(crate) fn window_was_used(&self, in_flight: u32) -> bool {
+        if self.config.grows_when_full { in_flight >= self.cwnd.cwnd() } else { self.window_is_used() }
+    }
+
     /// Notes that data were sent, or that the window prevented it (`limited`).
     pub(crate) fn validate_window(&mut self, now: Time, limited: bool) {
         if !self.config.cwnd_validation {
@@ -101,7 +107,7 @@ impl Endpoint {
             usage.most_out = out;
             usage.round_end = self.snd.nxt();
         }
-        if self.window_is_used() {
+        if self.window_was_used(out) {
             self.usage.used = 0;
             self.usage.stamp = now;
             return;

@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use cap::Cap;
 use endpoint::{message, stack};
 use hol_base::{ByteCount, Duration, Rng, Seed, Time};
-use hol_tcp::{Algorithm, Config, CongestionUnit, Endpoint, Nagle, Recovery};
+use hol_tcp::{Algorithm, Config, CongestionUnit, Endpoint, Nagle, RateHalving, Recovery};
 use hol_transport::{Command, Endpoint as _, Event, Input, Output, drain};
 use hol_wire::tcp::Segment;
 use hol_wire::{Address, Ecn, Packet, Transport};
@@ -63,6 +63,8 @@ fn one_of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
 fn config(rng: &mut Rng, shipped: &[Config]) -> Config {
     let shipped = shipped[rng.below(shipped.len() as u64) as usize].clone();
     let mss = one_of(rng, &[88, 536, LONGEST as u16]);
+    let halvings = [RateHalving::Off, RateHalving::Off, RateHalving::ToSsthresh, RateHalving::ToHalfSsthresh];
+    let rate_halving = one_of(rng, &halvings);
     let config = Config {
         mss,
         sack: rng.chance(0.8),
@@ -78,9 +80,14 @@ fn config(rng: &mut Rng, shipped: &[Config]) -> Config {
         congestion_unit: one_of(rng, &[CongestionUnit::Packets, CongestionUnit::Bytes]),
         ecn: rng.chance(0.5),
         cwnd_validation: rng.chance(0.7),
-        recovery: one_of(rng, &[Recovery::Rack, Recovery::Sack, Recovery::NewReno]),
+        recovery: one_of(rng, &[Recovery::Rack, Recovery::Sack, Recovery::Fack, Recovery::NewReno]),
         limited_transmit: rng.chance(0.7),
-        prr: rng.chance(0.7),
+        prr: rate_halving == RateHalving::Off && rng.chance(0.7),
+        rate_halving,
+        byte_counting: rng.chance(0.3),
+        grows_when_full: rng.chance(0.3),
+        cwnd_moderation: one_of(rng, &[0, 3]),
+        collapse_limit: one_of(rng, &[0, 1]),
         tlp: rng.chance(0.7),
         frto: rng.chance(0.7),
         undo: rng.chance(0.7),
@@ -271,7 +278,7 @@ fn torment(seed: u64, shipped: &[Config]) -> (u64, u64) {
 fn no_changed_segment_is_too_much_for_an_endpoint() {
     let asked = std::env::var("HOL_MUTATIONS").ok().and_then(|count| count.parse().ok());
     let wanted: u64 = asked.unwrap_or(200_000);
-    let shipped = ["linux-6.12", "linux-2.6", "rfc"].map(stack);
+    let shipped = ["linux-6.12", "linux-2.6.16", "rfc"].map(stack);
     let (mut thrown, mut read, mut seed) = (0, 0, 0);
     while thrown < wanted {
         seed += 1;

@@ -111,7 +111,7 @@ fn tame_line() -> impl Strategy<Value = (String, String)> {
             &[
                 "['tcp']",
                 "['sctp:streams=65535', 'tcp:connections=1024']",
-                "['udp', 'tcp:stack=linux-2.6,nagle']"
+                "['udp', 'tcp:stack=linux-2.6.16,nagle']"
             ]
         ),
         word("sweep.'network.loss'", &["['0%', '7%']", "['1%', { drop = [3] }]"]),

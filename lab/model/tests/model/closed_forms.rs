@@ -30,7 +30,7 @@ fn ping_pong_with_loss_takes_its_timers() {
         ("sctp:stack=rfc", 1000.0),
         ("sctp:stack=rfc,rto_min=200ms,rto_initial=200ms", 200.0),
         // Linux' least RTO is added to the round trip. RFC 6298 has the greater of them.
-        ("tcp:stack=linux-2.6", 220.0),
+        ("tcp:stack=linux-2.6.16", 220.0),
     ] {
         for p in [0.01, 0.03] {
             let network = format!("delay = '10ms'\nrate = '10Gbit'\nloss = '{}%'", 100.0 * p);

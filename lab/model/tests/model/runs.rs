@@ -11,7 +11,7 @@ use hol_workloads::{Filter, HostSpec};
 const RELIABLE: &[&str] = &[
     "tcp",
     "tcp:connections=4",
-    "tcp:stack=linux-2.6",
+    "tcp:stack=linux-2.6.16",
     "tcp:stack=rfc",
     "sctp",
     "sctp:streams=8",

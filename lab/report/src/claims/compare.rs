@@ -3,7 +3,7 @@
 use hol_measure::{CONFIDENCE, Comparison, holm};
 use serde::Deserialize;
 
-use super::view::compare;
+use super::view::{compare, compare_times};
 use super::{Finding, Other, View};
 use crate::data::{Cell, Filter};
 use crate::survey::NO_MATTER;
@@ -23,6 +23,9 @@ pub struct Faster {
     /// The metric.
     #[serde(default)]
     metric: Metric,
+    /// Where most runs of one were aborted, and not of the other, that one is worse; else there is nothing to compare.
+    #[serde(default)]
+    aborted_is_worse: bool,
 }
 
 /// Two transports of the data, named with their stacks, have different means.
@@ -60,33 +63,70 @@ enum Gain {
 }
 
 impl Faster {
-    /// Fails if one point is worse, or if even with all undecided ones too few could be better; holds if enough points are better.
+    /// Fails where one point is worse by more than is no difference, or where too few could be better whatever the open ones are; holds where enough
+    /// are better.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let other = |cell: &Cell| view.other(cell, &self.than);
-        let pairs = pairs(&cells, |cell| compare(self.metric, cell, other(cell)?, 0.0));
-        if pairs.is_empty() {
+        let (aborted, cells): (Vec<&Cell>, Vec<&Cell>) =
+            cells.into_iter().partition(|cell| other(cell).is_some_and(|other| self.aborts(cell, other)));
+        let pairs = pairs(&cells, |cell| self.compare(cell, other(cell)?));
+        let points = pairs.len() + aborted.len();
+        if points == 0 {
             return Finding::no_points();
         }
         let count = |wanted| pairs.iter().filter(|pair| self.gain(pair) == wanted).count();
-        let [faster, slower, even, open] = [Gain::Better, Gain::Worse, Gain::Even, Gain::Open].map(count);
-        let needed = self.share * pairs.len() as f64;
+        let [mut faster, mut slower, even, open] =
+            [Gain::Better, Gain::Worse, Gain::Even, Gain::Open].map(count);
+        let own = aborted.iter().filter(|cell| !cell.mostly_ended()).count();
+        slower += own;
+        faster += aborted.len() - own;
+        let needed = self.share * points as f64;
         let holds = if slower > 0 || ((faster + open) as f64) < needed {
             Some(false)
         } else {
             (faster as f64 >= needed).then_some(true)
         };
         let [better, worse] = self.metric.info().comparatives;
+        let of_aborted = match aborted.len() {
+            0 => String::new(),
+            all => format!(" (aborted at {own}, and {} at {})", self.than, all - own),
+        };
         let text = format!(
-            "{} points: {better} than {} at {faster}, {worse} at {slower}, without gain at {even}, undecided at {open}{}",
-            pairs.len(),
+            "{points} points: {better} than {} at {faster}, {worse} at {slower}{of_aborted}, without gain at {even}, undecided at \
+             {open}{}",
             self.than,
             not_carried(self.metric, &cells, other),
         );
         let used = pairs.iter().map(|pair| pair.comparison.difference.n).sum();
         let all = pairs.iter().map(|pair| pair.cell.runs.len() as u64).sum();
-        let rows = rows(self.metric, pairs, &self.than.to_string());
+        let than = self.than.to_string();
+        let row = |cell: &&Cell| {
+            let which = if cell.mostly_ended() { &than } else { &cell.transport };
+            format!("{} − {than}: {which} was aborted at {}", cell.transport, cell.place())
+        };
+        let mut lines: Vec<String> = aborted.iter().map(row).collect();
+        lines.extend(rows(self.metric, pairs, &than));
+        let rows = lines;
         Finding { holds, ..Finding::unknown(text) }.of_repetitions(used, all).with_rows(rows)
+    }
+
+    /// The difference of two means; of times it is as significant as their ratio, whose repetitions are nearer to a normal distribution:
+    /// a few timeouts more or less make no other of it.
+    fn compare(&self, cell: &Cell, other: &Cell) -> Option<Comparison> {
+        let difference = compare(self.metric, cell, other, 0.0)?;
+        let is_time = self.metric.info().unit == "ms";
+        let ratio = is_time.then(|| compare_times(self.metric, cell, other, 0.0)).flatten();
+        let agrees = |ratio: &Comparison| ratio.difference.mean * difference.difference.mean > 0.0;
+        Some(match ratio.filter(agrees) {
+            Some(ratio) => Comparison { p: ratio.p, ..difference },
+            None => difference,
+        })
+    }
+
+    /// Whether most runs of one of the two were aborted, and not of the other.
+    fn aborts(&self, cell: &Cell, other: &Cell) -> bool {
+        self.aborted_is_worse && cell.mostly_ended() != other.mostly_ended()
     }
 
     fn gain(&self, pair: &Pair<'_>) -> Gain {
@@ -95,7 +135,7 @@ impl Faster {
         let none = pair.cell.mean_of(self.metric).map_or(0.0, |mean| NO_MATTER * mean.mean);
         match self.metric.gain(difference.mean) {
             gain if pair.significant && gain > 0.0 => Gain::Better,
-            gain if pair.significant && gain < 0.0 => Gain::Worse,
+            gain if pair.significant && gain < -none => Gain::Worse,
             _ if low.max(high) <= none => Gain::Even,
             _ => Gain::Open,
         }
@@ -180,6 +220,7 @@ mod tests {
             at: Filter::default(),
             share,
             metric: Metric::default(),
+            aborted_is_worse: false,
         }
     }
 
@@ -192,6 +233,18 @@ mod tests {
         let finding = check(0.9).evaluate(&view(&data));
         assert_eq!(finding.holds, Some(true), "{finding:?}");
         assert!(finding.rows[0].contains("SCTP-8 − TCP: -2.0"), "{finding:?}");
+    }
+
+    #[test]
+    fn a_measurement_that_was_aborted_is_worse_than_one_that_was_not() {
+        let tcp = cell("TCP", 5.0, 100.0, &[135.0, 136.0, 134.0, 135.5]);
+        let mut sctp = cell("SCTP-8", 5.0, 100.0, &[25.0, 25.1, 24.9, 25.0]);
+        (sctp.stopped, sctp.early) = (Some("behind schedule".into()), vec![true, true, true, false]);
+        let data = dataset(vec![sctp, tcp]);
+        let check = Faster { aborted_is_worse: true, ..check(0.9) };
+        let finding = check.evaluate(&view(&data));
+        assert_eq!(finding.holds, Some(false), "{finding:?}");
+        assert!(finding.text.contains("slower at 1 (aborted at 1, and TCP at 0)"), "{finding:?}");
     }
 
     #[test]

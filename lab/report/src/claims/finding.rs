@@ -29,6 +29,11 @@ impl Finding {
         Self::unknown("no measured point to judge")
     }
 
+    /// Whether nothing was measured that the check asks for.
+    pub fn is_of_no_points(&self) -> bool {
+        self.holds.is_none() && self.text == Self::no_points().text
+    }
+
     /// Adds how many repetitions are not in the means: of `all` repetitions only `used` have a value.
     pub fn of_repetitions(mut self, used: u64, all: u64) -> Self {
         if used < all {

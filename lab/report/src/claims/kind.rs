@@ -8,6 +8,10 @@ use serde::Deserialize;
 pub enum Kind {
     /// A measurement of the paper, or a conclusion from one.
     Finding,
+    /// Another reading of a finding that is counted once.
+    Reading,
+    /// The range of a drawn axis, or the order of drawn curves that no text states.
+    Figure,
     /// Arithmetic, or a statement of the paper's or a standard's text.
     Arithmetic,
     /// A fact about our own code or configuration, which shows that we repeated what the paper did.
@@ -18,12 +22,15 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, findings first.
-    pub const ALL: [Self; 4] = [Self::Finding, Self::Arithmetic, Self::Configuration, Self::Substitute];
+    pub const ALL: [Self; 6] =
+        [Self::Finding, Self::Reading, Self::Figure, Self::Arithmetic, Self::Configuration, Self::Substitute];
 
     /// Returns its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Finding => "finding",
+            Self::Reading => "reading",
+            Self::Figure => "figure",
             Self::Arithmetic => "arithmetic",
             Self::Configuration => "configuration",
             Self::Substitute => "substitute",
@@ -34,6 +41,8 @@ impl Kind {
     pub const fn heading(self) -> &'static str {
         match self {
             Self::Finding => "Findings of the paper",
+            Self::Reading => "Other readings",
+            Self::Figure => "Comparable with the figures",
             Self::Arithmetic => "Arithmetic and texts",
             Self::Configuration => "Our own code and configuration",
             Self::Substitute => "Substitutes",
@@ -45,6 +54,14 @@ impl Kind {
         match self {
             Self::Finding => {
                 "What the paper measured, or concluded from its measurements. Only these are counted."
+            }
+            Self::Reading => {
+                "What else a finding above may mean, where the paper leaves that open. Not counted: a statement is counted once, with the \
+                 reading that comes nearest to its numbers."
+            }
+            Self::Figure => {
+                "Whether what was measured here would lie on a figure of the paper as it is drawn. Not counted: whoever draws an axis \
+                 or a curve states no result with it."
             }
             Self::Arithmetic => {
                 "What numbers, the paper's text or a standard decide. Not counted: no measurement of the paper is repeated."

@@ -109,6 +109,7 @@ impl Check {
             Self::Samples(check) => scope(&check.transports, &check.at),
             Self::Sustained(check) => scope(&check.transports, &check.at),
             Self::Aborts(check) => scope(&check.transports, &check.at),
+            Self::Completes(check) => scope(&check.transports, &check.at),
             Self::Covers(check) => scope(&check.transports, &check.at),
             Self::MattersMore(check) => scope(&check.transports, &check.at),
             Self::ConnectsLate(check) => scope(&check.transports, &check.at),

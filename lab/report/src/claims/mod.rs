@@ -160,6 +160,8 @@ pub enum Check {
     Sustained(scale::Sustained),
     /// Runs behind schedule were given up.
     Aborts(scale::Aborts),
+    /// No measurement is aborted.
+    Completes(scale::Completes),
     /// The points exist.
     Covers(scale::Covers),
     /// Every message used the stream that it should, and streams kept their order.
@@ -205,6 +207,27 @@ pub struct Judged {
     pub findings: Vec<(String, Finding)>,
 }
 
+impl Judged {
+    /// With which settings of the paper's time the claim holds, in words; `None` where all agree, or there is one.
+    pub fn settings(&self) -> Option<String> {
+        let period = self.findings.get(1..).filter(|period| period.len() > 1)?;
+        let of = |holds: Option<bool>| -> Vec<&str> {
+            period
+                .iter()
+                .filter(|(_, finding)| finding.holds == holds)
+                .map(|(title, _)| title.as_str())
+                .collect()
+        };
+        let parts: Vec<String> =
+            [("holds with", Some(true)), ("fails with", Some(false)), ("open with", None)]
+                .into_iter()
+                .filter(|(_, holds)| !of(*holds).is_empty())
+                .map(|(word, holds)| format!("{word} {}", of(holds).join(" or ")))
+                .collect();
+        (parts.len() > 1).then(|| parts.join("; "))
+    }
+}
+
 /// Judges every claim on every stack, the current one first; `absent` are the stacks that this world does not have.
 pub fn judge(study: &StudyClaims, views: &[StackView], absent: &[StackView], data: &Dataset) -> Vec<Judged> {
     let on = |claim: &Claim, stack| {
@@ -225,6 +248,14 @@ pub fn judge(study: &StudyClaims, views: &[StackView], absent: &[StackView], dat
         let absent = if once { &[][..] } else { absent };
         let mut findings: Vec<_> =
             views.iter().map(|stack| (stack.title.clone(), on(claim, stack))).collect();
+        // A setting that this claim's experiments do not depend on is not measured there.
+        if findings.len() > 2 && findings[1..].iter().any(|(_, finding)| !finding.is_of_no_points()) {
+            let mut at = 0;
+            findings.retain(|(_, finding)| {
+                at += 1;
+                at == 1 || !finding.is_of_no_points()
+            });
+        }
         let verdict = Verdict::of(&findings, absent.is_empty());
         let missing = |stack: &StackView| (stack.title.clone(), Finding::unknown(MODEL_ONLY));
         findings.extend(absent.iter().map(missing));
@@ -274,6 +305,7 @@ impl Check {
             Self::Samples(check) => check.evaluate(view),
             Self::Sustained(check) => check.evaluate(view),
             Self::Aborts(check) => check.evaluate(view),
+            Self::Completes(check) => check.evaluate(view),
             Self::Covers(check) => check.evaluate(view),
             Self::Streams(check) => check.evaluate(),
             Self::Blocking(check) => check.evaluate(),

@@ -36,6 +36,15 @@ pub struct Aborts {
     pub(super) at: Filter,
 }
 
+/// No measurement is aborted: at each point most runs come to their end.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Completes {
+    pub(super) transports: Vec<String>,
+    #[serde(default)]
+    pub(super) at: Filter,
+}
+
 /// Every transport has points.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -100,6 +109,22 @@ impl Aborts {
     }
 }
 
+impl Completes {
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let cells = view.cells_of(&self.transports, &self.at);
+        if cells.is_empty() {
+            return Finding::no_points();
+        }
+        let aborted: Vec<&&Cell> = cells.iter().filter(|cell| !cell.mostly_ended()).collect();
+        let text = format!("{} of {} points have most of their runs aborted", aborted.len(), cells.len());
+        let row = |cell: &&&Cell| {
+            let (early, runs) = (cell.ended_early(), cell.runs.len());
+            format!("{} at {}: {early} of {runs} runs", cell.transport, cell.place())
+        };
+        Finding::new(aborted.is_empty(), text).with_rows(aborted.iter().map(row).collect())
+    }
+}
+
 impl Covers {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let counts: Vec<(&String, usize)> =
@@ -119,6 +144,17 @@ mod tests {
 
     fn tcp() -> Vec<String> {
         vec!["TCP".into()]
+    }
+
+    #[test]
+    fn a_point_completes_if_half_of_its_runs_do() {
+        let holds = |early: [bool; 2]| {
+            let mut cell = cell("TCP", 10.0, 100.0, &[20.0, 20.0]);
+            cell.early = early.to_vec();
+            let check = Completes { transports: tcp(), at: Filter::default() };
+            check.evaluate(&view(&dataset(vec![cell]))).holds
+        };
+        assert_eq!([holds([true, false]), holds([true, true])], [Some(true), Some(false)]);
     }
 
     #[test]

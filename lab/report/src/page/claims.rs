@@ -32,6 +32,9 @@ fn of_kind(report: &Report, kind: Kind) -> String {
 fn one(report: &Report, at: usize) -> String {
     let claim = &report.judged[at].claim;
     let mut body = format!("<p class=\"soft\">Refuted if {}.</p>", escape(&claim.refuted_by));
+    if let Some(settings) = report.judged[at].settings() {
+        let _ = write!(body, "<p><b>{}.</b></p>", escape(&capitalized(&settings)));
+    }
     body += &worlds::columns(report, at, |judged: &Judged| {
         judged.findings.iter().map(|(stack, finding)| one_stack(stack, finding)).collect()
     });

@@ -87,12 +87,23 @@ fn quick(report: &Report) -> String {
 
 /// Returns the answer in three or four sentences.
 fn lead(report: &Report) -> String {
-    let mut sentences: Vec<String> =
-        report.layout.views.iter().filter_map(|stack| tally(report, stack)).collect();
+    let mut sentences: Vec<String> = dependent(report).into_iter().collect();
+    sentences.extend(report.layout.views.iter().filter_map(|stack| tally(report, stack)));
     if report.of_kind(Kind::Finding).next().is_some() {
         sentences.push(findings(report));
     }
     sentences.join(" ")
+}
+
+/// Which findings depend on a setting that the paper does not state, and on which.
+fn dependent(report: &Report) -> Option<String> {
+    let depends = |judged: &Judged| {
+        let settings = judged.settings()?;
+        Some(format!("<a href=\"#{0}\">{0}</a> {1}", escape(&judged.claim.id), escape(&settings)))
+    };
+    let depends: Vec<String> = report.of_kind(Kind::Finding).filter_map(depends).collect();
+    let what = "<b>depend on a setting that the paper does not state</b>";
+    (!depends.is_empty()).then(|| format!("{} findings {what}: {}.", depends.len(), depends.join(". ")))
 }
 
 /// Returns how many of the paper's findings were reproduced.

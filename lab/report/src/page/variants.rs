@@ -1,4 +1,4 @@
-//! Variants of properties that the paper does not specify: which ones agree with its figures. The first check fits, the others test.
+//! Settings that the paper does not state: which of them agree with its conclusion, the first trial, and with what stands beside it.
 
 use std::fmt::Write;
 
@@ -22,14 +22,14 @@ pub fn html(report: &Report) -> String {
         return String::new();
     }
     let head = trials.iter().enumerate().map(|(index, trial)| {
-        let role = if index == 0 { "fitted on" } else { "tested on" };
+        let role = if index == 0 { "the conclusion" } else { "beside it" };
         format!("<th class=\"text\"><small>{role}</small><br>{}</th>", escape(&trial.what))
     });
     let body: String = rows.iter().map(row).collect();
     format!(
         "<p>{} {}</p>
 <div class=\"scroll\"><table><tr><th></th>{}</tr>{body}</table></div>
-<p class=\"soft\">Not excluded: no mean is clearly off the axis, but some intervals are too wide to tell.</p>",
+<p class=\"soft\">Not excluded: nothing contradicts, but some intervals are too wide to tell.</p>",
         escape(&layout.variants_about),
         verdict(&rows),
         head.collect::<String>()
@@ -53,7 +53,7 @@ fn row((variant, findings): &Row<'_>) -> String {
     text + "</tr>"
 }
 
-/// Returns which variants the fit accepts, and which of those pass all tests.
+/// Which settings agree with the conclusion, and which of those with everything.
 fn verdict(rows: &[Row<'_>]) -> String {
     let named = |admitted: &dyn Fn(&[Finding]) -> bool| {
         let titles =
@@ -61,17 +61,17 @@ fn verdict(rows: &[Row<'_>]) -> String {
         titles.collect::<Vec<_>>()
     };
     let stands = |finding: &Finding| finding.holds != Some(false);
-    let fitting = named(&|findings| findings.first().is_some_and(stands));
+    let agreeing = named(&|findings| findings.first().is_some_and(stands));
     let standing = named(&|findings| findings.iter().all(stands));
     let told = |titles: &[&str]| match titles {
         [] => "none".to_owned(),
         titles => format!("<b>{}</b>", escape(&titles.join("; "))),
     };
     format!(
-        "The fit admits {} of {}: {}. The tests leave of them: {}.",
-        fitting.len(),
+        "The conclusion agrees with {} of {} settings: {}. With all columns agree: {}.",
+        agreeing.len(),
         rows.len(),
-        told(&fitting),
+        told(&agreeing),
         told(&standing)
     )
 }
@@ -90,7 +90,7 @@ mod tests {
         let rows: Vec<Row<'_>> = stacks.iter().zip(findings).collect();
         assert_eq!(
             verdict(&rows),
-            "The fit admits 3 of 4: <b>both; fit only; open</b>. The tests leave of them: <b>both; open</b>."
+            "The conclusion agrees with 3 of 4 settings: <b>both; fit only; open</b>. With all columns agree: <b>both; open</b>."
         );
     }
 }

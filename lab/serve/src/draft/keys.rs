@@ -50,7 +50,7 @@ const TRANSPORTS: [&str; 9] = [
     "tcp:cc=reno",
     "tcp:connections=4",
     "sctp:rto_min=200ms",
-    "sctp:stack=linux-2.6",
+    "sctp:stack=linux-2.6.16",
     "udp",
 ];
 

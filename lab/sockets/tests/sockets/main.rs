@@ -197,7 +197,7 @@ fn sctp_is_used_or_told_from_other_troubles_with_the_cure() {
 #[test]
 fn what_cannot_be_done_is_refused_before_anything_is_opened() {
     for (transport, expected) in [
-        ("tcp:stack=linux-2.6", "stack=linux-2.6: a kernel has a stack of its own"),
+        ("tcp:stack=linux-2.6.16", "stack=linux-2.6.16: a kernel has a stack of its own"),
         ("tcp:rto_min=1s", "rto_min=1s: Linux bounds the RTO's variance by it"),
         ("tcp:nagle=classic", "nagle=classic: Linux has Minshall's variant"),
         ("tcp:hystart=false", "hystart=false: it is a parameter of the module tcp_cubic"),

@@ -74,7 +74,7 @@ pub(super) fn stacks() -> impl Strategy<Value = Config> {
     prop_oneof![
         Just(config()),
         Just(fixtures::linux()),
-        Just(fixtures::linux_2_6()),
+        Just(fixtures::linux_2_6_16()),
         Just(Config { cmt: true, ..config() }),
         Just(Config { cmt: true, ..fixtures::linux() }),
         Just(Config { receive_buffer: hol_base::ByteCount(24_000), ..config() }),

@@ -8,7 +8,8 @@ use hol_transport::{Command, Message, Reliability};
 pub fn stack(name: &str) -> Config {
     match name {
         "linux-6.12" => Config::linux_6_12(),
-        "linux-2.6" => Config::linux_2_6(),
+        "linux-2.6.16" => Config::linux_2_6_16(),
+        "linux-2.6.10" => Config::linux_2_6_10(),
         "rfc" => Config::rfc9293(),
         _ => panic!("no stack {name}"),
     }

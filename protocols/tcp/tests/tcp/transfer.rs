@@ -7,7 +7,7 @@ use hol_tcp::Algorithm;
 use hol_transport::{Command, Endpoint as _, Event};
 use proptest::prelude::*;
 
-const STACKS: [&str; 3] = ["linux-6.12", "linux-2.6", "rfc"];
+const STACKS: [&str; 3] = ["linux-6.12", "linux-2.6.16", "rfc"];
 
 /// Writes of both sides: when, who, how much.
 type Writes = Vec<(u64, usize, usize)>;

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use crate::program;
 
-const FILE: &str = "transports = ['tcp', 'tcp:stack=linux-2.6']\nmessages = 200\nrepetitions = 2\n\
+const FILE: &str = "transports = ['tcp', 'tcp:stack=linux-2.6.16']\nmessages = 200\nrepetitions = 2\n\
                     [sweep]\n'network.delay' = ['10ms', '20ms']\n";
 
 const VALIDATE: [&str; 6] = ["validate", "still.toml", "--kernel", "uml", "--out", "out"];
