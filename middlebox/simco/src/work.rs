@@ -6,7 +6,7 @@
 /// A message is processed and answered.
 pub const MESSAGE: u64 = 600;
 /// A rule is examined.
-pub const LOOK: u64 = 50;
+pub const LOOK: u64 = 150;
 /// The elements of a rule are counted, and compared with the quota.
 pub const MEASURE: u64 = 300;
 /// The ports of an address are searched for free ones.
