@@ -1479,7 +1479,9 @@ class Experiment(TypedDict, closed=True):
     """
     world: NotRequired[str]
     """
-    Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for a certain one, `"kernel:uml"`, `"live"` over this machine's loopback, `"live:namespaces"` over a path within it, `"live:HOST"` between this host and another, `"live:server=HOST,cross=OTHER"` among several, by the nodes that they are, or `"live:HOST via ROUTER"` over a router. Default `model`.
+    Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for a certain one, `"kernel:uml"`, `"live"` over this machine's
+    loopback, `"live:namespaces"` over a path within it, `"live:HOST"` between this host and another, `"live:server=HOST,cross=OTHER"`
+    among several, by the nodes that they are, or `"live:HOST via ROUTER"` over a router. Default `model`.
     """
     zip: NotRequired[Axes]
     """

@@ -98,13 +98,14 @@ impl Terms {
             // Neither has a retransmission timer.
             Protocol::Udp { .. } | Protocol::Unix { .. } => TIMEOUT_OF_DATAGRAMS,
         };
-        let patience = (timeout * STALLED_TIMEOUTS).max(time_to_failure(transport));
+        let retransmissions = timeout * STALLED_TIMEOUTS;
+        let patience = retransmissions.max(time_to_failure(transport));
         // SIP and partial reliability report abandoned messages, but not every driver sees the report. These flows get the time that a
         // retransmission may take.
         let silence = match transport.protocol() {
             Protocol::Udp { config } if config.sip == Sip::Off => Some(SILENCE),
             Protocol::Quic { carriage: Carriage::Datagrams, .. } => Some(SILENCE),
-            _ => transport.gives_up().then_some(patience),
+            _ => transport.gives_up().then_some(retransmissions),
         };
         Self {
             start,
@@ -379,10 +380,11 @@ mod tests {
     #[test]
     fn a_reliable_transport_that_is_silent_has_stalled() {
         let (mut flow, tally) = after_nine("tcp", ONEWAY);
-        flow.check(secs(361), tally);
+        // 15 timeouts of 1 s, 2 s, 4 s and so on up to RTO.max, 120 s, and one that ends the connection.
+        flow.check(secs(1328), tally);
         assert_eq!(flow.stopped(), None);
-        flow.check(secs(362), tally);
-        let stalled = RunEnd::Stalled { since: secs(2), at: secs(362), outstanding: 1 };
+        flow.check(secs(1329), tally);
+        let stalled = RunEnd::Stalled { since: secs(2), at: secs(1329), outstanding: 1 };
         assert_eq!(flow.stopped(), Some(&stalled));
     }
 
@@ -482,11 +484,11 @@ mod tests {
     fn patience_begins_with_the_first_message_under_way() {
         let (mut flow, _) = after_nine("tcp", ONEWAY);
         flow.note_sending(secs(100), tally(10, 9, false));
-        assert_eq!(flow.deadline(tally(10, 9, false)), secs(460));
+        assert_eq!(flow.deadline(tally(10, 9, false)), secs(1427));
         flow.note_sending(secs(200), tally(11, 9, false));
-        assert_eq!(flow.deadline(tally(11, 9, false)), secs(460), "two are under way");
+        assert_eq!(flow.deadline(tally(11, 9, false)), secs(1427), "two are under way");
         flow.note_sending(secs(300), tally(11, 9, true));
-        assert_eq!(flow.deadline(tally(11, 9, true)), secs(460), "and what is lost is told of");
+        assert_eq!(flow.deadline(tally(11, 9, true)), secs(1427), "and what is lost is told of");
     }
 
     /// When time is up, unreliable messages count as lost and the flow ends normally; a reliable flow ends as out of time.

@@ -10,8 +10,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         3..=5 => 1,
         _ => 2,
     };
-    let near = distance(&best) <= most || best.contains(word) && word.len() > 2;
-    near.then_some(best)
+    let is_part = best.contains(word) && word.len() > 2 || word.contains(best) && best.len() > 3;
+    (distance(&best) <= most || is_part).then_some(best)
 }
 
 #[cfg(test)]
@@ -24,6 +24,7 @@ mod tests {
         assert_eq!(nearest("stream", known), Some("streams"));
         assert_eq!(nearest("rtomin", known), Some("rto_min"));
         assert_eq!(nearest("bandwidth", known), None);
+        assert_eq!(nearest("listen-on", ["listen"]), Some("listen"));
         assert_eq!(nearest("dealy", ["rate", "delay"]), Some("delay"));
         for (word, known) in [
             ("LL", "if"),

@@ -157,7 +157,7 @@ fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
         (&["compare", "tcp", "--delay", "-5ms"], "--delay -5ms: \"-5ms\" is not a time"),
         (&["compare", "tcp", "--seed", "-1"], "from 0 to 18446744073709551615"),
         (&["compare", "tcp", "--seed", "99999999999999999999999"], "from 0 to 18446744073709551615"),
-        (&["compare", "tcp", "--set", "network.loss=0.5"], "write it in quotes and with %, as in \"0.5%\""),
+        (&["compare", "tcp", "--set", "network.loss=0.5"], "as in \"50%\" for a share of 0.5"),
         (&["compare", "tcp", "--count", "1"], "--repetitions 1"),
         (&["compare", "tcp", "--jobs", "0"], "write a whole number from 1 on"),
         (

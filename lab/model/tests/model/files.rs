@@ -111,7 +111,7 @@ fn files_larger_than_all_buffers_come_through() {
 fn of_batches_that_never_began_there_is_a_record_each_and_no_request() {
     let network = "delay = '10ms'\nevents = [{ at = '500ms', down = true }]";
     let run = files("tcp", network, "files = 3\ndeeds = ['put']", 10_000);
-    assert!(matches!(run.stopped, RunEnd::Stalled { .. }), "{}", run.stopped);
+    assert!(matches!(run.stopped, RunEnd::Failed { .. }), "{}", run.stopped);
     // In 480 ms 24 requests are answered, nine for each batch.
     let outcomes: Vec<Outcome> = of(&run, RecordKind::Batch).map(|batch| batch.outcome).collect();
     assert_eq!(

@@ -299,14 +299,14 @@ fn a_link_that_stays_down_ends_the_run_with_a_reason() {
 
 /// Packet 3 of the client opens SIMCO's session; nothing is sent before it is answered.
 #[test]
-fn a_session_opening_that_is_given_up_is_said_again_until_the_run_stalls() {
+fn a_session_opening_that_is_abandoned_is_sent_again_until_the_association_fails() {
     let drop = |last: u32| {
         let packets: Vec<u32> = (3..=last).collect();
         run_of("sctp:retransmissions=0", &format!("loss = {{ drop = {packets:?} }}"), "kind = \"simco\"", 10)
     };
     assert_eq!(drop(6).stopped, RunEnd::Finished);
     let run = drop(500);
-    assert!(matches!(run.stopped.clone(), RunEnd::Stalled { .. }), "{:?}", run.stopped);
+    assert!(matches!(run.stopped.clone(), RunEnd::Failed { .. }), "{:?}", run.stopped);
 }
 
 #[test]

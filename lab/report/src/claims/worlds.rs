@@ -48,20 +48,6 @@ const FALSE: &[(&str, World)] = &[
             here.ms = 25.0;
         }
     }),
-    ("ikr53-8", one_stream_is_far_off),
-    ("ikr53-9", one_stream_is_far_off),
-    ("ikr53-10", one_stream_is_far_off),
-    ("ikr53-11", one_stream_is_far_off),
-    ("ikr53-11", streams_slow_down),
-    ("ikr53-11", loss_speeds_up),
-    ("ikr53-12", one_stream_is_far_off),
-    ("ikr53-12", streams_slow_down),
-    ("ikr53-12", loss_speeds_up),
-    ("ikr53-13", one_stream_is_far_off),
-    ("ikr53-13", streams_slow_down),
-    ("ikr53-13", loss_speeds_up),
-    ("ikr53-15", sctp_is_slower),
-    ("ikr53-15", calm),
     ("ikr53-16", |cell, here| here.ms += if cell.streams == 1024 { 0.0 } else { 10.0 }),
     ("ikr53-17", sctp_is_slower),
     ("ikr53-17", calm),
@@ -80,13 +66,8 @@ const FALSE: &[(&str, World)] = &[
         let slower = is_sctp(cell) == (cell.conditions.rate < 500.0);
         here.ms += if slower { 5.0 } else { 0.0 };
     }),
-    ("ikr53-21", one_stream_is_far_off),
-    ("ikr53-21", |_, here| here.ms += 2.0),
-    ("ikr53-22", one_stream_is_far_off),
-    ("ikr53-23", one_stream_is_far_off),
-    ("ikr53-24", sctp_is_slower),
-    ("ikr53-24", calm),
     ("ikr53-27", |cell, here| here.stopped = cell.transport == "SCTP-2" && cell.conditions.rate > 5000.0),
+    ("ikr53-34", streams_slow_down),
     ("ekl-1", sctp_has_half),
     ("ekl-3", sctp_has_half),
     ("ekl-3", |_, here| here.kbps = 350.0),
@@ -111,18 +92,10 @@ const FALSE: &[(&str, World)] = &[
     ("ekl-14", |_, here| here.connect_ms = 20_000.0),
     ("ekl-16", |cell, here| here.kbps *= if cell.transport == "TCP+8kB" { 0.5 } else { 1.0 }),
     ("ekl-18", |cell, here| here.kbps *= if cell.transport == "SCTP-unordered" { 1.1 } else { 1.0 }),
-    ("nay-1a", calm),
-    ("nay-1a", |cell, here| here.kbps *= if doubles(cell) { 3.0 } else { 1.0 }),
-    ("nay-1b", calm),
     ("nay-1c", calm),
     ("nay-1c", |cell, here| here.kbps *= if doubles(cell) { 2.0 } else { 1.0 }),
     ("nay-2a", calm),
-    ("nay-2b", calm),
-    ("nay-2c", calm),
     ("nay-3a", calm),
-    ("nay-3b", calm),
-    ("nay-3c", calm),
-    ("nay-3c", |cell, here| here.ms *= if doubles(cell) { 2.4 } else { 1.0 }),
     ("nay-4", calm),
     ("nay-4", |cell, here| here.kbps *= if has_streams(cell) { 0.9 } else { 1.0 }),
     ("nay-5", calm),
@@ -161,7 +134,6 @@ const FALSE: &[(&str, World)] = &[
     ("pfu-15b", |cell, here| here.ms *= if cell.conditions.loss > 0.0 { 1.2 } else { 1.0 }),
     ("pfu-16", calm),
     ("pfu-16", sctp_has_half),
-    ("pfu-17", calm),
     ("pfu-17b", calm),
     ("pfu-17c", calm),
     ("pfu-17c", |cell, here| here.ms *= if swept(cell, "background.count") > 0.0 { 1.3 } else { 1.0 }),
@@ -207,22 +179,11 @@ const FALSE: &[(&str, World)] = &[
         tcp_is_slower(cell, here);
         here.ms -= swept(cell, "workload.objects");
     }),
-    ("sas-5", calm),
-    ("sas-5", |cell, here| here.ms *= if is_sctp(cell) { 0.5 } else { 1.0 }),
-    ("sas-6", calm),
-    ("sas-6", sctp_is_slower),
-    ("sas-7", calm),
-    ("sas-7", |cell, here| here.packets_lost += if is_sctp(cell) { 1.0 } else { 0.0 }),
-    ("sas-8", |cell, here| here.ms -= swept(cell, "network.handover.speed")),
-    ("sas-8", |cell, here| here.packets_lost = 30.0 - swept(cell, "network.handover.speed")),
-    ("sas-9", |cell, here| here.ms += swept(cell, "network.handover.overlap")),
-    ("sas-9", |cell, here| here.packets_lost += swept(cell, "network.handover.overlap")),
-    ("sas-12", calm),
-    ("sas-12", |cell, here| here.packets_lost += swept(cell, "network.rate")),
     ("sas-13", calm),
     ("sas-13", |cell, here| here.ms -= if cell.transport == "4×TCP" { 5.0 } else { 0.0 }),
     ("sas-15", calm),
     ("sas-15", sctp_is_slower),
+    ("sas-16", calm),
 ];
 
 fn calm(_: &Cell, _: &mut Sample) {}
@@ -264,10 +225,6 @@ fn swept(cell: &Cell, key: &str) -> f64 {
 
 fn sctp_has_half(cell: &Cell, here: &mut Sample) {
     here.kbps *= if is_sctp(cell) { 0.5 } else { 1.0 };
-}
-
-fn one_stream_is_far_off(cell: &Cell, here: &mut Sample) {
-    here.ms += if cell.transport == "SCTP-1" { 1000.0 } else { 0.0 };
 }
 
 fn streams_slow_down(cell: &Cell, here: &mut Sample) {

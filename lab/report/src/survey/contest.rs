@@ -731,10 +731,10 @@ mod tests {
 
     #[test]
     fn who_does_not_carry_the_load_says_what_of_it() {
-        let tcp = cell("TCP", 1.0, 100.0, &[25.0; 8]);
+        let tcp = cell("TCP", 1.0, 100.0, &[25.0, 24.0, 26.0, 25.0, 25.5, 24.5, 25.0, 25.0]);
         let mut sctp = cell("SCTP", 1.0, 100.0, &[21.0; 8]);
         sctp.runs.iter_mut().for_each(|run| run.behind = hol_base::Duration::from_secs(2));
-        sctp.load = Some(crate::data::Load { offered: 3.2, carried: 2.13 });
+        (sctp.steady, sctp.load) = (false, Some(crate::data::Load { offered: 3.2, carried: 2.13 }));
         let text = says(&sctp, &tcp);
         assert!(
             text.ends_with("fell more than a second behind: offered 3.2 Mbit/s, it carries about 2.1"),
