@@ -293,8 +293,9 @@ impl<'d> Contest<'d> {
         let outcome = Some(self.outcome()).filter(|_| has_mean && !self.is_exact() && !self.saw_nothing())?;
         let tail = compare_tails(self.challenger, self.yardstick)?;
         let but = match (outcome, tail.verdict) {
-            (_, Compared::NoDifference | Compared::Undecided) => return None,
-            (Outcome::Better, Compared::Faster) | (Outcome::Worse, Compared::Slower) => return None,
+            (_, Compared::NoDifference | Compared::Undecided)
+            | (Outcome::Better, Compared::Faster)
+            | (Outcome::Worse, Compared::Slower) => return None,
             (Outcome::Better | Outcome::Worse, _) => "but ",
             (Outcome::Same | Outcome::Undecided | Outcome::Unknown, _) => "",
         };
