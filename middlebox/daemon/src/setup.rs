@@ -220,15 +220,18 @@ impl Settings {
         let connections = self.limits.connections;
         let most = connections - connections / 4;
         let quota = |name: &&str| policy.agent(name).map_or(0, |agent| policy.quota(agent).sessions);
-        let greedy = policy.names().filter(|name| quota(name) >= most);
-        greedy
-            .map(|name| {
-                format!(
-                    "[limits] connections = {connections}: the agent {name} alone may open {most} sessions, and a \
-                     quarter is left for others; raise it, or set quota = {{ sessions = N }} in the policy"
-                )
-            })
-            .collect()
+        let greedy: Vec<&str> = policy.names().filter(|name| quota(name) >= most).collect();
+        // Who is the only agent takes nothing from others.
+        let [first, rest @ ..] = greedy.as_slice() else { return Vec::new() };
+        if policy.names().nth(1).is_none() {
+            return Vec::new();
+        }
+        let others =
+            if rest.is_empty() { String::new() } else { format!(" (and so may {} others)", rest.len()) };
+        vec![format!(
+            "[limits] connections = {connections}: the agent {first} alone may open {most} sessions{others}, and a quarter is \
+             left for the rest; raise it, or set quota = {{ sessions = N }} in the policy"
+        )]
     }
 
     /// Reads the policy and the authentication from their files.
