@@ -337,7 +337,7 @@ pub const TABLE: [MetricInfo; 16] = [
         metric: Metric::Outage,
         name: "outage",
         title: "outage",
-        comparatives: ["sooner back", "later back"],
+        comparatives: ["back sooner", "back later"],
         equal: "back as soon",
         column: "outage_ms",
         needs: Some(DISRUPTED),

@@ -717,7 +717,7 @@ mod tests {
         let of = |challenger: &Cell, yardstick: &Cell| verdict(Metric::Outage, challenger, yardstick);
         let (slow, fast) = (disrupted("SCTP", &[1000.0; 3], true), disrupted("fast", &[250.0; 3], true));
         assert!(
-            of(&fast, &slow).starts_with("fast is 75.0 % sooner back than SCTP: 750 ms less"),
+            of(&fast, &slow).starts_with("fast is 75.0 % back sooner than SCTP: 750 ms less"),
             "{}",
             of(&fast, &slow)
         );

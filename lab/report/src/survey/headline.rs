@@ -157,6 +157,9 @@ impl Line<'_, '_> {
         let stretches = stretches(&outcomes);
         let mut text = match stretches.as_slice() {
             [] => self.nothing_sure(&outcomes),
+            [(_, first, _)] if self.axis().is_none() && self.contests[*first].1.is_of_carriage() => {
+                self.contests[*first].1.by()
+            }
             [(outcome, first, last), rest @ ..] if stretches.len() <= MOST_STRETCHES => {
                 let mut text =
                     format!("{name} is {} than {other}{}", word(*outcome), self.region(*first, *last));
