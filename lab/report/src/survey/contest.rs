@@ -341,7 +341,9 @@ impl<'d> Contest<'d> {
             false => [self.yardstick, self.challenger],
         };
         match self.metric {
-            Metric::Outage => format!("only {} recovers: {}", winner.transport, silence(loser)),
+            Metric::Outage => {
+                format!("{} recovers and {} does not: {}", winner.transport, loser.transport, silence(loser))
+            }
             _ => format!("only {} carries the load: {}", winner.transport, overload(loser)),
         }
     }
@@ -722,7 +724,10 @@ mod tests {
             of(&fast, &slow)
         );
         let dead = disrupted("TCP", &[360_000.0; 3], false);
-        assert_eq!(of(&fast, &dead), "only fast recovers: 3 of 3 runs of TCP deliver nothing any more");
+        assert_eq!(
+            of(&fast, &dead),
+            "fast recovers and TCP does not: 3 of 3 runs of TCP deliver nothing any more"
+        );
         let contest = Contest::that_matters(Metric::Outage, &dead, &slow);
         assert_eq!((contest.outcome(), contest.is_safe()), (Outcome::Worse, true), "nothing is random here");
         let once = [&disrupted("fast", &[250.0], true), &disrupted("TCP", &[360_000.0], false)];
