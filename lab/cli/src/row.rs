@@ -171,13 +171,7 @@ pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) 
     if results.iter().any(has_outage) {
         text += "\n";
         text += &tabulate(
-            &[
-                "outage ms ± 95 %",
-                "late messages",
-                "first after ms",
-                "last after ms",
-                "application told after ms",
-            ],
+            &["outage ms ± 95 %", "late messages", "first after ms", "last after ms", "error after ms"],
             outage_cells,
         );
     }

@@ -78,6 +78,12 @@ pub const KNOWN: &[KnownDifference] = &[
         }),
     },
     KnownDifference {
+        what: "UDP: where nobody listens, Linux answers with ICMP port unreachable; the model sends no ICMP",
+        size: "packets of the return path",
+        matters: "a server that does not listen",
+        touches: Some(|point| point.transport.kind() == Kind::Udp && !point.workload.listens),
+    },
+    KnownDifference {
         what: "TCP: the model has CUBIC's curve in whole milliseconds, Linux in ticks of 4 ms, with an approximate cube root \
                (`bictcp_update`, `cubic_root`)",
         size: "the window grows by a segment a few acknowledgments earlier or later",

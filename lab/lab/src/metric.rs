@@ -337,8 +337,8 @@ pub const TABLE: [MetricInfo; 16] = [
         metric: Metric::Outage,
         name: "outage",
         title: "outage",
-        comparatives: ["back sooner", "back later"],
-        equal: "back as soon",
+        comparatives: ["quicker to recover", "slower to recover"],
+        equal: "as quick to recover",
         column: "outage_ms",
         needs: Some(DISRUPTED),
         extract: Extract::Run(|_, run| run.outage_ms()),
@@ -397,9 +397,9 @@ pub const TABLE: [MetricInfo; 16] = [
     MetricInfo {
         metric: Metric::Noticed,
         name: "noticed",
-        title: "time until the application is told",
-        comparatives: ["told sooner", "told later"],
-        equal: "told as soon",
+        title: "time until the application gets an error",
+        comparatives: ["quicker to report the failure", "slower to report the failure"],
+        equal: "as quick to report the failure",
         column: "noticed_ms",
         needs: Some(DISRUPTED),
         extract: Extract::Run(|point, run| {

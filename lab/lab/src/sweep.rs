@@ -118,7 +118,7 @@ pub fn execute(
     }
 }
 
-/// Does a run, and tells of it every few ten thousand messages, or seconds where none of them is settled.
+/// Performs a run and reports its progress every few ten thousand messages, or every few seconds if no message is settled.
 fn follow(
     job: Job<'_>,
     archive: &Archive,

@@ -66,8 +66,6 @@ struct Traffic {
     reliability: Reliability,
     /// Its connections fail by an idle timeout, which is shorter than the time until a stall is noticed. RFC 9000 section 10.1.
     times_out: bool,
-    /// It fails once it has retransmitted as often as it may. RFC 9293 section 3.8.3, RFC 9260 section 8.1.
-    gives_up: bool,
     workload: &'static str,
     messages: u64,
 }
@@ -189,9 +187,7 @@ const FAULTS: [Fault; 11] = [
         name: "the link goes down for good",
         network: GONE,
         workload: "",
-        expectation: |it| {
-            Some(it.cut_off(if it.gives_up { ExpectedEnd::Lost } else { ExpectedEnd::StalledOrFailed }))
-        },
+        expectation: |it| Some(it.cut_off(ExpectedEnd::Lost)),
     },
     Fault {
         name: "the link is down for a second",
@@ -281,8 +277,7 @@ fn case(transport: &str, workload: &'static str, fault: &Fault) -> Option<Case> 
         return None;
     }
     let times_out = spec.kind() == Kind::Quic;
-    let gives_up = matches!(spec.kind(), Kind::Tcp | Kind::Sctp);
-    let (ends, completed) = expectation(&Traffic { reliability, times_out, gives_up, workload, messages })?;
+    let (ends, completed) = expectation(&Traffic { reliability, times_out, workload, messages })?;
     let workload_spec = read::<WorkloadSpec>(&format!("kind = '{workload}'\n{}\n{faulty}", keys(workload)));
     let network = read(&format!("rate = '10Mbit'\n{network}"));
     let scenario = Scenario::alone(network, spec, workload_spec, messages);

@@ -68,8 +68,8 @@ pub struct Flow {
     stopped: Option<RunEnd>,
 }
 
-/// After so long a silence at the most a transport tells that the connection has failed: a run ends with that, and not before. Each
-/// timeout is twice the one before, and the first as long as one without a sample.
+/// Returns the longest time without an answer after which a transport reports that the connection has failed: the flow waits for
+/// that report. Each timeout is twice the one before; the first is that of a connection without an RTT sample.
 fn time_to_failure(transport: &TransportSpec) -> Duration {
     let after = |first: Duration, most: Duration, timeouts: u32| {
         let timeout = |count: u32| first.saturating_mul(1 << count.min(40)).min(most);

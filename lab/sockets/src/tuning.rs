@@ -65,7 +65,13 @@ const ROUTE: &str = "Linux takes it from the route, which is not set here; remov
 const APPLICATION: &str = "sockets have no SIP on top; remove it or use the model world";
 const AUTOTUNED: &str = "Linux adapts it as it goes and counts its own bookkeeping; remove it";
 
-/// The options of TCP, and of MPTCP's subflows.
+const NOT_OF_MPTCP: &str =
+    "MPTCP's sockets do not have it (net/mptcp/sockopt.c mptcp_setsockopt_sol_tcp); remove it";
+
+/// The socket options of TCP that MPTCP does not pass to its subflows.
+const MPTCP: &[(&str, Means)] = &[("mss", Fixed(NOT_OF_MPTCP)), ("user_timeout", Fixed(NOT_OF_MPTCP))];
+
+/// The options of TCP, and of MPTCP's subflows except those in [`MPTCP`].
 #[rustfmt::skip]
 const TCP: &[(&str, Means)] = &[
     ("mss", Socket),
@@ -440,6 +446,7 @@ fn means(transport: &TransportSpec, key: &str) -> Means {
     if transport.is_our_own() && key != "wakeup" {
         return Socket;
     }
+    let own: &[_] = if transport.kind() == Kind::Mptcp { MPTCP } else { &[] };
     let table = match transport.kind() {
         Kind::Tcp | Kind::Mptcp => TCP,
         Kind::Sctp if transport.is_our_own() => OWN,
@@ -449,7 +456,7 @@ fn means(transport: &TransportSpec, key: &str) -> Means {
         Kind::Unix => &[],
     };
     // A new option that is missing in the table is not passed to the kernel.
-    table.iter().find(|(known, _)| *known == key).map_or(Fixed(BUILT_IN), |(_, means)| *means)
+    own.iter().chain(table).find(|(known, _)| *known == key).map_or(Fixed(BUILT_IN), |(_, means)| *means)
 }
 
 /// Returns the transport with only its stack, which is Linux' own if it has one.
@@ -536,6 +543,8 @@ mod tests {
             ("sctp:missing_reports=4", "missing_reports=4"),
             ("sctp:rto_min=1500us", "rto_min=1500us"),
             ("sctp:scheduler=rr_packet", "scheduler=rr_packet"),
+            ("mptcp:mss=1000", "mss=1000"),
+            ("mptcp:user_timeout=5s", "user_timeout=5s"),
             ("quic:wakeup=1ms", "wakeup=1ms"),
             ("quic:handshake_flight=500B", "handshake_flight=500B"),
         ] {

@@ -51,7 +51,7 @@ const OUTAGES: [Column; 6] = [
         of: |cell| bounds(cell.shaped_mean(Metric::BacklogFirst)),
     },
     Column { head: "last after, ms", of: |cell| bounds(cell.shaped_mean(Metric::BacklogLast)) },
-    Column { head: "application told after, ms", of: |cell| bounds(cell.shaped_mean(Metric::Noticed)) },
+    Column { head: "error after, ms", of: |cell| bounds(cell.shaped_mean(Metric::Noticed)) },
 ];
 
 pub fn html(report: &Report) -> String {

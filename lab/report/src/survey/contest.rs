@@ -1,11 +1,10 @@
 //! Compares two transports under the same conditions: which is better, by how much, and with what loss of messages.
 
-use hol_measure::{
-    Allowance, CONFIDENCE, Comparison, Stalls, Summary, UNSTEADY, Verdict as Compared, compare_ratios,
-    fisher_exact,
-};
+use hol_measure::{Allowance, CONFIDENCE, Comparison, Stalls, Summary, Verdict as Compared, compare_ratios};
 
+use super::carrier::{Carrier, overload, silence};
 use super::quantiles::{QuantileComparison, compare_quantile, compare_tails};
+use super::size::{Size, digits, two_digits};
 use crate::claims::{compare, compare_times};
 use crate::data::Cell;
 use crate::plot::number;
@@ -49,14 +48,6 @@ pub struct Contest<'d> {
     /// The p-value, adjusted for the family of tests.
     p: f64,
     p_equivalent: f64,
-}
-
-/// The only one of two transports that carries the load.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Carrier {
-    is_challenger: bool,
-    /// The probability of such runs if both carried it equally well.
-    p: f64,
 }
 
 impl<'d> Contest<'d> {
@@ -421,102 +412,6 @@ fn compare_halves(challenger: &Cell, yardstick: &Cell, margin: f64) -> Option<Co
     Some(Comparison { p, p_beyond: p, p_equivalent: 1.0, ranks: None, ..whole })
 }
 
-impl Carrier {
-    fn of(challenger: &Cell, yardstick: &Cell) -> Option<Self> {
-        let is_challenger = match [challenger.carries(), yardstick.carries()] {
-            [true, false] => true,
-            [false, true] => false,
-            _ => return None,
-        };
-        let (winner, loser) = if is_challenger { (challenger, yardstick) } else { (yardstick, challenger) };
-        let collapsed = |cell: &Cell| (cell.collapsed() as u64, cell.runs.len() as u64);
-        let p = match loser.mostly_collapsed() {
-            // Where nothing is random, another run would not differ.
-            true if challenger.is_deterministic() && yardstick.is_deterministic() => 0.0,
-            true => fisher_exact(collapsed(loser), collapsed(winner)),
-            // That its response times grow was tested when the runs were read.
-            false => UNSTEADY,
-        };
-        Some(Self { is_challenger, p })
-    }
-
-    /// The one that delivers something after a disruption of the path, where the other does not.
-    fn by_recovery(challenger: &Cell, yardstick: &Cell) -> Option<Self> {
-        let [ours, theirs] = [challenger, yardstick].map(|cell| {
-            let runs = cell.runs.len() as u64;
-            cell.recovered().map(|recovered| (recovered as u64, runs))
-        });
-        let (ours, theirs) = (ours?, theirs?);
-        if (ours.0 > 0) == (theirs.0 > 0) {
-            return None;
-        }
-        let is_sure = challenger.is_deterministic() && yardstick.is_deterministic();
-        let p = if is_sure { 0.0 } else { fisher_exact(ours, theirs) };
-        Some(Self { is_challenger: ours.0 > 0, p })
-    }
-}
-
-/// What becomes of who does not recover.
-fn silence(cell: &Cell) -> String {
-    let (name, runs) = (&cell.transport, cell.runs.len());
-    let missing = runs - cell.recovered().unwrap_or(runs);
-    format!("{missing} of {runs} runs of {name} deliver nothing any more")
-}
-
-/// Describes the state of a point that does not carry its load.
-fn overload(cell: &Cell) -> String {
-    let (name, collapsed, runs) = (&cell.transport, cell.collapsed(), cell.runs.len());
-    let lost = || match cell.lost() {
-        0 => String::new(),
-        lost => {
-            format!(", {} of {} messages did not arrive", number(lost as f64), number(cell.offered() as f64))
-        }
-    };
-    let load = cell.load.filter(|load| load.carried < 0.99 * load.offered).map_or(String::new(), |load| {
-        let [offered, carried] = [load.offered, load.carried].map(|mbit| number(digits(mbit, 2)));
-        format!(": offered {offered} Mbit/s, it carries about {carried}")
-    });
-    match &cell.stopped {
-        _ if !cell.mostly_collapsed() => {
-            format!("the response times of {name} grow as long as it runs{load}")
-        }
-        Some(why) => {
-            format!("{collapsed} of {runs} runs of {name} ended early or fell behind ({why}{})", lost())
-        }
-        None => format!("{collapsed} of {runs} runs of {name} fell more than a second behind{load}"),
-    }
-}
-
-/// The size of a difference.
-struct Size {
-    value: f64,
-    low: f64,
-    high: f64,
-    unit: &'static str,
-}
-
-impl Size {
-    /// Returns the number of digits that the interval justifies.
-    fn digits(&self) -> usize {
-        let half = (self.high - self.low) / 2.0;
-        let half = if half.is_finite() && half > 0.0 { half } else { self.value.abs() / 100.0 };
-        if half > 0.0 { (-half.log10().floor()).clamp(0.0, 3.0) as usize } else { 0 }
-    }
-
-    fn value(&self) -> String {
-        format!("{:.*}", self.digits(), self.value)
-    }
-
-    /// Formats the interval: `11 to 13`.
-    fn ends(&self) -> String {
-        let end = |end: f64| match end {
-            end if end.is_finite() => format!("{:.*}", self.digits(), end),
-            end => if end > 0.0 { "unlimited" } else { "-unlimited" }.to_owned(),
-        };
-        format!("{} to {}", end(self.low), end(self.high))
-    }
-}
-
 /// Describes the comparison in a sentence.
 pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
     let contest = Contest::new(metric, challenger, yardstick);
@@ -562,20 +457,6 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
     };
     let more = [contest.tail(), contest.losses()].into_iter().flatten();
     more.fold(sentence, |sentence, more| format!("{sentence}, {more}"))
-}
-
-/// Rounds a fraction in percent to two significant digits.
-fn two_digits(share: f64) -> f64 {
-    digits(share, 2)
-}
-
-/// Rounds a non-negative number to significant digits, but keeps all digits before the point.
-fn digits(value: f64, count: i32) -> f64 {
-    if value <= 0.0 || !value.is_finite() {
-        return value;
-    }
-    let step = 10f64.powf(value.log10().floor() + 1.0 - f64::from(count)).min(1.0);
-    (value / step).round() * step
 }
 
 #[cfg(test)]
@@ -719,7 +600,7 @@ mod tests {
         let of = |challenger: &Cell, yardstick: &Cell| verdict(Metric::Outage, challenger, yardstick);
         let (slow, fast) = (disrupted("SCTP", &[1000.0; 3], true), disrupted("fast", &[250.0; 3], true));
         assert!(
-            of(&fast, &slow).starts_with("fast is 75.0 % back sooner than SCTP: 750 ms less"),
+            of(&fast, &slow).starts_with("fast is 75.0 % quicker to recover than SCTP: 750 ms less"),
             "{}",
             of(&fast, &slow)
         );

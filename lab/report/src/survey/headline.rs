@@ -200,7 +200,7 @@ impl Line<'_, '_> {
         format!("{text}; {losses}{place}")
     }
 
-    /// Where the slowest hundredth of the messages tells another story than the mean.
+    /// Where the 99th percentile contradicts the mean.
     fn tails(&self) -> String {
         let tails: Vec<String> = self.contests.iter().filter_map(|(_, contest)| contest.tail()).collect();
         match (self.axis(), tails.as_slice()) {
@@ -208,7 +208,7 @@ impl Line<'_, '_> {
             (None, [tail, ..]) => format!(", {tail}"),
             (Some(_), _) => {
                 format!(
-                    "; the 99th percentile says otherwise at {} of {} values",
+                    "; the 99th percentile contradicts it at {} of {} values",
                     tails.len(),
                     self.contests.len()
                 )

@@ -4,6 +4,7 @@
 //! another figure. No line joins points that differ in more than their position on the horizontal axis.
 
 mod axes;
+mod carrier;
 mod contest;
 mod courses;
 mod figures;
@@ -12,6 +13,7 @@ mod map;
 mod outages;
 mod quantiles;
 mod quantity;
+mod size;
 
 use std::collections::BTreeMap;
 

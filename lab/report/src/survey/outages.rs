@@ -40,7 +40,7 @@ pub fn sentence(cell: &Cell) -> Option<String> {
         }
     };
     if let Some(noticed) = time(cell, Metric::Noticed) {
-        text += &format!("; the application is told after {noticed}");
+        text += &format!("; the application gets an error after {noticed}");
     }
     Some(text + ".")
 }

@@ -177,6 +177,12 @@ fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
         let check = [&["serve", "--check"], arguments].concat();
         assert_eq!(program::ok(dir.path(), &check), "the settings are fine\n");
     }
+    // Two agents, and each may have more sessions than are left to the other.
+    let two = "web = \"0123456789abcdef\"\nvoip = \"fedcba9876543210\"\n";
+    fs::write(dir.path().join("mine.toml"), two).unwrap();
+    let warned = program::ok(dir.path(), &["serve", "--check", "--secrets", "mine.toml"]);
+    assert!(warned.starts_with("warning: [limits] connections = 10000: the agent "), "{warned}");
+    assert!(warned.contains(" alone may open 7500 sessions (and so may 1 others)"), "{warned}");
 }
 
 #[test]

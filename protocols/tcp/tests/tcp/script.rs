@@ -8,30 +8,30 @@ use hol_transport::{Command, Endpoint as _, Event, Failure, Input, Output};
 use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::{Address, Packet, Transport};
 
-const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
-const PEER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
+pub(crate) const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
+pub(crate) const PEER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
 /// The peer's first octet of data.
-const PEER_START: SeqNum = SeqNum(5001);
+pub(crate) const PEER_START: SeqNum = SeqNum(5001);
 
 /// An endpoint and the script's clock.
-struct Script {
-    now: Time,
-    endpoint: Endpoint,
+pub(crate) struct Script {
+    pub(crate) now: Time,
+    pub(crate) endpoint: Endpoint,
     /// The endpoint's first octet of data.
-    start: SeqNum,
-    events: Vec<Event>,
-    deadline: Option<Time>,
+    pub(crate) start: SeqNum,
+    pub(crate) events: Vec<Event>,
+    pub(crate) deadline: Option<Time>,
 }
 
 impl Script {
     /// A client that has sent its SYN and had it answered `rtt_ms` later, without timestamps.
-    fn connected(mut config: Config, rtt_ms: u64) -> Self {
+    pub(crate) fn connected(mut config: Config, rtt_ms: u64) -> Self {
         config.timestamps = false;
         Self::opened(config, rtt_ms)
     }
 
     /// The same, with timestamps in the SYNs if the client offers them.
-    fn opened(mut config: Config, rtt_ms: u64) -> Self {
+    pub(crate) fn opened(mut config: Config, rtt_ms: u64) -> Self {
         config.nagle = hol_tcp::Nagle::Off;
         let endpoint = Endpoint::connect(config, LOCAL, PEER, Seed(1).rng());
         let (now, start) = (Time::ZERO, SeqNum::default());
@@ -51,7 +51,7 @@ impl Script {
     }
 
     /// Lets time pass; nothing may be sent meanwhile.
-    fn at(&mut self, ms: u64) {
+    pub(crate) fn at(&mut self, ms: u64) {
         let time = Time::from_millis(ms);
         assert!(
             self.deadline.is_none_or(|at| at > time),
@@ -62,7 +62,7 @@ impl Script {
     }
 
     /// Everything that leaves now.
-    fn sent(&mut self) -> Vec<Segment> {
+    pub(crate) fn sent(&mut self) -> Vec<Segment> {
         let mut segments = Vec::new();
         loop {
             match self.endpoint.poll(self.now) {
@@ -80,17 +80,17 @@ impl Script {
     }
 
     /// Waits for the next timer, and returns when it was, in ms, and what it sent.
-    fn next_timer(&mut self) -> (u64, Vec<Segment>) {
+    pub(crate) fn next_timer(&mut self) -> (u64, Vec<Segment>) {
         self.now = self.deadline.expect("a timer runs");
         (self.now.as_millis(), self.sent())
     }
 
-    fn writes(&mut self, octets: usize) -> Vec<Segment> {
+    pub(crate) fn writes(&mut self, octets: usize) -> Vec<Segment> {
         self.endpoint.handle(self.now, Input::Command(message(vec![7; octets])));
         self.sent()
     }
 
-    fn peer_segment(&self, flags: Flags, seq: SeqNum, acked: u32, length: usize) -> Segment {
+    pub(crate) fn peer_segment(&self, flags: Flags, seq: SeqNum, acked: u32, length: usize) -> Segment {
         Segment {
             source_port: PEER.1,
             destination_port: LOCAL.1,
@@ -104,14 +104,14 @@ impl Script {
         }
     }
 
-    fn arrives(&mut self, segment: Segment) -> Vec<Segment> {
+    pub(crate) fn arrives(&mut self, segment: Segment) -> Vec<Segment> {
         let packet = Packet::new(PEER.0, LOCAL.0, segment);
         self.endpoint.handle(self.now, Input::Packet(packet));
         self.sent()
     }
 
     /// An acknowledgment of `acked` octets with SACK blocks, counted from the first octet of data.
-    fn acked(&mut self, acked: u32, blocks: &[(u32, u32)]) -> Vec<Segment> {
+    pub(crate) fn acked(&mut self, acked: u32, blocks: &[(u32, u32)]) -> Vec<Segment> {
         let mut ack = self.peer_segment(Flags::ACK, PEER_START, acked, 0);
         let block =
             |(left, right): &(u32, u32)| SackBlock { left: self.start + *left, right: self.start + *right };
@@ -120,23 +120,23 @@ impl Script {
     }
 
     /// `length` octets of data from the peer, `offset` octets into its stream.
-    fn data(&mut self, offset: u32, length: usize) -> Vec<Segment> {
+    pub(crate) fn data(&mut self, offset: u32, length: usize) -> Vec<Segment> {
         let data = self.peer_segment(Flags::ACK | Flags::PSH, PEER_START + offset, 0, length);
         self.arrives(data)
     }
 
     /// Where in the stream these segments start.
-    fn offsets(&self, segments: &[Segment]) -> Vec<u32> {
+    pub(crate) fn offsets(&self, segments: &[Segment]) -> Vec<u32> {
         segments.iter().map(|segment| segment.seq.distance_from(self.start)).collect()
     }
 }
 
 /// Exact clocks, so that times in a script are round.
-fn rfc() -> Config {
+pub(crate) fn rfc() -> Config {
     stack("rfc")
 }
 
-fn linux() -> Config {
+pub(crate) fn linux() -> Config {
     Config { clock_granularity: Duration::ZERO, timer_wheel: false, ..stack("linux-6.12") }
 }
 
@@ -787,256 +787,4 @@ fn a_syn_ack_that_went_again_gives_no_round_trip() {
     let ack = Segment { seq: PEER_START, ack: first[0].seq.next(), ..syn(Flags::ACK) };
     listener_hears(&mut endpoint, 1000, &[ack]);
     assert_eq!((endpoint.state(), endpoint.srtt()), (State::Established, None));
-}
-
-/// When an endpoint whose peer answers nothing gives up, in ms since its last segment left.
-fn gives_up_after(mut script: Script) -> u64 {
-    let begin = script.now.as_millis();
-    while script.endpoint.state() != State::Closed {
-        script.next_timer();
-    }
-    assert_eq!(script.events.last(), Some(&Event::Failed { reason: Failure::TimedOut }));
-    script.now.as_millis() - begin
-}
-
-/// RFC 1122 section 4.2.3.5 counts retransmissions up to R2. Linux: net/ipv4/tcp_timer.c retransmits_timed_out takes the time that as
-/// many would take from TCP_RTO_MIN on, and counts it from the first retransmission, which leaves here after 300 ms.
-#[test]
-fn retries_are_counted_or_stand_for_the_time_that_they_take() {
-    let after = |config: Config| {
-        let mut script = Script::connected(config, 100);
-        assert_eq!(script.writes(100).len(), 1);
-        gives_up_after(script)
-    };
-    let config = Config { tlp: false, ..linux() };
-    // 3 retries stand for 200 ms · 15 = 3 s: 300 ms · (1 + 2 + 4 + 8) are 4.5 s, of which 0.3 s do not count.
-    assert_eq!(after(Config { max_retries: 3, ..config }), 4500);
-    assert_eq!(after(Config { max_retries: 3, max_retries_base: Duration::ZERO, ..config }), 4500);
-    // 4 stand for 6.2 s, and 9.3 s are the first timeout after those.
-    assert_eq!(after(Config { max_retries: 4, ..config }), 9300);
-    // 200 ms · 1023 and 6 · 120 s: 924.6 s.
-    let timeouts = (0..).map(|count| (300u64 << count).min(120_000));
-    let expiries = timeouts.scan(0, |sum, timeout| {
-        *sum += timeout;
-        Some(*sum)
-    });
-    assert_eq!(Some(after(config)), expiries.into_iter().find(|at| at - 300 >= 924_600));
-}
-
-/// Linux: tcp_write_timeout and tcp_clamp_rto_to_user_timeout; the time counts from the first retransmission.
-#[test]
-fn a_user_timeout_ends_the_connection_whatever_the_retries() {
-    let after = |user_timeout: u64| {
-        let user_timeout = Duration::from_millis(user_timeout);
-        let mut script = Script::connected(Config { user_timeout, tlp: false, ..linux() }, 100);
-        assert_eq!(script.writes(100).len(), 1);
-        gives_up_after(script)
-    };
-    assert_eq!([after(1), after(1000), after(10_000)], [301, 1300, 10_300]);
-}
-
-/// Linux: tcp_write_timeout has syn_retries and syn_linear_timeouts, or the time that the former take; a user timeout counts from the
-/// first SYN (tcp_connect sets retrans_stamp).
-#[test]
-fn a_syn_is_given_up_after_its_retries_or_the_user_timeout() {
-    let after = |config: Config| {
-        let endpoint = Endpoint::connect(config, LOCAL, PEER, Seed(1).rng());
-        let (now, start) = (Time::ZERO, SeqNum::default());
-        let mut script = Script { now, endpoint, start, events: Vec::new(), deadline: None };
-        script.endpoint.handle(now, Input::Command(Command::Connect));
-        assert_eq!(script.sent().len(), 1);
-        gives_up_after(script)
-    };
-    // Five timeouts of 1 s, then 2 s, 4 s and so on to 64 s.
-    assert_eq!(after(linux()), 131_000);
-    // One retry stands for 3 s, which pass before the four linear ones do.
-    assert_eq!(after(Config { syn_retries: 1, ..linux() }), 3000);
-    assert_eq!(after(Config { user_timeout: Duration::from_millis(2500), ..linux() }), 2500);
-    assert_eq!(after(Config { syn_retries: 2, ..rfc() }), 7000);
-}
-
-/// Linux: tcp_probe_timer and tcp_clamp_probe0_to_user_timeout; the time counts from the first probe.
-#[test]
-fn a_user_timeout_ends_the_probing_of_a_closed_window() {
-    let user_timeout = Duration::from_secs(5);
-    let mut script = Script::connected(Config { user_timeout, tlp: false, ..linux() }, 100);
-    let closed = Segment { window: 0, ..script.peer_segment(Flags::ACK, PEER_START, 0, 0) };
-    script.arrives(closed);
-    assert!(script.writes(100).is_empty());
-    let mut probes = Vec::new();
-    while script.endpoint.state() != State::Closed {
-        probes.push(script.next_timer().0);
-        let answer = Segment { window: 0, ..script.peer_segment(Flags::ACK, PEER_START, 0, 0) };
-        script.arrives(answer);
-    }
-    let (first, last) = (probes[0], probes[probes.len() - 1]);
-    assert_eq!(last - first, 5000, "{probes:?}");
-    assert_eq!(script.events.last(), Some(&Event::Failed { reason: Failure::WindowClosed }));
-}
-
-/// RFC 9293 section 3.8.4, MUST-26 and later. Linux: net/ipv4/tcp_timer.c tcp_keepalive_timer.
-#[test]
-fn an_idle_connection_is_probed_until_the_peer_answers_or_is_given_up() {
-    let config = Config {
-        keepalive: Duration::from_secs(10),
-        keepalive_interval: Duration::from_secs(5),
-        keepalive_probes: 2,
-        ..linux()
-    };
-    let mut script = Script::connected(config.clone(), 100);
-    let (at, probes) = script.next_timer();
-    assert_eq!((at, script.offsets(&probes)), (10_100, vec![u32::MAX]), "one octet before what comes next");
-    assert_eq!((probes[0].flags, probes[0].payload.len()), (Flags::ACK, 0));
-    script.at(10_200);
-    script.acked(0, &[]);
-    assert_eq!(script.next_timer().0, 15_100, "it was answered: nothing is due yet");
-    assert_eq!(script.next_timer(), (20_200, probes));
-    assert_eq!((script.next_timer().0, script.next_timer().0), (25_200, 30_200));
-    assert_eq!(script.events.last(), Some(&Event::Failed { reason: Failure::TimedOut }));
-    // A user timeout takes the place of the number of probes.
-    let user_timeout = Duration::from_secs(12);
-    let script = Script::connected(Config { user_timeout, ..config }, 100);
-    assert_eq!(gives_up_after(script), 15_000);
-    // What is under way is left to the retransmission timer.
-    let mut script = Script::connected(Config { max_retries: 20, tlp: false, ..config }, 100);
-    script.writes(100);
-    let mut sent = 0;
-    while script.now.as_millis() < 40_000 {
-        sent += script.next_timer().1.iter().filter(|segment| segment.payload.is_empty()).count();
-    }
-    assert_eq!(sent, 0);
-}
-
-/// Linux 2.6.16 with exact clocks.
-fn linux_2_6_16() -> Config {
-    Config { clock_granularity: Duration::ZERO, ..Config::linux_2_6_16() }
-}
-
-#[test]
-fn with_byte_counting_short_messages_hardly_open_the_window() {
-    // Linux 2.6.16: net/ipv4/tcp_cong.c tcp_slow_start: a segment once 1460 octets are acknowledged, 23 messages of 64.
-    let mut script = Script::connected(linux_2_6_16(), 20);
-    (0..3).for_each(|_| assert_eq!(script.writes(64).len(), 1));
-    let mut opened = Vec::new();
-    for message in 1..=50 {
-        script.at(20 + 20 * u64::from(message));
-        script.acked(64 * message, &[]);
-        while script.endpoint.cwnd() as usize > script.endpoint.info().unacked as usize {
-            script.writes(64);
-        }
-        opened.push(script.endpoint.cwnd());
-    }
-    assert_eq!((opened[21], opened[22], opened[44], opened[45]), (3, 4, 4, 5));
-}
-
-#[test]
-fn only_a_full_window_opens() {
-    // Linux 2.6.16: net/ipv4/tcp_cong.c tcp_is_cwnd_limited: in_flight >= snd_cwnd, before the acknowledgment.
-    for (out, opened) in [(3, 4), (2, 3)] {
-        let mut script = Script::connected(linux_2_6_16(), 20);
-        (0..out).for_each(|_| assert_eq!(script.writes(1460).len(), 1));
-        script.at(40);
-        script.acked(1460, &[]);
-        assert_eq!(script.endpoint.cwnd(), opened, "{out} of 3 were out");
-    }
-}
-
-#[test]
-fn after_a_timeout_the_window_stays_at_one_segment() {
-    // Linux 2.6.16: net/ipv4/tcp_input.c tcp_enter_loss, and line 2453: no octets are counted in the Loss state. Without byte counting
-    // each acknowledgment opens the window.
-    for (byte_counting, windows) in [(true, [1, 1, 1]), (false, [2, 3, 4])] {
-        let config = Config { byte_counting, collapse_on_retransmit: false, ..linux_2_6_16() };
-        let mut script = Script::connected(Config { initial_window: 10, ..config }, 20);
-        script.writes(14_600);
-        let (at, resent) = script.next_timer();
-        assert_eq!(script.offsets(&resent), [0]);
-        assert_eq!(script.endpoint.cwnd(), 1);
-        let mut seen = Vec::new();
-        for acknowledged in 1..=3 {
-            script.at(at + 20 * u64::from(acknowledged));
-            script.acked(1460 * acknowledged, &[]);
-            seen.push(script.endpoint.cwnd());
-        }
-        assert_eq!(seen, windows, "byte counting: {byte_counting}");
-    }
-}
-
-#[test]
-fn rate_halving_takes_a_segment_off_with_every_second_acknowledgment() {
-    // Linux 2.6.16: net/ipv4/tcp_input.c tcp_cwnd_down: no more than one above what is in flight; the first acknowledgment is the one
-    // that begins the recovery. tcp_complete_cwr: at the end no more than ssthresh.
-    let mut script =
-        Script::connected(Config { initial_window: 10, cwnd_moderation: 0, ..linux_2_6_16() }, 20);
-    script.writes(14_600);
-    script.at(40);
-    script.acked(0, &[(1460, 2920)]);
-    script.acked(0, &[(1460, 4380)]);
-    assert_eq!((script.endpoint.cwnd(), script.endpoint.ssthresh() > 10), (10, true), "disorder");
-    let mut windows = Vec::new();
-    for reported in 3..=7 {
-        let resent = script.acked(0, &[(1460, 1460 * (reported + 1))]);
-        assert_eq!(script.offsets(&resent), if reported == 3 { vec![0] } else { vec![] });
-        windows.push(script.endpoint.cwnd());
-    }
-    // In flight, with the retransmission: 7, 6, 5, 4, 3.
-    assert_eq!((windows, script.endpoint.ssthresh()), (vec![7, 6, 6, 5, 4], 5));
-    script.acked(14_600, &[]);
-    assert_eq!(script.endpoint.cwnd(), 4, "not ssthresh");
-}
-
-#[test]
-fn an_acknowledgment_that_reports_trouble_lets_out_three_segments() {
-    // Linux 2.6.16: net/ipv4/tcp_input.c tcp_moderate_cwnd, tcp_try_to_open.
-    let config = Config { initial_window: 10, ..linux_2_6_16() };
-    let mut script = Script::connected(config, 20);
-    script.writes(3 * 1460);
-    script.at(40);
-    script.acked(0, &[(1460, 2920)]);
-    assert_eq!(script.endpoint.cwnd(), 5, "two are in flight");
-}
-
-#[test]
-fn a_retransmission_takes_the_next_segment_along_and_no_more() {
-    // Linux 2.6.16: net/ipv4/tcp_output.c tcp_retrans_try_collapse.
-    for (collapse_limit, octets) in [(1, 200), (0, 400)] {
-        let config = Config { initial_window: 4, collapse_limit, ..linux_2_6_16() };
-        let mut script = Script::connected(config, 20);
-        (0..4).for_each(|_| assert_eq!(script.writes(100).len(), 1));
-        let (_, resent) = script.next_timer();
-        assert_eq!(resent[0].payload.len(), octets);
-    }
-}
-
-#[test]
-fn by_distance_two_losses_in_a_row_are_found_one_report_sooner() {
-    // Linux 2.6.16: net/ipv4/tcp_input.c tcp_time_to_recover, tcp_update_scoreboard: fackets_out > reordering.
-    let mut script = Script::connected(Config { initial_window: 10, ..linux_2_6_16() }, 20);
-    script.writes(14_600);
-    script.at(40);
-    assert_eq!(script.acked(0, &[(2920, 4380)]).len(), 0, "three segments from the front");
-    let resent = script.acked(0, &[(2920, 5840)]);
-    assert_eq!(script.offsets(&resent), [0]);
-    let resent = script.acked(0, &[(2920, 7300)]);
-    assert_eq!(script.offsets(&resent), [1460]);
-}
-
-#[test]
-fn by_distance_a_lost_retransmission_is_found_by_what_was_sent_after_it() {
-    // Linux 2.6.16: net/ipv4/tcp_input.c tcp_sacktag_write_queue, event C. By count it waits for the timeout.
-    for (recovery, expected) in [(hol_tcp::Recovery::Fack, vec![0]), (hol_tcp::Recovery::Sack, vec![])] {
-        let config = Config { initial_window: 10, recovery, ..linux_2_6_16() };
-        let mut script = Script::connected(config, 20);
-        script.writes(14_600);
-        script.at(40);
-        let resent = script.acked(0, &[(1460, 5840)]);
-        assert_eq!(script.offsets(&resent), [0]);
-        script.at(45);
-        script.acked(0, &[(1460, 7300)]);
-        script.acked(0, &[(1460, 8760)]);
-        assert_eq!(script.writes(1460).len(), 1, "one segment may follow");
-        script.at(65);
-        let resent = script.acked(0, &[(1460, 16_060)]);
-        assert_eq!(script.offsets(&resent), expected, "{recovery:?}");
-    }
 }

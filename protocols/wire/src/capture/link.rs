@@ -105,7 +105,7 @@ fn ppp(octets: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Behind the last label of MPLS, RFC 3032 section 2.1: what follows is told by its first digit.
+/// Returns the IP packet behind the last MPLS label. RFC 3032 section 2.1; its first four bits are the IP version.
 fn labelled(octets: &[u8], depth: u32) -> Option<&[u8]> {
     let last = octets.chunks_exact(4).position(|label| label[2] & 1 == 1)?;
     let rest = octets.get(4 * (last + 1)..)?;

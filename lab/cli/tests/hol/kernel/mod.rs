@@ -28,6 +28,7 @@ mod engine;
 mod faults;
 mod filter;
 mod flows;
+mod giving_up;
 mod handover;
 mod interleaving;
 mod ipv6;

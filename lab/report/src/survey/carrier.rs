@@ -1,0 +1,81 @@
+//! Which one of two transports carries the load or recovers, if only one does.
+
+use hol_measure::{UNSTEADY, fisher_exact};
+
+use super::size::digits;
+use crate::data::Cell;
+use crate::plot::number;
+
+/// The only one of two transports that carries the load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Carrier {
+    pub(super) is_challenger: bool,
+    /// The probability of such runs if both carried it equally well.
+    pub(super) p: f64,
+}
+
+impl Carrier {
+    pub(super) fn of(challenger: &Cell, yardstick: &Cell) -> Option<Self> {
+        let is_challenger = match [challenger.carries(), yardstick.carries()] {
+            [true, false] => true,
+            [false, true] => false,
+            _ => return None,
+        };
+        let (winner, loser) = if is_challenger { (challenger, yardstick) } else { (yardstick, challenger) };
+        let collapsed = |cell: &Cell| (cell.collapsed() as u64, cell.runs.len() as u64);
+        let p = match loser.mostly_collapsed() {
+            // Where nothing is random, another run would not differ.
+            true if challenger.is_deterministic() && yardstick.is_deterministic() => 0.0,
+            true => fisher_exact(collapsed(loser), collapsed(winner)),
+            // That its response times grow was tested when the runs were read.
+            false => UNSTEADY,
+        };
+        Some(Self { is_challenger, p })
+    }
+
+    /// The one that delivers something after a disruption of the path, where the other does not.
+    pub(super) fn by_recovery(challenger: &Cell, yardstick: &Cell) -> Option<Self> {
+        let [ours, theirs] = [challenger, yardstick].map(|cell| {
+            let runs = cell.runs.len() as u64;
+            cell.recovered().map(|recovered| (recovered as u64, runs))
+        });
+        let (ours, theirs) = (ours?, theirs?);
+        if (ours.0 > 0) == (theirs.0 > 0) {
+            return None;
+        }
+        let is_sure = challenger.is_deterministic() && yardstick.is_deterministic();
+        let p = if is_sure { 0.0 } else { fisher_exact(ours, theirs) };
+        Some(Self { is_challenger: ours.0 > 0, p })
+    }
+}
+
+/// Describes a transport that does not recover.
+pub(super) fn silence(cell: &Cell) -> String {
+    let (name, runs) = (&cell.transport, cell.runs.len());
+    let missing = runs - cell.recovered().unwrap_or(runs);
+    format!("{missing} of {runs} runs of {name} deliver nothing any more")
+}
+
+/// Describes the state of a point that does not carry its load.
+pub(super) fn overload(cell: &Cell) -> String {
+    let (name, collapsed, runs) = (&cell.transport, cell.collapsed(), cell.runs.len());
+    let lost = || match cell.lost() {
+        0 => String::new(),
+        lost => {
+            format!(", {} of {} messages did not arrive", number(lost as f64), number(cell.offered() as f64))
+        }
+    };
+    let load = cell.load.filter(|load| load.carried < 0.99 * load.offered).map_or(String::new(), |load| {
+        let [offered, carried] = [load.offered, load.carried].map(|mbit| number(digits(mbit, 2)));
+        format!(": offered {offered} Mbit/s, it carries about {carried}")
+    });
+    match &cell.stopped {
+        _ if !cell.mostly_collapsed() => {
+            format!("the response times of {name} grow as long as it runs{load}")
+        }
+        Some(why) => {
+            format!("{collapsed} of {runs} runs of {name} ended early or fell behind ({why}{})", lost())
+        }
+        None => format!("{collapsed} of {runs} runs of {name} fell more than a second behind{load}"),
+    }
+}

@@ -1,0 +1,45 @@
+//! The size of a difference with its interval, rounded to the digits that the interval justifies.
+
+/// The size of a difference.
+pub(super) struct Size {
+    pub(super) value: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) unit: &'static str,
+}
+
+impl Size {
+    /// Returns the number of digits that the interval justifies.
+    fn digits(&self) -> usize {
+        let half = (self.high - self.low) / 2.0;
+        let half = if half.is_finite() && half > 0.0 { half } else { self.value.abs() / 100.0 };
+        if half > 0.0 { (-half.log10().floor()).clamp(0.0, 3.0) as usize } else { 0 }
+    }
+
+    pub(super) fn value(&self) -> String {
+        format!("{:.*}", self.digits(), self.value)
+    }
+
+    /// Formats the interval: `11 to 13`.
+    pub(super) fn ends(&self) -> String {
+        let end = |end: f64| match end {
+            end if end.is_finite() => format!("{:.*}", self.digits(), end),
+            end => if end > 0.0 { "unlimited" } else { "-unlimited" }.to_owned(),
+        };
+        format!("{} to {}", end(self.low), end(self.high))
+    }
+}
+
+/// Rounds a fraction in percent to two significant digits.
+pub(super) fn two_digits(share: f64) -> f64 {
+    digits(share, 2)
+}
+
+/// Rounds a non-negative number to significant digits, but keeps all digits before the point.
+pub(super) fn digits(value: f64, count: i32) -> f64 {
+    if value <= 0.0 || !value.is_finite() {
+        return value;
+    }
+    let step = 10f64.powf(value.log10().floor() + 1.0 - f64::from(count)).min(1.0);
+    (value / step).round() * step
+}
