@@ -202,16 +202,17 @@ impl Line<'_, '_> {
 
     /// Where the 99th percentile contradicts the mean.
     fn tails(&self) -> String {
-        let tails: Vec<String> = self.contests.iter().filter_map(|(_, contest)| contest.tail()).collect();
-        match (self.axis(), tails.as_slice()) {
-            (_, []) => String::new(),
-            (None, [tail, ..]) => format!(", {tail}"),
-            (Some(_), _) => {
-                format!(
-                    "; the 99th percentile contradicts it at {} of {} values",
-                    tails.len(),
-                    self.contests.len()
-                )
+        if self.axis().is_none() {
+            let tail = self.contests.first().and_then(|(_, contest)| contest.tail());
+            return tail.map_or(String::new(), |tail| format!(", {tail}"));
+        }
+        let is_sure = |contest: &Contest<'_>| matches!(contest.outcome(), Outcome::Better | Outcome::Worse);
+        let contradicted =
+            self.contests.iter().filter(|(_, contest)| is_sure(contest) && contest.tail().is_some()).count();
+        match contradicted {
+            0 => String::new(),
+            count => {
+                format!("; the 99th percentile contradicts it at {count} of {} values", self.contests.len())
             }
         }
     }

@@ -177,12 +177,16 @@ fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
         let check = [&["serve", "--check"], arguments].concat();
         assert_eq!(program::ok(dir.path(), &check), "the settings are fine\n");
     }
-    // Two agents, and each may have more sessions than are left to the other.
-    let two = "web = \"0123456789abcdef\"\nvoip = \"fedcba9876543210\"\n";
-    fs::write(dir.path().join("mine.toml"), two).unwrap();
-    let warned = program::ok(dir.path(), &["serve", "--check", "--secrets", "mine.toml"]);
-    assert!(warned.starts_with("warning: [limits] connections = 10000: the agent "), "{warned}");
-    assert!(warned.contains(" alone may open 7500 sessions (and so may 1 others)"), "{warned}");
+    // Of two agents one may have more sessions than are left to the other.
+    fs::write(dir.path().join("mine.toml"), "web = \"0123456789abcdef\"\nvoip = \"fedcba9876543210\"\n")
+        .unwrap();
+    fs::write(dir.path().join("policy.toml"), "[agents.web]\nquota = { sessions = 9000 }\n[agents.voip]\n")
+        .unwrap();
+    let check = ["serve", "--check", "--policy", "policy.toml", "--secrets", "mine.toml"];
+    let warned = program::ok(dir.path(), &check);
+    let warning =
+        "warning: [limits] connections = 10000: the agent web alone may open 7500 sessions, and a quarter";
+    assert!(warned.starts_with(warning), "{warned}");
 }
 
 #[test]
