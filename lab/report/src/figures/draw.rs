@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_figure_of_means_has_a_panel_for_each_stack_and_names_its_curves() {
-        let svg = figures()[0].draw().standalone();
+        let svg = figures()[0].draw().inline();
         assert!(svg.contains("<title id=\"fig04-title\">Figure 4: Delay over loss</title>"), "{svg}");
         assert_eq!(svg.matches("class=\"frame\"").count(), 2);
         assert_eq!(svg.matches("class=\"curve\"").count(), 3, "TCP and SCTP-8 today, SCTP-8 then");

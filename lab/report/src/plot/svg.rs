@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::theme;
+use super::literal::literal;
 
 /// A drawing under construction. Coordinates are CSS pixels, y downwards.
 #[derive(Debug, Clone)]
@@ -129,7 +129,7 @@ impl Svg {
         self.body.push_str("</g>\n");
     }
 
-    /// Returns the drawing as part of an HTML page, whose style sheet contains [`theme::CSS`].
+    /// Returns the drawing as part of an HTML page, whose style sheet contains [`super::theme::CSS`].
     pub fn inline(&self) -> String {
         let Self { id, width, height, title, body } = self;
         let title = escape(title);
@@ -139,17 +139,16 @@ impl Svg {
         )
     }
 
-    /// Returns the drawing as a separate file.
+    /// Returns the drawing as a separate file, whose colours are literal.
     pub fn standalone(&self) -> String {
         let Self { id, width, height, title, body } = self;
         let title = escape(title);
-        let css = theme::CSS;
-        format!(
+        literal(&format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" class="plot" role="img" aria-labelledby="{id}-title" viewBox="0 0 {width} {height}" width="{width}" height="{height}"><title id="{id}-title">{title}</title>
-<style>{css}</style><rect class="paper" width="{width}" height="{height}"/>
+<rect class="paper" width="{width}" height="{height}"/>
 {body}</svg>
 "#
-        )
+        ))
     }
 
     fn write(&mut self, element: std::fmt::Arguments<'_>) {
@@ -197,5 +196,6 @@ mod tests {
     fn a_standalone_drawing_brings_its_style() {
         let text = Svg::new("a", 10.0, 10.0, "t").standalone();
         assert!(text.contains("xmlns") && text.contains("prefers-color-scheme"));
+        assert!(text.contains("<rect fill=\"#fff\""), "the paper is white: {text}");
     }
 }

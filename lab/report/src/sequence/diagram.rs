@@ -212,7 +212,7 @@ pub mod tests {
 
     #[test]
     fn the_lost_packet_is_crossed_out_and_who_waits_has_a_bar() {
-        let svg = draw("s", "One lost message", &trace()).standalone();
+        let svg = draw("s", "One lost message", &trace()).inline();
         assert_eq!(svg.matches("class=\"lost\"").count(), 2, "two strokes of one cross");
         // Messages 4 to 10 wait, except those that arrive with or after the retransmission; and the key has one bar.
         let waiting = trace().deliveries.iter().filter(|d| d.delivered > d.arrived).count();

@@ -167,7 +167,7 @@ mod tests {
 
     fn drawn(spec: &str) -> String {
         let topology = Topology::new(&toml::from_str(spec).unwrap()).unwrap();
-        draw("t", "A network", &topology).standalone()
+        draw("t", "A network", &topology).inline()
     }
 
     #[test]
