@@ -6,6 +6,7 @@ use hol_measure::{SplitMean, quantile};
 use serde_json::{Map, Value, json};
 
 use crate::metric::{Metric, TABLE};
+use crate::quantity::Quantity;
 use crate::results::PointResult;
 
 /// One row: name and value of each column, in order.
@@ -34,7 +35,10 @@ fn row(result: &PointResult) -> Row {
     let seen = runs.iter().all(|run| run.sees_passage);
     let split = result.split_ms().filter(|_| seen);
     let part = |of: fn(&SplitMean) -> f64| json!(split.as_ref().map(of));
-    let axes = point.axes.iter().map(|(key, value)| (key.clone(), json!(value)));
+    let axes = point.axes.iter().flat_map(|(key, value)| {
+        let number = Quantity::cell(value).map(|(ending, number)| (format!("{key}{ending}"), json!(number)));
+        [Some((key.clone(), json!(value))), number].into_iter().flatten()
+    });
     let mut row = vec![
         ("experiment".to_owned(), json!(point.experiment)),
         ("transport".to_owned(), json!(point.transport.to_string())),

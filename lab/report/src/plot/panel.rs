@@ -47,7 +47,7 @@ impl Panel {
     fn horizontal_axis(&self, svg: &mut Svg) {
         let Frame { left, top, width, height } = self.frame;
         let bottom = top + height;
-        for tick in self.x.scale.ticks() {
+        for tick in self.x.ticks() {
             let x = left + width * self.x.scale.fraction(tick.value);
             let length = if tick.label.is_empty() { 2.5 } else { 5.0 };
             if !tick.label.is_empty() && x > left + 1.0 && x < left + width - 1.0 {
@@ -69,7 +69,7 @@ impl Panel {
 
     fn vertical_axis(&self, svg: &mut Svg) {
         let Frame { left, top, width, height } = self.frame;
-        for tick in self.y.scale.ticks() {
+        for tick in self.y.ticks() {
             let y = top + height * (1.0 - self.y.scale.fraction(tick.value));
             let length = if tick.label.is_empty() { 2.5 } else { 5.0 };
             if !tick.label.is_empty() && y > top + 1.0 && y < top + height - 1.0 {
@@ -80,7 +80,7 @@ impl Panel {
                 svg.text("tick", (left - 8.0, y + 3.5), Anchor::End, &tick.label);
             }
         }
-        let longest = self.y.scale.ticks().iter().map(|tick| tick.label.len()).max().unwrap_or(0);
+        let longest = self.y.ticks().iter().map(|tick| tick.label.len()).max().unwrap_or(0);
         let aside = (16.0 + 5.8 * longest as f64).max(40.0);
         svg.text_upwards("axis", (left - aside, top + height / 2.0), &self.y.label);
     }

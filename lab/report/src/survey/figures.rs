@@ -11,7 +11,7 @@ use hol_lab::Metric;
 /// The largest number of points with distributions; the others are only in the tables.
 pub(super) const MOST_DISTRIBUTIONS: usize = 60;
 /// The ratio of the largest to the smallest value above which an axis is logarithmic.
-const WIDE: f64 = 25.0;
+const WIDE: f64 = 20.0;
 
 /// Returns all figures, numbered from `first`.
 pub fn figures(survey: &Survey<'_>, first: usize) -> Vec<Figure> {
@@ -185,7 +185,7 @@ fn vertical(survey: &Survey<'_>, metric: Metric) -> Option<Axis> {
     } else {
         Scale::Linear { min: 0.0, max: (top * 1.06).max(1e-9) }
     };
-    Some(Axis::new(scale, &metric.axis()))
+    Some(Axis::new(scale, &metric.axis()).in_unit_of(top))
 }
 
 /// Returns a figure of distributions for each combination of the axes.
@@ -200,7 +200,8 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
     let x = Axis::new(
         Scale::Log { min: least / 1.1, max: (most * 1.1).max(least * 2.0) },
         &Metric::ResponseTime.time_axis(),
-    );
+    )
+    .in_unit_of(most);
     let y = Axis::new(Scale::Log { min: least_share(survey), max: 1.0 }, Metric::ResponseTime.share_axis());
     let figure = |steps: Vec<usize>| {
         let mut cells = Vec::new();

@@ -1,25 +1,6 @@
 //! Reads swept values as numbers: `10ms`, `0.5%` and `12p` have positions on an axis, `reno` has none.
 
-use hol_base::{BitRate, ByteCount, Duration, Frequency, QueueLimit, Ratio};
-
-/// The quantity of a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quantity {
-    /// Seconds.
-    Time,
-    /// Bits per second.
-    BitRate,
-    /// Octets.
-    Size,
-    /// Percent.
-    Share,
-    /// Times per second.
-    Frequency,
-    /// Packets.
-    Packets,
-    /// A plain number.
-    Plain,
-}
+use hol_lab::Quantity;
 
 /// The values of one axis in a common unit.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +14,8 @@ pub struct Numbers {
 impl Numbers {
     /// Reads `texts` as numbers; `None` if one is not a number, or if their quantities differ.
     pub fn read(texts: &[&str]) -> Option<Self> {
-        let read: Vec<(Quantity, f64)> = texts.iter().map(|text| read(text)).collect::<Option<_>>()?;
+        let read: Vec<(Quantity, f64)> =
+            texts.iter().map(|text| Quantity::read(text)).collect::<Option<_>>()?;
         let quantity = read.first()?.0;
         if read.iter().any(|(other, _)| *other != quantity) {
             return None;
@@ -87,25 +69,7 @@ impl Numbers {
     }
 }
 
-fn read(text: &str) -> Option<(Quantity, f64)> {
-    let text = text.trim();
-    let time = || text.parse::<Duration>().ok().map(|time| (Quantity::Time, time.as_secs_f64()));
-    let rate = || text.parse::<BitRate>().ok().map(|rate| (Quantity::BitRate, rate.bits_per_second() as f64));
-    let size = || text.parse::<ByteCount>().ok().map(|size| (Quantity::Size, size.0 as f64));
-    let share = || text.parse::<Ratio>().ok().map(|share| (Quantity::Share, 100.0 * share.value()));
-    let often = || text.parse::<Frequency>().ok().map(|often| (Quantity::Frequency, often.per_second()));
-    let packets = || match text.parse::<QueueLimit>().ok()? {
-        QueueLimit::Packets(packets) => Some((Quantity::Packets, packets as f64)),
-        QueueLimit::Bytes(_) => None,
-    };
-    let plain = || {
-        let number: f64 = text.parse().ok()?;
-        number.is_finite().then_some((Quantity::Plain, number))
-    };
-    time().or_else(rate).or_else(size).or_else(share).or_else(often).or_else(packets).or_else(plain)
-}
-
-/// Returns the unit for values up to `most`, and its size in the unit of [`read`].
+/// Returns the unit for values up to `most`, and its size in the unit of [`Quantity::read`].
 const fn unit(quantity: Quantity, most: f64) -> (&'static str, f64) {
     match quantity {
         Quantity::Time if most >= 10.0 => ("s", 1.0),

@@ -1,0 +1,81 @@
+//! Swept values as numbers.
+
+use hol_base::{BitRate, ByteCount, Duration, Frequency, QueueLimit, Ratio};
+
+/// The quantity of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantity {
+    /// Seconds.
+    Time,
+    /// Bits per second.
+    BitRate,
+    /// Octets.
+    Size,
+    /// Percent.
+    Share,
+    /// Times per second.
+    Frequency,
+    /// Packets.
+    Packets,
+    /// A plain number.
+    Plain,
+}
+
+impl Quantity {
+    /// Reads a swept value, as `10ms`, `0.5%` or `12p`, in the unit of its quantity; `reno` has none.
+    pub fn read(text: &str) -> Option<(Self, f64)> {
+        let text = text.trim();
+        let time = || text.parse::<Duration>().ok().map(|time| (Self::Time, time.as_secs_f64()));
+        let rate = || text.parse::<BitRate>().ok().map(|rate| (Self::BitRate, rate.bits_per_second() as f64));
+        let size = || text.parse::<ByteCount>().ok().map(|size| (Self::Size, size.0 as f64));
+        let share = || text.parse::<Ratio>().ok().map(|share| (Self::Share, 100.0 * share.value()));
+        let often = || text.parse::<Frequency>().ok().map(|often| (Self::Frequency, often.per_second()));
+        let packets = || match text.parse::<QueueLimit>().ok()? {
+            QueueLimit::Packets(packets) => Some((Self::Packets, packets as f64)),
+            QueueLimit::Bytes(_) => None,
+        };
+        let plain = || {
+            let number: f64 = text.parse().ok()?;
+            number.is_finite().then_some((Self::Plain, number))
+        };
+        time().or_else(rate).or_else(size).or_else(share).or_else(often).or_else(packets).or_else(plain)
+    }
+
+    /// Returns the number that a table of results has beside the `value` of a swept key, with the ending of its column. A plain number is
+    /// one already.
+    pub(crate) fn cell(value: &str) -> Option<(&'static str, f64)> {
+        let (quantity, number) = Self::read(value)?;
+        let (ending, unit) = match quantity {
+            Self::Time => ("_ms", 1e-3),
+            Self::BitRate => ("_kbps", 1e3),
+            Self::Size => ("_octets", 1.0),
+            Self::Share => ("_percent", 1.0),
+            Self::Frequency => ("_per_s", 1.0),
+            Self::Packets => ("_packets", 1.0),
+            Self::Plain => return None,
+        };
+        // Rounded, because quotients of decimals have small errors.
+        Some((ending, format!("{:.9e}", number / unit).parse().unwrap_or(number / unit)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_swept_value_with_a_unit_has_a_number_beside_it() {
+        let cells = ["0.3%", "10ms", "1.5s", "20Mbit", "64KiB", "100/s", "1000p"].map(Quantity::cell);
+        let numbers = [
+            ("_percent", 0.3),
+            ("_ms", 10.0),
+            ("_ms", 1500.0),
+            ("_kbps", 20_000.0),
+            ("_octets", 65_536.0),
+            ("_per_s", 100.0),
+            ("_packets", 1000.0),
+        ];
+        assert_eq!(cells, numbers.map(Some));
+        assert_eq!(["reno", "8", "{drop=[3,7]}", ""].map(Quantity::cell), [None; 4]);
+    }
+}
