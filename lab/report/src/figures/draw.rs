@@ -37,6 +37,7 @@ pub fn figure(figure: &Figure) -> Svg {
 fn beside(figure: &Figure) -> Vec<f64> {
     let count = figure.panels.len();
     let one = |(index, panel): (usize, &PanelData)| match index + 1 == count {
+        _ if names_curves(figure, panel) => GAP / 2.0,
         true => names(panel),
         false if figure.is_ccdf => GAP,
         false => names(panel) + GAP / 2.0,
@@ -44,26 +45,48 @@ fn beside(figure: &Figure) -> Vec<f64> {
     figure.panels.iter().enumerate().map(one).collect()
 }
 
+/// Returns the largest width of a panel: that of a few names is narrow, so that a telephone shows all of them.
+fn widest(figure: &Figure) -> f64 {
+    const WIDEST: f64 = 560.0;
+    let Scale::Names(names) = &figure.x.scale else { return WIDEST };
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    ((LETTER * longest as f64 + 14.0).max(76.0) * names.len() as f64).min(WIDEST)
+}
+
+/// Returns whether the horizontal axis has the names of the curves, which then need no other.
+fn names_curves(figure: &Figure, panel: &PanelData) -> bool {
+    match (&figure.x.scale, &panel.curves) {
+        (Scale::Names(names), Curves::Means(series)) => series.iter().all(|one| names.contains(&one.label)),
+        _ => false,
+    }
+}
+
 /// Returns by how much the longest tick label of the vertical axis exceeds one of four letters.
 fn longer_ticks(figure: &Figure) -> f64 {
-    let longest = figure.y.scale.ticks().iter().map(|tick| tick.label.len()).max().unwrap_or(0);
+    let longest = figure.y.ticks().iter().map(|tick| tick.label.len()).max().unwrap_or(0);
     (5.8 * longest as f64 - 24.0).max(0.0)
 }
 
 fn row(figure: &Figure, title: &str, beside: &[f64]) -> Svg {
     let marks = marks(figure);
-    let mut svg = Svg::new(&figure.id, WIDTH, HEIGHT + line_of(&marks), title);
-    mark_key(&mut svg, (LEFT, HEIGHT + 2.0), &marks);
     let count = figure.panels.len();
     let height = HEIGHT - TOP - BOTTOM;
     let more = longer_ticks(figure);
-    let width = ((WIDTH - LEFT - more * count as f64 - beside.iter().sum::<f64>()) / count as f64).min(560.0);
+    let room = (WIDTH - LEFT - more * count as f64 - beside.iter().sum::<f64>()) / count as f64;
+    let width = room.min(widest(figure));
+    let used = LEFT + (more + width) * count as f64 + beside.iter().sum::<f64>();
+    let words = marks.iter().map(|(_, words)| words.chars().count() + 6).sum::<usize>();
+    let whole = used.max(LEFT + LETTER * words as f64).min(WIDTH);
+    let mut svg = Svg::new(&figure.id, whole, HEIGHT + line_of(&marks), title);
+    mark_key(&mut svg, (LEFT, HEIGHT + 2.0), &marks);
     let mut left = LEFT + more;
     for (index, data) in figure.panels.iter().enumerate() {
         let panel = panel(figure, Frame { left, top: TOP, width, height }, [true, index == 0]);
         panel.draw(&mut svg, &data.title);
         curves(&mut svg, &panel, data);
-        name_ends(&mut svg, &panel, data);
+        if !names_curves(figure, data) {
+            name_ends(&mut svg, &panel, data);
+        }
         if figure.is_ccdf && index + 1 == count {
             shared_key(&mut svg, figure, left + width + 16.0);
         }
@@ -73,7 +96,8 @@ fn row(figure: &Figure, title: &str, beside: &[f64]) -> Svg {
 }
 
 fn grid(figure: &Figure, title: &str) -> Svg {
-    let rows = figure.panels.len().div_ceil(COLUMNS);
+    let columns = figure.panels.len().min(COLUMNS);
+    let rows = figure.panels.len().div_ceil(columns);
     let entries = entries(figure);
     let lines = key_lines(&entries);
     let top = TOP + KEY * lines as f64;
@@ -82,12 +106,12 @@ fn grid(figure: &Figure, title: &str) -> Svg {
     mark_key(&mut svg, (LEFT, bottom + 2.0), &marks);
     key_above(&mut svg, (LEFT, 14.0), &entries);
     let more = longer_ticks(figure);
-    let width = (WIDTH - LEFT - 16.0) / COLUMNS as f64 - GAP / 2.0 - more;
+    let width = (WIDTH - LEFT - 16.0) / columns as f64 - GAP / 2.0 - more;
     for (index, data) in figure.panels.iter().enumerate() {
-        let (row, column) = (index / COLUMNS, index % COLUMNS);
+        let (row, column) = (index / columns, index % columns);
         let left = LEFT + more + (width + GAP / 2.0 + 8.0 + more) * column as f64;
         let frame = Frame { left, top: top + (LOW + BELOW) * row as f64, width, height: LOW };
-        let is_last = index + COLUMNS >= figure.panels.len();
+        let is_last = index + columns >= figure.panels.len();
         let panel = panel(figure, frame, [is_last, column == 0]);
         panel.draw(&mut svg, &data.title);
         curves(&mut svg, &panel, data);
@@ -149,7 +173,7 @@ fn key_above(svg: &mut Svg, at: (f64, f64), entries: &[(String, Look)]) {
 fn names(panel: &PanelData) -> f64 {
     let letters = match &panel.curves {
         Curves::Means(series) => series.iter().map(|one| one.label.len()).max(),
-        Curves::Ccdfs(curves) => curves.iter().map(|one| one.label.len() + 2).max(),
+        Curves::Ccdfs(curves) => curves.iter().map(|one| one.label.len() + 5).max(),
         Curves::Courses { courses, .. } => courses.iter().map(|one| one.label.len()).max(),
     };
     letters.map_or(NAMES, |letters| (LEADER + LETTER * letters as f64).max(NAMES))
@@ -207,7 +231,7 @@ fn shared_key(svg: &mut Svg, figure: &Figure, left: f64) {
 }
 
 /// Returns every curve of all panels once, by its name.
-fn entries(figure: &Figure) -> Vec<(String, Look)> {
+pub(super) fn entries(figure: &Figure) -> Vec<(String, Look)> {
     let mut entries: Vec<(String, Look)> = Vec::new();
     for panel in &figure.panels {
         let named: Vec<(&String, Look)> = match &panel.curves {

@@ -7,7 +7,7 @@ mod spec;
 mod table;
 
 use crate::data::Dataset;
-use crate::plot::{Axis, Ccdf, Course, Series, Svg};
+use crate::plot::{Axis, Ccdf, Course, Look, Series, Svg, escape};
 use hol_lab::Metric;
 
 pub use spec::{FigureSpec, Kind, StackView, StudyFigures};
@@ -75,6 +75,17 @@ impl Figure {
     /// Returns the drawing.
     pub fn draw(&self) -> Svg {
         draw::figure(self)
+    }
+
+    /// Returns the names of its curves as an HTML list, for screens that show a part of the drawing at a time.
+    pub fn names(&self) -> String {
+        let names = draw::entries(self);
+        if names.len() < 2 {
+            return String::new();
+        }
+        let item =
+            |(label, look): &(String, Look)| format!("<li class=\"{}\">{}</li>", look.class, escape(label));
+        format!("<ul class=\"names\">{}</ul>", names.iter().map(item).collect::<String>())
     }
 
     /// Returns the meaning of its dashed lines, if it has any.

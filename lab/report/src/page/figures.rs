@@ -97,7 +97,7 @@ fn shown(figures: &[&Figure]) -> String {
 
 fn one(figure: &Figure) -> String {
     let Figure { id, name, caption, basis, note, .. } = figure;
-    let svg = figure.draw().inline();
+    let svg = figure.names() + &figure.draw().inline();
     let note = note.as_ref().map(|note| format!(" {}", escape(note))).unwrap_or_default();
     let table = figure.html_table();
     let numbers = if table.is_empty() {

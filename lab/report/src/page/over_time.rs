@@ -108,7 +108,7 @@ mod tests {
             drawn.draw().iter().map(|svg| svg.inline().matches("class=\"event\"").count()).sum::<usize>();
         assert_eq!(marked, 2 * 5, "the event stands in each panel");
         let html = figure(&drawn);
-        assert_eq!(html.matches("<svg class=\"plot\"").count(), 2);
+        assert_eq!(html.matches("<svg class=\"plot").count(), 2);
         for said in [
             "TCP &amp; co</text>",
             "goodput, Mbit/s",

@@ -19,12 +19,12 @@ struct Column {
 
 const COLUMNS: [Column; 9] = [
     Column { head: "mean, 95 %, ms", of: mean },
-    Column { head: "median run, ms", of: |cell| bounds(cell.median(Metric::ResponseTime)) },
-    Column { head: "runs collapsed", of: collapsed },
     Column { head: "median, ms", of: |cell| quantile(cell, 0.5) },
     Column { head: "p99, ms", of: |cell| quantile(cell, 0.99) },
     Column { head: "p99.9, ms", of: |cell| quantile(cell, 0.999) },
     Column { head: "longest, ms", of: |cell| quantile(cell, 1.0) },
+    Column { head: "median run, ms", of: |cell| bounds(cell.median(Metric::ResponseTime)) },
+    Column { head: "runs collapsed", of: collapsed },
     Column { head: "not arrived", of: |cell| whole(cell.lost()) },
     Column { head: "of", of: |cell| whole(cell.latency.offered()) },
 ];

@@ -62,7 +62,7 @@ fn draw(id: &str, title: &str, pages: &[(&Cell, &Waterfall)]) -> Svg {
     let end = pages.iter().map(|(_, page)| page.end().as_millis_f64()).fold(1.0, f64::max);
     let x = |ms: f64| LEFT + SPAN * ms / end;
     let mut svg = Svg::new(id, WIDTH, bottom + 26.0, title);
-    causes(&mut svg, LEFT, Cause::of_a_file);
+    causes(&mut svg, WIDTH, Cause::of_a_file);
     for tick in (Scale::Linear { min: 0.0, max: end }).ticks() {
         svg.line("grid", (x(tick.value), TOP - 6.0), (x(tick.value), bottom));
         svg.text("tick", (x(tick.value), bottom + 13.0), Anchor::Middle, &tick.label);

@@ -45,15 +45,36 @@ pub fn key(svg: &mut Svg, at: (f64, f64), entries: &[(String, Look)], theory: bo
     }
 }
 
-/// Draws the colours of the causes of waiting with their meanings, in a line that starts at `left`.
-pub fn causes(svg: &mut Svg, left: f64, meaning: fn(Cause) -> &'static str) {
-    let mut x = left;
-    for cause in Cause::ALL {
-        let meaning = meaning(cause);
-        svg.rect(&format!("split-{}", cause.name()), (x, 6.0), 11.0, 11.0);
-        svg.text("note", (x + 16.0, 15.5), Anchor::Start, meaning);
-        x += 34.0 + 5.6 * meaning.len() as f64;
+/// The height of a line of the key of causes.
+const CAUSES: f64 = 17.0;
+
+/// Returns the height of the key of causes in a drawing of this width.
+pub fn causes_height(width: f64, meaning: fn(Cause) -> &'static str) -> f64 {
+    let lines = cause_places(width, meaning).last().map_or(0.0, |(_, (_, y))| y / CAUSES);
+    CAUSES * (lines.floor() + 1.0)
+}
+
+/// Draws the colours of the causes of waiting with their meanings, in as many lines as a drawing of this width needs.
+pub fn causes(svg: &mut Svg, width: f64, meaning: fn(Cause) -> &'static str) {
+    for (cause, (x, y)) in cause_places(width, meaning) {
+        svg.rect(&format!("split-{}", cause.name()), (x, y), 11.0, 11.0);
+        svg.text("note", (x + 16.0, y + 9.5), Anchor::Start, meaning(cause));
     }
+}
+
+/// Returns the place of each cause. A letter of the widest of the theme's fonts has 6.6 pixels.
+fn cause_places(width: f64, meaning: fn(Cause) -> &'static str) -> Vec<(Cause, (f64, f64))> {
+    let (mut x, mut y) = (10.0, 6.0);
+    let place = |cause| {
+        let needed = 16.0 + 6.6 * meaning(cause).chars().count() as f64;
+        if x > 10.0 && x + needed > width {
+            (x, y) = (10.0, y + CAUSES);
+        }
+        let at = (x, y);
+        x += needed + 18.0;
+        (cause, at)
+    };
+    Cause::ALL.into_iter().map(place).collect()
 }
 
 /// Returns the positions nearest to `wanted` (ascending) that keep their distance between `top` and `bottom`.
@@ -99,6 +120,18 @@ mod tests {
         }
         assert_eq!(places[3], 100.0);
         assert!((places[1] - 50.3).abs() < 0.1, "{places:?}");
+    }
+
+    #[test]
+    fn no_cause_is_beyond_the_edge_of_its_drawing() {
+        let meaning = |_| "network beyond the round trip";
+        for width in [880.0, 420.0, 300.0] {
+            let places = cause_places(width, meaning);
+            let end = |(_, (x, _)): &(Cause, (f64, f64))| x + 16.0 + 6.6 * 29.0;
+            assert!(places.iter().all(|place| end(place) <= width), "{width}: {places:?}");
+            let bottom = places.iter().map(|(_, (_, y))| y + 11.0).fold(0.0, f64::max);
+            assert!(bottom <= causes_height(width, meaning), "{width}");
+        }
     }
 
     #[test]

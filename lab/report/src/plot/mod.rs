@@ -22,7 +22,7 @@ pub use ccdf::Ccdf;
 pub use course::{Course, events};
 pub use curves::{curves, marks};
 pub use edge::Edge;
-pub use legend::{causes, key, side_labels};
+pub use legend::{causes, causes_height, key, side_labels};
 pub use mark::{Mark, mark_key};
 pub use panel::{Frame, Panel};
 pub use scale::{Scale, number};

@@ -14,6 +14,9 @@ pub struct Svg {
     body: String,
 }
 
+/// The largest width of a drawing that stays legible if it is made as narrow as a telephone.
+const NARROW: f64 = 520.0;
+
 /// The alignment of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
@@ -133,8 +136,9 @@ impl Svg {
     pub fn inline(&self) -> String {
         let Self { id, width, height, title, body } = self;
         let title = escape(title);
+        let class = if *width <= NARROW { "plot narrow" } else { "plot" };
         format!(
-            r#"<svg class="plot" role="img" aria-labelledby="{id}-title" viewBox="0 0 {width} {height}" width="{width}" height="{height}"><title id="{id}-title">{title}</title>
+            r#"<svg class="{class}" role="img" aria-labelledby="{id}-title" viewBox="0 0 {width} {height}" width="{width}" height="{height}"><title id="{id}-title">{title}</title>
 {body}</svg>"#
         )
     }

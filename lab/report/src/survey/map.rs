@@ -8,6 +8,9 @@ use crate::plot::{Anchor, Look, Svg, number};
 
 const LEFT: f64 = 78.0;
 const TOP: f64 = 34.0;
+/// The place of the key's first entry, and the height of its lines.
+const KEY: (f64, f64) = (16.0, 8.0);
+const LINE: f64 = 18.0;
 const BOTTOM: f64 = 46.0;
 const WIDTH: f64 = 880.0;
 /// The largest width and height of a field.
@@ -34,6 +37,9 @@ struct Best {
     ahead: Option<f64>,
 }
 
+/// A transport with its look.
+type Named = (String, Look);
+
 /// A map of the best transports.
 #[derive(Debug, Clone)]
 pub struct Map {
@@ -41,7 +47,7 @@ pub struct Map {
     pub choice: String,
     /// A description of the axes and of what is compared.
     pub caption: String,
-    transports: Vec<(String, Look)>,
+    transports: Vec<Named>,
     x: Vec<String>,
     y: Vec<String>,
     labels: [String; 2],
@@ -87,7 +93,7 @@ pub fn maps(survey: &Survey<'_>) -> Vec<Map> {
         })
     };
     let looks = survey.looks();
-    let transports: Vec<(String, Look)> =
+    let transports: Vec<Named> =
         survey.transports.iter().map(|label| (*label).to_owned()).zip(looks).collect();
     let mut map = |(combination, rows): (Vec<usize>, Vec<Vec<Field>>)| Map {
         choice: others
@@ -173,12 +179,17 @@ impl Map {
     pub fn draw(&self, id: &str) -> Svg {
         let (columns, rows) = (self.x.len(), self.y.len());
         let width = ((WIDTH - LEFT - 20.0) / columns as f64).min(WIDEST);
-        let height = TOP + HIGH * rows as f64 + BOTTOM;
         let needed = (LEFT + width * columns as f64 + 20.0).max(self.key_width());
+        let key = self.key(needed);
+        let top = TOP + key.last().map_or(0.0, |(_, (_, y))| y - KEY.1);
+        let height = top + HIGH * rows as f64 + BOTTOM;
         let mut svg = Svg::new(id, needed, height, &self.caption);
-        self.key(&mut svg);
+        for ((label, look), (x, y)) in key {
+            svg.group(look.class, "", |svg| svg.rect("field sure", (x, y), 12.0, 12.0));
+            svg.text("tick", (x + 17.0, y + 10.0), Anchor::Start, label);
+        }
         for (row, fields) in self.fields.iter().enumerate() {
-            let y = TOP + HIGH * (rows - 1 - row) as f64;
+            let y = top + HIGH * (rows - 1 - row) as f64;
             svg.text("tick", (LEFT - 8.0, y + HIGH / 2.0 + 3.5), Anchor::End, &self.y[row]);
             for (column, field) in fields.iter().enumerate() {
                 let corner = (LEFT + width * column as f64, y);
@@ -191,7 +202,7 @@ impl Map {
                 );
             }
         }
-        let bottom = TOP + HIGH * rows as f64;
+        let bottom = top + HIGH * rows as f64;
         // If columns are narrower than their labels, only as many are labelled as have room.
         let widest = self.x.iter().map(|label| text_width(label)).fold(0.0, f64::max) + 8.0;
         let every = (widest / width).ceil().max(1.0) as usize;
@@ -204,21 +215,28 @@ impl Map {
             Anchor::Middle,
             &self.labels[0],
         );
-        svg.text_upwards("axis", (16.0, TOP + HIGH * rows as f64 / 2.0), &self.labels[1]);
+        svg.text_upwards("axis", (16.0, top + HIGH * rows as f64 / 2.0), &self.labels[1]);
         svg
     }
 
-    fn key(&self, svg: &mut Svg) {
-        let mut x = LEFT;
-        for (label, look) in &self.transports {
-            svg.group(look.class, "", |svg| svg.rect("field sure", (x, 8.0), 12.0, 12.0));
-            svg.text("tick", (x + 17.0, 18.0), Anchor::Start, label);
+    /// Returns the transports with their places in a key of this width.
+    fn key(&self, width: f64) -> Vec<(&Named, (f64, f64))> {
+        let (mut x, mut y) = KEY;
+        let place = |entry| {
+            let (label, _): &Named = entry;
+            if x > KEY.0 && x + entry_width(label) > width {
+                (x, y) = (KEY.0, y + LINE);
+            }
+            let at = (x, y);
             x += entry_width(label);
-        }
+            (entry, at)
+        };
+        self.transports.iter().map(place).collect()
     }
 
+    /// Returns the width of the longest entry of the key.
     fn key_width(&self) -> f64 {
-        LEFT + self.transports.iter().map(|(label, _)| entry_width(label)).sum::<f64>()
+        self.transports.iter().map(|(label, _)| KEY.0 + entry_width(label)).fold(0.0, f64::max)
     }
 
     fn field(&self, svg: &mut Svg, best: Option<&Best>, (x, y): (f64, f64), width: f64, place: &str) {
