@@ -197,6 +197,7 @@ impl Report {
         for figure in &self.figures {
             file(figures.join(format!("{}.svg", figure.id)), figure.draw().standalone())?;
             file(figures.join(format!("{}.csv", figure.id)), figure.csv())?;
+            file(figures.join(format!("{}.py", figure.id)), figure.python())?;
         }
         for region in &self.regions {
             file(figures.join(format!("{}.svg", region.id)), region.draw().standalone())?;

@@ -2,6 +2,7 @@
 
 mod curves;
 mod draw;
+mod redraw;
 pub(crate) mod series;
 mod spec;
 mod table;
@@ -101,6 +102,11 @@ impl Figure {
     /// Returns the points as CSV, one row for each x and series.
     pub fn csv(&self) -> String {
         table::csv(self)
+    }
+
+    /// Returns a Python script that draws it again from its CSV file.
+    pub fn python(&self) -> String {
+        redraw::python(self)
     }
 
     /// Returns the means as an HTML table; empty for distributions.

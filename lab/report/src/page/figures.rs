@@ -106,7 +106,7 @@ fn one(figure: &Figure) -> String {
         format!("<details><summary>the numbers</summary>{table}</details>")
     };
     format!(
-        "<figure id=\"{id}\">{svg}<figcaption><b>{name}</b> {}.{note} <span class=\"soft\">{basis} · <a href=\"figures/{id}.svg\">SVG</a> · <a href=\"figures/{id}.csv\">CSV</a></span></figcaption>{numbers}</figure>",
+        "<figure id=\"{id}\">{svg}<figcaption><b>{name}</b> {}.{note} <span class=\"soft\">{basis} · <a href=\"figures/{id}.svg\">SVG</a> · <a href=\"figures/{id}.csv\">CSV</a> · <a href=\"figures/{id}.py\">Python</a></span></figcaption>{numbers}</figure>",
         escape(caption)
     )
 }

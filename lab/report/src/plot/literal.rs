@@ -65,6 +65,12 @@ pub fn literal(drawing: &str) -> String {
     text
 }
 
+/// Returns the colour of a class such as `c-blue` on paper.
+pub fn literal_colour(class: &str) -> String {
+    let [light, _] = Palette::both();
+    light.style(&[class], "var(--ink)").0
+}
+
 /// Returns the classes of a tag, and what is before and after their attribute.
 fn class_of(tag: &str) -> (&str, Vec<&str>, &str) {
     let parts = tag.split_once(" class=\"").and_then(|(before, rest)| {

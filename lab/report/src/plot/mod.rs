@@ -23,6 +23,7 @@ pub use course::{Course, events};
 pub use curves::{curves, marks};
 pub use edge::Edge;
 pub use legend::{causes, causes_height, key, side_labels};
+pub use literal::literal_colour;
 pub use mark::{Mark, mark_key};
 pub use panel::{Frame, Panel};
 pub use scale::{Scale, number};
