@@ -37,6 +37,7 @@ mod reproduce;
 mod row;
 mod run;
 mod service;
+mod share;
 mod shell;
 mod statistics;
 mod submit;
@@ -92,6 +93,8 @@ enum Command {
     Reproduce(reproduce::Reproduce),
     /// Write the report of a result directory again
     Report(report::Report),
+    /// Write a report as one HTML file that a person can send
+    Share(share::Share),
     /// Repeat runs of a result directory and compare their digests
     Verify(verify::Verify),
     /// Compare the model with the Linux kernel, at chosen points or at random
@@ -156,6 +159,7 @@ pub fn main() -> ExitCode {
         Command::Advise(command) => command.run(),
         Command::Reproduce(command) => command.run(),
         Command::Report(command) => command.run(),
+        Command::Share(command) => command.run(),
         Command::Verify(command) => command.run(),
         Command::Validate(command) => command.run(),
         Command::Trace(command) => command.run(),

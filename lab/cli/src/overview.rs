@@ -22,8 +22,9 @@ look    report     draw a report again              trace        packets of one 
 worlds  kernel     fetch or build a Linux kernel    live         be the other host
         validate   compare the model with Linux     doctor       what works on this machine
         bench      the speed of hol itself          packetdrill  play scripts of packets
-share   serve      the lab in a browser             simco        a firewall that takes requests
-        help       explain a word                   completions, manual
+share   share      a report as one HTML file        serve        the lab in a browser
+        simco      a firewall that takes requests   help         explain a word
+        completions, manual
 
 Exit codes: 0 done, 1 failed, 2 usage.
 ";

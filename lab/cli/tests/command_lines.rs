@@ -39,13 +39,14 @@ static FILES: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
     dir
 });
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "compare",
     "run",
     "trace",
     "init",
     "reproduce",
     "report",
+    "share",
     "verify",
     "validate",
     "topology",

@@ -1,0 +1,159 @@
+//! `hol share`: a report as one file.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::terminal::{note, say};
+
+/// A longer file stays in the result directory: some mail servers refuse more than 10 MB.
+const LONGEST: u64 = 2 << 20;
+
+/// Write a report as one HTML file that a person can send.
+///
+/// The figures and tables to which the report links are in the file, as downloads; opening it needs no network and no other file.
+/// Files of more than 2 MiB are left out.
+#[derive(Debug, Args)]
+pub struct Share {
+    /// Result directory of `hol run`, `hol reproduce` or `hol compare --out`
+    dir: PathBuf,
+    /// The file to write [default: DIR.html]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+impl Share {
+    /// Writes the file and says how long it is.
+    pub fn run(&self) -> Result<(), Failure> {
+        let report = self.dir.join("report.html");
+        let page = fs::read_to_string(&report).map_err(|problem| {
+            let dir = self.dir.display();
+            Failure::Usage(format!(
+                "{}: {problem}; `hol report {dir}` writes it from results",
+                report.display()
+            ))
+        })?;
+        let Embedded { page, absent } = embed(&page, &self.dir);
+        let out = self.out.clone().unwrap_or_else(|| {
+            let name = self.dir.canonicalize().ok().and_then(|dir| Some(dir.file_name()?.to_owned()));
+            let name = name.map_or("report".into(), |name| name.to_string_lossy().into_owned());
+            self.dir.with_file_name(format!("{name}.html"))
+        });
+        fs::write(&out, &page).map_err(|problem| Failure::failed(format!("{}: {problem}", out.display())))?;
+        if !absent.is_empty() {
+            let names: Vec<&str> = absent.iter().map(String::as_str).collect();
+            note!("left out, because they are absent or longer than 2 MiB: {}", names.join(", "));
+        }
+        say(&format!("{}: {:.1} MB, complete in itself\n", out.display(), page.len() as f64 / 1e6));
+        Ok(())
+    }
+}
+
+/// A page that needs no other file.
+struct Embedded {
+    page: String,
+    /// The files to which it linked, and which it does not have.
+    absent: BTreeSet<String>,
+}
+
+/// Puts the files of `dir` to which a page links into the page.
+fn embed(page: &str, dir: &Path) -> Embedded {
+    const LINK: &str = "href=\"";
+    let (mut whole, mut absent) = (String::with_capacity(2 * page.len()), BTreeSet::new());
+    for (index, piece) in page.split(LINK).enumerate() {
+        let (target, rest) =
+            if index == 0 { ("", piece) } else { piece.split_once('"').unwrap_or((piece, "")) };
+        let text = content(dir, target);
+        let _ = match (index, text, is_of_results(target)) {
+            (0, ..) => write!(whole, "{rest}"),
+            (_, Some(text), true) => {
+                let name = target.rsplit('/').next().unwrap_or(target);
+                write!(
+                    whole,
+                    "{LINK}data:{};charset=utf-8,{}\" download=\"{name}\"{rest}",
+                    kind(name),
+                    encoded(&text)
+                )
+            }
+            (_, None, true) => {
+                absent.insert(target.to_owned());
+                write!(whole, "title=\"{target} is in the result directory only\"{rest}")
+            }
+            _ => write!(whole, "{LINK}{target}\"{rest}"),
+        };
+    }
+    Embedded { page: whole, absent }
+}
+
+/// Returns whether a link leads to a file of the result directory.
+fn is_of_results(target: &str) -> bool {
+    let is_plain = Path::new(target).components().all(|part| matches!(part, Component::Normal(_)));
+    !target.is_empty() && !target.contains([':', '#']) && is_plain
+}
+
+fn content(dir: &Path, target: &str) -> Option<String> {
+    let path = Some(dir.join(target)).filter(|_| is_of_results(target))?;
+    let is_short = fs::metadata(&path).is_ok_and(|facts| facts.len() <= LONGEST);
+    is_short.then(|| fs::read_to_string(&path).ok()).flatten()
+}
+
+/// Returns the media type of a file.
+fn kind(name: &str) -> &'static str {
+    match name.rsplit('.').next() {
+        Some("svg") => "image/svg+xml",
+        Some("csv") => "text/csv",
+        Some("json") => "application/json",
+        _ => "text/plain",
+    }
+}
+
+/// Returns a text with all octets percent-encoded that mean something in a URL or in HTML (RFC 3986 section 2.1).
+fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len() * 3 / 2);
+    for octet in text.bytes() {
+        match octet {
+            b'0'..=b'9'
+            | b'A'..=b'Z'
+            | b'a'..=b'z'
+            | b'-'..=b'/'
+            | b':'
+            | b';'
+            | b'='
+            | b'_'
+            | b'('
+            | b')' => {
+                encoded.push(octet.into());
+            }
+            _ => {
+                let _ = write!(encoded, "%{octet:02X}");
+            }
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_the_files_that_it_links_to_and_no_link_that_leads_nowhere() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("figures")).unwrap();
+        fs::write(dir.path().join("figures/fig01.svg"), "<svg fill=\"#fff\">± &amp;</svg>").unwrap();
+        let page = "<a href=\"#top\">a</a><a href=\"figures/fig01.svg\">SVG</a><a href=\"none.csv\">b</a>\
+                    <a href=\"../secret\">c</a><a href=\"https://x.example/\">d</a>";
+        let Embedded { page, absent } = embed(page, dir.path());
+        assert_eq!(
+            page,
+            "<a href=\"#top\">a</a><a href=\"data:image/svg+xml;charset=utf-8,%3Csvg%20fill=%22%23fff%22%3E%C2%B1%20%26amp;\
+             %3C/svg%3E\" download=\"fig01.svg\">SVG</a><a title=\"none.csv is in the result directory only\">b</a>\
+             <a href=\"../secret\">c</a><a href=\"https://x.example/\">d</a>"
+        );
+        assert_eq!(absent.into_iter().collect::<Vec<_>>(), ["none.csv"]);
+    }
+}
