@@ -150,8 +150,12 @@ fn left(now: &hol_lab::Progress, elapsed: f64, last: Option<Last>) -> Option<f64
 
 /// How far it is and how long it may take, in a line.
 fn line(now: &hol_lab::Progress, text: &str, elapsed: f64, last: Option<Last>) -> String {
-    let left =
-        left(now, elapsed, last).map_or(String::new(), |left| format!(", about {} left", patience(left)));
+    let left = match left(now, elapsed, last) {
+        Some(left) => format!(", about {} left", patience(left)),
+        // The first runs say how long the others take, and may themselves take long.
+        None if last.is_none() => format!(", {} so far", patience(elapsed)),
+        None => String::new(),
+    };
     if last.is_some() {
         return format!("{text}{left}");
     }
@@ -201,6 +205,7 @@ mod tests {
     #[test]
     fn a_line_never_says_that_all_is_done() {
         assert_eq!(line(&progress(900, 2_500), "text", 10.0, None), "25 % (text), about 30 s left");
+        assert_eq!(line(&progress(0, 0), "text", 15.0, None), "0 % (text), 15 s so far");
         assert!(line(&progress(999, 10_000), "text", 10.0, None).starts_with("99 % (text)"));
     }
 

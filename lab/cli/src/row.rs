@@ -293,46 +293,63 @@ fn interval(interval: Option<Interval>) -> String {
     interval.map_or("-".to_owned(), |interval| interval.to_string())
 }
 
-/// Why runs ended before everything was done, and means that are not as precise as was asked for, a line for each point.
+/// At most so many warnings of a kind have a line each.
+const FEW: usize = 3;
+
+/// Why runs ended before everything was done, and means that are not as precise as was asked for: a line for each point, or where many
+/// points have a warning of a kind, one for all of them.
 pub fn warnings(results: &[PointResult]) -> String {
-    let imprecise = |result: &PointResult| {
-        let asked = result.point.precision.filter(|_| result.precise() == Some(false))?;
-        let count = result.runs.len();
-        let reached = match result.mean_ms().map(|mean| mean.relative()).filter(|share| share.is_finite()) {
-            Some(share) => format!("{:.1} %", share * 100.0),
-            None => "an unknown share".to_owned(),
-        };
-        let point = &result.point;
-        Some(format!(
-            "warning: {point}: the mean is known to {reached} after {count} repetitions, not to {asked}\n"
-        ))
+    let kinds: [fn(&PointResult) -> Vec<String>; 4] = [
+        |result| ended_early(result).into_iter().collect(),
+        |result| imprecise(result).into_iter().collect(),
+        |result| unsteady(result).into_iter().collect(),
+        untold,
+    ];
+    let of_kind = |of: fn(&PointResult) -> Vec<String>| {
+        let all = results.iter().flat_map(|result| of(result).into_iter().map(|text| (&result.point, text)));
+        lines(&all.collect::<Vec<_>>())
     };
-    let warning = |result: &PointResult| {
-        let reason = result.stopped()?;
-        let early = result.runs.iter().filter(|run| run.stopped.is_some()).count();
-        let point = &result.point;
-        Some(format!("warning: {point}: {early} of {} runs ended early: {reason}\n", result.runs.len()))
+    kinds.into_iter().map(of_kind).collect()
+}
+
+/// Warnings of one kind.
+fn lines(warnings: &[(&impl std::fmt::Display, String)]) -> String {
+    let more = warnings.len().saturating_sub(1);
+    let shown = if warnings.len() > FEW { 1 } else { warnings.len() };
+    let others = if warnings.len() > FEW { format!(" and {more} more") } else { String::new() };
+    warnings[..shown].iter().map(|(point, text)| format!("warning: {point}{others}: {text}\n")).collect()
+}
+
+fn ended_early(result: &PointResult) -> Option<String> {
+    let reason = result.stopped()?;
+    let early = result.runs.iter().filter(|run| run.stopped.is_some()).count();
+    Some(format!("{early} of {} runs ended early: {reason}", result.runs.len()))
+}
+
+fn imprecise(result: &PointResult) -> Option<String> {
+    let asked = result.point.precision.filter(|_| result.precise() == Some(false))?;
+    let count = result.runs.len();
+    let reached = match result.mean_ms().map(|mean| mean.relative()).filter(|share| share.is_finite()) {
+        Some(share) => format!("{:.1} %", share * 100.0),
+        None => "an unknown share".to_owned(),
     };
-    let unsteady = |result: &PointResult| {
-        let halves = result.runs.iter().filter_map(|run| run.summary.halves.means_ms());
-        let (earlier, later): (Vec<f64>, Vec<f64>) = halves.unzip();
-        let mean = |halves: &[f64]| short(halves.iter().sum::<f64>() / halves.len() as f64);
-        // How long messages that nothing makes due wait to be taken is no answer to anything.
-        let is_told = !result.is_steady() && !result.point.workload.is_greedy();
-        let cause = if result.point.path_changes() { "the path changes, so the mean" } else { "the mean" };
-        is_told.then(|| {
-            format!(
-                "warning: {}: no steady state: {} ms in the first half of the runs, {} ms in the second; {cause} \
-                 depends on their length\n",
-                result.point,
-                mean(&earlier),
-                mean(&later)
-            )
-        })
-    };
-    let warnings = results.iter().filter_map(warning).chain(results.iter().filter_map(imprecise));
-    let warnings = warnings.chain(results.iter().filter_map(unsteady));
-    warnings.chain(results.iter().flat_map(untold)).collect()
+    Some(format!("the mean is known to {reached} after {count} repetitions, not to {asked}"))
+}
+
+fn unsteady(result: &PointResult) -> Option<String> {
+    let halves = result.runs.iter().filter_map(|run| run.summary.halves.means_ms());
+    let (earlier, later): (Vec<f64>, Vec<f64>) = halves.unzip();
+    let mean = |halves: &[f64]| short(halves.iter().sum::<f64>() / halves.len() as f64);
+    // How long messages that nothing makes due wait to be taken is no answer to anything.
+    let is_told = !result.is_steady() && !result.point.workload.is_greedy();
+    let cause = if result.point.path_changes() { "the path changes, so the mean" } else { "the mean" };
+    is_told.then(|| {
+        format!(
+            "no steady state: {} ms in the first half of the runs, {} ms in the second; {cause} depends on their length",
+            mean(&earlier),
+            mean(&later)
+        )
+    })
 }
 
 /// Which metrics programs did not tell, though they came to their end.
@@ -341,11 +358,8 @@ fn untold(result: &PointResult) -> Vec<String> {
     let of = |(name, reading): (&str, &MetricReader)| {
         let missing = ended.clone().filter(|run| run.told(name).is_none()).count();
         (missing > 0).then(|| {
-            let (point, runs) = (&result.point, result.runs.len());
-            format!(
-                "warning: {point}: metric {name}: {} finds no number in {missing} of {runs} runs\n",
-                reading.find
-            )
+            let runs = result.runs.len();
+            format!("metric {name}: {} finds no number in {missing} of {runs} runs", reading.find)
         })
     };
     result.point.metrics().filter_map(of).collect()
@@ -379,4 +393,17 @@ pub fn short(value: f64) -> String {
 /// A JSON value without the quotes of a string.
 pub fn text(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_warnings_of_a_kind_are_one_line() {
+        let warnings = |count: usize| vec![(&"a: tcp", "no steady state".to_owned()); count];
+        assert_eq!(lines(&warnings(0)), "");
+        assert_eq!(lines(&warnings(2)), "warning: a: tcp: no steady state\n".repeat(2));
+        assert_eq!(lines(&warnings(9)), "warning: a: tcp and 8 more: no steady state\n");
+    }
 }

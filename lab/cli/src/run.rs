@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hol_lab::{Estimate, Experiment, Keep, Manifest, Plan, Point, Results, Shard, Source};
+use hol_lab::{Estimate, Experiment, Keep, Manifest, Plan, Point, PointResult, Results, Shard, Source};
 use serde::Serialize;
 
 use crate::attended::Attended;
@@ -193,8 +193,8 @@ pub fn conclude(results: &Results, out: &Path, is_json: bool) -> Result<(), Fail
     if is_json {
         results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));
     } else {
-        say(&points(results));
         say(&answers(&drawn));
+        say(&points(results));
         say(&format!("\n{} has the points (points.csv) and the report: {}\n", out.display(), page.display()));
     }
     complete(results, out)
@@ -284,10 +284,36 @@ fn answers(report: &hol_report::Report) -> String {
         sentences.truncate(MOST);
         sentences.push(format!("… and {more} more lines in the report"));
     }
-    if sentences.is_empty() { String::new() } else { format!("\n{}\n", sentences.join("\n")) }
+    if sentences.is_empty() { String::new() } else { format!("{}\n\n", sentences.join("\n")) }
 }
 
-/// A table of all points.
+/// A table of the points, as many as fit on a screen, and the warnings of all.
 fn points(results: &Results) -> String {
-    row::points("point", &results.points, |result| result.point.to_string()) + &warnings(&results.points)
+    let all = &results.points;
+    let shown = first_conditions(all);
+    let mut text = row::points("point", &shown, |result| result.point.to_string());
+    if shown.len() < all.len() {
+        let more = all.len() - shown.len();
+        text += &format!("… and {more} points of other conditions in points.csv and in the report\n");
+    }
+    text + &warnings(all)
+}
+
+/// The points of as many conditions as fit on a screen, with all transports of each.
+fn first_conditions(points: &[PointResult]) -> Vec<PointResult> {
+    const MOST: usize = 24;
+    let mut conditions: Vec<_> = Vec::new();
+    let mut taken = 0;
+    let of = |result: &PointResult| (result.point.experiment.clone(), result.point.axes.clone());
+    for condition in points.iter().map(of) {
+        if conditions.contains(&condition) {
+            continue;
+        }
+        taken += points.iter().filter(|result| of(result) == condition).count();
+        if taken > MOST && !conditions.is_empty() {
+            break;
+        }
+        conditions.push(condition);
+    }
+    points.iter().filter(|result| conditions.contains(&of(result))).cloned().collect()
 }
