@@ -51,11 +51,19 @@ pub fn ccdf(metric: Metric, label: &str, look: Look, cell: &Cell, with_theory: b
     if let (true, Some(most)) = (points.is_empty(), distribution.max()) {
         points.push((most.as_millis_f64(), TINY));
     }
-    let band = match metric {
+    let mut band: Vec<(f64, f64, f64)> = match metric {
         // Messages of one repetition are correlated; repetitions are not.
         Metric::ResponseTime => points.iter().map(|&(ms, share)| band(cell, ms, share)).collect(),
         _ => corners.iter().map(|c| (c.latency.as_millis_f64(), c.low.max(TINY), c.high)).collect(),
     };
+    // The last share holds until the next corner would come, even if too few messages are later than that: the curve ends there and not
+    // before.
+    if let (Some(&(at, share)), Some(&(_, low, high))) = (points.last(), band.last()) {
+        let next = distribution.quantile(1.0 - share * 10f64.powf(-1.0 / f64::from(PER_DECADE)));
+        let end = next.map(|next| next.as_millis_f64()).filter(|end| share > TINY && *end > at);
+        points.extend(end.map(|end| (end, share)));
+        band.extend(end.map(|end| (end, low, high)));
+    }
     let theory = if with_theory { closed_form::ccdf(cell) } else { Vec::new() };
     Ccdf { label: label.to_owned(), look, points, band, theory }
 }
@@ -94,4 +102,27 @@ pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c 
         number(messages as f64),
         counted(cells.iter().copied())
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::cell_with;
+
+    /// Of 20 late messages no ten are later than others: there is one corner, at 20 ms, and nearly 2 % take 70 ms.
+    #[test]
+    fn a_distribution_goes_on_to_its_tail() {
+        let run: Vec<f64> = (0..1000)
+            .map(|message| match message {
+                ..980 => 20.0,
+                980 => 60.0,
+                _ => 70.0,
+            })
+            .collect();
+        let cell = cell_with("SCTP", 1.0, 100.0, &[run]);
+        let curve = ccdf(Metric::ResponseTime, "SCTP", Look::of_transport("SCTP"), &cell, false);
+        let rounded: Vec<(f64, f64)> = curve.points.iter().map(|(ms, share)| (ms.round(), *share)).collect();
+        assert_eq!(rounded, [(20.0, 0.02), (70.0, 0.02)]);
+        assert_eq!(curve.band.len(), 2);
+    }
 }
