@@ -102,7 +102,7 @@ pub(crate) struct File {
     /// among several, by the nodes that they are, or `"live:HOST via ROUTER"` over a router. Default `model`.
     #[serde(default = "default_world")]
     #[schemars(with = "Option<String>")]
-    world: Spanned<WorldName>,
+    pub(crate) world: Spanned<WorldName>,
     /// What is compared.
     #[schemars(with = "Vec<Named>")]
     transports: Spanned<Vec<Named>>,
@@ -116,7 +116,7 @@ pub(crate) struct File {
     /// What lies between the endpoints. Default a link of 100 Mbit/s and 10 ms.
     #[serde(default = "default_network")]
     #[schemars(with = "Option<NetworkSpec>")]
-    network: Spanned<NetworkSpec>,
+    pub(crate) network: Spanned<NetworkSpec>,
     /// What nodes have beside their links, by name.
     #[serde(default = "no_hosts")]
     #[schemars(with = "Option<BTreeMap<String, HostSpec>>")]
@@ -135,11 +135,11 @@ pub(crate) struct File {
     /// Programs of one's own, on nodes, unmodified. In the kernel world alone.
     #[serde(default, rename = "program")]
     #[schemars(with = "Vec<Program>")]
-    programs: Vec<Spanned<Program>>,
+    pub(crate) programs: Vec<Spanned<Program>>,
     /// Where programs and what they need come from: `"host"`, a directory, or an archive of one (`.tar`). Default `host`.
     #[serde(default = "host")]
     #[schemars(with = "Option<String>")]
-    root: Spanned<Root>,
+    pub(crate) root: Spanned<Root>,
     /// Axes, by the dotted keys that they set: every value of one meets every value of the others.
     // Axes are taken out before; named here so that errors list them as known.
     #[serde(rename = "sweep")]
@@ -276,7 +276,8 @@ fn settle<'s>(table: &DeTable<'s>, step: &[Assignment<'s>], source: &Source) -> 
         Some(span) => source.error(&span, plain_words(&with_keys(&table, e.message()))),
         None => source.explain(&e),
     })?;
-    file.check().map_err(|(span, problem)| source.error(&span, problem))?;
+    let checked = source.permission().check(&file).and_then(|()| file.check());
+    checked.map_err(|(span, problem)| source.error(&span, problem))?;
     file.beside(source)
 }
 

@@ -13,6 +13,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{InputError, LabError};
+use crate::permission::Permission;
 use crate::script;
 use crate::topology;
 
@@ -34,6 +35,8 @@ pub struct Source {
     files: Vec<(String, String)>,
     /// The network of its topology, as TOML.
     network: OnceLock<String>,
+    /// What it may use of this machine.
+    permission: Permission,
 }
 
 /// An override: one `--set key=value`, or an option that sets a key.
@@ -58,6 +61,7 @@ impl Source {
             directory: None,
             files: Vec::new(),
             network: OnceLock::new(),
+            permission: Permission::default(),
         }
     }
 
@@ -110,6 +114,16 @@ impl Source {
     /// With the directory in which files are looked for that it names.
     pub fn within(self, directory: PathBuf) -> Self {
         Self { directory: Some(directory), ..self }
+    }
+
+    /// With what it may use of this machine.
+    pub fn permitted(self, permission: Permission) -> Self {
+        Self { permission, ..self }
+    }
+
+    /// Returns what it may use of this machine.
+    pub(crate) fn permission(&self) -> &Permission {
+        &self.permission
     }
 
     /// Returns the text of the experiment without its overrides.
@@ -248,11 +262,12 @@ impl Source {
     /// Returns whether a relative path exists in the experiment's directory.
     pub(crate) fn has(&self, name: &str) -> bool {
         let path = Path::new(name);
-        path.is_relative() && self.path(path).is_ok_and(|path| path.is_file())
+        self.permission.programs && path.is_relative() && self.path(path).is_ok_and(|path| path.is_file())
     }
 
     /// Returns the absolute path of a file or directory that the experiment names.
     pub(crate) fn path(&self, path: &Path) -> Result<PathBuf, String> {
+        assert!(self.permission.programs, "programs were refused before their files are looked for");
         let whole = self.directory.as_deref().unwrap_or(Path::new("")).join(path);
         std::fs::canonicalize(&whole)
             .map_err(|e| format!("{}: {e}; it is looked for beside the experiment", whole.display()))

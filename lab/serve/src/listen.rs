@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use axum_server::Handle;
 use axum_server::tls_rustls::RustlsConfig;
+use hol_lab::Permission;
 use hyper_util::rt::TokioTimer;
 
 use crate::jobs::{Note, conduct};
 use crate::mail::{Mailer, Post, PostError};
 use crate::people::Registration;
+use crate::reading::strangers;
 use crate::router::router;
 use crate::server::{Access, Config, Server, StateError};
 
@@ -50,6 +52,8 @@ pub struct Options {
     pub tls: Tls,
     /// Whether users other than the owner of this machine may submit experiments with programs.
     pub programs: bool,
+    /// The worlds of the family `live` that those users may name.
+    pub live: Vec<String>,
     /// Destination of mail.
     pub post: Post,
 }
@@ -98,6 +102,14 @@ impl Options {
         }
     }
 
+    /// Everything for the owner of this machine; strangers get what the options grant.
+    fn permission(&self, access: Access) -> Permission {
+        match access {
+            Access::Open => Permission::default(),
+            Access::Accounts => Permission { programs: self.programs, ..strangers(&self.live) },
+        }
+    }
+
     fn config(&self) -> Result<Config, ServeError> {
         let access = self.access()?;
         Ok(Config {
@@ -105,7 +117,7 @@ impl Options {
             program: self.program.clone(),
             cores: self.cores,
             access,
-            may_run_programs: self.programs || access == Access::Open,
+            permission: self.permission(access),
             names: self.names.clone(),
             is_secure: !matches!(self.tls, Tls::None),
         })

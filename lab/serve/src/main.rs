@@ -41,6 +41,9 @@ struct Serve {
     /// Let experiments run programs even if users log in; programs can read what this user can read
     #[arg(long)]
     programs: bool,
+    /// Let experiments of users who log in take this world, such as live:HOST or live; may be repeated
+    #[arg(long, value_name = "WORLD")]
+    live: Vec<String>,
     /// Write mail about each change into this directory
     #[arg(long, value_name = "DIR", conflicts_with = "smtp")]
     mail: Option<PathBuf>,
@@ -113,6 +116,7 @@ impl Serve {
             names: self.names.clone(),
             tls,
             programs: self.programs,
+            live: self.live.clone(),
             post,
         })
     }

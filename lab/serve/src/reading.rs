@@ -1,7 +1,7 @@
 //! Parses the text of a submitted experiment, or reports its errors with their positions.
 
 use axum::http::StatusCode;
-use hol_lab::{Experiment, InputError, LabError, Source};
+use hol_lab::{Experiment, InputError, LabError, Permission, Source};
 
 use crate::experiment::Format;
 use crate::refusal::{Problem, Refusal};
@@ -12,26 +12,20 @@ pub const LONGEST_TEXT: usize = 1 << 20;
 /// Maximum octets parsed over all combinations of a sweep: 10,000 points of a usual text take a third of it.
 const MOST_WORK: usize = 64 << 20;
 
-/// The content of a text.
-#[derive(Debug)]
-pub struct Asked {
-    /// Its points and the rest.
-    pub experiment: Experiment,
-}
+/// The largest network of a stranger: with as many nodes in a chain, a text is read in a tenth of a second.
+const MOST_NODES: usize = 300;
+const MOST_LINKS: usize = 600;
 
 /// Parses `text`, called `name` in messages. It may name no files, because a submission must not read the
-/// server's disk. Programs need `may_run_programs`.
-pub fn read(name: &str, text: &str, format: Format, may_run_programs: bool) -> Result<Asked, Refusal> {
+/// server's disk, and use only what `permission` grants.
+pub fn read(name: &str, text: &str, format: Format, permission: &Permission) -> Result<Experiment, Refusal> {
     check_size(text, format)?;
-    // Checked first, since parsing a [[program]] looks for its files.
-    if !may_run_programs && names_programs(text, format) {
-        return Err(no_programs());
-    }
-    let experiment = parse(name, text, format).map_err(|error| Refusal::unreadable(vec![problem(&error)]))?;
-    if !may_run_programs && experiment.points.iter().any(|point| point.workload.is_programs()) {
-        return Err(no_programs());
-    }
-    Ok(Asked { experiment })
+    parse(name, text, format, permission).map_err(|error| Refusal::unreadable(vec![problem(&error)]))
+}
+
+/// What experiments may use of this machine whose authors do not own it; `live` are the worlds granted to them.
+pub fn strangers(live: &[String]) -> Permission {
+    Permission { programs: false, live: Some(live.to_vec()), nodes: MOST_NODES, links: MOST_LINKS }
 }
 
 /// Rejects texts that take too long to parse: each combination of a sweep parses the whole text.
@@ -67,13 +61,13 @@ fn combinations(text: &str) -> usize {
     axes.into_iter().fold(1, |all, length| all.saturating_mul(length.max(1)))
 }
 
-fn parse(name: &str, text: &str, format: Format) -> Result<Experiment, LabError> {
+fn parse(name: &str, text: &str, format: Format, permission: &Permission) -> Result<Experiment, LabError> {
     let file = format!("{name}.{}", format.word());
     let source = match format {
         Format::Toml => Source::new(file, text),
         Format::Ns => Source::of_script(&file, text)?,
     };
-    Ok(Experiment::parse(name, &source)?)
+    Ok(Experiment::parse(name, &source.permitted(permission.clone()))?)
 }
 
 /// Returns the experiment file in a text: of a script its traffic.
@@ -82,21 +76,6 @@ fn said(text: &str, format: Format) -> Option<String> {
         Format::Toml => Some(text.to_owned()),
         Format::Ns => Some(Source::of_script("script.ns", text).ok()?.text().to_owned()),
     }
-}
-
-pub fn names_programs(text: &str, format: Format) -> bool {
-    let keys = said(text, format).and_then(|said| said.parse::<toml::Table>().ok());
-    keys.is_some_and(|keys| keys.contains_key("program") || keys.contains_key("root"))
-}
-
-pub fn no_programs() -> Refusal {
-    let problem = "an experiment with programs would read files of this server's machine";
-    Refusal::unreadable(vec![Problem {
-        line: None,
-        column: None,
-        message: problem.to_owned(),
-        cure: "use a workload, or ask whoever runs the server to start it with --programs".to_owned(),
-    }])
 }
 
 /// A problem with its place, where the error has one: `file:line:column`.
@@ -119,7 +98,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str, format: Format) -> Problem {
-        read("test", text, format, false).unwrap_err().problems[0].clone()
+        read("test", text, format, &strangers(&[])).unwrap_err().problems[0].clone()
     }
 
     #[test]
@@ -154,13 +133,14 @@ mod tests {
         assert_eq!(combinations("nothing of it"), 1);
         let list = format!("[{}]", "1,".repeat(40_000));
         let sweep = format!("transports = ['tcp']\n[sweep]\na = {list}\nb = {list}\n");
-        let refused = read("test", &sweep, Format::Toml, true).unwrap_err();
+        let refused = read("test", &sweep, Format::Toml, &Permission::default()).unwrap_err();
         assert!(refused.to_string().contains("1600000000 combinations"), "{refused}");
     }
 
     #[test]
     fn a_long_text_is_refused_before_it_is_read() {
-        let refused = read("test", &"#".repeat(LONGEST_TEXT + 1), Format::Toml, true).unwrap_err();
+        let refused =
+            read("test", &"#".repeat(LONGEST_TEXT + 1), Format::Toml, &Permission::default()).unwrap_err();
         assert_eq!(refused.status, axum::http::StatusCode::PAYLOAD_TOO_LARGE);
     }
 }

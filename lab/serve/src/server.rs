@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hol_lab::Permission;
+
 use crate::accounts::attempts::Attempts;
 use crate::clock::now;
 use crate::events::{Hub, Kind};
@@ -43,8 +45,8 @@ pub struct Config {
     pub cores: u32,
     /// Who has access.
     pub access: Access,
-    /// Whether experiments may have programs.
-    pub may_run_programs: bool,
+    /// What experiments may use of this machine.
+    pub permission: Permission,
     /// Additional host names besides addresses and localhost.
     pub names: Vec<String>,
     /// Whether browsers use TLS.
@@ -209,7 +211,8 @@ impl Server {
         let begins = entry.experiment.state == State::Active;
         let text = if begins { self.store.text(entry.experiment.id, None)? } else { None };
         let text = text.map(|text| text.text).filter(|text| !text.is_empty());
-        self.mailer.post(mail::Change { to, from: *from, experiment: entry.experiment.clone(), text });
+        let (experiment, permission) = (entry.experiment.clone(), self.config.permission.clone());
+        self.mailer.post(mail::Change { to, from: *from, experiment, text, permission });
         Ok(())
     }
 

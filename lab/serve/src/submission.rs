@@ -120,8 +120,8 @@ impl Server {
     pub fn submit(&self, viewer: &Viewer, wanted: Submission) -> Result<Experiment, Refusal> {
         let called = wanted.name.clone().unwrap_or_else(|| "experiment".to_owned());
         check_name(&called)?;
-        let asked = read(&called, &wanted.text, wanted.format, self.config.may_run_programs)?;
-        let title = shortened(&asked.experiment.title);
+        let asked = read(&called, &wanted.text, wanted.format, &self.config.permission)?;
+        let title = shortened(&asked.title);
         let name = wanted.name.clone().unwrap_or_else(|| name_of(&title));
         self.take(viewer, name, title, None, wanted)
     }
@@ -211,8 +211,8 @@ impl Server {
             ));
         }
         let name = &entry.experiment.name;
-        let asked = read(name, &new.text, new.format, self.config.may_run_programs)?;
-        let title = shortened(&asked.experiment.title);
+        let asked = read(name, &new.text, new.format, &self.config.permission)?;
+        let title = shortened(&asked.title);
         let text = (new.text.as_str(), new.format);
         match self.store.write_text(id, text, &title, viewer.id, now())? {
             None => Err(Refusal::not_found()),

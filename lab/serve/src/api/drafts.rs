@@ -8,10 +8,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::draft::{self, Ask, Change, Movie, Reading, Written};
-use crate::experiment::Format;
 use crate::extract::{Sent, Wanted, Which};
 use crate::leisure::at_cost;
-use crate::reading::{check_size, names_programs, no_programs};
+use crate::reading::check_size;
 use crate::refusal::{Problems, Refusal};
 use crate::server::{Server, Shared};
 use crate::viewer::Viewer;
@@ -29,8 +28,8 @@ async fn read(
     Sent(ask): Sent<Ask>,
 ) -> Result<Json<Reading>, Refusal> {
     let read = move |server: &Server| {
-        server.may_read(&ask.text, ask.format)?;
-        Ok(draft::read(&ask, server.config.cores as usize))
+        check_size(&ask.text, ask.format)?;
+        Ok(draft::read(&ask, server.config.cores as usize, &server.config.permission))
     };
     at_cost(server, read).await.map(Json)
 }
@@ -44,8 +43,9 @@ async fn write(
     Sent(change): Sent<Change>,
 ) -> Result<Json<Written>, Refusal> {
     let written = move |server: &Server| {
-        server.may_read(&change.text, change.format)?;
-        draft::write(&change).map_err(|problem| Refusal::bad(problem, "mend the text, then draw on it"))
+        check_size(&change.text, change.format)?;
+        draft::write(&change, &server.config.permission)
+            .map_err(|problem| Refusal::bad(problem, "mend the text, then draw on it"))
     };
     at_cost(server, written).await.map(Json)
 }
@@ -73,22 +73,11 @@ async fn movie(
     let shown = move |server: &Server| {
         let name = server.entry(&viewer, id)?.experiment.name;
         let text = server.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
-        server.may_read(&text.text, text.format)?;
+        check_size(&text.text, text.format)?;
         let unfit = |problem: String| Refusal::bad(problem, "choose another run");
-        let experiment =
-            draft::experiment(&name, &text.text, text.format).map_err(|e| unfit(e.to_string()))?;
+        let experiment = draft::experiment(&name, &text.text, text.format, &server.config.permission);
+        let experiment = experiment.map_err(|e| unfit(e.to_string()))?;
         draft::movie(&experiment, point, repetition).map_err(unfit)
     };
     at_cost(server, shown).await.map(Json)
-}
-
-impl Server {
-    /// Rejects texts that take too long to read, and those that would read files of this machine.
-    fn may_read(&self, text: &str, format: Format) -> Result<(), Refusal> {
-        check_size(text, format)?;
-        match self.config.may_run_programs || !names_programs(text, format) {
-            true => Ok(()),
-            false => Err(no_programs()),
-        }
-    }
 }

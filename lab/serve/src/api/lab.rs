@@ -70,7 +70,7 @@ impl Server {
             memory,
             kernels: Image::list().into_iter().map(|image| image.release).collect(),
             engine,
-            may_run_programs: self.config.may_run_programs,
+            may_run_programs: self.config.permission.programs,
             version: env!("CARGO_PKG_VERSION"),
         })
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use hol_lab::Permission;
 use hol_network::NetworkSpec;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
@@ -14,8 +15,8 @@ use super::values::{self, set, table_of, tables};
 const ENDS: [&str; 2] = ["client", "server"];
 
 /// Returns the file with the drawing in it.
-pub fn put(text: &str, graph: &Graph) -> Result<String, String> {
-    let network = File::read(text.to_owned()).network().unwrap_or_default();
+pub fn put(text: &str, graph: &Graph, permission: &Permission) -> Result<String, String> {
+    let network = File::read(text.to_owned(), permission).network().unwrap_or_default();
     let old = Graph::of(&network, text).unwrap_or_default();
     if *graph == old {
         return Ok(text.to_owned());

@@ -1,6 +1,6 @@
 //! Reads an experiment file or an ns script as an experiment.
 
-use hol_lab::{Experiment, InputError, Source};
+use hol_lab::{Experiment, InputError, Permission, Source};
 use hol_network::NetworkSpec;
 use serde::Deserialize;
 use toml_edit::DocumentMut;
@@ -15,11 +15,13 @@ pub(super) const NAME_NS: &str = "script.ns";
 pub(super) struct File {
     pub(super) text: String,
     pub(super) whole: Result<Experiment, InputError>,
+    pub(super) permission: Permission,
 }
 
 impl File {
-    pub(super) fn read(text: String) -> Self {
-        Self { whole: experiment("draft", &text, Format::Toml), text }
+    pub(super) fn read(text: String, permission: &Permission) -> Self {
+        let whole = experiment("draft", &text, Format::Toml, permission);
+        Self { whole, text, permission: permission.clone() }
     }
 
     /// Returns the network of its first point, or of its table if the file is incomplete.
@@ -35,15 +37,20 @@ impl File {
         let network = document.get("network").ok_or("no network")?;
         let mut alone = DocumentMut::new();
         alone.insert("network", network.clone());
-        toml::from_str::<Alone>(&alone.to_string())
-            .map(|alone| alone.network)
-            .map_err(|e| e.message().to_owned())
+        let alone: Alone = toml::from_str(&alone.to_string()).map_err(|e| e.message().to_owned())?;
+        self.permission.check_network(&alone.network)?;
+        Ok(alone.network)
     }
 }
 
 /// Reads a text as an experiment, whatever this machine can run.
-pub fn experiment(name: &str, text: &str, format: Format) -> Result<Experiment, InputError> {
-    Experiment::anywhere(name, &source(text, format)?)
+pub fn experiment(
+    name: &str,
+    text: &str,
+    format: Format,
+    permission: &Permission,
+) -> Result<Experiment, InputError> {
+    Experiment::anywhere(name, &source(text, format)?.permitted(permission.clone()))
 }
 
 fn source(text: &str, format: Format) -> Result<Source, InputError> {

@@ -19,6 +19,7 @@ mod values;
 #[cfg(test)]
 mod tests;
 
+use hol_lab::Permission;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -59,7 +60,7 @@ pub struct Written {
 }
 
 /// The text with a changed view in it; or what stands in the way.
-pub fn write(change: &Change) -> Result<Written, String> {
+pub fn write(change: &Change, permission: &Permission) -> Result<Written, String> {
     let before = match change.format {
         Format::Toml => change.text.clone(),
         Format::Ns => ns::toml_of(&change.text).map_err(|e| e.to_string())?,
@@ -69,9 +70,9 @@ pub fn write(change: &Change) -> Result<Written, String> {
         text = question.put(&text)?;
     }
     if let Some(graph) = &change.graph {
-        text = drawn::put(&text, graph)?;
+        text = drawn::put(&text, graph, permission)?;
     }
-    let mut written = Written::of(File::read(text));
+    let mut written = Written::of(File::read(text, permission));
     if change.format == Format::Ns && written.toml == before {
         written.ns = Some(change.text.clone());
     }

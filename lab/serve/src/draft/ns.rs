@@ -204,10 +204,11 @@ fn of_segment(segment: &Segment, unsaid: &[Table], common: &Table) -> (&'static 
 fn same(file: &File, script: &str) -> Result<(), String> {
     let Ok(whole) = &file.whole else {
         // An incomplete text has at most a network.
-        let again = File::read(toml_of(script).map_err(|e| e.to_string())?);
+        let again = File::read(toml_of(script).map_err(|e| e.to_string())?, &file.permission);
         return same_network(&file.network()?, &again.network()?);
     };
     let source = Source::of_script(NAME_NS, script).map_err(|e| e.to_string())?;
+    let source = source.permitted(file.permission.clone());
     let script = Experiment::anywhere("draft", &source).map_err(|e| e.to_string())?;
     if whole.points.len() != script.points.len() {
         return Err("its axes; keep it as an experiment file".to_owned());

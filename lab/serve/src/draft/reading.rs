@@ -1,6 +1,6 @@
 //! Reads a text: its errors and their positions, its translations, and the cost of running it.
 
-use hol_lab::{Experiment, Finished, InputError, Plan};
+use hol_lab::{Experiment, Finished, InputError, Permission, Plan};
 use hol_network::Topology;
 use hol_testbed::mapping;
 use serde::{Deserialize, Serialize};
@@ -97,17 +97,17 @@ pub struct Table {
 }
 
 /// Reads a text; `jobs` is the number of parallel runs on this machine.
-pub fn read(ask: &Ask, jobs: usize) -> Reading {
+pub fn read(ask: &Ask, jobs: usize, permission: &Permission) -> Reading {
     let file = match ask.format {
-        Format::Toml => Some(File::read(ask.text.clone())),
-        Format::Ns => ns::toml_of(&ask.text).ok().map(File::read),
+        Format::Toml => Some(File::read(ask.text.clone(), permission)),
+        Format::Ns => ns::toml_of(&ask.text).ok().map(|text| File::read(text, permission)),
     };
     let mut reading = Reading::default();
     match (&file, ask.format) {
         (Some(File { whole: Ok(whole), .. }), _) => reading.tell(whole, ask.estimate.then_some(jobs)),
         (Some(File { whole: Err(error), .. }), Format::Toml) => reading.errors = faults(error),
         // Errors of a script are in the script, not in the file made from it.
-        (_, _) => match experiment("draft", &ask.text, ask.format) {
+        (_, _) => match experiment("draft", &ask.text, ask.format, permission) {
             Err(error) => reading.errors = faults(&error),
             Ok(whole) => reading.tell(&whole, ask.estimate.then_some(jobs)),
         },

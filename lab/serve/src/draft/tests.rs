@@ -28,6 +28,14 @@ const EXPERIMENTS: [&str; 5] = [
     include_str!("../../../../experiments/call.toml"),
 ];
 
+fn read(ask: &Ask, jobs: usize) -> Reading {
+    super::read(ask, jobs, &Permission::default())
+}
+
+fn write(change: &Change) -> Result<Written, String> {
+    super::write(change, &Permission::default())
+}
+
 fn toml(text: &str) -> Reading {
     read(&Ask { text: text.to_owned(), ..Ask::default() }, 1)
 }
@@ -258,7 +266,7 @@ fn every_key_that_is_offered_is_known() {
 
 #[test]
 fn a_run_is_a_picture_of_its_packets_and_messages() {
-    let experiment = experiment("a", EXPERIMENTS[0], Format::Toml).unwrap();
+    let experiment = experiment("a", EXPERIMENTS[0], Format::Toml, &Permission::default()).unwrap();
     let last = experiment.points.len() - 1;
     let picture = movie(&experiment, last, 0).unwrap();
     assert_eq!(picture.messages.len(), 1000);

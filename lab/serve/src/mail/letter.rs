@@ -1,10 +1,11 @@
 //! The content of a mail.
 
+use hol_lab::Permission;
 use hol_network::Topology;
 use hol_testbed::mapping;
 
+use crate::draft;
 use crate::experiment::{Experiment, State};
-use crate::reading::read;
 
 /// A mail without its addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,14 +18,14 @@ pub struct Letter {
 
 /// Returns the mail about an experiment that was in state `from`; with its `text`, includes its nodes and
 /// links, as in appendix A of the thesis.
-pub fn letter(from: State, experiment: &Experiment, text: Option<&str>) -> Letter {
+pub fn letter(from: State, experiment: &Experiment, text: Option<(&str, &Permission)>) -> Letter {
     let Experiment { id, name, title, project, state, why, progress, .. } = experiment;
     let reason = if why.is_empty() { String::new() } else { format!("Why: {why}\n") };
     let runs = match progress.runs_wanted {
         0 => String::new(),
         wanted => format!("Runs: {} of {wanted} are done, {} failed.\n", progress.runs, progress.failed),
     };
-    let tables = text.map_or(String::new(), |text| tables(text, experiment));
+    let tables = text.map_or(String::new(), |(text, permission)| tables(text, experiment, permission));
     Letter {
         // A title may contain anything, a header may not. RFC 5322, section 2.2
         subject: format!("[{project}] {name} is {}", words(*state)).replace(['\r', '\n'], " "),
@@ -38,9 +39,9 @@ pub fn letter(from: State, experiment: &Experiment, text: Option<&str>) -> Lette
 }
 
 /// Emulab's tables of the network of the first point; nothing of a text that has none.
-fn tables(text: &str, experiment: &Experiment) -> String {
-    let Ok(asked) = read(&experiment.name, text, experiment.format, true) else { return String::new() };
-    let point = asked.experiment.points.first();
+fn tables(text: &str, experiment: &Experiment, permission: &Permission) -> String {
+    let read = draft::experiment(&experiment.name, text, experiment.format, permission);
+    let point = read.ok().and_then(|read| read.points.into_iter().next());
     let Some(topology) = point.and_then(|point| Topology::new(&point.network).ok()) else {
         return String::new();
     };
@@ -106,7 +107,7 @@ pub(super) mod tests {
     #[test]
     fn what_begins_is_told_with_its_nodes_and_links() {
         let text = "transports = ['tcp']\n[network]\ndelay = '10ms'\nrate = '1Mbit'\n";
-        let body = letter(State::Starting, &experiment(), Some(text)).body;
+        let body = letter(State::Starting, &experiment(), Some((text, &Permission::default()))).body;
         for wanted in
             ["Virtual Node Info:\n", "Virtual Lan/Link Info:\n", "  10.00", "Physical Lan/Link Info:\n"]
         {

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
+use hol_lab::Permission;
 use lettre::message::Mailbox;
 use lettre::{Message, SmtpTransport, Transport};
 
@@ -57,6 +58,8 @@ pub struct Change {
     pub experiment: Experiment,
     /// Its text, if nodes and links are to be included.
     pub text: Option<String>,
+    /// What the text may use of this machine.
+    pub permission: Permission,
 }
 
 /// How mail is sent.
@@ -101,8 +104,10 @@ impl Mailer {
 }
 
 fn deliver(mut way: Way, inbox: &Receiver<Change>) {
-    for Change { to, from, experiment, text } in inbox {
-        if let Err(problem) = way.bring(&to, &letter(from, &experiment, text.as_deref())) {
+    for Change { to, from, experiment, text, permission } in inbox {
+        if let Err(problem) =
+            way.bring(&to, &letter(from, &experiment, text.as_deref().zip(Some(&permission))))
+        {
             complain(&problem);
         }
     }
@@ -173,7 +178,13 @@ mod tests {
         let post = Post::Smtp(format!("smtp://{address}"), "lab@example.org".to_owned());
         let mailer = Mailer::open(&post).unwrap();
         let to = "ann@example.org".to_owned();
-        mailer.post(Change { to, from: State::Active, experiment: experiment(), text: None });
+        mailer.post(Change {
+            to,
+            from: State::Active,
+            experiment: experiment(),
+            text: None,
+            permission: Permission::default(),
+        });
         let got = server.join().unwrap();
         assert!(got.contains(&"RCPT TO:<ann@example.org>".to_owned()), "{got:?}");
         assert!(got.contains(&"Subject: [transport] loss is swapped out".to_owned()), "{got:?}");

@@ -26,7 +26,7 @@ pub async fn page(
 ) -> Result<Markup, Apology> {
     let read = at_leisure(server, move |server| {
         let own = server.experiment(&viewer, id)?;
-        let has_shell = server.config.may_run_programs && own.study.is_none();
+        let has_shell = server.config.permission.programs && own.study.is_none();
         let page = Page { title: &own.title, here: "", script: "experiment" };
         Ok(page.show(server, &viewer, &body(&own, has_shell)))
     });

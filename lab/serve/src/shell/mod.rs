@@ -60,7 +60,7 @@ impl Server {
     /// Opens a shell on the network of an experiment.
     pub fn open_shell(self: &Shared, viewer: &Viewer, id: i64, begin: Begin) -> Result<Shell, Refusal> {
         let entry = self.own(viewer, id)?;
-        if !self.config.may_run_programs {
+        if !self.config.permission.programs {
             let why = "experiments may not run programs here, and a shell is one";
             return Err(Refusal::new(
                 axum::http::StatusCode::FORBIDDEN,

@@ -158,7 +158,7 @@ async fn what_had_cores_when_the_server_ended_is_queued_again() {
             program: "/nonexistent/hol".into(),
             cores: 1,
             access: Access::Open,
-            may_run_programs: true,
+            permission: hol_lab::Permission::default(),
             names: Vec::new(),
             is_secure: false,
         };

@@ -31,6 +31,13 @@ pub struct Lab {
     router: Router,
 }
 
+fn permission(access: Access) -> hol_lab::Permission {
+    match access {
+        Access::Open => hol_lab::Permission::default(),
+        Access::Accounts => crate::reading::strangers(&["live:granted.example:4547".to_owned()]),
+    }
+}
+
 /// An answer.
 #[derive(Debug)]
 pub struct Answer {
@@ -56,7 +63,7 @@ impl Lab {
             program: "/nonexistent/hol".into(),
             cores: 4,
             access,
-            may_run_programs: access == Access::Open,
+            permission: permission(access),
             names: vec!["lab.example.org".to_owned()],
             is_secure: access == Access::Accounts,
         };

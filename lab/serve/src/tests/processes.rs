@@ -28,7 +28,7 @@ pub fn with_script(dir: &Path, script: &str) -> (Shared, Sender<Note>, Receiver<
         program,
         cores: 1,
         access: Access::Open,
-        may_run_programs: true,
+        permission: hol_lab::Permission::default(),
         names: Vec::new(),
         is_secure: false,
     };

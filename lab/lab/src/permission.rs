@@ -1,0 +1,75 @@
+//! What an experiment may use of the machine that reads it.
+
+use std::ops::Range;
+
+use hol_network::NetworkSpec;
+use hol_scenario::Root;
+
+use crate::experiment::File;
+use crate::worlds::WorldName;
+
+/// The family of worlds that open sockets of this machine.
+const LIVE: &str = "live";
+
+/// What an experiment may use of the machine that reads it. Everything by default; a server for strangers grants less. It is checked
+/// with the values of each point, before any file is opened and any world is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Permission {
+    /// Whether it may have programs, and a root for them: they are files of this machine.
+    pub programs: bool,
+    /// The names of the worlds of the family `live` that it may name; `None`: all.
+    pub live: Option<Vec<String>>,
+    /// The largest number of nodes.
+    pub nodes: usize,
+    /// The largest number of paths, links and LANs.
+    pub links: usize,
+}
+
+impl Default for Permission {
+    fn default() -> Self {
+        Self { programs: true, live: None, nodes: usize::MAX, links: usize::MAX }
+    }
+}
+
+impl Permission {
+    /// Checks a file; returns the position of what it must not have, and the problem.
+    pub(crate) fn check(&self, file: &File) -> Result<(), (Range<usize>, String)> {
+        const PROGRAMS: &str = "an experiment with programs would read files of this server's machine; use a workload, or ask whoever \
+                                runs the server to start it with --programs";
+        let own_root = (*file.root.get_ref() != Root::Host).then(|| file.root.span());
+        let program = file.programs.first().map(|program| program.span());
+        if let Some(span) = program.or(own_root).filter(|_| !self.programs) {
+            return Err((span, PROGRAMS.to_owned()));
+        }
+        self.check_world(file.world.get_ref()).map_err(|problem| (file.world.span(), problem))?;
+        self.check_network(file.network.get_ref()).map_err(|problem| (file.network.span(), problem))
+    }
+
+    fn check_world(&self, world: &WorldName) -> Result<(), String> {
+        let is_granted = |live: &Vec<String>| live.contains(&world.to_string());
+        if world.family() != LIVE || self.live.as_ref().is_none_or(is_granted) {
+            return Ok(());
+        }
+        Err(format!(
+            "the world \"{world}\" would send packets from this server's machine; take \"model\" or \"kernel\", or ask whoever runs \
+             the server to start it with --live \"{world}\""
+        ))
+    }
+
+    /// Checks the size of a network, before routes are computed: there is one from every node to every address.
+    pub fn check_network(&self, network: &NetworkSpec) -> Result<(), String> {
+        let links = network.paths.len() + network.links.len() + network.lans.len();
+        let members: usize = network.lans.iter().map(|lan| lan.nodes.len()).sum();
+        let Self { nodes: most_nodes, links: most_links, .. } = self;
+        let cure = "take a smaller network, or `hol run` on a machine of yours";
+        if network.nodes.len() > *most_nodes {
+            return Err(format!("{} nodes are more than {most_nodes}; {cure}", network.nodes.len()));
+        }
+        if links.max(members / 2) > *most_links {
+            return Err(format!(
+                "{links} links with {members} stations on LANs are more than {most_links}; {cure}"
+            ));
+        }
+        Ok(())
+    }
+}
