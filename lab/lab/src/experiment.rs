@@ -19,6 +19,7 @@ use crate::error::InputError;
 use crate::figure::{self, FigureWish};
 use crate::named::{Named, over};
 use crate::onward::Onward;
+use crate::permission;
 use crate::point::{Point, PointId};
 use crate::programs;
 use crate::repetitions::Repetitions;
@@ -211,19 +212,29 @@ impl Experiment {
         let mut table = source.table()?;
         let combinations = combinations(&mut table, source)?;
         transport_options::take_set(&mut table, source)?;
-        let files = combinations.iter().map(|step| settle(&table, step, source));
-        let files: Vec<File> = files.collect::<Result<_, _>>()?;
+        let mut files: Vec<File> = Vec::new();
+        let (mut count, mut routes) = (0, 0);
+        for step in &combinations {
+            let file = settle(&table, step, source)?;
+            let transports = file.transports.get_ref().len();
+            count += transports;
+            routes += transports * permission::routes(file.network.get_ref());
+            let checked = source.permission().check_size(count, routes);
+            checked.map_err(|problem| source.error(&file.network.span(), problem))?;
+            files.push(file);
+        }
 
         let first = &files[0];
         first.check_runs(&files, source)?;
         let (mut points, mut places) = (Vec::new(), Vec::new());
+        let twins = first.twins();
         for index in 0..first.transports.get_ref().len() {
             let own_table = over(&table, index, &combinations[0], source)?;
             for (file, step) in files.iter().zip(&combinations) {
                 let own = own_table.as_ref().map(|table| settle(table, step, source)).transpose()?;
                 let (file, table) = (own.as_ref().unwrap_or(file), own_table.as_ref().unwrap_or(&table));
                 let axes = step.iter().map(|set| (set.key.clone(), set.text())).collect();
-                let point = file.point(name, index, axes);
+                let point = file.point(name, index, twins[index], axes);
                 point.scenario(0).check().map_err(|e| file.misfit(&e, table, step, source))?;
                 points.push(point.settled());
                 places.push(file.world.span());
@@ -482,10 +493,16 @@ impl File {
         other.map(|named| named.label.as_str())
     }
 
-    /// How many of the transports before this one are the same under the same name.
-    fn twins_before(&self, transport: usize) -> u32 {
-        let (before, rest) = self.transports.get_ref().split_at(transport);
-        before.iter().filter(|named| named.label == rest[0].label).count() as u32
+    /// Returns for each transport how many before it are the same under the same name.
+    fn twins(&self) -> Vec<u32> {
+        let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+        let transports = self.transports.get_ref().iter();
+        let before = transports.map(|named| {
+            let count = seen.entry(&named.label).or_insert(0);
+            *count += 1;
+            *count - 1
+        });
+        before.collect()
     }
 
     /// Returns the error of keys that contradict each other, at the position of the first of them or of their table.
@@ -550,9 +567,8 @@ impl File {
         self.messages.as_ref().map_or(usual, |given| *given.get_ref())
     }
 
-    fn point(&self, experiment: &str, transport: usize, axes: Vec<(String, String)>) -> Point {
+    fn point(&self, experiment: &str, transport: usize, twin: u32, axes: Vec<(String, String)>) -> Point {
         let Named { spec, label, .. } = self.transports.get_ref()[transport].clone();
-        let twin = self.twins_before(transport);
         let label = if twin == 0 { label } else { format!("{label} ({})", twin + 1) };
         Point {
             id: PointId(0),

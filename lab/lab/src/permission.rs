@@ -23,11 +23,22 @@ pub struct Permission {
     pub nodes: usize,
     /// The largest number of paths, links and LANs.
     pub links: usize,
+    /// The largest number of points.
+    pub points: usize,
+    /// The largest number of routes, over all points.
+    pub routes: usize,
 }
 
 impl Default for Permission {
     fn default() -> Self {
-        Self { programs: true, live: None, nodes: usize::MAX, links: usize::MAX }
+        Self {
+            programs: true,
+            live: None,
+            nodes: usize::MAX,
+            links: usize::MAX,
+            points: usize::MAX,
+            routes: usize::MAX,
+        }
     }
 }
 
@@ -56,6 +67,18 @@ impl Permission {
         ))
     }
 
+    /// Checks the size of all points that have been read: their number, and the sum of their routes.
+    pub(crate) fn check_size(&self, points: usize, routes: usize) -> Result<(), String> {
+        let cure = "sweep fewer values, or use `hol run` on a machine of yours";
+        if points > self.points {
+            return Err(format!("there are more than {} points; {cure}", self.points));
+        }
+        if routes > self.routes {
+            return Err(format!("the networks of all points have more than {} routes; {cure}", self.routes));
+        }
+        Ok(())
+    }
+
     /// Checks the size of a network, before routes are computed: there is one from every node to every address.
     pub fn check_network(&self, network: &NetworkSpec) -> Result<(), String> {
         let links = network.paths.len() + network.links.len() + network.lans.len();
@@ -72,4 +95,11 @@ impl Permission {
         }
         Ok(())
     }
+}
+
+/// Returns how many routes a network has: from every node to every address.
+pub(crate) fn routes(network: &NetworkSpec) -> usize {
+    let stations: usize = network.lans.iter().map(|lan| lan.nodes.len()).sum();
+    let lines = (network.paths.len() + network.links.len()).max(1);
+    network.nodes.len().max(2) * (2 * lines + stations)
 }

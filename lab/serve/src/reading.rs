@@ -9,12 +9,15 @@ use crate::refusal::{Problem, Refusal};
 /// The longest text that is read, in octets.
 pub const LONGEST_TEXT: usize = 1 << 20;
 
-/// Maximum octets parsed over all combinations of a sweep: 10,000 points of a usual text take a third of it.
-const MOST_WORK: usize = 64 << 20;
+/// Maximum octets parsed over all points: 10,000 of a usual text take two thirds of it.
+const MOST_WORK: usize = 16 << 20;
 
-/// The largest network of a stranger: with as many nodes in a chain, a text is read in a tenth of a second.
+/// The largest experiment of a stranger. Routes bound the time of reading and its memory: as many as in a chain of 300 nodes take
+/// half a second.
 const MOST_NODES: usize = 300;
 const MOST_LINKS: usize = 600;
+const MOST_POINTS: usize = 10_000;
+const MOST_ROUTES: usize = 250_000;
 
 /// Parses `text`, called `name` in messages. It may name no files, because a submission must not read the
 /// server's disk, and use only what `permission` grants.
@@ -25,17 +28,24 @@ pub fn read(name: &str, text: &str, format: Format, permission: &Permission) -> 
 
 /// What experiments may use of this machine whose authors do not own it; `live` are the worlds granted to them.
 pub fn strangers(live: &[String]) -> Permission {
-    Permission { programs: false, live: Some(live.to_vec()), nodes: MOST_NODES, links: MOST_LINKS }
+    Permission {
+        programs: false,
+        live: Some(live.to_vec()),
+        nodes: MOST_NODES,
+        links: MOST_LINKS,
+        points: MOST_POINTS,
+        routes: MOST_ROUTES,
+    }
 }
 
-/// Rejects texts that take too long to parse: each combination of a sweep parses the whole text.
+/// Rejects texts that take too long to parse: each point may parse the whole text.
 pub fn check_size(text: &str, format: Format) -> Result<(), Refusal> {
     if text.len() > LONGEST_TEXT {
         return Err(Refusal::too_large(format!("the text is longer than {} MiB", LONGEST_TEXT >> 20)));
     }
-    let combinations = said(text, format).map_or(1, |said| combinations(&said));
-    if combinations.saturating_mul(text.len()) > MOST_WORK {
-        let problem = format!("{combinations} combinations of a text of {} octets are too many", text.len());
+    let points = said(text, format).map_or(1, |said| points(&said));
+    if points.saturating_mul(text.len()) > MOST_WORK {
+        let problem = format!("{points} points of a text of {} octets are too many", text.len());
         return Err(Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             problem,
@@ -45,8 +55,8 @@ pub fn check_size(text: &str, format: Format) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns the approximate number of combinations of a text's axes; 1 without axes, or if invalid.
-fn combinations(text: &str) -> usize {
+/// Returns the approximate number of a text's points: transports are an axis, too; 1 without axes, or if invalid.
+fn points(text: &str) -> usize {
     let Ok(table) = text.parse::<toml::Table>() else { return 1 };
     let lengths =
         |axes: &toml::Table| axes.values().filter_map(|list| Some(list.as_array()?.len())).collect();
@@ -58,6 +68,7 @@ fn combinations(text: &str) -> usize {
     };
     // Lists of a zip advance together.
     axes.extend(zips.into_iter().filter_map(|zip| of_table(zip).into_iter().max()));
+    axes.extend(table.get("transports").and_then(toml::Value::as_array).map(Vec::len));
     axes.into_iter().fold(1, |all, length| all.saturating_mul(length.max(1)))
 }
 
@@ -124,17 +135,17 @@ mod tests {
     }
 
     #[test]
-    fn combinations_are_counted_before_they_are_made() {
+    fn points_are_counted_before_they_are_made() {
         assert_eq!(
-            combinations("a = 1\n[sweep]\n'x' = [1, 2, 3]\ny = [1, 2]\n[[zip]]\nb = [1, 2]\nc = [3, 4]\n"),
+            points("a = 1\n[sweep]\n'x' = [1, 2, 3]\ny = [1, 2]\n[[zip]]\nb = [1, 2]\nc = [3, 4]\n"),
             12
         );
-        assert_eq!(combinations("[zip]\nb = [1, 2, 3]\n"), 3);
-        assert_eq!(combinations("nothing of it"), 1);
+        assert_eq!(points("[zip]\nb = [1, 2, 3]\n"), 3);
+        assert_eq!(points("nothing of it"), 1);
         let list = format!("[{}]", "1,".repeat(40_000));
         let sweep = format!("transports = ['tcp']\n[sweep]\na = {list}\nb = {list}\n");
         let refused = read("test", &sweep, Format::Toml, &Permission::default()).unwrap_err();
-        assert!(refused.to_string().contains("1600000000 combinations"), "{refused}");
+        assert!(refused.to_string().contains("1600000000 points"), "{refused}");
     }
 
     #[test]

@@ -691,6 +691,87 @@ async fn a_text_is_read_without_the_files_and_sockets_of_the_server() {
     assert!(message.contains("would read files") && read["errors"][0]["line"] == 3, "{read}");
 }
 
+/// Each takes seconds or hundreds of megabytes if its size is not looked at first.
+#[tokio::test]
+async fn what_takes_long_to_read_is_refused() {
+    let (lab, ann, _) = lab().await;
+    let list = |count: usize, of: &dyn Fn(usize) -> String| (0..count).map(of).collect::<Vec<_>>().join(",");
+    let network = |nodes: usize, links: String| {
+        let nodes = list(nodes, &|n| format!("'n{n}'"));
+        format!(
+            "transports=['tcp']\nworkload={{kind='oneway',from='n0',to='n1'}}\nnetwork={{nodes=[{nodes}],{links}}}\n"
+        )
+    };
+    let chain = |nodes: usize| {
+        network(
+            nodes,
+            format!("links=[{}]", list(nodes - 1, &|n| format!("{{from='n{n}',to='n{}'}}", n + 1))),
+        )
+    };
+    let star = format!("lans=[{{nodes=[{}]}}]", list(250, &|n| format!("'n{n}'")));
+    let lans =
+        format!("lans=[{}]", list(20, &|_| format!("{{nodes=[{}]}}", list(250, &|n| format!("'n{n}'")))));
+    let seeds = format!("[sweep]\nseed=[{}]\n", list(40, &|n| n.to_string()));
+    let texts = [
+        ("a chain", chain(3_000), "nodes are more than 300"),
+        (
+            "parallel links",
+            network(2, format!("links=[{}]", list(3_000, &|_| "{from='n0',to='n1'}".to_owned()))),
+            "are more than 600",
+        ),
+        (
+            "paths",
+            format!("{TEXT}network.paths=[{}]\n", list(3_000, &|_| "{}".to_owned())),
+            "are more than 600",
+        ),
+        ("many LANs", network(250, lans), "are more than 600"),
+        ("a chain of all nodes in a sweep", format!("{}{seeds}", chain(300)), "more than 250000 routes"),
+        (
+            "a LAN over many transports",
+            network(250, star).replace("['tcp']", &format!("[{}]", list(30, &|_| "'tcp'".to_owned()))),
+            "more than 250000 routes",
+        ),
+        (
+            "twins",
+            format!("repetitions=1\ntransports=[{}]\n", list(50_000, &|_| "'tcp'".to_owned())),
+            "50000 points",
+        ),
+        (
+            "own workloads",
+            format!(
+                "transports=[{}]\n",
+                list(5_000, &|n| format!("{{spec='tcp',label='a{n}',workload={{sources=2}}}}"))
+            ),
+            "5000 points",
+        ),
+        (
+            "points",
+            format!(
+                "transports=['tcp']\nrepetitions=1\n[sweep]\nseed=[{}]\nmessages=[{}]\n",
+                list(110, &|n| n.to_string()),
+                list(110, &|n| (n + 1).to_string())
+            ),
+            "more than 10000 points",
+        ),
+    ];
+    for (what, text, problem) in texts {
+        for path in ["/api/experiments", "/api/read", "/api/write"] {
+            let answer = lab.post(path).by(&ann).json(&json!({ "text": text })).send().await;
+            let is_said = answer.text.contains(problem) || path == "/api/write";
+            assert!(
+                is_said && !answer.status.is_server_error(),
+                "{what}, {path}: {}",
+                &answer.text[..answer.text.len().min(300)]
+            );
+        }
+    }
+    let script = "set ns [new Simulator]\nfor {set i 0} {$i < 2000} {incr i} {\nset n($i) [$ns node]\n}\n\
+                  for {set i 1} {$i < 2000} {incr i} {\n$ns duplex-link $n([expr $i-1]) $n($i) 1Mb 1ms DropTail\n}\n";
+    let body = json!({ "text": script, "format": "ns" });
+    let answer = lab.post("/api/read").by(&ann).json(&body).send().await.json();
+    assert!(answer["graph"].is_null() && answer["mapping"] == json!([]));
+}
+
 #[tokio::test]
 async fn what_is_too_large_is_refused() {
     let lab = Lab::open(Access::Open);
