@@ -14,6 +14,7 @@ use hyper_util::rt::TokioTimer;
 
 use crate::jobs::{Note, conduct};
 use crate::mail::{Mailer, Post, PostError};
+use crate::pacer::Pacer;
 use crate::people::Registration;
 use crate::reading::strangers;
 use crate::router::router;
@@ -165,13 +166,14 @@ async fn answer(listener: TcpListener, tls: &Tls, server: &Arc<Server>) -> Resul
     let service = router(server.clone()).into_make_service();
     match tls {
         Tls::Files(certificates, key) => {
-            let mut listening =
-                axum_server::from_tcp_rustls(listener, rustls(certificates, key).await?)?.handle(handle);
+            let mut listening = axum_server::from_tcp_rustls(listener, rustls(certificates, key).await?)?
+                .map(|tls| tls.acceptor(Pacer::default()))
+                .handle(handle);
             listening.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
             listening.serve(service).await?;
         }
         Tls::None | Tls::Proxy => {
-            let mut listening = axum_server::from_tcp(listener)?.handle(handle);
+            let mut listening = axum_server::from_tcp(listener)?.acceptor(Pacer::default()).handle(handle);
             listening.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
             listening.serve(service).await?;
         }

@@ -1,11 +1,12 @@
 //! Results: points, the report, every file.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
 use axum::Json;
 use axum::extract::State as Extract;
+use axum::http::HeaderName;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use utoipa_axum::router::OpenApiRouter;
@@ -13,15 +14,13 @@ use utoipa_axum::routes;
 
 use crate::bundle::media_type;
 use crate::directory::{FileLine, directory, inside};
+use crate::download::download;
 use crate::extract::Which;
 use crate::leisure::at_leisure;
 use crate::lifecycle::holds_cores;
 use crate::refusal::{Problems, Refusal};
 use crate::server::{Server, Shared};
 use crate::viewer::Viewer;
-
-/// Maximum size of a file answered from memory; larger ones must be fetched from disk.
-const LARGEST: u64 = 256 << 20;
 
 /// The report contains our script and style, but foreign content. In a sandbox it cannot reach this server.
 const REPORT_POLICY: &str = "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; \
@@ -106,8 +105,8 @@ async fn log(
 ) -> Result<Response, Refusal> {
     at_leisure(server, move |server| {
         server.entry(&viewer, id)?;
-        let text = fs::read(server.command(id).dir.join("log")).unwrap_or_default();
-        Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
+        let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
+        content(&server.command(id).dir.join("log"), headers, "")
     })
     .await
 }
@@ -115,11 +114,8 @@ async fn log(
 impl Server {
     fn points(&self, viewer: &Viewer, id: i64) -> Result<Response, Refusal> {
         self.entry(viewer, id)?;
-        let text = match fs::read(self.command(id).results().join("points.json")) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => b"[]".to_vec(),
-            read => read?,
-        };
-        Ok(([(CONTENT_TYPE, "application/json")], text).into_response())
+        let points = self.command(id).results().join("points.json");
+        content(&points, [(CONTENT_TYPE, "application/json")], "[]")
     }
 }
 
@@ -137,24 +133,32 @@ pub fn report_of(server: &Server, id: i64) -> Result<Response, Refusal> {
     if is_old {
         server.draw(id)?;
     }
-    let text = fs::read(page).map_err(|_| Refusal::not_found())?;
+    let page = File::open(page).map_err(|_| Refusal::not_found())?;
     let headers = [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, REPORT_POLICY)];
-    Ok((headers, text).into_response())
+    Ok((headers, download(page)?).into_response())
+}
+
+/// Returns the content of a file, or `else_text` if it is not there yet.
+fn content(
+    path: &Path,
+    headers: [(HeaderName, &'static str); 1],
+    else_text: &'static str,
+) -> Result<Response, Refusal> {
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((headers, else_text).into_response()),
+        file => Ok((headers, download(file?)?).into_response()),
+    }
 }
 
 /// Returns file `path` of a directory as a download.
 pub fn file_of(directory: &Path, path: &str) -> Result<Response, Refusal> {
     let whole = inside(directory, path).ok_or_else(Refusal::not_found)?;
-    if fs::metadata(&whole)?.len() > LARGEST {
-        return Err(Refusal::too_large(format!("the file has more than {} MiB", LARGEST >> 20)));
-    }
-    let content = fs::read(&whole)?;
     let headers = [
         (CONTENT_TYPE, media_type(path)),
         (CONTENT_DISPOSITION, "attachment"),
         (CONTENT_SECURITY_POLICY, FILE_POLICY),
     ];
-    Ok((headers, content).into_response())
+    Ok((headers, download(File::open(whole)?)?).into_response())
 }
 
 /// Returns when a file was written, for comparison only.

@@ -772,6 +772,29 @@ async fn what_takes_long_to_read_is_refused() {
     assert!(answer["graph"].is_null() && answer["mapping"] == json!([]));
 }
 
+/// A file of any size takes the memory of one part of it.
+#[tokio::test]
+async fn a_file_is_sent_in_parts() {
+    let lab = Lab::open(Access::Open);
+    let id = lab.submitted().await;
+    let results = lab.server.command(id).results();
+    std::fs::create_dir_all(&results).unwrap();
+    let huge = 1_u64 << 40;
+    std::fs::File::create(results.join("huge.bin")).unwrap().set_len(huge).unwrap();
+    let response = lab.get(&format!("/api/experiments/{id}/files/huge.bin")).open().await;
+    assert_eq!(
+        (response.status(), &response.headers()["content-length"]),
+        (StatusCode::OK, &huge.to_string().parse().unwrap())
+    );
+    let mut parts = response.into_body().into_data_stream();
+    for _ in 0..3 {
+        let part = futures_util::StreamExt::next(&mut parts).await.unwrap().unwrap();
+        assert_eq!(part.len(), crate::download::PART);
+    }
+    std::fs::write(results.join("small.csv"), "1,2\n").unwrap();
+    assert_eq!(lab.get(&format!("/api/experiments/{id}/files/small.csv")).send().await.text, "1,2\n");
+}
+
 #[tokio::test]
 async fn what_is_too_large_is_refused() {
     let lab = Lab::open(Access::Open);
