@@ -227,14 +227,13 @@ impl Experiment {
         let first = &files[0];
         first.check_runs(&files, source)?;
         let (mut points, mut places) = (Vec::new(), Vec::new());
-        let twins = first.twins();
-        for index in 0..first.transports.get_ref().len() {
+        for (index, twin) in first.twins().into_iter().enumerate() {
             let own_table = over(&table, index, &combinations[0], source)?;
             for (file, step) in files.iter().zip(&combinations) {
                 let own = own_table.as_ref().map(|table| settle(table, step, source)).transpose()?;
                 let (file, table) = (own.as_ref().unwrap_or(file), own_table.as_ref().unwrap_or(&table));
                 let axes = step.iter().map(|set| (set.key.clone(), set.text())).collect();
-                let point = file.point(name, index, twins[index], axes);
+                let point = file.point(name, index, twin, axes);
                 point.scenario(0).check().map_err(|e| file.misfit(&e, table, step, source))?;
                 points.push(point.settled());
                 places.push(file.world.span());
