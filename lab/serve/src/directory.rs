@@ -59,6 +59,24 @@ pub fn directory(root: &Path) -> io::Result<Vec<FileLine>> {
     Ok(found)
 }
 
+/// Returns the octets that a directory occupies on the disk; files that go meanwhile do not count.
+pub fn occupied(root: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let mut octets = 0;
+    let mut left = vec![root.to_owned()];
+    while let Some(dir) = left.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let Ok(metadata) = entry.metadata() else { continue };
+            // POSIX counts blocks of 512 octets.
+            octets += 512 * metadata.blocks();
+            if metadata.is_dir() {
+                left.push(entry.path());
+            }
+        }
+    }
+    octets
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,6 +16,7 @@ use crate::jobs::{Note, conduct};
 use crate::mail::{Mailer, Post, PostError};
 use crate::pacer::Pacer;
 use crate::people::Registration;
+use crate::quota::Quota;
 use crate::reading::strangers;
 use crate::router::router;
 use crate::server::{Access, Config, Server, StateError};
@@ -55,6 +56,8 @@ pub struct Options {
     pub programs: bool,
     /// The worlds of the family `live` that those users may name.
     pub live: Vec<String>,
+    /// What each project of those users may use.
+    pub quota: Quota,
     /// Destination of mail.
     pub post: Post,
 }
@@ -119,6 +122,7 @@ impl Options {
             cores: self.cores,
             access,
             permission: self.permission(access),
+            quota: if access == Access::Open { Quota::NONE } else { self.quota },
             names: self.names.clone(),
             is_secure: !matches!(self.tls, Tls::None),
         })

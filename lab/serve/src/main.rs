@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use clap::Parser;
-use hol_serve::{Options, Post, Registration, Tls};
+use hol_serve::{Options, Post, Quota, Registration, Tls};
 use hol_terminal::{companion, note, say};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -44,6 +44,15 @@ struct Serve {
     /// Let experiments of users who log in take this world, such as live:HOST or live; may be repeated
     #[arg(long, value_name = "WORLD")]
     live: Vec<String>,
+    /// Disk that the experiments of a project may occupy, in GiB, if users log in
+    #[arg(long, value_name = "GIB", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..1 << 20))]
+    project_disk: u64,
+    /// Runs that the experiments of a project may have, if users log in
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..1 << 50))]
+    project_runs: u64,
+    /// Core hours that a project may use, if users log in
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..1 << 30))]
+    project_core_hours: u64,
     /// Write mail about each change into this directory
     #[arg(long, value_name = "DIR", conflicts_with = "smtp")]
     mail: Option<PathBuf>,
@@ -117,6 +126,11 @@ impl Serve {
             tls,
             programs: self.programs,
             live: self.live.clone(),
+            quota: Quota {
+                octets: self.project_disk << 30,
+                runs: self.project_runs,
+                core_seconds: 3600 * self.project_core_hours,
+            },
             post,
         })
     }

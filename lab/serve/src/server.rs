@@ -16,6 +16,7 @@ use crate::experiment::{Experiment, Filter, State};
 use crate::jobs::{self, Note};
 use crate::lifecycle::{Event, cure};
 use crate::mail::{self, Mailer};
+use crate::quota::Quota;
 use crate::refusal::Refusal;
 use crate::shell::Shells;
 use crate::store::{Entry, Moved, Store, StoreError, User};
@@ -47,6 +48,8 @@ pub struct Config {
     pub access: Access,
     /// What experiments may use of this machine.
     pub permission: Permission,
+    /// What each project may use.
+    pub quota: Quota,
     /// Additional host names besides addresses and localhost.
     pub names: Vec<String>,
     /// Whether browsers use TLS.
@@ -179,6 +182,11 @@ impl Server {
             Ok(_) => (),
             Err(problem) => self.complain(&problem),
         }
+    }
+
+    /// Returns why experiments of `project` may use no more.
+    pub(crate) fn refused(&self, project: i64) -> rusqlite::Result<Option<String>> {
+        Ok(self.config.quota.refuses(&self.store.usage(project)?))
     }
 
     /// Records why experiments wait.

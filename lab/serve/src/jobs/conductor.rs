@@ -15,6 +15,7 @@ use hol_lab::Stopwatch;
 use super::note::Note;
 use super::process::{Running, log};
 use super::stream::{Line, read};
+use crate::directory::occupied;
 use crate::events::Kind;
 use crate::lifecycle::{Event, holds_cores};
 use crate::queue::{Verdict, decide};
@@ -22,6 +23,9 @@ use crate::server::Server;
 
 /// Interval of checks for idle experiments, and for processes that do not end.
 const TICK: Duration = Duration::from_millis(500);
+
+/// Seconds between counts of what an experiment uses: a fast disk takes some hundred MB meanwhile.
+const COUNT_EVERY: f64 = 1.0;
 
 /// Seconds that a process has to save its results.
 const PATIENCE: f64 = 20.0;
@@ -48,6 +52,8 @@ struct Job {
     /// The last message for people.
     word: String,
     runs: u64,
+    /// Up to when its use is counted, by its stopwatch.
+    counted: f64,
 }
 
 struct Conductor {
@@ -60,6 +66,15 @@ struct Conductor {
     is_stale: bool,
     /// The last reported reasons for waiting.
     said: BTreeMap<i64, String>,
+}
+
+/// Records what an experiment occupies on the disk, and the core seconds since the last time.
+fn count(server: &Server, id: i64, job: &mut Job) -> rusqlite::Result<()> {
+    let now = job.watch.seconds();
+    let core_seconds = (f64::from(job.cores) * (now - job.counted)) as u64;
+    // The rest of a second counts the next time.
+    job.counted += core_seconds as f64 / f64::from(job.cores);
+    server.store.spend(id, occupied(&server.command(id).dir), core_seconds)
 }
 
 /// Runs until told to stop, and returns when no process is left.
@@ -105,6 +120,7 @@ impl Conductor {
     /// Ends and starts processes as needed.
     fn look(&mut self) {
         self.swap_out_by_time();
+        self.swap_out_by_quota();
         self.server.shells.end_the_idle();
         self.end_the_unwanted();
         if std::mem::take(&mut self.is_stale)
@@ -128,6 +144,21 @@ impl Conductor {
                 continue;
             };
             self.server.happen(*id, Event::SwapOut, &why);
+        }
+    }
+
+    /// Counts what experiments use, and swaps out those of projects that have used all they may.
+    fn swap_out_by_quota(&mut self) {
+        for (id, job) in &mut self.jobs {
+            if job.watch.seconds() < job.counted + COUNT_EVERY {
+                continue;
+            }
+            let refused = count(&self.server, *id, job).and_then(|()| self.server.refused(job.project));
+            match refused {
+                Ok(Some(why)) => self.server.happen(*id, Event::SwapOut, &why),
+                Ok(None) => (),
+                Err(problem) => self.server.complain(&problem),
+            }
         }
     }
 
@@ -192,6 +223,12 @@ impl Conductor {
     }
 
     fn launch(&mut self, id: i64) -> rusqlite::Result<()> {
+        if let Some(entry) = self.server.store.entry(id)?
+            && let Some(why) = self.server.refused(entry.project)?
+        {
+            self.server.happen(id, Event::Reject, &why);
+            return Ok(());
+        }
         self.server.happen(id, Event::Launch, "");
         let Some(entry) = self.server.store.entry(id)? else { return Ok(()) };
         if !holds_cores(entry.experiment.state) {
@@ -215,6 +252,7 @@ impl Conductor {
                     is_interrupted: false,
                     word: String::new(),
                     runs: 0,
+                    counted: 0.0,
                 };
                 self.jobs.insert(id, job);
             }
@@ -251,7 +289,10 @@ impl Conductor {
 
     /// Handles the end of a process, depending on whether it was asked to end.
     fn bury(&mut self, id: i64, status: io::Result<ExitStatus>) {
-        let Some(job) = self.jobs.remove(&id) else { return };
+        let Some(mut job) = self.jobs.remove(&id) else { return };
+        if let Err(problem) = count(&self.server, id, &mut job) {
+            self.server.complain(&problem);
+        }
         if job.asked.is_some() {
             return;
         }

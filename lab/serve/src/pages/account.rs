@@ -88,8 +88,10 @@ fn body(viewer: &Viewer, projects: &[Markup]) -> Markup {
 /// A project, with those who wait to be let in where that is for `viewer` to say.
 fn project(server: &Server, viewer: &Viewer, own: &Project) -> Result<Markup, Refusal> {
     let leads = own.leader == viewer.name;
-    let members = match (leads, server.store.project(&own.name, viewer.id)?) {
-        (true, Some((project, _))) => server.store.members(project)?,
+    let id = server.store.project(&own.name, viewer.id)?.map(|(id, _)| id);
+    let used = id.map(|id| server.store.usage(id)).transpose()?;
+    let members = match (leads, id) {
+        (true, Some(id)) => server.store.members(id)?,
         _ => Vec::new(),
     };
     Ok(html! {
@@ -97,6 +99,7 @@ fn project(server: &Server, viewer: &Viewer, own: &Project) -> Result<Markup, Re
         @if viewer.is_administrator && !own.is_approved {
             form data-to={ "/api/projects/" (own.name) "/approve" } { button { "Approve" } p.said role="status" {} }
         }
+        @if let Some(used) = used { p.soft { "Used: " (server.config.quota.line(&used)) } }
         ul { @for one in &members { (member(&own.name, one)) } }
     })
 }

@@ -6,6 +6,7 @@ mod experiments;
 mod people;
 mod schema;
 mod texts;
+mod usage;
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -3,7 +3,8 @@
 use rusqlite::Connection;
 
 /// Each upgrades the database by one version; released ones are never changed.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
 CREATE TABLE users (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE COLLATE NOCASE,
@@ -74,7 +75,12 @@ CREATE TABLE texts (
     created INTEGER NOT NULL,
     PRIMARY KEY (experiment, version)
 ) STRICT, WITHOUT ROWID;
-"];
+",
+    "
+ALTER TABLE projects ADD COLUMN core_seconds INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE experiments ADD COLUMN octets INTEGER NOT NULL DEFAULT 0;
+",
+];
 
 /// Creates or upgrades the tables; `Err` with the version of a database written by a newer program.
 pub fn migrate(connection: &mut Connection) -> rusqlite::Result<Result<(), i64>> {
@@ -89,4 +95,29 @@ pub fn migrate(connection: &mut Connection) -> rusqlite::Result<Result<(), i64>>
         transaction.commit()?;
     }
     Ok(Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_of_each_earlier_format_is_upgraded_with_what_it_has() {
+        for format in 1..MIGRATIONS.len() {
+            let mut connection = Connection::open_in_memory().unwrap();
+            MIGRATIONS[..format].iter().for_each(|step| connection.execute_batch(step).unwrap());
+            connection.pragma_update(None, "user_version", format as i64).unwrap();
+            let rows = "INSERT INTO users VALUES (1, 'ann', '', '', 0, 0);
+                INSERT INTO projects (id, name, title, leader, is_approved, created) VALUES (1, 'alpha', '', 1, 1, 0);
+                INSERT INTO experiments (id, name, title, project, owner, state, why, priority, batch, cores, quick, format,
+                    version, created, changed, runs) VALUES (7, 'a', '', 1, 1, 'done', '', 0, 1, 1, 0, 'toml', 1, 0, 0, 5);";
+            connection.execute_batch(rows).unwrap();
+            assert_eq!(migrate(&mut connection).unwrap(), Ok(()), "from format {format}");
+            let used = "SELECT e.runs, e.octets, p.core_seconds FROM experiments e JOIN projects p ON p.id = e.project";
+            let used =
+                connection.query_row(used, [], |row| Ok([row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?]));
+            assert_eq!(used.unwrap(), [5, 0, 0], "from format {format}");
+            assert_eq!(migrate(&mut connection).unwrap(), Ok(()));
+        }
+    }
 }

@@ -64,6 +64,7 @@ impl Lab {
             cores: 4,
             access,
             permission: permission(access),
+            quota: crate::Quota::NONE,
             names: vec!["lab.example.org".to_owned()],
             is_secure: access == Access::Accounts,
         };

@@ -11,13 +11,14 @@ use super::TEXT;
 use crate::events::Kind;
 use crate::jobs::{Note, conduct};
 use crate::mail::{Mailer, Post};
+use crate::quota::Quota;
 use crate::server::{Access, Config, Server, Shared};
 use crate::submission::Submission;
 
 const PROGRESS: &str = r#"echo '{"progress":{"runs":1,"runs_wanted":2,"failed":0,"messages":1,"messages_wanted":2,"share":0.5,"left":null}}' >&2"#;
 
 /// A server in `dir` for which `script` stands in the place of `hol`, and what its conductor hears.
-pub fn with_script(dir: &Path, script: &str) -> (Shared, Sender<Note>, Receiver<Note>) {
+pub fn with_script(dir: &Path, script: &str, quota: Quota) -> (Shared, Sender<Note>, Receiver<Note>) {
     let program = dir.join("hol");
     // Written by another process: a file that a test beside this one had open while it forks cannot be run.
     let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\"; chmod 755 \"$0\"";
@@ -29,6 +30,7 @@ pub fn with_script(dir: &Path, script: &str) -> (Shared, Sender<Note>, Receiver<
         cores: 1,
         access: Access::Open,
         permission: hol_lab::Permission::default(),
+        quota,
         names: Vec::new(),
         is_secure: false,
     };
@@ -39,31 +41,39 @@ pub fn with_script(dir: &Path, script: &str) -> (Shared, Sender<Note>, Receiver<
 
 /// The states of an experiment whose process is `script`, and the last reason, until it has ended.
 fn life(script: &str) -> (Vec<String>, String) {
+    lives::<1>(script, Quota::NONE).pop().unwrap()
+}
+
+/// The same of `N` experiments of one project, one after another.
+fn lives<const N: usize>(script: &str, quota: Quota) -> Vec<(Vec<String>, String)> {
     let dir = tempfile::tempdir().unwrap();
-    let (server, notes, inbox) = with_script(dir.path(), script);
+    let (server, notes, inbox) = with_script(dir.path(), script, quota);
     let mut watching = server.hub.watch();
     let conductor = {
         let (server, notes) = (server.clone(), notes.clone());
         std::thread::spawn(move || conduct(server, notes, &inbox))
     };
     let viewer = server.local.clone().unwrap();
-    let submission = Submission { text: TEXT.to_owned(), cores: Some(1), ..Submission::default() };
-    server.submit(&viewer, submission).unwrap();
-    let mut states = Vec::new();
-    let why = loop {
-        let happening = watching.blocking_recv().unwrap();
-        if happening.kind != Kind::State {
-            continue;
-        }
-        let experiment: Value = serde_json::from_str(&happening.data).unwrap();
-        states.push(experiment["state"].as_str().unwrap().to_owned());
-        if ["done", "failed"].contains(&states.last().unwrap().as_str()) {
-            break experiment["why"].as_str().unwrap().to_owned();
+    let mut live = || {
+        let submission = Submission { text: TEXT.to_owned(), cores: Some(1), ..Submission::default() };
+        server.submit(&viewer, submission).unwrap();
+        let mut states = Vec::new();
+        loop {
+            let happening = watching.blocking_recv().unwrap();
+            if happening.kind != Kind::State {
+                continue;
+            }
+            let experiment: Value = serde_json::from_str(&happening.data).unwrap();
+            states.push(experiment["state"].as_str().unwrap().to_owned());
+            if ["done", "failed", "swapped_out"].contains(&states.last().unwrap().as_str()) {
+                break (states, experiment["why"].as_str().unwrap().to_owned());
+            }
         }
     };
+    let lives = (0..N).map(|_| live()).collect();
     notes.send(Note::Stop).unwrap();
     conductor.join().unwrap();
-    (states, why)
+    lives
 }
 
 #[test]
@@ -112,4 +122,17 @@ fn a_line_without_end_is_cut() {
     let (states, why) = life("head -c 1000000 /dev/zero | tr '\\000' x >&2\nexit 3");
     assert_eq!(states.last().unwrap(), "failed");
     assert_eq!(why, "x".repeat(300));
+}
+
+/// A text of 250 octets could fill the disk.
+#[test]
+fn one_that_fills_the_disk_is_swapped_out_and_the_next_does_not_start() {
+    let fill =
+        format!("{PROGRESS}\nfor n in $(seq 50); do head -c 1000000 /dev/zero >> full; sleep 0.2; done");
+    let lives = lives::<2>(&fill, Quota { octets: 1 << 20, ..Quota::NONE });
+    assert_eq!(lives[0].0, ["queued", "starting", "active", "swapped_out"]);
+    assert_eq!(lives[1].0, ["queued", "swapped_out"]);
+    for (_, why) in lives {
+        assert!(why.starts_with("its project uses ") && why.contains("of disk, the maximum"), "{why}");
+    }
 }

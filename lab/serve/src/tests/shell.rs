@@ -10,6 +10,7 @@ use super::TEXT;
 use super::processes::with_script;
 use crate::events::{Happening, Kind};
 use crate::jobs::Note;
+use crate::quota::Quota;
 use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::shell::Begin;
@@ -47,7 +48,7 @@ impl Lab {
     /// A server with an experiment that waits to be started.
     fn with(script: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let (server, notes, inbox) = with_script(dir.path(), script);
+        let (server, notes, inbox) = with_script(dir.path(), script, Quota::NONE);
         let viewer = server.local.clone().unwrap();
         let submission = Submission { text: TEXT.to_owned(), cores: Some(1), ..Submission::default() };
         let id = server.submit(&viewer, submission).unwrap().id;

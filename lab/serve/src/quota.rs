@@ -1,0 +1,89 @@
+//! What the experiments of a project may use together.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// What a project has used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
+pub struct Usage {
+    /// Octets on the disk, of the experiments that it has.
+    pub octets: u64,
+    /// Completed runs of the experiments that it has.
+    pub runs: u64,
+    /// Cores held, times the seconds for which they were; deleted experiments included.
+    pub core_seconds: u64,
+}
+
+/// What a project may use: its experiments do not start, or are swapped out, when it has used as much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Quota {
+    /// As in its usage.
+    pub octets: u64,
+    /// As in its usage.
+    pub runs: u64,
+    /// As in its usage.
+    pub core_seconds: u64,
+}
+
+impl Quota {
+    /// No limits, for the owner of the machine. SQLite and JSON count to 2^63 and to 2^53.
+    pub const NONE: Self = Self { octets: 1 << 53, runs: 1 << 53, core_seconds: 1 << 53 };
+
+    /// Returns why a project that has used so much may use no more.
+    pub fn refuses(&self, used: &Usage) -> Option<String> {
+        let disk =
+            || format!("its project uses {} of disk, the maximum; delete experiments", mebi(used.octets));
+        let runs = || format!("its project has {} runs, the maximum; delete experiments", used.runs);
+        let time = || {
+            let hours = self.core_seconds / 3600;
+            format!("its project has used its {hours} core hours; ask whoever runs the server for more")
+        };
+        if used.octets >= self.octets {
+            return Some(disk());
+        }
+        if used.runs >= self.runs {
+            return Some(runs());
+        }
+        (used.core_seconds >= self.core_seconds).then(time)
+    }
+
+    /// Returns the figures of a project for people.
+    pub fn line(&self, used: &Usage) -> String {
+        let hours = |seconds: u64| format!("{:.1}", seconds as f64 / 3600.0);
+        if *self == Self::NONE {
+            let (disk, hours) = (mebi(used.octets), hours(used.core_seconds));
+            return format!("{disk} of disk, {} runs, {hours} core hours", used.runs);
+        }
+        format!(
+            "{} of {} of disk, {} of {} runs, {} of {} core hours",
+            mebi(used.octets),
+            mebi(self.octets),
+            used.runs,
+            self.runs,
+            hours(used.core_seconds),
+            hours(self.core_seconds)
+        )
+    }
+}
+
+fn mebi(octets: u64) -> String {
+    format!("{} MiB", octets.div_ceil(1 << 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limit_has_its_reason() {
+        let quota = Quota { octets: 1 << 30, runs: 100, core_seconds: 7200 };
+        let used = Usage { octets: 1 << 29, runs: 99, core_seconds: 7199 };
+        assert_eq!(quota.refuses(&used), None);
+        let why = |used| quota.refuses(&used).unwrap();
+        assert!(why(Usage { octets: 1 << 30, ..used }).contains("1024 MiB of disk"));
+        assert!(why(Usage { runs: 100, ..used }).contains("100 runs"));
+        assert!(why(Usage { core_seconds: 7200, ..used }).contains("2 core hours"));
+        let line = "512 MiB of 1024 MiB of disk, 99 of 100 runs, 2.0 of 2.0 core hours";
+        assert_eq!((quota.line(&used).as_str(), Quota::NONE.refuses(&used)), (line, None));
+    }
+}

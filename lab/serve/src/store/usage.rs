@@ -1,0 +1,36 @@
+//! What projects have used.
+
+use rusqlite::params;
+
+use super::Store;
+use crate::quota::Usage;
+
+impl Store {
+    /// Returns what `project` has used.
+    pub fn usage(&self, project: i64) -> rusqlite::Result<Usage> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached(
+            "SELECT coalesce(sum(e.octets), 0), coalesce(sum(e.runs), 0), p.core_seconds
+             FROM projects p LEFT JOIN experiments e ON e.project = p.id WHERE p.id = ?1",
+        )?;
+        statement.query_row([project], |row| {
+            let count = |column| row.get::<_, i64>(column).map(|count| count as u64);
+            Ok(Usage { octets: count(0)?, runs: count(1)?, core_seconds: count(2)? })
+        })
+    }
+
+    /// Records what experiment `id` occupies on the disk, and core seconds that it has used since the last time.
+    pub fn spend(&self, id: i64, octets: u64, core_seconds: u64) -> rusqlite::Result<()> {
+        let [octets, core_seconds] =
+            [octets, core_seconds].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+        self.transact(|transaction| {
+            transaction.execute("UPDATE experiments SET octets = ?2 WHERE id = ?1", [id, octets])?;
+            transaction.execute(
+                "UPDATE projects SET core_seconds = core_seconds + ?2
+                 WHERE id = (SELECT project FROM experiments WHERE id = ?1)",
+                params![id, core_seconds],
+            )?;
+            Ok(())
+        })
+    }
+}
