@@ -211,6 +211,9 @@ impl Experiment {
     pub(crate) fn read(name: &str, source: &Source) -> Result<(Self, Vec<Range<usize>>), InputError> {
         let mut table = source.table()?;
         let combinations = combinations(&mut table, source)?;
+        // Each has a transport at least, so too many are refused before any of them is read.
+        let checked = source.permission().check_size(combinations.len(), 0);
+        checked.map_err(|problem| source.error(&(0..0), problem))?;
         transport_options::take_set(&mut table, source)?;
         let mut files: Vec<File> = Vec::new();
         let (mut count, mut routes) = (0, 0);
