@@ -184,7 +184,8 @@ impl Endpoint {
         let zero_checksum = self.config.zero_checksum && peer.zero_checksum;
         let length = self.cookie_length(init);
         let streams = (peer.inbound_streams, peer.outbound_streams);
-        let cookie = Cookie { local_tag, initial_tsn, created: now, tie_tags, peer_port: origin.port, peer };
+        let expires = now + self.config.valid_cookie_life + wanted_cookie_life(init);
+        let cookie = Cookie { local_tag, initial_tsn, expires, tie_tags, peer_port: origin.port, peer };
         let mut answer = self.own_init(local_tag, initial_tsn, Some(&cookie.peer));
         if self.config.init_ack_reduces_streams {
             answer.outbound_streams = answer.outbound_streams.min(streams.0);
@@ -269,9 +270,8 @@ impl Endpoint {
         }
         let known = self.state != State::Closed;
         let same = (known && cookie.local_tag == self.local_tag, known && cookie.peer.tag == self.peer_tag);
-        let age = now.saturating_since(cookie.created);
-        if age > self.config.valid_cookie_life && same != (true, true) {
-            self.report_stale_cookie(origin, &cookie, age);
+        if now > cookie.expires && same != (true, true) {
+            self.report_stale_cookie(now, origin, &cookie);
             return false;
         }
         let tied = cookie.tie_tags == (self.local_tag, self.peer_tag);
@@ -407,8 +407,8 @@ impl Endpoint {
     }
 
     /// Reports a stale cookie. Section 5.2.6.
-    fn report_stale_cookie(&mut self, origin: Origin, cookie: &Cookie, age: Duration) {
-        let staleness = age.saturating_sub(self.config.valid_cookie_life).as_nanos().div_ceil(1000);
+    fn report_stale_cookie(&mut self, now: Time, origin: Origin, cookie: &Cookie) {
+        let staleness = now.saturating_since(cookie.expires).as_nanos().div_ceil(1000);
         let cause = Cause::StaleCookie(u32::try_from(staleness).unwrap_or(u32::MAX));
         self.answer(origin, cookie.peer.tag, Chunk::Error(vec![cause]));
     }
@@ -432,9 +432,23 @@ impl Endpoint {
         self.peer_tag = 0;
         self.control.clear();
         (0..self.paths.list.len()).for_each(|path| self.mark_path_lost(now, path));
+        // Linux: net/sctp/sm_sideeffect.c sctp_cmd_new_state.
+        self.timers.t1_delay = self.config.rto_initial;
         self.start_t1(now);
-        self.queue_init(Some(Parameter::CookiePreservative(2 * (staleness / 1000 + 1))));
+        // Linux: net/sctp/sm_statefuns.c sctp_sf_do_5_2_6_stale.
+        let millis = 2 * u64::from(staleness) / 1000;
+        self.queue_init(Some(Parameter::CookiePreservative(millis as u32)));
     }
+}
+
+/// Returns by how much a peer wants its cookie to live longer. Section 3.3.2.1.3; Linux grants all of it
+/// (net/sctp/sm_make_chunk.c sctp_process_param).
+fn wanted_cookie_life(init: &Init) -> Duration {
+    let wanted = init.parameters.iter().find_map(|parameter| match parameter {
+        Parameter::CookiePreservative(millis) => Some(Duration::from_millis(u64::from(*millis))),
+        _ => None,
+    });
+    wanted.unwrap_or(Duration::ZERO)
 }
 
 /// Returns the peer of an INIT ACK and its cookie, or why it is refused. Section 3.2.1: an unknown parameter does not prevent a COOKIE

@@ -49,7 +49,8 @@ pub(crate) struct Peer {
 pub(crate) struct Cookie {
     pub(crate) local_tag: u32,
     pub(crate) initial_tsn: Tsn,
-    pub(crate) created: Time,
+    /// Until when it is valid. Section 5.1.3.
+    pub(crate) expires: Time,
     /// Tie-Tags: our tag and the peer's in an association that existed already. Section 5.2.2.
     pub(crate) tie_tags: (u32, u32),
     pub(crate) peer_port: u16,
@@ -118,10 +119,10 @@ impl Cookie {
 
     /// Encodes and signs the cookie, with at least `length` octets; it contains no zero address.
     pub(crate) fn seal(&self, secret: &Secret, length: usize) -> Bytes {
-        let Self { local_tag, initial_tsn, created, tie_tags, peer_port, peer } = self;
+        let Self { local_tag, initial_tsn, expires, tie_tags, peer_port, peer } = self;
         let streams = u32::from(peer.outbound_streams) << 16 | u32::from(peer.inbound_streams);
         let mut words = vec![*local_tag, initial_tsn.0];
-        words.extend([(created.as_nanos() >> 32) as u32, created.as_nanos() as u32, tie_tags.0, tie_tags.1]);
+        words.extend([(expires.as_nanos() >> 32) as u32, expires.as_nanos() as u32, tie_tags.0, tie_tags.1]);
         let are_ipv6 = peer.addresses[0].is_ipv6();
         let own = [are_ipv6, peer.zero_checksum, peer.reconfig, peer.i_data, peer.i_forward_tsn, peer.ecn];
         let flags = own.into_iter().chain([peer.offer.is_some(), peer.addip, peer.forward_tsn]);
@@ -149,7 +150,7 @@ impl Cookie {
         Some(Self {
             local_tag: words[0],
             initial_tsn: Tsn(words[1]),
-            created: Time::from_nanos(u64::from(words[2]) << 32 | u64::from(words[3])),
+            expires: Time::from_nanos(u64::from(words[2]) << 32 | u64::from(words[3])),
             tie_tags: (words[4], words[5]),
             peer_port: (words[6] >> 9) as u16,
             peer: Peer {
@@ -224,7 +225,7 @@ mod tests {
         let cookie = Cookie {
             local_tag: 1,
             initial_tsn: Tsn(2),
-            created: Time::from_nanos(0x1234_5678_9abc_def0),
+            expires: Time::from_nanos(0x1234_5678_9abc_def0),
             tie_tags: (3, 4),
             peer_port: 0xfedc,
             peer: Peer {

@@ -136,7 +136,35 @@ fn a_stale_cookie_is_refused_and_a_longer_life_asked_for() {
     script.inject([error]);
     let packet = script.take_one();
     let Chunk::Init(init) = &packet.chunks[0] else { panic!("{packet:?}") };
-    assert!(init.parameters.contains(&Parameter::CookiePreservative(5002)), "{init:?}");
+    assert!(init.parameters.contains(&Parameter::CookiePreservative(5000)), "{init:?}");
+}
+
+#[test]
+fn the_init_after_a_stale_cookie_is_repeated_without_the_back_off_of_the_cookie() {
+    // net/sctp/sm_sideeffect.c sctp_cmd_new_state: both timers of T1 begin again; the errors are counted on.
+    let mut script = Script::closed(Config { max_init_retransmits: 5, ..config() }, 1);
+    script.command(Command::Connect);
+    script.inject([init_ack(8, &[])]);
+    script.run_to(4500);
+    script.packets.clear();
+    script.inject([Chunk::Error(vec![Cause::StaleCookie(1)])]);
+    script.run_to(60_000);
+    let times: Vec<u64> = script.packets.iter().map(|(at, ..)| at.as_millis() - 5500).collect();
+    assert_eq!(times, [0, 1000, 3000]);
+    assert_eq!(script.events, [Event::Failed { reason: Failure::MaxInitRetransmits }]);
+}
+
+#[test]
+fn a_cookie_lives_as_much_longer_as_its_peer_wants() {
+    // Section 3.3.2.1.3; net/sctp/sm_make_chunk.c sctp_process_param. Else a path of 80 s never gets an association.
+    let answers = |millis: u64| {
+        let mut server = Server::new(Config { valid_cookie_life: Duration::from_secs(1), ..config() });
+        let (ack, cookie) = server.init_ack(init(vec![Parameter::CookiePreservative(5000)]));
+        server.now = Time::from_millis(millis);
+        server.ask(ack.initiate_tag, vec![Chunk::CookieEcho(cookie)])
+    };
+    assert_eq!(answers(6000)[0].chunks[0], Chunk::CookieAck);
+    assert_eq!(answers(6001)[0].chunks[0], Chunk::Error(vec![Cause::StaleCookie(1000)]));
 }
 
 #[test]
