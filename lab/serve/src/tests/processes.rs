@@ -56,7 +56,7 @@ fn lives<const N: usize>(script: &str, quota: Quota) -> Vec<(Vec<String>, String
     let viewer = server.local.clone().unwrap();
     let mut live = || {
         let submission = Submission { text: TEXT.to_owned(), cores: Some(1), ..Submission::default() };
-        server.submit(&viewer, submission).unwrap();
+        let id = server.submit(&viewer, submission).unwrap().id;
         let mut states = Vec::new();
         loop {
             let happening = watching.blocking_recv().unwrap();
@@ -64,6 +64,10 @@ fn lives<const N: usize>(script: &str, quota: Quota) -> Vec<(Vec<String>, String
                 continue;
             }
             let experiment: Value = serde_json::from_str(&happening.data).unwrap();
+            // One that has ended before may still be announced.
+            if experiment["id"] != id {
+                continue;
+            }
             states.push(experiment["state"].as_str().unwrap().to_owned());
             if ["done", "failed", "swapped_out"].contains(&states.last().unwrap().as_str()) {
                 break (states, experiment["why"].as_str().unwrap().to_owned());
