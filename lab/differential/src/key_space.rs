@@ -124,6 +124,8 @@ impl KeySpace {
                 ("retransmissions", "1"),
                 ("scheduler", "rr"),
                 ("socket", "one-to-many"),
+                // Cookies become stale.
+                ("valid_cookie_life", "20ms"),
             ],
             _ => &[],
         };

@@ -14,8 +14,8 @@ pub struct Config {
     pub streams: u16,
     /// Inbound streams accepted (MIS of INIT). RFC 9260 section 3.3.2.
     pub max_inbound_streams: u16,
-    /// Reduce OS and MIS of the INIT ACK to what the peer's INIT allows; otherwise announce the configured values. RFC 9260 section 5.1.1
-    /// has both ends use the smaller numbers.
+    /// Reduce OS and MIS of the INIT ACK, and of an INIT after a stale cookie, to what the peer allows; otherwise announce the configured
+    /// values. RFC 9260 section 5.1.1 has both ends use the smaller numbers.
     pub init_ack_reduces_streams: bool,
     /// List the supported address types in INIT. RFC 9260 section 3.3.2.1.
     pub names_address_types: bool,

@@ -46,6 +46,11 @@ impl Endpoint {
             init.parameters.push(Parameter::address_types(self.local[0].is_ipv6()));
         }
         init.parameters.extend(preservative);
+        // After a stale cookie the peer's numbers are known (net/sctp/sm_make_chunk.c sctp_process_init).
+        if self.config.init_ack_reduces_streams && self.streams_in.count() > 0 {
+            init.outbound_streams = self.streams_out.count();
+            init.inbound_streams = self.streams_in.count();
+        }
         // Another address each time: the first may be down.
         let path = self.timers.t1_expiries as usize % self.paths.list.len();
         self.send_alone(path, 0, Chunk::Init(Box::new(init)));
@@ -408,7 +413,8 @@ impl Endpoint {
 
     /// Reports a stale cookie. Section 5.2.6.
     fn report_stale_cookie(&mut self, now: Time, origin: Origin, cookie: &Cookie) {
-        let staleness = now.saturating_since(cookie.expires).as_nanos().div_ceil(1000);
+        // In whole microseconds, as Linux has it (net/sctp/sm_make_chunk.c sctp_unpack_cookie).
+        let staleness = now.saturating_since(cookie.expires).as_nanos() / 1000;
         let cause = Cause::StaleCookie(u32::try_from(staleness).unwrap_or(u32::MAX));
         self.answer(origin, cookie.peer.tag, Chunk::Error(vec![cause]));
     }

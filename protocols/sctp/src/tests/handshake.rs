@@ -129,7 +129,7 @@ fn a_stale_cookie_is_refused_and_a_longer_life_asked_for() {
     let answers = server.ask(ack.initiate_tag, vec![Chunk::CookieEcho(cookie)]);
     let error = Chunk::Error(vec![Cause::StaleCookie(2_500_000)]);
     assert_eq!((answers[0].verification_tag, &answers[0].chunks[0]), (PEER_TAG, &error));
-    let mut script = Script::closed(config(), 1);
+    let mut script = Script::closed(Config { init_ack_reduces_streams: true, ..config() }, 1);
     script.command(Command::Connect);
     script.inject([init_ack(8, &[])]);
     script.packets.clear();
@@ -137,6 +137,9 @@ fn a_stale_cookie_is_refused_and_a_longer_life_asked_for() {
     let packet = script.take_one();
     let Chunk::Init(init) = &packet.chunks[0] else { panic!("{packet:?}") };
     assert!(init.parameters.contains(&Parameter::CookiePreservative(5000)), "{init:?}");
+    // The peer's numbers are known by now (net/sctp/sm_make_chunk.c sctp_process_init).
+    let streams = (init.outbound_streams, init.inbound_streams);
+    assert_eq!(streams, (config().streams.min(8), config().max_inbound_streams.min(8)));
 }
 
 #[test]
