@@ -70,7 +70,7 @@ impl Topology {
             let directory = self.file.parent().unwrap_or(Path::new(""));
             read(&directory.join(name)).map_err(|error| error.to_string())
         };
-        let script = Script::read_with(&self.file.display().to_string(), &text, &beside);
+        let script = Script::read_with(&self.file.display().to_string(), &text, &beside, &|_| Ok(()));
         let script = script.map_err(|e| Failure::Usage(e.to_string()))?;
         Ok((script.network, script.ignored.iter().map(ToString::to_string).collect()))
     }

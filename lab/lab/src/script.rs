@@ -163,7 +163,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::{Experiment, Source};
+    use crate::{Experiment, Permission, Source};
 
     const NETWORK: &str = "set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n\
         $ns duplex-link $a $b 1.04Mb 10ms DropTail\nproc finish {} { exec nam out.nam &; exit 0 }\n";
@@ -179,7 +179,7 @@ mod tests {
     }
 
     fn parse(text: &str) -> Result<Experiment, InputError> {
-        Experiment::parse("a", &Source::of_script("a.ns", text)?)
+        Experiment::parse("a", &Source::of_script("a.ns", text, &Permission::default())?)
     }
 
     #[test]
@@ -207,8 +207,12 @@ mod tests {
 
     #[test]
     fn programs_run_on_nodes_of_any_names() {
-        let experiment =
-            Source::of_script("a.ns", &format!("{NETWORK}tb-set-node-startcmd $a \"sleep 1\"\n")).unwrap();
+        let experiment = Source::of_script(
+            "a.ns",
+            &format!("{NETWORK}tb-set-node-startcmd $a \"sleep 1\"\n"),
+            &Permission::default(),
+        )
+        .unwrap();
         assert!(experiment.text().contains("workload = { kind = \"programs\", from = \"a\", to = \"b\" }"));
         assert!(Experiment::anywhere("a", &experiment).is_ok());
     }

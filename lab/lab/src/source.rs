@@ -81,33 +81,34 @@ impl Source {
             _ => Script::is_one(&text),
         };
         if is_script {
-            return Ok(Self::of_script_in(&path.display().to_string(), &text, directory)?);
+            let beside = Self { directory, ..Self::new(path.display().to_string(), "") };
+            return Ok(beside.with_script(&text)?);
         }
         Ok(Self { directory, ..Self::new(path.display().to_string(), text) })
     }
 
     /// Returns the experiment of an ns script: that of its `#hol` lines, or else its own traffic.
-    pub fn of_script(name: &str, text: &str) -> Result<Self, InputError> {
-        Self::of_script_in(name, text, None)
+    pub fn of_script(name: &str, text: &str, permission: &Permission) -> Result<Self, InputError> {
+        Self::new(name, "").permitted(permission.clone()).with_script(text)
     }
 
-    /// The same, with a directory for the files that the script reads.
-    fn of_script_in(name: &str, text: &str, directory: Option<PathBuf>) -> Result<Self, InputError> {
-        let beside = Self { directory, ..Self::new(name, "") };
-        let script = beside.read_script(name, text, Path::new(""))?;
-        let with_text = |experiment: String| Self { text: experiment, ..beside }.with_file(name, text);
+    /// With the experiment of an ns script, which has the name of this source and reads files from its directory.
+    fn with_script(self, text: &str) -> Result<Self, InputError> {
+        let name = self.name.clone();
+        let script = self.read_script(&name, text, Path::new(""))?;
+        let with_text = |experiment: String| Self { text: experiment, ..self }.with_file(&name, text);
         let Some(experiment) = script::spoken(text) else {
-            return Ok(with_text(script::experiment(name, &script)?));
+            return Ok(with_text(script::experiment(&name, &script)?));
         };
         let mut source = with_text(experiment);
-        source.set(name, "topology", &toml::Value::from(name).to_string())?;
+        source.set(&name, "topology", &toml::Value::from(name.as_str()).to_string())?;
         Ok(source)
     }
 
     /// Reads a script; files that it reads itself are looked for beside it, in this directory from that of the experiment.
     fn read_script(&self, name: &str, text: &str, directory: &Path) -> Result<Script, InputError> {
-        let script =
-            Script::read_with(name, text, &|file| self.file(&directory.join(file).to_string_lossy()));
+        let files = |file: &str| self.file(&directory.join(file).to_string_lossy());
+        let script = Script::read_with(name, text, &files, &|network| self.permission.check_network(network));
         script.map_err(|e| InputError { place: e.place, problem: e.problem })
     }
 
@@ -267,7 +268,9 @@ impl Source {
 
     /// Returns the absolute path of a file or directory that the experiment names.
     pub(crate) fn path(&self, path: &Path) -> Result<PathBuf, String> {
-        assert!(self.permission.programs, "programs were refused before their files are looked for");
+        if !self.permission.programs {
+            return Err(format!("{} is a file of this machine, which may not be read", path.display()));
+        }
         let whole = self.directory.as_deref().unwrap_or(Path::new("")).join(path);
         std::fs::canonicalize(&whole)
             .map_err(|e| format!("{}: {e}; it is looked for beside the experiment", whole.display()))

@@ -17,7 +17,7 @@ use crate::mail::{Mailer, Post, PostError};
 use crate::pacer::Pacer;
 use crate::people::Registration;
 use crate::quota::Quota;
-use crate::reading::strangers;
+use crate::reading::permission_for_users;
 use crate::router::router;
 use crate::server::{Access, Config, Server, StateError};
 
@@ -106,11 +106,11 @@ impl Options {
         }
     }
 
-    /// Everything for the owner of this machine; strangers get what the options grant.
+    /// Everything for the owner of this machine; users who log in get what the options grant.
     fn permission(&self, access: Access) -> Permission {
         match access {
             Access::Open => Permission::default(),
-            Access::Accounts => Permission { programs: self.programs, ..strangers(&self.live) },
+            Access::Accounts => Permission { programs: self.programs, ..permission_for_users(&self.live) },
         }
     }
 

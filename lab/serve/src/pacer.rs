@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use axum_server::accept::Accept;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 /// A client takes so many octets, at least, in [`PATIENCE`] in which something waits for it.
@@ -25,20 +24,20 @@ impl Default for Pacer {
     }
 }
 
-impl<S> Accept<TcpStream, S> for Pacer {
-    type Stream = Paced;
+impl<C, S> Accept<C, S> for Pacer {
+    type Stream = Paced<C>;
     type Service = S;
-    type Future = Ready<io::Result<(Paced, S)>>;
+    type Future = Ready<io::Result<(Paced<C>, S)>>;
 
-    fn accept(&self, stream: TcpStream, service: S) -> Self::Future {
+    fn accept(&self, stream: C, service: S) -> Self::Future {
         ready(Ok((Paced::new(stream, self.0), service)))
     }
 }
 
 /// A connection with a minimum rate of what is written.
 #[derive(Debug)]
-pub struct Paced {
-    stream: TcpStream,
+pub struct Paced<C> {
+    stream: C,
     patience: Duration,
     /// Octets taken since the time below began.
     taken: usize,
@@ -48,8 +47,8 @@ pub struct Paced {
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
-impl Paced {
-    fn new(stream: TcpStream, patience: Duration) -> Self {
+impl<C> Paced<C> {
+    fn new(stream: C, patience: Duration) -> Self {
         Self { stream, patience, taken: 0, waited: Duration::ZERO, waits_since: None, alarm: None }
     }
 
@@ -75,7 +74,7 @@ impl Paced {
     }
 }
 
-impl AsyncRead for Paced {
+impl<C: AsyncRead + Unpin> AsyncRead for Paced<C> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -85,7 +84,7 @@ impl AsyncRead for Paced {
     }
 }
 
-impl AsyncWrite for Paced {
+impl<C: AsyncWrite + Unpin> AsyncWrite for Paced<C> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -120,43 +119,40 @@ impl AsyncWrite for Paced {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::future::poll_fn;
 
-    /// Writes until the connection fails or has taken `most` octets.
-    async fn fill(paced: &mut Paced, most: usize) -> io::Result<usize> {
-        let (octets, mut sum) = (vec![0; LEAST], 0);
-        while sum < most {
-            sum += poll_fn(|context| Pin::new(&mut *paced).poll_write(context, &octets)).await?;
-        }
-        Ok(sum)
-    }
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
     /// A connection whose client reads `part` octets at a time and then waits.
-    async fn read_by(part: usize, wait: Duration) -> Paced {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    fn read_by(part: usize, wait: Duration) -> Paced<DuplexStream> {
+        let (mut client, server) = duplex(LEAST);
         tokio::spawn(async move {
             let mut read = vec![0; part];
             loop {
                 sleep(wait).await;
-                client.readable().await.unwrap();
-                let _ = client.try_read(&mut read);
+                let _ = client.read(&mut read).await;
             }
         });
-        Paced::new(listener.accept().await.unwrap().0, Duration::from_millis(300))
+        Paced::new(server, PATIENCE)
     }
 
-    #[tokio::test]
+    async fn fill(mut paced: Paced<DuplexStream>, octets: usize) -> io::Result<()> {
+        paced.write_all(&vec![0; octets]).await
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn who_reads_too_little_is_not_waited_for() {
-        for (part, wait) in [(0, Duration::from_secs(60)), (1, Duration::from_millis(2))] {
-            let problem = fill(&mut read_by(part, wait).await, 1 << 30).await.unwrap_err();
-            assert_eq!(problem.kind(), io::ErrorKind::TimedOut);
+        for (part, wait) in
+            [(0, 3600), (1, 1), (LEAST / 2, 16)].map(|(part, secs)| (part, Duration::from_secs(secs)))
+        {
+            let begun = Instant::now();
+            let problem = fill(read_by(part, wait), 1 << 20).await.unwrap_err();
+            assert_eq!((problem.kind(), begun.elapsed().as_secs()), (io::ErrorKind::TimedOut, 30), "{part}");
         }
     }
 
-    #[tokio::test]
+    /// It takes an hour, and more than the least in each half a minute.
+    #[tokio::test(start_paused = true)]
     async fn who_reads_in_time_gets_everything() {
-        let mut paced = read_by(1 << 20, Duration::from_millis(2)).await;
-        assert!(fill(&mut paced, 64 << 20).await.is_ok());
+        fill(read_by(LEAST / 2, Duration::from_secs(14)), 8 << 20).await.unwrap();
     }
 }

@@ -12,7 +12,7 @@ pub const LONGEST_TEXT: usize = 1 << 20;
 /// Maximum octets parsed over all points: 10,000 of a usual text take two thirds of it.
 const MOST_WORK: usize = 16 << 20;
 
-/// The largest experiment of a stranger. Routes bound the time of reading and its memory: as many as in a chain of 300 nodes take
+/// The largest experiment of a user who does not own the machine. Routes bound the time of reading and its memory: as many as in a chain of 300 nodes take
 /// half a second.
 const MOST_NODES: usize = 300;
 const MOST_LINKS: usize = 600;
@@ -22,12 +22,12 @@ const MOST_ROUTES: usize = 250_000;
 /// Parses `text`, called `name` in messages. It may name no files, because a submission must not read the
 /// server's disk, and use only what `permission` grants.
 pub fn read(name: &str, text: &str, format: Format, permission: &Permission) -> Result<Experiment, Refusal> {
-    check_size(text, format)?;
+    check_size(text, format, permission)?;
     parse(name, text, format, permission).map_err(|error| Refusal::unreadable(vec![problem(&error)]))
 }
 
 /// What experiments may use of this machine whose authors do not own it; `live` are the worlds granted to them.
-pub fn strangers(live: &[String]) -> Permission {
+pub fn permission_for_users(live: &[String]) -> Permission {
     Permission {
         programs: false,
         live: Some(live.to_vec()),
@@ -39,11 +39,11 @@ pub fn strangers(live: &[String]) -> Permission {
 }
 
 /// Rejects texts that take too long to parse: each point may parse the whole text.
-pub fn check_size(text: &str, format: Format) -> Result<(), Refusal> {
+pub fn check_size(text: &str, format: Format, permission: &Permission) -> Result<(), Refusal> {
     if text.len() > LONGEST_TEXT {
         return Err(Refusal::too_large(format!("the text is longer than {} MiB", LONGEST_TEXT >> 20)));
     }
-    let points = said(text, format).map_or(1, |said| points(&said));
+    let points = said(text, format, permission).map_or(1, |said| points(&said));
     if points.saturating_mul(text.len()) > MOST_WORK {
         let problem = format!("{points} points of a text of {} octets are too many", text.len());
         return Err(Refusal::new(
@@ -75,17 +75,17 @@ fn points(text: &str) -> usize {
 fn parse(name: &str, text: &str, format: Format, permission: &Permission) -> Result<Experiment, LabError> {
     let file = format!("{name}.{}", format.word());
     let source = match format {
-        Format::Toml => Source::new(file, text),
-        Format::Ns => Source::of_script(&file, text)?,
+        Format::Toml => Source::new(file, text).permitted(permission.clone()),
+        Format::Ns => Source::of_script(&file, text, permission)?,
     };
-    Ok(Experiment::parse(name, &source.permitted(permission.clone()))?)
+    Ok(Experiment::parse(name, &source)?)
 }
 
 /// Returns the experiment file in a text: of a script its traffic.
-fn said(text: &str, format: Format) -> Option<String> {
+fn said(text: &str, format: Format, permission: &Permission) -> Option<String> {
     match format {
         Format::Toml => Some(text.to_owned()),
-        Format::Ns => Some(Source::of_script("script.ns", text).ok()?.text().to_owned()),
+        Format::Ns => Some(Source::of_script("script.ns", text, permission).ok()?.text().to_owned()),
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str, format: Format) -> Problem {
-        read("test", text, format, &strangers(&[])).unwrap_err().problems[0].clone()
+        read("test", text, format, &permission_for_users(&[])).unwrap_err().problems[0].clone()
     }
 
     #[test]

@@ -35,6 +35,6 @@ mod write;
 
 pub use mapping::{Section, mapping};
 pub use programs::Program;
-pub use script::{Ignored, ReadFile, Script, ScriptError};
+pub use script::{CheckNetwork, Ignored, ReadFile, Script, ScriptError};
 pub use traffic::{Flow, FlowLoad};
 pub use write::{write, write_with_addresses};

@@ -45,6 +45,9 @@ pub struct ScriptError {
 /// Returns the text of a file that a script reads with `source`, or why there is none.
 pub type ReadFile<'f> = &'f dyn Fn(&str) -> Result<String, String>;
 
+/// Returns why a network is refused before its routes are computed: there is one from every node to every address.
+pub type CheckNetwork<'c> = &'c dyn Fn(&NetworkSpec) -> Result<(), String>;
+
 impl Script {
     /// Returns whether this text is an ns script, whatever its file is called: it makes a simulator, in a line that is no comment.
     pub fn is_one(text: &str) -> bool {
@@ -56,11 +59,16 @@ impl Script {
 
     /// Parses a script that reads no other files; messages contain `name`.
     pub fn read(name: &str, text: &str) -> Result<Self, ScriptError> {
-        Self::read_with(name, text, &|_| Err("this script has no directory".to_owned()))
+        Self::read_with(name, text, &|_| Err("this script has no directory".to_owned()), &|_| Ok(()))
     }
 
-    /// Parses a script, and the files that it reads with `source`.
-    pub fn read_with(name: &str, text: &str, files: ReadFile<'_>) -> Result<Self, ScriptError> {
+    /// Parses a script, and the files that it reads with `source`, if its network passes a check.
+    pub fn read_with(
+        name: &str,
+        text: &str,
+        files: ReadFile<'_>,
+        check: CheckNetwork<'_>,
+    ) -> Result<Self, ScriptError> {
         let mut interpreter = Interpreter::new(Simulator::new(name, text, files), name);
         let (generator, object) = interpreter.host.random_generator();
         interpreter.define_variable(generator, object);
@@ -89,13 +97,15 @@ impl Script {
             let (name, line, _) = sources.place(at);
             format!("{name}:{line}")
         };
+        let refused = |problem: String| ScriptError { place: name.to_owned(), problem };
+        check(&network).map_err(refused)?;
         let flows = traffic.flows(&network, is_emulab, line).map_err(explain)?;
         let longest = flows.iter().map(Flow::longest_packet).max().unwrap_or_default();
         network.mtu.0 = network.mtu.0.max(longest);
         let programs = programs.finish(&network.nodes, traffic.end, line).map_err(explain)?;
         match Topology::new(&network) {
             Ok(_) => Ok(Self { network, flows, programs, ignored }),
-            Err(problem) => Err(ScriptError { place: name.to_owned(), problem: problem.to_string() }),
+            Err(problem) => Err(refused(problem.to_string())),
         }
     }
 }

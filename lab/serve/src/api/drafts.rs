@@ -28,7 +28,7 @@ async fn read(
     Sent(ask): Sent<Ask>,
 ) -> Result<Json<Reading>, Refusal> {
     let read = move |server: &Server| {
-        check_size(&ask.text, ask.format)?;
+        check_size(&ask.text, ask.format, &server.config.permission)?;
         Ok(draft::read(&ask, server.config.cores as usize, &server.config.permission))
     };
     at_cost(server, read).await.map(Json)
@@ -43,7 +43,7 @@ async fn write(
     Sent(change): Sent<Change>,
 ) -> Result<Json<Written>, Refusal> {
     let written = move |server: &Server| {
-        check_size(&change.text, change.format)?;
+        check_size(&change.text, change.format, &server.config.permission)?;
         draft::write(&change, &server.config.permission)
             .map_err(|problem| Refusal::bad(problem, "mend the text, then draw on it"))
     };
@@ -73,7 +73,7 @@ async fn movie(
     let shown = move |server: &Server| {
         let name = server.entry(&viewer, id)?.experiment.name;
         let text = server.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
-        check_size(&text.text, text.format)?;
+        check_size(&text.text, text.format, &server.config.permission)?;
         let unfit = |problem: String| Refusal::bad(problem, "choose another run");
         let experiment = draft::experiment(&name, &text.text, text.format, &server.config.permission);
         let experiment = experiment.map_err(|e| unfit(e.to_string()))?;

@@ -50,12 +50,9 @@ pub fn experiment(
     format: Format,
     permission: &Permission,
 ) -> Result<Experiment, InputError> {
-    Experiment::anywhere(name, &source(text, format)?.permitted(permission.clone()))
-}
-
-fn source(text: &str, format: Format) -> Result<Source, InputError> {
-    match format {
-        Format::Toml => Ok(Source::new(NAME_TOML, text)),
-        Format::Ns => Source::of_script(NAME_NS, text),
-    }
+    let source = match format {
+        Format::Toml => Source::new(NAME_TOML, text).permitted(permission.clone()),
+        Format::Ns => Source::of_script(NAME_NS, text, permission)?,
+    };
+    Experiment::anywhere(name, &source)
 }

@@ -63,7 +63,7 @@ pub struct Written {
 pub fn write(change: &Change, permission: &Permission) -> Result<Written, String> {
     let before = match change.format {
         Format::Toml => change.text.clone(),
-        Format::Ns => ns::toml_of(&change.text).map_err(|e| e.to_string())?,
+        Format::Ns => ns::toml_of(&change.text, permission).map_err(|e| e.to_string())?,
     };
     let mut text = before.clone();
     if let Some(question) = &change.question {

@@ -1,7 +1,7 @@
 //! Converts experiment files to ns scripts and back. Settings that ns cannot express are `#hol` lines; a file
 //! that neither can express is rejected, so nothing is lost.
 
-use hol_lab::{Experiment, InputError, MARK, Point, Source};
+use hol_lab::{Experiment, InputError, MARK, Permission, Point, Source};
 use hol_network::{Medium, NetworkSpec, Segment, Settings, Topology};
 use hol_testbed::{Script, write_with_addresses};
 use toml::{Table, Value};
@@ -17,12 +17,12 @@ const UNSAID: &str = "# ns has no ";
 const BLANK: &str = "[network]\nqueue = \"50p\"\noverhead = \"0B\"\n";
 
 /// Returns the experiment file of a script.
-pub fn toml_of(text: &str) -> Result<String, InputError> {
+pub fn toml_of(text: &str, permission: &Permission) -> Result<String, InputError> {
     if text.trim().is_empty() {
         return Ok(BLANK.to_owned());
     }
-    let script = read(text)?;
-    let source = Source::of_script(NAME_NS, text);
+    let script = read(text, permission)?;
+    let source = Source::of_script(NAME_NS, text, permission);
     let (mut rest, network) = match &source {
         Ok(source) => (said(text).unwrap_or_else(|| source.text().to_owned()), network_table(source)?),
         // There is no traffic yet; a drawing has to start somewhere.
@@ -51,13 +51,17 @@ pub fn toml_of(text: &str) -> Result<String, InputError> {
     Ok(places::write(&document.to_string(), &places::read(text)))
 }
 
-fn read(text: &str) -> Result<Script, InputError> {
-    Script::read(NAME_NS, text).map_err(|e| InputError { place: e.place, problem: e.problem })
+fn read(text: &str, permission: &Permission) -> Result<Script, InputError> {
+    let files = |_: &str| Err("this script has no directory".to_owned());
+    let script = Script::read_with(NAME_NS, text, &files, &|network| permission.check_network(network));
+    script.map_err(|e| InputError { place: e.place, problem: e.problem })
 }
 
 /// Returns the ignored commands of a script: position, command, reason.
-pub fn ignored(text: &str) -> Vec<String> {
-    read(text).map(|script| script.ignored.iter().map(ToString::to_string).collect()).unwrap_or_default()
+pub fn ignored(text: &str, permission: &Permission) -> Vec<String> {
+    read(text, permission)
+        .map(|script| script.ignored.iter().map(ToString::to_string).collect())
+        .unwrap_or_default()
 }
 
 /// Returns the `#hol` lines of a script without their prefix.
@@ -83,7 +87,7 @@ fn tidy(network: &mut Table, script: &Script) {
     let usual = Table::try_from(NetworkSpec::default()).expect("a network is a table");
     network.retain(|key, value| usual.get(key) != Some(value));
     let topology = Topology::new(&script.network).expect("it was read with its script");
-    let given = read(&write_with_addresses(&topology, &|_| false));
+    let given = Script::read(NAME_NS, &write_with_addresses(&topology, &|_| false));
     if given.is_ok_and(|given| addresses(&given.network) == addresses(&script.network)) {
         for list in ["links", "lans"] {
             let elements = network.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
@@ -118,7 +122,7 @@ pub fn ns_of(file: &File) -> Result<String, String> {
     let said = addresses(&network);
     let script = write_with_addresses(&topology, &|address| said.contains(&address));
     let script: String = script.split_inclusive('\n').filter(|line| !line.starts_with(UNSAID)).collect();
-    let again = read(&script).map_err(|e| e.to_string())?;
+    let again = Script::read(NAME_NS, &script).map_err(|e| e.to_string())?;
     let beyond = beyond(&topology, &again.network)?;
     let whole = format!("{script}{}", lines(text, &beyond)?);
     let whole = places::write(&whole, &places::read(text));
@@ -204,11 +208,11 @@ fn of_segment(segment: &Segment, unsaid: &[Table], common: &Table) -> (&'static 
 fn same(file: &File, script: &str) -> Result<(), String> {
     let Ok(whole) = &file.whole else {
         // An incomplete text has at most a network.
-        let again = File::read(toml_of(script).map_err(|e| e.to_string())?, &file.permission);
+        let again =
+            File::read(toml_of(script, &file.permission).map_err(|e| e.to_string())?, &file.permission);
         return same_network(&file.network()?, &again.network()?);
     };
-    let source = Source::of_script(NAME_NS, script).map_err(|e| e.to_string())?;
-    let source = source.permitted(file.permission.clone());
+    let source = Source::of_script(NAME_NS, script, &file.permission).map_err(|e| e.to_string())?;
     let script = Experiment::anywhere("draft", &source).map_err(|e| e.to_string())?;
     if whole.points.len() != script.points.len() {
         return Err("its axes; keep it as an experiment file".to_owned());

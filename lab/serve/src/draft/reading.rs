@@ -100,7 +100,7 @@ pub struct Table {
 pub fn read(ask: &Ask, jobs: usize, permission: &Permission) -> Reading {
     let file = match ask.format {
         Format::Toml => Some(File::read(ask.text.clone(), permission)),
-        Format::Ns => ns::toml_of(&ask.text).ok().map(|text| File::read(text, permission)),
+        Format::Ns => ns::toml_of(&ask.text, permission).ok().map(|text| File::read(text, permission)),
     };
     let mut reading = Reading::default();
     match (&file, ask.format) {
@@ -134,7 +134,7 @@ impl Reading {
         let sections = topology.iter().flat_map(mapping);
         self.mapping = sections.map(|section| Table { title: section.title, rows: section.rows }).collect();
         if ask.format == Format::Ns {
-            self.ignored = ns::ignored(&ask.text);
+            self.ignored = ns::ignored(&ask.text, &file.permission);
             (self.toml, self.ns) = (Some(file.text), Some(ask.text.clone()));
             return;
         }

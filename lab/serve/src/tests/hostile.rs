@@ -1,4 +1,4 @@
-//! Requests that forge, traverse, inject, repeat, flood, are too large: each with its answer. The server has accounts; mallory has one
+//! Requests that forge, traverse, inject and repeat: each with its answer. The server has accounts; mallory has one
 //! and is in no project that matters, ann has an experiment.
 
 use axum::body::Body;
@@ -602,7 +602,7 @@ const TABLE: &[(&str, Sent<'_>, u16)] = &[
 ];
 
 /// Ann's experiment with results beside which there are ways out.
-async fn lab() -> (Lab, String, String) {
+pub(super) async fn lab() -> (Lab, String, String) {
     let lab = Lab::open(Access::Accounts);
     let [ann, mallory, root] =
         [("ann", false), ("mallory", false), ("root", true)].map(|(n, is)| lab.account(n, is));
@@ -691,136 +691,6 @@ async fn a_text_is_read_without_the_files_and_sockets_of_the_server() {
     assert!(message.contains("would read files") && read["errors"][0]["line"] == 3, "{read}");
 }
 
-/// Each takes seconds or hundreds of megabytes if its size is not looked at first.
-#[tokio::test]
-async fn what_takes_long_to_read_is_refused() {
-    let (lab, ann, _) = lab().await;
-    let list = |count: usize, of: &dyn Fn(usize) -> String| (0..count).map(of).collect::<Vec<_>>().join(",");
-    let network = |nodes: usize, links: String| {
-        let nodes = list(nodes, &|n| format!("'n{n}'"));
-        format!(
-            "transports=['tcp']\nworkload={{kind='oneway',from='n0',to='n1'}}\nnetwork={{nodes=[{nodes}],{links}}}\n"
-        )
-    };
-    let chain = |nodes: usize| {
-        network(
-            nodes,
-            format!("links=[{}]", list(nodes - 1, &|n| format!("{{from='n{n}',to='n{}'}}", n + 1))),
-        )
-    };
-    let star = format!("lans=[{{nodes=[{}]}}]", list(250, &|n| format!("'n{n}'")));
-    let lans =
-        format!("lans=[{}]", list(20, &|_| format!("{{nodes=[{}]}}", list(250, &|n| format!("'n{n}'")))));
-    let seeds = format!("[sweep]\nseed=[{}]\n", list(40, &|n| n.to_string()));
-    let texts = [
-        ("a chain", chain(3_000), "nodes are more than 300"),
-        (
-            "parallel links",
-            network(2, format!("links=[{}]", list(3_000, &|_| "{from='n0',to='n1'}".to_owned()))),
-            "are more than 600",
-        ),
-        (
-            "paths",
-            format!("{TEXT}network.paths=[{}]\n", list(3_000, &|_| "{}".to_owned())),
-            "are more than 600",
-        ),
-        ("many LANs", network(250, lans), "are more than 600"),
-        ("a chain of all nodes in a sweep", format!("{}{seeds}", chain(300)), "more than 250000 routes"),
-        (
-            "a LAN over many transports",
-            network(250, star).replace("['tcp']", &format!("[{}]", list(30, &|_| "'tcp'".to_owned()))),
-            "more than 250000 routes",
-        ),
-        (
-            "twins",
-            format!("repetitions=1\ntransports=[{}]\n", list(50_000, &|_| "'tcp'".to_owned())),
-            "50000 points",
-        ),
-        (
-            "own workloads",
-            format!(
-                "transports=[{}]\n",
-                list(5_000, &|n| format!("{{spec='tcp',label='a{n}',workload={{sources=2}}}}"))
-            ),
-            "5000 points",
-        ),
-        (
-            "points",
-            format!(
-                "transports=['tcp']\nrepetitions=1\n[sweep]\nseed=[{}]\nmessages=[{}]\n",
-                list(110, &|n| n.to_string()),
-                list(110, &|n| (n + 1).to_string())
-            ),
-            "more than 10000 points",
-        ),
-    ];
-    for (what, text, problem) in texts {
-        for path in ["/api/experiments", "/api/read", "/api/write"] {
-            let answer = lab.post(path).by(&ann).json(&json!({ "text": text })).send().await;
-            let is_said = answer.text.contains(problem) || path == "/api/write";
-            assert!(
-                is_said && !answer.status.is_server_error(),
-                "{what}, {path}: {}",
-                &answer.text[..answer.text.len().min(300)]
-            );
-        }
-    }
-    let script = "set ns [new Simulator]\nfor {set i 0} {$i < 2000} {incr i} {\nset n($i) [$ns node]\n}\n\
-                  for {set i 1} {$i < 2000} {incr i} {\n$ns duplex-link $n([expr $i-1]) $n($i) 1Mb 1ms DropTail\n}\n";
-    let body = json!({ "text": script, "format": "ns" });
-    let answer = lab.post("/api/read").by(&ann).json(&body).send().await.json();
-    assert!(answer["graph"].is_null() && answer["mapping"] == json!([]));
-}
-
-/// A file of any size takes the memory of one part of it.
-#[tokio::test]
-async fn a_file_is_sent_in_parts() {
-    let lab = Lab::open(Access::Open);
-    let id = lab.submitted().await;
-    let results = lab.server.command(id).results();
-    std::fs::create_dir_all(&results).unwrap();
-    let huge = 1_u64 << 40;
-    std::fs::File::create(results.join("huge.bin")).unwrap().set_len(huge).unwrap();
-    let response = lab.get(&format!("/api/experiments/{id}/files/huge.bin")).open().await;
-    assert_eq!(
-        (response.status(), &response.headers()["content-length"]),
-        (StatusCode::OK, &huge.to_string().parse().unwrap())
-    );
-    let mut parts = response.into_body().into_data_stream();
-    for _ in 0..3 {
-        let part = futures_util::StreamExt::next(&mut parts).await.unwrap().unwrap();
-        assert_eq!(part.len(), crate::download::PART);
-    }
-    std::fs::write(results.join("small.csv"), "1,2\n").unwrap();
-    assert_eq!(lab.get(&format!("/api/experiments/{id}/files/small.csv")).send().await.text, "1,2\n");
-}
-
-#[tokio::test]
-async fn what_is_too_large_is_refused() {
-    let lab = Lab::open(Access::Open);
-    let submit =
-        async |text: String| lab.post("/api/experiments").json(&json!({ "text": text })).send().await.status;
-    let comment = |octets: usize| format!("{TEXT}{}", format!("#{}\n", "x".repeat(98)).repeat(octets / 100));
-    assert_eq!(submit(comment(1_000_000)).await, StatusCode::CREATED);
-    assert_eq!(submit(comment(1_100_000)).await, StatusCode::PAYLOAD_TOO_LARGE);
-    assert_eq!(submit("x".repeat(30_000_000)).await, StatusCode::PAYLOAD_TOO_LARGE);
-    let deep = format!("{TEXT}x = {}{}", "[".repeat(100_000), "]".repeat(100_000));
-    assert_eq!(submit(deep).await, StatusCode::UNPROCESSABLE_ENTITY);
-    let objects = format!("{}{}", r#"{"text":"#.repeat(100_000), "}".repeat(100_000));
-    let nested =
-        lab.post("/api/experiments").header("content-type", "application/json").body(objects).send().await;
-    assert!(nested.status.is_client_error(), "{}", nested.status);
-    let many = (0..2_000).map(|n| format!("'{n}ms'")).collect::<Vec<_>>().join(",");
-    let sweep = format!("{TEXT}[sweep]\n'network.delay' = [{many}]\n'network.rate' = [{many}]\n");
-    assert_eq!(submit(sweep).await, StatusCode::PAYLOAD_TOO_LARGE, "4,000,000 points");
-    let braces = format!("set ns [new Simulator]\n{}", "proc a {} {".repeat(80_000));
-    let script = json!({ "text": braces, "format": "ns" });
-    assert_eq!(
-        lab.post("/api/experiments").json(&script).send().await.status,
-        StatusCode::UNPROCESSABLE_ENTITY
-    );
-}
-
 #[tokio::test]
 async fn who_guesses_passwords_has_to_wait() {
     let lab = Lab::open(Access::Accounts);
@@ -835,25 +705,6 @@ async fn who_guesses_passwords_has_to_wait() {
     assert_eq!(seen[8], (429, true));
     let right = json!({ "name": "ann", "password": "password of ann" });
     assert_eq!(lab.post("/api/login").json(&right).send().await.status, StatusCode::TOO_MANY_REQUESTS);
-}
-
-#[tokio::test]
-async fn a_flood_is_refused_at_once() {
-    let lab = Lab::open(Access::Open);
-    let turns: Vec<_> = std::iter::from_fn(|| lab.server.turns.costly().ok()).collect();
-    assert_eq!(turns.len(), 16);
-    let answer = lab.post("/api/experiments").json(&json!({ "text": TEXT })).send().await;
-    assert_eq!(
-        (answer.status, answer.headers["retry-after"].to_str().unwrap()),
-        (StatusCode::SERVICE_UNAVAILABLE, "1")
-    );
-    // What costs little is still answered.
-    assert_eq!(lab.get("/api/me").send().await.status, StatusCode::OK);
-    drop(turns);
-    lab.submitted().await;
-    let requests: Vec<_> = std::iter::from_fn(|| lab.server.turns.request().ok()).collect();
-    assert_eq!(lab.get("/api/me").send().await.status, StatusCode::SERVICE_UNAVAILABLE);
-    drop(requests);
 }
 
 /// The page of results has a script of ours in it, and nothing of this server is within its reach; files are for saving.

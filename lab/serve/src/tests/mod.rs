@@ -2,6 +2,7 @@
 
 mod accounts;
 mod api;
+mod bounds;
 mod hostile;
 mod lists;
 mod processes;
@@ -34,7 +35,7 @@ pub struct Lab {
 fn permission(access: Access) -> hol_lab::Permission {
     match access {
         Access::Open => hol_lab::Permission::default(),
-        Access::Accounts => crate::reading::strangers(&["live:granted.example:4547".to_owned()]),
+        Access::Accounts => crate::reading::permission_for_users(&["live:granted.example:4547".to_owned()]),
     }
 }
 

@@ -252,7 +252,7 @@ fn files_are_read_from_beside_the_script() {
         let text = format!(
             "set ns [new Simulator]\nsource \"{file}\"\n$ns duplex-link $a $b 1Mb 10ms DropTail\n$ns run\n"
         );
-        Script::read_with("main.ns", &text, &beside)
+        Script::read_with("main.ns", &text, &beside, &|_| Ok(()))
     };
     assert_eq!(read("nodes.tcl").unwrap().network.nodes, ["a", "b"]);
     let wrong = |file: &str| read(file).unwrap_err().to_string();
