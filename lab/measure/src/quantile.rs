@@ -47,7 +47,8 @@ impl Distribution {
     }
 
     /// The complementary distribution in ascending order of latency, `per_decade` points for each factor of
-    /// ten in the share, as far as ten messages remain. Points of equal share are not repeated: draw steps.
+    /// ten in the share, as far as ten messages remain: draw steps. The last point has the share of the one before it, which holds until
+    /// fewer than ten are later.
     pub fn ccdf(&self, per_decade: u32, confidence: f64) -> Vec<CcdfPoint> {
         let step = 10f64.powf(-1.0 / f64::from(per_decade));
         let z = Normal::standard().inverse_cdf(0.5 + confidence / 2.0);
@@ -55,6 +56,7 @@ impl Distribution {
         for (bucket, count) in self.buckets.iter() {
             above -= count;
             if above < TAIL {
+                points.extend(points.last().map(|held| CcdfPoint { latency: bucket.middle(), ..*held }));
                 break;
             }
             if above as f64 <= last * step {
@@ -124,7 +126,9 @@ mod tests {
         let points = counted(1..=10_000).ccdf(10, 0.95);
         let shares: Vec<f64> = points.iter().map(|p| p.share).collect();
         assert_eq!(shares[0], 0.9999);
-        assert!(shares.windows(2).all(|pair| pair[1] <= pair[0] * 0.795), "{shares:?}");
+        let (end, steps) = shares.split_last().unwrap();
+        assert!(steps.windows(2).all(|pair| pair[1] <= pair[0] * 0.795), "{shares:?}");
+        assert_eq!((Some(end), ms(points.last().map(|end| end.latency))), (steps.last(), 9991.0));
         assert!(*shares.last().unwrap() >= 0.001 && (25..=31).contains(&shares.len()), "{shares:?}");
         assert!(points.iter().all(|p| p.low < p.share && p.share < p.high));
     }

@@ -51,26 +51,21 @@ pub fn ccdf(metric: Metric, label: &str, look: Look, cell: &Cell, with_theory: b
     if let (true, Some(most)) = (points.is_empty(), distribution.max()) {
         points.push((most.as_millis_f64(), TINY));
     }
-    let mut band: Vec<(f64, f64, f64)> = match metric {
-        // Messages of one repetition are correlated; repetitions are not.
-        Metric::ResponseTime => points.iter().map(|&(ms, share)| band(cell, ms, share)).collect(),
+    let step = |share: f64| points.iter().find(|point| point.1 == share).map_or(0.0, |point| point.0);
+    let band = match metric {
+        // Messages of one repetition are correlated; repetitions are not. The last share is that of an earlier step.
+        Metric::ResponseTime => {
+            points.iter().map(|&(ms, share)| band(cell, ms, step(share), share)).collect()
+        }
         _ => corners.iter().map(|c| (c.latency.as_millis_f64(), c.low.max(TINY), c.high)).collect(),
     };
-    // The last share holds until the next corner would come, even if too few messages are later than that: the curve ends there and not
-    // before.
-    if let (Some(&(at, share)), Some(&(_, low, high))) = (points.last(), band.last()) {
-        let next = distribution.quantile(1.0 - share * 10f64.powf(-1.0 / f64::from(PER_DECADE)));
-        let end = next.map(|next| next.as_millis_f64()).filter(|end| share > TINY && *end > at);
-        points.extend(end.map(|end| (end, share)));
-        band.extend(end.map(|end| (end, low, high)));
-    }
     let theory = if with_theory { closed_form::ccdf(cell) } else { Vec::new() };
     Ccdf { label: label.to_owned(), look, points, band, theory }
 }
 
-/// Returns the 95 % limits of a fraction from the variance of the repetitions.
-fn band(cell: &Cell, ms: f64, share: f64) -> (f64, f64, f64) {
-    let at = Duration::from_secs_f64(ms / 1000.0);
+/// Returns the 95 % limits, for `ms`, of the share of messages that took longer than `step_ms`, from the variance of the repetitions.
+fn band(cell: &Cell, ms: f64, step_ms: f64, share: f64) -> (f64, f64, f64) {
+    let at = Duration::from_secs_f64(step_ms / 1000.0);
     let shares: Vec<f64> = cell.runs.iter().filter_map(|run| run.latency.share_above(at)).collect();
     let half = Interval::of(&shares, CONFIDENCE)
         .filter(|interval| interval.half_width.is_finite())

@@ -143,7 +143,7 @@ mod tests {
         };
         let part = |at: usize| {
             let value = f64::from(u8::from_str_radix(&digits[at..at + 2], 16).unwrap()) / 255.0;
-            if value <= 0.04 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+            if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
         };
         0.2126 * part(0) + 0.7152 * part(2) + 0.0722 * part(4)
     }
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// The name of a curve is as legible as WCAG 2.2 asks for graphics (3), other text nearly as it does for text (4.5).
+    /// WCAG 2.2 asks for a contrast of 3 of graphics, among which are the names of curves, and for 4.5 of text.
     #[test]
     fn text_is_legible_on_light_and_on_dark() {
         for palette in Palette::both() {
@@ -185,12 +185,12 @@ mod tests {
             };
             for class in ["tick", "axis", "note", "wait-label", "plot"] {
                 let found = contrast(&fill(&[class], ""), &paper);
-                assert!(found > 4.5, "{class}: {found}");
+                assert!(found >= 4.5, "{class}: {found}");
             }
             for colour in classes(true).into_iter().filter(|class| !class.contains("level")) {
                 let outer = palette.style(&[colour], "").0;
                 let found = contrast(&fill(&["label"], &outer), &paper);
-                assert!(found > 2.5, "{colour}: {found}");
+                assert!(found >= 3.0, "{colour}: {found}");
             }
         }
     }
