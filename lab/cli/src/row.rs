@@ -316,8 +316,9 @@ pub fn warnings(results: &[PointResult]) -> String {
 fn lines(warnings: &[(&impl std::fmt::Display, String)]) -> String {
     let more = warnings.len().saturating_sub(1);
     let shown = if warnings.len() > FEW { 1 } else { warnings.len() };
-    let others = if warnings.len() > FEW { format!(" and {more} more") } else { String::new() };
-    warnings[..shown].iter().map(|(point, text)| format!("warning: {point}{others}: {text}\n")).collect()
+    let others =
+        if warnings.len() > FEW { format!(" (and {more} more warnings like it)") } else { String::new() };
+    warnings[..shown].iter().map(|(point, text)| format!("warning: {point}: {text}{others}\n")).collect()
 }
 
 fn ended_early(result: &PointResult) -> Option<String> {
@@ -404,6 +405,6 @@ mod tests {
         let warnings = |count: usize| vec![(&"a: tcp", "no steady state".to_owned()); count];
         assert_eq!(lines(&warnings(0)), "");
         assert_eq!(lines(&warnings(2)), "warning: a: tcp: no steady state\n".repeat(2));
-        assert_eq!(lines(&warnings(9)), "warning: a: tcp and 8 more: no steady state\n");
+        assert_eq!(lines(&warnings(9)), "warning: a: tcp: no steady state (and 8 more warnings like it)\n");
     }
 }

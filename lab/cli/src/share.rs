@@ -27,7 +27,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// Writes the file and says how long it is.
+    /// Writes the file and prints its size.
     pub fn run(&self) -> Result<(), Failure> {
         let report = self.dir.join("report.html");
         let page = fs::read_to_string(&report).map_err(|problem| {
@@ -48,7 +48,7 @@ impl Share {
             let names: Vec<&str> = absent.iter().map(String::as_str).collect();
             note!("left out, because they are absent or longer than 2 MiB: {}", names.join(", "));
         }
-        say(&format!("{}: {:.1} MB, complete in itself\n", out.display(), page.len() as f64 / 1e6));
+        say(&format!("{} written, {:.1} MB\n", out.display(), page.len() as f64 / 1e6));
         Ok(())
     }
 }
