@@ -11,8 +11,7 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use crate::relative::Relative;
 
-/// Two packets are sent at the same time if their times, or their distances from the two previous packets, differ by at most this. The
-/// time that a packet takes to pass an interface adds up over thousands of packets and is no rule of a stack.
+/// Two packets are sent at the same time if their times differ by at most this.
 const SAME_TIME: Duration = Duration::from_micros(100);
 /// A packet this close to the end of a run may come after the end in the other world.
 const NEAR_END: Duration = Duration::from_millis(1);
@@ -76,10 +75,9 @@ impl Trace {
     }
 
     /// Returns whether one run ends where the other sends its last packets.
-    fn is_over(&self, difference: &Difference, apart: i128) -> bool {
+    fn is_over(&self, difference: &Difference) -> bool {
         let alone = difference.first.is_none() || difference.second.is_none();
-        let near = NEAR_END + Duration::from_nanos(apart.unsigned_abs() as u64);
-        alone && self.end.is_some_and(|end| difference.time() + near >= end)
+        alone && self.end.is_some_and(|end| difference.time() + NEAR_END >= end)
     }
 
     fn of<'t>(&'t self, interface: &'t str) -> impl Iterator<Item = &'t SentPacket> {
@@ -93,17 +91,13 @@ impl Trace {
         let interfaces: BTreeSet<&str> = all.map(|sent| sent.interface.as_str()).collect();
         let differences = interfaces.into_iter().filter_map(|interface| {
             let (mut first, mut second) = (self.of(interface), other.of(interface));
-            let mut apart = 0;
             loop {
                 let difference = match (first.next(), second.next()) {
                     (None, None) => return None,
-                    (Some(a), Some(b)) if a.packet == b.packet && a.is_in_time(b, apart) => {
-                        apart = a.ahead_of(b);
-                        continue;
-                    }
+                    (Some(a), Some(b)) if a.packet == b.packet && a.is_in_time(b) => continue,
                     (a, b) => Difference { first: a.cloned(), second: b.cloned() },
                 };
-                return Some(difference).filter(|difference| !self.is_over(difference, apart));
+                return Some(difference).filter(|difference| !self.is_over(difference));
             }
         });
         differences.min_by_key(Difference::time)
@@ -111,16 +105,9 @@ impl Trace {
 }
 
 impl SentPacket {
-    /// Returns by how many ns it is sent later than another packet.
-    fn ahead_of(&self, other: &Self) -> i128 {
-        i128::from(self.time.as_nanos()) - i128::from(other.time.as_nanos())
-    }
-
-    /// Returns whether two packets are sent at about the same time, or about as far apart as the previous ones: only a timer resets the
-    /// difference.
-    fn is_in_time(&self, other: &Self, before: i128) -> bool {
-        let apart = self.ahead_of(other);
-        apart.unsigned_abs().min((apart - before).unsigned_abs()) <= u128::from(SAME_TIME.as_nanos())
+    /// Returns whether two packets are sent at about the same time.
+    fn is_in_time(&self, other: &Self) -> bool {
+        self.time.as_nanos().abs_diff(other.time.as_nanos()) <= SAME_TIME.as_nanos()
     }
 }
 
@@ -199,7 +186,7 @@ pub fn beside<'t>(first: &'t Trace, second: &'t Trace) -> Vec<Line<'t>> {
     let words = |trace: &'t Trace| -> Vec<(&'t str, String)> {
         trace.sent.iter().map(|sent| (sent.interface.as_str(), without_window(&sent.packet))).collect()
     };
-    let (mut lines, mut apart) = (Vec::new(), 0);
+    let mut lines = Vec::new();
     for operation in capture_diff_slices(Algorithm::Myers, &words(first), &words(second)) {
         let (tag, left, right) = operation.as_tag_tuple();
         let (left, right) = (&first.sent[left], &second.sent[right]);
@@ -209,12 +196,11 @@ pub fn beside<'t>(first: &'t Trace, second: &'t Trace) -> Vec<Line<'t>> {
             continue;
         }
         for (a, b) in left.iter().zip(right) {
-            lines.push(match (a.packet == b.packet, a.is_in_time(b, apart)) {
+            lines.push(match (a.packet == b.packet, a.is_in_time(b)) {
                 (true, true) => Line::Same(a, b),
                 (true, false) => Line::AnotherTime(a, b),
                 (false, _) => Line::AnotherWindow(a, b),
             });
-            apart = a.ahead_of(b);
         }
     }
     lines

@@ -1,6 +1,6 @@
 //! Builds a kernel for User-Mode Linux from the distribution's source, in the cache; needs no privileges.
 //!
-//! Its configuration is the list `uml/options`; its changes are the patches beside that list, which are under the kernel's licence.
+//! Its configuration is the list `uml/options`; its changes are the patches beside that list, which are under the
 //! kernel's licence.
 
 use std::fs;
@@ -15,10 +15,11 @@ use crate::scratch;
 
 const OPTIONS: &str = include_str!("../uml/options");
 
-const PATCHES: [(&str, &str); 8] = [
+const PATCHES: [(&str, &str); 9] = [
     ("give-way.patch", include_str!("../uml/give-way.patch")),
     ("host-state.patch", include_str!("../uml/host-state.patch")),
     ("instructions.patch", include_str!("../uml/instructions.patch")),
+    ("nanosecond-clock.patch", include_str!("../uml/nanosecond-clock.patch")),
     ("no-host-entropy.patch", include_str!("../uml/no-host-entropy.patch")),
     ("program-clock.patch", include_str!("../uml/program-clock.patch")),
     ("socket-transport.patch", include_str!("../uml/socket-transport.patch")),

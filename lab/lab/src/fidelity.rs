@@ -91,13 +91,6 @@ pub const KNOWN: &[KnownDifference] = &[
         touches: None,
     },
     KnownDifference {
-        what: "TCP: User-Mode Linux' clock goes on by 256 ns whenever a task reads it (`timer_read`), so after thousands of packets a \
-               millisecond of a timestamp or a tick of 4 ms begins between two other packets",
-        size: "a window of 3 kB; a delayed acknowledgment or a timeout by a tick",
-        matters: "traces of pages that go on for seconds",
-        touches: None,
-    },
-    KnownDifference {
         what: "TCP: in Linux a block ends after 17 small writes (`MAX_SKB_FRAGS`)",
         size: "where PSH stands",
         matters: "traces",
