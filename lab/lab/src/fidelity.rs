@@ -84,9 +84,8 @@ pub const KNOWN: &[KnownDifference] = &[
         touches: Some(|point| point.transport.kind() == Kind::Udp && !point.workload.listens),
     },
     KnownDifference {
-        what: "TCP: the model has CUBIC's curve in whole milliseconds, Linux in ticks of 4 ms, with an approximate cube root \
-               (`bictcp_update`, `cubic_root`)",
-        size: "the window grows by a segment a few acknowledgments earlier or later",
+        what: "TCP: Linux takes an approximate cube root for CUBIC's curve (`cubic_root`), the model the exact one",
+        size: "0.2 % of the time to the plateau: the window grows by a segment a few acknowledgments earlier or later",
         matters: "traces after losses on slow paths",
         touches: None,
     },

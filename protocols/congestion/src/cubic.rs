@@ -1,8 +1,8 @@
-//! CUBIC, RFC 9438, in whole segments and milliseconds.
+//! CUBIC, RFC 9438, in whole segments, in ticks and in 1024ths of a second as Linux has it (`net/ipv4/tcp_cubic.c`).
 
 use hol_base::{Duration, Time};
 
-use crate::ticks;
+use crate::{TICK, TICKS_PER_SECOND, ticks};
 
 /// beta_cubic = 0.7 as a fraction of 1024, as in kernels. RFC 9438 section 4.6.
 const BETA: u64 = 717;
@@ -10,8 +10,11 @@ const BETA_SCALE: u64 = 1024;
 /// For an unchanged window the window function is evaluated again only after more than 1/32 s, in whole
 /// ticks.
 const EVALUATION: u64 = 7;
-/// Times are capped here: beyond 1000 s the curve exceeds any window.
-const HORIZON_MS: u64 = 1_000_000;
+/// C = 0.4 segments/s^3 as 410/1024, and 1024ths of a second cubed: C t^3 = 410 t^3 / 2^40.
+const C: u64 = 410;
+const C_SHIFT: u32 = 40;
+/// Times are capped here, in 1024ths of a second: after 256 s the curve exceeds any window.
+const HORIZON: u64 = 1 << 18;
 
 /// The state of a growth epoch; windows are in segments.
 #[derive(Debug, Clone, Default)]
@@ -32,11 +35,12 @@ pub(crate) struct Cubic {
 /// The growth between two reductions. RFC 9438 section 4.1.
 #[derive(Debug, Clone)]
 struct Epoch {
-    start: Time,
+    /// The tick in which it began.
+    start: u64,
     /// The window at the plateau of the curve.
     origin: u32,
-    /// K: time from the start to the plateau, ms.
-    k_ms: u64,
+    /// K: time from the start to the plateau, in 1024ths of a second.
+    k: u64,
     /// W_est: the window that Reno would have. RFC 9438 section 4.3.
     w_est: u32,
 }
@@ -70,8 +74,8 @@ impl Cubic {
             self.acked = acked;
             Epoch::start(now, cwnd, self.w_max)
         });
-        let ahead = now.saturating_since(epoch.start) + self.rtt_min.unwrap_or_default();
-        let target = epoch.w_cubic(ahead);
+        let rtt = self.rtt_min.unwrap_or_default().as_nanos().div_ceil(TICK.as_nanos());
+        let target = epoch.w_cubic(ticks(now) - epoch.start + rtt);
         self.price = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
         if self.w_max == 0 {
             // The path is still unknown: grow by at least 5 % per round trip.
@@ -99,13 +103,14 @@ impl Cubic {
     /// Excludes a time in which the application sent nothing. RFC 9438 section 4.2.
     pub(crate) fn on_idle(&mut self, idle: Duration, now: Time) {
         if let Some(epoch) = &mut self.epoch {
-            epoch.start = (epoch.start + idle).min(now);
+            let sent_last = Time::from_nanos(now.as_nanos().saturating_sub(idle.as_nanos()));
+            epoch.start = (epoch.start + ticks(now) - ticks(sent_last)).min(ticks(now));
         }
     }
 
     /// Takes a round-trip sample; returns `false` if it is too soon after a reduction to be used.
     pub(crate) fn on_rtt(&mut self, now: Time, rtt: Duration) -> bool {
-        let recent = |epoch: &Epoch| now.saturating_since(epoch.start) < Duration::from_secs(1);
+        let recent = |epoch: &Epoch| ticks(now) - epoch.start < TICKS_PER_SECOND;
         if self.epoch.as_ref().is_some_and(recent) {
             return false;
         }
@@ -121,18 +126,18 @@ impl Cubic {
 
 impl Epoch {
     fn start(now: Time, cwnd: u32, w_max: u32) -> Self {
-        // K = cbrt((W_max - cwnd) / C) with C = 0.4 segments/s^3. RFC 9438 equation 2.
+        // K = cbrt((W_max - cwnd) / C). RFC 9438 equation 2.
         let below = u64::from(w_max.saturating_sub(cwnd));
-        let k_ms = cube_root(below * 2_500_000_000);
-        Self { start: now, origin: w_max.max(cwnd), k_ms, w_est: cwnd }
+        let k = cube_root(below * ((1 << C_SHIFT) / C));
+        Self { start: ticks(now), origin: w_max.max(cwnd), k, w_est: cwnd }
     }
 
-    /// W_cubic(t) = C (t - K)^3 + W_max. RFC 9438 equation 1.
-    fn w_cubic(&self, t: Duration) -> u32 {
-        let t_ms = t.as_millis().min(HORIZON_MS);
-        let distance = t_ms.abs_diff(self.k_ms).min(HORIZON_MS);
-        let delta = (4 * distance.pow(3) / 10_000_000_000) as u32;
-        if t_ms < self.k_ms { self.origin.saturating_sub(delta) } else { self.origin.saturating_add(delta) }
+    /// W_cubic(t) = C (t - K)^3 + W_max, with t in ticks. RFC 9438 equation 1.
+    fn w_cubic(&self, t: u64) -> u32 {
+        let t = (t << 10) / TICKS_PER_SECOND;
+        let distance = t.abs_diff(self.k).min(HORIZON);
+        let delta = (C * distance.pow(3) >> C_SHIFT) as u32;
+        if t < self.k { self.origin.saturating_sub(delta) } else { self.origin.saturating_add(delta) }
     }
 
     /// Returns how far the window is below Reno's, if it is. RFC 9438 section 4.3, alpha = 8/15.
@@ -159,7 +164,6 @@ fn cube_root(value: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::TICK;
 
     #[test]
     fn the_cube_root_is_exact() {
@@ -174,10 +178,10 @@ mod tests {
     fn the_curve_reaches_w_max_after_k() {
         // RFC 9438 equations 1 and 2: W_max = 100, cwnd = 70: K = cbrt(30 / 0.4) = 4.217 s.
         let epoch = Epoch::start(Time::ZERO, 70, 100);
-        assert_eq!(epoch.k_ms, 4217);
-        assert_eq!(epoch.w_cubic(Duration::ZERO), 71);
-        assert_eq!(epoch.w_cubic(Duration::from_millis(4217)), 100);
-        assert_eq!(epoch.w_cubic(Duration::from_millis(4217 + 5000)), 150);
+        assert_eq!(epoch.k, 4316, "1024ths of a second");
+        assert_eq!(epoch.w_cubic(0), 71);
+        assert_eq!(epoch.w_cubic(1054), 100);
+        assert_eq!(epoch.w_cubic(1054 + 5 * TICKS_PER_SECOND), 150);
     }
 
     #[test]
@@ -284,7 +288,7 @@ mod tests {
             cubic.on_idle(Duration::from_secs(idle), Time::from_millis(5000));
             cubic.epoch.unwrap().start
         };
-        assert_eq!((start(3), start(9)), (Time::from_millis(3000), Time::from_millis(5000)));
+        assert_eq!((start(3), start(9)), (3 * TICKS_PER_SECOND, 5 * TICKS_PER_SECOND));
     }
 
     #[test]

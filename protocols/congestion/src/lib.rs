@@ -20,6 +20,7 @@ pub use window::{Algorithm, CongestionWindow};
 
 /// The kernel's clock tick: HZ=250, as in most distributions.
 const TICK: Duration = Duration::from_millis(4);
+const TICKS_PER_SECOND: u64 = 250;
 
 /// Returns the tick that contains `time`.
 fn ticks(time: Time) -> u64 {

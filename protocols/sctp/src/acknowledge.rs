@@ -10,8 +10,11 @@ use crate::{Config, Endpoint};
 /// The state of delayed SACKs.
 #[derive(Debug)]
 pub(crate) struct Acknowledgements {
-    /// Packets with DATA since the last SACK.
+    /// Packets with DATA since a packet was last acknowledged; a SACK that rides with DATA or updates the window leaves the count.
+    /// `net/sctp/sm_sideeffect.c` sctp_gen_sack, `output.c` sctp_packet_bundle_sack.
     packets: u32,
+    /// Whether the next packet is acknowledged at once.
+    due: bool,
     /// The path from which DATA arrived last, to which a SACK is sent. Section 6.4.
     reply_path: usize,
     /// The path whose DATA advanced the cumulative TSN since the last SACK; DATA to it bundles the SACK.
@@ -32,10 +35,10 @@ pub(crate) struct SackRequest {
 }
 
 impl Acknowledgements {
-    /// Creates the state in which the first packet is acknowledged at once: it counts as the second. Section 5.1.
+    /// Creates the state in which the first packet is acknowledged at once. Section 5.1.
     pub(crate) fn new(config: &Config) -> Self {
         let advertised = config.receive_buffer.0 as usize;
-        Self { packets: config.sack_frequency.saturating_sub(1), reply_path: 0, ride: None, advertised }
+        Self { packets: 0, due: true, reply_path: 0, ride: None, advertised }
     }
 
     /// Notes DATA from `path`, new or not: a SACK to another path might be lost there.
@@ -70,16 +73,17 @@ impl Endpoint {
             return;
         }
         let gap = self.tsn_map.has_gap() || (seen.gap_closed && self.config.sack_when_gap_closes);
-        let every_so_many = self.acknowledgements.packets + 1 >= self.config.sack_frequency;
+        let due = self.acknowledgements.due || self.config.sack_frequency == 1;
         if self.state == State::ShutdownSent {
             // Section 9.2: a SHUTDOWN answers each packet with DATA, and a peer that sends has not failed.
             self.error_count = 0;
             self.queue_sack();
             self.queue_shutdown(now);
-        } else if seen.at_once || gap || every_so_many {
+        } else if seen.at_once || gap || due {
             self.queue_sack();
         } else {
             self.acknowledgements.packets += 1;
+            self.acknowledgements.due = self.acknowledgements.packets + 1 >= self.config.sack_frequency;
             self.timers.sack = Some(self.clock.expiry(now, self.config.sack_delay));
         }
     }
@@ -93,7 +97,8 @@ impl Endpoint {
     /// Sends a window update after a read if it made enough room (`net/sctp/associola.c` sctp_assoc_rwnd_increase). Section 6.2.
     pub(crate) fn room_made(&mut self, now: Time) {
         if self.state.receives_data() && self.window_update_due() {
-            self.queue_sack();
+            let update = self.make_sack();
+            self.control.push_back((Some(self.acknowledgements.reply_path), Chunk::Sack(update)));
             self.flush(now, false);
         }
     }
@@ -108,8 +113,10 @@ impl Endpoint {
         u16::try_from(room).unwrap_or(u16::MAX)
     }
 
+    /// Acknowledges what arrived, and counts packets anew.
     pub(crate) fn queue_sack(&mut self) {
         let sack = self.make_sack();
+        self.acknowledgements.packets = 0;
         self.control.push_back((Some(self.acknowledgements.reply_path), Chunk::Sack(sack)));
     }
 
@@ -118,7 +125,7 @@ impl Endpoint {
         let a_rwnd = self.receive_window();
         self.timers.sack = None;
         let state = &mut self.acknowledgements;
-        (state.packets, state.ride, state.advertised) = (0, None, a_rwnd);
+        (state.due, state.ride, state.advertised) = (false, None, a_rwnd);
         Sack {
             cumulative_tsn: self.tsn_map.cumulative(),
             a_rwnd: a_rwnd as u32,

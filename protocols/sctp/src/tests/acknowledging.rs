@@ -39,6 +39,20 @@ fn a_lone_packet_is_acknowledged_after_the_delay() {
 }
 
 #[test]
+fn a_sack_that_rides_with_data_leaves_the_count_of_packets() {
+    // `net/sctp/output.c` sctp_packet_bundle_sack, with a SACK for every fourth packet: two were counted before.
+    let mut script = receiving(Config { sack_frequency: 4, ..config() });
+    script.inject([data(2)]);
+    script.inject([data(3)]);
+    script.send(0, 100);
+    assert_eq!(script.take_sacks().len(), 1, "it rides");
+    script.inject([data(4)]);
+    assert_eq!(script.take_sacks(), []);
+    script.inject([data(5)]);
+    assert_eq!(script.take_sacks().len(), 1, "the fourth of which each was counted");
+}
+
+#[test]
 fn two_chunks_in_a_packet_are_one_packet() {
     // Section 6.2: every second packet, not every second DATA chunk.
     let mut script = receiving(config());
