@@ -18,7 +18,6 @@ use crate::nagle::SmallSegments;
 use crate::pacing::Pacer;
 use crate::packet_memory::PacketMemory;
 use crate::reassembly::Reassembly;
-use crate::receive::Challenges;
 use crate::receive_buffer::ReceiveBuffer;
 use crate::receive_sequence::ReceiveSequence;
 use crate::right_sizing::RightSizing;
@@ -54,7 +53,8 @@ pub struct Endpoint {
     pub(crate) reassembly: Reassembly,
     pub(crate) buffer: ReceiveBuffer,
     pub(crate) sizing: RightSizing,
-    pub(crate) challenges: Challenges,
+    /// When a segment without data was last answered because it was unacceptable.
+    pub(crate) last_challenge: Option<Time>,
     pub(crate) acks: Acknowledging,
     pub(crate) board: Scoreboard,
     pub(crate) cwnd: CongestionWindow,
@@ -123,7 +123,7 @@ impl Endpoint {
             reassembly: Reassembly::default(),
             buffer: ReceiveBuffer::new(&config),
             sizing: RightSizing::default(),
-            challenges: Challenges::default(),
+            last_challenge: None,
             acks: Acknowledging::new(&config),
             board: Scoreboard::default(),
             cwnd: initial_window(&config, config.congestion, config.mss.into()),

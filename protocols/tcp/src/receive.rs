@@ -12,23 +12,6 @@ use crate::{Endpoint, State};
 /// The least interval of answers to unacceptable segments without data, so that two endpoints do not answer each other for ever.
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The rate limit of answers to unacceptable segments without data.
-#[derive(Debug, Default)]
-pub(crate) struct Challenges {
-    last: Option<Time>,
-}
-
-impl Challenges {
-    /// Returns whether an answer is allowed now, and counts it.
-    fn admit(&mut self, now: Time) -> bool {
-        let due = self.last.is_none_or(|last| now.saturating_since(last) >= CHALLENGE_INTERVAL);
-        if due {
-            self.last = Some(now);
-        }
-        due
-    }
-}
-
 impl Endpoint {
     /// Processes a segment addressed to this endpoint.
     pub(crate) fn segment_arrives(&mut self, now: Time, source: Address, ecn: Ecn, segment: &mut Segment) {
@@ -163,8 +146,12 @@ impl Endpoint {
             self.acks.on_anomaly(self.rcv.offered());
             self.note_duplicate(SackBlock { left: segment.seq, right });
             self.fin_repeated(now, segment);
-        } else if segment.sequence_length() == 0 && !self.challenges.admit(now) {
-            return;
+        } else if segment.sequence_length() == 0 {
+            let recent = |last| self.timers.ticks_between(last, now) < CHALLENGE_INTERVAL;
+            if self.last_challenge.is_some_and(recent) {
+                return;
+            }
+            self.last_challenge = Some(now);
         }
         self.send_ack(now);
     }

@@ -238,7 +238,7 @@ impl Endpoint {
             flags = flags | Flags::FIN;
         }
         if self.in_flight() == 0 {
-            self.cwnd.on_idle(self.usage.idle(now), now);
+            self.cwnd.on_idle(self.idle(now), now);
         }
         let seq = self.snd.nxt();
         self.statistics.data_sent += u64::from(size > 0);

@@ -62,11 +62,6 @@ impl Usage {
     pub(crate) fn on_window_changed(&mut self, now: Time) {
         self.stamp = now;
     }
-
-    /// Returns how long nothing was sent.
-    pub(crate) fn idle(&self, now: Time) -> Duration {
-        now.saturating_since(self.last_sent)
-    }
 }
 
 impl Endpoint {
@@ -79,6 +74,11 @@ impl Endpoint {
         }
         // Without RFC 3042 the first duplicate acknowledgments let nothing out.
         in_flight + self.board.sacked().count(unit)
+    }
+
+    /// Returns for how many ticks no data were sent. Linux: tcp_jiffies32 - lsndtime.
+    pub(crate) fn idle(&self, now: Time) -> Duration {
+        self.timers.ticks_between(self.usage.last_sent, now)
     }
 
     /// Returns whether the window is used, so that acknowledgments may increase it.
@@ -113,7 +113,8 @@ impl Endpoint {
             return;
         }
         self.usage.used = self.usage.used.max(out);
-        if self.config.slow_start_after_idle && now.saturating_since(self.usage.stamp) >= self.rtt.rto() {
+        let unused = self.timers.ticks_between(self.usage.stamp, now);
+        if self.config.slow_start_after_idle && unused >= self.rtt.rto() {
             self.shrink_unused_window(now);
         }
     }
@@ -134,7 +135,7 @@ impl Endpoint {
     /// Halves the window for each RTO of idle time before data are sent, down to the restart window. RFC 2861 section 3, RFC 5681 section
     /// 4.1.
     pub(crate) fn restart_after_idle(&mut self, now: Time) {
-        let mut idle = self.usage.idle(now);
+        let mut idle = self.idle(now);
         let rto = self.rtt.rto();
         let keeps = !self.config.slow_start_after_idle || self.cwnd.is_rate_based();
         if keeps || self.board.len() > 0 || idle <= rto {

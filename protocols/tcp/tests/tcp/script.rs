@@ -432,6 +432,23 @@ fn a_timeout_spares_what_was_sent_less_than_a_round_trip_ago() {
 }
 
 #[test]
+fn a_pause_is_counted_in_ticks() {
+    // Linux: tcp_slow_start_after_idle_check compares tcp_jiffies32, so a pause counts from the tick in which it began.
+    let config = Config { clock_granularity: Duration::from_millis(4), ..linux() };
+    for (resumes, window) in [(263, 20), (264, 10)] {
+        let mut script = Script::connected(config.clone(), 20);
+        script.at(42);
+        script.writes(14_600);
+        script.at(62);
+        script.acked(14_600, &[]);
+        assert_eq!((script.endpoint.rto(), script.endpoint.cwnd()), (Duration::from_millis(220), 20));
+        script.at(resumes);
+        script.writes(100);
+        assert_eq!(script.endpoint.cwnd(), window, "{resumes} ms");
+    }
+}
+
+#[test]
 fn after_a_pause_the_window_is_the_restart_window() {
     // RFC 5681 section 4.1, RFC 2861 section 3: halved for each RTO of silence.
     let mut script = Script::connected(linux(), 20);
