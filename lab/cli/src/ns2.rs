@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use hol_base::Time;
-use hol_network::{Crossing, InterfaceId, NodeId, Tap, TapEvent, TapPoint, Topology};
+use hol_network::{InterfaceId, NodeId, Tap, TapEvent, TapPoint, Topology, Transit};
 use hol_scenario::flow_of;
 use hol_wire::sctp::Chunk;
 use hol_wire::tcp::Flags;
@@ -46,8 +46,8 @@ impl<W: Write> Ns2Trace<W> {
         self.failed.map_or(Ok(self.out), Err)
     }
 
-    fn line(&mut self, now: Time, crossing: &Crossing, event: char) -> io::Result<()> {
-        let Crossing { from, to, number, packet, .. } = crossing;
+    fn line(&mut self, now: Time, transit: &Transit, event: char) -> io::Result<()> {
+        let Transit { from, to, number, packet, .. } = transit;
         let [from, to] = [from, to].map(|interface| self.nodes.of_interface(*interface).0);
         let (nanos, kind, size, flow) = (now.as_nanos(), kind(packet), packet.length(), flow_of(packet));
         let (seconds, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
@@ -78,10 +78,10 @@ impl<W: Write> Ns2Trace<W> {
 }
 
 impl<W: Write> Tap for Ns2Trace<W> {
-    fn packet(&mut self, now: Time, _: TapPoint<'_>, crossing: &Crossing, fate: TapEvent) {
+    fn packet(&mut self, now: Time, _: TapPoint<'_>, transit: &Transit, fate: TapEvent) {
         if self.failed.is_none() {
-            self.packets = self.packets.max(u64::from(crossing.number) + 1);
-            self.failed = self.line(now, crossing, event(fate)).err();
+            self.packets = self.packets.max(u64::from(transit.number) + 1);
+            self.failed = self.line(now, transit, event(fate)).err();
         }
     }
 }

@@ -50,7 +50,7 @@ pub struct Row<'r> {
     measured: Printed<'r>,
     /// What programs tell, by metric.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    metrics: BTreeMap<&'static str, Told>,
+    metrics: BTreeMap<&'static str, DefinedMetric>,
     seed: u64,
     digest: String,
     run_wall_s: f64,
@@ -90,7 +90,10 @@ impl<'r> Row<'r> {
             p999_ms: quantile(0.999),
             max_ms: latency.max().map(|d| d.as_millis_f64()),
             measured: Printed(result),
-            metrics: result.told().map(|told| (told.name, Told::of(result, told))).collect(),
+            metrics: result
+                .defined()
+                .map(|defined| (defined.name, DefinedMetric::of(result, defined)))
+                .collect(),
             seed: point.seed,
             digest: result.digest().to_string(),
             run_wall_s: result.wall_s(),
@@ -100,16 +103,16 @@ impl<'r> Row<'r> {
 
 /// A metric of the experiment's own.
 #[derive(Debug, Serialize)]
-struct Told {
+struct DefinedMetric {
     mean: Option<f64>,
     ci95: Option<f64>,
     /// Of each repetition; null where the program told none.
     runs: Vec<Option<f64>>,
 }
 
-impl Told {
-    fn of(result: &PointResult, told: hol_lab::Told) -> Self {
-        let metric = Metric::Told(told);
+impl DefinedMetric {
+    fn of(result: &PointResult, defined: hol_lab::DefinedMetric) -> Self {
+        let metric = Metric::Defined(defined);
         let mean = result.mean_of(metric);
         Self { mean: mean.map(|m| m.mean), ci95: half_width(mean), runs: result.values(metric) }
     }
@@ -166,7 +169,7 @@ pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) 
     }
     if results.iter().any(|result| result.point.metrics().next().is_some()) {
         text += "\n";
-        text += &told(head, results, &label);
+        text += &defined(head, results, &label);
     }
     if results.iter().any(has_outage) {
         text += "\n";
@@ -212,18 +215,19 @@ fn is_skewed(result: &PointResult) -> bool {
 }
 
 /// A table of what programs tell, a column for each metric.
-fn told(head: &str, results: &[PointResult], label: &impl Fn(&PointResult) -> String) -> String {
-    let mut metrics: Vec<hol_lab::Told> = Vec::new();
-    for told in results.iter().flat_map(PointResult::told) {
-        if metrics.iter().all(|known| known.name != told.name) {
-            metrics.push(told);
+fn defined(head: &str, results: &[PointResult], label: &impl Fn(&PointResult) -> String) -> String {
+    let mut metrics: Vec<hol_lab::DefinedMetric> = Vec::new();
+    for defined in results.iter().flat_map(PointResult::defined) {
+        if metrics.iter().all(|known| known.name != defined.name) {
+            metrics.push(defined);
         }
     }
-    let named =
-        |told: &hol_lab::Told| format!("{} ± 95 %", format!("{} {}", told.name, told.unit).trim_end());
+    let named = |defined: &hol_lab::DefinedMetric| {
+        format!("{} ± 95 %", format!("{} {}", defined.name, defined.unit).trim_end())
+    };
     let heads = [head.to_owned()].into_iter().chain(metrics.iter().map(named)).collect();
     let row = |result: &PointResult| {
-        let cells = metrics.iter().map(|told| interval(result.mean_of(Metric::Told(*told))));
+        let cells = metrics.iter().map(|defined| interval(result.mean_of(Metric::Defined(*defined))));
         [label(result)].into_iter().chain(cells).collect()
     };
     table(&[heads].into_iter().chain(results.iter().map(row)).collect::<Vec<_>>())
@@ -357,7 +361,7 @@ fn unsteady(result: &PointResult) -> Option<String> {
 fn untold(result: &PointResult) -> Vec<String> {
     let ended = result.runs.iter().filter(|run| run.stopped.is_none());
     let of = |(name, reading): (&str, &MetricReader)| {
-        let missing = ended.clone().filter(|run| run.told(name).is_none()).count();
+        let missing = ended.clone().filter(|run| run.defined(name).is_none()).count();
         (missing > 0).then(|| {
             let runs = result.runs.len();
             format!("metric {name}: {} finds no number in {missing} of {runs} runs", reading.find)

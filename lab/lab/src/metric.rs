@@ -8,11 +8,11 @@ use hol_scenario::Better;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::defined_metric::DefinedMetric;
 use crate::flows::throughput;
 use crate::point::Point;
 use crate::results::PointResult;
 use crate::run_result::RunResult;
-use crate::told::Told;
 
 /// A metric: one number for each repetition of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -53,7 +53,7 @@ pub enum Metric {
     Noticed,
     /// A metric that a program reports, in its own unit.
     #[serde(skip)]
-    Told(Told),
+    Defined(DefinedMetric),
 }
 
 /// The properties of a metric.
@@ -443,16 +443,16 @@ impl Metric {
 
     /// Returns its properties.
     pub fn info(self) -> MetricInfo {
-        if let Self::Told(told) = self {
+        if let Self::Defined(defined) = self {
             return MetricInfo {
                 metric: self,
-                name: told.name,
-                title: told.name,
-                unit: told.unit,
-                better: told.better,
-                comparatives: told.comparatives,
-                equal: told.equal(),
-                column: told.name,
+                name: defined.name,
+                title: defined.name,
+                unit: defined.unit,
+                better: defined.better,
+                comparatives: defined.comparatives,
+                equal: defined.equal(),
+                column: defined.name,
                 extract: Extract::Run(|_, _| None),
                 ..TIME
             };
@@ -463,7 +463,7 @@ impl Metric {
     /// Returns the value of a run.
     pub fn of_run(self, point: &Point, run: &RunResult) -> Option<f64> {
         match (self, self.info().extract) {
-            (Self::Told(told), _) => run.told(told.name),
+            (Self::Defined(defined), _) => run.defined(defined.name),
             (_, Extract::Summary(of)) => of(&run.summary),
             (_, Extract::Run(of)) => of(point, run),
         }
@@ -512,7 +512,7 @@ impl Metric {
     /// Returns the largest difference that counts as zero, in its unit: times are whole nanoseconds.
     pub fn resolution(self) -> f64 {
         match self {
-            Self::Told(_) => 0.0,
+            Self::Defined(_) => 0.0,
             _ if self.info().unit == "ms" => 1e-6,
             _ => 0.0,
         }

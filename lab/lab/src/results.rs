@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hol_base::{Digest, Digester};
 use hol_measure::{Bounds, CONFIDENCE, Distribution, Interval, SplitMean, SplitTotal, is_steady};
 
+use crate::defined_metric::DefinedMetric;
 use crate::failed::FailedRun;
 use crate::finished::Finished;
 use crate::manifest::Manifest;
@@ -13,7 +14,6 @@ use crate::metric::Metric;
 use crate::plan::{Plan, repetitions_wanted};
 use crate::point::{Point, RunKey};
 use crate::run_result::RunResult;
-use crate::told::Told;
 
 /// The contents of a result directory.
 #[derive(Debug, Clone)]
@@ -170,8 +170,8 @@ impl PointResult {
         self.over_runs(|run| metric.of_run(&self.point, run))
     }
     /// Returns the metrics that programs report.
-    pub fn told(&self) -> impl Iterator<Item = Told> {
-        self.point.metrics().map(|(name, reading)| Told::new(name, reading))
+    pub fn defined(&self) -> impl Iterator<Item = DefinedMetric> {
+        self.point.metrics().map(|(name, reading)| DefinedMetric::new(name, reading))
     }
     /// How many runs delivered nothing after a disruption of the path.
     pub fn not_recovered(&self) -> usize {

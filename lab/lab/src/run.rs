@@ -9,8 +9,8 @@ use hol_scenario::RunError;
 use crate::archive::Archive;
 use crate::error::LabError;
 use crate::failed::FailedRun;
-use crate::following::Following;
 use crate::job::Job;
+use crate::run_observer::RunObserver;
 use crate::run_result::RunResult;
 use crate::stopwatch::Stopwatch;
 
@@ -39,7 +39,7 @@ pub(crate) fn run(
     let records = archive.begin_records(point, repetition, flows)?;
     let series = archive.begin_series(point, repetition, flows)?;
     let disruptions = scenario.network.disruptions().into_iter().map(|one| Time::ZERO + one.at).collect();
-    let mut following = Following::new(point.timeline, records, tell)
+    let mut following = RunObserver::new(point.timeline, records, tell)
         .with_disruptions(disruptions)
         .looking(archive.interval(), series);
     // The waterfall shows a page of the first repetition.

@@ -9,8 +9,8 @@ use hol_scenario::{BackgroundRun, Facts, RunEnd, RunSummary};
 use hol_transport::Statistics;
 use serde::{Deserialize, Serialize};
 
-use crate::following::Said;
 use crate::point::RunKey;
+use crate::run_observer::Said;
 
 /// The stored result of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -108,7 +108,7 @@ pub struct Counts {
 
 impl RunResult {
     /// Returns the value of the metric `name` that a program reported; `None` if the run ended early.
-    pub fn told(&self, name: &str) -> Option<f64> {
+    pub fn defined(&self, name: &str) -> Option<f64> {
         let programs = &self.facts.as_ref().filter(|_| self.stopped.is_none())?.programs;
         programs.iter().find_map(|program| program.metrics.get(name)).copied()
     }

@@ -83,8 +83,8 @@ fn row(result: &PointResult) -> Row {
     row.extend(measured.map(|column| (column.name.to_owned(), (column.of)(result))));
     row.push(("stopped".to_owned(), json!(result.stopped())));
     row.push(("digest".to_owned(), json!(result.digest().to_string())));
-    row.extend(result.told().flat_map(|told| {
-        let (name, mean) = (told.name, result.mean_of(Metric::Told(told)));
+    row.extend(result.defined().flat_map(|defined| {
+        let (name, mean) = (defined.name, result.mean_of(Metric::Defined(defined)));
         let cell = |column: &str, value: Option<f64>| (format!("metric.{name}{column}"), json!(value));
         [cell("", mean.map(|m| m.mean)), cell(".ci95", mean.map(|m| m.half_width))]
     }));

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use hol_base::{Seed, Time};
 use hol_network::{Network, Tap, Topology};
 use hol_scenario::{
-    BackgroundFlow, FIRST_CLIENT_PORT, Flow, FlowTies, OnwardFlow, Scenario, ScenarioError, Terms, lanes,
-    server_port,
+    BackgroundFlow, FIRST_CLIENT_PORT, Flow, FlowLimits, FlowTies, OnwardFlow, Scenario, ScenarioError,
+    lanes, server_port,
 };
 use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, Host, Processor, WorkloadSpec};
 
-use crate::bells::Bells;
 use crate::demux::Demux;
-use crate::dialogue::Dialogue;
 use crate::endpoints::{Endpoints, Place};
-use crate::party::Party;
+use crate::flow_side::FlowSide;
 use crate::presence::Presence;
+use crate::running_flow::RunningFlow;
 use crate::simulation::Simulation;
+use crate::wake_ups::WakeUps;
 
 /// Returns the simulation of `scenario` at the start of the run: the measured flow is the first, then background and onward flows.
 pub(crate) fn simulation<'t>(
@@ -26,13 +26,13 @@ pub(crate) fn simulation<'t>(
     tap: Option<&'t mut dyn Tap>,
 ) -> Result<Simulation<'t>, ScenarioError> {
     let topology = Topology::new(&scenario.network)?;
-    let (bells, background) = (Bells::default(), scenario.background_flows(seed).count());
-    let mut tied = scenario.tie_flows(background, |flow| bells.of(flow)).into_iter();
+    let (wake_ups, background) = (WakeUps::default(), scenario.background_flows(seed).count());
+    let mut tied = scenario.tie_flows(background, |flow| wake_ups.of(flow)).into_iter();
     let mut builder = Builder {
         topology: &topology,
         processors: scenario.processors(),
         hosts: Vec::new(),
-        dialogues: Vec::new(),
+        running_flows: Vec::new(),
         first_client_port: FIRST_CLIENT_PORT,
     };
     builder.hosts.resize_with(topology.nodes(), Demux::default);
@@ -47,11 +47,11 @@ pub(crate) fn simulation<'t>(
     for OnwardFlow { transport, workload, seed } in scenario.onward_flows(seed) {
         add(transport, &workload, ENDLESS, seed);
     }
-    let Builder { hosts, dialogues, first_client_port, .. } = builder;
+    let Builder { hosts, running_flows, first_client_port, .. } = builder;
     let network = Network::new(&topology, seed, tap);
-    let bells = (!scenario.onward.is_empty()).then_some(bells);
+    let wake_ups = (!scenario.onward.is_empty()).then_some(wake_ups);
     let presence = Presence::new(&topology);
-    Ok(Simulation::new(network, presence, hosts, dialogues, first_client_port, bells))
+    Ok(Simulation::new(network, presence, hosts, running_flows, first_client_port, wake_ups))
 }
 
 struct Builder<'a> {
@@ -60,7 +60,7 @@ struct Builder<'a> {
     processors: BTreeMap<&'a str, Processor>,
     /// By node.
     hosts: Vec<Demux>,
-    dialogues: Vec<Dialogue>,
+    running_flows: Vec<RunningFlow>,
     /// The first client port that no flow has reserved.
     first_client_port: u16,
 }
@@ -76,7 +76,7 @@ impl Builder<'_> {
     ) {
         let [client, server] = [workload.from(), workload.to()]
             .map(|name| self.topology.node(name).expect("a scenario is checked first"));
-        let index = self.dialogues.len();
+        let index = self.running_flows.len();
         let (port, first_client_port) = (server_port(index), self.first_client_port);
         self.first_client_port = first_client_port.saturating_add(transport.connections());
         if workload.listens {
@@ -85,21 +85,21 @@ impl Builder<'_> {
         let place = Place { client, server, port, first_client_port };
         let endpoints = Endpoints::new(transport, self.topology, place, seed);
         let lanes = lanes(transport);
-        let party = |application, node: &str| {
+        let flow_side = |application, node: &str| {
             let application = match self.processors.get(node).cloned() {
                 Some(processor) => processor.run(application),
                 None => application,
             };
-            Party::new(application, endpoints.framing(workload.length_of()))
+            FlowSide::new(application, endpoints.framing(workload.length_of()))
         };
         let client = match asker {
             Some(asker) => workload.asking(lanes, asker, seed),
             None => workload.client(lanes, messages, seed),
         };
         let server = workload.server(lanes, messages, Host { desk, ..Host::default() });
-        let parties = [party(client, workload.from()), party(server, workload.to())];
-        let flow = Flow::new(Terms::of(workload, transport, Time::ZERO + workload.start));
+        let parties = [flow_side(client, workload.from()), flow_side(server, workload.to())];
+        let flow = Flow::new(FlowLimits::of(workload, transport, Time::ZERO + workload.start));
         let reading = workload.reading(transport.gives_up());
-        self.dialogues.push(Dialogue::new(parties, flow, endpoints, reading));
+        self.running_flows.push(RunningFlow::new(parties, flow, endpoints, reading));
     }
 }

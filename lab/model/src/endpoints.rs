@@ -12,7 +12,7 @@ use hol_wire::{Address, tcp};
 use hol_workloads::LengthOf;
 
 use crate::connection::Connection;
-use crate::party::Framing;
+use crate::flow_side::Framing;
 use crate::presence::Presence;
 
 /// The configuration that all endpoints of a flow share.

@@ -5,29 +5,29 @@
 //! its host has spent the `service` time, if it has one; processing packets takes no time, which is a
 //! limit of the model.
 
-mod bells;
 mod build;
 mod connection;
 mod demux;
-mod dialogue;
 mod endpoints;
-mod party;
+mod flow_side;
 mod presence;
 mod recording;
 mod refused;
+mod running_flow;
 mod sampling;
 mod simulation;
 mod stray;
+mod wake_ups;
 
 use hol_base::{Seed, Time};
-use hol_network::{Crossing, Tap, TapEvent, TapPoint};
+use hol_network::{Tap, TapEvent, TapPoint, Transit};
 use hol_scenario::{
     BackgroundRun, Cost, Hops, Observer, Packet, PacketEvent, PacketObserver, Run, RunError, RunSummary,
     Scenario, Side, World,
 };
 use serde_json::{Value, json};
 
-use crate::dialogue::Dialogue;
+use crate::running_flow::RunningFlow;
 
 /// The model world.
 #[derive(Debug, Clone, Copy, Default)]
@@ -89,9 +89,9 @@ impl Hops for Model {
 struct Ends<'w>(&'w mut dyn PacketObserver);
 
 impl Tap for Ends<'_> {
-    fn packet(&mut self, time: Time, point: TapPoint<'_>, crossing: &Crossing, fate: TapEvent) {
+    fn packet(&mut self, time: Time, point: TapPoint<'_>, transit: &Transit, fate: TapEvent) {
         if fate != TapEvent::Dequeued {
-            self.0.observe(&PacketEvent { time, point, fate, packet: Packet::Value(&crossing.packet) });
+            self.0.observe(&PacketEvent { time, point, fate, packet: Packet::Value(&transit.packet) });
         }
     }
 }
@@ -117,7 +117,7 @@ pub fn follow(
     simulation.settle(&mut recording)?;
     let count = scenario.background_flows(seed).count();
     let beside = simulation.others().iter().take(count).zip(recording.octets());
-    let background = beside.map(|(dialogue, octets)| background(dialogue, octets)).collect();
+    let background = beside.map(|(running_flow, octets)| background(running_flow, octets)).collect();
     let onward: Vec<_> =
         simulation.others().iter().skip(count).map(|other| other.flow.stopped().cloned()).collect();
     let flow = &simulation.measured().flow;
@@ -144,6 +144,6 @@ pub fn follow(
 }
 
 /// Returns the result of a background flow so far; closing the measured flow ends it.
-fn background(Dialogue { flow, .. }: &Dialogue, octets: u64) -> BackgroundRun {
+fn background(RunningFlow { flow, .. }: &RunningFlow, octets: u64) -> BackgroundRun {
     BackgroundRun { connect_time: flow.connect_time(), octets, stopped: flow.stopped().cloned() }
 }

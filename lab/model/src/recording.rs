@@ -4,7 +4,7 @@ use hol_base::Duration;
 use hol_measure::{BackgroundTransfer, Record, TransferBuilder};
 use hol_scenario::{Observer, RunError, Sample};
 
-use crate::dialogue::Dialogue;
+use crate::running_flow::RunningFlow;
 
 /// The destination of records, and what later results need to know of the records that were passed on.
 pub(crate) struct Recording<'o> {
@@ -17,14 +17,14 @@ pub(crate) struct Recording<'o> {
 
 impl<'o> Recording<'o> {
     /// Creates a recording of the measured flow and the background flows.
-    pub(crate) fn new(observer: &'o mut dyn Observer, flows: &[Dialogue]) -> Self {
+    pub(crate) fn new(observer: &'o mut dyn Observer, flows: &[RunningFlow]) -> Self {
         let (measured, background) = flows.split_first().expect("a flow is measured");
         let background = vec![BackgroundTransfer::new(measured.flow.start()); background.len()];
         Self { observer, transfer: TransferBuilder::default(), background }
     }
 
     /// Passes on the records of settled messages.
-    pub(crate) fn settle(&mut self, flows: &mut [Dialogue]) -> Result<(), RunError> {
+    pub(crate) fn settle(&mut self, flows: &mut [RunningFlow]) -> Result<(), RunError> {
         for (number, flow) in flows.iter_mut().enumerate() {
             flow.settle(|record| self.take(number, &record));
         }
@@ -32,7 +32,7 @@ impl<'o> Recording<'o> {
     }
 
     /// Passes on all remaining records of flows that have ended.
-    pub(crate) fn settle_all(&mut self, flows: &mut [Dialogue]) -> Result<(), RunError> {
+    pub(crate) fn settle_all(&mut self, flows: &mut [RunningFlow]) -> Result<(), RunError> {
         for (number, flow) in flows.iter_mut().enumerate() {
             flow.settle_all(|record| self.take(number, &record));
         }

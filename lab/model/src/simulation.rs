@@ -7,14 +7,14 @@ use hol_transport::{Command, Endpoint, Event, Input, Output, Statistics, drain};
 use hol_wire::Address;
 use hol_workloads::{ConnectionId, Outgoing, Output as Answer};
 
-use crate::bells::Bells;
 use crate::connection::Connection;
 use crate::demux::{Demux, Taker};
-use crate::dialogue::Dialogue;
 use crate::presence::Presence;
 use crate::recording::Recording;
+use crate::running_flow::RunningFlow;
 use crate::sampling::{self, Ticks};
 use crate::stray;
+use crate::wake_ups::WakeUps;
 
 /// The state of a run.
 ///
@@ -29,13 +29,13 @@ pub(crate) struct Simulation<'t> {
     /// By node.
     hosts: Vec<Demux>,
     sockets: Vec<Socket>,
-    dialogues: Vec<Dialogue>,
+    running_flows: Vec<RunningFlow>,
     /// When each endpoint acts next.
     timers: Agenda,
     /// When each flow's client and server act and when its end is checked; the last entry is the next address change.
     agenda: Agenda,
     /// The wake-ups of applications with onward flows; `None` if there are none.
-    bells: Option<Bells>,
+    wake_ups: Option<WakeUps>,
     /// The first client port that is free.
     free_port: u16,
     now: Time,
@@ -49,7 +49,7 @@ struct Socket {
     connection: Connection,
     id: ConnectionId,
     node: NodeId,
-    dialogue: usize,
+    running_flow: usize,
     role: Side,
 }
 
@@ -61,12 +61,12 @@ impl<'t> Simulation<'t> {
         network: Network<'t>,
         presence: Presence,
         hosts: Vec<Demux>,
-        dialogues: Vec<Dialogue>,
+        running_flows: Vec<RunningFlow>,
         free_port: u16,
-        bells: Option<Bells>,
+        wake_ups: Option<WakeUps>,
     ) -> Self {
-        let mut agenda = Agenda::new(ENTRIES * dialogues.len() + 1);
-        agenda.set(ENTRIES * dialogues.len(), presence.next_change());
+        let mut agenda = Agenda::new(ENTRIES * running_flows.len() + 1);
+        agenda.set(ENTRIES * running_flows.len(), presence.next_change());
         let (sockets, timers) = (Vec::new(), Agenda::new(1));
         let homeless = Vec::new();
         Self {
@@ -75,10 +75,10 @@ impl<'t> Simulation<'t> {
             homeless,
             hosts,
             sockets,
-            dialogues,
+            running_flows,
             timers,
             agenda,
-            bells,
+            wake_ups,
             free_port,
             now: Time::ZERO,
         }
@@ -89,11 +89,11 @@ impl<'t> Simulation<'t> {
     pub(crate) fn run(&mut self, recording: &mut Recording<'_>) -> Result<Time, RunError> {
         const STEPS: usize = 256;
         let mut ticks = Ticks::new(recording.interval());
-        for dialogue in 0..self.dialogues.len() {
-            self.agenda.set(entry(dialogue, Side::Client), self.dialogues[dialogue].flow.start());
+        for running_flow in 0..self.running_flows.len() {
+            self.agenda.set(entry(running_flow, Side::Client), self.running_flows[running_flow].flow.start());
         }
-        while self.dialogues[MEASURED].flow.stopped().is_none() {
-            recording.settle(&mut self.dialogues)?;
+        while self.running_flows[MEASURED].flow.stopped().is_none() {
+            recording.settle(&mut self.running_flows)?;
             if !self.run_for(STEPS, ticks.next()) {
                 self.look(ticks.next(), recording);
                 ticks.advance();
@@ -112,7 +112,7 @@ impl<'t> Simulation<'t> {
                 let (now, measured) = (self.now, self.measured());
                 measured.flow.deadlock(now, measured.tally());
             }
-            if self.dialogues[MEASURED].flow.stopped().is_some() {
+            if self.running_flows[MEASURED].flow.stopped().is_some() {
                 return true;
             }
         }
@@ -121,8 +121,8 @@ impl<'t> Simulation<'t> {
 
     /// Passes samples of all senders and queues to the observer.
     fn look(&self, at: Time, recording: &mut Recording<'_>) {
-        for Socket { connection, id, dialogue, role, .. } in &self.sockets {
-            let whose = (*dialogue as u32, id.0, *role);
+        for Socket { connection, id, running_flow, role, .. } in &self.sockets {
+            let whose = (*running_flow as u32, id.0, *role);
             sampling::senders(at, whose, connection, &mut |sample| recording.sample(sample));
         }
         for (line, backlog) in (0..).zip(self.network.backlogs(at)) {
@@ -134,17 +134,17 @@ impl<'t> Simulation<'t> {
     pub(crate) fn settle(&mut self, recording: &mut Recording<'_>) -> Result<(), RunError> {
         let ended = self.now;
         while !self.measured().client.application.end(ended) {
-            recording.settle_all(&mut self.dialogues[..=MEASURED])?;
+            recording.settle_all(&mut self.running_flows[..=MEASURED])?;
         }
         self.measured().server.application.end(ended);
-        recording.settle_all(&mut self.dialogues)
+        recording.settle_all(&mut self.running_flows)
     }
 
     /// Aborts the background flows, then closes the measured flow in an orderly way; returns when that was done, `None` if it did not
     /// succeed.
     pub(crate) fn close(&mut self) -> Option<Time> {
-        for dialogue in MEASURED + 1..self.dialogues.len() {
-            self.abort(dialogue);
+        for running_flow in MEASURED + 1..self.running_flows.len() {
+            self.abort(running_flow);
         }
         let limit = self.now + Self::CLOSING;
         self.begin_to_close(MEASURED);
@@ -157,18 +157,18 @@ impl<'t> Simulation<'t> {
     }
 
     /// Returns the measured flow.
-    pub(crate) fn measured(&mut self) -> &mut Dialogue {
-        &mut self.dialogues[MEASURED]
+    pub(crate) fn measured(&mut self) -> &mut RunningFlow {
+        &mut self.running_flows[MEASURED]
     }
 
     /// Returns the other flows, background flows first.
-    pub(crate) fn others(&self) -> &[Dialogue] {
-        &self.dialogues[MEASURED + 1..]
+    pub(crate) fn others(&self) -> &[RunningFlow] {
+        &self.running_flows[MEASURED + 1..]
     }
 
     /// Returns the recording for an observer of the run.
     pub(crate) fn recording<'o>(&self, observer: &'o mut dyn Observer) -> Recording<'o> {
-        Recording::new(observer, &self.dialogues)
+        Recording::new(observer, &self.running_flows)
     }
 
     pub(crate) fn packets(&self) -> u64 {
@@ -185,7 +185,7 @@ impl<'t> Simulation<'t> {
 
     /// Returns the summed counters of all endpoints at one end of the measured flow.
     pub(crate) fn statistics(&self, role: Side) -> Statistics {
-        let own = self.sockets.iter().filter(|socket| socket.dialogue == MEASURED && socket.role == role);
+        let own = self.sockets.iter().filter(|socket| socket.running_flow == MEASURED && socket.role == role);
         own.fold(Statistics::default(), |total, socket| add(total, socket.connection.statistics()))
     }
 
@@ -211,7 +211,7 @@ impl<'t> Simulation<'t> {
             }
         } else if timer_at == next {
             self.serve(socket);
-        } else if entry == ENTRIES * self.dialogues.len() {
+        } else if entry == ENTRIES * self.running_flows.len() {
             self.change_address();
         } else {
             self.act(entry / ENTRIES, entry % ENTRIES);
@@ -222,7 +222,7 @@ impl<'t> Simulation<'t> {
     /// Adds or removes an address of a host and informs its endpoints. Sockets that waited for an address connect now.
     fn change_address(&mut self) {
         let Some(AddressChange { node, address, comes, .. }) = self.presence.change() else { return };
-        self.agenda.set(ENTRIES * self.dialogues.len(), self.presence.next_change());
+        self.agenda.set(ENTRIES * self.running_flows.len(), self.presence.next_change());
         for socket in 0..self.sockets.len() {
             if self.sockets[socket].node == node {
                 let told = if comes { Input::AddressAdded(address) } else { Input::AddressRemoved(address) };
@@ -238,14 +238,14 @@ impl<'t> Simulation<'t> {
     }
 
     /// Lets an application of a flow act, or checks the flow's end.
-    fn act(&mut self, dialogue: usize, entry: usize) {
+    fn act(&mut self, running_flow: usize, entry: usize) {
         match entry {
-            0 => self.run_application(dialogue, Side::Client),
-            1 => self.run_application(dialogue, Side::Server),
+            0 => self.run_application(running_flow, Side::Client),
+            1 => self.run_application(running_flow, Side::Server),
             _ => {
-                let tally = self.dialogues[dialogue].tally();
-                self.dialogues[dialogue].flow.check(self.now, tally);
-                self.watch(dialogue);
+                let tally = self.running_flows[running_flow].tally();
+                self.running_flows[running_flow].flow.check(self.now, tally);
+                self.watch(running_flow);
             }
         }
     }
@@ -254,7 +254,7 @@ impl<'t> Simulation<'t> {
         let (remote, local) = arrival.packet.ports();
         let socket = match self.hosts[usize::from(arrival.node.0)].taker(local, remote) {
             Taker::Endpoint(socket) => socket,
-            Taker::Server(dialogue) => self.accept(dialogue, remote, arrival.packet.destination),
+            Taker::Server(running_flow) => self.accept(running_flow, remote, arrival.packet.destination),
             Taker::Nobody => {
                 if let Some(answer) = stray::answer(&arrival.packet) {
                     self.network.send(self.now, arrival.node, answer);
@@ -267,24 +267,24 @@ impl<'t> Simulation<'t> {
     }
 
     /// Creates an endpoint for a new peer of a flow's server.
-    fn accept(&mut self, dialogue: usize, remote: u16, address: Address) -> usize {
-        let Dialogue { endpoints, server, .. } = &self.dialogues[dialogue];
+    fn accept(&mut self, running_flow: usize, remote: u16, address: Address) -> usize {
+        let RunningFlow { endpoints, server, .. } = &self.running_flows[running_flow];
         let (local, connection) = (endpoints.port, endpoints.listen(server.sockets.len(), address));
-        self.add(dialogue, Side::Server, connection, (local, remote))
+        self.add(running_flow, Side::Server, connection, (local, remote))
     }
 
     /// Creates an endpoint for a connection that a flow's client opens, and lets it connect.
-    fn open(&mut self, dialogue: usize, ConnectionId(id): ConnectionId) {
-        let Dialogue { endpoints, client, flow, .. } = &mut self.dialogues[dialogue];
+    fn open(&mut self, running_flow: usize, ConnectionId(id): ConnectionId) {
+        let RunningFlow { endpoints, client, flow, .. } = &mut self.running_flows[running_flow];
         let (number, (first, own)) = (client.sockets.len(), endpoints.own_ports);
         assert_eq!(id as usize, number, "connections are numbered in the order of their opening");
         flow.note_opening();
         let port = if number < usize::from(own) { Some(first + number as u16) } else { self.next_port() };
-        let Dialogue { endpoints, flow, .. } = &mut self.dialogues[dialogue];
+        let RunningFlow { endpoints, flow, .. } = &mut self.running_flows[running_flow];
         let Some(port) = port else { return flow.note_failure("no dynamic port is free") };
         let (remote, is_homeless) = (endpoints.port, endpoints.is_homeless(&self.presence));
         let connection = endpoints.connect(number, port, endpoints.ends(&self.presence));
-        let socket = self.add(dialogue, Side::Client, connection, (port, remote));
+        let socket = self.add(running_flow, Side::Client, connection, (port, remote));
         if is_homeless {
             return self.homeless.push(socket);
         }
@@ -298,30 +298,30 @@ impl<'t> Simulation<'t> {
         Some(port)
     }
 
-    fn add(&mut self, dialogue: usize, role: Side, connection: Connection, ports: (u16, u16)) -> usize {
+    fn add(&mut self, running_flow: usize, role: Side, connection: Connection, ports: (u16, u16)) -> usize {
         let socket = self.sockets.len();
-        let Dialogue { endpoints, .. } = &self.dialogues[dialogue];
+        let RunningFlow { endpoints, .. } = &self.running_flows[running_flow];
         let node = if role == Side::Client { endpoints.client } else { endpoints.server };
         self.hosts[usize::from(node.0)].bind(ports.0, ports.1, socket);
-        let id = self.dialogues[dialogue].party(role).add(socket);
-        self.sockets.push(Socket { connection, id, node, dialogue, role });
+        let id = self.running_flows[running_flow].flow_side(role).add(socket);
+        self.sockets.push(Socket { connection, id, node, running_flow, role });
         self.timers.make_room(socket);
         socket
     }
 
     /// Closes a flow in an orderly way if every message is settled.
-    fn begin_to_close(&mut self, dialogue: usize) {
-        if self.dialogues[dialogue].begins_to_close() {
-            for socket in self.dialogues[dialogue].client.sockets.clone() {
+    fn begin_to_close(&mut self, running_flow: usize) {
+        if self.running_flows[running_flow].begins_to_close() {
+            for socket in self.running_flows[running_flow].client.sockets.clone() {
                 self.command(socket, Command::Close);
             }
         }
     }
 
     /// Aborts a flow, or prevents its start.
-    fn abort(&mut self, dialogue: usize) {
-        self.rest(dialogue);
-        let Dialogue { client, server, .. } = &self.dialogues[dialogue];
+    fn abort(&mut self, running_flow: usize) {
+        self.rest(running_flow);
+        let RunningFlow { client, server, .. } = &self.running_flows[running_flow];
         for socket in [client.sockets.clone(), server.sockets.clone()].concat() {
             self.command(socket, Command::Abort);
         }
@@ -341,54 +341,54 @@ impl<'t> Simulation<'t> {
     /// Lets an endpoint and its application handle everything that is due now.
     fn serve(&mut self, socket: usize) {
         if self.drive(socket) {
-            let Socket { dialogue, role, .. } = self.sockets[socket];
-            self.run_application(dialogue, role);
+            let Socket { running_flow, role, .. } = self.sockets[socket];
+            self.run_application(running_flow, role);
         }
     }
 
     /// Lets an endpoint handle everything that is due now; returns whether it produced an event.
     fn drive(&mut self, index: usize) -> bool {
-        let Self { network, sockets, dialogues, timers, agenda, now, .. } = self;
-        let Socket { connection, id, node, dialogue, role } = &mut sockets[index];
-        let (number, dialogue) = (*dialogue, &mut dialogues[*dialogue]);
-        let was_connected = dialogue.flow.connected().is_some();
+        let Self { network, sockets, running_flows, timers, agenda, now, .. } = self;
+        let Socket { connection, id, node, running_flow, role } = &mut sockets[index];
+        let (number, running_flow) = (*running_flow, &mut running_flows[*running_flow]);
+        let was_connected = running_flow.flow.connected().is_some();
         let mut told = false;
         let deadline = drain(connection, *now, |connection, output| match output {
             Output::Transmit(packet) => network.send(*now, *node, packet),
             Output::Event(event) => {
                 told = true;
                 let is_data = matches!(event, Event::Received(_));
-                dialogue.take(*now, *role, *id, event);
-                if dialogue.party(*role).holds_back(index, is_data && connection.has_unread()) {
+                running_flow.take(*now, *role, *id, event);
+                if running_flow.flow_side(*role).holds_back(index, is_data && connection.has_unread()) {
                     connection.handle(*now, Input::Command(Command::Read(false)));
                 }
             }
             Output::Wait(_) => unreachable!("drain keeps it"),
         });
         timers.set(index, deadline.unwrap_or(Time::MAX));
-        if !was_connected && dialogue.flow.connected().is_some() {
+        if !was_connected && running_flow.flow.connected().is_some() {
             // From now on the flow may stall.
-            agenda.set(watch_entry(number), dialogue.flow.deadline(dialogue.tally()));
+            agenda.set(watch_entry(number), running_flow.flow.deadline(running_flow.tally()));
         }
         told
     }
 
-    fn run_application(&mut self, dialogue: usize, role: Side) {
-        self.poll_application(dialogue, role);
+    fn run_application(&mut self, running_flow: usize, role: Side) {
+        self.poll_application(running_flow, role);
         self.hear();
         // The measured flow closes when its records have been passed on.
-        if dialogue != MEASURED {
-            self.begin_to_close(dialogue);
+        if running_flow != MEASURED {
+            self.begin_to_close(running_flow);
         }
     }
 
     /// Lets the applications act that were woken by others.
     #[inline]
     fn hear(&mut self) {
-        let Some(bells) = &self.bells else { return };
-        for dialogue in bells.rung() {
+        let Some(wake_ups) = &self.wake_ups else { return };
+        for running_flow in wake_ups.rung() {
             for role in [Side::Client, Side::Server] {
-                self.agenda.set(entry(dialogue, role), self.now);
+                self.agenda.set(entry(running_flow, role), self.now);
             }
         }
     }
@@ -397,31 +397,31 @@ impl<'t> Simulation<'t> {
     fn poll_application(&mut self, index: usize, role: Side) {
         let now = self.now;
         loop {
-            let dialogue = &mut self.dialogues[index];
-            if dialogue.flow.was_given_up() {
+            let running_flow = &mut self.running_flows[index];
+            if running_flow.flow.was_given_up() {
                 self.rest(index);
                 return;
             }
-            match dialogue.party(role).application.poll(now) {
+            match running_flow.flow_side(role).application.poll(now) {
                 Answer::Send(outgoing) => {
                     if role == Side::Client && outgoing.is_message() {
-                        let tally = dialogue.tally();
-                        dialogue.flow.note_sending(now, tally);
+                        let tally = running_flow.tally();
+                        running_flow.flow.note_sending(now, tally);
                     }
                     self.send(index, role, outgoing);
                 }
                 Answer::Open(id) => self.open(index, id),
                 Answer::Close(connection) => {
-                    let socket = dialogue.party(role).socket(connection);
+                    let socket = running_flow.flow_side(role).socket(connection);
                     self.tell(socket, Input::Command(Command::Close));
                     self.drive(socket);
                 }
                 Answer::Took => {
-                    let tally = dialogue.tally();
-                    dialogue.flow.note_delivery(now, tally);
+                    let tally = running_flow.tally();
+                    running_flow.flow.note_delivery(now, tally);
                 }
                 Answer::Wait(until) => {
-                    if let Some(socket) = dialogue.party(role).next_to_read() {
+                    if let Some(socket) = running_flow.flow_side(role).next_to_read() {
                         // It may have a message to read, and then act on it.
                         self.tell(socket, Input::Command(Command::Read(true)));
                         self.drive(socket);
@@ -435,7 +435,7 @@ impl<'t> Simulation<'t> {
                     return;
                 }
                 Answer::Stop(quit) => {
-                    dialogue.flow.note_quit(now, quit);
+                    running_flow.flow.note_quit(now, quit);
                     self.rest(index);
                     return;
                 }
@@ -447,15 +447,15 @@ impl<'t> Simulation<'t> {
     /// application.
     fn send(&mut self, index: usize, role: Side, mut outgoing: Outgoing) {
         loop {
-            let party = self.dialogues[index].party(role);
-            let socket = party.socket(outgoing.connection);
+            let flow_side = self.running_flows[index].flow_side(role);
+            let socket = flow_side.socket(outgoing.connection);
             let length = outgoing.payload.len();
             let accepted = self.sockets[socket].connection.accepts(length);
             if accepted == 0 && length > 0 {
-                party.application.handle(self.now, hol_workloads::Input::Full(outgoing));
+                flow_side.application.handle(self.now, hol_workloads::Input::Full(outgoing));
                 return;
             }
-            let command = party.command(&mut outgoing, accepted);
+            let command = flow_side.command(&mut outgoing, accepted);
             self.tell(socket, Input::Command(command));
             self.drive(socket);
             if outgoing.payload.is_empty() {
@@ -464,17 +464,17 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    fn watch(&mut self, dialogue: usize) {
-        let Dialogue { flow, .. } = &self.dialogues[dialogue];
-        let deadline = flow.deadline(self.dialogues[dialogue].tally());
+    fn watch(&mut self, running_flow: usize) {
+        let RunningFlow { flow, .. } = &self.running_flows[running_flow];
+        let deadline = flow.deadline(self.running_flows[running_flow].tally());
         // An overdue check takes place now: time does not run backwards.
-        self.agenda.set(watch_entry(dialogue), deadline.max(self.now));
+        self.agenda.set(watch_entry(running_flow), deadline.max(self.now));
     }
 
     /// Ends the applications of a flow.
-    fn rest(&mut self, dialogue: usize) {
+    fn rest(&mut self, running_flow: usize) {
         for role in [Side::Client, Side::Server] {
-            self.agenda.set(entry(dialogue, role), Time::MAX);
+            self.agenda.set(entry(running_flow, role), Time::MAX);
         }
     }
 }
@@ -483,12 +483,12 @@ impl<'t> Simulation<'t> {
 const ENTRIES: usize = 3;
 
 /// Returns the index of an application in the agenda.
-const fn entry(dialogue: usize, role: Side) -> usize {
-    ENTRIES * dialogue + role as usize
+const fn entry(running_flow: usize, role: Side) -> usize {
+    ENTRIES * running_flow + role as usize
 }
 
-const fn watch_entry(dialogue: usize) -> usize {
-    ENTRIES * dialogue + 2
+const fn watch_entry(running_flow: usize) -> usize {
+    ENTRIES * running_flow + 2
 }
 
 fn add(total: Statistics, one: &Statistics) -> Statistics {

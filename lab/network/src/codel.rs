@@ -7,7 +7,7 @@ use hol_wire::Ecn;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::crossing::Crossing;
+use crate::transit::Transit;
 
 /// The parameters of CoDel; the defaults are those of RFC 8289 sections 4.2 and 4.3, and of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,12 +51,12 @@ impl CodelSpec {
 pub(crate) struct Waiting {
     /// When it was queued.
     pub(crate) since: Time,
-    pub(crate) crossing: Crossing,
+    pub(crate) transit: Transit,
 }
 
 impl Waiting {
     fn mark(&mut self) -> bool {
-        self.crossing.packet.ecn.mark()
+        self.transit.packet.ecn.mark()
     }
 }
 
@@ -133,13 +133,13 @@ impl Codel {
         &mut self,
         now: Time,
         mut take: impl FnMut() -> Taken,
-        mut lose: impl FnMut(Crossing),
-    ) -> Option<Crossing> {
+        mut lose: impl FnMut(Transit),
+    ) -> Option<Transit> {
         let mut first = take();
         let is_late = self.is_late(now, &first);
         let mut replace = |first: &mut Taken| {
             let dropped = std::mem::replace(first, take());
-            dropped.into_iter().for_each(|(waiting, _)| lose(waiting.crossing));
+            dropped.into_iter().for_each(|(waiting, _)| lose(waiting.transit));
         };
         if self.dropping {
             self.dropping = is_late;
@@ -165,7 +165,7 @@ impl Codel {
             self.begin(now);
         }
         self.mark_above_threshold(now, &mut first);
-        first.map(|(waiting, _)| waiting.crossing)
+        first.map(|(waiting, _)| waiting.transit)
     }
 
     /// Marks the packet instead of dropping it, if allowed.
@@ -178,7 +178,7 @@ impl Codel {
     /// Marks a packet above the threshold. Linux: `ce_threshold`.
     fn mark_above_threshold(&mut self, now: Time, first: &mut Taken) {
         let (Some(threshold), Some((waiting, _))) = (self.spec.ce_threshold, first) else { return };
-        let is_marked = waiting.crossing.packet.ecn == Ecn::Congested;
+        let is_marked = waiting.transit.packet.ecn == Ecn::Congested;
         if now.since(waiting.since) > threshold && waiting.mark() {
             self.marked += u64::from(!is_marked);
         }
@@ -243,26 +243,26 @@ impl CodelQueue {
         (self.waiting.len() as u64, self.octets - self.waiting.len() as u64 * self.overhead)
     }
 
-    pub(crate) fn push(&mut self, now: Time, crossing: Crossing) {
-        self.octets += crossing.length() + self.overhead;
-        self.waiting.push_back(Waiting { since: now, crossing });
+    pub(crate) fn push(&mut self, now: Time, transit: Transit) {
+        self.octets += transit.length() + self.overhead;
+        self.waiting.push_back(Waiting { since: now, transit });
     }
 
-    pub(crate) fn pop(&mut self, now: Time, lose: impl FnMut(Crossing)) -> Option<Crossing> {
+    pub(crate) fn pop(&mut self, now: Time, lose: impl FnMut(Transit)) -> Option<Transit> {
         let Self { codel, waiting, octets, overhead } = self;
         codel.next(now, || take(waiting, octets, *overhead), lose)
     }
 
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Crossing> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.octets = 0;
-        std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.crossing)
+        std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.transit)
     }
 }
 
 /// Takes the head of `queue` and updates the count of `octets`.
 pub(crate) fn take(queue: &mut VecDeque<Waiting>, octets: &mut u64, overhead: u64) -> Taken {
     let first = queue.pop_front()?;
-    *octets -= first.crossing.length() + overhead;
+    *octets -= first.transit.length() + overhead;
     Some((first, *octets))
 }
 
@@ -275,12 +275,12 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn crossing() -> Crossing {
+    fn transit() -> Transit {
         let octets = vec![0; 1000 - 28].into();
         let datagram =
             udp::Datagram { source_port: 1, destination_port: 2, payload: octets, stamp: Default::default() };
         let packet = Packet::new(hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2), datagram);
-        Crossing::new(InterfaceId(0), InterfaceId(1), 0, packet)
+        Transit::new(InterfaceId(0), InterfaceId(1), 0, packet)
     }
 
     /// The times in ms at which packets are dropped, of which one is taken each ms after a wait of so many ms, with so many
@@ -289,7 +289,7 @@ mod tests {
         let mut dropped = Vec::new();
         for at in times {
             let since = Time::from_nanos(at.saturating_sub(wait) * MS);
-            let take = || Some((Waiting { since, crossing: crossing() }, behind));
+            let take = || Some((Waiting { since, transit: transit() }, behind));
             codel.next(Time::from_nanos(at * MS), take, |_| dropped.push(at)).expect("a packet");
         }
         dropped
@@ -359,12 +359,12 @@ mod tests {
             for at in 1000..3000 {
                 let since = Time::from_nanos((at - 20) * MS);
                 let take = || {
-                    let mut crossing = crossing();
-                    crossing.packet.ecn = ecn;
-                    Some((Waiting { since, crossing }, 100_000))
+                    let mut transit = transit();
+                    transit.packet.ecn = ecn;
+                    Some((Waiting { since, transit }, 100_000))
                 };
                 let leaves = codel.next(Time::from_nanos(at * MS), take, |_| dropped.push(at));
-                if leaves.is_some_and(|crossing| crossing.packet.ecn == Ecn::Congested) {
+                if leaves.is_some_and(|transit| transit.packet.ecn == Ecn::Congested) {
                     marked.push(at);
                 }
             }
@@ -381,9 +381,9 @@ mod tests {
         let ce_threshold = Some(Duration::from_millis(2));
         let mut codel = Codel::new(CodelSpec { ce_threshold, ..CodelSpec::default() }, 1514);
         let mut leaves = |wait: u64, ecn: Ecn| {
-            let mut crossing = crossing();
-            crossing.packet.ecn = ecn;
-            let waiting = Waiting { since: Time::from_nanos((10 - wait) * MS), crossing };
+            let mut transit = transit();
+            transit.packet.ecn = ecn;
+            let waiting = Waiting { since: Time::from_nanos((10 - wait) * MS), transit };
             let mut waiting = Some((waiting, 100_000));
             let first =
                 codel.next(Time::from_nanos(10 * MS), || waiting.take(), |_| panic!("nobody is dropped"));

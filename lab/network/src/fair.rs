@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use hol_wire::Address;
 
 use crate::codel::{Codel, CodelSpec, Waiting, take};
-use crate::crossing::Crossing;
+use crate::transit::Transit;
 
 /// The parameters of FQ-CoDel; the defaults are those of RFC 8290 section 5.2, and of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -129,22 +129,16 @@ impl FairQueue {
     }
 
     /// Queues a packet of its flow; on overflow drops packets of the longest queue. RFC 8290 section 4.1.
-    pub(crate) fn push(
-        &mut self,
-        now: Time,
-        crossing: Crossing,
-        in_service: u64,
-        lose: impl FnMut(Crossing),
-    ) {
+    pub(crate) fn push(&mut self, now: Time, transit: Transit, in_service: u64, lose: impl FnMut(Transit)) {
         if self.packets == 0 && in_service == 0 {
             // The link is idle, so it has found all flows empty. Linux polls until it is told so.
             let nothing = self.pop(now, |_| unreachable!("nobody waits"));
             debug_assert!(nothing.is_none(), "an empty queue has a packet");
         }
-        let place = self.place(&crossing);
-        let length = crossing.length() + self.overhead;
+        let place = self.place(&transit);
+        let length = transit.length() + self.overhead;
         let flow = &mut self.flows[place];
-        flow.waiting.push_back(Waiting { since: now, crossing });
+        flow.waiting.push_back(Waiting { since: now, transit });
         flow.octets += length;
         if !flow.is_listed {
             flow.is_listed = true;
@@ -159,7 +153,7 @@ impl FairQueue {
     }
 
     /// Returns the packet to transmit now. RFC 8290 section 4.2.
-    pub(crate) fn pop(&mut self, now: Time, mut lose: impl FnMut(Crossing)) -> Option<Crossing> {
+    pub(crate) fn pop(&mut self, now: Time, mut lose: impl FnMut(Transit)) -> Option<Transit> {
         loop {
             let is_new = !self.new.is_empty();
             let place = *if is_new { self.new.front() } else { self.old.front() }?;
@@ -169,9 +163,9 @@ impl FairQueue {
                 self.old.push_back(place);
                 continue;
             }
-            if let Some(crossing) = self.next_of(place, now, &mut lose) {
-                self.flows[place].credit -= (crossing.length() + self.overhead) as i64;
-                return Some(crossing);
+            if let Some(transit) = self.next_of(place, now, &mut lose) {
+                self.flows[place].credit -= (transit.length() + self.overhead) as i64;
+                return Some(transit);
             }
             self.leave(is_new);
             // A new flow that became empty goes behind the old ones; otherwise its next packet would make it
@@ -184,24 +178,24 @@ impl FairQueue {
         }
     }
 
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Crossing> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.new.clear();
         self.old.clear();
         (self.packets, self.octets) = (0, 0);
         self.flows.iter_mut().flat_map(|flow| {
             flow.is_listed = false;
             flow.octets = 0;
-            std::mem::take(&mut flow.waiting).into_iter().map(|waiting| waiting.crossing)
+            std::mem::take(&mut flow.waiting).into_iter().map(|waiting| waiting.transit)
         })
     }
 
-    fn next_of(&mut self, place: usize, now: Time, mut lose: impl FnMut(Crossing)) -> Option<Crossing> {
+    fn next_of(&mut self, place: usize, now: Time, mut lose: impl FnMut(Transit)) -> Option<Transit> {
         let Self { flows, packets, octets, overhead, .. } = self;
         let Flow { waiting, octets: own, codel, .. } = &mut flows[place];
         let take = || {
             let (first, _) = take(waiting, own, *overhead)?;
             *packets -= 1;
-            *octets -= first.crossing.length() + *overhead;
+            *octets -= first.transit.length() + *overhead;
             // As in Linux, the minimum backlog is that of all queues together.
             Some((first, *octets))
         };
@@ -218,14 +212,14 @@ impl FairQueue {
 
     /// Drops half of the longest queue from its head. RFC 8290 section 4.1.3: finding it costs the same for
     /// one packet.
-    fn make_room(&mut self, mut lose: impl FnMut(Crossing)) {
+    fn make_room(&mut self, mut lose: impl FnMut(Transit)) {
         let longest = (0..self.flows.len()).rev().max_by_key(|place| self.flows[*place].octets);
         let flow = &mut self.flows[longest.expect("there is a flow")];
         let (half, mut dropped, mut gone) = (flow.octets / 2, 0, 0);
-        while let Some(Waiting { crossing, .. }) = flow.waiting.pop_front() {
-            let length = crossing.length() + self.overhead;
+        while let Some(Waiting { transit, .. }) = flow.waiting.pop_front() {
+            let length = transit.length() + self.overhead;
             (dropped, gone) = (dropped + 1, gone + length);
-            lose(crossing);
+            lose(transit);
             if dropped == Self::BATCH || gone >= half {
                 break;
             }
@@ -244,8 +238,8 @@ impl FairQueue {
     }
 
     /// Returns the index of the queue of the packet's flow.
-    fn place(&self, crossing: &Crossing) -> usize {
-        let packet = &crossing.packet;
+    fn place(&self, transit: &Transit) -> usize {
+        let packet = &transit.packet;
         let [source, destination] = [packet.source, packet.destination].map(|address| match address {
             Address::V4(address) => u64::from(address.to_bits()),
             Address::V6(address) => (address.to_bits() >> 64) as u64 ^ address.to_bits() as u64,
@@ -264,12 +258,12 @@ mod tests {
     use super::*;
     use crate::InterfaceId;
 
-    fn crossing(port: u16, number: u32, length: usize) -> Crossing {
+    fn transit(port: u16, number: u32, length: usize) -> Transit {
         let payload = vec![0; length - 28].into();
         let datagram =
             udp::Datagram { source_port: port, destination_port: 2, payload, stamp: Default::default() };
         let packet = Packet::new(hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2), datagram);
-        Crossing::new(InterfaceId(0), InterfaceId(1), number, packet)
+        Transit::new(InterfaceId(0), InterfaceId(1), number, packet)
     }
 
     fn queue(limit: u64) -> FairQueue {
@@ -279,14 +273,14 @@ mod tests {
     /// Ports of all packets in the order in which they leave, at once.
     fn order(queue: &mut FairQueue) -> Vec<u16> {
         let pop = || queue.pop(Time::ZERO, |_| panic!("nobody has waited"));
-        std::iter::from_fn(pop).map(|crossing| crossing.packet.ports().0).collect()
+        std::iter::from_fn(pop).map(|transit| transit.packet.ports().0).collect()
     }
 
     fn fill(queue: &mut FairQueue, port: u16, packets: u32, length: usize) -> Vec<u16> {
         let mut lost = Vec::new();
         for number in 0..packets {
-            let crossing = crossing(port, number, length);
-            queue.push(Time::ZERO, crossing, 0, |crossing| lost.push(crossing.packet.ports().0));
+            let transit = transit(port, number, length);
+            queue.push(Time::ZERO, transit, 0, |transit| lost.push(transit.packet.ports().0));
         }
         lost
     }
@@ -311,9 +305,9 @@ mod tests {
                 assert_eq!(queue.pop(Time::ZERO, |_| ()).map(|first| first.packet.ports().0), Some(port));
             }
             // Both are still listed, and nobody has asked.
-            queue.push(Time::ZERO, crossing(3, 0, 1500), in_service, |_| ());
+            queue.push(Time::ZERO, transit(3, 0, 1500), in_service, |_| ());
             for port in [2, 1] {
-                queue.push(Time::ZERO, crossing(port, 0, 1500), 1500, |_| ());
+                queue.push(Time::ZERO, transit(port, 0, 1500), 1500, |_| ());
             }
             assert_eq!(order(&mut queue)[1..], due, "{in_service}");
         }
@@ -342,9 +336,9 @@ mod tests {
     fn flows_are_those_of_addresses_ports_and_protocol() {
         let queue = queue(10);
         let places: std::collections::BTreeSet<usize> =
-            (0..100).map(|port| queue.place(&crossing(port, 0, 100))).collect();
+            (0..100).map(|port| queue.place(&transit(port, 0, 100))).collect();
         assert!(places.len() > 85, "100 flows in 1024 queues meet seldom: {}", places.len());
-        assert_eq!(queue.place(&crossing(7, 0, 100)), queue.place(&crossing(7, 1, 1500)));
+        assert_eq!(queue.place(&transit(7, 0, 100)), queue.place(&transit(7, 1, 1500)));
     }
 
     #[test]

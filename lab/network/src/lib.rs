@@ -14,7 +14,6 @@ mod chance;
 mod channel;
 mod check;
 mod codel;
-mod crossing;
 mod discipline;
 mod disruption;
 mod distribution;
@@ -39,13 +38,13 @@ mod spec;
 mod tap;
 mod topology;
 mod trace;
+mod transit;
 mod transmitter;
 
 pub use {hol_base as base, hol_wire as wire};
 
 pub use agenda::Agenda;
 pub use codel::CodelSpec;
-pub use crossing::Crossing;
 pub use discipline::Discipline;
 pub use disruption::Disruption;
 pub use distribution::Distribution;
@@ -67,3 +66,4 @@ pub use topology::{
     AddressChange, Interface, LinkPlan, Medium, Route, RouteChange, ScheduledChange, Segment, Topology,
 };
 pub use trace::{TraceError, TraceSpec, events as trace_events};
+pub use transit::Transit;

@@ -6,7 +6,6 @@ use hol_base::{BitRate, Duration, Ratio, Seed, Time};
 use hol_wire::Packet;
 
 use crate::chance::Chance;
-use crate::crossing::Crossing;
 use crate::link_change::LinkChange;
 use crate::loss::Loss;
 use crate::observer::Observer;
@@ -16,13 +15,14 @@ use crate::queue::Queue;
 use crate::red::Red;
 use crate::spec::Settings;
 use crate::tap::TapEvent;
+use crate::transit::Transit;
 use crate::transmitter::Transmitter;
 
 /// A packet that has left the transmitter, or is about to.
 #[derive(Debug)]
 struct Flight {
     arrives: Time,
-    crossing: Crossing,
+    transit: Transit,
 }
 
 /// One direction of a link, or a LAN.
@@ -127,20 +127,20 @@ impl Link {
 
     /// Accepts a packet from a node; all transmissions due before have been started.
     #[inline]
-    pub(crate) fn offer(&mut self, now: Time, mut crossing: Crossing, observer: &mut Observer<'_>) {
+    pub(crate) fn offer(&mut self, now: Time, mut transit: Transit, observer: &mut Observer<'_>) {
         if !self.up {
-            observer.lose(now, &crossing, TapEvent::LinkDown);
-        } else if crossing.length() > self.mtu {
-            observer.lose(now, &crossing, TapEvent::TooLong);
-        } else if self.is_dropped_early(now, &mut crossing.packet) {
-            observer.lose(now, &crossing, TapEvent::DroppedEarly);
+            observer.lose(now, &transit, TapEvent::LinkDown);
+        } else if transit.length() > self.mtu {
+            observer.lose(now, &transit, TapEvent::TooLong);
+        } else if self.is_dropped_early(now, &mut transit.packet) {
+            observer.lose(now, &transit, TapEvent::DroppedEarly);
         } else if self.free_at() > now {
-            let lose = |crossing, event| observer.lose(now, &crossing, event);
-            self.queue.push(now, crossing, self.in_service, lose);
+            let lose = |transit, event| observer.lose(now, &transit, event);
+            self.queue.push(now, transit, self.in_service, lose);
         } else if self.queue.may_be_passed() {
-            self.transmit(now, crossing, observer);
+            self.transmit(now, transit, observer);
         } else {
-            self.queue.push(now, crossing, 0, |crossing, event| observer.lose(now, &crossing, event));
+            self.queue.push(now, transit, 0, |transit, event| observer.lose(now, &transit, event));
             self.start(now, observer);
         }
     }
@@ -159,22 +159,22 @@ impl Link {
 
     #[inline]
     fn start(&mut self, at: Time, observer: &mut Observer<'_>) {
-        let lose = |crossing| observer.lose(at, &crossing, TapEvent::DroppedEarly);
-        if let Some(crossing) = self.queue.pop(at, lose) {
-            self.transmit(at, crossing, observer);
+        let lose = |transit| observer.lose(at, &transit, TapEvent::DroppedEarly);
+        if let Some(transit) = self.queue.pop(at, lose) {
+            self.transmit(at, transit, observer);
         }
     }
 
     /// Returns the next packet that has arrived by `now` and passes the policer.
     #[inline]
-    pub(crate) fn arrival(&mut self, now: Time, observer: &mut Observer<'_>) -> Option<Crossing> {
+    pub(crate) fn arrival(&mut self, now: Time, observer: &mut Observer<'_>) -> Option<Transit> {
         while self.in_flight.front()?.arrives <= now {
-            let Flight { crossing, .. } = self.in_flight.pop_front()?;
+            let Flight { transit, .. } = self.in_flight.pop_front()?;
             self.forget_burst();
-            if self.police.as_mut().is_none_or(|police| police.admits(now, crossing.length())) {
-                return Some(crossing);
+            if self.police.as_mut().is_none_or(|police| police.admits(now, transit.length())) {
+                return Some(transit);
             }
-            observer.lose(now, &crossing, TapEvent::Policed);
+            observer.lose(now, &transit, TapEvent::Policed);
         }
         None
     }
@@ -195,9 +195,9 @@ impl Link {
             LinkChange::Up => self.up = true,
             LinkChange::Down => {
                 self.up = false;
-                let under_way = self.in_flight.drain(..).map(|flight| flight.crossing);
-                for crossing in self.queue.drain().into_iter().chain(under_way) {
-                    observer.lose(now, &crossing, TapEvent::LinkDown);
+                let under_way = self.in_flight.drain(..).map(|flight| flight.transit);
+                for transit in self.queue.drain().into_iter().chain(under_way) {
+                    observer.lose(now, &transit, TapEvent::LinkDown);
                 }
             }
             LinkChange::Rate(rate) => self.change_rate(now, *rate),
@@ -213,15 +213,15 @@ impl Link {
         let is_sending = due > now;
         let Some(number) = self.sending.filter(|_| is_sending) else { return };
         let (mut moved, others): (VecDeque<Flight>, VecDeque<Flight>) =
-            self.in_flight.drain(..).partition(|flight| flight.crossing.number == number);
+            self.in_flight.drain(..).partition(|flight| flight.transit.number == number);
         self.in_flight = others;
-        while let Some(Flight { arrives, crossing }) = moved.pop_front() {
+        while let Some(Flight { arrives, transit }) = moved.pop_front() {
             let ahead =
                 self.in_flight.iter().rev().map(|flight| flight.arrives).find(|other| *other <= arrives);
             let exact = self.transmitter.free_at() + arrives.since(due);
             let later = exact.max(ahead.unwrap_or_default());
             self.propagation.moved(arrives, later);
-            self.fly(later, crossing);
+            self.fly(later, transit);
         }
     }
 
@@ -234,10 +234,10 @@ impl Link {
     }
 
     #[inline]
-    fn transmit(&mut self, now: Time, mut crossing: Crossing, observer: &mut Observer<'_>) {
-        observer.see(now, crossing.from, &crossing, TapEvent::Dequeued);
-        self.in_service = crossing.length();
-        self.sending = Some(crossing.number);
+    fn transmit(&mut self, now: Time, mut transit: Transit, observer: &mut Observer<'_>) {
+        observer.see(now, transit.from, &transit, TapEvent::Dequeued);
+        self.in_service = transit.length();
+        self.sending = Some(transit.number);
         let departs = self.transmitter.transmit(now, self.in_service);
         // Every effect draws for every packet, so that one does not shift the draws of another.
         let lost = self.loss.strikes();
@@ -245,7 +245,7 @@ impl Link {
         let corrupted = self.corruption.strikes();
         let held_back = self.reordering.strikes();
         if lost {
-            return observer.lose(now, &crossing, TapEvent::Lost);
+            return observer.lose(now, &transit, TapEvent::Lost);
         }
         // A reordered packet must not delay those behind it, so the link's order ignores it.
         let arrives = if held_back {
@@ -253,18 +253,18 @@ impl Link {
         } else {
             self.propagation.arrival(departs)
         };
-        crossing.packet.corrupted |= corrupted;
+        transit.packet.corrupted |= corrupted;
         if duplicated {
-            let Crossing { from, to, number, ref packet, .. } = crossing;
-            self.fly(arrives, Crossing::new(from, to, number, packet.clone()));
+            let Transit { from, to, number, ref packet, .. } = transit;
+            self.fly(arrives, Transit::new(from, to, number, packet.clone()));
         }
-        self.fly(arrives, crossing);
+        self.fly(arrives, transit);
     }
 
     /// Keeps `in_flight` ascending; this appends except behind a reordered packet.
     #[inline]
-    fn fly(&mut self, arrives: Time, crossing: Crossing) {
-        let flight = Flight { arrives, crossing };
+    fn fly(&mut self, arrives: Time, transit: Transit) {
+        let flight = Flight { arrives, transit };
         if self.in_flight.back().is_none_or(|last| last.arrives <= arrives) {
             return self.in_flight.push_back(flight);
         }

@@ -7,12 +7,12 @@ use hol_wire::Packet;
 
 use crate::agenda::Agenda;
 use crate::channel::Channel;
-use crate::crossing::Crossing;
 use crate::identifier::{InterfaceId, NodeId};
 use crate::link::Link;
 use crate::observer::Observer;
 use crate::tap::{Drops, Tap, TapEvent};
 use crate::topology::{Interface, Route, RouteChange, ScheduledChange, Topology};
+use crate::transit::Transit;
 
 /// All links of a topology, with the packets on them.
 ///
@@ -139,28 +139,28 @@ impl<'t> Network<'t> {
                 continue;
             }
             self.advance(now, component);
-            let crossing = self.links[component].arrival(now, &mut self.observer);
+            let transit = self.links[component].arrival(now, &mut self.observer);
             self.schedule(component);
-            if let Some(arrival) = crossing.and_then(|crossing| self.arrive(now, crossing)) {
+            if let Some(arrival) = transit.and_then(|transit| self.arrive(now, transit)) {
                 return Some(arrival);
             }
         }
     }
 
     #[inline]
-    fn arrive(&mut self, now: Time, crossing: Crossing) -> Option<Arrival> {
-        let Interface { node, address, .. } = self.interfaces[usize::from(crossing.to.0)];
+    fn arrive(&mut self, now: Time, transit: Transit) -> Option<Arrival> {
+        let Interface { node, address, .. } = self.interfaces[usize::from(transit.to.0)];
         // In the common case, one hop, the node's other interfaces need no check.
-        let here = crossing.packet.destination == address || self.owns(node, &crossing.packet);
-        if here && crossing.packet.corrupted {
-            self.observer.reject(now, &crossing);
+        let here = transit.packet.destination == address || self.owns(node, &transit.packet);
+        if here && transit.packet.corrupted {
+            self.observer.reject(now, &transit);
             return None;
         }
-        self.observer.see(now, crossing.to, &crossing, TapEvent::Received);
+        self.observer.see(now, transit.to, &transit, TapEvent::Received);
         if here {
-            return Some(Arrival { node, packet: crossing.packet });
+            return Some(Arrival { node, packet: transit.packet });
         }
-        self.forward(now, node, crossing.number, crossing.packet);
+        self.forward(now, node, transit.number, transit.packet);
         None
     }
 
@@ -171,11 +171,11 @@ impl<'t> Network<'t> {
             panic!("{node:?} sends to {}, which is not in the network", packet.destination);
         };
         let Route { link, from, to, .. } = routes[route];
-        let crossing = Crossing::new(from, to, number, packet);
-        self.observer.see(now, from, &crossing, TapEvent::Sent);
+        let transit = Transit::new(from, to, number, packet);
+        self.observer.see(now, from, &transit, TapEvent::Sent);
         let link = usize::from(link.0);
         self.advance(now, link);
-        self.links[link].offer(now, crossing, &mut self.observer);
+        self.links[link].offer(now, transit, &mut self.observer);
         if let Some(channel) = self.channel_of[link] {
             self.channels[channel].occupy(link, &mut self.links);
         }

@@ -2,9 +2,9 @@
 
 use hol_base::Time;
 
-use crate::crossing::Crossing;
 use crate::identifier::InterfaceId;
 use crate::tap::{Drops, Tap, TapEvent, TapPoint};
+use crate::transit::Transit;
 
 pub(crate) struct Observer<'t> {
     names: Vec<String>,
@@ -30,23 +30,23 @@ impl<'t> Observer<'t> {
 
     /// Reports a packet at one of the interfaces of its hop.
     #[inline]
-    pub(crate) fn see(&mut self, now: Time, interface: InterfaceId, crossing: &Crossing, event: TapEvent) {
+    pub(crate) fn see(&mut self, now: Time, interface: InterfaceId, transit: &Transit, event: TapEvent) {
         if let Some(tap) = &mut self.tap {
             let interface = usize::from(interface.0);
-            tap.packet(now, TapPoint { interface, name: &self.names[interface] }, crossing, event);
+            tap.packet(now, TapPoint { interface, name: &self.names[interface] }, transit, event);
         }
     }
 
     /// Reports a packet lost before the other interface.
-    pub(crate) fn lose(&mut self, now: Time, crossing: &Crossing, event: TapEvent) {
-        self.count(crossing.from, event);
-        self.see(now, crossing.from, crossing, event);
+    pub(crate) fn lose(&mut self, now: Time, transit: &Transit, event: TapEvent) {
+        self.count(transit.from, event);
+        self.see(now, transit.from, transit, event);
     }
 
     /// Reports a packet that arrived with a wrong checksum.
-    pub(crate) fn reject(&mut self, now: Time, crossing: &Crossing) {
-        self.count(crossing.from, TapEvent::Corrupted);
-        self.see(now, crossing.to, crossing, TapEvent::Corrupted);
+    pub(crate) fn reject(&mut self, now: Time, transit: &Transit) {
+        self.count(transit.from, TapEvent::Corrupted);
+        self.see(now, transit.to, transit, TapEvent::Corrupted);
     }
 
     fn count(&mut self, from: InterfaceId, event: TapEvent) {

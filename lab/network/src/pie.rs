@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::codel::{Waiting, take};
-use crate::crossing::Crossing;
 use crate::tap::TapEvent;
+use crate::transit::Transit;
 
 /// The parameters of PIE; the defaults are those of RFC 8033 sections 4.1 and 4.2, and of Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -198,41 +198,41 @@ impl PieQueue {
     pub(crate) fn push(
         &mut self,
         now: Time,
-        mut crossing: Crossing,
+        mut transit: Transit,
         has_room: bool,
-        mut lose: impl FnMut(Crossing, TapEvent),
+        mut lose: impl FnMut(Transit, TapEvent),
     ) {
         self.pie.catch_up(now, self.waiting.is_empty());
         if !has_room {
             self.pie.accu_prob = 0.0;
-            lose(crossing, TapEvent::QueueFull);
-        } else if self.pie.strikes(self.octets < self.enough) && !self.marks(&mut crossing) {
-            lose(crossing, TapEvent::DroppedEarly);
+            lose(transit, TapEvent::QueueFull);
+        } else if self.pie.strikes(self.octets < self.enough) && !self.marks(&mut transit) {
+            lose(transit, TapEvent::DroppedEarly);
         } else {
-            self.octets += crossing.length() + self.overhead;
-            self.waiting.push_back(Waiting { since: now, crossing });
+            self.octets += transit.length() + self.overhead;
+            self.waiting.push_back(Waiting { since: now, transit });
         }
     }
 
     /// Marks the packet instead of dropping it, if allowed. RFC 8033 section 5.1.
-    fn marks(&mut self, crossing: &mut Crossing) -> bool {
+    fn marks(&mut self, transit: &mut Transit) -> bool {
         let Pie { spec, drop_prob, .. } = self.pie;
-        let marked = spec.ecn && drop_prob <= Pie::MOST_MARKED && crossing.packet.ecn.mark();
+        let marked = spec.ecn && drop_prob <= Pie::MOST_MARKED && transit.packet.ecn.mark();
         self.marked += u64::from(marked);
         marked
     }
 
-    pub(crate) fn pop(&mut self, now: Time) -> Option<Crossing> {
+    pub(crate) fn pop(&mut self, now: Time) -> Option<Transit> {
         let Self { pie, waiting, octets, overhead, .. } = self;
         pie.catch_up(now, waiting.is_empty());
-        let (Waiting { since, crossing }, behind) = take(waiting, octets, *overhead)?;
+        let (Waiting { since, transit }, behind) = take(waiting, octets, *overhead)?;
         pie.leaves(now, since, behind == 0);
-        Some(crossing)
+        Some(transit)
     }
 
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Crossing> {
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.octets = 0;
-        std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.crossing)
+        std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.transit)
     }
 }
 
@@ -245,12 +245,12 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    fn crossing(ecn: Ecn) -> Crossing {
+    fn transit(ecn: Ecn) -> Transit {
         let octets = vec![0; 1250 - 28].into();
         let datagram =
             udp::Datagram { source_port: 1, destination_port: 2, payload: octets, stamp: Default::default() };
         let packet = Packet::new(hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2), datagram);
-        Crossing::new(InterfaceId(0), InterfaceId(1), 0, Packet { ecn, ..packet })
+        Transit::new(InterfaceId(0), InterfaceId(1), 0, Packet { ecn, ..packet })
     }
 
     fn queue(spec: PieSpec) -> PieQueue {
@@ -265,7 +265,7 @@ mod tests {
             due += in_10;
             while due >= 10 {
                 due -= 10;
-                queue.push(now, crossing(ecn), true, |_, event| {
+                queue.push(now, transit(ecn), true, |_, event| {
                     assert_eq!(event, TapEvent::DroppedEarly);
                     dropped.push(at);
                 });
@@ -308,7 +308,7 @@ mod tests {
         (queue.pie.drop_prob, queue.pie.burst_allowance, queue.pie.qdelay) = (1.0, Duration::ZERO, MS * 100);
         let mut dropped = 0;
         for _ in 0..5 {
-            queue.push(Time::ZERO, crossing(Ecn::default()), true, |_, _| dropped += 1);
+            queue.push(Time::ZERO, transit(Ecn::default()), true, |_, _| dropped += 1);
         }
         assert_eq!((queue.waiting().0, dropped), (3, 2), "2500 octets are below two of 1500");
     }
@@ -345,7 +345,7 @@ mod tests {
         assert!(queue.pie.drop_prob > 0.1);
         queue.push(
             Time::ZERO + Duration::from_secs(10_000_000_000),
-            crossing(Ecn::default()),
+            transit(Ecn::default()),
             true,
             |_, _| (),
         );

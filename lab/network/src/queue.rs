@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use hol_base::{QueueLimit, Seed, Time};
 
 use crate::codel::CodelQueue;
-use crate::crossing::Crossing;
 use crate::discipline::Discipline;
 use crate::fair::FairQueue;
 use crate::pie::PieQueue;
 use crate::spec::Settings;
 use crate::tap::TapEvent;
+use crate::transit::Transit;
 
 /// Packets queued for the transmitter, under the link's discipline.
 ///
@@ -38,7 +38,7 @@ enum Order {
 
 #[derive(Debug, Default)]
 struct Fifo {
-    waiting: VecDeque<Crossing>,
+    waiting: VecDeque<Transit>,
     /// Octets of the queued IP packets.
     octets: u64,
 }
@@ -104,61 +104,61 @@ impl Queue {
     pub(crate) fn push(
         &mut self,
         now: Time,
-        crossing: Crossing,
+        transit: Transit,
         in_service: u64,
-        mut lose: impl FnMut(Crossing, TapEvent),
+        mut lose: impl FnMut(Transit, TapEvent),
     ) {
-        let has_room = self.has_room(crossing.length(), in_service);
+        let has_room = self.has_room(transit.length(), in_service);
         match &mut self.order {
             Order::Fair(queue) => {
-                queue.push(now, crossing, in_service, |crossing| lose(crossing, TapEvent::QueueFull));
+                queue.push(now, transit, in_service, |transit| lose(transit, TapEvent::QueueFull));
                 self.packets = queue.waiting().0;
             }
             Order::Pie(queue) => {
-                queue.push(now, crossing, has_room, lose);
+                queue.push(now, transit, has_room, lose);
                 self.packets = queue.waiting().0;
             }
-            Order::Fifo(_) | Order::Codel(_) if !has_room => lose(crossing, TapEvent::QueueFull),
+            Order::Fifo(_) | Order::Codel(_) if !has_room => lose(transit, TapEvent::QueueFull),
             Order::Fifo(fifo) => {
                 self.packets += 1;
-                fifo.push(crossing);
+                fifo.push(transit);
             }
             Order::Codel(queue) => {
                 self.packets += 1;
-                queue.push(now, crossing);
+                queue.push(now, transit);
             }
         }
     }
 
     /// Returns the packet to transmit now; `lose` takes packets that the discipline drops before it.
     #[inline]
-    pub(crate) fn pop(&mut self, now: Time, lose: impl FnMut(Crossing)) -> Option<Crossing> {
+    pub(crate) fn pop(&mut self, now: Time, lose: impl FnMut(Transit)) -> Option<Transit> {
         match &mut self.order {
             Order::Fifo(fifo) => {
-                let crossing = fifo.pop()?;
+                let transit = fifo.pop()?;
                 self.packets -= 1;
-                Some(crossing)
+                Some(transit)
             }
             Order::Codel(queue) => {
-                let crossing = queue.pop(now, lose);
+                let transit = queue.pop(now, lose);
                 self.packets = queue.waiting().0;
-                crossing
+                transit
             }
             Order::Fair(queue) => {
-                let crossing = queue.pop(now, lose);
+                let transit = queue.pop(now, lose);
                 self.packets = queue.waiting().0;
-                crossing
+                transit
             }
             Order::Pie(queue) => {
-                let crossing = queue.pop(now)?;
+                let transit = queue.pop(now)?;
                 self.packets -= 1;
-                Some(crossing)
+                Some(transit)
             }
         }
     }
 
     /// Takes all queued packets.
-    pub(crate) fn drain(&mut self) -> Vec<Crossing> {
+    pub(crate) fn drain(&mut self) -> Vec<Transit> {
         self.packets = 0;
         match &mut self.order {
             Order::Fifo(fifo) => std::iter::from_fn(|| fifo.pop()).collect(),
@@ -178,14 +178,14 @@ impl Queue {
 }
 
 impl Fifo {
-    fn push(&mut self, crossing: Crossing) {
-        self.octets += crossing.length();
-        self.waiting.push_back(crossing);
+    fn push(&mut self, transit: Transit) {
+        self.octets += transit.length();
+        self.waiting.push_back(transit);
     }
 
-    fn pop(&mut self) -> Option<Crossing> {
-        let crossing = self.waiting.pop_front()?;
-        self.octets -= crossing.length();
-        Some(crossing)
+    fn pop(&mut self) -> Option<Transit> {
+        let transit = self.waiting.pop_front()?;
+        self.octets -= transit.length();
+        Some(transit)
     }
 }

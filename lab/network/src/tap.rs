@@ -2,12 +2,12 @@
 
 use hol_base::Time;
 
-use crate::crossing::Crossing;
+use crate::transit::Transit;
 
 /// An observer of every packet of a run. Without a tap a run has no extra cost.
 pub trait Tap {
     /// Reports a packet at `point`, one end of its hop, which it passes or where it ends.
-    fn packet(&mut self, now: Time, point: TapPoint<'_>, crossing: &Crossing, event: TapEvent);
+    fn packet(&mut self, now: Time, point: TapPoint<'_>, transit: &Transit, event: TapEvent);
 }
 
 /// An interface of a node.

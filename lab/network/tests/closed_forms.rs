@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hol_base::{Duration, Rng, Seed, Time};
-use hol_network::{Crossing, Drops, Network, NodeId, Tap, TapEvent, TapPoint, Topology};
+use hol_network::{Drops, Network, NodeId, Tap, TapEvent, TapPoint, Topology, Transit};
 use hol_wire::{Address, Packet, Transport, tcp};
 
 const CLIENT: NodeId = NodeId(0);
@@ -267,7 +267,7 @@ fn packets_cross_a_router_and_a_lan() {
 struct Fates(Vec<(String, TapEvent)>);
 
 impl Tap for Fates {
-    fn packet(&mut self, _: Time, point: TapPoint<'_>, _: &Crossing, fate: TapEvent) {
+    fn packet(&mut self, _: Time, point: TapPoint<'_>, _: &Transit, fate: TapEvent) {
         self.0.push((point.name.to_owned(), fate));
     }
 }

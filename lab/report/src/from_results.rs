@@ -82,7 +82,10 @@ fn values(result: &PointResult) -> Vec<(Metric, Vec<Option<f64>>)> {
         is_met && matches!(info.extract, Extract::Run(_)) && (has_pace || info.metric != Metric::Throughput)
     };
     let measured = TABLE.iter().filter(is_told).map(|info| info.metric);
-    measured.chain(result.told().map(Metric::Told)).map(|metric| (metric, result.values(metric))).collect()
+    measured
+        .chain(result.defined().map(Metric::Defined))
+        .map(|metric| (metric, result.values(metric)))
+        .collect()
 }
 
 /// What is offered, where messages of one size are due by a rate, and what of it was delivered.

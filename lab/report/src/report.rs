@@ -51,14 +51,14 @@ pub struct Report {
 }
 
 /// The files of a study, restricted to the stacks that the results have.
-pub(crate) struct Asked {
+pub(crate) struct StudyFiles {
     layout: StudyFigures,
     absent: Vec<StackView>,
     claims: StudyClaims,
     share: f64,
 }
 
-impl Asked {
+impl StudyFiles {
     /// Reads them; empty if the results are not of a study.
     pub(crate) fn of(results: &Results) -> Result<Self, ReportError> {
         let (mut layout, claims, share) = match &results.manifest.study {
@@ -125,11 +125,11 @@ pub fn write(results: &Results, dir: &Path) -> Result<Report, ReportError> {
 impl Report {
     /// Gathers the contents of a result directory.
     pub fn gather(results: &Results) -> Result<Self, ReportError> {
-        Ok(Self::from_data(results, Dataset::from(results), Asked::of(results)?))
+        Ok(Self::from_data(results, Dataset::from(results), StudyFiles::of(results)?))
     }
 
     /// Creates a report from points and the files of a study.
-    pub(crate) fn from_data(results: &Results, data: Dataset, asked: Asked) -> Self {
+    pub(crate) fn from_data(results: &Results, data: Dataset, asked: StudyFiles) -> Self {
         let mut figures = gather(&asked.layout, &data);
         let mut surveys = Vec::new();
         if results.manifest.study.is_none() {
@@ -141,7 +141,7 @@ impl Report {
         }
         let judged = asked.judge(&data);
         let regions = region::gather(&asked.layout.regions, &data);
-        let Asked { layout, absent, claims, share } = asked;
+        let StudyFiles { layout, absent, claims, share } = asked;
         Self {
             title: results.manifest.title.clone(),
             figures,

@@ -29,11 +29,11 @@ const TIMEOUT_OF_ENDLESS_IDLE: Duration = Duration::from_secs(120);
 
 /// The parameters that decide when a flow ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Terms {
+pub struct FlowLimits {
     start: Time,
     connect_timeout: Option<Duration>,
     /// Without a delivery for this long the flow has stalled.
-    patience: Duration,
+    stalls_after: Duration,
     /// The flow ends this long after its last message was scheduled.
     grace: Option<Duration>,
     /// If messages may be lost unnoticed: a silence of this length after the last one was due ends the flow normally.
@@ -56,9 +56,9 @@ pub struct Tally {
 /// The state of one flow: when it starts, whether it has stalled, and how it ended.
 #[derive(Debug, Clone)]
 pub struct Flow {
-    terms: Terms,
+    limits: FlowLimits,
     /// Connections that the client has requested, including those that have closed.
-    asked: u32,
+    requested: u32,
     open: u32,
     connected: Option<Time>,
     /// Messages that the transport reported as abandoned.
@@ -87,7 +87,7 @@ fn time_to_failure(transport: &TransportSpec) -> Duration {
     }
 }
 
-impl Terms {
+impl FlowLimits {
     /// Derives the parameters from a workload and a transport; `start` is the start of the workload on the run's clock.
     pub fn of(workload: &WorkloadSpec, transport: &TransportSpec, start: Time) -> Self {
         let timeout = match transport.protocol() {
@@ -99,7 +99,7 @@ impl Terms {
             Protocol::Udp { .. } | Protocol::Unix { .. } => TIMEOUT_OF_DATAGRAMS,
         };
         let retransmissions = timeout * STALLED_TIMEOUTS;
-        let patience = retransmissions.max(time_to_failure(transport));
+        let stalls_after = retransmissions.max(time_to_failure(transport));
         // SIP and partial reliability report abandoned messages, but not every driver sees the report. These flows get the time that a
         // retransmission may take.
         let silence = match transport.protocol() {
@@ -110,7 +110,7 @@ impl Terms {
         Self {
             start,
             connect_timeout: workload.connect_timeout,
-            patience,
+            stalls_after,
             grace: workload.late_limit().map(|limit| limit.max(GRACE)),
             silence,
             has_replies: workload.has_replies(),
@@ -129,24 +129,24 @@ impl Terms {
 
 impl Flow {
     /// Creates a flow that has not started.
-    pub fn new(terms: Terms) -> Self {
-        let progress = terms.start;
-        Self { terms, asked: 0, open: 0, connected: None, abandoned: 0, progress, stopped: None }
+    pub fn new(limits: FlowLimits) -> Self {
+        let progress = limits.start;
+        Self { limits, requested: 0, open: 0, connected: None, abandoned: 0, progress, stopped: None }
     }
 
     /// Returns the parameters that decide when it ends.
-    pub const fn terms(&self) -> &Terms {
-        &self.terms
+    pub const fn limits(&self) -> &FlowLimits {
+        &self.limits
     }
 
     /// Returns when it starts.
     pub const fn start(&self) -> Time {
-        self.terms.start
+        self.limits.start
     }
 
     /// Returns the time from the start until every requested connection was open.
     pub fn connect_time(&self) -> Option<Duration> {
-        self.connected.map(|connected| connected.since(self.terms.start))
+        self.connected.map(|connected| connected.since(self.limits.start))
     }
 
     /// Returns when every requested connection was open.
@@ -171,13 +171,13 @@ impl Flow {
 
     /// Notes that the client requests a connection.
     pub fn note_opening(&mut self) {
-        self.asked += 1;
+        self.requested += 1;
     }
 
     /// Notes that a connection of the client is open.
     pub fn note_opened(&mut self, now: Time) {
         self.open += 1;
-        if self.open == self.asked {
+        if self.open == self.requested {
             self.connected.get_or_insert(now);
         }
         self.progress = now;
@@ -192,7 +192,7 @@ impl Flow {
     #[inline]
     pub fn note_sending(&mut self, now: Time, tally: Tally) {
         // It is unknown which of the messages that may be lost are under way, so the silence begins with the last message.
-        let last = self.terms.silence.is_some() && tally.all_due;
+        let last = self.limits.silence.is_some() && tally.all_due;
         if last || self.under_way(tally) <= 1 {
             self.progress = now;
         }
@@ -207,7 +207,7 @@ impl Flow {
 
     /// Notes that the transport abandoned a message.
     pub fn note_abandoned(&mut self, now: Time, tally: Tally) {
-        self.abandoned += u64::from(self.terms.settles_abandoned);
+        self.abandoned += u64::from(self.limits.settles_abandoned);
         self.note_delivery(now, tally);
     }
 
@@ -231,27 +231,28 @@ impl Flow {
         if self.stopped.is_some() {
             return Time::MAX;
         }
-        let patience =
-            self.silence(tally).map_or(self.terms.patience, |silence| silence.min(self.terms.patience));
+        let stalls_after = self
+            .silence(tally)
+            .map_or(self.limits.stalls_after, |silence| silence.min(self.limits.stalls_after));
         // A flow without a connection has not stalled: the transport reports when it gives up.
-        let look = if self.connected.is_some() { self.progress + patience } else { Time::MAX };
+        let look = if self.connected.is_some() { self.progress + stalls_after } else { Time::MAX };
         look.min(self.end_of_grace(tally)).min(self.connect_by())
     }
 
     /// Ends the flow if it has stalled or its time is up.
     pub fn check(&mut self, now: Time, tally: Tally) {
         let outstanding = self.under_way(tally);
-        if let (true, Some(within)) = (now >= self.connect_by(), self.terms.connect_timeout) {
+        if let (true, Some(within)) = (now >= self.connect_by(), self.limits.connect_timeout) {
             self.stop(RunEnd::NotConnected { within });
         } else if self.silence(tally).is_some_and(|silence| now >= self.progress + silence) {
             self.stop(RunEnd::Finished);
         } else if now >= self.end_of_grace(tally) {
             // Unreliable messages that have not arrived by now count as lost.
-            let lossy = self.terms.silence.is_some();
+            let lossy = self.limits.silence.is_some();
             self.stop(if lossy { RunEnd::Finished } else { RunEnd::OutOfTime { outstanding } });
-        } else if self.connected.is_some() && now >= self.progress + self.terms.patience {
+        } else if self.connected.is_some() && now >= self.progress + self.limits.stalls_after {
             // Lost unreliable messages do not stall a flow whose schedule continues.
-            let waits = outstanding > 0 && self.terms.silence.is_none();
+            let waits = outstanding > 0 && self.limits.silence.is_none();
             if waits || tally.awaits_answer {
                 self.stop(RunEnd::Stalled { since: self.progress, at: now, outstanding });
             } else {
@@ -284,19 +285,19 @@ impl Flow {
 
     /// Returns the length of silence that ends the flow, if every message is due.
     fn silence(&self, tally: Tally) -> Option<Duration> {
-        self.terms.silence.filter(|_| tally.all_due)
+        self.limits.silence.filter(|_| tally.all_due)
     }
 
     /// Returns when it has to be connected; [`Time::MAX`] if it is connected or there is no limit.
     fn connect_by(&self) -> Time {
-        match (self.connected, self.terms.connect_timeout) {
-            (None, Some(timeout)) => self.terms.start + timeout,
+        match (self.connected, self.limits.connect_timeout) {
+            (None, Some(timeout)) => self.limits.start + timeout,
             _ => Time::MAX,
         }
     }
 
     fn end_of_grace(&self, tally: Tally) -> Time {
-        match (tally.last_due, self.terms.grace) {
+        match (tally.last_due, self.limits.grace) {
             (Some(last), Some(grace)) if tally.all_due => last + grace,
             _ => Time::MAX,
         }
@@ -311,8 +312,8 @@ mod tests {
         Time::from_millis(secs * 1000)
     }
 
-    fn terms(transport: &str, workload: &str) -> Terms {
-        Terms::of(&toml::from_str(workload).unwrap(), &transport.parse().unwrap(), Time::ZERO)
+    fn limits(transport: &str, workload: &str) -> FlowLimits {
+        FlowLimits::of(&toml::from_str(workload).unwrap(), &transport.parse().unwrap(), Time::ZERO)
     }
 
     const ONEWAY: &str = "kind = 'oneway'";
@@ -323,7 +324,7 @@ mod tests {
 
     /// Returns a connected flow after nine of ten messages.
     fn after_nine(transport: &str, workload: &str) -> (Flow, Tally) {
-        let mut flow = Flow::new(terms(transport, workload));
+        let mut flow = Flow::new(limits(transport, workload));
         let tally = tally(10, 9, true);
         flow.note_opening();
         flow.note_opened(Time::ZERO);
@@ -367,7 +368,7 @@ mod tests {
     /// RFC 768: nothing reports the loss of a datagram.
     #[test]
     fn the_silence_of_datagrams_begins_with_the_last_one_and_a_loss_stalls_no_schedule() {
-        let mut flow = Flow::new(terms("udp", "kind = 'oneway'\ninterval = '200s'"));
+        let mut flow = Flow::new(limits("udp", "kind = 'oneway'\ninterval = '200s'"));
         flow.note_opening();
         flow.note_opened(Time::ZERO);
         flow.note_sending(secs(200), tally(1, 0, false));
@@ -391,7 +392,7 @@ mod tests {
     #[test]
     fn who_waits_for_an_answer_that_never_comes_has_stalled_and_a_slow_schedule_has_not() {
         for (awaits_answer, stalls) in [(true, true), (false, false)] {
-            let mut flow = Flow::new(terms("udp", "kind = 'simco'"));
+            let mut flow = Flow::new(limits("udp", "kind = 'simco'"));
             flow.note_opening();
             flow.note_opened(Time::ZERO);
             let tally = Tally { last_due: None, awaits_answer, ..tally(0, 0, false) };
@@ -406,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_is_not_open_in_time_ends_the_run() {
-        let mut flow = Flow::new(terms("tcp", "kind = 'oneway'\nconnect_timeout = '10s'"));
+        let mut flow = Flow::new(limits("tcp", "kind = 'oneway'\nconnect_timeout = '10s'"));
         let none = Tally { last_due: None, ..tally(0, 0, false) };
         flow.note_opening();
         assert_eq!(flow.deadline(none), secs(10));
@@ -417,7 +418,7 @@ mod tests {
     /// RFC 9260 section 5.1.6: an INIT is retransmitted for four minutes, longer than three times RTO.max.
     #[test]
     fn who_is_not_connected_is_not_stalled() {
-        let mut flow = Flow::new(terms("sctp", ONEWAY));
+        let mut flow = Flow::new(limits("sctp", ONEWAY));
         let none = Tally { last_due: None, ..tally(0, 0, false) };
         flow.note_opening();
         assert_eq!(flow.deadline(none), Time::MAX);
@@ -445,7 +446,7 @@ mod tests {
 
     #[test]
     fn it_is_connected_when_all_is_open_that_it_asked_for_at_first() {
-        let mut flow = Flow::new(terms("tcp:connections=2", ONEWAY));
+        let mut flow = Flow::new(limits("tcp:connections=2", ONEWAY));
         flow.note_opening();
         flow.note_opening();
         flow.note_opened(secs(1));
@@ -510,14 +511,14 @@ mod tests {
     /// QUIC's timeout is three idle timeouts (RFC 9000 section 10.1), or TCP's without an idle timeout.
     #[test]
     fn quic_has_three_idle_timeouts() {
-        let patience = |transport: &str| terms(transport, ONEWAY).patience;
-        assert_eq!(patience("quic:idle_timeout=10s"), Duration::from_secs(30));
-        assert_eq!(patience("quic:idle_timeout=0s"), Duration::from_secs(360));
+        let stalls_after = |transport: &str| limits(transport, ONEWAY).stalls_after;
+        assert_eq!(stalls_after("quic:idle_timeout=10s"), Duration::from_secs(30));
+        assert_eq!(stalls_after("quic:idle_timeout=0s"), Duration::from_secs(360));
     }
 
     #[test]
     fn datagrams_of_quic_are_lost_without_a_word_and_sip_tells_what_it_gives_up() {
-        let silence = |transport: &str| terms(transport, ONEWAY).silence;
+        let silence = |transport: &str| limits(transport, ONEWAY).silence;
         assert_eq!(silence("quic:datagrams"), Some(SILENCE));
         assert_eq!(silence("quic"), None);
         assert_eq!(silence("udp"), Some(SILENCE));

@@ -21,8 +21,8 @@ use crate::datagrams::{self, Read};
 use crate::error::SocketsError;
 use crate::far::Mail;
 use crate::filter::Filter;
+use crate::flow_side::{FlowSide, Followed};
 use crate::half::{Aside, Half, Verdict};
-use crate::party::{Followed, Party};
 use crate::presence::Presence;
 use crate::referee::Referee;
 use crate::ticks::Ticks;
@@ -53,8 +53,8 @@ pub(crate) struct EventLoop<'p> {
     pub(crate) homeless: usize,
     /// The source port of each connection.
     pub(crate) client_ports: Vec<u16>,
-    pub(crate) client: Party,
-    pub(crate) server: Party,
+    pub(crate) client: FlowSide,
+    pub(crate) server: FlowSide,
     pub(crate) bell: Option<Bell>,
     pub(crate) filter: Option<Filter>,
     pub(crate) flow: Referee<'p>,
@@ -219,8 +219,8 @@ impl EventLoop<'_> {
     /// Samples all senders, without influencing the timing of anything else.
     fn look(&mut self) -> Result<(), SocketsError> {
         let Self { ticks: Some(ticks), client, server, clock, .. } = self else { return Ok(()) };
-        for party in [client, server] {
-            party.look(clock.now(), &mut ticks.samples);
+        for flow_side in [client, server] {
+            flow_side.look(clock.now(), &mut ticks.samples);
         }
         self.await_tick()
     }
@@ -232,13 +232,13 @@ impl EventLoop<'_> {
 
     fn look_after(&mut self, end: Side, id: ConnectionId, ready: Ready<Token>) {
         let Self { client, server, poller, clock, paths, buffer, .. } = self;
-        let party = if end == Side::Client { client } else { server };
+        let flow_side = if end == Side::Client { client } else { server };
         let mut followed = [Followed::Nothing; 2];
         if ready.writable {
-            followed[0] = party.write(poller, id, clock.now());
+            followed[0] = flow_side.write(poller, id, clock.now());
         }
         if ready.readable {
-            followed[1] = party.read(poller, id, buffer, || clock.now(), note_path(end, paths));
+            followed[1] = flow_side.read(poller, id, buffer, || clock.now(), note_path(end, paths));
         }
         followed.into_iter().for_each(|followed| self.note(end, followed));
     }
@@ -250,9 +250,9 @@ impl EventLoop<'_> {
             // A connection with more to send is called again, up to this number of times; then others get
             // their turn.
             for _ in 0..Self::MOST_READY {
-                let (party, poller) = self.party_and_poller(end);
-                let Some(id) = party.next_due(now) else { break };
-                let followed = party.act(poller, id, now);
+                let (flow_side, poller) = self.party_and_poller(end);
+                let Some(id) = flow_side.next_due(now) else { break };
+                let followed = flow_side.act(poller, id, now);
                 self.note(end, followed);
             }
         }
@@ -448,29 +448,29 @@ impl EventLoop<'_> {
     fn serve(&mut self, end: Side) -> Result<(), SocketsError> {
         loop {
             let now = self.clock.now();
-            if self.assignment.gathers && self.party(end).said == MOST_AT_ONCE {
+            if self.assignment.gathers && self.flow_side(end).said == MOST_AT_ONCE {
                 return self.rest(end, now, now);
             }
-            match self.party(end).application.poll(now) {
+            match self.flow_side(end).application.poll(now) {
                 Output::Send(outgoing) => {
                     if end == Side::Client && outgoing.is_message() {
                         self.flow.note_sending(now, self.standings());
                     }
-                    let (party, poller) = self.party_and_poller(end);
-                    party.said += 1;
-                    party.send(poller, outgoing, now);
+                    let (flow_side, poller) = self.party_and_poller(end);
+                    flow_side.said += 1;
+                    flow_side.send(poller, outgoing, now);
                 }
                 Output::Open(id) => self.open(id)?,
-                Output::Close(id) => self.party(end).close(id, now),
+                Output::Close(id) => self.flow_side(end).close(id, now),
                 Output::Took => {
                     let standings = self.standings();
                     self.flow.note_delivery(now, standings);
                 }
                 Output::Wait(until) => return self.rest(end, until, now),
                 Output::Stop(quit) => {
-                    let (party, poller) = self.party_and_poller(end);
-                    party.wake = Time::MAX;
-                    party.send_all(poller, now);
+                    let (flow_side, poller) = self.party_and_poller(end);
+                    flow_side.wake = Time::MAX;
+                    flow_side.send_all(poller, now);
                     self.flow.note_quit(now, quit);
                     return Ok(());
                 }
@@ -480,26 +480,26 @@ impl EventLoop<'_> {
 
     /// Sets the time at which an end's application acts next.
     fn rest(&mut self, end: Side, until: Time, now: Time) -> Result<(), SocketsError> {
-        let (party, poller) = self.party_and_poller(end);
-        party.wake = if party.send_all(poller, now) { until } else { now };
-        party.watch_for_data(poller, now).map_err(refused("watch a socket"))
+        let (flow_side, poller) = self.party_and_poller(end);
+        flow_side.wake = if flow_side.send_all(poller, now) { until } else { now };
+        flow_side.watch_for_data(poller, now).map_err(refused("watch a socket"))
     }
 
-    fn party(&mut self, end: Side) -> &mut Party {
+    fn flow_side(&mut self, end: Side) -> &mut FlowSide {
         self.party_and_poller(end).0
     }
 
     /// Returns an end, and the poller of its sockets.
-    fn party_and_poller(&mut self, end: Side) -> (&mut Party, &Poller<Token>) {
-        let party = match end {
+    fn party_and_poller(&mut self, end: Side) -> (&mut FlowSide, &Poller<Token>) {
+        let flow_side = match end {
             Side::Client => &mut self.client,
             Side::Server => &mut self.server,
         };
-        (party, &self.poller)
+        (flow_side, &self.poller)
     }
 
     fn standings(&self) -> [Standing; 2] {
-        [&self.client, &self.server].map(|party| party.application.standing())
+        [&self.client, &self.server].map(|flow_side| flow_side.application.standing())
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use hol_base::Time;
-use hol_scenario::{Flow, Side, Terms, lanes};
+use hol_scenario::{Flow, FlowLimits, Side, lanes};
 use hol_stack::{Kind, Protocol, SocketStyle};
 use hol_system::{Interest, Poller};
 use hol_workloads::{Application, Enforce, Filter as FilterKind, Host, Processor};
@@ -16,11 +16,11 @@ use crate::error::SocketsError;
 use crate::event_loop::{Enter, EventLoop};
 use crate::far::{Absent, Mail, Tell};
 use crate::filter::Filter;
+use crate::flow_side::FlowSide;
 use crate::mptcp::Mptcp;
 use crate::one_to_many::OneToMany;
 use crate::over_udp::OverUdp;
 use crate::own_sctp::OwnSctp;
-use crate::party::Party;
 use crate::presence::Presence;
 use crate::quic::Quic;
 use crate::referee::{Referee, Reporter};
@@ -125,7 +125,7 @@ pub(crate) fn event_loop<'p>(
         .map(|(application, end)| on_its_host(application, assignment.processors[end].clone(), &clock));
     let held = (opener.has_timers(), assignment.gathers);
     let waits = || assignment.stamps.then(|| Waits::since(clock.origin()));
-    let rules = || Referee::Rules(Flow::new(Terms::of(workload, transport, Time::ZERO)));
+    let rules = || Referee::Rules(Flow::new(FlowLimits::of(workload, transport, Time::ZERO)));
     let (is_alone, referee, mail) = match here {
         Here::Both => (false, rules(), None),
         Here::Client(mail, _) => (true, rules(), Some(mail)),
@@ -144,8 +144,8 @@ pub(crate) fn event_loop<'p>(
         client_ports: Vec::new(),
         presence,
         homeless: 0,
-        client: Party::new(Side::Client, client, held, waits()),
-        server: Party::new(Side::Server, server, held, waits()),
+        client: FlowSide::new(Side::Client, client, held, waits()),
+        server: FlowSide::new(Side::Server, server, held, waits()),
         bell,
         filter,
         flow: referee,

@@ -13,7 +13,7 @@ use hol_sctp::{Config, Endpoint};
 use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Reliability};
 use hol_wire::sctp::Packet;
 use hol_wire::{Address, Ecn, Transport};
-use hol_workloads::{Outgoing, Terms};
+use hol_workloads::{DeliveryOptions, Outgoing};
 use socket2::Socket;
 
 use crate::assignment::{Counts, Site};
@@ -75,7 +75,7 @@ impl over_udp::Protocol for OwnSctp {
             Side::Client => Endpoint::connect(config, vec![local], port, vec![remote], remote_port, chance()),
             Side::Server => Endpoint::listen(config, vec![local], port, chance()),
         };
-        let usual = Terms { unordered: self.unordered, reliability: self.reliability };
+        let usual = DeliveryOptions { unordered: self.unordered, reliability: self.reliability };
         let linger = self.config.rto_initial;
         Association { endpoint, local, remote, usual, linger, rests_at: None }
     }
@@ -96,8 +96,8 @@ pub(crate) struct Association {
     endpoint: Endpoint,
     local: Address,
     remote: Address,
-    /// The terms of messages without their own.
-    usual: Terms,
+    /// How messages are delivered that do not say it.
+    usual: DeliveryOptions,
     /// It answers for this long after its end: a peer that lost the SHUTDOWN COMPLETE asks again. RFC 9260
     /// section 8.4, rule 5.
     linger: Duration,
@@ -143,10 +143,10 @@ impl over_udp::Endpoint for Association {
     }
 
     fn offer(&mut self, now: Time, message: &Outgoing) -> bool {
-        let Outgoing { stream, payload, terms, .. } = message;
+        let Outgoing { stream, payload, delivery, .. } = message;
         let has_room = self.endpoint.can_send(payload.len());
         if has_room {
-            let Terms { unordered, reliability } = terms.unwrap_or(self.usual);
+            let DeliveryOptions { unordered, reliability } = delivery.unwrap_or(self.usual);
             let (stream, payload) = (*stream, payload.clone());
             self.endpoint.queue(now, Message { stream, unordered, reliability, ppid: 0, payload });
         }

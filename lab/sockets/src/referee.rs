@@ -53,7 +53,7 @@ impl<'p> Reporter<'p> {
 pub(crate) type Standings = [Standing; 2];
 
 fn tally(flow: &Flow, [client, server]: Standings) -> Tally {
-    flow.terms().tally(client, server)
+    flow.limits().tally(client, server)
 }
 
 impl Referee<'_> {

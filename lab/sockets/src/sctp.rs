@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use bytes::BytesMut;
 use hol_base::Time;
 use hol_transport::Reliability;
-use hol_workloads::{Outgoing, Terms};
+use hol_workloads::{DeliveryOptions, Outgoing};
 use socket2::{MsgHdr, Protocol, SockAddr, Socket, Type};
 
 use crate::assignment::{Counts, Site};
@@ -138,8 +138,10 @@ impl Association {
 
     /// Sends a message; to this address if the association has no number yet.
     pub(crate) fn send_to(&mut self, to: Option<&SockAddr>, message: &Outgoing) -> io::Result<Sent> {
-        let of_its_own = |terms: Terms| structures::send_information(terms.unordered, terms.reliability);
-        let mut own = message.terms.map(of_its_own);
+        let of_its_own = |delivery: DeliveryOptions| {
+            structures::send_information(delivery.unordered, delivery.reliability)
+        };
+        let mut own = message.delivery.map(of_its_own);
         let control = own.as_mut().unwrap_or(&mut self.control);
         structures::set_place(control, self.number, message.stream);
         let parts = [IoSlice::new(&message.payload)];

@@ -51,7 +51,7 @@ pub enum Stage {
     /// Queues packets.
     Waiting(Waiting),
     /// The stages before this are on an interface before the link's own, those after it on that one.
-    Crossing,
+    Transit,
 }
 
 /// The settings of one network emulator.
@@ -176,7 +176,7 @@ impl Line {
             Some(Ok((pace, waiting))) => {
                 stages.push(Stage::Pace(pace));
                 stages.extend(waiting.into_iter().map(Stage::Waiting));
-                stages.extend([Stage::Crossing, Stage::Emulator(transmitter(settings))]);
+                stages.extend([Stage::Transit, Stage::Emulator(transmitter(settings))]);
             }
             _ => {
                 let limit = match queue {
@@ -207,7 +207,7 @@ impl Line {
     pub fn floor(&self) -> Vec<Stage> {
         let delay = Emulator { delay: self.settings.delay, ..IDLE };
         let [delay, transmitter] = [delay, transmitter(&self.settings)].map(Stage::Emulator);
-        vec![Stage::Crossing, delay, transmitter]
+        vec![Stage::Transit, delay, transmitter]
     }
 
     /// Returns how long a packet with `octets` of IP occupies the transmitter.
@@ -373,7 +373,7 @@ mod tests {
         };
         assert_eq!(*pace, Pace { gain: 6_464_646 });
         assert_eq!((early.min, early.max), (7500, 15_000));
-        assert_eq!(rest[..2], [Stage::Waiting(Waiting::Fifo(QueueLimit::Packets(50))), Stage::Crossing]);
+        assert_eq!(rest[..2], [Stage::Waiting(Waiting::Fifo(QueueLimit::Packets(50))), Stage::Transit]);
         assert_eq!(rest[2], Stage::Emulator(Emulator { rate: 12_500_000, ..IDLE }));
         assert_eq!(rest.len(), 4, "what is lost is lost after the transmission");
     }

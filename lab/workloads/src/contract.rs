@@ -61,8 +61,8 @@ pub struct Outgoing {
     pub stream: u16,
     /// The whole message.
     pub payload: Bytes,
-    /// Delivery terms of this message; `None`: those of the transport's options.
-    pub terms: Option<Terms>,
+    /// How this message is delivered; `None`: by the transport's options.
+    pub delivery: Option<DeliveryOptions>,
     /// Its entry in the application's ledger.
     pub(crate) entry: Option<EntryId>,
 }
@@ -74,9 +74,9 @@ impl Outgoing {
     }
 }
 
-/// Delivery terms of one message over a partially reliable or unordered transport. RFC 3758, RFC 7496.
+/// How one message is delivered over a partially reliable or unordered transport. RFC 3758, RFC 7496.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terms {
+pub struct DeliveryOptions {
     /// Deliver on arrival, out of order.
     pub unordered: bool,
     /// When to give up. With a deadline, the lifetime is the remaining time.

@@ -40,7 +40,9 @@ mod window;
 mod workload;
 
 pub use bulk::Bulk;
-pub use contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing, Terms};
+pub use contract::{
+    Application, ConnectionId, Delivery, DeliveryOptions, Input, Outgoing, Output, Quit, Standing,
+};
 pub use desk::{Asker, Bell, Desk};
 pub use echo::Echo;
 pub use error::WorkloadError;

@@ -73,7 +73,7 @@ impl<A: Answers> Receiver<A> {
             number.map(|number| self.ledger.note_request(number, Arrived { passage, delivered: now }));
         match self.answers.answer(now, connection, payload) {
             Ok(Some(payload)) => {
-                self.reply(Outgoing { connection, stream, payload, terms: None, entry });
+                self.reply(Outgoing { connection, stream, payload, delivery: None, entry });
             }
             Ok(None) => {}
             Err(reason) => self.quit = Some(Quit::Nonsense(reason)),

@@ -174,7 +174,7 @@ impl<R: Requests> Sender<R> {
 
     fn outgoing(&self, lane: u16, payload: Bytes) -> Outgoing {
         let (connection, stream) = (self.lanes.connection(lane), self.lanes.stream(lane));
-        Outgoing { connection, stream, payload, terms: None, entry: None }
+        Outgoing { connection, stream, payload, delivery: None, entry: None }
     }
 
     /// Returns the lane of a turn, skipping full connections.

@@ -11,7 +11,7 @@ use crate::streams_out::FragmentId;
 
 /// The state of a chunk that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum ChunkState {
     /// Sent, and neither acknowledged nor considered lost.
     InFlight,
     /// Considered lost, to be retransmitted.
@@ -45,12 +45,12 @@ pub(crate) enum Limit {
 
 /// A chunk that has been sent.
 #[derive(Debug)]
-pub(crate) struct Sent {
+pub(crate) struct SentChunk {
     /// The chunk as on the wire.
     pub(crate) data: Data,
     /// Its position within its message, for I-DATA.
     pub(crate) place: FragmentId,
-    pub(crate) fate: Fate,
+    pub(crate) state: ChunkState,
     /// The path on which it was sent last.
     pub(crate) path: usize,
     /// Whether it was sent to an address that the peer has deleted since, so that it counts in no window.
@@ -72,7 +72,7 @@ pub(crate) struct Sent {
 /// Chunks in TSN order, from the cumulative TSN ack point to the last TSN sent.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    chunks: VecDeque<Sent>,
+    chunks: VecDeque<SentChunk>,
     /// The cumulative TSN ack point.
     cumulative: Tsn,
     /// The octets of user data in flight on all paths.
@@ -114,11 +114,11 @@ pub(crate) fn chunk_of(data: &Data, place: FragmentId, interleaving: bool) -> Ch
     }
 }
 
-impl Sent {
+impl SentChunk {
     /// Creates a chunk that is sent for the first time.
     pub(crate) fn new(data: Data, place: FragmentId, path: usize, measures_rtt: bool, limit: Limit) -> Self {
         Self {
-            fate: Fate::InFlight,
+            state: ChunkState::InFlight,
             path,
             inherited: false,
             transmissions: 1,
@@ -194,53 +194,53 @@ impl Flight {
         self.chunks.len()
     }
 
-    pub(crate) fn get(&self, index: usize) -> &Sent {
+    pub(crate) fn get(&self, index: usize) -> &SentChunk {
         &self.chunks[index]
     }
 
     /// Returns a chunk, to change anything but `fate`, which [`set_fate`](Self::set_fate) changes.
-    pub(crate) fn get_mut(&mut self, index: usize) -> &mut Sent {
+    pub(crate) fn get_mut(&mut self, index: usize) -> &mut SentChunk {
         &mut self.chunks[index]
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Sent> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &SentChunk> {
         self.chunks.iter()
     }
 
     /// Adds the chunk with the next TSN, in flight.
-    pub(crate) fn push(&mut self, sent: Sent) {
-        debug_assert_eq!((sent.data.tsn, sent.fate), (self.next_tsn(), Fate::InFlight));
+    pub(crate) fn push(&mut self, sent: SentChunk) {
+        debug_assert_eq!((sent.data.tsn, sent.state), (self.next_tsn(), ChunkState::InFlight));
         self.outstanding += sent.size();
         self.limited += usize::from(sent.limit != Limit::None);
         self.chunks.push_back(sent);
     }
 
     /// Changes a chunk's fate and the counters that depend on it; returns its size in octets.
-    pub(crate) fn set_fate(&mut self, index: usize, fate: Fate) -> u64 {
+    pub(crate) fn set_fate(&mut self, index: usize, state: ChunkState) -> u64 {
         let size = self.chunks[index].size();
-        let old = std::mem::replace(&mut self.chunks[index].fate, fate);
+        let old = std::mem::replace(&mut self.chunks[index].state, state);
         self.count(old, size, false);
-        self.count(fate, size, true);
+        self.count(state, size, true);
         size
     }
 
     /// Removes the earliest chunk, which is cumulatively acknowledged.
-    pub(crate) fn pop(&mut self) -> Option<Sent> {
+    pub(crate) fn pop(&mut self) -> Option<SentChunk> {
         let sent = self.chunks.pop_front()?;
         self.cumulative = sent.data.tsn;
-        self.count(sent.fate, sent.size(), false);
+        self.count(sent.state, sent.size(), false);
         self.limited -= usize::from(sent.limit != Limit::None);
         Some(sent)
     }
 
-    fn count(&mut self, fate: Fate, size: u64, enters: bool) {
+    fn count(&mut self, state: ChunkState, size: u64, enters: bool) {
         let step = |counter: &mut usize| if enters { *counter += 1 } else { *counter -= 1 };
-        match fate {
-            Fate::InFlight if enters => self.outstanding += size,
-            Fate::InFlight => self.outstanding -= size,
-            Fate::Lost => step(&mut self.lost),
-            Fate::GapAcked => step(&mut self.gap_acked),
-            Fate::Abandoned => step(&mut self.abandoned),
+        match state {
+            ChunkState::InFlight if enters => self.outstanding += size,
+            ChunkState::InFlight => self.outstanding -= size,
+            ChunkState::Lost => step(&mut self.lost),
+            ChunkState::GapAcked => step(&mut self.gap_acked),
+            ChunkState::Abandoned => step(&mut self.abandoned),
         }
     }
 
@@ -249,7 +249,7 @@ impl Flight {
         if self.lost == 0 {
             return None;
         }
-        (from..self.chunks.len()).find(|index| self.chunks[*index].fate == Fate::Lost)
+        (from..self.chunks.len()).find(|index| self.chunks[*index].state == ChunkState::Lost)
     }
 }
 
@@ -274,18 +274,18 @@ mod tests {
         for tsn in 5..9 {
             let limit = if tsn == 6 { Limit::Deadline(Time::from_millis(50)) } else { Limit::None };
             let place = FragmentId { mid: Mid(0), fsn: Fsn(0) };
-            flight.push(Sent::new(chunk(tsn), place, 0, true, limit));
+            flight.push(SentChunk::new(chunk(tsn), place, 0, true, limit));
         }
         let counts = |flight: &Flight| {
             (flight.outstanding(), flight.lost(), flight.gap_acked(), flight.abandoned(), flight.has_limits())
         };
         assert_eq!(counts(&flight), (400, 0, 0, 0, true));
-        assert_eq!(flight.set_fate(1, Fate::Lost), 100);
-        flight.set_fate(2, Fate::GapAcked);
-        flight.set_fate(3, Fate::Abandoned);
+        assert_eq!(flight.set_fate(1, ChunkState::Lost), 100);
+        flight.set_fate(2, ChunkState::GapAcked);
+        flight.set_fate(3, ChunkState::Abandoned);
         assert_eq!(counts(&flight), (100, 1, 1, 1, true));
         assert_eq!((flight.next_lost(0), flight.next_lost(1), flight.next_lost(2)), (Some(1), Some(1), None));
-        flight.set_fate(1, Fate::InFlight);
+        flight.set_fate(1, ChunkState::InFlight);
         assert_eq!((flight.outstanding(), flight.next_lost(0)), (200, None));
         flight.pop();
         assert_eq!(

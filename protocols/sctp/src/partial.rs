@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::Endpoint;
 use crate::acknowledge::SackRequest;
-use crate::flight::{Fate, Limit, Sent};
+use crate::flight::{ChunkState, Limit, SentChunk};
 use crate::receive::{take, take_in_order};
 use crate::tsn_map::Arrival;
 
@@ -34,8 +34,11 @@ impl Endpoint {
         }
         let place = |index: &usize| {
             let chunk = self.flight.get(*index);
-            let path =
-                if chunk.fate == Fate::Lost { None } else { Some((chunk.path, chunk.data.stamp.sent)) };
+            let path = if chunk.state == ChunkState::Lost {
+                None
+            } else {
+                Some((chunk.path, chunk.data.stamp.sent))
+            };
             (path, *index)
         };
         let mut order: SmallVec<[usize; 32]> = (0..self.flight.len()).collect();
@@ -43,7 +46,7 @@ impl Endpoint {
         for index in order {
             let chunk = self.flight.get(index);
             let is_due = !chunk.is_useless && chunk.limit.is_reached(chunk.transmissions, now);
-            if chunk.fate == Fate::Abandoned {
+            if chunk.state == ChunkState::Abandoned {
                 continue;
             }
             if is_due {
@@ -73,7 +76,7 @@ impl Endpoint {
         }
         for index in 0..self.flight.len() {
             let chunk = self.flight.get(index);
-            let is_open = matches!(chunk.fate, Fate::InFlight | Fate::Lost);
+            let is_open = matches!(chunk.state, ChunkState::InFlight | ChunkState::Lost);
             if is_open && matches!(chunk.limit, Limit::Deadline(at) if now >= at) {
                 self.give_up(now, index);
             }
@@ -91,8 +94,9 @@ impl Endpoint {
 
     /// Abandons everything unacknowledged, because the peer has restarted. RFC 9260 section 5.2.4 A.
     pub(crate) fn abandon_all(&mut self) {
-        let lost = |sent: &&Sent| {
-            matches!(sent.fate, Fate::InFlight | Fate::Lost) && sent.data.flags.contains(DataFlags::END)
+        let lost = |sent: &&SentChunk| {
+            matches!(sent.state, ChunkState::InFlight | ChunkState::Lost)
+                && sent.data.flags.contains(DataFlags::END)
         };
         let mut streams: Vec<u16> = self.flight.iter().filter(lost).map(|sent| sent.data.stream).collect();
         streams.extend(self.streams_out.clear(&self.config));
@@ -148,8 +152,8 @@ impl Endpoint {
             // received, and say nothing.
             let limit = unsent.limit;
             let data = unsent.into_chunk(self.flight.next_tsn(), ssn, now);
-            self.flight.push(Sent::new(data, place, self.paths.active, false, limit));
-            self.flight.set_fate(self.flight.len() - 1, Fate::Abandoned);
+            self.flight.push(SentChunk::new(data, place, self.paths.active, false, limit));
+            self.flight.set_fate(self.flight.len() - 1, ChunkState::Abandoned);
         }
         true
     }
@@ -157,18 +161,18 @@ impl Endpoint {
     /// Abandons a chunk that was sent; returns whether it counts as lost.
     fn abandon(&mut self, index: usize) -> bool {
         let limits_first = self.config.sack_checks_limits_first;
-        let was = self.flight.get(index).fate;
-        let size = self.flight.set_fate(index, Fate::Abandoned);
+        let was = self.flight.get(index).state;
+        let size = self.flight.set_fate(index, ChunkState::Abandoned);
         let chunk = self.flight.get_mut(index);
         let path = &mut self.paths.list[chunk.path];
         if std::mem::take(&mut chunk.measures_rtt) && !limits_first {
             path.rtt_pending = false;
         }
-        if was == Fate::InFlight {
+        if was == ChunkState::InFlight {
             path.land(size, std::mem::take(&mut chunk.inherited));
             self.peer_rwnd += size;
         }
-        matches!(was, Fate::Lost | Fate::InFlight) && !limits_first
+        matches!(was, ChunkState::Lost | ChunkState::InFlight) && !limits_first
     }
 
     /// Queues a FORWARD TSN over the abandoned chunks at the head of the flight. RFC 3758 section 3.5 C.
@@ -184,8 +188,8 @@ impl Endpoint {
     }
 
     /// Returns the abandoned chunks at the head of the flight, up to one in flight or acknowledged. RFC 3758 section 3.5 C2.
-    fn given_up(&self) -> impl Iterator<Item = &Sent> {
-        self.flight.iter().take_while(|chunk| chunk.fate == Fate::Abandoned)
+    fn given_up(&self) -> impl Iterator<Item = &SentChunk> {
+        self.flight.iter().take_while(|chunk| chunk.state == ChunkState::Abandoned)
     }
 
     /// Returns the peer's new cumulative TSN, and the FORWARD TSN that sets it. RFC 3758 section 3.5 C.

@@ -6,13 +6,13 @@ use hol_wire::sctp::DataFlags;
 
 use crate::Config;
 use crate::scheduler::Scheduler;
-use crate::streams_out::Unsent;
+use crate::streams_out::UnsentChunk;
 use crate::turn::Turn;
 
 /// The unsent chunks by stream, and the scheduler's state.
 #[derive(Debug)]
 pub(crate) struct Queues {
-    streams: Vec<VecDeque<Unsent>>,
+    streams: Vec<VecDeque<UnsentChunk>>,
     turn: Turn,
     /// Whether chunks of several messages may alternate, because I-DATA identifies them.
     interleaves: bool,
@@ -65,7 +65,7 @@ impl Queues {
         unfinished.or_else(of_packet).or_else(|| self.turn.next())
     }
 
-    pub(crate) fn front(&self) -> Option<&Unsent> {
+    pub(crate) fn front(&self) -> Option<&UnsentChunk> {
         self.next().and_then(|stream| self.streams[usize::from(stream)].front())
     }
 
@@ -79,7 +79,7 @@ impl Queues {
         self.packet = None;
     }
 
-    pub(crate) fn push(&mut self, unsent: Unsent) {
+    pub(crate) fn push(&mut self, unsent: UnsentChunk) {
         let stream = unsent.stream;
         if !self.has_some(stream) {
             self.turn.join(stream);
@@ -88,7 +88,7 @@ impl Queues {
     }
 
     /// Removes the next chunk, with `header` octets before its user data.
-    pub(crate) fn pop(&mut self, header: usize) -> Option<Unsent> {
+    pub(crate) fn pop(&mut self, header: usize) -> Option<UnsentChunk> {
         let stream = self.next()?;
         let unsent = self.streams[usize::from(stream)].pop_front()?;
         let unfinished = self.unfinished.take().filter(|_| !self.counts_last);
@@ -110,7 +110,7 @@ impl Queues {
     }
 
     /// Removes the first chunk of a stream, which is abandoned.
-    pub(crate) fn drop_front(&mut self, stream: u16) -> Option<Unsent> {
+    pub(crate) fn drop_front(&mut self, stream: u16) -> Option<UnsentChunk> {
         let unsent = self.streams.get_mut(usize::from(stream))?.pop_front()?;
         if unsent.flags.contains(DataFlags::END) {
             self.unfinished.take_if(|(unfinished, _)| *unfinished == stream);
@@ -126,12 +126,12 @@ impl Queues {
     }
 
     /// Returns the first chunk of a stream.
-    pub(crate) fn first_of(&self, stream: u16) -> Option<&Unsent> {
+    pub(crate) fn first_of(&self, stream: u16) -> Option<&UnsentChunk> {
         self.streams.get(usize::from(stream)).and_then(VecDeque::front)
     }
 
     /// Removes all chunks of streams from `first` on.
-    pub(crate) fn drain_from(&mut self, first: u16) -> Vec<Unsent> {
+    pub(crate) fn drain_from(&mut self, first: u16) -> Vec<UnsentChunk> {
         let dropped =
             self.streams.iter_mut().skip(usize::from(first)).flat_map(|queue| queue.drain(..)).collect();
         (first..self.streams.len() as u16).for_each(|stream| self.turn.leave(stream));
@@ -139,7 +139,7 @@ impl Queues {
         dropped
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Unsent> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &UnsentChunk> {
         self.streams.iter().flatten()
     }
 }
@@ -148,7 +148,7 @@ impl Queues {
 mod tests {
     use super::*;
     use crate::flight::Limit;
-    use crate::{fixtures, streams_out::Unsent};
+    use crate::{fixtures, streams_out::UnsentChunk};
 
     /// Messages of two fragments of 1000 octets on stream 0, and of one of 1000 on stream 1: whose chunks leave first.
     fn order(fair_counts_last_fragment: bool) -> Vec<u16> {
@@ -157,7 +157,7 @@ mod tests {
         let mut queues = Queues::new(&config, 2).unwrap();
         let unsent = |stream, flags| {
             let payload = vec![0; 1000].into();
-            Unsent { flags, stream, ppid: 0, payload, limit: Limit::None, can_delay: false }
+            UnsentChunk { flags, stream, ppid: 0, payload, limit: Limit::None, can_delay: false }
         };
         for _ in 0..4 {
             queues.push(unsent(1, DataFlags::BEGIN | DataFlags::END));

@@ -5,7 +5,7 @@ use hol_transport::{Event, Failure, PathStatus, Violation};
 use hol_wire::sctp::{Cause, Data, Sack, Tsn};
 
 use crate::Endpoint;
-use crate::flight::{FastRetransmit, Fate};
+use crate::flight::{ChunkState, FastRetransmit};
 use crate::state::State;
 
 impl Endpoint {
@@ -49,14 +49,14 @@ impl Endpoint {
     /// Removes all chunks up to `cumulative` from the flight. Section 6.2.1 D.
     pub(crate) fn acknowledge_through(&mut self, now: Time, cumulative: Tsn) {
         while self.flight.cumulative().before(cumulative) {
-            if self.flight.get(0).fate == Fate::InFlight {
+            if self.flight.get(0).state == ChunkState::InFlight {
                 self.acknowledge(now, 0);
             }
             let Some(sent) = self.flight.pop() else { return };
             let Data { stream, flags, payload, .. } = &sent.data;
             self.streams_out.buffer.release(*stream, *flags, payload.len());
             // R3 speaks of outstanding chunks: neither lost nor given up. Section 6.3.2.
-            self.paths.list[sent.path].restart_t3 |= sent.fate == Fate::GapAcked;
+            self.paths.list[sent.path].restart_t3 |= sent.state == ChunkState::GapAcked;
         }
     }
 
@@ -69,15 +69,15 @@ impl Endpoint {
             reached = block.end;
             let end = usize::from(block.end).min(self.flight.len());
             for index in usize::from(block.start).saturating_sub(1)..end {
-                match self.flight.get(index).fate {
-                    Fate::Abandoned => continue,
-                    Fate::GapAcked => {}
-                    Fate::InFlight => {
+                match self.flight.get(index).state {
+                    ChunkState::Abandoned => continue,
+                    ChunkState::GapAcked => {}
+                    ChunkState::InFlight => {
                         self.acknowledge(now, index);
                         newest = newest.latest(self.flight.get(index).data.tsn);
                     }
-                    Fate::Lost => {
-                        self.flight.set_fate(index, Fate::GapAcked);
+                    ChunkState::Lost => {
+                        self.flight.set_fate(index, ChunkState::GapAcked);
                         newest = newest.latest(self.flight.get(index).data.tsn);
                     }
                 }
@@ -93,7 +93,7 @@ impl Endpoint {
 
     /// Notes that an outstanding chunk is acknowledged for the first time.
     fn acknowledge(&mut self, now: Time, index: usize) {
-        let size = self.flight.set_fate(index, Fate::GapAcked);
+        let size = self.flight.set_fate(index, ChunkState::GapAcked);
         let chunk = self.flight.get_mut(index);
         let path = &mut self.paths.list[chunk.path];
         if std::mem::take(&mut chunk.inherited) {
@@ -120,8 +120,8 @@ impl Endpoint {
             let named = |block: &hol_wire::sctp::GapAckBlock| {
                 (block.start.into()..=block.end.into()).contains(&offset)
             };
-            if self.flight.get(index).fate == Fate::GapAcked && !sack.gaps.iter().any(named) {
-                let size = self.flight.set_fate(index, Fate::InFlight);
+            if self.flight.get(index).state == ChunkState::GapAcked && !sack.gaps.iter().any(named) {
+                let size = self.flight.set_fate(index, ChunkState::InFlight);
                 let path = &mut self.paths.list[self.flight.get(index).path];
                 path.flight_size += size;
                 path.restart_t3 = true;
@@ -194,7 +194,8 @@ impl Endpoint {
             let tells = chunk.transmissions == 1
                 || !self.config.fast_retransmit_again
                 || newest.at_or_after(chunk.recover);
-            let eligible = chunk.fast_retransmit == FastRetransmit::Eligible && chunk.fate == Fate::InFlight;
+            let eligible =
+                chunk.fast_retransmit == FastRetransmit::Eligible && chunk.state == ChunkState::InFlight;
             if eligible && tells {
                 chunk.missing += 1;
                 if chunk.missing >= self.config.missing_reports {
@@ -220,7 +221,7 @@ impl Endpoint {
 
     /// Marks a chunk in flight as lost, or abandons it. Sections 6.2.1 C and 6.3.1 C5.
     fn mark_lost(&mut self, now: Time, index: usize) {
-        let size = self.flight.set_fate(index, Fate::Lost);
+        let size = self.flight.set_fate(index, ChunkState::Lost);
         let chunk = self.flight.get_mut(index);
         chunk.missing = 0;
         let path = &mut self.paths.list[chunk.path];
@@ -236,7 +237,7 @@ impl Endpoint {
     pub(crate) fn mark_path_lost(&mut self, now: Time, path: usize) {
         for index in 0..self.flight.len() {
             let chunk = self.flight.get(index);
-            if chunk.fate == Fate::InFlight && chunk.path == path {
+            if chunk.state == ChunkState::InFlight && chunk.path == path {
                 self.mark_lost(now, index);
             }
         }
@@ -246,7 +247,7 @@ impl Endpoint {
     pub(crate) fn move_flight(&mut self, now: Time, from: usize, to: usize) {
         for index in 0..self.flight.len() {
             let chunk = self.flight.get_mut(index);
-            if chunk.fate == Fate::InFlight && chunk.path == from {
+            if chunk.state == ChunkState::InFlight && chunk.path == from {
                 self.paths.list[to].inherited += chunk.size();
                 (chunk.path, chunk.inherited, chunk.measures_rtt) = (to, true, false);
             }

@@ -5,7 +5,7 @@ use hol_wire::sctp::{self, Chunk, DataFlags};
 use smallvec::SmallVec;
 
 use crate::authentication::Authentication;
-use crate::flight::{FastRetransmit, Fate, Sent, chunk_of};
+use crate::flight::{ChunkState, FastRetransmit, SentChunk, chunk_of};
 use crate::state::State;
 use crate::{Endpoint, Scheduler};
 
@@ -214,7 +214,7 @@ impl Endpoint {
     }
 
     fn send_again(&mut self, now: Time, bundle: &mut Bundle, index: usize, fast: bool) {
-        let size = self.flight.set_fate(index, Fate::InFlight);
+        let size = self.flight.set_fate(index, ChunkState::InFlight);
         let next_tsn = self.flight.next_tsn();
         let chunk = self.flight.get_mut(index);
         chunk.path = bundle.path;
@@ -325,7 +325,7 @@ impl Endpoint {
         let path = &mut self.paths.list[bundle.path];
         let measures_rtt = !std::mem::replace(&mut path.rtt_pending, true);
         let size = data.payload.len() as u64;
-        self.flight.push(Sent::new(data, place, bundle.path, measures_rtt, limit));
+        self.flight.push(SentChunk::new(data, place, bundle.path, measures_rtt, limit));
         self.statistics.data_sent += 1;
         self.note_data_sent(now, bundle.path, size);
     }

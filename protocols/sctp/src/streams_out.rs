@@ -15,7 +15,7 @@ use crate::send_buffer::SendBuffer;
 
 /// A fragment that has no TSN yet.
 #[derive(Debug)]
-pub(crate) struct Unsent {
+pub(crate) struct UnsentChunk {
     pub(crate) flags: DataFlags,
     pub(crate) stream: u16,
     pub(crate) ppid: u32,
@@ -46,14 +46,14 @@ struct Numbers {
 struct Hold {
     /// The streams to be reset; all if empty.
     streams: Vec<u16>,
-    fragments: VecDeque<Unsent>,
+    fragments: VecDeque<UnsentChunk>,
 }
 
 /// The unsent messages.
 #[derive(Debug)]
 pub(crate) struct StreamsOut {
     /// Fragments in the order in which they were queued.
-    queue: VecDeque<Unsent>,
+    queue: VecDeque<UnsentChunk>,
     /// Queues by stream instead, if there is a scheduler.
     queues: Option<Box<Queues>>,
     numbers: Vec<Numbers>,
@@ -112,7 +112,7 @@ impl StreamsOut {
     /// Discards the messages of streams from `first` on.
     fn drop_from(&mut self, first: u16) -> Vec<u16> {
         let queue = std::mem::take(&mut self.queue);
-        let (kept, mut dropped): (VecDeque<Unsent>, VecDeque<Unsent>) =
+        let (kept, mut dropped): (VecDeque<UnsentChunk>, VecDeque<UnsentChunk>) =
             queue.into_iter().partition(|unsent| unsent.stream < first);
         self.queue = kept;
         dropped.extend(self.queues.iter_mut().flat_map(|queues| queues.drain_from(first)));
@@ -139,7 +139,8 @@ impl StreamsOut {
             let fragment = rest.split_to(rest.len().min(room));
             let end = if rest.is_empty() { DataFlags::END } else { DataFlags::default() };
             self.buffer.charge(fragment.len());
-            let unsent = Unsent { flags: flags | end, stream, ppid, payload: fragment, limit, can_delay };
+            let unsent =
+                UnsentChunk { flags: flags | end, stream, ppid, payload: fragment, limit, can_delay };
             match self.hold_of(stream) {
                 Some(hold) => hold.fragments.push_back(unsent),
                 None => self.enqueue(unsent),
@@ -148,7 +149,7 @@ impl StreamsOut {
         }
     }
 
-    fn enqueue(&mut self, unsent: Unsent) {
+    fn enqueue(&mut self, unsent: UnsentChunk) {
         self.queued += self.header + unsent.payload.len();
         match &mut self.queues {
             None => self.queue.push_back(unsent),
@@ -181,7 +182,7 @@ impl StreamsOut {
         self.unsent().any(|unsent| covers(streams, unsent.stream))
     }
 
-    fn unsent(&self) -> impl Iterator<Item = &Unsent> {
+    fn unsent(&self) -> impl Iterator<Item = &UnsentChunk> {
         self.queue.iter().chain(self.queues.iter().flat_map(|queues| queues.iter()))
     }
 
@@ -203,7 +204,7 @@ impl StreamsOut {
         }
     }
 
-    pub(crate) fn front(&self) -> Option<&Unsent> {
+    pub(crate) fn front(&self) -> Option<&UnsentChunk> {
         match &self.queues {
             None => self.queue.front(),
             Some(queues) => queues.front(),
@@ -232,7 +233,7 @@ impl StreamsOut {
     }
 
     /// Removes the next fragment; returns its stream sequence number (section 6.5) and its position for I-DATA too.
-    pub(crate) fn pop(&mut self) -> Option<(Unsent, Ssn, FragmentId)> {
+    pub(crate) fn pop(&mut self) -> Option<(UnsentChunk, Ssn, FragmentId)> {
         let unsent = match &mut self.queues {
             None => self.queue.pop_front()?,
             Some(queues) => queues.pop(self.header)?,
@@ -241,7 +242,7 @@ impl StreamsOut {
         Some((unsent, ssn, place))
     }
 
-    fn number(&mut self, unsent: &Unsent) -> (Ssn, FragmentId) {
+    fn number(&mut self, unsent: &UnsentChunk) -> (Ssn, FragmentId) {
         self.queued -= self.header + unsent.payload.len();
         let Numbers { ordered, unordered, fsn } = &mut self.numbers[usize::from(unsent.stream)];
         let ssn = Ssn(*ordered as u16);
@@ -258,14 +259,14 @@ impl StreamsOut {
     }
 
     /// Returns the first fragment of a stream, or without a scheduler the first of all.
-    fn first_of(&self, stream: u16) -> Option<&Unsent> {
+    fn first_of(&self, stream: u16) -> Option<&UnsentChunk> {
         match &self.queues {
             None => self.queue.front(),
             Some(queues) => queues.first_of(stream),
         }
     }
 
-    fn drop_front(&mut self, stream: u16) -> Option<Unsent> {
+    fn drop_front(&mut self, stream: u16) -> Option<UnsentChunk> {
         match &mut self.queues {
             None => self.queue.pop_front(),
             Some(queues) => queues.drop_front(stream),
@@ -273,7 +274,7 @@ impl StreamsOut {
     }
 
     /// Discards the rest of a partly sent message of `stream`, except for its last fragment, which is returned.
-    pub(crate) fn pop_last_of_message(&mut self, stream: u16) -> Option<(Unsent, Ssn, FragmentId)> {
+    pub(crate) fn pop_last_of_message(&mut self, stream: u16) -> Option<(UnsentChunk, Ssn, FragmentId)> {
         if self.first_of(stream)?.begins() {
             return None;
         }
@@ -306,7 +307,7 @@ fn covers(streams: &[u16], stream: u16) -> bool {
     streams.is_empty() || streams.contains(&stream)
 }
 
-impl Unsent {
+impl UnsentChunk {
     /// Returns whether this fragment is the first of its message, so that nothing of the message has been sent.
     pub(crate) fn begins(&self) -> bool {
         self.flags.contains(DataFlags::BEGIN)

@@ -44,7 +44,7 @@ pub(crate) struct Acknowledging {
 
 /// The properties of a segment's data on which its acknowledgment depends; the application may have the data already.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Text {
+pub(crate) struct SegmentData {
     /// Octets of data.
     length: u32,
     /// Octets of options.
@@ -55,7 +55,7 @@ pub(crate) struct Text {
     ends: bool,
 }
 
-impl Text {
+impl SegmentData {
     /// Returns the properties of a segment.
     pub(crate) fn of(segment: &Segment) -> Self {
         let (length, options) = (segment.payload.len() as u32, segment.options.length() as u32);
@@ -208,7 +208,12 @@ impl Acknowledging {
 
     /// Estimates the size of the peer's full-sized segments, to recognise every second one. With SACK blocks segments are shorter: their
     /// options exceed those that all segments have, `always`. Linux: tcp_measure_rcv_mss.
-    pub(crate) fn measure(&mut self, Text { length, options, pushed, ends }: Text, mss: u32, always: u32) {
+    pub(crate) fn measure(
+        &mut self,
+        SegmentData { length, options, pushed, ends }: SegmentData,
+        mss: u32,
+        always: u32,
+    ) {
         let previous = std::mem::take(&mut self.last_size);
         if length >= self.segment_size {
             self.segment_size = length.min(mss);
@@ -276,7 +281,7 @@ impl Acknowledging {
 
 impl Endpoint {
     /// Handles in-order data that uses this much memory.
-    pub(crate) fn data_received(&mut self, now: Time, text: Text, memory: u32) {
+    pub(crate) fn data_received(&mut self, now: Time, text: SegmentData, memory: u32) {
         if text.is_empty() {
             return self.acks.owe();
         }
@@ -381,7 +386,7 @@ mod tests {
     fn segments_that_are_shorter_beside_sack_blocks_are_full() {
         // net/ipv4/tcp_input.c tcp_measure_rcv_mss: "len" is free of the jitter of SACK.
         let mut acks = Acknowledging::new(&Config::linux_6_12());
-        let text = |length, options| Text { length, options, pushed: false, ends: false };
+        let text = |length, options| SegmentData { length, options, pushed: false, ends: false };
         for (length, options, size) in
             [(1448, 12, 1448), (1436, 24, 1448), (1436, 24, 1448), (1400, 12, 1448), (1400, 12, 1400)]
         {

@@ -48,7 +48,7 @@ impl Endpoint {
     /// Acknowledges an out-of-order segment, now or later.
     pub(crate) fn acknowledge_out_of_order(&mut self, now: Time) {
         let most = self.config.sack_compression;
-        if !self.agreed.sack() || self.acks.on_segment_out_of_order(self.rcv.nxt(), most) {
+        if !self.negotiated.sack() || self.acks.on_segment_out_of_order(self.rcv.nxt(), most) {
             self.send_ack(now);
         } else {
             self.timers.compress_ack(now, self.compression_delay());

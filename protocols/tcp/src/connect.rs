@@ -26,7 +26,7 @@ const LEAST_MSS: u16 = 48;
 
 /// The options that the SYNs have negotiated.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Agreed {
+pub(crate) struct Negotiated {
     mss: u32,
     sack: bool,
     /// The time of our first SYN.
@@ -35,7 +35,7 @@ pub(crate) struct Agreed {
     answers_again: u32,
 }
 
-impl Agreed {
+impl Negotiated {
     /// Creates the state before any SYN.
     pub(crate) fn new(config: &Config) -> Self {
         Self { mss: config.mss.into(), sack: false, first_syn: Time::ZERO, answers_again: 0 }
@@ -76,7 +76,7 @@ impl Endpoint {
     /// Sends the SYN, which is added to the retransmission queue.
     fn send_syn(&mut self, now: Time, flags: Flags) {
         let seq = self.snd.una();
-        self.agreed.first_syn = now;
+        self.negotiated.first_syn = now;
         self.snd.on_syn_sent();
         self.board = Scoreboard::default();
         self.board.push(SentSegment::new(now, seq, flags, Bytes::new()));
@@ -92,7 +92,7 @@ impl Endpoint {
         Options {
             mss: Some(self.config.mss),
             window_scale: offers_scale.then_some(self.config.window_scale),
-            sack_permitted: if answer { self.agreed.sack() } else { self.config.sack },
+            sack_permitted: if answer { self.negotiated.sack() } else { self.config.sack },
             timestamps: stamps.then(|| self.timestamps.option(now)),
             ..Options::default()
         }
@@ -103,9 +103,9 @@ impl Endpoint {
         let Options { mss, window_scale, sack_permitted, timestamps, sack: _, mptcp: _ } = &syn.options;
         self.timestamps.negotiate(self.config.timestamps, *timestamps);
         let scale = window_scale.filter(|_| self.config.window_scale > 0);
-        let agreed = u32::from(mss.unwrap_or(DEFAULT_MSS).max(LEAST_MSS).min(self.config.mss));
-        let mss = agreed - self.timestamps.length();
-        self.agreed = Agreed { mss, sack: self.config.sack && *sack_permitted, ..self.agreed };
+        let negotiated = u32::from(mss.unwrap_or(DEFAULT_MSS).max(LEAST_MSS).min(self.config.mss));
+        let mss = negotiated - self.timestamps.length();
+        self.negotiated = Negotiated { mss, sack: self.config.sack && *sack_permitted, ..self.negotiated };
         self.marks.negotiate(syn.flags);
         self.snd.on_syn(syn, scale);
         self.rcv.on_syn(syn.seq, scale.map(|_| self.config.window_scale));
@@ -163,7 +163,7 @@ impl Endpoint {
         let Some(syn) = self.board.front() else { return };
         self.marks.on_syn_again(again);
         let (seq, flags) = (syn.seq, self.marks.in_syn_again(syn.flags));
-        self.agreed.answers_again += 1;
+        self.negotiated.answers_again += 1;
         // What it takes to be answered is no round trip any more (Karn).
         self.board.resend(0, now, true, None);
         self.transmit(now, seq, flags, Bytes::new(), (now, false));
@@ -180,7 +180,7 @@ impl Endpoint {
     pub(crate) fn listen_again(&mut self) {
         self.machine.listen_again();
         self.remote = None;
-        self.agreed = Agreed::new(&self.config);
+        self.negotiated = Negotiated::new(&self.config);
         self.timers.stop();
         (self.snd, self.rcv) = (SendSequence::default(), ReceiveSequence::default());
         self.board = Scoreboard::default();
@@ -199,7 +199,7 @@ impl Endpoint {
             Algorithm::Dctcp if !self.marks.are_agreed() => Algorithm::Reno,
             algorithm => algorithm,
         };
-        self.cwnd = initial_window(&self.config, algorithm, self.agreed.mss());
+        self.cwnd = initial_window(&self.config, algorithm, self.negotiated.mss());
         if congested {
             self.cwnd.set_cwnd(self.cwnd.quantum());
         }
@@ -221,8 +221,8 @@ impl Endpoint {
     /// section 3.1, RFC 6928 section 2), and the peer does not echo the first one. Linux: tcp_init_transfer, tcp_try_undo_spurious_syn.
     fn syn_was_lost(&self) -> bool {
         let timeouts = self.episode.timeouts.of_syn();
-        let again = timeouts + self.agreed.answers_again;
-        timeouts > 0 && again > 1 && !self.timestamps.echo_is_of(self.agreed.first_syn)
+        let again = timeouts + self.negotiated.answers_again;
+        timeouts > 0 && again > 1 && !self.timestamps.echo_is_of(self.negotiated.first_syn)
     }
 
     /// Answers a segment that belongs to no connection with a reset.

@@ -1,31 +1,31 @@
 //! Loss detection by duplicate acknowledgments (RFC 5681, RFC 6582) or by the number of segments SACKed above (RFC 6675).
 
 use crate::Endpoint;
-use crate::news::News;
+use crate::ack_info::AckInfo;
 use crate::phase::Phase;
 
 impl Endpoint {
     /// Counts a duplicate acknowledgment: without SACK it shows that some segment has arrived.
-    pub(crate) fn count_duplicate(&mut self, news: &mut News) {
-        if self.agreed.sack() {
+    pub(crate) fn count_duplicate(&mut self, info: &mut AckInfo) {
+        if self.negotiated.sack() {
             return;
         }
-        if news.advanced && self.episode.phase() < Phase::Recovery {
-            self.board.set_duplicates(0, self.agreed.mss());
+        if info.advanced && self.episode.phase() < Phase::Recovery {
+            self.board.set_duplicates(0, self.negotiated.mss());
         }
-        if news.is_duplicate() {
+        if info.is_duplicate() {
             let before = self.board.sacked().segments;
-            self.board.set_duplicates(before + 1, self.agreed.mss());
+            self.board.set_duplicates(before + 1, self.negotiated.mss());
             let arrived = self.board.sacked().segments.saturating_sub(before);
-            news.delivered += arrived * self.cwnd.quantum();
+            info.delivered += arrived * self.cwnd.quantum();
         }
     }
 
     /// Removes the duplicates that a cumulative acknowledgment covers, without SACK.
-    pub(crate) fn duplicates_taken(&mut self, prior: u32, news: &mut News) {
-        let left = prior.saturating_sub(news.acked_segments.saturating_sub(1));
-        news.delivered += news.acked_segments.saturating_sub(prior).max(1) * self.cwnd.quantum();
-        self.board.set_duplicates(left, self.agreed.mss());
+    pub(crate) fn duplicates_taken(&mut self, prior: u32, info: &mut AckInfo) {
+        let left = prior.saturating_sub(info.acked_segments.saturating_sub(1));
+        info.delivered += info.acked_segments.saturating_sub(prior).max(1) * self.cwnd.quantum();
+        self.board.set_duplicates(left, self.negotiated.mss());
     }
 
     /// Marks the oldest segment as lost after the third duplicate acknowledgment or a partial one. RFC 6582 section 3.2.

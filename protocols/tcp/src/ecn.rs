@@ -6,7 +6,7 @@ use hol_congestion::Algorithm;
 use hol_wire::Ecn;
 use hol_wire::tcp::{Flags, Segment};
 
-use crate::news::News;
+use crate::ack_info::AckInfo;
 use crate::phase::Phase;
 use crate::{Config, Endpoint};
 
@@ -23,7 +23,7 @@ pub(crate) struct Marks {
     /// Whether every packet may be marked and each mark is echoed, as in DCTCP.
     precise: bool,
     /// Whether both sides support ECN.
-    agreed: bool,
+    negotiated: bool,
     /// Whether a SYN without the offer disables it.
     minds_plain_syn: bool,
     /// Whether such a SYN was sent or received.
@@ -45,7 +45,7 @@ impl Marks {
             offered,
             if_offered: offered || config.ecn_if_offered,
             precise,
-            agreed: false,
+            negotiated: false,
             minds_plain_syn: !config.ecn_after_plain_syn,
             plain_syn: false,
             seen: false,
@@ -56,13 +56,13 @@ impl Marks {
 
     /// Returns whether both sides support ECN.
     pub(crate) fn are_agreed(&self) -> bool {
-        self.agreed
+        self.negotiated
     }
 
     /// Returns the flags of a SYN or a SYN-ACK. RFC 3168 section 6.1.1.
     pub(crate) fn in_syn(&self, syn: Flags) -> Flags {
         match syn.contains(Flags::ACK) {
-            true if self.agreed => syn | Flags::ECE,
+            true if self.negotiated => syn | Flags::ECE,
             false if self.offered => syn | SETUP,
             _ => syn,
         }
@@ -79,7 +79,7 @@ impl Marks {
     /// Handles a retransmitted SYN of the peer, which may not offer ECN any more.
     pub(crate) fn on_syn_again(&mut self, syn: Flags) {
         self.plain_syn |= !syn.contains(SETUP);
-        self.agreed &= !(self.plain_syn && self.minds_plain_syn);
+        self.negotiated &= !(self.plain_syn && self.minds_plain_syn);
     }
 
     /// Negotiates ECN from the peer's SYN or SYN-ACK. RFC 3168 section 6.1.1.
@@ -87,12 +87,12 @@ impl Marks {
         let answers = syn.contains(Flags::ACK);
         let speaks = syn.contains(Flags::ECE) && syn.contains(Flags::CWR) != answers;
         let accepts = if answers { self.offered } else { self.if_offered };
-        self.agreed = accepts && speaks && !(self.plain_syn && self.minds_plain_syn);
+        self.negotiated = accepts && speaks && !(self.plain_syn && self.minds_plain_syn);
     }
 
     /// Notes a reduction of the window, which the next new data report by CWR. RFC 3168 section 6.1.2.
     pub(crate) fn on_reduction(&mut self) {
-        self.reduced = self.agreed;
+        self.reduced = self.negotiated;
     }
 
     /// Cancels the report of a reduction that was undone.
@@ -109,7 +109,7 @@ impl Marks {
                 if self.precise && flags.contains(Flags::ECE) { Ecn::Capable } else { Ecn::NotCapable },
             );
         }
-        if !self.agreed {
+        if !self.negotiated {
             return (flags, Ecn::NotCapable);
         }
         let tells = if new && std::mem::take(&mut self.reduced) { flags | Flags::CWR } else { flags };
@@ -119,12 +119,12 @@ impl Marks {
 
     /// Returns whether a segment echoes a mark of our packets. RFC 3168 section 6.1.2.
     pub(crate) fn hears_echo(&self, segment: &Segment) -> bool {
-        self.agreed && segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::SYN)
+        self.negotiated && segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::SYN)
     }
 
     /// Stops echoing if `flags` report a reduction of the peer's window; returns whether they do. RFC 3168 section 6.1.3.
     pub(crate) fn hears_of_reduction(&mut self, flags: Flags) -> bool {
-        let reduced = self.agreed && flags.contains(Flags::CWR);
+        let reduced = self.negotiated && flags.contains(Flags::CWR);
         if reduced && !self.precise {
             self.echoing = false;
         }
@@ -133,21 +133,21 @@ impl Marks {
 
     /// Handles the codepoint of received data; returns whether they have to be acknowledged soon.
     fn on_data(&mut self, ecn: Ecn) -> bool {
-        if self.agreed && self.precise {
+        if self.negotiated && self.precise {
             self.echoing = ecn == Ecn::Congested;
             return false;
         }
         let is_first = ecn == Ecn::Congested && !self.echoing;
         // A packet that is not ECN-capable, though others were, is probably a retransmission.
         let is_again = ecn == Ecn::NotCapable && self.seen;
-        self.echoing |= self.agreed && ecn == Ecn::Congested;
+        self.echoing |= self.negotiated && ecn == Ecn::Congested;
         self.seen |= ecn != Ecn::NotCapable;
-        self.agreed && (is_first || is_again)
+        self.negotiated && (is_first || is_again)
     }
 
     /// Returns whether data with `ecn` change the echo. RFC 8257 section 3.2.
     fn is_changed_by(&self, ecn: Ecn) -> bool {
-        self.agreed && self.precise && self.echoing != (ecn == Ecn::Congested)
+        self.negotiated && self.precise && self.echoing != (ecn == Ecn::Congested)
     }
 }
 
@@ -180,8 +180,8 @@ impl Endpoint {
     }
 
     /// Counts the marked fraction of delivered data for DCTCP. RFC 8257 section 3.3.
-    pub(crate) fn count_marks(&mut self, news: &News) {
+    pub(crate) fn count_marks(&mut self, info: &AckInfo) {
         let (una, nxt) = (self.snd.una(), self.snd.nxt());
-        self.cwnd.on_delivered(news.delivered, news.echoes, (una.0, nxt.0));
+        self.cwnd.on_delivered(info.delivered, info.echoes, (una.0, nxt.0));
     }
 }

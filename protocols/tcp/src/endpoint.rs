@@ -10,7 +10,7 @@ use hol_transport::{Command, Event, Input, Output, PathState, Reader, Statistics
 use hol_wire::{Address, Packet, Transport};
 
 use crate::acknowledge::Acknowledging;
-use crate::connect::Agreed;
+use crate::connect::Negotiated;
 use crate::ecn::Marks;
 use crate::episode::Episode;
 use crate::keepalive::KeepAlive;
@@ -40,7 +40,7 @@ pub struct Endpoint {
     pub(crate) remote: Option<(Address, u16)>,
     pub(crate) machine: StateMachine,
     pub(crate) rng: Rng,
-    pub(crate) agreed: Agreed,
+    pub(crate) negotiated: Negotiated,
     pub(crate) marks: Marks,
     pub(crate) queue: SendQueue,
     /// The memory that packets use in the buffers.
@@ -112,7 +112,7 @@ impl Endpoint {
             local,
             remote,
             machine: StateMachine::new(state),
-            agreed: Agreed::new(&config),
+            negotiated: Negotiated::new(&config),
             marks: Marks::new(&config),
             queue: SendQueue::default(),
             memory: PacketMemory::new(config.packet_head),
@@ -418,7 +418,7 @@ impl hol_transport::Endpoint for Endpoint {
     fn paths(&self, tell: &mut dyn FnMut(PathState)) {
         let Some((peer, _)) = self.remote.filter(|_| self.machine.state() != State::Closed) else { return };
         let octets = |units: u32| match self.config.congestion_unit {
-            CongestionUnit::Packets => u64::from(units) * u64::from(self.agreed.mss()),
+            CongestionUnit::Packets => u64::from(units) * u64::from(self.negotiated.mss()),
             CongestionUnit::Bytes => units.into(),
         };
         let ssthresh = Some(self.ssthresh()).filter(|units| *units < CongestionWindow::INFINITE);

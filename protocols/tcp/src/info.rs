@@ -42,8 +42,8 @@ impl Endpoint {
                 Phase::Recovery => 3,
                 Phase::Loss => 4,
             },
-            mss: self.agreed.mss(),
-            sack: self.agreed.sack(),
+            mss: self.negotiated.mss(),
+            sack: self.negotiated.sack(),
         }
     }
 }

@@ -7,6 +7,7 @@
 //! `recover`, `resend`, `timeout` and `close`.
 
 mod ack;
+mod ack_info;
 mod acknowledge;
 mod close;
 mod compress;
@@ -19,7 +20,6 @@ mod episode;
 mod info;
 mod keepalive;
 mod nagle;
-mod news;
 mod offload;
 mod pacing;
 mod packet_memory;

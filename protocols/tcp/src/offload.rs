@@ -31,7 +31,7 @@ impl Endpoint {
     /// Returns the octets that always fit into a block, however many SACK blocks its segments carry.
     pub(crate) fn always_fits(&self) -> usize {
         const SACK_BLOCKS: u32 = 4 + 4 * 8;
-        self.snd.bound_to_half_window(self.agreed.mss()).saturating_sub(SACK_BLOCKS) as usize
+        self.snd.bound_to_half_window(self.negotiated.mss()).saturating_sub(SACK_BLOCKS) as usize
     }
 
     /// Returns the octets of a block that the application fills. Linux: tcp_xmit_size_goal.
@@ -54,7 +54,7 @@ impl Endpoint {
         let Some(srtt) = self.rtt.srtt() else { return };
         let (cwnd, out) = (self.cwnd.cwnd(), self.board.out().segments);
         let percent = if cwnd < self.cwnd.ssthresh() / 2 { 200 } else { 120 };
-        let octets = u64::from(self.agreed.mss()) * u64::from(cwnd.max(out)) * percent;
+        let octets = u64::from(self.negotiated.mss()) * u64::from(cwnd.max(out)) * percent;
         self.usage.set_rate(octets * 10_000_000 / srtt.as_nanos().max(1));
     }
 
@@ -142,7 +142,7 @@ impl Endpoint {
         if self.episode.phase() >= Phase::Recovery || self.usage.last_departure() + SOON < now {
             return None;
         }
-        let mss = self.agreed.mss();
+        let mss = self.negotiated.mss();
         let send_window = self.snd.usable_window();
         let congestion_window = self.cwnd.cwnd().saturating_sub(self.in_flight()).saturating_mul(mss);
         let limit = send_window.min(congestion_window);

@@ -5,7 +5,7 @@ use hol_base::{Duration, Time};
 use hol_congestion::{Acknowledged, Beginning, Recovery};
 
 use crate::Endpoint;
-use crate::news::News;
+use crate::ack_info::AckInfo;
 use crate::phase::Phase;
 use crate::send::Push;
 
@@ -76,7 +76,7 @@ impl Endpoint {
                 now,
                 least_rtt: self.rtt.min(),
                 smoothed_rtt: self.rtt.srtt(),
-                segment: self.agreed.mss(),
+                segment: self.negotiated.mss(),
                 seed: hol_base::Seed(self.rng.next_u64()),
             });
         }
@@ -86,7 +86,7 @@ impl Endpoint {
     /// draft-cheng-iccrg-delivery-rate-estimation-00, section 3.4.
     pub(crate) fn look_for_application_limit(&mut self) {
         let in_flight = self.in_flight();
-        if self.queue.length() < self.agreed.mss() as usize
+        if self.queue.length() < self.negotiated.mss() as usize
             && in_flight < self.cwnd.cwnd()
             && self.board.lost().segments <= self.board.resent().segments
         {
@@ -95,7 +95,7 @@ impl Endpoint {
     }
 
     /// Reports an acknowledgment to a rate-based controller.
-    pub(crate) fn report_delivery(&mut self, now: Time, news: &News) {
+    pub(crate) fn report_delivery(&mut self, now: Time, info: &AckInfo) {
         let quantum = self.cwnd.quantum();
         let recovery = match self.episode.phase() {
             Phase::Open | Phase::Disorder | Phase::Reduced => Recovery::None,
@@ -104,15 +104,15 @@ impl Endpoint {
         };
         self.cwnd.on_acknowledged(&Acknowledged {
             now,
-            delivered: news.delivered,
-            newly_lost: news.newly_lost * quantum,
+            delivered: info.delivered,
+            newly_lost: info.newly_lost * quantum,
             lost: self.board.losses().wrapping_mul(quantum),
-            reneged: news.reneged,
-            runt: news.is_runt(self.snd.una(), self.agreed.mss()),
-            rtt: news.rtt,
+            reneged: info.reneged,
+            runt: info.is_runt(self.snd.una(), self.negotiated.mss()),
+            rtt: info.rtt,
             least_rtt: self.rtt.min(),
             smoothed_rtt: self.rtt.srtt(),
-            prior_in_flight: news.prior_in_flight,
+            prior_in_flight: info.prior_in_flight,
             in_flight: self.in_flight(),
             recovery,
             departure: self.pacer.departure,

@@ -4,7 +4,7 @@ use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
-use crate::news::News;
+use crate::ack_info::AckInfo;
 use crate::phase::Phase;
 use crate::scoreboard::SentSegment;
 use crate::timers::Purpose;
@@ -169,8 +169,8 @@ impl Endpoint {
     }
 
     /// Widens the reordering window once per round trip after a D-SACK on a path that reorders. RFC 8985 section 6.2, step 4.
-    pub(crate) fn widen_reordering_window(&mut self, news: &News) {
-        if !news.acked() && !news.data_sacked {
+    pub(crate) fn widen_reordering_window(&mut self, info: &AckInfo) {
+        if !info.acked() && !info.data_sacked {
             return;
         }
         let (una, nxt) = (self.snd.una(), self.snd.nxt());

@@ -5,7 +5,7 @@ use hol_transport::{Event, Failure, Passage, Received};
 use hol_wire::tcp::{Flags, SackBlock, Segment};
 use hol_wire::{Address, Ecn};
 
-use crate::acknowledge::Text;
+use crate::acknowledge::SegmentData;
 use crate::reassembly::Piece;
 use crate::{Endpoint, State};
 
@@ -174,7 +174,7 @@ impl Endpoint {
         if segment.sequence_length() == 0 {
             return;
         }
-        let text = Text::of(segment);
+        let text = SegmentData::of(segment);
         let piece = Piece {
             seq: segment.seq,
             payload: std::mem::take(&mut segment.payload),
@@ -233,14 +233,14 @@ impl Endpoint {
     }
 
     /// Queues out-of-order data.
-    fn hold(&mut self, text: Text, mut piece: Piece, cut: bool) {
+    fn hold(&mut self, text: SegmentData, mut piece: Piece, cut: bool) {
         self.make_room();
         if !text.is_empty() {
             self.measure_segment(text, piece.memory);
         }
         self.acks.owe();
         // Not without SACK, where an acknowledgment with another window is no duplicate. Linux: tcp_data_queue_ofo.
-        if self.agreed.sack() {
+        if self.negotiated.sack() {
             self.earn_window(text.octets(), piece.memory);
         }
         piece.memory = self.buffer.memory_kept(text.octets(), cut);
@@ -273,7 +273,7 @@ impl Endpoint {
 
     /// Stores a duplicate for the next acknowledgment. RFC 2883.
     fn note_duplicate(&mut self, block: SackBlock) {
-        if self.config.dsack && self.agreed.sack() {
+        if self.config.dsack && self.negotiated.sack() {
             self.reassembly.note_duplicate(block);
         }
     }

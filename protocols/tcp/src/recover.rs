@@ -2,7 +2,7 @@
 
 use hol_base::{Duration, Time};
 
-use crate::news::News;
+use crate::ack_info::AckInfo;
 use crate::phase::Phase;
 use crate::prr::Prr;
 use crate::rate_halving::Halving;
@@ -12,11 +12,11 @@ use crate::{Endpoint, Recovery};
 
 impl Endpoint {
     /// Processes an acknowledgment that indicates a loss, or arrives during recovery. Linux: tcp_fastretrans_alert.
-    pub(crate) fn alert(&mut self, now: Time, news: &mut News) -> Resend {
-        if news.reneged && news.advanced {
-            return self.wait_for_reneging(now, news);
+    pub(crate) fn alert(&mut self, now: Time, info: &mut AckInfo) -> Resend {
+        if info.reneged && info.advanced {
+            return self.wait_for_reneging(now, info);
         }
-        if news.echoes {
+        if info.echoes {
             self.episode.undo.forget_window();
         }
         if self.leave_if_complete() {
@@ -24,25 +24,25 @@ impl Endpoint {
         }
         match self.episode.phase() {
             Phase::Recovery => {
-                if !self.continue_recovery(now, news) {
+                if !self.continue_recovery(now, info) {
                     return Resend::Nothing;
                 }
             }
             Phase::Loss => {
-                let resend = self.continue_loss(news);
-                self.find_losses(now, news);
-                let changed = self.episode.is_open() || news.lost_retransmission;
-                if !changed || !self.enter_recovery_if_due(news.echoes) {
+                let resend = self.continue_loss(info);
+                self.find_losses(now, info);
+                let changed = self.episode.is_open() || info.lost_retransmission;
+                if !changed || !self.enter_recovery_if_due(info.echoes) {
                     return resend;
                 }
             }
             Phase::Open | Phase::Disorder | Phase::Reduced => {
-                self.count_duplicate(news);
+                self.count_duplicate(info);
                 if self.episode.phase() <= Phase::Disorder {
                     self.undo_by_dsack();
                 }
-                self.find_losses(now, news);
-                if !self.enter_recovery_if_due(news.echoes) {
+                self.find_losses(now, info);
+                if !self.enter_recovery_if_due(info.echoes) {
                     return Resend::Nothing;
                 }
             }
@@ -51,17 +51,17 @@ impl Endpoint {
     }
 
     /// Processes a partial or duplicate acknowledgment in fast recovery; returns false if there is nothing to retransmit.
-    fn continue_recovery(&mut self, now: Time, news: &mut News) -> bool {
-        if !news.advanced {
-            self.count_duplicate(news);
+    fn continue_recovery(&mut self, now: Time, info: &mut AckInfo) -> bool {
+        if !info.advanced {
+            self.count_duplicate(info);
         } else if self.undo_by_delayed_original() {
             return false;
         }
         if self.undo_by_dsack() {
-            self.calm_down(news.echoes);
+            self.calm_down(info.echoes);
         }
-        self.find_losses(now, news);
-        self.episode.phase() == Phase::Recovery || self.enter_recovery_if_due(news.echoes)
+        self.find_losses(now, info);
+        self.episode.phase() == Phase::Recovery || self.enter_recovery_if_due(info.echoes)
     }
 
     /// Ends the phase if everything sent before it is acknowledged. Returns true if recovery has to wait for further acknowledgments.
@@ -75,13 +75,13 @@ impl Endpoint {
                 self.episode.turn(Phase::Open);
             }
             Phase::Recovery => {
-                if !self.agreed.sack() {
-                    self.board.set_duplicates(0, self.agreed.mss());
+                if !self.negotiated.sack() {
+                    self.board.set_duplicates(0, self.negotiated.mss());
                 }
                 self.undo_if_needless();
                 // Without SACK a duplicate of the last ACK must not start it all again. RFC 6582 section 4; Linux:
                 // tcp_is_non_sack_preventing_reopen.
-                if !self.agreed.sack() && self.snd.una() == self.episode.recover() {
+                if !self.negotiated.sack() && self.snd.una() == self.episode.recover() {
                     return true;
                 }
                 self.finish_reduction();
@@ -110,22 +110,22 @@ impl Endpoint {
     }
 
     /// Marks segments as lost by the configured method.
-    fn find_losses(&mut self, now: Time, news: &mut News) {
+    fn find_losses(&mut self, now: Time, info: &mut AckInfo) {
         if self.board.len() == 0 {
             return;
         }
         let resent = self.board.resent().segments;
         match self.config.recovery {
-            _ if !self.agreed.sack() => self.find_losses_by_duplicates(news.advanced),
+            _ if !self.negotiated.sack() => self.find_losses_by_duplicates(info.advanced),
             Recovery::Rack => {
                 if self.find_losses_by_time(now) {
-                    news.restart_timer = false;
+                    info.restart_timer = false;
                 }
             }
             Recovery::Fack if !self.episode.reordering.is_seen() => self.find_losses_by_distance(),
             Recovery::Fack | Recovery::Sack | Recovery::NewReno => self.find_losses_by_count(),
         }
-        news.lost_retransmission |= resent > self.board.resent().segments;
+        info.lost_retransmission |= resent > self.board.resent().segments;
     }
 
     /// Starts fast recovery if a segment is lost; otherwise sets the mildest phase.
@@ -177,11 +177,11 @@ impl Endpoint {
 
     /// Handles reneging: waits half a round trip for the peer to acknowledge what it had SACKed, then lets the timeout discard the SACKs.
     /// RFC 2018 section 8.
-    fn wait_for_reneging(&mut self, now: Time, news: &mut News) -> Resend {
+    fn wait_for_reneging(&mut self, now: Time, info: &mut AckInfo) -> Resend {
         let half = self.rtt.srtt().unwrap_or_default() / 2;
         let patience = half.max(Duration::from_millis(10));
         self.timers.arm(now, Purpose::Retransmission, patience);
-        news.restart_timer = false;
+        info.restart_timer = false;
         Resend::Nothing
     }
 }

@@ -5,7 +5,7 @@ use hol_base::{Duration, Time};
 use hol_wire::tcp::{Segment, SeqNum};
 
 use crate::Endpoint;
-use crate::acknowledge::Text;
+use crate::acknowledge::SegmentData;
 
 /// The least size of a segment that earns a larger window. Linux: tcp_event_data_recv.
 const LEAST: u32 = 128;
@@ -127,7 +127,7 @@ impl Endpoint {
     }
 
     /// Estimates the size of the peer's segments, in `memory` each. Linux: tcp_measure_rcv_mss.
-    pub(crate) fn measure_segment(&mut self, text: Text, memory: u32) {
+    pub(crate) fn measure_segment(&mut self, text: SegmentData, memory: u32) {
         if text.is_longer_than_known(&self.acks) {
             self.buffer.measure(text.octets(), memory);
             self.sizing.bound(self.buffer.clamp());

@@ -5,7 +5,7 @@ use hol_wire::tcp::{SackBlock, Segment, SeqNum};
 use smallvec::SmallVec;
 
 use crate::Endpoint;
-use crate::news::News;
+use crate::ack_info::AckInfo;
 
 /// The number of segments that the peer has reported as duplicates.
 #[derive(Debug, Clone, Default)]
@@ -23,10 +23,10 @@ impl DuplicateReports {
 
 impl Endpoint {
     /// Marks the segments that the blocks of `segment` report.
-    pub(crate) fn tag(&mut self, now: Time, segment: &Segment, news: &mut News) {
+    pub(crate) fn tag(&mut self, now: Time, segment: &Segment, info: &mut AckInfo) {
         let blocks = &segment.options.sack;
         let duplicate =
-            is_duplicate_report(blocks, segment.ack) && self.take_duplicate_report(blocks[0], news);
+            is_duplicate_report(blocks, segment.ack) && self.take_duplicate_report(blocks[0], info);
         let oldest = self.snd.una() - self.snd.max_window();
         let sane = |block: &SackBlock| {
             block.left.before(block.right)
@@ -43,7 +43,7 @@ impl Endpoint {
         let mut reordered = self.snd.nxt();
         for (block, duplicate) in reported {
             for index in self.board.within(block.left, block.right) {
-                self.tag_segment(now, index, duplicate, &mut reordered, news);
+                self.tag_segment(now, index, duplicate, &mut reordered, info);
             }
         }
         let highest = self.board.highest_sacked(self.snd.una());
@@ -58,7 +58,7 @@ impl Endpoint {
         index: usize,
         duplicate: bool,
         reordered: &mut SeqNum,
-        news: &mut News,
+        info: &mut AckInfo,
     ) {
         let segment = self.board.get(index).clone();
         if duplicate && segment.ever_resent {
@@ -75,13 +75,13 @@ impl Endpoint {
                 if segment.seq.before(highest) && segment.seq.before(*reordered) {
                     *reordered = segment.seq;
                 }
-                news.original_arrived |= segment.end().at_or_before(self.episode.recover());
-                news.first_sacked.get_or_insert(segment.sent);
-                news.last_sacked = Some(segment.sent);
+                info.original_arrived |= segment.end().at_or_before(self.episode.recover());
+                info.first_sacked.get_or_insert(segment.sent);
+                info.last_sacked = Some(segment.sent);
             }
             self.board.sack(index);
-            news.data_sacked = true;
-            news.delivered += segment.weight(self.config.congestion_unit);
+            info.data_sacked = true;
+            info.delivered += segment.weight(self.config.congestion_unit);
         }
         if duplicate {
             self.board.retransmission_arrived(index);
@@ -89,25 +89,25 @@ impl Endpoint {
     }
 
     /// Processes a D-SACK; returns false if it cannot be caused by a retransmission.
-    fn take_duplicate_report(&mut self, block: SackBlock, news: &mut News) -> bool {
+    fn take_duplicate_report(&mut self, block: SackBlock, info: &mut AckInfo) -> bool {
         let length = block.right.distance_from(block.left);
         if !block.left.before(block.right) || length > self.snd.max_window() {
             return false;
         }
-        let segments = length.div_ceil(self.agreed.mss());
+        let segments = length.div_ceil(self.negotiated.mss());
         if segments == 1 && self.episode.probe.ends_at(block.right) {
-            news.dsack_of_probe = true;
+            info.dsack_of_probe = true;
         }
         let resent = self.statistics.fast_retransmissions + self.statistics.timeout_retransmissions;
         if !self.episode.duplicates.count(segments, resent) {
             return false;
         }
-        if self.episode.reordering.is_seen() && !news.dsack_of_probe {
+        if self.episode.reordering.is_seen() && !info.dsack_of_probe {
             self.episode.rack.on_dsack();
         }
-        news.dsack = true;
-        news.delivered += segments * self.cwnd.quantum();
-        if block.right.at_or_before(news.prior_una) {
+        info.dsack = true;
+        info.delivered += segments * self.cwnd.quantum();
+        if block.right.at_or_before(info.prior_una) {
             for _ in 0..segments {
                 self.episode.undo.on_duplicate(block.right);
             }
@@ -117,7 +117,7 @@ impl Endpoint {
 
     /// Notes reordering: a segment never retransmitted was delivered after one sent later.
     pub(crate) fn reordering_seen(&mut self, low: SeqNum, high: SeqNum) {
-        let distance = high.distance_from(low).div_ceil(self.agreed.mss());
+        let distance = high.distance_from(low).div_ceil(self.negotiated.mss());
         self.episode.reordering.see_distance(distance);
     }
 }

@@ -174,7 +174,7 @@ impl Endpoint {
         if size == 0 && !fin {
             return None;
         }
-        let pushed = size > 0 && (size < self.agreed.mss() as usize || size == self.queue.length());
+        let pushed = size > 0 && (size < self.negotiated.mss() as usize || size == self.queue.length());
         let is_small = size < self.payload_limit();
         let next = Next { size, fin, is_small, pushed, cut: false, ends_block: false, overhead: 0 };
         let in_flight = self.in_flight();
@@ -202,7 +202,7 @@ impl Endpoint {
         let blocks = self.sack_blocks_due();
         let options = if blocks == 0 { 0 } else { 4 + 8 * blocks };
         // Linux: tcp_bound_to_half_wnd. RFC 9293 section 3.8.6.2.1 lets the whole of the window go.
-        let mss = self.agreed.mss();
+        let mss = self.negotiated.mss();
         let most = if self.offloads() { self.snd.bound_to_half_window(mss) } else { mss };
         most as usize - options
     }
@@ -353,7 +353,7 @@ impl Endpoint {
 
     /// Returns the number of SACK blocks in the next segment: up to three with timestamps, four otherwise. RFC 2018 section 3.
     fn sack_blocks_due(&self) -> usize {
-        if !self.agreed.sack() {
+        if !self.negotiated.sack() {
             return 0;
         }
         let most = if self.timestamps.are_on() { 3 } else { 4 };

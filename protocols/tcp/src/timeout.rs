@@ -4,7 +4,7 @@
 use hol_base::{Duration, Time};
 use hol_transport::{Event, Failure};
 
-use crate::news::News;
+use crate::ack_info::AckInfo;
 use crate::phase::Phase;
 use crate::resend::Resend;
 use crate::timers::Purpose;
@@ -92,7 +92,7 @@ impl Endpoint {
     /// SYN. Linux: retrans_stamp.
     fn in_vain_for(&self, now: Time) -> Option<Duration> {
         let since = match self.machine.state() {
-            State::SynSent => Some(self.agreed.first_syn()),
+            State::SynSent => Some(self.negotiated.first_syn()),
             _ => self.episode.undo.first_resent(),
         }?;
         let tick = self.config.timestamp_clock.as_nanos();
@@ -135,8 +135,8 @@ impl Endpoint {
 
     /// RFC 8985 section 6.3 spares what was sent less than a round trip ago.
     fn mark_all_lost(&mut self, now: Time) {
-        let reneged = self.agreed.sack() && self.board.front().is_some_and(|first| first.sacked);
-        if reneged || !self.agreed.sack() {
+        let reneged = self.negotiated.sack() && self.board.front().is_some_and(|first| first.sacked);
+        if reneged || !self.negotiated.sack() {
             self.board.clear_sacked();
         }
         for index in 0..self.board.len() {
@@ -151,21 +151,21 @@ impl Endpoint {
     }
 
     /// An acknowledgment after a timeout.
-    pub(crate) fn continue_loss(&mut self, news: &mut News) -> Resend {
+    pub(crate) fn continue_loss(&mut self, info: &mut AckInfo) -> Resend {
         let recovered = self.snd.una().at_or_after(self.episode.recover());
-        if news.advanced && self.undo_loss(false) {
+        if info.advanced && self.undo_loss(false) {
             return Resend::Nothing;
         }
         if self.episode.timeouts.frto {
             // RFC 5682 section 3.1: never-retransmitted data arrived, so not all was lost.
-            if news.original_arrived && self.undo_loss(true) {
+            if info.original_arrived && self.undo_loss(true) {
                 return Resend::Nothing;
             }
             if self.snd.nxt().after(self.episode.recover()) {
-                if news.data_sacked || news.is_duplicate() {
+                if info.data_sacked || info.is_duplicate() {
                     self.episode.timeouts.end_frto();
                 }
-            } else if news.advanced && !recovered {
+            } else if info.advanced && !recovered {
                 self.episode.mark(self.snd.nxt());
                 if self.queue.has_unsent() && self.snd.window_end().after(self.snd.nxt()) {
                     return Resend::New;
@@ -175,16 +175,16 @@ impl Endpoint {
         }
         if recovered {
             self.undo_if_needless();
-            if self.agreed.sack() || self.snd.una().after(self.episode.recover()) {
+            if self.negotiated.sack() || self.snd.una().after(self.episode.recover()) {
                 self.episode.turn(Phase::Open);
             }
             return Resend::Nothing;
         }
-        if !self.agreed.sack() {
-            if self.snd.nxt().after(self.episode.recover()) && news.is_duplicate() {
-                self.count_duplicate(news);
-            } else if news.advanced {
-                self.board.set_duplicates(0, self.agreed.mss());
+        if !self.negotiated.sack() {
+            if self.snd.nxt().after(self.episode.recover()) && info.is_duplicate() {
+                self.count_duplicate(info);
+            } else if info.advanced {
+                self.board.set_duplicates(0, self.negotiated.mss());
             }
         }
         self.moderate_window();

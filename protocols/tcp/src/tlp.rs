@@ -4,7 +4,7 @@ use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
-use crate::news::News;
+use crate::ack_info::AckInfo;
 use crate::phase::Phase;
 use crate::send::Push;
 use crate::timers::Purpose;
@@ -45,7 +45,7 @@ impl Endpoint {
     pub(crate) fn schedule_loss_probe(&mut self, now: Time, restarted: bool) -> bool {
         let quiet = matches!(self.episode.phase(), Phase::Open | Phase::Reduced);
         let Some(oldest) = self.board.front() else { return false };
-        if !self.config.tlp || !self.agreed.sack() || !quiet {
+        if !self.config.tlp || !self.negotiated.sack() || !quiet {
             return false;
         }
         let mut timeout = match self.rtt.srtt() {
@@ -92,9 +92,9 @@ impl Endpoint {
     }
 
     /// Processes the acknowledgment of a probe: if it repaired a loss, the window is reduced. RFC 8985 section 7.4.
-    pub(crate) fn probe_acknowledged(&mut self, ack: SeqNum, news: &News) {
+    pub(crate) fn probe_acknowledged(&mut self, ack: SeqNum, info: &AckInfo) {
         let Some(probe) = self.episode.probe.0.filter(|probe| ack.at_or_after(probe.end)) else { return };
-        if !probe.resent || news.dsack_of_probe {
+        if !probe.resent || info.dsack_of_probe {
             self.episode.probe.forget();
         } else if ack.after(probe.end) {
             // No duplicate was reported before newer data was acknowledged: the original was lost.
@@ -103,7 +103,7 @@ impl Endpoint {
             self.finish_reduction();
             self.episode.turn(Phase::Disorder);
             self.keep_open();
-        } else if !news.advanced && news.is_duplicate() && !news.data_sacked {
+        } else if !info.advanced && info.is_duplicate() && !info.data_sacked {
             self.episode.probe.forget();
         }
     }

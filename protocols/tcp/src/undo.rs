@@ -89,7 +89,7 @@ impl Endpoint {
     fn original_was_delayed(&self) -> bool {
         match self.episode.undo.first_resent {
             Some(at) => self.timestamps.echo_before(at),
-            None => self.agreed.sack() || self.snd.una().before(self.episode.recover()),
+            None => self.negotiated.sack() || self.snd.una().before(self.episode.recover()),
         }
     }
 
@@ -144,7 +144,7 @@ impl Endpoint {
         if self.episode.undo.marker.is_none() || !self.original_was_delayed() {
             return false;
         }
-        if self.agreed.sack() {
+        if self.negotiated.sack() {
             self.episode.reordering.see();
         }
         if self.board.resent().segments > 0 {
@@ -162,7 +162,7 @@ impl Endpoint {
         if spurious {
             self.restore_window(true);
             self.episode.timeouts.reset();
-            if proven || self.agreed.sack() {
+            if proven || self.negotiated.sack() {
                 self.episode.turn(Phase::Open);
             }
         }

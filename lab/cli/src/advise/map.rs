@@ -1,7 +1,7 @@
 //! Which of the two is better where, as a line of letters for each question.
 
 use hol_measure::{Probe, Winner};
-use hol_report::survey::{Axis, NO_MATTER};
+use hol_report::survey::{Axis, NEGLIGIBLE};
 
 use super::Line;
 
@@ -56,6 +56,6 @@ pub(super) fn map(lines: &[Line], axis: &Axis) -> String {
     format!(
         "\n{head}\n{rows}\n█ better than {}   ─ worse   = as good (within {} %)   · not decided\n",
         line.than,
-        100.0 * NO_MATTER
+        100.0 * NEGLIGIBLE
     )
 }

@@ -2,7 +2,7 @@
 
 use hol_lab::Metric;
 use hol_measure::{Bracket, Probe, Winner, brackets};
-use hol_report::survey::{Axis, NO_MATTER};
+use hol_report::survey::{Axis, NEGLIGIBLE};
 
 use super::Crossing;
 
@@ -151,7 +151,7 @@ impl Said<'_> {
     /// `slower than tcp`, `as fast as tcp (within 0.5 %)`.
     fn than_other(&self, winner: Winner) -> String {
         let within =
-            if winner == Winner::Tie { format!(" (within {} %)", 100.0 * NO_MATTER) } else { String::new() };
+            if winner == Winner::Tie { format!(" (within {} %)", 100.0 * NEGLIGIBLE) } else { String::new() };
         format!("{} {}{within}", self.as_or_than(winner), self.than)
     }
 

@@ -153,11 +153,11 @@ impl Chain {
 
     /// Returns the interface of the stage at `place`, and a message about a discipline there.
     fn seat(&self, place: usize, kind: &str) -> (&Port, Message) {
-        let crossed = self.stages[..place].contains(&Stage::Crossing);
+        let crossed = self.stages[..place].contains(&Stage::Transit);
         let before = self.detour.as_ref().filter(|_| !crossed).map(|detour| &detour.queue);
         let port = before.unwrap_or(&self.start);
         // The one class that an emulator or a queue has, and the only one of a filter's that is used.
-        let above = place.checked_sub(1).filter(|above| self.stages[*above] != Stage::Crossing);
+        let above = place.checked_sub(1).filter(|above| self.stages[*above] != Stage::Transit);
         let parent = above.map_or(ROOT, |above| self.handle(above) | 1);
         let message = discipline::set(port.interface, self.handle(place), parent, kind);
         let message = match before {
@@ -189,7 +189,7 @@ impl Chain {
                 let (port, message) = seat(kind);
                 port.routing.request(queue::waiting(message, waiting), &self.needs("a queue", module))
             }
-            Stage::Filter(_) | Stage::Crossing => Ok(()),
+            Stage::Filter(_) | Stage::Transit => Ok(()),
         }
     }
 

@@ -64,9 +64,9 @@ impl LineQueues {
         (detour, own): (Option<u32>, u32),
         overhead: u64,
     ) -> Self {
-        let crossing = stages.iter().position(|stage| *stage == Stage::Crossing);
-        let position = |place: usize| match (detour, crossing) {
-            (Some(interface), Some(crossing)) if place < crossing => {
+        let transit = stages.iter().position(|stage| *stage == Stage::Transit);
+        let position = |place: usize| match (detour, transit) {
+            (Some(interface), Some(transit)) if place < transit => {
                 QdiscPosition { interface, place, beyond_ip: overhead }
             }
             _ => QdiscPosition { interface: own, place, beyond_ip: ETHERNET },

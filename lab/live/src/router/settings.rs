@@ -35,7 +35,7 @@ fn possible(line: &Line) -> Result<(), Unsupported> {
         }
         Stage::Filter(Filter::Drop(_)) => refuse("loss = { drop = … }", "the router loses by chance alone"),
         Stage::Filter(Filter::Police(_)) => refuse("police", "the router has no police"),
-        Stage::Pace(_) | Stage::Waiting(_) | Stage::Crossing => {
+        Stage::Pace(_) | Stage::Waiting(_) | Stage::Transit => {
             refuse("discipline", "the router's queue drops who finds it full and nobody else")
         }
     })

@@ -4,7 +4,7 @@
 use hol_base::{Duration, Seed, Time};
 use hol_measure::{Outcome, Record};
 use hol_model::run;
-use hol_network::{Crossing, Tap, TapEvent, TapPoint};
+use hol_network::{Tap, TapEvent, TapPoint, Transit};
 use hol_scenario::{Run, Scenario};
 use hol_wire::ipv4;
 
@@ -162,7 +162,7 @@ fn lost(transport: &str, attached: u64) -> (Run, Way) {
 struct Path(Vec<(Time, String, bool)>);
 
 impl Tap for Path {
-    fn packet(&mut self, now: Time, point: TapPoint<'_>, Crossing { packet, .. }: &Crossing, fate: TapEvent) {
+    fn packet(&mut self, now: Time, point: TapPoint<'_>, Transit { packet, .. }: &Transit, fate: TapEvent) {
         if fate == TapEvent::Sent {
             let is_kept = |address| [ipv4(10, 0, 1, 1), ipv4(10, 0, 1, 2)].contains(&address);
             self.0.push((now, point.name.to_owned(), is_kept(packet.source) && is_kept(packet.destination)));

@@ -2,7 +2,7 @@
 
 use hol_base::{Seed, Time};
 use hol_model::run;
-use hol_network::{Crossing, Tap, TapEvent, TapPoint};
+use hol_network::{Tap, TapEvent, TapPoint, Transit};
 use hol_scenario::Scenario;
 use hol_wire::Transport;
 use hol_wire::sctp::Chunk;
@@ -14,8 +14,8 @@ const LENGTH: u64 = 447;
 struct Windows(Vec<u32>);
 
 impl Tap for Windows {
-    fn packet(&mut self, _: Time, point: TapPoint<'_>, crossing: &Crossing, fate: TapEvent) {
-        let Transport::Sctp(packet) = &crossing.packet.transport else { return };
+    fn packet(&mut self, _: Time, point: TapPoint<'_>, transit: &Transit, fate: TapEvent) {
+        let Transport::Sctp(packet) = &transit.packet.transport else { return };
         if fate == TapEvent::Sent
             && point.name.starts_with("server")
             && let [Chunk::Sack(sack), Chunk::Data(_), ..] = &packet.chunks[..]

@@ -3,7 +3,7 @@
 use hol_base::{Duration, Rng, Seed, Time};
 use hol_measure::{Leg, Outcome, Record};
 use hol_model::run;
-use hol_network::{Crossing, Drops, Tap, TapEvent, TapPoint};
+use hol_network::{Drops, Tap, TapEvent, TapPoint, Transit};
 use hol_scenario::{Run, RunEnd, Scenario};
 use hol_workloads::{Filter, HostSpec};
 
@@ -395,7 +395,7 @@ struct Counts {
 }
 
 impl Tap for Counts {
-    fn packet(&mut self, _: Time, _: TapPoint<'_>, _: &Crossing, fate: TapEvent) {
+    fn packet(&mut self, _: Time, _: TapPoint<'_>, _: &Transit, fate: TapEvent) {
         match fate {
             TapEvent::Sent => self.sent += 1,
             TapEvent::Dequeued => (),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::view::{compare, compare_times};
 use super::{Finding, Other, View};
 use crate::data::{Cell, Filter};
-use crate::survey::NO_MATTER;
+use crate::survey::NEGLIGIBLE;
 use hol_lab::Metric;
 
 /// Each of `transports` is faster than another one, or than itself at other axis values: lower times, or higher throughput.
@@ -132,7 +132,7 @@ impl Faster {
     fn gain(&self, pair: &Pair<'_>) -> Gain {
         let difference = pair.comparison.difference;
         let [low, high] = [difference.low(), difference.high()].map(|end| self.metric.gain(end));
-        let none = pair.cell.mean_of(self.metric).map_or(0.0, |mean| NO_MATTER * mean.mean);
+        let none = pair.cell.mean_of(self.metric).map_or(0.0, |mean| NEGLIGIBLE * mean.mean);
         match self.metric.gain(difference.mean) {
             gain if pair.significant && gain > 0.0 => Gain::Better,
             gain if pair.significant && gain < -none => Gain::Worse,

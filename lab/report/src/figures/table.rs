@@ -54,7 +54,7 @@ fn header(figure: &Figure) -> Vec<&'static str> {
     }
     let info = figure.metric.info();
     let [low, high] = match (figure.metric, info.unit) {
-        (Metric::Told(_), _) => ["low95", "high95"],
+        (Metric::Defined(_), _) => ["low95", "high95"],
         (_, "ms") => ["low95_ms", "high95_ms"],
         (_, "kbit/s") => ["low95_kbps", "high95_kbps"],
         _ => ["low95", "high95"],

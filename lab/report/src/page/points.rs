@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use hol_lab::Told;
+use hol_lab::DefinedMetric;
 use hol_measure::Bounds;
 
 use crate::data::Cell;
 use crate::plot::{escape, number};
 use crate::report::Report;
-use crate::survey::{Surveyed, lead, told};
+use crate::survey::{Surveyed, defined, lead};
 use hol_lab::Metric;
 
 /// A column: its heading, its text for a point, and the number by which it is sorted.
@@ -62,7 +62,7 @@ fn table(report: &Report, survey: &Surveyed) -> String {
     let cells: Vec<&Cell> =
         report.data.cells.iter().filter(|cell| cell.experiment == survey.experiment).collect();
     let has_flows = cells.iter().any(|cell| cell.flows.is_some());
-    let told = told(cells.iter().copied());
+    let defined = defined(cells.iter().copied());
     let flows = &FLOWS[..if has_flows { FLOWS.len() } else { 0 }];
     let is_disrupted = cells.iter().any(|cell| cell.recovered().is_some());
     let outages = &OUTAGES[..if is_disrupted { OUTAGES.len() } else { 0 }];
@@ -73,11 +73,12 @@ fn table(report: &Report, survey: &Surveyed) -> String {
     let columns: Vec<&Column> = groups.into_iter().flatten().collect();
     let axes: Vec<&String> = survey.axes.iter().flat_map(|axis| &axis.keys).collect();
     let keys = axes.iter().map(|key| key.as_str());
-    let own: Vec<String> = told.iter().map(|told| format!("{}, 95 %", Metric::Told(*told).axis())).collect();
+    let own: Vec<String> =
+        defined.iter().map(|defined| format!("{}, 95 %", Metric::Defined(*defined).axis())).collect();
     let heads = ["transport"].into_iter().chain(keys).chain(own.iter().map(String::as_str));
     let heads = heads.chain(columns.iter().map(|column| column.head));
     let head: String = heads.map(|head| format!("<th scope=\"col\">{}</th>", escape(head))).collect();
-    let rows: String = cells.iter().map(|cell| row(cell, &axes, &told, &columns)).collect();
+    let rows: String = cells.iter().map(|cell| row(cell, &axes, &defined, &columns)).collect();
     format!(
         "<div class=\"points\"><p class=\"soft\">The mean and the median run summarise the repetitions. A run has collapsed if it ended early, \
          fell more than a second behind its schedule, or had a growing backlog. Without a steady state the mean depends on the length of \
@@ -87,12 +88,12 @@ fn table(report: &Report, survey: &Surveyed) -> String {
     )
 }
 
-fn row(cell: &Cell, axes: &[&String], told: &[Told], columns: &[&Column]) -> String {
+fn row(cell: &Cell, axes: &[&String], defined: &[DefinedMetric], columns: &[&Column]) -> String {
     let mut text = format!("<tr><th scope=\"row\">{}</th>", escape(&cell.transport));
     for key in axes {
         let _ = write!(text, "<td>{}</td>", escape(cell.conditions.axis(key).unwrap_or_default()));
     }
-    let own = told.iter().map(|told| bounds(cell.shaped_mean(Metric::Told(*told))));
+    let own = defined.iter().map(|defined| bounds(cell.shaped_mean(Metric::Defined(*defined))));
     for (shown, value) in own.chain(columns.iter().map(|column| (column.of)(cell))) {
         let value = value.map_or(String::new(), |value| format!(" data-v=\"{value}\""));
         let _ = write!(text, "<td{value}>{shown}</td>");

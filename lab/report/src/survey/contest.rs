@@ -11,7 +11,7 @@ use crate::plot::number;
 use hol_lab::Metric;
 
 /// The difference that no user notices, as a fraction.
-pub const NO_MATTER: f64 = 0.005;
+pub const NEGLIGIBLE: f64 = 0.005;
 
 const ALPHA: f64 = 1.0 - CONFIDENCE;
 /// The p-value below which more repetitions would not change the result.
@@ -56,9 +56,9 @@ impl<'d> Contest<'d> {
         Self::within(metric.resolution(), metric, challenger, yardstick)
     }
 
-    /// Compares with a margin: a difference of less than [`NO_MATTER`] of the reference counts as zero.
+    /// Compares with a margin: a difference of less than [`NEGLIGIBLE`] of the reference counts as zero.
     pub fn that_matters(metric: Metric, challenger: &'d Cell, yardstick: &'d Cell) -> Self {
-        let margin = yardstick.mean_of(metric).map_or(0.0, |mean| NO_MATTER * mean.mean.abs());
+        let margin = yardstick.mean_of(metric).map_or(0.0, |mean| NEGLIGIBLE * mean.mean.abs());
         Self::within(margin.max(metric.resolution()), metric, challenger, yardstick)
     }
 
@@ -75,7 +75,7 @@ impl<'d> Contest<'d> {
         let is_due = |cell: &Cell| cell.carries() && cell.conditions.rate > 0.0;
         let is_unsteady = needs_load && is_due(challenger) && is_due(yardstick);
         let halves = (is_unsteady && metric == Metric::ResponseTime)
-            .then(|| compare_halves(challenger, yardstick, NO_MATTER))
+            .then(|| compare_halves(challenger, yardstick, NEGLIGIBLE))
             .flatten();
         let comparison = comparison.or(halves);
         let mut contest = Self {
@@ -445,7 +445,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
                 Outcome::Undecided | Outcome::Unknown if is_same => format!(
                     "{name} is {} as {other} within {} % ({basis})",
                     metric.info().equal,
-                    number(100.0 * NO_MATTER)
+                    number(100.0 * NEGLIGIBLE)
                 ),
                 Outcome::Undecided | Outcome::Unknown => {
                     let luck = contest.lucky().map(|(lower, stalls)| contest.luck(lower, stalls));

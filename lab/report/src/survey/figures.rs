@@ -52,8 +52,8 @@ fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
         (Metric::FirstOctets, has(Metric::FirstOctets)),
     ];
     let others = others.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(metric, _)| metric);
-    let told = super::told(survey.cells()).into_iter().map(Metric::Told);
-    [lead].into_iter().chain(told.chain(others).filter(|metric| *metric != lead)).collect()
+    let defined = super::defined(survey.cells()).into_iter().map(Metric::Defined);
+    [lead].into_iter().chain(defined.chain(others).filter(|metric| *metric != lead)).collect()
 }
 
 /// Returns a metric over the horizontal axis: a figure for each combination of the third and further axes.

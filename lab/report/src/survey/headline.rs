@@ -2,7 +2,7 @@
 
 use hol_measure::benjamini_hochberg;
 
-use super::contest::{Contest, NO_MATTER, Outcome};
+use super::contest::{Contest, NEGLIGIBLE, Outcome};
 use super::{Axis, Survey, outages};
 use crate::plot::number;
 
@@ -115,7 +115,7 @@ fn tally(lines: &[&Line<'_, '_>]) -> String {
         count(Outcome::Worse),
         alone(Outcome::Worse, other),
         lines[0].survey.lead().info().equal,
-        number(100.0 * NO_MATTER),
+        number(100.0 * NEGLIGIBLE),
         count(Outcome::Same),
         count(Outcome::Undecided),
     );
@@ -245,7 +245,7 @@ impl Line<'_, '_> {
             return format!(
                 "{name} is {} as {other} (within {} %)",
                 self.survey.lead().info().equal,
-                number(100.0 * NO_MATTER)
+                number(100.0 * NEGLIGIBLE)
             );
         }
         match (self.axis(), &self.contests[..]) {

@@ -2,7 +2,7 @@
 
 use hol_measure::{CONFIDENCE, benjamini_hochberg};
 
-use super::contest::{Contest, NO_MATTER, Outcome};
+use super::contest::{Contest, NEGLIGIBLE, Outcome};
 use super::{Axis, Survey};
 use crate::plot::{Anchor, Look, Svg, number};
 
@@ -22,7 +22,7 @@ const HIGH: f64 = 34.0;
 enum Certainty {
     /// Significantly better than every other one.
     Sure,
-    /// Equivalent to the second best: within [`NO_MATTER`].
+    /// Equivalent to the second best: within [`NEGLIGIBLE`].
     Tie,
     /// The repetitions do not decide it.
     Unsure,
@@ -123,7 +123,7 @@ fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
          field in twenty by chance); pale: the best, but not for sure; grey: as good as the next (within {} %). Numbers: how far ahead of the next, in percent{lost}",
         across.name(),
         up.name(),
-        number(100.0 * NO_MATTER)
+        number(100.0 * NEGLIGIBLE)
     )
 }
 

@@ -17,7 +17,7 @@ mod size;
 
 use std::collections::BTreeMap;
 
-use hol_lab::{FigureWish, Told};
+use hol_lab::{DefinedMetric, FigureWish};
 
 use crate::data::{Cell, Dataset, Filter};
 use crate::figures::Figure;
@@ -26,7 +26,7 @@ use hol_lab::Metric;
 
 pub use axes::Axis;
 pub use axes::axes;
-pub use contest::{Contest, NO_MATTER, Outcome, verdict};
+pub use contest::{Contest, NEGLIGIBLE, Outcome, verdict};
 pub use headline::Headline;
 pub use map::Map;
 pub use outages::sentence as outage;
@@ -158,7 +158,7 @@ impl<'d> Survey<'d> {
 
     /// Returns the metric of this name: that of a program, or a built-in one.
     fn metric(&self, name: &str) -> Metric {
-        let own = told(self.cells()).into_iter().find(|told| told.name == name).map(Metric::Told);
+        let own = defined(self.cells()).into_iter().find(|defined| defined.name == name).map(Metric::Defined);
         own.or_else(|| Metric::named(name)).unwrap_or_default()
     }
 
@@ -190,13 +190,13 @@ impl<'d> Survey<'d> {
 }
 
 /// Returns the metrics of programs that points have.
-pub(crate) fn told<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Told> {
-    let mut all: Vec<Told> = Vec::new();
+pub(crate) fn defined<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<DefinedMetric> {
+    let mut all: Vec<DefinedMetric> = Vec::new();
     for (metric, _) in cells.flat_map(|cell| &cell.values) {
-        if let Metric::Told(told) = metric
-            && !all.contains(told)
+        if let Metric::Defined(defined) = metric
+            && !all.contains(defined)
         {
-            all.push(*told);
+            all.push(*defined);
         }
     }
     all
@@ -204,7 +204,7 @@ pub(crate) fn told<'c>(cells: impl Iterator<Item = &'c Cell>) -> Vec<Told> {
 
 /// Returns the first metric of programs that has a value.
 fn first_told(cell: &Cell) -> Option<Metric> {
-    let is_told = |metric: Metric| matches!(metric, Metric::Told(_));
+    let is_told = |metric: Metric| matches!(metric, Metric::Defined(_));
     let mut known = cell.values.iter();
     known
         .find(|(metric, values)| is_told(*metric) && values.iter().any(Option::is_some))

@@ -2,7 +2,7 @@
 
 use hol_measure::{Allowance, CONFIDENCE, Verdict, compare_ratios};
 
-use super::contest::NO_MATTER;
+use super::contest::NEGLIGIBLE;
 use crate::data::Cell;
 
 /// Fewer messages in a repetition say little about the slowest hundredth.
@@ -21,7 +21,7 @@ pub(super) fn compare_quantile(challenger: &Cell, yardstick: &Cell, p: f64) -> O
     let of = |cell: &Cell| cell.of_ended(|run| run.latency.quantile(p).map(|at| at.as_millis_f64()));
     let pairs = of(challenger).into_iter().zip(of(yardstick));
     let (a, b): (Vec<f64>, Vec<f64>) = pairs.filter_map(|(a, b)| a.zip(b)).unzip();
-    let ratios = compare_ratios(&a, &b, [Allowance::default(); 2], NO_MATTER, CONFIDENCE)?;
+    let ratios = compare_ratios(&a, &b, [Allowance::default(); 2], NEGLIGIBLE, CONFIDENCE)?;
     Some(QuantileComparison {
         verdict: ratios.verdict,
         percent: 100.0 * ratios.difference.mean.exp_m1().abs(),

@@ -7,7 +7,7 @@ use hol_lab::{Point, Results};
 
 use crate::claims::Judged;
 use crate::data::{Cell, Dataset};
-use crate::report::{Asked, Report, ReportError};
+use crate::report::{Report, ReportError, StudyFiles};
 use crate::validation::{Compared, Validation};
 use hol_lab::Metric;
 
@@ -48,7 +48,7 @@ impl Report {
             alike().map(|(model, kernel)| Compared::of(kernel, model, metric_of(&model.point))).collect();
         let beside = |data: Dataset| Dataset { compared: Some(compared.clone()), ..data };
         let of = |cells: Vec<Cell>| beside(Dataset { cells, ..Dataset::default() });
-        let [asked_model, asked_kernel] = [Asked::of(model)?, Asked::of(kernel)?];
+        let [asked_model, asked_kernel] = [StudyFiles::of(model)?, StudyFiles::of(kernel)?];
 
         let judged = asked_kernel.judge(&beside(Dataset::from(kernel)));
         let shared_model =

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hol_base::Time;
 use hol_lab::{Experiment, Point};
 use hol_measure::{Leg, Record};
-use hol_network::{Crossing, InterfaceId, LinkId, Medium, Tap, TapEvent, TapPoint, Topology};
+use hol_network::{InterfaceId, LinkId, Medium, Tap, TapEvent, TapPoint, Topology, Transit};
 use hol_scenario::flow_of;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -170,8 +170,8 @@ impl<'t> Camera<'t> {
 }
 
 impl Tap for Camera<'_> {
-    fn packet(&mut self, now: Time, _: TapPoint<'_>, crossing: &Crossing, fate: TapEvent) {
-        let Crossing { from, to, number, packet, .. } = crossing;
+    fn packet(&mut self, now: Time, _: TapPoint<'_>, transit: &Transit, fate: TapEvent) {
+        let Transit { from, to, number, packet, .. } = transit;
         let (key, now) = ((*number, *from), now.as_nanos());
         if fate == TapEvent::Sent && self.movie.hops.len() < MOST_HOPS {
             let line = self.line(*from, *to);

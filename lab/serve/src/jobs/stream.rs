@@ -21,7 +21,7 @@ pub enum Line {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Told {
+enum Streamed {
     Progress(Progress),
     Point(Map<String, Value>),
     Interrupted(IgnoredAny),
@@ -30,9 +30,9 @@ enum Told {
 /// Parses a line; anything that is not ours is text.
 pub fn read(line: &str) -> Line {
     match serde_json::from_str(line) {
-        Ok(Told::Progress(progress)) => Line::Progress(progress),
-        Ok(Told::Point(row)) => Line::Point(row),
-        Ok(Told::Interrupted(_)) => Line::Interrupted,
+        Ok(Streamed::Progress(progress)) => Line::Progress(progress),
+        Ok(Streamed::Point(row)) => Line::Point(row),
+        Ok(Streamed::Interrupted(_)) => Line::Interrupted,
         Err(_) => Line::Text(line.to_owned()),
     }
 }

@@ -105,7 +105,7 @@ impl Streamer {
             self.ledger.note_lane(entry, lane);
         }
         let (connection, stream) = (self.lanes.connection(lane), self.lanes.stream(lane));
-        Outgoing { connection, stream, payload: packet.octets, terms: None, entry }
+        Outgoing { connection, stream, payload: packet.octets, delivery: None, entry }
     }
 
     fn has_more(&self) -> bool {

@@ -110,7 +110,7 @@ impl Browser {
             let payload = self.frames.request(self.page.request.0, entry.number(), size);
             let stream = self.tracks.request_stream(track);
             let entry = is_first.then_some(entry);
-            let outgoing = Outgoing { connection, stream, payload, terms: None, entry };
+            let outgoing = Outgoing { connection, stream, payload, delivery: None, entry };
             self.to_do.extend(loading.send(outgoing).map(Deed::Send));
         }
     }

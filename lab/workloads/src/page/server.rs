@@ -125,7 +125,7 @@ impl Connection {
             if response.left > 0 {
                 self.put_back(response, page.way);
             }
-            Some(Outgoing { connection: id, stream, payload, terms: None, entry: Some(entry) })
+            Some(Outgoing { connection: id, stream, payload, delivery: None, entry: Some(entry) })
         })?;
         if let Some(entry) = outgoing.entry {
             ledger.note_answer_written(entry, now);

@@ -14,7 +14,7 @@ use crate::records::RecordsFile;
 use crate::series::SeriesFile;
 
 /// The observer of a run: summarises the measured flow's records, writes the records of all flows, and reports progress.
-pub(crate) struct Following<'a> {
+pub(crate) struct RunObserver<'a> {
     kinds: Vec<Kind>,
     /// The length of the parts of the timeline, if there is one.
     part: Option<Duration>,
@@ -59,7 +59,7 @@ pub(crate) struct Said {
     pub(crate) waterfall: Option<Waterfall>,
 }
 
-impl<'a> Following<'a> {
+impl<'a> RunObserver<'a> {
     pub(crate) fn new(
         part: Option<Duration>,
         file: Option<RecordsFile>,
@@ -137,7 +137,7 @@ impl Kind {
     }
 }
 
-impl Observer for Following<'_> {
+impl Observer for RunObserver<'_> {
     fn record(&mut self, flow: usize, record: &Record) {
         if flow == 0 {
             self.summarize(record);
@@ -205,7 +205,7 @@ mod tests {
             told += messages;
             true
         };
-        let mut following = Following::new(None, None, &mut tell);
+        let mut following = RunObserver::new(None, None, &mut tell);
         following.record(0, &record(0, RecordKind::Page, None));
         (1..4).for_each(|id| following.record(0, &record(id, RecordKind::Object, Some(0))));
         following.record(1, &record(0, RecordKind::Object, None));

@@ -17,7 +17,7 @@ use crate::transceiver::{Fault, Heard, Sent, Transceiver};
 use crate::waits::Waits;
 
 /// An end of a flow.
-pub(crate) struct Party {
+pub(crate) struct FlowSide {
     pub(crate) end: Side,
     pub(crate) application: Box<dyn Application>,
     /// When it acts next by itself.
@@ -67,7 +67,7 @@ pub(crate) enum Followed {
     Delivered,
 }
 
-impl Party {
+impl FlowSide {
     pub(crate) fn new(
         end: Side,
         application: Box<dyn Application>,
@@ -512,7 +512,7 @@ mod tests {
     const ID: ConnectionId = ConnectionId(0);
 
     /// A client with an open connection, its peer, and what the application has been told.
-    fn connected() -> (Party, Poller<Token>, TcpStream, Rc<RefCell<Vec<String>>>) {
+    fn connected() -> (FlowSide, Poller<Token>, TcpStream, Rc<RefCell<Vec<String>>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         own.set_nonblocking(true).unwrap();
@@ -521,42 +521,42 @@ mod tests {
         let transceiver = opener.transceiver(own.into(), &Site { addresses: vec![], port: 0 });
         let (told, poller) = (Told::default(), Poller::new().unwrap());
         let words = Rc::clone(&told.0);
-        let mut party = Party::new(Side::Client, Box::new(told), (false, false), None);
-        party.add(&poller, transceiver, Time::ZERO).unwrap();
-        assert_eq!(party.write(&poller, ID, Time::ZERO), Followed::Opened);
-        (party, poller, listener.accept().unwrap().0, words)
+        let mut flow_side = FlowSide::new(Side::Client, Box::new(told), (false, false), None);
+        flow_side.add(&poller, transceiver, Time::ZERO).unwrap();
+        assert_eq!(flow_side.write(&poller, ID, Time::ZERO), Followed::Opened);
+        (flow_side, poller, listener.accept().unwrap().0, words)
     }
 
-    fn read(party: &mut Party, poller: &Poller<Token>) {
-        party.read(poller, ID, &mut [0; 100], || Time::ZERO, |_, _| {});
+    fn read(flow_side: &mut FlowSide, poller: &Poller<Token>) {
+        flow_side.read(poller, ID, &mut [0; 100], || Time::ZERO, |_, _| {});
     }
 
     /// RFC 9293 section 3.6: a half-closed connection still carries data the other way.
     #[test]
     fn a_peer_that_sends_no_more_is_told_once_and_may_still_be_watched_for_room() {
-        let (mut party, poller, peer, told) = connected();
+        let (mut flow_side, poller, peer, told) = connected();
         peer.shutdown(Shutdown::Write).unwrap();
         while told.borrow().len() < 2 {
-            read(&mut party, &poller);
+            read(&mut flow_side, &poller);
         }
-        read(&mut party, &poller);
+        read(&mut flow_side, &poller);
         assert_eq!(*told.borrow(), ["Opened", "PeerClosed"]);
-        let connection = party.connection(ID).expect("it is there");
+        let connection = flow_side.connection(ID).expect("it is there");
         for room in [true, false, false, true] {
             connection.watch_for_room(&poller, Token::Connection(Side::Client, ID), room).unwrap();
         }
-        party.close(ID, Time::ZERO);
+        flow_side.close(ID, Time::ZERO);
         assert_eq!(*told.borrow(), ["Opened", "PeerClosed", "Closed"]);
     }
 
     #[test]
     fn who_closes_first_is_told_when_it_is_over() {
-        let (mut party, poller, peer, told) = connected();
-        party.close(ID, Time::ZERO);
+        let (mut flow_side, poller, peer, told) = connected();
+        flow_side.close(ID, Time::ZERO);
         assert_eq!(*told.borrow(), ["Opened"]);
         drop(peer);
         while told.borrow().len() < 2 {
-            read(&mut party, &poller);
+            read(&mut flow_side, &poller);
         }
         assert_eq!(*told.borrow(), ["Opened", "Closed"]);
     }

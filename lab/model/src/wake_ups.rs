@@ -6,13 +6,13 @@ use hol_workloads::Bell;
 
 /// The callbacks that wake flows, and the flows that were woken.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Bells(Arc<Mutex<Vec<usize>>>);
+pub(crate) struct WakeUps(Arc<Mutex<Vec<usize>>>);
 
-impl Bells {
+impl WakeUps {
     /// Returns the callback that wakes a flow.
-    pub(crate) fn of(&self, dialogue: usize) -> Bell {
+    pub(crate) fn of(&self, running_flow: usize) -> Bell {
         let Self(rung) = self.clone();
-        Box::new(move || rung.lock().expect("nobody panics with it").push(dialogue))
+        Box::new(move || rung.lock().expect("nobody panics with it").push(running_flow))
     }
 
     /// Returns the flows that were woken since the last call.

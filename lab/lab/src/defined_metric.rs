@@ -7,7 +7,7 @@ use hol_scenario::{Better, MetricReader};
 
 /// A metric that an experiment defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct DefinedMetric {
     /// Its name.
     pub name: &'static str,
     /// Its unit; empty if it has none.
@@ -20,7 +20,7 @@ pub struct Told {
     pub(crate) comparatives: [&'static str; 2],
 }
 
-impl Told {
+impl DefinedMetric {
     /// Creates a metric with this name.
     pub fn new(name: &str, reading: &MetricReader) -> Self {
         let comparatives = match reading.is_time() {

@@ -5,7 +5,7 @@ use hol_wire::tcp::SeqNum;
 
 /// The information in one acknowledgment.
 #[derive(Debug, Default)]
-pub(crate) struct News {
+pub(crate) struct AckInfo {
     /// SND.UNA before the acknowledgment.
     pub(crate) prior_una: SeqNum,
     /// Whether SND.UNA advanced.
@@ -49,7 +49,7 @@ pub(crate) struct News {
     pub(crate) last_sacked: Option<Time>,
 }
 
-impl News {
+impl AckInfo {
     /// Returns whether it is a duplicate: no new data acknowledged, no new window, no data in it. RFC 5681 section 2.
     pub(crate) fn is_duplicate(&self) -> bool {
         !(self.carried_data || self.window_updated || self.acked())

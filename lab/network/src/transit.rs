@@ -6,7 +6,7 @@ use crate::identifier::InterfaceId;
 
 /// A packet on one hop, from one interface to another.
 #[derive(Debug)]
-pub struct Crossing {
+pub struct Transit {
     /// The interface where the hop starts.
     pub from: InterfaceId,
     /// The interface where it ends.
@@ -18,7 +18,7 @@ pub struct Crossing {
     length: u64,
 }
 
-impl Crossing {
+impl Transit {
     pub(crate) fn new(from: InterfaceId, to: InterfaceId, number: u32, packet: Packet) -> Self {
         let length = packet.length() as u64;
         Self { from, to, number, packet, length }

@@ -7,13 +7,13 @@ use hol_transport::Event;
 use hol_workloads::{ConnectionId, Input, Reading};
 
 use crate::endpoints::Endpoints;
-use crate::party::Party;
+use crate::flow_side::FlowSide;
 
 /// A flow between applications on two nodes.
 #[derive(Debug)]
-pub(crate) struct Dialogue {
-    pub(crate) client: Party,
-    pub(crate) server: Party,
+pub(crate) struct RunningFlow {
+    pub(crate) client: FlowSide,
+    pub(crate) server: FlowSide,
     pub(crate) flow: Flow,
     pub(crate) endpoints: Endpoints,
     reading: Reading,
@@ -21,9 +21,9 @@ pub(crate) struct Dialogue {
     closing: bool,
 }
 
-impl Dialogue {
+impl RunningFlow {
     pub(crate) fn new(
-        [client, server]: [Party; 2],
+        [client, server]: [FlowSide; 2],
         flow: Flow,
         endpoints: Endpoints,
         reading: Reading,
@@ -32,7 +32,7 @@ impl Dialogue {
     }
 
     #[inline]
-    pub(crate) fn party(&mut self, role: Side) -> &mut Party {
+    pub(crate) fn flow_side(&mut self, role: Side) -> &mut FlowSide {
         match role {
             Side::Client => &mut self.client,
             Side::Server => &mut self.server,
@@ -42,8 +42,8 @@ impl Dialogue {
     /// Returns the progress of both applications.
     #[inline]
     pub(crate) fn tally(&self) -> Tally {
-        let [client, server] = [&self.client, &self.server].map(|party| party.application.standing());
-        self.flow.terms().tally(client, server)
+        let [client, server] = [&self.client, &self.server].map(|flow_side| flow_side.application.standing());
+        self.flow.limits().tally(client, server)
     }
 
     /// Notes that it begins to close in an orderly way. Returns false if it has begun before, or if not every message is settled.
@@ -71,7 +71,7 @@ impl Dialogue {
     pub(crate) fn take(&mut self, now: Time, role: Side, connection: ConnectionId, event: Event) {
         let input = match event {
             Event::Received(received) => {
-                match self.party(role).receive(now, connection, received) {
+                match self.flow_side(role).receive(now, connection, received) {
                     Ok(()) => self.flow.note_delivery(now, self.tally()),
                     Err(error) => self.flow.note_failure(error.0),
                 }
@@ -91,10 +91,10 @@ impl Dialogue {
             Event::PeerClosed => Input::PeerClosed(connection),
             Event::Failed { reason } => Input::Failed(connection, reason.text()),
             Event::Closed => {
-                self.party(role).closed += 1;
+                self.flow_side(role).closed += 1;
                 Input::Closed(connection)
             }
         };
-        self.party(role).application.handle(now, input);
+        self.flow_side(role).application.handle(now, input);
     }
 }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 /// An application and its connections.
 #[derive(Debug)]
-pub(crate) struct Party {
+pub(crate) struct FlowSide {
     pub(crate) application: Box<dyn Application>,
     /// The index of each connection's endpoint in the simulation.
     pub(crate) sockets: Vec<usize>,
@@ -38,7 +38,7 @@ impl Framing {
     }
 }
 
-impl Party {
+impl FlowSide {
     pub(crate) fn new(application: Box<dyn Application>, framing: Framing) -> Self {
         Self { application, sockets: Vec::new(), closed: 0, held: VecDeque::new(), framing }
     }
@@ -82,9 +82,11 @@ impl Party {
     /// Returns the command that sends the first `length` octets of a message, and removes them from the message.
     pub(crate) fn command(&self, outgoing: &mut Outgoing, length: usize) -> Command {
         let payload = outgoing.payload.split_to(length);
-        let (stream, unordered, reliability) = match (&self.framing, outgoing.terms) {
+        let (stream, unordered, reliability) = match (&self.framing, outgoing.delivery) {
             (Framing::Octets { .. }, _) => (outgoing.stream, false, Reliability::Full),
-            (Framing::Messages { .. }, Some(terms)) => (outgoing.stream, terms.unordered, terms.reliability),
+            (Framing::Messages { .. }, Some(delivery)) => {
+                (outgoing.stream, delivery.unordered, delivery.reliability)
+            }
             (Framing::Messages { unordered, reliability }, None) => {
                 (outgoing.stream, *unordered, *reliability)
             }
