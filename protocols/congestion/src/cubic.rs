@@ -136,7 +136,7 @@ impl Epoch {
     fn w_cubic(&self, t: u64) -> u32 {
         let t = (t << 10) / TICKS_PER_SECOND;
         let distance = t.abs_diff(self.k).min(HORIZON);
-        let delta = (C * distance.pow(3) >> C_SHIFT) as u32;
+        let delta = ((C * distance.pow(3)) >> C_SHIFT) as u32;
         if t < self.k { self.origin.saturating_sub(delta) } else { self.origin.saturating_add(delta) }
     }
 
