@@ -347,7 +347,7 @@ class PieSpec(TypedDict, closed=True):
     """
     beta: NotRequired[int]
     """
-    Weight of the change of the delay, in the same unit. Default 20.
+    Weight of the change of the delay, in the unit of `alpha`. Default 20.
     """
     ecn: NotRequired[bool]
     """
@@ -434,8 +434,8 @@ class RedSpec(TypedDict, closed=True):
     """
     packet: NotRequired[ByteCount]
     """
-    Size of a typical packet: the average of an idle link decays by one step in its transmission time
-    (ns-2: `mean_pktsize_`). Default 500 octets.
+    Size of a typical packet: while the queue is empty, the average decays once per transmission time of such a
+    packet (ns-2: `mean_pktsize_`). Default 500 octets.
     """
     weight: NotRequired[float]
     """
@@ -767,7 +767,7 @@ class Background(TypedDict, closed=True):
 
     count: NotRequired[int]
     """
-    How many there are. Default 1.
+    Number of such flows. Default 1.
     """
     messages: NotRequired[int]
     """
@@ -1451,7 +1451,7 @@ class Experiment(TypedDict, closed=True):
     """
     series: NotRequired[Duration]
     """
-    Keeps how each run stands at all multiples of this time, as Parquet files: windows, round trips, queues. Default none.
+    Samples each run at this interval into Parquet files: windows, round-trip times, queues. Default none.
     """
     sweep: NotRequired[Axes]
     """

@@ -42,7 +42,7 @@ const TOP: [Note; 11] = [
         "\"kernel\"",
     ),
     ("records", "Keep the records of single messages too.", "\"all\""),
-    ("series", "Keep how each run stands every so often, too: windows, round trips, queues.", "\"10ms\""),
+    ("series", "Sample each run at this interval: windows, round-trip times, queues.", "\"10ms\""),
     ("timeline", "Keep what is delivered in each such part of a run, too.", "\"1s\""),
     ("topology", "An ns script as the network.", "\"testlink.ns\""),
 ];

@@ -90,7 +90,7 @@ pub(crate) fn missing_of_filter(image: &Path, modules: &Path) -> Option<&'static
     missing(&FILTER, image, modules)
 }
 
-/// Returns the first missing module of a root.
+/// Returns the first missing module that mounting a guest's root file system needs.
 pub(crate) fn missing_of_root(image: &Path, modules: &Path) -> Option<&'static str> {
     missing(&ROOT, image, modules)
 }

@@ -61,7 +61,7 @@ impl Archive {
     }
 
     /// Creates an archive that keeps nothing. The interval must be that of the compared runs, because sampling a kernel takes time.
-    pub(crate) fn nowhere(interval: Option<Duration>) -> Self {
+    pub(crate) fn discarding(interval: Option<Duration>) -> Self {
         Self { interval, ..Self::default() }
     }
 

@@ -22,7 +22,7 @@ pub struct Background {
     /// How many messages each sends before it closes its connections. Default: it goes on until the workload has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
-    /// How many there are. Default 1.
+    /// Number of such flows. Default 1.
     #[serde(default = "one")]
     pub count: u16,
     /// Each starts at random up to this long after the workload's `start`. Default 1 s.

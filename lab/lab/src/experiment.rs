@@ -95,7 +95,7 @@ pub(crate) struct File {
     /// Keeps the records of all messages as Parquet files. Default none.
     #[serde(default)]
     records: Keep,
-    /// Keeps how each run stands at all multiples of this time, as Parquet files: windows, round trips, queues. Default none.
+    /// Samples each run at this interval into Parquet files: windows, round-trip times, queues. Default none.
     #[schemars(with = "Option<Duration>")]
     series: Option<Spanned<Duration>>,
     /// Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for a certain one, `"kernel:uml"`, `"live"` over this machine's

@@ -108,7 +108,8 @@ fn check_same(first: &Path, manifest: &Manifest, dir: &Path, other: &Manifest) -
         }
         (true, true) => format!("holds another experiment or other settings than {}", first.display()),
     };
-    let problem = format!("{what}; leave it out, or run that part again as the others were");
+    let problem =
+        format!("{what}; leave it out, or run that part again with the version and settings of the others");
     Err(LabError::Directory { path: dir.to_owned(), problem })
 }
 

@@ -54,7 +54,7 @@ pub fn verify(
         }
         Ok(())
     };
-    let archive = Archive::nowhere(results.manifest.series);
+    let archive = Archive::discarding(results.manifest.series);
     let work =
         |(point, stored): &(&Point, &RunResult), _: &dyn Fn(_) -> bool| again(point, stored, &archive, stop);
     pool::for_each(&chosen, threads, stop, work, take)?;

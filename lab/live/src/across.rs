@@ -16,7 +16,7 @@ use crate::bottleneck::Bottleneck;
 use crate::cautions::{silent, unheard, unsure};
 use crate::check::refused;
 use crate::clocks::Clocks;
-use crate::control::{ControlError, Passed, Plan};
+use crate::control::{ControlError, LinkCounters, Plan};
 use crate::others::Others;
 use crate::outcome::{PATIENCE, failed, measured};
 use crate::peer::Peer;
@@ -150,7 +150,7 @@ impl<'a> Asked<'a> {
         &self,
         run: &mut Run,
         way: Option<&Way<'_>>,
-        passed: Option<[Passed; 2]>,
+        passed: Option<[LinkCounters; 2]>,
     ) -> Result<(), RunError> {
         let Some((way, passed)) = way.zip(passed) else { return Ok(()) };
         way.has_seen(passed, run.course.packets)?;

@@ -15,7 +15,7 @@ use hol_sockets::{Half, News, Seen, TellOf, monotonic};
 
 use crate::clocks::Comparison;
 use crate::control::{
-    ControlError, HostWords, Inbox, MOST_SEEN, Outbox, Passed, Plan, Reply, Request, greet,
+    ControlError, HostWords, Inbox, LinkCounters, MOST_SEEN, Outbox, Plan, Reply, Request, greet,
 };
 use crate::place::{Duty, Place};
 use crate::placement::Meeting;
@@ -224,9 +224,9 @@ impl Session {
     }
 
     /// Restores the path and returns what has passed.
-    pub(crate) fn put_back(&self) -> Result<Result<[Passed; 2], String>, ControlError> {
+    pub(crate) fn put_back(&self) -> Result<Result<[LinkCounters; 2], String>, ControlError> {
         self.ask_for(&Request::PutBack, PATIENCE, |reply| match reply {
-            Reply::Passed(passed) => Ok(passed),
+            Reply::LinkCounters(passed) => Ok(passed),
             other => Err(other),
         })
     }

@@ -7,7 +7,7 @@ use hol_base::{Duration, Seed};
 use hol_network::{NetworkSpec, Settings};
 use hol_scenario::{LineFacts, RouterFacts, RunError};
 
-use crate::control::{HostWords, Passed};
+use crate::control::{HostWords, LinkCounters};
 use crate::peer::Peer;
 use crate::place::{Duty, Place};
 use crate::relay::Relay;
@@ -102,7 +102,7 @@ impl Way<'_> {
     }
 
     /// Restores the path; returns what passed meanwhile.
-    pub(crate) fn put_back(&self) -> Result<[Passed; 2], RunError> {
+    pub(crate) fn put_back(&self) -> Result<[LinkCounters; 2], RunError> {
         let answer = self.session.put_back().map_err(|problem| self.host.lost(&problem))?;
         answer.map_err(|why| self.broken(&why))
     }
@@ -129,7 +129,7 @@ impl Way<'_> {
     }
 
     /// Checks that the flows passed it, from the counters of its interfaces and the sockets.
-    pub(crate) fn has_seen(&self, passed: [Passed; 2], sent: u64) -> Result<(), RunError> {
+    pub(crate) fn has_seen(&self, passed: [LinkCounters; 2], sent: u64) -> Result<(), RunError> {
         seen(passed, sent).map_err(|problem| self.broken(&problem))
     }
 
@@ -165,8 +165,8 @@ fn grown([before, now]: [u64; 2], least: u64) -> Result<(), String> {
 
 /// Checks that as many packets came as the sockets sent, except those merged on the path or unknown to the
 /// sockets.
-fn seen(passed: [Passed; 2], sent: u64) -> Result<(), String> {
-    let seen: u64 = passed.iter().map(|Passed { carried, dropped }| carried + dropped).sum();
+fn seen(passed: [LinkCounters; 2], sent: u64) -> Result<(), String> {
+    let seen: u64 = passed.iter().map(|LinkCounters { carried, dropped }| carried + dropped).sum();
     if seen > 0 && seen >= sent / 2 {
         return Ok(());
     }
@@ -177,9 +177,9 @@ fn seen(passed: [Passed; 2], sent: u64) -> Result<(), String> {
 }
 
 /// Converts the counters of each link to the form common to all worlds.
-pub(crate) fn told(network: &NetworkSpec, passed: [Passed; 2]) -> Vec<LineFacts> {
+pub(crate) fn told(network: &NetworkSpec, passed: [LinkCounters; 2]) -> Vec<LineFacts> {
     let all = lines(network).into_iter().flatten().zip(passed);
-    let told = all.map(|(line, Passed { carried, dropped })| LineFacts {
+    let told = all.map(|(line, LinkCounters { carried, dropped })| LineFacts {
         name: line.name,
         sent: carried + dropped,
         dropped,
@@ -220,7 +220,7 @@ mod tests {
             let problem = grown(ms([4, now]), 40_000_000).unwrap_err();
             assert!(problem.contains("another way") && problem.contains("40ms"), "{problem}");
         }
-        let passed = |carried, dropped| [Passed { carried, dropped }, Passed::default()];
+        let passed = |carried, dropped| [LinkCounters { carried, dropped }, LinkCounters::default()];
         seen(passed(900, 100), 1000).unwrap();
         seen(passed(500, 0), 1000).unwrap();
         let problem = seen(passed(12, 0), 1000).unwrap_err();
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn lines_are_told_as_in_every_world() {
-        let passed = [Passed { carried: 97, dropped: 3 }, Passed { carried: 9, dropped: 0 }];
+        let passed = [LinkCounters { carried: 97, dropped: 3 }, LinkCounters { carried: 9, dropped: 0 }];
         let told = told(&NetworkSpec::default(), passed);
         let of = |name: &str, sent, dropped| LineFacts { name: name.to_owned(), sent, dropped };
         assert_eq!(told, [of("link/1/up", 100, 3), of("link/1/down", 9, 0)]);

@@ -19,7 +19,7 @@ const RANKED: usize = 10;
 
 /// Completed messages and the sum of their latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Total {
+pub struct LatencySum {
     /// Messages.
     pub count: u64,
     /// Nanoseconds.
@@ -30,21 +30,21 @@ pub struct Total {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Halves {
     /// The messages that were due first.
-    pub earlier: Total,
+    pub earlier: LatencySum,
     /// The others.
-    pub later: Total,
+    pub later: LatencySum,
 }
 
 /// The halves of a run whose length is not known before its end.
 #[derive(Debug, Default)]
 pub(crate) struct HalvesBuilder {
-    parts: Vec<Total>,
+    parts: Vec<LatencySum>,
     /// Messages in the last part, and in each of the others: all that were due, completed or not.
     filled: u64,
     each: u64,
 }
 
-impl Total {
+impl LatencySum {
     fn add(self, other: Self) -> Self {
         Self { count: self.count + other.count, nanos: self.nanos + other.nanos }
     }
@@ -70,7 +70,7 @@ impl HalvesBuilder {
         self.filled += 1;
         let part = self.parts.last_mut().expect("one was begun");
         if let Some(latency) = latency {
-            *part = part.add(Total { count: 1, nanos: latency.as_nanos().into() });
+            *part = part.add(LatencySum { count: 1, nanos: latency.as_nanos().into() });
         }
     }
 
@@ -80,13 +80,13 @@ impl HalvesBuilder {
             self.parts = self.parts.chunks(2).map(|pair| pair[0].add(pair[1])).collect();
             self.each *= 2;
         }
-        self.parts.push(Total::default());
+        self.parts.push(LatencySum::default());
         self.filled = 0;
     }
 
     pub fn finish(&self) -> Halves {
         let (earlier, later) = self.parts.split_at(self.parts.len() / 2);
-        let sum = |parts: &[Total]| parts.iter().copied().fold(Total::default(), Total::add);
+        let sum = |parts: &[LatencySum]| parts.iter().copied().fold(LatencySum::default(), LatencySum::add);
         Halves { earlier: sum(earlier), later: sum(later) }
     }
 }

@@ -50,7 +50,7 @@ pub use crossover::Crossover;
 pub use crossover_search::{Bracket, CrossoverSearch, Probe, Winner, brackets};
 pub use distribution::Distribution;
 pub use fisher::fisher_exact;
-pub use halves::{Halves, Total, UNSTEADY, is_steady};
+pub use halves::{Halves, LatencySum, UNSTEADY, is_steady};
 pub use interval::{CONFIDENCE, Interval, student_t};
 pub use outage::{Course, Outage, OutagesBuilder};
 pub use playback::Playback;

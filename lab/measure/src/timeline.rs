@@ -3,7 +3,7 @@
 use hol_base::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{Record, Total, nanoseconds};
+use crate::{LatencySum, Record, nanoseconds};
 
 /// Parts beyond so many are not kept.
 const MOST: usize = 1 << 16;
@@ -22,7 +22,7 @@ pub struct Timeline {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TimelinePart {
     /// The messages, and how long they took from the time at which they were due.
-    pub messages: Total,
+    pub messages: LatencySum,
     /// Their octets.
     pub octets: u64,
 }

@@ -386,7 +386,7 @@ impl<'t> Simulation<'t> {
     #[inline]
     fn hear(&mut self) {
         let Some(wake_ups) = &self.wake_ups else { return };
-        for running_flow in wake_ups.rung() {
+        for running_flow in wake_ups.take_woken() {
             for role in [Side::Client, Side::Server] {
                 self.agenda.set(entry(running_flow, role), self.now);
             }

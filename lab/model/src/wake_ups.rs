@@ -11,12 +11,12 @@ pub(crate) struct WakeUps(Arc<Mutex<Vec<usize>>>);
 impl WakeUps {
     /// Returns the callback that wakes a flow.
     pub(crate) fn of(&self, running_flow: usize) -> Bell {
-        let Self(rung) = self.clone();
-        Box::new(move || rung.lock().expect("nobody panics with it").push(running_flow))
+        let Self(take_woken) = self.clone();
+        Box::new(move || take_woken.lock().expect("nobody panics with it").push(running_flow))
     }
 
     /// Returns the flows that were woken since the last call.
-    pub(crate) fn rung(&self) -> Vec<usize> {
+    pub(crate) fn take_woken(&self) -> Vec<usize> {
         std::mem::take(&mut self.0.lock().expect("nobody panics with it"))
     }
 }

@@ -59,7 +59,7 @@ impl Disruption {
 }
 
 impl HandoverSpec {
-    /// The client is attached to the second path, and leaves the first one.
+    /// Returns when the client leaves the first path and, if it does so earlier, when it attaches to the second.
     fn disruptions(&self) -> Vec<Disruption> {
         let leaves = Disruption { at: self.leaves(), what: "the client leaves path 1".to_owned() };
         let attached = Disruption { at: self.attached(), what: "the client attaches to path 2".to_owned() };

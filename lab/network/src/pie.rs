@@ -21,7 +21,7 @@ pub struct PieSpec {
     pub update: Duration,
     /// Weight of the deviation from the target, in sixteenths of one per second, as in `tc`. Default 2.
     pub alpha: u8,
-    /// Weight of the change of the delay, in the same unit. Default 20.
+    /// Weight of the change of the delay, in the unit of `alpha`. Default 20.
     pub beta: u8,
     /// Mark packets instead of dropping them if their endpoints support ECN and the probability is at most 10
     /// %. Default no, as in `tc`.

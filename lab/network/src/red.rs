@@ -21,8 +21,8 @@ pub struct RedSpec {
     pub drop: Ratio,
     /// Increase the probability from `drop` at `max` to 1 at twice `max` instead of jumping. Default no.
     pub gentle: bool,
-    /// Size of a typical packet: the average of an idle link decays by one step in its transmission time
-    /// (ns-2: `mean_pktsize_`). Default 500 octets.
+    /// Size of a typical packet: while the queue is empty, the average decays once per transmission time of such a
+    /// packet (ns-2: `mean_pktsize_`). Default 500 octets.
     pub packet: ByteCount,
     /// Mark packets instead of dropping them if their endpoints support ECN, even above `max` (ns-2:
     /// `setbit_`; Linux: `ecn`). Default no.

@@ -38,8 +38,8 @@ impl Sessions {
         self.tokens.get(token).map(|(connection, receiver)| (*connection, 1 - receiver))
     }
 
-    /// Handles the options of a segment with its first octet at `place` of its subflow; returns whether the
-    /// direction ends.
+    /// Handles an option of a segment whose first octet is at offset `place` of its subflow; returns whether it is
+    /// a DATA_FIN.
     pub fn heed(
         &mut self,
         option: &Mptcp,

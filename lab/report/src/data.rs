@@ -276,7 +276,7 @@ impl Cell {
 }
 
 /// Returns the word for the records of points.
-pub fn counted<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> &'static str {
+pub fn record_noun<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> &'static str {
     let first = cells.next().map_or(RecordKind::Message, |cell| cell.kind);
     if cells.all(|cell| cell.kind == first) { first.plural() } else { "messages" }
 }

@@ -152,7 +152,7 @@ impl Halves {
         }
     }
 
-    /// Ends the local clients. Their servers on the other host do not abort connections that they still have.
+    /// Ends the local clients; the servers on the other host keep connections that are still open.
     pub fn end_clients(&mut self) -> Result<Vec<(usize, Half)>, SocketsError> {
         self.clients.end()
     }

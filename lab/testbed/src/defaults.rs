@@ -58,7 +58,7 @@ impl Simulator<'_> {
         let Some((_, kind)) = CLASSES.iter().find(|(known, _)| *known == top) else {
             let is_class = class.text.starts_with(|c: char| c.is_ascii_uppercase());
             let problem = format!(
-                "the defaults of {:?} are not read; those of agents, applications and queues are",
+                "defaults of {:?} are not supported; those of agents, applications and queues are",
                 class.text
             );
             return is_class.then(|| self.unknown(class.at, problem));

@@ -36,7 +36,7 @@ pub enum FlowLoad {
     Greedy {
         /// Octets of a packet, without its headers.
         size: u64,
-        /// How many there are, if not as many as the time allows.
+        /// Number of packets; `None`: as many as the time allows.
         packets: Option<u64>,
     },
     /// CBR: a packet of this many octets per interval.

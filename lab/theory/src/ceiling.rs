@@ -5,7 +5,7 @@ use hol_base::{BitRate, Duration};
 /// Messages of one size, sent at equal intervals through one bottleneck.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stream {
-    /// How many there are.
+    /// Number of messages.
     pub messages: u64,
     /// Octets of each.
     pub size: u64,

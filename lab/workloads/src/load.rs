@@ -24,7 +24,7 @@ pub struct Load {
     #[serde(skip_serializing_if = "is_one")]
     pub sources: u16,
     /// Abort the run if a message cannot be passed to the transport this long after its scheduled time. The
-    /// run ends this long after the last scheduled message, but not before 120 s. Default: no limit.
+    /// run ends this long, but at least 120 s, after the last scheduled message. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_limit: Option<Duration>,
 }

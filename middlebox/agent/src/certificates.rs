@@ -52,7 +52,7 @@ pub enum CertificateError {
         problem: rustls::Error,
     },
     /// The file has no usable authority.
-    #[error("{}: {problem}; it has to have the certificates of those who certify others", .path.display())]
+    #[error("{}: {problem}; it has to contain the certificates of certification authorities", .path.display())]
     NoAuthority {
         /// The file of the authorities.
         path: PathBuf,

@@ -7,7 +7,7 @@ const POLYNOMIAL: u32 = 0x82F6_3B78;
 ///
 /// CRCs are linear: the difference depends only on the bit's position, and each position towards the start is
 /// one more step of the register.
-pub(crate) fn is_of_one_bit(difference: u32, octets: usize) -> bool {
+pub(crate) fn is_single_bit_error(difference: u32, octets: usize) -> bool {
     let mut register = POLYNOMIAL;
     (0..octets * 8).any(|_| {
         let is_it = register == difference;
@@ -27,9 +27,12 @@ mod tests {
         for bit in 0..octets.len() * 8 {
             let mut changed = octets.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
-            assert!(is_of_one_bit(whole ^ crc32c::crc32c(&changed), octets.len()), "bit {bit}");
+            assert!(is_single_bit_error(whole ^ crc32c::crc32c(&changed), octets.len()), "bit {bit}");
             changed[(bit / 8 + 50) % 200] ^= 0x10;
-            assert!(!is_of_one_bit(whole ^ crc32c::crc32c(&changed), octets.len()), "bit {bit} and another");
+            assert!(
+                !is_single_bit_error(whole ^ crc32c::crc32c(&changed), octets.len()),
+                "bit {bit} and another"
+            );
         }
     }
 }

@@ -212,7 +212,7 @@ pub(crate) fn is_one_bit_off(octets: &[u8], format: Format) -> bool {
         (1, 0) => found == checksum,
         (0, 0) if is_at_end(length) => {
             (found ^ checksum).count_ones() == 1
-                || bits::is_of_one_bit(found ^ checksum, octets.len() - LENGTH)
+                || bits::is_single_bit_error(found ^ checksum, octets.len() - LENGTH)
         }
         (0, 1) => {
             let mut right = octets[LENGTH..].to_vec();

@@ -26,7 +26,7 @@ pub(crate) struct Cubic {
     rtt_min: Option<Duration>,
     /// Acknowledged segments per segment of window growth.
     price: u32,
-    /// When `price` was computed, and for which window; a reduction alone does not invalidate it.
+    /// When `price` was computed, and for which window; kept when the window is reduced.
     evaluated: Option<(Time, u32)>,
     /// Acknowledged segments not yet credited to W_est.
     acked: u32,

@@ -110,7 +110,7 @@ fn execute(
             match parser.rest() {
                 // The message that Python would print if the assertion failed.
                 [] | [Token::Sign(","), ..] => {}
-                [other, ..] => return Err(format!("{other} stands where an assertion ends").into()),
+                [other, ..] => return Err(format!("unexpected {other} after the assertion").into()),
             }
             if value.is_true() {
                 return Ok(());
@@ -304,7 +304,7 @@ impl<'t> Parser<'t> {
     /// Parses an expression that must end at the end of the text.
     fn whole(mut self) -> Result<Value, String> {
         let value = self.expression()?;
-        self.tokens.first().map_or(Ok(value), |token| Err(format!("{token} stands where an expression ends")))
+        self.tokens.first().map_or(Ok(value), |token| Err(format!("unexpected {token} after the expression")))
     }
 
     fn take_name(&mut self, name: &str) -> bool {
@@ -415,7 +415,7 @@ impl<'t> Parser<'t> {
             }
             Token::Name(name) if self.take_sign(&["("]).is_some() => self.function(name),
             Token::Name(name) => (self.find)(name).ok_or_else(|| format!("there is no variable {name:?}")),
-            other => Err(format!("{other} stands where a value of Python is due")),
+            other => Err(format!("unexpected {other} instead of a value of Python")),
         }
     }
 
@@ -508,7 +508,7 @@ mod tests {
             ("assert 'x' < 1", "is no number"),
             ("assert f(1)", "f() of Python is not known"),
             ("assert (1", "has no \")\""),
-            ("assert 1 1", "stands where an assertion ends"),
+            ("assert 1 1", "after the assertion"),
             ("assert 'x", "does not end"),
             ("assert 1 << 99", "shifts by 99"),
             ("assert", "lacks its end"),

@@ -387,7 +387,7 @@ impl<'a> Player<'a> {
         let peeks = call.name == "recv" && flags.contains(&"MSG_PEEK");
         if call.name == "recv" && flags.iter().any(|flag| !matches!(*flag, "MSG_PEEK" | "MSG_DONTWAIT")) {
             return Err(format!(
-                "recv() with {} is not known; there are MSG_PEEK and MSG_DONTWAIT",
+                "recv() with {} is not supported; MSG_PEEK and MSG_DONTWAIT are",
                 flags.join("|")
             )
             .into());

@@ -126,7 +126,7 @@ fn flags(word: &str) -> Result<Flags, String> {
                 '-' => Flags::default(),
                 _ => {
                     return Err(format!(
-                        "{word:?} are no flags; write some of S, F, R, P, E, W and \".\", or \"-\" for none"
+                        "{word:?} are not TCP flags; write some of S, F, R, P, E, W and \".\", or \"-\" for none"
                     ));
                 }
             })

@@ -43,7 +43,7 @@ pub struct Config {
     pub receive_window: ByteCount,
     /// Octets that may be written and not yet acknowledged.
     pub send_window: ByteCount,
-    /// Octets of datagrams queued for sending.
+    /// Limit of DATAGRAM frames that wait to be sent, in octets.
     pub datagram_send_buffer: ByteCount,
     /// Octets of the server's flight after its ServerHello: extensions, certificates and Finished.
     pub handshake_flight: ByteCount,

@@ -71,7 +71,7 @@ impl Reassembly {
         self.octets
     }
 
-    /// Returns the memory of the queue in the receive buffer.
+    /// Returns how many octets of the receive buffer the out-of-order queue occupies.
     pub(crate) fn memory(&self) -> u32 {
         self.memory
     }
@@ -88,7 +88,7 @@ impl Reassembly {
     }
 
     /// Takes the first `count` blocks for a segment; a duplicate comes first and is reported once. RFC 2883 section 4.
-    pub(crate) fn take_reports(&mut self, count: usize) -> SackBlocks {
+    pub(crate) fn take_sack_blocks(&mut self, count: usize) -> SackBlocks {
         if count == 0 {
             return SackBlocks::new();
         }

@@ -346,7 +346,7 @@ impl Endpoint {
     fn options(&mut self) -> Options {
         Options {
             timestamps: self.timestamps.are_on().then(|| self.timestamps.option(self.clock_read)),
-            sack: self.reassembly.take_reports(self.sack_blocks_due()),
+            sack: self.reassembly.take_sack_blocks(self.sack_blocks_due()),
             ..Options::default()
         }
     }

@@ -11,7 +11,7 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// Returns the first of the rules that is broken: whether it is kept, the key, and the requirement.
+    /// Returns an error for the first rule that is broken. A rule: whether it holds, the key, the requirement.
     pub fn check<const N: usize>(rules: [(bool, &'static str, &'static str); N]) -> Result<(), ConfigError> {
         match rules.into_iter().find(|(is_kept, ..)| !is_kept) {
             Some((_, key, requirement)) => Err(Self { key, requirement }),

@@ -69,7 +69,7 @@ pub struct Stamp {
     pub first_sent: Time,
     /// When this copy of it was sent.
     pub sent: Time,
-    /// It was cut from a larger packet below the transport, and so has its own buffer.
+    /// Whether it was cut from a larger packet below the transport, as offloading does: the receiver then charges a buffer of its own.
     pub cut: bool,
 }
 

@@ -48,7 +48,7 @@ pub(crate) mod block_type {
     pub const DECRYPTION_SECRETS: u32 = 10;
 }
 
-/// The start of a section, in its own byte order. Section 4.1.
+/// The byte-order magic of a Section Header Block. Section 4.1.
 pub(crate) const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 
 /// Option codes, sections 3.5, 4.1 and 4.2.

@@ -86,12 +86,12 @@ pub(crate) enum Reply {
     /// The path is shaped.
     Shaped,
     /// The path is restored; the packets that passed to the server, and to the client.
-    Passed([Passed; 2]),
+    LinkCounters([LinkCounters; 2]),
 }
 
 /// The counters of a link's queueing disciplines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Passed {
+pub(crate) struct LinkCounters {
     /// Packets forwarded.
     pub(crate) carried: u64,
     /// Packets lost at random or dropped by a full queue.

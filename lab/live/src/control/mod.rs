@@ -9,7 +9,7 @@ mod message;
 pub(crate) use frame::LONGEST;
 pub(crate) use frame::{Inbox, Outbox, proof};
 pub(crate) use handshake::greet;
-pub(crate) use message::{HostWords, MOST_SEEN, Passed, Plan, Reply, Request};
+pub(crate) use message::{HostWords, LinkCounters, MOST_SEEN, Plan, Reply, Request};
 
 use std::io;
 

@@ -110,7 +110,7 @@ impl Routing {
         let passed = shape::passed([server, client]);
         let done = shape::put_back();
         self.is_shaped = done.is_err();
-        done.and(passed).map(Reply::Passed).map_err(|problem| problem.to_string())
+        done.and(passed).map(Reply::LinkCounters).map_err(|problem| problem.to_string())
     }
 }
 

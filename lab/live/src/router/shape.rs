@@ -8,7 +8,7 @@ use hol_traffic::discipline::{self, ROOT};
 use hol_traffic::{Discipline, Line, Stage, emulator};
 
 use super::interfaces::Interface;
-use crate::control::Passed;
+use crate::control::LinkCounters;
 
 /// Our handles: this and the next fifteen. A user's `tc` chooses others by default.
 const MARK: u32 = 0x7640;
@@ -88,11 +88,11 @@ fn messages(interface: u32, line: &Line, seed: Seed) -> impl Iterator<Item = Mes
 }
 
 /// Returns the packets that passed two interfaces since setup. An emulator counts its inner losses.
-pub(super) fn passed(interfaces: [&Interface; 2]) -> io::Result<[Passed; 2]> {
+pub(super) fn passed(interfaces: [&Interface; 2]) -> io::Result<[LinkCounters; 2]> {
     let all = all()?;
     let of = |interface: &Interface| {
         let first = all.iter().find(|one| one.interface == interface.index && one.is_root() && is_ours(one));
-        first.map_or(Passed::default(), |one| Passed { carried: one.passed, dropped: one.drops })
+        first.map_or(LinkCounters::default(), |one| LinkCounters { carried: one.passed, dropped: one.drops })
     };
     Ok(interfaces.map(of))
 }

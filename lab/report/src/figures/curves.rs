@@ -216,7 +216,7 @@ fn close(a: f64, b: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use hol_base::Duration;
-    use hol_measure::{Timeline, TimelinePart, Total};
+    use hol_measure::{LatencySum, Timeline, TimelinePart};
 
     use super::*;
     use crate::figures::gather;
@@ -234,7 +234,7 @@ mod tests {
         };
         let run = |ms: &[u64]| {
             let part = |ms: &u64| TimelinePart {
-                messages: Total { count: 2, nanos: u128::from(2_000_000 * ms) },
+                messages: LatencySum { count: 2, nanos: u128::from(2_000_000 * ms) },
                 octets: 500,
             };
             Timeline { part: Duration::from_secs(2), parts: ms.iter().map(part).collect() }

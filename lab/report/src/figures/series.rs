@@ -4,7 +4,7 @@ use hol_base::Duration;
 use hol_measure::{Bounds, CONFIDENCE, Interval};
 
 use crate::closed_form;
-use crate::data::{Cell, counted};
+use crate::data::{Cell, record_noun};
 use crate::plot::{Ccdf, Gap, Look, Point, Series, number};
 use hol_lab::Metric;
 
@@ -95,7 +95,7 @@ pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c 
         "{} points, {} {}, {repetitions} a point{left_out}",
         number(cells.len() as f64),
         number(messages as f64),
-        counted(cells.iter().copied())
+        record_noun(cells.iter().copied())
     )
 }
 

@@ -1,6 +1,6 @@
 //! The origin of the results, and the command that repeats them.
 
-use crate::data::counted;
+use crate::data::record_noun;
 use crate::plot::{escape, number};
 use crate::provenance::Provenance;
 use crate::report::Report;
@@ -47,7 +47,7 @@ pub fn html(report: &Report) -> String {
             )
         })
         .collect();
-    let counted = counted(report.data.cells.iter());
+    let counted = record_noun(report.data.cells.iter());
     let each = wall_s * 1e6 / (*transactions).max(1) as f64;
     let (inside, again) = if *repeatable { ("inside the simulation", SAME) } else { ("of runs", REAL) };
     format!(

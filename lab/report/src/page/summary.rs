@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use hol_measure::{Comparison, Verdict as Compared};
 
-use crate::data::counted;
+use crate::data::record_noun;
 
 use super::{figures, survey, worlds};
 use crate::claims::{Answer, Judged, Kind, Verdict, View, compare};
@@ -49,7 +49,7 @@ pub fn html(report: &Report) -> String {
         text,
         "<p class=\"soft\">{} {} in {} points, {} world, headofline {}, seed {}. Intervals are 95 % over repetitions; {}.</p>",
         number(provenance.transactions as f64),
-        counted(report.data.cells.iter()),
+        record_noun(report.data.cells.iter()),
         report.data.cells.len(),
         escape(&provenance.world),
         escape(&provenance.version),

@@ -463,7 +463,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
 mod tests {
     use super::*;
     use crate::testing::{cell, cell_with, flow, set};
-    use hol_measure::{Halves, Total};
+    use hol_measure::{Halves, LatencySum};
 
     fn says(challenger: &Cell, yardstick: &Cell) -> String {
         verdict(Metric::ResponseTime, challenger, yardstick)
@@ -658,7 +658,7 @@ mod tests {
             let percent = if name == "BBR" { [98, 101, 102, 99] } else { [101, 102, 99, 98] };
             let mut cell = cell(name, 1.0, 100.0, &percent.map(|noise: u64| noise as f64 * mean));
             for (run, noise) in cell.runs.iter_mut().zip(percent) {
-                let total = |ms: u64| Total { count: 1, nanos: u128::from(ms * noise * 10_000) };
+                let total = |ms: u64| LatencySum { count: 1, nanos: u128::from(ms * noise * 10_000) };
                 run.halves = Halves { earlier: total(earlier), later: total(later) };
             }
             cell.steady = false;

@@ -343,7 +343,7 @@ mod tests {
     use super::*;
     use crate::tcl::Word;
 
-    /// A host without commands.
+    /// An application that defines no commands.
     struct Nobody;
 
     impl Host for Nobody {

@@ -124,7 +124,7 @@ pub(super) fn user_data(tsn: u32, length: usize) -> Bytes {
     (0..length).map(|at| tsn.to_be_bytes()[at % 4] ^ (at / 4) as u8).collect()
 }
 
-/// Returns the user data after a header of `header` octets: that of `val`, or as much as `len` leaves.
+/// Returns the user data of a DATA chunk: `val`, or else generated octets that fill `len` after a header of `header` octets.
 fn fragment(item: &Item, header: usize) -> Result<Bytes, String> {
     if item.get("val").is_some() {
         return Ok(octets(item, "val", header)?.unwrap_or_default());

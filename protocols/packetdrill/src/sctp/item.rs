@@ -38,7 +38,7 @@ impl Item {
 
     fn parse(text: &str, nested: usize) -> Result<Self, String> {
         if nested > MOST_NESTED {
-            return Err(format!("chunks and parameters are more than {MOST_NESTED} deep"));
+            return Err(format!("chunks and parameters are nested more than {MOST_NESTED} deep"));
         }
         let inside = text.split_once('[').and_then(|(name, rest)| Some((name, rest.strip_suffix(']')?)));
         let (name, inside) = inside
