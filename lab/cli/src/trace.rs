@@ -224,6 +224,18 @@ impl Trace {
     }
 }
 
+/// Returns the point with an application that is woken in no time, as in User-Mode Linux, unless it says how long that takes.
+fn without_wakeup(point: &Point) -> Point {
+    let transport = point.transport.to_string();
+    let separator = if transport.contains(':') { ',' } else { ':' };
+    let instant = format!("{transport}{separator}wakeup=0s").parse();
+    let is_set = transport.contains("wakeup=");
+    Point {
+        transport: instant.ok().filter(|_| !is_set).unwrap_or_else(|| point.transport.clone()),
+        ..point.clone()
+    }
+}
+
 /// Shows what the hosts of a run send in two worlds, until its last message is settled.
 fn beside(point: &Point, other: &WorldName) -> Result<(), Failure> {
     let mut traces = Vec::new();
@@ -231,10 +243,12 @@ fn beside(point: &Point, other: &WorldName) -> Result<(), Failure> {
         let world = name.open().map_err(LabError::from)?;
         let scenario = point.scenario(0);
         world.check(&scenario).map_err(LabError::from)?;
-        traces.push((
-            name.to_string(),
-            hol_differential::trace(point, world.as_ref()).map_err(LabError::from)?,
-        ));
+        let trace = if name.is_default() && other.to_string().contains("uml") {
+            hol_differential::trace(&without_wakeup(point), world.as_ref())
+        } else {
+            hol_differential::trace(point, world.as_ref())
+        };
+        traces.push((name.to_string(), trace.map_err(LabError::from)?));
     }
     let [(here, first), (there, second)] = &traces[..] else { unreachable!("two worlds") };
     say(&format!(
