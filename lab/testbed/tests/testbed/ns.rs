@@ -321,5 +321,5 @@ fn agents_may_be_told_how_many_packets_they_send() {
         (FlowLoad::Greedy { size: 1000, packets: Some(50) }, "1s".into())
     );
     assert!(read(&with("$defaultRNG seed 7")).ignored[0].to_string().contains("`seed`"));
-    assert!(refusal("Node set multiPath_ 1").contains("the defaults of \"Node\" are not read"));
+    assert!(refusal("Node set multiPath_ 1").contains("defaults of \"Node\" are not supported"));
 }
