@@ -6,12 +6,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hol_differential::Line;
+use hol_differential::{Line, assumed_option};
 use hol_lab::{Experiment, LabError, Point, Source, WorldName};
 use hol_measure::RecordKind;
 use hol_network::Topology;
 use hol_report::sequence::{self, Trace as Sequence, Watch};
-use hol_scenario::{Packet, PacketEvent, PacketObserver};
+use hol_scenario::{Packet, PacketEvent, PacketObserver, World};
 use hol_wire::PcapngWriter;
 use hol_wire::quic::CONNECTION_ID;
 
@@ -224,31 +224,28 @@ impl Trace {
     }
 }
 
-/// Returns the point with an application that is woken in no time, as in User-Mode Linux, unless it says how long that takes.
-fn without_wakeup(point: &Point) -> Point {
+/// Returns the point as the model runs it beside `other`.
+fn beside_world(point: &Point, other: &dyn World) -> Point {
     let transport = point.transport.to_string();
+    let Some((key, value)) = assumed_option(point.transport.kind().name(), other) else {
+        return point.clone();
+    };
     let separator = if transport.contains(':') { ',' } else { ':' };
-    let instant = format!("{transport}{separator}wakeup=0s").parse();
-    let is_set = transport.contains("wakeup=");
-    Point {
-        transport: instant.ok().filter(|_| !is_set).unwrap_or_else(|| point.transport.clone()),
-        ..point.clone()
-    }
+    let transport = format!("{transport}{separator}{key}={value}").parse();
+    Point { transport: transport.expect("the protocol has this option"), ..point.clone() }
 }
 
 /// Shows what the hosts of a run send in two worlds, until its last message is settled.
 fn beside(point: &Point, other: &WorldName) -> Result<(), Failure> {
+    let names = [&point.world, other];
+    let [here, there] = names.map(|name| name.open().map_err(LabError::from));
+    let worlds = [here?, there?];
     let mut traces = Vec::new();
-    for name in [&point.world, other] {
-        let world = name.open().map_err(LabError::from)?;
-        let scenario = point.scenario(0);
-        world.check(&scenario).map_err(LabError::from)?;
-        let trace = if name.is_default() && other.to_string().contains("uml") {
-            hol_differential::trace(&without_wakeup(point), world.as_ref())
-        } else {
-            hol_differential::trace(point, world.as_ref())
-        };
-        traces.push((name.to_string(), trace.map_err(LabError::from)?));
+    for (at, name) in names.into_iter().enumerate() {
+        let (world, beside) = (worlds[at].as_ref(), worlds[1 - at].as_ref());
+        let point = if name.is_default() { beside_world(point, beside) } else { point.clone() };
+        world.check(&point.scenario(0)).map_err(LabError::from)?;
+        traces.push((name.to_string(), hol_differential::trace(&point, world).map_err(LabError::from)?));
     }
     let [(here, first), (there, second)] = &traces[..] else { unreachable!("two worlds") };
     say(&format!(

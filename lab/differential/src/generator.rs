@@ -5,7 +5,7 @@ use hol_lab::fidelity::COMPARED;
 use hol_scenario::World;
 
 use crate::key_space::{KeySpace, pick, spread};
-use crate::random_scenario::RandomScenario;
+use crate::random_scenario::{RandomScenario, assumed_option};
 
 /// Transports, with their weights.
 const TRANSPORTS: [(&str, u64); 4] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("quic", 4)];
@@ -95,7 +95,7 @@ impl<'w> Generator<'w> {
             name: format!("random-{}-{number}", self.seed),
             protocol: protocol.to_owned(),
             options: Vec::new(),
-            assumed: self.wakeup(protocol),
+            assumed: self.assumed(protocol),
             settings: Vec::new(),
         };
         let mut set = |key: &str, value: String| scenario.settings.push((key.to_owned(), value));
@@ -132,11 +132,10 @@ impl<'w> Generator<'w> {
         (scenario, extras)
     }
 
-    /// Returns the option that sets `wakeup` to 0 in the model, because waking a program takes no time in User-Mode Linux.
-    fn wakeup(&self, protocol: &str) -> Vec<(String, String)> {
-        let is_free = self.worlds.iter().any(|world| world.name().ends_with("-uml"));
-        let wakes = ["tcp", "sctp"].contains(&protocol) && is_free;
-        wakes.then(|| ("wakeup".to_owned(), "0s".to_owned())).into_iter().collect()
+    /// Returns the options that the model needs to behave as the other world does.
+    fn assumed(&self, protocol: &str) -> Vec<(String, String)> {
+        let assumed = self.worlds.iter().find_map(|world| assumed_option(protocol, *world));
+        assumed.map(|(key, value)| (key.to_owned(), value.to_owned())).into_iter().collect()
     }
 
     /// Draws the condition of the path: none, loss of given packets, or random loss and events.

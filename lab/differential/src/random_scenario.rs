@@ -1,6 +1,13 @@
 //! A random scenario: settings of an experiment file, each of which can be removed.
 
 use hol_lab::{Experiment, InputError, Point, Source};
+use hol_scenario::World;
+
+/// Returns the option that the model needs beside `other`: waking a program takes no time in User-Mode Linux.
+pub fn assumed_option(protocol: &str, other: &dyn World) -> Option<(&'static str, &'static str)> {
+    let wakes_at_once = other.name().ends_with("-uml");
+    (["tcp", "sctp"].contains(&protocol) && wakes_at_once).then_some(("wakeup", "0s"))
+}
 
 /// One scenario, as the keys that it sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
