@@ -1,7 +1,11 @@
 //! One end of a connection of any transport protocol.
 
-use hol_base::Time;
+use hol_base::{Duration, Time};
 use hol_transport::{Endpoint, Input, Output, PathState, Statistics};
+
+/// How late a program is woken by a timer. A host's is never early; quinn-proto's pacer rounds its delay down to a few ns less, after which
+/// a burst would lack an octet and so its last packet (quinn-proto, `Pacer::delay`).
+const TIMER_LATENESS: Duration = Duration::from_nanos(10);
 
 /// An endpoint. An enum instead of a trait object, so that the inner loop needs no virtual calls.
 #[derive(Debug)]
@@ -30,7 +34,10 @@ impl Endpoint for Connection {
             Self::Tcp(endpoint) => endpoint.poll(now),
             Self::Sctp(endpoint) => endpoint.poll(now),
             Self::Udp(endpoint) => endpoint.poll(now),
-            Self::Quic(endpoint) => endpoint.poll(now),
+            Self::Quic(endpoint) => match endpoint.poll(now) {
+                Output::Wait(deadline) => Output::Wait(deadline.map(|at| at + TIMER_LATENESS)),
+                output => output,
+            },
         }
     }
 
