@@ -79,7 +79,7 @@ fn the_network_is_that_of_the_kernel_world(dir: &Path) {
     let [here, kernel] = [here, kernel].map(|out| read(&out.join("points.csv")));
     for (own, other) in rows(&here).iter().zip(&rows(&kernel)) {
         let number = |row: &[String], name: &str| -> f64 { row[column(&here, name)].parse().unwrap() };
-        for (what, near) in [("p50_ms", 0.2), ("completed", 0.05)] {
+        for (what, near) in [("p50_ms", 0.1), ("completed", 0.05)] {
             let [own, other] = [own, other].map(|row| number(row, what));
             assert!((own / other - 1.0).abs() < near, "{what}: {own} here, {other} there");
         }
