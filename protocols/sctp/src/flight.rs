@@ -198,7 +198,7 @@ impl Flight {
         &self.chunks[index]
     }
 
-    /// Returns a chunk, to change anything but `fate`, which [`set_fate`](Self::set_fate) changes.
+    /// Returns a chunk, to change anything but `fate`, which [`set_state`](Self::set_state) changes.
     pub(crate) fn get_mut(&mut self, index: usize) -> &mut SentChunk {
         &mut self.chunks[index]
     }
@@ -216,7 +216,7 @@ impl Flight {
     }
 
     /// Changes a chunk's fate and the counters that depend on it; returns its size in octets.
-    pub(crate) fn set_fate(&mut self, index: usize, state: ChunkState) -> u64 {
+    pub(crate) fn set_state(&mut self, index: usize, state: ChunkState) -> u64 {
         let size = self.chunks[index].size();
         let old = std::mem::replace(&mut self.chunks[index].state, state);
         self.count(old, size, false);
@@ -280,12 +280,12 @@ mod tests {
             (flight.outstanding(), flight.lost(), flight.gap_acked(), flight.abandoned(), flight.has_limits())
         };
         assert_eq!(counts(&flight), (400, 0, 0, 0, true));
-        assert_eq!(flight.set_fate(1, ChunkState::Lost), 100);
-        flight.set_fate(2, ChunkState::GapAcked);
-        flight.set_fate(3, ChunkState::Abandoned);
+        assert_eq!(flight.set_state(1, ChunkState::Lost), 100);
+        flight.set_state(2, ChunkState::GapAcked);
+        flight.set_state(3, ChunkState::Abandoned);
         assert_eq!(counts(&flight), (100, 1, 1, 1, true));
         assert_eq!((flight.next_lost(0), flight.next_lost(1), flight.next_lost(2)), (Some(1), Some(1), None));
-        flight.set_fate(1, ChunkState::InFlight);
+        flight.set_state(1, ChunkState::InFlight);
         assert_eq!((flight.outstanding(), flight.next_lost(0)), (200, None));
         flight.pop();
         assert_eq!(

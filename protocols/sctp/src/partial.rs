@@ -153,7 +153,7 @@ impl Endpoint {
             let limit = unsent.limit;
             let data = unsent.into_chunk(self.flight.next_tsn(), ssn, now);
             self.flight.push(SentChunk::new(data, place, self.paths.active, false, limit));
-            self.flight.set_fate(self.flight.len() - 1, ChunkState::Abandoned);
+            self.flight.set_state(self.flight.len() - 1, ChunkState::Abandoned);
         }
         true
     }
@@ -162,7 +162,7 @@ impl Endpoint {
     fn abandon(&mut self, index: usize) -> bool {
         let limits_first = self.config.sack_checks_limits_first;
         let was = self.flight.get(index).state;
-        let size = self.flight.set_fate(index, ChunkState::Abandoned);
+        let size = self.flight.set_state(index, ChunkState::Abandoned);
         let chunk = self.flight.get_mut(index);
         let path = &mut self.paths.list[chunk.path];
         if std::mem::take(&mut chunk.measures_rtt) && !limits_first {

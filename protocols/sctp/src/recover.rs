@@ -77,7 +77,7 @@ impl Endpoint {
                         newest = newest.latest(self.flight.get(index).data.tsn);
                     }
                     ChunkState::Lost => {
-                        self.flight.set_fate(index, ChunkState::GapAcked);
+                        self.flight.set_state(index, ChunkState::GapAcked);
                         newest = newest.latest(self.flight.get(index).data.tsn);
                     }
                 }
@@ -93,7 +93,7 @@ impl Endpoint {
 
     /// Notes that an outstanding chunk is acknowledged for the first time.
     fn acknowledge(&mut self, now: Time, index: usize) {
-        let size = self.flight.set_fate(index, ChunkState::GapAcked);
+        let size = self.flight.set_state(index, ChunkState::GapAcked);
         let chunk = self.flight.get_mut(index);
         let path = &mut self.paths.list[chunk.path];
         if std::mem::take(&mut chunk.inherited) {
@@ -121,7 +121,7 @@ impl Endpoint {
                 (block.start.into()..=block.end.into()).contains(&offset)
             };
             if self.flight.get(index).state == ChunkState::GapAcked && !sack.gaps.iter().any(named) {
-                let size = self.flight.set_fate(index, ChunkState::InFlight);
+                let size = self.flight.set_state(index, ChunkState::InFlight);
                 let path = &mut self.paths.list[self.flight.get(index).path];
                 path.flight_size += size;
                 path.restart_t3 = true;
@@ -221,7 +221,7 @@ impl Endpoint {
 
     /// Marks a chunk in flight as lost, or abandons it. Sections 6.2.1 C and 6.3.1 C5.
     fn mark_lost(&mut self, now: Time, index: usize) {
-        let size = self.flight.set_fate(index, ChunkState::Lost);
+        let size = self.flight.set_state(index, ChunkState::Lost);
         let chunk = self.flight.get_mut(index);
         chunk.missing = 0;
         let path = &mut self.paths.list[chunk.path];

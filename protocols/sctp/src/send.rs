@@ -214,7 +214,7 @@ impl Endpoint {
     }
 
     fn send_again(&mut self, now: Time, bundle: &mut Bundle, index: usize, fast: bool) {
-        let size = self.flight.set_fate(index, ChunkState::InFlight);
+        let size = self.flight.set_state(index, ChunkState::InFlight);
         let next_tsn = self.flight.next_tsn();
         let chunk = self.flight.get_mut(index);
         chunk.path = bundle.path;

@@ -40,7 +40,7 @@ fn a_lone_packet_is_acknowledged_after_the_delay() {
 
 #[test]
 fn a_sack_that_rides_with_data_leaves_the_count_of_packets() {
-    // `net/sctp/output.c` sctp_packet_bundle_sack, with a SACK for every fourth packet: two were counted before.
+    // `net/sctp/output.c` sctp_packet_bundle_sack, with a SACK for every fourth packet.
     let mut script = receiving(Config { sack_frequency: 4, ..config() });
     script.inject([data(2)]);
     script.inject([data(3)]);
@@ -49,7 +49,7 @@ fn a_sack_that_rides_with_data_leaves_the_count_of_packets() {
     script.inject([data(4)]);
     assert_eq!(script.take_sacks(), []);
     script.inject([data(5)]);
-    assert_eq!(script.take_sacks().len(), 1, "the fourth of which each was counted");
+    assert_eq!(script.take_sacks().len(), 1, "the fourth packet since the last SACK of its own");
 }
 
 #[test]
