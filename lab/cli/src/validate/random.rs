@@ -294,7 +294,8 @@ fn rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
         let count = |is: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
         let percent = |part: usize, whole: usize| match whole {
             0 => String::new(),
-            _ => format!("{:.0} %", 100.0 * part as f64 / whole as f64),
+            // Rounded down: 995 of 1,000 are not all.
+            _ => format!("{} %", 100 * part / whole),
         };
         let (agree, same) = (count(|outcome| outcome.agrees), count(Outcome::has_same_packets));
         let compared = count(|outcome| outcome.judged == Judged::Packets);
