@@ -235,6 +235,7 @@ fn page(results: &[PointResult], overrides: &str) -> String {
     text.push('\n');
     let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
     text += &verdicts(&cells);
+    text += &by_class(&cells);
     text += "\nwhere the time goes, mean of a message:\n";
     let rows: Vec<_> = cells.iter().map(|cell| (format!("  {}", cell.transport), parts(cell))).collect();
     let width = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0);
@@ -246,6 +247,20 @@ fn page(results: &[PointResult], overrides: &str) -> String {
     let latencies: Vec<Distribution> = results.iter().map(PointResult::latency).collect();
     let curves: Vec<_> = results.iter().map(|r| r.point.label.as_str()).zip(&latencies).collect();
     text + "\n" + &ccdf::draw(&curves)
+}
+
+/// The messages of each class of sizes by themselves: a table, and the differences to the first transport.
+fn by_class(cells: &[Cell]) -> String {
+    let classes: Vec<_> = cells.iter().map(Cell::by_class).collect();
+    let names = classes.first().into_iter().flatten().map(|(name, _)| *name);
+    let of_class = |(place, name): (usize, &str)| {
+        let cells: Vec<Cell> = classes.iter().filter_map(|of| of.get(place)).map(|(_, cell)| cell.clone()).collect();
+        // Of transports that do not carry the load the sentences above say all there is.
+        let carrying: Vec<Cell> = cells.iter().filter(|cell| cell.collapsed() == 0).cloned().collect();
+        let (table, differences) = (row::class(name, &cells), differences(&carrying));
+        format!("\n{table}\n{}", differences.lines().map(|line| format!("{name}: {line}\n")).collect::<String>())
+    };
+    names.enumerate().map(of_class).collect()
 }
 
 /// Where the time of a message went, as far as this world sees it.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use hol_lab::metric::TABLE;
 use hol_lab::{Metric, PointResult};
 use hol_measure::{Bounds, CONFIDENCE, Interval, SplitMean};
+use hol_report::data::Cell;
 use hol_scenario::MetricReader;
 use serde::{Serialize, Serializer};
 
@@ -192,6 +193,18 @@ pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) 
         )
 }
 
+/// A table of the messages of one class of sizes, times in ms, a line for each transport.
+pub fn class(name: &str, cells: &[Cell]) -> String {
+    let heads = [name, "mean ± 95 % ms", "median", "p99", "p99.9", "failed"].map(str::to_owned);
+    let row = |cell: &Cell| {
+        let quantile = |p| cell.latency.quantile(p).map_or("-".to_owned(), |d| short(d.as_millis_f64()));
+        let mean = cell.shaped_mean(Metric::ResponseTime).map_or("-".to_owned(), |mean| mean.to_string());
+        let failed = grouped(cell.lost());
+        vec![cell.transport.clone(), mean, quantile(0.5), quantile(0.99), quantile(0.999), failed]
+    };
+    table(&[heads.to_vec()].into_iter().chain(cells.iter().map(row)).collect::<Vec<_>>())
+}
+
 /// The numbers of a point.
 fn cells(result: &PointResult) -> Vec<String> {
     let latency = result.latency();
@@ -372,13 +385,14 @@ fn untold(result: &PointResult) -> Vec<String> {
 
 /// Where a message's time went, largest part first.
 pub fn split(split: &SplitMean) -> String {
-    let total = split.slip + split.sender + split.recovery + split.network + split.head_of_line;
+    let total = split.slip + split.service + split.sender + split.recovery + split.network + split.head_of_line;
     let mut parts = [
         ("network", split.network),
         ("loss recovery", split.recovery),
         ("head of line", split.head_of_line),
         ("sender", split.sender),
         ("schedule slip", split.slip),
+        ("server, or its send buffer", split.service),
     ];
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
     let shown = parts.iter().filter(|(_, ms)| *ms >= total / 1000.0);

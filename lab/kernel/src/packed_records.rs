@@ -3,8 +3,8 @@
 use hol_base::Time;
 use hol_measure::{Leg, Outcome, Record, RecordKind};
 
-/// Length of a record in octets: id, scheduled, the five times of both legs, size, parent, stream, flow, kind, flags.
-const LENGTH: usize = 8 * 12 + 4 + 4 + 2 + 2 + 1 + 1;
+/// Length of a record in octets: id, scheduled, the five times of both legs, both sizes, parent, stream, flow, kind, flags.
+const LENGTH: usize = 8 * 12 + 4 + 4 + 4 + 2 + 2 + 1 + 1;
 /// Parent of a record that is part of no other record.
 const NO_PARENT: u32 = u32::MAX;
 const KINDS: [RecordKind; 9] = [
@@ -29,7 +29,8 @@ pub(crate) fn pack(flows: &[Vec<Record>]) -> Vec<u8> {
     for (flow, record) in
         (0_u16..).zip(flows).flat_map(|(n, flow)| flow.iter().map(move |record| (n, record)))
     {
-        let Record { id, kind, parent, stream, size, scheduled, request, reply, outcome } = record;
+        let Record { id, kind, parent, stream, size, reply_size, scheduled, request, reply, outcome } =
+            record;
         let present = |leg: &Option<Leg>, flag| if leg.is_some() { flag } else { 0 };
         let flags = *outcome as u8 | present(request, HAS_REQUEST) | present(reply, HAS_REPLY);
         let legs = [request, reply].map(|leg| times(&leg.unwrap_or_default()));
@@ -37,6 +38,7 @@ pub(crate) fn pack(flows: &[Vec<Record>]) -> Vec<u8> {
             octets.extend_from_slice(&number.to_le_bytes());
         }
         octets.extend_from_slice(&size.to_le_bytes());
+        octets.extend_from_slice(&reply_size.to_le_bytes());
         octets.extend_from_slice(&parent.unwrap_or(NO_PARENT).to_le_bytes());
         octets.extend_from_slice(&stream.to_le_bytes());
         octets.extend_from_slice(&flow.to_le_bytes());
@@ -60,7 +62,7 @@ fn record(octets: &[u8]) -> Option<(u16, Record)> {
     let (numbers, rest) = octets.split_at_checked(8 * 12)?;
     let numbers: Vec<u64> =
         numbers.chunks_exact(8).map(|n| u64::from_le_bytes(n.try_into().expect("8 octets"))).collect();
-    let [s0, s1, s2, s3, p0, p1, p2, p3, t0, t1, f0, f1, kind, flags] = *rest else { return None };
+    let [s0, s1, s2, s3, r0, r1, r2, r3, p0, p1, p2, p3, t0, t1, f0, f1, kind, flags] = *rest else { return None };
     let outcome = match flags & OUTCOME {
         flag if flag == Outcome::Completed as u8 => Outcome::Completed,
         flag if flag == Outcome::Unfinished as u8 => Outcome::Unfinished,
@@ -75,6 +77,7 @@ fn record(octets: &[u8]) -> Option<(u16, Record)> {
         parent: Some(u32::from_le_bytes([p0, p1, p2, p3])).filter(|parent| *parent != NO_PARENT),
         stream: u16::from_le_bytes([t0, t1]),
         size: u32::from_le_bytes([s0, s1, s2, s3]),
+        reply_size: u32::from_le_bytes([r0, r1, r2, r3]),
         scheduled: Time::from_nanos(numbers[1]),
         request: (flags & HAS_REQUEST != 0).then(|| leg(&numbers[2..7])),
         reply: (flags & HAS_REPLY != 0).then(|| leg(&numbers[7..12])),
@@ -113,6 +116,7 @@ mod tests {
             parent: (id > 0).then_some(0),
             stream: 1023,
             size: 56,
+            reply_size: 70_000,
             scheduled: time(id),
             request,
             reply,

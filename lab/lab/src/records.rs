@@ -17,11 +17,12 @@ type Column = (&'static str, fn(&Record) -> Option<u64>);
 /// trace of ns-2.
 const FLOW: &str = "flow";
 
-const COLUMNS: [Column; 15] = [
+const COLUMNS: [Column; 16] = [
     ("id", |r| Some(r.id)),
     ("parent", |r| r.parent.map(u64::from)),
     ("stream", |r| Some(r.stream.into())),
     ("size_octets", |r| Some(r.size.into())),
+    ("reply_size_octets", |r| r.reply.map(|_| r.reply_size.into())),
     ("scheduled_ns", |r| Some(r.scheduled.as_nanos())),
     ("request_written_ns", |r| time(r.request, |leg| leg.written)),
     ("request_first_sent_ns", |r| time(r.request, |leg| leg.first_sent)),
@@ -50,7 +51,7 @@ const fn outcome(outcome: Outcome) -> &'static str {
 }
 
 /// The version of the layout, in the metadata; every change increments it.
-const SCHEMA: &str = "3";
+const SCHEMA: &str = "4";
 
 /// The number of rows in a group; at most so many records of a flow wait to be written.
 const GROUP: usize = 1 << 17;
@@ -148,6 +149,7 @@ mod tests {
             parent: None,
             stream: 0,
             size: 500,
+            reply_size: 0,
             scheduled,
             request: None,
             reply: None,

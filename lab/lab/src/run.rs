@@ -41,6 +41,7 @@ pub(crate) fn run(
     let disruptions = scenario.network.disruptions().into_iter().map(|one| Time::ZERO + one.at).collect();
     let mut following = RunObserver::new(point.timeline, records, tell)
         .with_disruptions(disruptions)
+        .by_class(scenario.workload.record_kind(), scenario.workload.classes())
         .looking(archive.interval(), series);
     // The waterfall shows a page of the first repetition.
     if repetition == 0 && scenario.workload.record_kind() == RecordKind::Page {

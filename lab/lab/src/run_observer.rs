@@ -8,6 +8,7 @@ use hol_measure::{
     TransferBuilder, Waterfall, WaterfallBuilder,
 };
 use hol_scenario::{Observer, Sample};
+use hol_workloads::SizeClass;
 
 use crate::error::LabError;
 use crate::records::RecordsFile;
@@ -22,6 +23,9 @@ pub(crate) struct RunObserver<'a> {
     disruptions: Vec<Time>,
     /// The waterfall of a page, if one is drawn.
     waterfall: Option<WaterfallBuilder>,
+    /// The classes of sizes, each with the summary of its records of the kind that the workload is measured by.
+    classes: Vec<(SizeClass, Summarizer)>,
+    measured: RecordKind,
     file: Option<RecordsFile>,
     series: Option<SeriesFile>,
     interval: Option<Duration>,
@@ -53,6 +57,8 @@ pub(crate) struct Said {
     pub(crate) outages: Vec<Outage>,
     /// … and how long they took around the first.
     pub(crate) course: Course,
+    /// The summaries of the classes of sizes.
+    pub(crate) classes: Vec<Summary>,
     /// The summaries of other kinds.
     pub(crate) other: BTreeMap<RecordKind, Summary>,
     /// The waterfall of one of its pages, if one is drawn.
@@ -70,6 +76,8 @@ impl<'a> RunObserver<'a> {
             part,
             disruptions: Vec::new(),
             waterfall: None,
+            classes: Vec::new(),
+            measured: RecordKind::Message,
             file,
             series: None,
             interval: None,
@@ -82,6 +90,12 @@ impl<'a> RunObserver<'a> {
     /// Adds the waterfall of one of its pages.
     pub(crate) fn with_waterfall(self) -> Self {
         Self { waterfall: Some(WaterfallBuilder::default()), ..self }
+    }
+
+    /// Also summarises each of these classes of the records of `kind`.
+    pub(crate) fn by_class(self, kind: RecordKind, classes: Vec<SizeClass>) -> Self {
+        let classes = classes.into_iter().map(|class| (class, Summarizer::default())).collect();
+        Self { measured: kind, classes, ..self }
     }
 
     /// The same of a run whose path is disrupted at these times.
@@ -100,7 +114,8 @@ impl<'a> RunObserver<'a> {
         self.file.map_or(Ok(()), RecordsFile::finish)?;
         self.series.map_or(Ok(()), |series| series.finish(ended))?;
         let waterfall = self.waterfall.and_then(WaterfallBuilder::finish);
-        Ok(Said { waterfall, ..Said::of(self.kinds, kind, ended) })
+        let classes = self.classes.into_iter().map(|(_, summarizer)| summarizer.finish()).collect();
+        Ok(Said { waterfall, classes, ..Said::of(self.kinds, kind, ended) })
     }
 
     /// Returns the error that ended the run while its records were written.
@@ -114,6 +129,11 @@ impl<'a> RunObserver<'a> {
             self.kinds.len() - 1
         });
         self.kinds[at].add(record);
+        for (_, summarizer) in
+            self.classes.iter_mut().filter(|(class, _)| record.kind == self.measured && class.has(record))
+        {
+            summarizer.add(record);
+        }
         if let Some(waterfall) = &mut self.waterfall {
             waterfall.add(record);
         }
@@ -178,6 +198,7 @@ impl Said {
             summary: own.summarizer.finish(),
             other: kinds.into_iter().map(|of| (of.kind, of.summarizer.finish())).collect(),
             waterfall: None,
+            classes: Vec::new(),
         }
     }
 }
@@ -195,6 +216,7 @@ mod tests {
             parent,
             stream: 0,
             size: 100,
+            reply_size: 0,
             scheduled: Time::ZERO,
             request: None,
             reply: None,

@@ -20,6 +20,9 @@ pub struct RunResult {
     pub key: RunKey,
     /// The summary of the kind of records that the workload is measured by, with the digest.
     pub summary: Summary,
+    /// The summaries of the workload's classes of sizes, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<Summary>,
     /// The summaries of other kinds of records.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub other: BTreeMap<RecordKind, Summary>,
@@ -131,7 +134,7 @@ impl RunResult {
 
     /// Creates the result of a run from its outcome and the summaries of its records; it took `wall_s` seconds.
     pub(crate) fn of(key: RunKey, course: RunSummary, said: Said, wall_s: f64) -> Self {
-        let Said { summary, span, timeline, outages, course: around, other, waterfall } = said;
+        let Said { summary, span, timeline, outages, course: around, classes, other, waterfall } = said;
         let is_drawn = key.repetition == 0 && !outages.is_empty();
         let has_failed = matches!(course.stopped, RunEnd::Failed { .. });
         Self {
@@ -140,6 +143,7 @@ impl RunResult {
             failed_at: has_failed.then(|| course.ended.since(Time::ZERO)),
             key,
             summary,
+            classes,
             other,
             span,
             timeline,
@@ -195,6 +199,7 @@ impl RunResult {
             parent: None,
             stream: 0,
             size: 56,
+            reply_size: 0,
             scheduled,
             request: Some(leg),
             reply: None,

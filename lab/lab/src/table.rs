@@ -72,6 +72,7 @@ fn row(result: &PointResult) -> Row {
             ("p999_ms", of_messages(0.999)),
             ("max_ms", json!(latency.max().map(|d| d.as_millis_f64()))),
             ("slip_ms", part(|split| split.slip)),
+            ("service_ms", part(|split| split.service)),
             ("sender_ms", part(|split| split.sender)),
             ("recovery_ms", part(|split| split.recovery)),
             ("network_ms", part(|split| split.network)),

@@ -93,6 +93,7 @@ mod tests {
                 parent: None,
                 stream: 0,
                 size: 100,
+                reply_size: 0,
                 scheduled: at(due),
                 request: middle.map(|middle| leg(due, middle)),
                 reply: middle.zip(took).filter(|_| has_replies).map(|(middle, us)| leg(middle, due + us)),

@@ -30,6 +30,7 @@ fn records() -> Vec<Record> {
             parent: None,
             stream: 0,
             size: 64,
+            reply_size: 0,
             scheduled,
             request,
             reply,

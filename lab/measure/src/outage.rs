@@ -280,6 +280,7 @@ mod tests {
             parent: None,
             stream: 0,
             size: 64,
+            reply_size: 0,
             scheduled: at,
             request: took.map(leg),
             reply: None,

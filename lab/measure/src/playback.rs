@@ -85,6 +85,7 @@ mod tests {
             parent: None,
             stream: 0,
             size: 626,
+            reply_size: 0,
             scheduled: Time::from_millis(100 + 20 * id as u64),
             request: None,
             reply: None,

@@ -16,6 +16,8 @@ pub struct Record {
     pub stream: u16,
     /// Octets of the request; of an object or a page those that were asked for.
     pub size: u32,
+    /// Octets of the reply; 0 if there is none, or if its size is not known.
+    pub reply_size: u32,
     /// When it was to be sent: latency counts from here.
     pub scheduled: Time,
     /// When the request reached the other side's application; `None` if it never did.
@@ -92,6 +94,8 @@ impl Outcome {
 pub struct Split {
     /// Behind schedule before it was handed to the transport.
     pub slip: Duration,
+    /// At the other side, from the delivery of the request until the transport took the reply.
+    pub service: Duration,
     /// In the sender's buffer: window, Nagle, pacing.
     pub sender: Duration,
     /// From the first to the last transmission: detecting the loss and sending again.
@@ -109,10 +113,15 @@ impl Record {
         self.outcome.is_delivered().then(|| last.delivered.since(self.scheduled))
     }
 
-    /// When its octets were delivered, if they were: those of an object come with the reply, and what is made of others has
-    /// none of its own.
+    /// Returns the octets in the direction that carries more: a throughput counts these.
+    pub fn octets(&self) -> u64 {
+        self.size.max(self.reply_size).into()
+    }
+
+    /// Returns when its [`octets`](Self::octets) were delivered; `None` if they never were, or if it is made of other records.
     pub fn carried(&self) -> Option<Time> {
         let leg = match self.kind {
+            RecordKind::Transaction if self.reply_size > self.size => self.reply,
             RecordKind::Message | RecordKind::Transaction | RecordKind::Frame => self.request,
             RecordKind::Object => self.reply,
             RecordKind::Page
@@ -130,8 +139,7 @@ impl Record {
         let mut split = Split { slip: request.written.since(self.scheduled), ..Split::default() };
         split.add_leg(&request);
         if let Some(reply) = self.reply {
-            // The other side's application answers in no time; were it slower, that would be slip.
-            split.slip += reply.written.since(request.delivered);
+            split.service = reply.written.since(request.delivered);
             split.add_leg(&reply);
         }
         Some(split)
@@ -152,7 +160,7 @@ impl Record {
         digester.add_all([
             self.id,
             self.stream.into(),
-            self.size.into(),
+            u64::from(self.size) | u64::from(self.reply_size) << 32,
             self.scheduled.as_nanos(),
             request.written.as_nanos(),
             request.first_sent.as_nanos(),
@@ -233,7 +241,7 @@ impl Split {
 
     /// The sum of the parts: the latency.
     pub fn total(&self) -> Duration {
-        self.slip + self.sender + self.recovery + self.network + self.head_of_line
+        self.slip + self.service + self.sender + self.recovery + self.network + self.head_of_line
     }
 }
 
@@ -248,7 +256,7 @@ mod tests {
 
     fn transaction(scheduled: Time, request: Option<Leg>, reply: Option<Leg>, outcome: Outcome) -> Record {
         let (kind, parent) = (RecordKind::Transaction, None);
-        Record { id: 0, kind, parent, stream: 0, size: 64, scheduled, request, reply, outcome }
+        Record { id: 0, kind, parent, stream: 0, size: 64, reply_size: 0, scheduled, request, reply, outcome }
     }
 
     #[test]
@@ -270,12 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn an_application_that_answers_late_slips() {
+    fn the_time_of_the_server_is_its_own_part() {
         let (request, reply) = (Some(leg([2, 2, 2, 12, 12])), Some(leg([15, 15, 15, 25, 25])));
         let scheduled = Time::from_millis(1);
         let outcome = Outcome::Completed;
         let record = transaction(scheduled, request, reply, outcome);
-        assert_eq!(record.split().unwrap().slip, Duration::from_millis(1 + 3));
+        let split = record.split().unwrap();
+        assert_eq!((split.slip, split.service), (Duration::from_millis(1), Duration::from_millis(3)));
+        assert_eq!(split.total(), record.latency().unwrap());
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct Summary {
     /// Messages that the other side refused.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refused: u64,
-    /// Octets of the completed requests.
+    /// Octets of the completed messages; of transactions those of the direction that carries more.
     pub bytes: u64,
     /// Latencies from the scheduled time.
     pub latency: Distribution,
@@ -48,6 +48,9 @@ pub struct Summary {
 pub struct SplitTotal {
     /// Behind schedule before the transport had it.
     pub slip: u128,
+    /// At the server, until the transport took the reply; part of `slip` in results of older versions.
+    #[serde(default)]
+    pub service: u128,
     /// In the sender's buffer.
     pub sender: u128,
     /// From first to last transmission.
@@ -63,6 +66,9 @@ pub struct SplitTotal {
 pub struct SplitMean {
     /// Behind schedule before the transport had it.
     pub slip: f64,
+    /// At the server, until the transport took the reply.
+    #[serde(default)]
+    pub service: f64,
     /// In the sender's buffer.
     pub sender: f64,
     /// From first to last transmission.
@@ -104,7 +110,7 @@ impl Summarizer {
         match record.split() {
             Some(parts) => {
                 self.completed += 1;
-                self.bytes += u64::from(record.size);
+                self.bytes += record.octets();
                 self.split.add(&parts);
                 self.latency.complete(parts.total());
                 self.halves.add(Some(parts.total()));
@@ -175,6 +181,7 @@ impl SplitTotal {
     /// Adds one message.
     pub fn add(&mut self, split: &Split) {
         self.slip += u128::from(split.slip.as_nanos());
+        self.service += u128::from(split.service.as_nanos());
         self.sender += u128::from(split.sender.as_nanos());
         self.recovery += u128::from(split.recovery.as_nanos());
         self.network += u128::from(split.network.as_nanos());
@@ -184,6 +191,7 @@ impl SplitTotal {
     /// Adds the messages of another run.
     pub fn merge(&mut self, other: &SplitTotal) {
         self.slip += other.slip;
+        self.service += other.service;
         self.sender += other.sender;
         self.recovery += other.recovery;
         self.network += other.network;
@@ -195,6 +203,7 @@ impl SplitTotal {
         let share = |total: u128| total as f64 / messages as f64 / 1e6;
         SplitMean {
             slip: share(self.slip),
+            service: share(self.service),
             sender: share(self.sender),
             recovery: share(self.recovery),
             network: share(self.network),
@@ -238,6 +247,7 @@ mod tests {
             parent: None,
             stream: 0,
             size: 64,
+            reply_size: 0,
             scheduled,
             request,
             reply: None,

@@ -106,6 +106,7 @@ mod tests {
             parent: None,
             stream: 0,
             size: 1000,
+            reply_size: 0,
             scheduled: Time::from_millis(scheduled),
             request: ms.map(leg),
             reply: None,

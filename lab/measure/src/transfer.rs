@@ -77,7 +77,7 @@ impl BackgroundTransfer {
     /// The other flow's next record.
     pub fn add(&mut self, record: &Record) {
         if let Some(delivered) = record.carried().filter(|delivered| *delivered >= self.since) {
-            *self.outside.entry(delivered).or_default() += u64::from(record.size);
+            *self.outside.entry(delivered).or_default() += record.octets();
         }
     }
 
@@ -118,6 +118,7 @@ mod tests {
             parent: None,
             stream: 0,
             size: 500,
+            reply_size: 0,
             scheduled,
             request,
             reply: None,

@@ -138,7 +138,7 @@ mod tests {
         let reply = end.map(|end| leg([known + 8, known + 9, end - 7, end - 2, end]));
         let outcome = if end.is_some() { Outcome::Completed } else { Outcome::Unfinished };
         let scheduled = Time::from_millis(known);
-        Record { id, kind, parent, stream: 3, size: 900, scheduled, request, reply, outcome }
+        Record { id, kind, parent, stream: 3, size: 900, reply_size: 0, scheduled, request, reply, outcome }
     }
 
     fn run(ends: &[Option<u64>]) -> Option<Waterfall> {

@@ -8,7 +8,7 @@ use hol_measure::Summarizer;
 use hol_model::follow;
 use hol_network::NetworkSpec;
 use hol_scenario::Scenario;
-use hol_workloads::{FileSize, Page, Simco, WorkloadSpec};
+use hol_workloads::{Page, Simco, Sizes, WorkloadSpec};
 
 const TRANSACTIONS: u64 = 80_000;
 
@@ -52,7 +52,7 @@ fn objects(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(PAGES * u64::from(OBJECTS))).sample_size(10);
     for transport in ["tcp", "tcp:connections=6", "sctp:streams=50"] {
         let [document, size] = ["1kB", "1kB"].map(|size| size.parse().expect("a size"));
-        let page = Page { document, objects: OBJECTS, size: FileSize::Fixed(size), ..Page::default() };
+        let page = Page { document, objects: OBJECTS, size: Sizes::Fixed(size), ..Page::default() };
         let transport_of = transport.parse().expect("a transport");
         let scenario = Scenario::alone(NetworkSpec::default(), transport_of, WorkloadSpec::new(page), PAGES);
         group.bench_function(transport, |bencher| {

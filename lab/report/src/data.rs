@@ -37,6 +37,8 @@ pub struct Cell {
     pub conditions: Conditions,
     /// The repetitions in their order: two points of an experiment have the same losses in the same repetition.
     pub runs: Vec<Summary>,
+    /// The repetitions of each class of sizes, by its name; empty if all sizes are the same.
+    pub classes: Vec<(String, Vec<Summary>)>,
     /// The deliveries over time of each repetition; empty if the experiment does not ask for them.
     pub timelines: Vec<Timeline>,
     /// What each disruption of the path cost, for each run.
@@ -173,6 +175,18 @@ impl Cell {
     /// Returns the number of messages that were due.
     pub fn offered(&self) -> u64 {
         self.runs.iter().map(|run| run.offered).sum()
+    }
+
+    /// Returns the point reduced to the messages of each class of sizes, by the name of the class.
+    pub fn by_class(&self) -> Vec<(&str, Self)> {
+        let of_class = |runs: &Vec<Summary>| {
+            let mut latency = Distribution::default();
+            runs.iter().for_each(|run| latency.merge(&run.latency));
+            // What is kept of a point as a whole is not that of a class.
+            let whole = Self { classes: Vec::new(), values: Vec::new(), split: None, flows: None, ..self.clone() };
+            Self { runs: runs.clone(), latency, ..whole }
+        };
+        self.classes.iter().map(|(name, runs)| (name.as_str(), of_class(runs))).collect()
     }
 
     /// Returns whether its records are frames, which have a playout time.

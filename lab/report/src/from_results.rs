@@ -3,9 +3,9 @@
 use hol_base::Duration;
 use hol_lab::metric::{Extract, MetricInfo, TABLE};
 use hol_lab::{Metric, Point, PointResult, Results, RunResult};
-use hol_measure::{Distribution, SplitMean};
+use hol_measure::{Distribution, SplitMean, Summary};
 use hol_network::{Discipline, GilbertElliott, LossSpec, NetworkSpec, PoliceSpec, Settings};
-use hol_workloads::Arrivals;
+use hol_workloads::{Arrivals, SizeClass};
 
 use crate::ceiling::ceiling_kbps;
 use crate::data::{Cell, Conditions, Dataset, Flows, Load};
@@ -26,6 +26,7 @@ impl From<&PointResult> for Cell {
     fn from(result: &PointResult) -> Self {
         Self {
             runs: result.runs.iter().map(|run| run.summary.clone()).collect(),
+            classes: classes(result),
             timelines: result.runs.iter().filter_map(|run| run.timeline.clone()).collect(),
             outages: result.runs.iter().map(|run| run.outages.clone()).collect(),
             course: result.runs.first().and_then(|run| run.course.as_deref().cloned()),
@@ -55,6 +56,7 @@ impl From<&Point> for Cell {
             streams: point.transport.streams(),
             conditions: conditions(point),
             runs: Vec::new(),
+            classes: Vec::new(),
             timelines: Vec::new(),
             outages: Vec::new(),
             course: None,
@@ -70,6 +72,15 @@ impl From<&Point> for Cell {
             flows: None,
         }
     }
+}
+
+/// Returns the runs of each class of sizes; none if a result has none, because an older version wrote it.
+fn classes(result: &PointResult) -> Vec<(String, Vec<Summary>)> {
+    let of_class = |(index, class): (usize, SizeClass)| {
+        let runs: Option<Vec<Summary>> = result.runs.iter().map(|run| run.classes.get(index).cloned()).collect();
+        Some((class.name, runs?))
+    };
+    result.point.workload.classes().into_iter().enumerate().filter_map(of_class).collect()
 }
 
 /// Returns the values of the metrics that are not in the summaries.

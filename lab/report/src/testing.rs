@@ -70,6 +70,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
             ..Conditions::default()
         },
         runs,
+        classes: Vec::new(),
         timelines: Vec::new(),
         outages: Vec::new(),
         course: None,

@@ -30,6 +30,9 @@ pub enum WorkloadError {
     /// Invalid exchanges.
     #[error("{0}")]
     Replay(String),
+    /// Invalid remote calls.
+    #[error("{0}")]
+    Rpc(&'static str),
     /// Invalid files.
     #[error("{0}")]
     Files(&'static str),

@@ -46,6 +46,9 @@ pub(crate) struct Asked {
     /// The record that contains it.
     pub(crate) parent: Option<u32>,
     pub(crate) reply: Option<Arrived>,
+    /// Octets of the reply.
+    #[serde(default)]
+    pub(crate) reply_size: u32,
     /// The reply is a refusal.
     pub(crate) refused: bool,
 }
@@ -177,7 +180,8 @@ impl Ledger {
     /// Notes a message that comes due `now`, as written unless the transport rejects it. Returns its entry.
     pub fn note_due(&mut self, now: Time, due: Due) -> EntryId {
         let Due { scheduled, lane, size, kind, parent } = due;
-        let asked = Asked { scheduled, written: now, lane, size, kind, parent, reply: None, refused: false };
+        let (reply, reply_size, refused) = (None, 0, false);
+        let asked = Asked { scheduled, written: now, lane, size, kind, parent, reply, reply_size, refused };
         self.last_due = Some(scheduled);
         EntryId(self.asked.push(asked))
     }
@@ -231,6 +235,13 @@ impl Ledger {
     /// Returns the scheduled time of an unsettled entry.
     pub fn scheduled(&self, entry: EntryId) -> Time {
         self.asked.get(entry.0).expect("a message that waits is not settled").scheduled
+    }
+
+    /// Notes the octets of the reply to message `number`.
+    pub fn note_reply_size(&mut self, number: u32, octets: u32) {
+        if let Some(asked) = self.asked.get_mut(number) {
+            asked.reply_size = octets;
+        }
     }
 
     /// Notes the reply to message `number`; returns false if there is no such message or it already has one.

@@ -1,5 +1,8 @@
 //! Load generation: when messages are due. Open loop, and two closed loops.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use hol_base::{Duration, Frequency, Rng, Seed, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -126,9 +129,9 @@ impl Load {
 /// The due times of messages, one after the other.
 ///
 /// Open loop: the rate alone determines the times, so a slow transport cannot hide its delay by slowing the
-/// load down. Closed loop (`pingpong`): the next message is due when the reply has arrived. Greedy (`bulk`):
-/// the next is due when the transport has taken the last. With several sources as many messages are due at a
-/// time.
+/// load down. Closed loop (`pingpong`, users of `rpc`): a user's next message is due when the reply to the
+/// last has arrived, and after a time to think. Greedy (`bulk`): the next is due when the transport has taken
+/// the last. With several sources as many messages are due at a time.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     gaps: Gaps,
@@ -151,7 +154,7 @@ enum Gaps {
         rng: Rng,
     },
     UntilTaken,
-    UntilReply,
+    UntilReply(Users),
     /// When a request waits for this asker.
     UntilAsked(Asker),
     /// At given times; this many of them have come due.
@@ -161,11 +164,46 @@ enum Gaps {
     },
 }
 
+/// The users of a closed loop, who send a message after each reply.
+#[derive(Debug)]
+pub(crate) struct Users {
+    number: u32,
+    /// The mean time from a reply to the next message; exponential.
+    think: Duration,
+    rng: Rng,
+    /// When those who are not waiting for a reply send their next message.
+    due: BinaryHeap<Reverse<Time>>,
+}
+
+impl Users {
+    pub(crate) fn new(number: u32, think: Duration, seed: Seed) -> Self {
+        Self { number, think, rng: seed.derive("workload/think").rng(), due: BinaryHeap::new() }
+    }
+
+    fn next(&self) -> Time {
+        self.due.peek().map_or(Time::MAX, |Reverse(next)| *next)
+    }
+
+    fn think(&mut self) -> Duration {
+        if self.think == Duration::ZERO {
+            return Duration::ZERO;
+        }
+        Duration::from_secs_f64(self.rng.exponential(self.think.as_secs_f64()))
+    }
+}
+
 impl Pacer {
     /// Creates a pacer whose messages are not due by time.
     pub(crate) fn untimed(pace: Pace, messages: u64) -> Self {
-        let gaps = if pace == Pace::Replied { Gaps::UntilReply } else { Gaps::UntilTaken };
-        Self::new(gaps, 1, messages)
+        match pace {
+            Pace::Replied => Self::closed(Users::new(1, Duration::ZERO, Seed(0)), messages),
+            Pace::Every(_) | Pace::Taken => Self::new(Gaps::UntilTaken, 1, messages),
+        }
+    }
+
+    /// Creates a pacer of users who wait for replies.
+    pub(crate) fn closed(users: Users, messages: u64) -> Self {
+        Self::new(Gaps::UntilReply(users), 1, messages)
     }
 
     /// Creates a pacer with a message due whenever a request waits for the asker.
@@ -198,7 +236,14 @@ impl Pacer {
     /// Starts the load: the first message is due one interval from now, or now if time alone does not make it
     /// due.
     pub(crate) fn start(&mut self, now: Time) {
-        self.next = if self.left == 0 { Time::MAX } else { now + self.gap() };
+        if let Gaps::UntilReply(users) = &mut self.gaps {
+            for _ in 0..users.number {
+                // The first message of a lone user without pauses is due at once.
+                let after = users.think();
+                users.due.push(Reverse(now + after));
+            }
+        }
+        self.next = if self.left == 0 { Time::MAX } else { self.following(now) };
         self.end = self.lasts.map_or(Time::MAX, |lasts| now + lasts);
     }
 
@@ -232,13 +277,23 @@ impl Pacer {
             return now;
         }
         self.served = (self.served + 1) % self.sources;
-        self.next = match self.gaps {
-            Gaps::UntilReply => Time::MAX,
+        if let Gaps::UntilReply(users) = &mut self.gaps {
+            users.due.pop();
+        }
+        self.next = match self.served {
             _ if self.left == 0 => Time::MAX,
-            _ if self.served > 0 => due,
-            _ => due + self.gap(),
+            0 => self.following(due),
+            _ => due,
         };
         due
+    }
+
+    /// Returns when the message after the one due at `due` is due.
+    fn following(&mut self, due: Time) -> Time {
+        match &self.gaps {
+            Gaps::UntilReply(users) => users.next(),
+            _ => due + self.gap(),
+        }
     }
 
     /// Skips this many messages.
@@ -248,13 +303,17 @@ impl Pacer {
 
     /// Returns whether messages can be late, which requires that time makes them due.
     pub(crate) fn is_open_loop(&self) -> bool {
-        !matches!(self.gaps, Gaps::UntilTaken | Gaps::UntilReply)
+        !matches!(self.gaps, Gaps::UntilTaken | Gaps::UntilReply(_))
     }
 
     /// Notes the reply to a message.
     pub(crate) fn replied(&mut self, now: Time, number: u32) {
         match &mut self.gaps {
-            Gaps::UntilReply if self.left > 0 => self.next = now,
+            Gaps::UntilReply(users) if self.left > 0 => {
+                let after = users.think();
+                users.due.push(Reverse(now + after));
+                self.next = users.next();
+            }
             Gaps::UntilAsked(asker) => asker.answered(number),
             _ => (),
         }
@@ -269,7 +328,7 @@ impl Pacer {
                 *done += 1;
                 exchanges.due(*done - 1).saturating_sub(before)
             }
-            Gaps::UntilTaken | Gaps::UntilReply | Gaps::UntilAsked(_) => Duration::ZERO,
+            Gaps::UntilTaken | Gaps::UntilReply(_) | Gaps::UntilAsked(_) => Duration::ZERO,
         }
     }
 }

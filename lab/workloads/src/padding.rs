@@ -61,7 +61,7 @@ pub(crate) fn message(zeros: &mut Zeros, octets: usize, number: u32) -> Bytes {
     with_head(zeros.cut(octets), number)
 }
 
-fn with_head(mut message: BytesMut, number: u32) -> Bytes {
+pub(crate) fn with_head(mut message: BytesMut, number: u32) -> Bytes {
     let length = message.len() as u32;
     message[..4].copy_from_slice(&length.to_be_bytes());
     message[4..8].copy_from_slice(&(number ^ MARK).to_be_bytes());

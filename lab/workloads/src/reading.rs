@@ -51,7 +51,7 @@ impl Reading {
         let mut answered = server.answered.pass().flatten();
         client.done -= u64::from(asked.reply.is_some());
         server.done -= u64::from(answered.is_some());
-        let Asked { scheduled, mut written, lane, size, kind, parent, reply, refused } = asked;
+        let Asked { scheduled, mut written, lane, size, kind, parent, reply, reply_size, refused } = asked;
         let mut in_parts = server.begun.remove(&number).is_some();
         let mut reply_written = answered.map(|answered| answered.reply_written);
         if let Some(Whole { message, part }) = client.wholes.remove(&number) {
@@ -77,6 +77,7 @@ impl Reading {
             parent,
             stream: lane,
             size,
+            reply_size,
             scheduled,
             request: answered.map(|answered| match kind {
                 RecordKind::Frame => answered.request.leg_of_frame(written),

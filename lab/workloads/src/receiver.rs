@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use bytes::Bytes;
-use hol_base::Time;
+use hol_base::{Duration, Time};
 
 use crate::Desk;
 use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing};
@@ -23,6 +23,12 @@ pub(crate) trait Answers: fmt::Debug {
         request: Bytes,
     ) -> Result<Option<Bytes>, &'static str>;
 
+    /// Returns how long the server works on a request before it answers, on all requests at the same time.
+    fn service(&self, request: &Bytes) -> Duration {
+        let _ = request;
+        Duration::ZERO
+    }
+
     /// Ends the run.
     fn end(&mut self, now: Time) {
         let _ = now;
@@ -37,6 +43,9 @@ pub(crate) struct Receiver<A> {
     /// Pending requests until others have been asked, and the replies to them.
     desk: Option<Desk>,
     waiting: BTreeMap<u64, Outgoing>,
+    /// Replies to requests that are still worked on, by the time when they are ready and the order of arrival.
+    in_service: BTreeMap<(Time, u64), Outgoing>,
+    served: u64,
     /// Replies that the transport has not yet taken.
     outbox: VecDeque<Outgoing>,
     blocked: bool,
@@ -53,6 +62,8 @@ impl<A: Answers> Receiver<A> {
             answers,
             desk: None,
             waiting: BTreeMap::new(),
+            in_service: BTreeMap::new(),
+            served: 0,
             outbox: VecDeque::new(),
             blocked: false,
             to_close: VecDeque::new(),
@@ -71,9 +82,14 @@ impl<A: Answers> Receiver<A> {
         let number = self.answers.number(&payload);
         let entry =
             number.map(|number| self.ledger.note_request(number, Arrived { passage, delivered: now }));
+        let service = self.answers.service(&payload);
         match self.answers.answer(now, connection, payload) {
             Ok(Some(payload)) => {
-                self.reply(Outgoing { connection, stream, payload, delivery: None, entry });
+                let reply = Outgoing { connection, stream, payload, delivery: None, entry };
+                match service {
+                    Duration::ZERO => self.reply(reply),
+                    service => self.serve(now + service, reply),
+                }
             }
             Ok(None) => {}
             Err(reason) => self.quit = Some(Quit::Nonsense(reason)),
@@ -86,6 +102,21 @@ impl<A: Answers> Receiver<A> {
             Some(desk) => drop(self.waiting.insert(desk.put(), reply)),
             None => self.outbox.push_back(reply),
         }
+    }
+
+    /// Keeps a reply until the server has done its work.
+    fn serve(&mut self, ready: Time, reply: Outgoing) {
+        self.in_service.insert((ready, self.served), reply);
+        self.served += 1;
+    }
+
+    /// Passes on the replies whose service is over, and returns when the next is.
+    fn take_served(&mut self, now: Time) -> Time {
+        while let Some(served) = self.in_service.first_entry().filter(|served| served.key().0 <= now) {
+            let reply = served.remove();
+            self.reply(reply);
+        }
+        self.in_service.first_key_value().map_or(Time::MAX, |((ready, _), _)| *ready)
     }
 
     /// Sends the replies whose requests are ready.
@@ -115,9 +146,10 @@ impl<A: Answers> Application for Receiver<A> {
         if let Some(quit) = self.quit {
             return Output::Stop(quit);
         }
+        let next = self.take_served(now);
         self.take_ready();
         if self.blocked {
-            return Output::Wait(Time::MAX);
+            return Output::Wait(next);
         }
         if let Some(outgoing) = self.outbox.pop_front() {
             if let Some(entry) = outgoing.entry {
@@ -125,8 +157,8 @@ impl<A: Answers> Application for Receiver<A> {
             }
             return Output::Send(outgoing);
         }
-        if !self.waiting.is_empty() {
-            return Output::Wait(Time::MAX);
+        if !self.waiting.is_empty() || next < Time::MAX {
+            return Output::Wait(next);
         }
         // Close only after everything has been sent.
         self.to_close.pop_front().map_or(Output::Wait(Time::MAX), Output::Close)

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bulk, Echo, Files, Load, Media, Oneway, Page, Pingpong, Programs, Replay, Simco, Workload};
+use crate::{Bulk, Echo, Files, Load, Media, Oneway, Page, Pingpong, Programs, Replay, Rpc, Simco, Workload};
 
 macro_rules! registry {
     ($($workload:ident),* $(,)?) => {
@@ -51,6 +51,7 @@ impl Kind {
 }
 
 registry! {
+    Rpc,
     Simco,
     Echo,
     Pingpong,

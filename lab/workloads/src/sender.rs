@@ -36,6 +36,17 @@ pub(crate) trait Requests: fmt::Debug {
     /// Returns the next message, whose number is `number`, with its turn among the lanes.
     fn next(&mut self, now: Time, number: u32) -> (u32, Bytes);
 
+    /// Returns what is written just before message `number`, as the first of two parts, if anything is.
+    fn head(&mut self, number: u32) -> Option<Bytes> {
+        let _ = number;
+        None
+    }
+
+    /// Returns the octets of the reply to the message just made, if they are known before; otherwise 0.
+    fn reply_size(&self) -> u32 {
+        0
+    }
+
     /// Parses a reply.
     fn reply(&mut self, now: Time, payload: &Bytes) -> Result<Answered, &'static str>;
 }
@@ -70,6 +81,8 @@ pub(crate) struct Sender<R> {
     openings: Openings,
     greetings: Greetings,
     held: Held,
+    /// The rest of a message whose head was just written.
+    rest: Option<Outgoing>,
     /// Connections on which the peer sends no more.
     to_close: VecDeque<ConnectionId>,
     quit: Option<Quit>,
@@ -96,6 +109,7 @@ impl<R: Requests> Sender<R> {
             openings: Openings::of(lanes),
             greetings: Greetings::new(lanes.greetings()),
             held: Held::default(),
+            rest: None,
             to_close: VecDeque::new(),
             quit: None,
             ledger: Ledger::default(),
@@ -153,10 +167,20 @@ impl<R: Requests> Sender<R> {
         let parent = self.batches.number(&mut self.ledger, now, scheduled);
         let number = self.ledger.due() as u32;
         let (turn, payload) = self.requests.next(now, number);
+        let head = self.requests.head(number);
         let lane = self.lane(turn);
-        let (size, kind) = (payload.len() as u32, self.requests.kind());
+        let octets = payload.len() + head.as_ref().map_or(0, Bytes::len);
+        let (size, kind) = (octets as u32, self.requests.kind());
         let entry = self.ledger.note_due(now, Due { scheduled, lane, size, kind, parent });
-        Outgoing { entry: Some(entry), ..self.outgoing(lane, payload) }
+        self.ledger.note_reply_size(number, self.requests.reply_size());
+        let message = Outgoing { entry: Some(entry), ..self.outgoing(lane, payload) };
+        match head {
+            None => message,
+            Some(head) => {
+                self.rest = Some(message);
+                self.outgoing(lane, head)
+            }
+        }
     }
 
     /// Notes that the next message is never sent; with batches, the messages of the next one are not
@@ -170,6 +194,7 @@ impl<R: Requests> Sender<R> {
             self.pacer.start(now);
         }
         drop(self.next_message(now));
+        self.rest = None;
     }
 
     fn outgoing(&self, lane: u16, payload: Bytes) -> Outgoing {
@@ -201,6 +226,7 @@ impl<R: Requests> Sender<R> {
         };
         let reply = Arrived { passage: delivery.passage, delivered: now };
         if self.ledger.note_reply(number, reply, refused) {
+            self.ledger.note_reply_size(number, delivery.payload.len() as u32);
             self.replies += 1 + u64::from(self.batches.answered(&mut self.ledger, number, reply));
             self.pacer.replied(now, number);
         } else {
@@ -244,6 +270,10 @@ impl<R: Requests> Application for Sender<R> {
         self.pacer.stop_in_time(now);
         if self.is_blocked() {
             return self.wait_for_room(now);
+        }
+        if let Some(rest) = self.rest.take() {
+            rest.entry.iter().for_each(|entry| self.ledger.note_written(*entry, now));
+            return Output::Send(rest);
         }
         if let Some((connection, attempt)) = self.greetings.next(now)
             && let Some((turn, payload)) = self.requests.greeting(connection, attempt)

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::WorkloadError;
-use crate::{Application, Arrivals, Asker, Host, Kind, Lanes, LengthOf, Load, Pace, Reading};
+use crate::{Application, Arrivals, Asker, Host, Kind, Lanes, LengthOf, Load, Pace, Reading, SizeClass};
 
 /// The application, its nodes and its start; the keys of its kind are in the same table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -100,6 +100,11 @@ impl WorkloadSpec {
     /// Returns the octets of its longest message.
     pub fn longest(&self) -> Option<u64> {
         self.kind.workload().longest()
+    }
+
+    /// Returns the classes of sizes that are also reported apart; empty if all sizes are the same.
+    pub fn classes(&self) -> Vec<SizeClass> {
+        self.kind.workload().classes()
     }
 
     /// Returns the kind of records whose latency is reported.
@@ -252,7 +257,7 @@ mod tests {
             assert_eq!((settled.check(), settled.kind.workload().name()), (Ok(()), name));
             let json = serde_json::to_value(&settled).unwrap();
             assert_eq!(json.get("rate").is_some(), workload.load().is_some(), "{json}");
-            let sized = !["simco", "media", "replay", "programs"].contains(&name);
+            let sized = !["rpc", "simco", "media", "replay", "programs"].contains(&name);
             assert_eq!(json.get("size").is_some(), sized, "{json}");
         }
     }

@@ -4,7 +4,7 @@ use hol_base::Seed;
 use hol_measure::RecordKind;
 use hol_transport::FramingError;
 
-use crate::{Application, Asker, Host, Lanes, Load, Pace, WorkloadError};
+use crate::{Application, Asker, Host, Lanes, Load, Pace, SizeClass, WorkloadError};
 
 /// Returns the length of a message from its first octets, for the framer of a byte stream.
 pub type LengthOf = fn(&[u8]) -> Result<Option<usize>, FramingError>;
@@ -45,6 +45,10 @@ pub trait Workload {
     /// Returns the octets of its longest message, if it is not determined by its load.
     fn longest(&self) -> Option<u64> {
         self.size()
+    }
+    /// Returns the classes of sizes that are also reported apart; empty if all sizes are the same.
+    fn classes(&self) -> Vec<SizeClass> {
+        Vec::new()
     }
     /// Returns the kind of records whose latency is reported. A transaction is done when answered, a message
     /// when it arrives.

@@ -59,7 +59,7 @@ fn an_answer_takes_the_service_time_and_says_that_the_server_was_late() {
         for record in done(&slow(transport, "kind = 'pingpong'", "5ms", 50)).records {
             let (request, reply) = (record.request.unwrap(), record.reply.unwrap());
             assert_eq!(reply.written.since(request.delivered), Duration::from_millis(5));
-            assert!(record.split().unwrap().slip >= Duration::from_millis(5));
+            assert!(record.split().unwrap().service >= Duration::from_millis(5));
         }
     }
 }

@@ -106,6 +106,7 @@ mod tests {
                 parent: None,
                 stream,
                 size,
+                reply_size: 0,
                 scheduled: Time::ZERO,
                 request,
                 reply: None,

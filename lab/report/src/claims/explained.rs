@@ -39,14 +39,15 @@ impl Explained {
         );
         let row = |(cell, split): &(&Cell, SplitMean)| {
             format!(
-                "{} at {}: network {:.2}, recovery {:.2}, head-of-line {:.2}, sender {:.2}, slip {:.2} ms",
+                "{} at {}: network {:.2}, recovery {:.2}, head-of-line {:.2}, sender {:.2}, slip {:.2}, server {:.2} ms",
                 cell.transport,
                 cell.place(),
                 split.network,
                 split.recovery,
                 split.head_of_line,
                 split.sender,
-                split.slip
+                split.slip,
+                split.service
             )
         };
         Finding::new(most <= self.within_ms, text).with_rows(cells.iter().map(row).collect())

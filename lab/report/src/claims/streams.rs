@@ -92,6 +92,7 @@ mod tests {
             parent: None,
             stream,
             size: 64,
+            reply_size: 0,
             scheduled,
             request,
             reply: None,

@@ -60,8 +60,8 @@ fn figure(index: usize, place: &str, cells: &[&Cell]) -> Option<String> {
 
 /// Returns the stages of a point, in ms, in the order of [`Cause::ALL`].
 fn parts(cell: &Cell) -> [f64; 5] {
-    let SplitMean { slip, sender, recovery, network, head_of_line } = cell.split.unwrap_or_default();
-    [slip, sender, recovery, (network - cell.conditions.rtt_ms()).max(0.0), head_of_line]
+    let SplitMean { slip, service, sender, recovery, network, head_of_line } = cell.split.unwrap_or_default();
+    [slip + service, sender, recovery, (network - cell.conditions.rtt_ms()).max(0.0), head_of_line]
 }
 
 fn draw(id: &str, title: &str, cells: &[&Cell]) -> Svg {

@@ -4,7 +4,7 @@ use hol_base::{ByteCount, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::size::FileSize;
+use crate::Sizes;
 
 /// The keys of `page`: a page and how it is loaded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,8 +17,9 @@ pub struct Page {
     pub document: ByteCount,
     /// Number of files besides the document. Default 12.
     pub objects: u16,
-    /// Octets per object, or their distribution: `{ median = "10kB", sigma = 1.5 }`. Default 20 kB.
-    pub size: FileSize,
+    /// Octets per object: a size, sizes with weights as in `{ "1kB" = 9, "200kB" = 1 }`, or a log-normal
+    /// distribution as in `{ median = "10kB", sigma = 1.5 }`. Default 20 kB.
+    pub size: Sizes,
     /// Number of waves in which objects become known: through the document, through an object of the first
     /// wave, and so on. Default 1.
     pub waves: u16,
@@ -61,7 +62,7 @@ impl Default for Page {
             way: Way::default(),
             document: ByteCount(30_000),
             objects: 12,
-            size: FileSize::Fixed(ByteCount(20_000)),
+            size: Sizes::Fixed(ByteCount(20_000)),
             waves: 1,
             request: ByteCount(400),
             head: ByteCount(300),

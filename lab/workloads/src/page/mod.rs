@@ -6,14 +6,12 @@ mod frame;
 mod keys;
 mod loading;
 mod server;
-mod size;
 mod tracks;
 
 use hol_base::Seed;
 use hol_measure::RecordKind;
 
 pub use keys::{Page, Way};
-pub use size::FileSize;
 
 use crate::{Application, Host, Lanes, LengthOf, Pace, Workload, WorkloadError};
 use browser::Browser;
@@ -63,7 +61,7 @@ impl Workload for Page {
         }
         if !size.is_possible(Self::is_possible) {
             return page(
-                "`size` needs at least 16 octets and at most 1 GiB, and `sigma` has to be between 0 and 4",
+                "`size` needs at least 16 octets and at most 1 GiB, and `sigma` has to be between 0 and 4; a weight at least 1",
             );
         }
         if *waves == 0 || *waves > (*objects).max(1) {

@@ -69,6 +69,7 @@ impl Programs<'_> {
             parent: None,
             stream: 0,
             size: 0,
+            reply_size: 0,
             scheduled: started,
             request: process.map(|_| leg(started)),
             reply: ended.map(leg),

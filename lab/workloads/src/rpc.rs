@@ -1,0 +1,431 @@
+//! `rpc`: requests and replies with sizes of their own, a server that needs time, and users who may wait for replies.
+
+use bytes::{Bytes, BytesMut};
+use hol_base::{ByteCount, Duration, Rng, Seed, Time};
+use hol_measure::RecordKind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::load::{Pacer, Users};
+use crate::padding::{self, Zeros};
+use crate::receiver::{Answers, Receiver};
+use crate::sender::{Answered, Requests, Sender};
+use crate::{
+    Application, Arrivals, Asker, ConnectionId, ENDLESS, Host, Lanes, LengthOf, Load, Pace, SizeClass, Sizes,
+    Workload, WorkloadError,
+};
+
+/// The keys of `rpc`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rpc {
+    /// The load: when requests are due. By default a Poisson process.
+    #[serde(flatten)]
+    pub load: Load,
+    /// Octets per request: a size, sizes with weights as in `{ "1kB" = 9, "200kB" = 1 }`, or a log-normal
+    /// distribution as in `{ median = "2kB", sigma = 1.5 }`. Default 200 octets.
+    #[serde(default = "request")]
+    pub request: Sizes,
+    /// Octets per reply, written as those of a request. Default 1 kB.
+    #[serde(default = "reply")]
+    pub reply: Sizes,
+    /// Mean time that the server works on a request before it replies, exponentially distributed; requests
+    /// do not wait for each other. Default none.
+    #[serde(default)]
+    pub service: Duration,
+    /// Number of users, each of whom sends the next request after the reply to the last: a closed loop, without
+    /// `rate`, `interval`, `arrivals` and `sources`. Default: requests are due whether or not replies come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<u32>,
+    /// Mean time from a reply to the user's next request, exponentially distributed; needs `users`. Default
+    /// none.
+    #[serde(default)]
+    pub think: Duration,
+    /// Octets of each request that are written by themselves before the rest, like a header: Nagle's algorithm
+    /// then keeps the rest back until they are acknowledged (RFC 9293 section 3.7.4). Default: all at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<ByteCount>,
+}
+
+fn request() -> Sizes {
+    Sizes::Fixed(ByteCount(200))
+}
+
+fn reply() -> Sizes {
+    Sizes::Fixed(ByteCount(1000))
+}
+
+impl Default for Rpc {
+    fn default() -> Self {
+        Self {
+            load: Load::default(),
+            request: request(),
+            reply: reply(),
+            service: Duration::ZERO,
+            users: None,
+            think: Duration::ZERO,
+            head: None,
+        }
+    }
+}
+
+/// What a request tells the server, after its length and number: octets of the reply, and ns of service.
+const LEAST: u64 = 8 + 4 + 8;
+/// The number of the part of a request that is written first.
+const HEAD: u32 = u32::MAX;
+
+impl Rpc {
+    fn load(&self) -> Load {
+        let is_timed = self.load.pace() != Pace::Taken;
+        let arrivals = self.load.arrivals.or(is_timed.then_some(Arrivals::Poisson));
+        Load { arrivals, ..self.load.clone() }
+    }
+
+    fn pacer(&self, messages: u64, seed: Seed) -> Pacer {
+        match self.users {
+            Some(number) => Pacer::closed(Users::new(number, self.think, seed), messages),
+            None => self.load().pacer(messages, seed),
+        }
+    }
+}
+
+impl Workload for Rpc {
+    fn name(&self) -> &'static str {
+        "rpc"
+    }
+
+    fn about(&self) -> &'static str {
+        "requests and replies of any size, from a service's callers (Poisson) or from users who wait for replies"
+    }
+
+    fn own_keys(&self) -> &'static [&'static str] {
+        &["request", "reply", "service", "users", "think", "head"]
+    }
+
+    fn settle(&mut self) {
+        if self.users.is_none() {
+            self.load = self.load();
+            self.load.settle();
+        }
+    }
+
+    fn check_own(&self) -> Result<(), WorkloadError> {
+        let Self { load, request, reply, users, think, head, .. } = self;
+        let refuse = |problem| Err(WorkloadError::Rpc(problem));
+        let late_limit = load.late_limit;
+        if users.is_some() && *load != (Load { late_limit, ..Load::default() }) {
+            return refuse(
+                "`users` send when they have their reply; remove `rate`, `interval`, `arrivals` and `sources`",
+            );
+        }
+        if *users == Some(0) {
+            return refuse("`users` is 0; a closed loop needs at least one");
+        }
+        if users.is_none() && *think > Duration::ZERO {
+            return refuse("`think` is the pause of a user; give `users`, or remove it");
+        }
+        let first = head.map_or(0, |head| head.0);
+        if head.is_some() && first < WorkloadError::MIN_SIZE {
+            return refuse("`head` needs at least 8 octets");
+        }
+        if !request.is_possible(|octets| (LEAST + first..=WorkloadError::MAX_SIZE).contains(&octets)) {
+            return refuse(
+                "`request` needs at least 20 octets after its `head`, and at most 16 MiB; weights and `sigma` must not be \
+                 negative, and `sigma` at most 4",
+            );
+        }
+        let possible = WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE;
+        if !reply.is_possible(|octets| possible.contains(&octets)) {
+            return refuse(
+                "`reply` needs at least 8 octets and at most 16 MiB; weights and `sigma` must not be negative, and `sigma` at \
+                 most 4",
+            );
+        }
+        Ok(())
+    }
+
+    fn pace(&self) -> Pace {
+        if self.users.is_some() { Pace::Replied } else { self.load.pace() }
+    }
+
+    fn load(&self) -> Option<&Load> {
+        self.users.is_none().then_some(&self.load)
+    }
+
+    fn load_mut(&mut self) -> Option<&mut Load> {
+        if self.users.is_none() { Some(&mut self.load) } else { None }
+    }
+
+    fn size(&self) -> Option<u64> {
+        None
+    }
+
+    fn longest(&self) -> Option<u64> {
+        let most = |sizes: &Sizes| sizes.largest().unwrap_or(WorkloadError::MAX_SIZE);
+        Some(most(&self.request).max(most(&self.reply)))
+    }
+
+    fn classes(&self) -> Vec<SizeClass> {
+        let of_replies = self.reply.classes(true);
+        if of_replies.is_empty() { self.request.classes(false) } else { of_replies }
+    }
+
+    fn record_kind(&self) -> RecordKind {
+        RecordKind::Transaction
+    }
+
+    fn length_of(&self) -> LengthOf {
+        padding::length_of
+    }
+
+    fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
+        let (calls, pacer) = (Calls::new(self, seed), self.pacer(messages, seed));
+        Box::new(Sender::new(calls, lanes, pacer, messages, self.load.late_limit))
+    }
+
+    fn asking(&self, lanes: Lanes, asker: Asker, seed: Seed) -> Option<Box<dyn Application>> {
+        Some(Box::new(Sender::new(Calls::new(self, seed), lanes, Pacer::asked(asker), ENDLESS, None)))
+    }
+
+    fn server(&self, _: Lanes, messages: u64, host: Host) -> Box<dyn Application> {
+        Box::new(Receiver::new(Service::default(), messages).asking(host.desk))
+    }
+
+    fn describe(&self) -> String {
+        let Self { request, reply, users, .. } = self;
+        let users = users.map_or(String::new(), |users| format!(", {users} users"));
+        format!("rpc {request} for {reply}{users}")
+    }
+}
+
+/// The client's requests. It draws everything, and each request tells the server what to do.
+#[derive(Debug)]
+struct Calls {
+    rpc: Rpc,
+    rng: Rng,
+    zeros: Zeros,
+    /// Octets of the reply to the last request.
+    reply: u32,
+}
+
+impl Calls {
+    fn new(rpc: &Rpc, seed: Seed) -> Self {
+        let rng = seed.derive("workload/sizes").rng();
+        Self { rpc: rpc.clone(), rng, zeros: Zeros::default(), reply: 0 }
+    }
+}
+
+impl Requests for Calls {
+    fn kind(&self) -> RecordKind {
+        RecordKind::Transaction
+    }
+
+    fn next(&mut self, _: Time, number: u32) -> (u32, Bytes) {
+        let Rpc { request, reply, service, head, .. } = &self.rpc;
+        let first = head.map_or(0, |head| head.0);
+        let octets = request.draw(&mut self.rng, [LEAST + first, WorkloadError::MAX_SIZE]);
+        self.reply = reply.draw(&mut self.rng, [WorkloadError::MIN_SIZE, WorkloadError::MAX_SIZE]);
+        let service = match service.as_nanos() {
+            0 => 0,
+            mean => self.rng.exponential(mean as f64) as u64,
+        };
+        let mut message = self.zeros.cut(octets as usize - first as usize);
+        message[8..12].copy_from_slice(&self.reply.to_be_bytes());
+        message[12..20].copy_from_slice(&service.to_be_bytes());
+        (number, padding::with_head(message, number))
+    }
+
+    fn head(&mut self, _: u32) -> Option<Bytes> {
+        self.rpc.head.map(|head| padding::message(&mut self.zeros, head.0 as usize, HEAD))
+    }
+
+    fn reply_size(&self) -> u32 {
+        self.reply
+    }
+
+    fn reply(&mut self, _: Time, payload: &Bytes) -> Result<Answered, &'static str> {
+        padding::number(payload).map(Answered::Message).ok_or("a message without a number")
+    }
+}
+
+/// The server, which does what a request tells it.
+#[derive(Debug, Default)]
+struct Service {
+    zeros: Zeros,
+}
+
+/// Returns octets of the reply and the time of service that a request asks for; `None` for the part before it.
+fn asked_for(request: &Bytes) -> Option<(u32, Duration)> {
+    padding::number(request).filter(|number| *number != HEAD)?;
+    let octets = u32::from_be_bytes(*request.get(8..)?.first_chunk()?);
+    let service = u64::from_be_bytes(*request.get(12..)?.first_chunk()?);
+    Some((octets, Duration::from_nanos(service)))
+}
+
+impl Answers for Service {
+    fn number(&self, request: &Bytes) -> Option<u32> {
+        padding::number(request).filter(|number| *number != HEAD)
+    }
+
+    fn answer(&mut self, _: Time, _: ConnectionId, request: Bytes) -> Result<Option<Bytes>, &'static str> {
+        let Some(number) = self.number(&request) else { return Ok(None) };
+        let (octets, _) = asked_for(&request).ok_or("a request that does not say what it asks for")?;
+        let possible = WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE;
+        if !possible.contains(&u64::from(octets)) {
+            return Err("a request for a reply of an impossible size");
+        }
+        let reply: BytesMut = self.zeros.cut(octets as usize);
+        Ok(Some(padding::with_head(reply, number)))
+    }
+
+    fn service(&self, request: &Bytes) -> Duration {
+        asked_for(request).map_or(Duration::ZERO, |(_, service)| service)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Delivery, Input, Outgoing, Output, WorkloadSpec};
+    use hol_transport::Passage;
+
+    const ONE: Lanes = Lanes { streams: 1, connections: 1, gives_up: false, is_stream: true };
+
+    fn spec(keys: &str) -> WorkloadSpec {
+        serde_json::from_str(&format!("{{\"kind\":\"rpc\"{keys}}}")).unwrap()
+    }
+
+    fn ms(millis: u64) -> Time {
+        Time::from_millis(millis)
+    }
+
+    fn deliver(to: &mut dyn Application, at: Time, payload: Bytes) {
+        let (connection, passage) = (ConnectionId(0), Passage::default());
+        to.handle(at, Input::Message(Delivery { connection, stream: 0, payload, passage }));
+    }
+
+    /// Sends what is due until it waits; returns that, and until when it waits.
+    fn drain(application: &mut dyn Application, now: Time) -> (Vec<Outgoing>, Time) {
+        let mut sent = Vec::new();
+        loop {
+            match application.poll(now) {
+                Output::Send(outgoing) => sent.push(outgoing),
+                Output::Wait(until) => return (sent, until),
+                Output::Open(_) => application.handle(now, Input::Opened(ConnectionId(0))),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_request_gets_a_reply_of_the_size_that_it_asks_for() {
+        let spec = spec(",\"users\":1,\"request\":\"300B\",\"reply\":{\"1kB\":1,\"2kB\":1}");
+        let mut client = spec.client(ONE, 50, Seed(1));
+        let mut server = spec.server(ONE, 50, Host::default());
+        let mut replies = Vec::new();
+        for at in 0..50 {
+            let (requests, _) = drain(client.as_mut(), ms(at));
+            let [request] = &requests[..] else { panic!("{requests:?}") };
+            assert_eq!(request.payload.len(), 300);
+            deliver(server.as_mut(), ms(at), request.payload.clone());
+            let (answers, _) = drain(server.as_mut(), ms(at));
+            replies.push(answers[0].payload.len());
+            deliver(client.as_mut(), ms(at), answers[0].payload.clone());
+        }
+        assert!(replies.contains(&1000) && replies.contains(&2000), "{replies:?}");
+        let mut sizes = Vec::new();
+        let reading = spec.reading(false);
+        reading.settle_all(client.ledger(), server.ledger(), |record| {
+            sizes.push(record.reply_size as usize);
+            assert_eq!(record.size, 300);
+        });
+        assert_eq!(sizes, replies);
+    }
+
+    #[test]
+    fn the_server_works_on_all_requests_at_the_same_time() {
+        let spec = spec(",\"service\":\"50ms\",\"rate\":\"1000/s\",\"arrivals\":\"periodic\"");
+        let mut client = spec.client(ONE, 100, Seed(1));
+        let mut server = spec.server(ONE, 100, Host::default());
+        drain(client.as_mut(), ms(0));
+        let (requests, _) = drain(client.as_mut(), ms(200));
+        assert_eq!(requests.len(), 100);
+        requests.into_iter().for_each(|request| deliver(server.as_mut(), ms(200), request.payload));
+        let mut now = ms(200);
+        let mut times = Vec::new();
+        while times.len() < 100 {
+            let (answers, next) = drain(server.as_mut(), now);
+            times.extend(answers.iter().map(|_| now.since(ms(200)).as_millis_f64()));
+            now = next;
+        }
+        // Exponential: the mean of 100 has a standard deviation of 5 ms.
+        let mean = times.iter().sum::<f64>() / 100.0;
+        assert!((35.0..65.0).contains(&mean), "{mean}");
+        assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
+    }
+
+    #[test]
+    fn users_send_again_when_they_have_their_reply_and_have_thought() {
+        let spec = spec(",\"users\":3,\"think\":\"1s\"");
+        let mut client = spec.client(ONE, 5, Seed(1));
+        let mut server = spec.server(ONE, 5, Host::default());
+        let (mut now, mut under_way, mut most) = (ms(0), 0, 0);
+        for _ in 0..20 {
+            let (requests, next) = drain(client.as_mut(), now);
+            under_way += requests.len();
+            most = most.max(under_way);
+            for request in requests {
+                deliver(server.as_mut(), now, request.payload);
+            }
+            if next == Time::MAX && under_way == 0 {
+                break;
+            }
+            for answer in drain(server.as_mut(), now).0 {
+                deliver(client.as_mut(), now + Duration::from_millis(3), answer.payload);
+                under_way -= 1;
+            }
+            let (_, next) = drain(client.as_mut(), now + Duration::from_millis(3));
+            now = if next == Time::MAX { now + Duration::from_millis(3) } else { next };
+        }
+        assert_eq!((client.standing().done, client.standing().all_due), (5, true));
+        assert!(most <= 3, "{most}");
+    }
+
+    #[test]
+    fn a_head_is_written_before_the_rest_and_gets_no_reply() {
+        let spec = spec(",\"users\":1,\"head\":\"40B\",\"request\":\"200B\"");
+        let mut client = spec.client(ONE, 1, Seed(1));
+        let mut server = spec.server(ONE, 1, Host::default());
+        let (parts, _) = drain(client.as_mut(), ms(0));
+        let lengths: Vec<usize> = parts.iter().map(|part| part.payload.len()).collect();
+        assert_eq!(lengths, [40, 160]);
+        parts.into_iter().for_each(|part| deliver(server.as_mut(), ms(1), part.payload));
+        assert_eq!((drain(server.as_mut(), ms(1)).0.len(), server.standing().done), (1, 1));
+    }
+
+    #[test]
+    fn contradictions_are_refused_with_the_cure() {
+        for (keys, cure) in [
+            (",\"users\":2,\"rate\":\"5/s\"", "remove `rate`"),
+            (",\"users\":0", "at least one"),
+            (",\"think\":\"5ms\"", "give `users`"),
+            (",\"request\":\"19B\"", "at least 20"),
+            (",\"request\":\"30B\",\"head\":\"20B\"", "after its `head`"),
+            (",\"reply\":\"7B\"", "at least 8"),
+            (",\"reply\":{\"1kB\":0}", "weights"),
+        ] {
+            let problem = spec(keys).check().unwrap_err().to_string();
+            assert!(problem.contains(cure), "{keys}: {problem}");
+        }
+        assert_eq!(spec(",\"users\":2,\"late_limit\":\"1s\"").check(), Ok(()));
+    }
+
+    #[test]
+    fn its_load_is_a_poisson_process_where_nothing_else_is_said() {
+        let arrivals = |keys: &str| spec(keys).settled().arrivals();
+        assert_eq!(arrivals(""), Arrivals::Poisson);
+        assert_eq!(arrivals(",\"arrivals\":\"periodic\""), Arrivals::Periodic);
+        assert_eq!(spec(",\"interval\":\"0s\"").settled().check(), Ok(()));
+        assert_eq!(spec(",\"users\":4").settled().rate(), None);
+    }
+}

@@ -1,0 +1,248 @@
+//! Sizes that differ from message to message.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use hol_base::{ByteCount, Rng};
+use hol_measure::Record;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Octets of each of many messages or files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    untagged,
+    expecting = "a size such as \"20kB\", sizes with weights such as { \"1kB\" = 9, \"200kB\" = 1 }, or \
+                 { median = \"10kB\", sigma = 1.5 }"
+)]
+pub enum Sizes {
+    /// The same for all.
+    Fixed(ByteCount),
+    /// Log-normal, which fits the body of the distribution of web files. Barford and Crovella 1998
+    /// (SIGMETRICS), section 4.
+    LogNormal(LogNormal),
+    /// Some sizes, each with its weight.
+    Mix(BTreeMap<ByteCount, u32>),
+}
+
+/// A log-normal distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LogNormal {
+    /// Half of the sizes are below this.
+    pub median: ByteCount,
+    /// The standard deviation of the logarithm.
+    pub sigma: f64,
+}
+
+/// Messages of similar size, whose response times are also reported apart from the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SizeClass {
+    /// Its name in tables, such as `200 kB replies`.
+    pub name: String,
+    /// Whether its size is the reply's, not the request's.
+    pub of_replies: bool,
+    /// The smallest size in octets.
+    pub least: u64,
+    /// The largest size in octets.
+    pub most: u64,
+}
+
+impl Sizes {
+    /// The most sizes of a mix that make a class each; more are divided at powers of ten.
+    const FEW: usize = 4;
+
+    /// Returns whether all typical sizes satisfy `octets`, and its parameters make sense.
+    pub(crate) fn is_possible(&self, octets: impl Fn(u64) -> bool) -> bool {
+        match self {
+            Self::Fixed(size) => octets(size.0),
+            Self::LogNormal(LogNormal { median, sigma }) => {
+                octets(median.0) && (0.0..=4.0).contains(sigma)
+            }
+            Self::Mix(weights) => {
+                weights.values().any(|weight| *weight > 0) && weights.keys().all(|size| octets(size.0))
+            }
+        }
+    }
+
+    /// Draws the octets of the next message, between `least` and `most`.
+    pub(crate) fn draw(&self, rng: &mut Rng, [least, most]: [u64; 2]) -> u32 {
+        let octets = match self {
+            Self::Fixed(size) => size.0,
+            Self::LogNormal(LogNormal { median, sigma }) => {
+                (median.0 as f64 * (sigma * rng.normal()).exp()).round() as u64
+            }
+            Self::Mix(weights) => pick(weights, rng),
+        };
+        octets.clamp(least, most) as u32
+    }
+
+    /// Returns the largest size; `None` if there is no limit.
+    pub(crate) fn largest(&self) -> Option<u64> {
+        match self {
+            Self::Fixed(size) => Some(size.0),
+            Self::Mix(weights) => weights.keys().next_back().map(|size| size.0),
+            Self::LogNormal(_) => None,
+        }
+    }
+
+    /// Returns classes that contain every size: one for each size of a short mix, otherwise one for each power
+    /// of ten. Empty if all sizes are the same.
+    pub(crate) fn classes(&self, of_replies: bool) -> Vec<SizeClass> {
+        let what = if of_replies { "replies" } else { "requests" };
+        let decades = |least: u64, most: u64| {
+            let first = least.max(1).ilog10();
+            let class = move |power: u32| {
+                let (from, below) = (10_u64.pow(power), 10_u64.pow(power + 1));
+                let (is_first, is_last) = (power == first, power == most.max(1).ilog10());
+                let name = match (is_first, is_last) {
+                    (true, _) => format!("{what} below {}", short(below)),
+                    (_, true) => format!("{what} from {}", short(from)),
+                    _ => format!("{what} from {} to {}", short(from), short(below)),
+                };
+                let least = if is_first { 0 } else { from };
+                let most = if is_last { u64::MAX } else { below - 1 };
+                SizeClass { name, of_replies, least, most }
+            };
+            (first..=most.max(1).ilog10()).map(class).collect::<Vec<_>>()
+        };
+        let classes = match self {
+            Self::Fixed(_) => Vec::new(),
+            Self::Mix(weights) if weights.len() <= Self::FEW => {
+                let class = |ByteCount(size): &ByteCount| {
+                    let name = format!("{} {what}", short(*size));
+                    SizeClass { name, of_replies, least: *size, most: *size }
+                };
+                weights.keys().map(class).collect()
+            }
+            Self::Mix(weights) => {
+                let [least, most] = [weights.keys().next(), weights.keys().next_back()];
+                decades(least.map_or(0, |size| size.0), most.map_or(0, |size| size.0))
+            }
+            // Two deviations to each side of the median lie 95 % of all.
+            Self::LogNormal(LogNormal { median, sigma }) => {
+                let at = |deviations: f64| (median.0 as f64 * (sigma * deviations).exp()) as u64;
+                decades(at(-2.0), at(2.0))
+            }
+        };
+        if classes.len() > 1 { classes } else { Vec::new() }
+    }
+}
+
+/// Draws one of the sizes by its weight.
+fn pick(weights: &BTreeMap<ByteCount, u32>, rng: &mut Rng) -> u64 {
+    let total: u64 = weights.values().map(|weight| u64::from(*weight)).sum();
+    let mut left = rng.below(total);
+    for (size, weight) in weights {
+        match left.checked_sub(u64::from(*weight)) {
+            Some(rest) => left = rest,
+            None => return size.0,
+        }
+    }
+    unreachable!("it is below the sum of the weights")
+}
+
+impl SizeClass {
+    /// Returns whether a record belongs to it.
+    pub fn has(&self, record: &Record) -> bool {
+        let size = if self.of_replies { record.reply_size } else { record.size };
+        (self.least..=self.most).contains(&u64::from(size))
+    }
+}
+
+/// Writes octets in the largest decimal unit that needs no fraction.
+fn short(octets: u64) -> String {
+    let units = [(1_000_000, "MB"), (1_000, "kB")];
+    let unit = units.into_iter().find(|(unit, _)| octets > 0 && octets.is_multiple_of(*unit));
+    unit.map_or(format!("{octets} B"), |(unit, name)| format!("{} {name}", octets / unit))
+}
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(size) => size.fmt(f),
+            Self::LogNormal(LogNormal { median, sigma }) => write!(f, "{median} (sigma {sigma})"),
+            Self::Mix(weights) => {
+                let total: u64 = weights.values().map(|weight| u64::from(*weight)).sum();
+                let mut separator = "";
+                weights.iter().try_for_each(|(size, weight)| {
+                    let percent = 100.0 * f64::from(*weight) / total as f64;
+                    write!(f, "{separator}{} ({} %)", short(size.0), (percent * 10.0).round() / 10.0)?;
+                    separator = " or ";
+                    Ok(())
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hol_base::Seed;
+
+    fn read(json: &str) -> Sizes {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn half_of_the_drawn_files_are_shorter_than_the_median_and_their_logarithm_has_its_deviation() {
+        let size = read("{\"median\":\"10kB\",\"sigma\":1.5}");
+        let mut rng = Seed(4).rng();
+        let mut drawn: Vec<u32> = (0..20_001).map(|_| size.draw(&mut rng, [1, 1 << 30])).collect();
+        drawn.sort_unstable();
+        let [below, median, above] = [3174, 10_000, 16_827].map(|at| f64::from(drawn[at]).ln());
+        assert!((median - 1e4_f64.ln()).abs() < 0.05, "{median}");
+        // One standard deviation to each side of a normal distribution lies 68.27 % of it.
+        assert!(((above - below) / 2.0 - 1.5).abs() < 0.05, "{below} to {above}");
+    }
+
+    #[test]
+    fn a_mix_has_each_size_as_often_as_its_weight_says() {
+        let mix = read("{\"200kB\":1,\"1kB\":9,\"7B\":0}");
+        let mut rng = Seed(4).rng();
+        let drawn: Vec<u32> = (0..10_000).map(|_| mix.draw(&mut rng, [8, 1 << 30])).collect();
+        let long = drawn.iter().filter(|size| **size == 200_000).count();
+        // Binomial: a standard deviation is 30.
+        assert!((880..1120).contains(&long), "{long}");
+        assert!(drawn.iter().all(|size| [1000, 200_000].contains(size)));
+        assert_eq!(mix.largest(), Some(200_000));
+        assert_eq!(mix.to_string(), "7 B (0 %) or 1 kB (90 %) or 200 kB (10 %)");
+    }
+
+    #[test]
+    fn a_size_is_written_as_a_quantity_as_weights_or_as_a_distribution() {
+        for text in ["\"20kB\"", "{\"median\":\"10kB\",\"sigma\":1.5}", "{\"1kB\":9,\"200kB\":1}"] {
+            let again = serde_json::to_string(&read(text)).unwrap();
+            assert_eq!(read(&again), read(text));
+        }
+        for wrong in ["{\"median\":\"10kB\",\"sgma\":1.5}", "{\"1k\":1}", "7"] {
+            let problem = serde_json::from_str::<Sizes>(wrong).unwrap_err().to_string();
+            assert!(problem.contains("sizes with weights"), "{problem}");
+        }
+        let is_possible = |text: &str| read(text).is_possible(|octets| octets >= 8);
+        assert!(!is_possible("{}") && !is_possible("{\"9B\":0}") && !is_possible("{\"9B\":1,\"7B\":1}"));
+    }
+
+    #[test]
+    fn classes_are_the_sizes_of_a_short_mix_and_powers_of_ten_otherwise() {
+        let names = |json: &str| -> Vec<String> {
+            read(json).classes(true).into_iter().map(|class| class.name).collect()
+        };
+        assert_eq!(names("\"1kB\""), [""; 0]);
+        assert_eq!(names("{\"1kB\":9,\"200kB\":1}"), ["1 kB replies", "200 kB replies"]);
+        let decades = ["replies below 1 kB", "replies from 1 kB to 10 kB", "replies from 10 kB to 100 kB"];
+        let last = "replies from 100 kB";
+        assert_eq!(names("{\"median\":\"10kB\",\"sigma\":1.5}"), [&decades[..], &[last]].concat());
+        assert_eq!(names("{\"200B\":1,\"1kB\":1,\"2kB\":1,\"20kB\":1,\"1MB\":1}").len(), 5);
+    }
+
+    #[test]
+    fn every_size_is_in_exactly_one_class() {
+        let classes = read("{\"median\":\"10kB\",\"sigma\":1.5}").classes(true);
+        for size in [0, 1, 999, 1000, 9999, 10_000, 99_999, 100_000, 1 << 30] {
+            let holds = classes.iter().filter(|class| (class.least..=class.most).contains(&size)).count();
+            assert_eq!(holds, 1, "{size}");
+        }
+    }
+}
