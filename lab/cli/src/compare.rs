@@ -254,11 +254,15 @@ fn by_class(cells: &[Cell]) -> String {
     let classes: Vec<_> = cells.iter().map(Cell::by_class).collect();
     let names = classes.first().into_iter().flatten().map(|(name, _)| *name);
     let of_class = |(place, name): (usize, &str)| {
-        let cells: Vec<Cell> = classes.iter().filter_map(|of| of.get(place)).map(|(_, cell)| cell.clone()).collect();
+        let cells: Vec<Cell> =
+            classes.iter().filter_map(|of| of.get(place)).map(|(_, cell)| cell.clone()).collect();
         // Of transports that do not carry the load the sentences above say all there is.
         let carrying: Vec<Cell> = cells.iter().filter(|cell| cell.collapsed() == 0).cloned().collect();
         let (table, differences) = (row::class(name, &cells), differences(&carrying));
-        format!("\n{table}\n{}", differences.lines().map(|line| format!("{name}: {line}\n")).collect::<String>())
+        format!(
+            "\n{table}\n{}",
+            differences.lines().map(|line| format!("{name}: {line}\n")).collect::<String>()
+        )
     };
     names.enumerate().map(of_class).collect()
 }

@@ -14,16 +14,22 @@ use crate::peer::Peer;
 /// What is sent over what.
 #[derive(Debug, Args)]
 pub struct Question {
-    /// What the application does [default: simco]
+    /// What the application does [default: rpc; simco with --mix or --filter]
     #[arg(long, value_name = "KIND", value_parser = workloads())]
     workload: Option<String>,
     /// Messages a second [default: 100/s]
     #[arg(long, value_name = "100/s", allow_hyphen_values = true)]
     rate: Option<String>,
-    /// Spacing of messages [default: periodic]
+    /// Spacing of messages [default: poisson for rpc, otherwise periodic]
     #[arg(long, value_parser = ["periodic", "poisson"])]
     arrivals: Option<String>,
-    /// Message size in octets; not for simco [default: 128B]
+    /// Octets of rpc's requests, or their mix [default: 200B]
+    #[arg(long, value_name = "200B", allow_hyphen_values = true)]
+    request: Option<String>,
+    /// Octets of rpc's replies, or their mix with weights, as in 1kB=9,200kB=1 [default: 1kB]
+    #[arg(long, value_name = "1kB", allow_hyphen_values = true)]
+    reply: Option<String>,
+    /// Message size in octets, of echo, pingpong, oneway and bulk [default: 128B]
     #[arg(long, value_name = "128B", allow_hyphen_values = true)]
     size: Option<String>,
     /// Weights of simco's requests [default: enable=1]
@@ -82,7 +88,7 @@ fn workloads() -> clap::builder::PossibleValuesParser {
 
 /// The flags that an experiment of flags has without being told.
 const DEFAULTS: [(&str, &str); 4] =
-    [("messages", "10000"), ("repetitions", "10"), ("seed", "1"), ("workload.kind", "simco")];
+    [("messages", "10000"), ("repetitions", "10"), ("seed", "1"), ("workload.kind", "rpc")];
 
 impl Question {
     /// The experiment that these flags describe.
@@ -94,6 +100,9 @@ impl Question {
     pub fn source(&self, transports: &[String]) -> Result<Source, InputError> {
         let mut source = over(transports)?;
         self.apply(&mut source)?;
+        if !source.sets("workload.kind") && (self.mix.is_some() || self.filter.is_some()) {
+            source.set("--mix or --filter", "workload.kind", "simco")?;
+        }
         for (key, value) in DEFAULTS {
             if !source.sets(key) {
                 source.set(&format!("{key} (the default)"), key, value)?;
@@ -133,6 +142,8 @@ impl Question {
             ("--workload", text(&self.workload)),
             ("--rate", text(&self.rate)),
             ("--arrivals", text(&self.arrivals)),
+            ("--request", self.request.as_deref().map(sizes)),
+            ("--reply", self.reply.as_deref().map(sizes)),
             ("--size", text(&self.size)),
             ("--mix", self.mix.as_ref().map(|weights| format!("{{{weights}}}"))),
             ("--filter", text(&self.filter)),
@@ -194,6 +205,18 @@ impl Conditions {
         };
         self.settings.iter().find(is_sweep).map(String::as_str)
     }
+}
+
+/// A size or a mix of sizes as TOML: `1kB=9,200kB=1` is a table.
+fn sizes(text: &str) -> String {
+    if !text.contains('=') {
+        return format!("{text:?}");
+    }
+    let entry = |entry: &str| match entry.split_once('=') {
+        Some((size, weight)) => format!("{:?} = {}", size.trim(), weight.trim()),
+        None => format!("{entry:?}"),
+    };
+    format!("{{ {} }}", text.split(',').map(entry).collect::<Vec<_>>().join(", "))
 }
 
 /// Sets those that were given: a flag, its value as TOML.

@@ -385,14 +385,15 @@ fn untold(result: &PointResult) -> Vec<String> {
 
 /// Where a message's time went, largest part first.
 pub fn split(split: &SplitMean) -> String {
-    let total = split.slip + split.service + split.sender + split.recovery + split.network + split.head_of_line;
+    let total =
+        split.slip + split.service + split.sender + split.recovery + split.network + split.head_of_line;
     let mut parts = [
         ("network", split.network),
         ("loss recovery", split.recovery),
         ("head of line", split.head_of_line),
         ("sender", split.sender),
         ("schedule slip", split.slip),
-        ("server, or its send buffer", split.service),
+        ("at the server", split.service),
     ];
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
     let shown = parts.iter().filter(|(_, ms)| *ms >= total / 1000.0);

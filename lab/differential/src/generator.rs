@@ -107,10 +107,20 @@ impl<'w> Generator<'w> {
             set("workload.size", format!("\"{size}B\""));
         }
         let mut most = (OCTETS / size.max(128.0)).min(300.0);
-        if has("rate") {
+        if has("reply") {
+            set("workload.request", format!("\"{:.0}B\"", small_or_large(rng)));
+            set("workload.reply", replies(size, rng));
+        }
+        if has("users") && rng.chance(0.3) {
+            set("workload.users", format!("{:.0}", spread(rng, 1.0, 20.0)));
+        } else if has("rate") {
             let rate = within(rng, COMPARED.rate);
             set("workload.rate", format!("\"{rate:.1}/s\""));
             most = most.min(rate * SECONDS);
+            // Without chance its packets are compared, too.
+            if has("reply") && rng.chance(0.7) {
+                set("workload.arrivals", "\"periodic\"".to_owned());
+            }
         }
         if kind == "files" {
             // Each file of a batch is uploaded and downloaded.
@@ -242,6 +252,15 @@ fn weighted(rng: &mut Rng, choices: &[(&'static str, u64)]) -> &'static str {
 fn small_or_large(rng: &mut Rng) -> f64 {
     let [least, most] = COMPARED.size;
     if rng.chance(0.5) { spread(rng, least, 1400.0) } else { spread(rng, 1400.0, most) }
+}
+
+/// One size of replies, or two with weights.
+fn replies(size: f64, rng: &mut Rng) -> String {
+    if rng.chance(0.8) {
+        return format!("\"{size}B\"");
+    }
+    let (other, weights) = (small_or_large(rng).round(), [1 + rng.below(9), 1 + rng.below(3)]);
+    format!("{{ \"{size}B\" = {}, \"{other}B\" = {} }}", weights[0], weights[1])
 }
 
 fn within(rng: &mut Rng, [least, most]: [f64; 2]) -> f64 {

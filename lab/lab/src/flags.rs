@@ -1,10 +1,12 @@
 //! The flags of `hol compare`, and the keys of experiment files that they set.
 
 /// Each flag and the key that it sets, in the order of the help text.
-pub const FLAGS: [(&str, &str); 14] = [
+pub const FLAGS: [(&str, &str); 16] = [
     ("--workload", "workload.kind"),
     ("--rate", "workload.rate"),
     ("--arrivals", "workload.arrivals"),
+    ("--request", "workload.request"),
+    ("--reply", "workload.reply"),
     ("--size", "workload.size"),
     ("--mix", "workload.mix"),
     ("--delay", "network.delay"),

@@ -76,7 +76,7 @@ pub use plan::Plan;
 pub use point::{Point, PointId, RunKey};
 pub use quantity::Quantity;
 pub use repetitions::Repetitions;
-pub use results::{PointResult, Results};
+pub use results::{ClassResult, PointResult, Results};
 pub use run_result::{Counts, RunResult, Share};
 pub use schema::{Key, Section, reference, schema};
 pub use script::MARK;

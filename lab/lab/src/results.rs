@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hol_base::{Digest, Digester};
-use hol_measure::{Bounds, CONFIDENCE, Distribution, Interval, SplitMean, SplitTotal, is_steady};
+use hol_measure::{Bounds, CONFIDENCE, Distribution, Interval, SplitMean, SplitTotal, Summary, is_steady};
+use hol_workloads::SizeClass;
 
 use crate::defined_metric::DefinedMetric;
 use crate::failed::FailedRun;
@@ -39,6 +40,15 @@ pub struct PointResult {
     pub runs: Vec<Arc<RunResult>>,
     /// Whether it has all the repetitions that it needs.
     pub complete: bool,
+}
+
+/// The messages of a class of sizes, of all repetitions.
+#[derive(Debug, Clone, Default)]
+pub struct ClassResult {
+    /// Their latencies.
+    pub latency: Distribution,
+    /// The mean of each repetition that has one, in ms.
+    pub means_ms: Vec<f64>,
 }
 
 impl Results {
@@ -135,6 +145,20 @@ impl PointResult {
         let mut all = Distribution::default();
         self.runs.iter().for_each(|run| all.merge(&run.summary.latency));
         all
+    }
+
+    /// Returns the messages of each class of sizes, by its name; none where all sizes are the same, or an older version wrote the runs.
+    pub fn classes(&self) -> Vec<(String, ClassResult)> {
+        let of_class = |(index, class): (usize, SizeClass)| {
+            let runs: Option<Vec<&Summary>> = self.runs.iter().map(|run| run.classes.get(index)).collect();
+            let mut of_class = ClassResult::default();
+            for run in runs? {
+                of_class.latency.merge(&run.latency);
+                of_class.means_ms.extend(run.latency.mean_ms());
+            }
+            Some((class.name, of_class))
+        };
+        self.point.workload.classes().into_iter().enumerate().filter_map(of_class).collect()
     }
 
     /// Returns the mean time in each stage of a completed message, in ms; `None` if no message was completed.

@@ -236,4 +236,34 @@ mod tests {
         let other: Vec<_> = said.other.iter().map(|(kind, summary)| (kind.name(), summary.offered)).collect();
         assert_eq!((said.summary.offered, other, told), (1, vec![("object", 3)], 4));
     }
+
+    #[test]
+    fn each_class_of_sizes_is_summarised_by_itself_and_only_of_the_kind_that_is_measured() {
+        let class =
+            |name: &str, least, most| SizeClass { name: name.to_owned(), of_replies: true, least, most };
+        let classes = vec![class("short", 0, 999), class("long", 1000, u64::MAX)];
+        let record = |kind, reply_size| Record {
+            id: 0,
+            kind,
+            parent: None,
+            stream: 0,
+            size: 100,
+            reply_size,
+            scheduled: Time::ZERO,
+            request: None,
+            reply: None,
+            outcome: Outcome::Unfinished,
+        };
+        let mut tell = |_| true;
+        let mut following =
+            RunObserver::new(None, None, &mut tell).by_class(RecordKind::Transaction, classes);
+        for reply_size in [8, 999, 1000] {
+            following.record(0, &record(RecordKind::Transaction, reply_size));
+        }
+        following.record(0, &record(RecordKind::Batch, 1000));
+        following.record(1, &record(RecordKind::Transaction, 1000));
+        let said = following.finish(RecordKind::Transaction, Time::ZERO).unwrap();
+        let offered: Vec<u64> = said.classes.iter().map(|class| class.offered).collect();
+        assert_eq!(offered, [2, 1]);
+    }
 }

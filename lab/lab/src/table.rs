@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hol_measure::{SplitMean, quantile};
+use hol_measure::{CONFIDENCE, Interval, SplitMean, quantile};
 use serde_json::{Map, Value, json};
 
 use crate::metric::{Metric, TABLE};
@@ -82,6 +82,18 @@ fn row(result: &PointResult) -> Row {
     );
     let measured = TABLE.iter().flat_map(|info| info.columns);
     row.extend(measured.map(|column| (column.name.to_owned(), (column.of)(result))));
+    row.extend(result.classes().into_iter().flat_map(|(name, of_class)| {
+        let cell = |column: &str, value: Value| (format!("size.{}.{column}", name.replace(' ', "_")), value);
+        let mean = Interval::of(&of_class.means_ms, CONFIDENCE);
+        let of_messages = |p| json!(of_class.latency.quantile(p).map(|d| d.as_millis_f64()));
+        [
+            cell("offered", json!(of_class.latency.offered())),
+            cell("mean_ms", json!(mean.map(|m| m.mean))),
+            cell("ci95_ms", json!(mean.map(|m| m.half_width))),
+            cell("p50_ms", of_messages(0.5)),
+            cell("p99_ms", of_messages(0.99)),
+        ]
+    }));
     row.push(("stopped".to_owned(), json!(result.stopped())));
     row.push(("digest".to_owned(), json!(result.digest().to_string())));
     row.extend(result.defined().flat_map(|defined| {

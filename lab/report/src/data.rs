@@ -183,7 +183,8 @@ impl Cell {
             let mut latency = Distribution::default();
             runs.iter().for_each(|run| latency.merge(&run.latency));
             // What is kept of a point as a whole is not that of a class.
-            let whole = Self { classes: Vec::new(), values: Vec::new(), split: None, flows: None, ..self.clone() };
+            let whole =
+                Self { classes: Vec::new(), values: Vec::new(), split: None, flows: None, ..self.clone() };
             Self { runs: runs.clone(), latency, ..whole }
         };
         self.classes.iter().map(|(name, runs)| (name.as_str(), of_class(runs))).collect()

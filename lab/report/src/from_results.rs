@@ -77,7 +77,8 @@ impl From<&Point> for Cell {
 /// Returns the runs of each class of sizes; none if a result has none, because an older version wrote it.
 fn classes(result: &PointResult) -> Vec<(String, Vec<Summary>)> {
     let of_class = |(index, class): (usize, SizeClass)| {
-        let runs: Option<Vec<Summary>> = result.runs.iter().map(|run| run.classes.get(index).cloned()).collect();
+        let runs: Option<Vec<Summary>> =
+            result.runs.iter().map(|run| run.classes.get(index).cloned()).collect();
         Some((class.name, runs?))
     };
     result.point.workload.classes().into_iter().enumerate().filter_map(of_class).collect()

@@ -56,9 +56,7 @@ impl Sizes {
     pub(crate) fn is_possible(&self, octets: impl Fn(u64) -> bool) -> bool {
         match self {
             Self::Fixed(size) => octets(size.0),
-            Self::LogNormal(LogNormal { median, sigma }) => {
-                octets(median.0) && (0.0..=4.0).contains(sigma)
-            }
+            Self::LogNormal(LogNormal { median, sigma }) => octets(median.0) && (0.0..=4.0).contains(sigma),
             Self::Mix(weights) => {
                 weights.values().any(|weight| *weight > 0) && weights.keys().all(|size| octets(size.0))
             }

@@ -1,6 +1,7 @@
 //! The figures of a survey: means over the first axis, then the distributions of each point.
 
 use super::Survey;
+use super::classes;
 use super::courses::courses;
 use crate::data::Cell;
 use crate::figures::series::{basis, ccdf, means};
@@ -16,7 +17,11 @@ const WIDE: f64 = 20.0;
 /// Returns all figures, numbered from `first`.
 pub fn figures(survey: &Survey<'_>, first: usize) -> Vec<Figure> {
     let means = metrics(survey).into_iter().flat_map(|metric| of_metric(survey, metric));
-    numbered(courses(survey).into_iter().chain(means).chain(distributions(survey)).collect(), first)
+    let by_class = classes::figures(survey);
+    numbered(
+        courses(survey).into_iter().chain(means).chain(by_class).chain(distributions(survey)).collect(),
+        first,
+    )
 }
 
 /// Numbers figures from `first`.

@@ -5,6 +5,7 @@
 
 mod axes;
 mod carrier;
+mod classes;
 mod contest;
 mod courses;
 mod figures;
@@ -147,9 +148,11 @@ impl<'d> Survey<'d> {
 
     /// Returns the results apart from the figures.
     pub fn surveyed(&self) -> Surveyed {
+        let mut headline = Headline::of(self);
+        headline.lines.extend(classes::sentences(self));
         Surveyed {
             experiment: self.experiment.clone(),
-            headline: Headline::of(self),
+            headline,
             maps: map::maps(self),
             axes: self.axes.clone(),
             conditions: self.combinations(0).into_iter().map(|steps| self.condition(&steps)).collect(),
