@@ -115,7 +115,9 @@ impl KeySpace {
         let varied = |(key, value): (&String, &toml::Value)| Some((key.clone(), vary(value, rng)?));
         let mut options: Vec<(String, String)> = spec.behaviour().iter().filter_map(varied).collect();
         let extra: &[(&str, &str)] = match protocol {
-            "tcp" => &[("connections", "3"), ("cc", "reno"), ("cc", "dctcp")],
+            "tcp" => {
+                &[("connections", "3"), ("cc", "reno"), ("cc", "dctcp"), ("tls", "full"), ("tls", "early")]
+            }
             "sctp" => &[
                 ("streams", "8"),
                 ("associations", "2"),

@@ -545,6 +545,7 @@ impl File {
             ScenarioError::NoMessages | ScenarioError::TooManyMessages(_) => span(self.messages.as_ref()),
             ScenarioError::Program { index, .. } => self.programs[*index].span(),
             ScenarioError::WaitsForTheLost(_)
+            | ScenarioError::ProgramsTls
             | ScenarioError::LongerThanSendBuffer(..)
             | ScenarioError::TooManyConnections(..) => self.transports.span(),
         };

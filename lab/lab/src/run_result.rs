@@ -208,6 +208,7 @@ impl RunResult {
         Self {
             key,
             summary: summarize(&[record]),
+            classes: Vec::new(),
             other: BTreeMap::new(),
             span: end.since(Time::ZERO),
             timeline: None,

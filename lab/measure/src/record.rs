@@ -270,8 +270,14 @@ mod tests {
         let split = record.split().unwrap();
         assert_eq!(split.total(), record.latency().unwrap());
         let ms = Duration::from_millis;
-        let expected =
-            Split { slip: ms(1), sender: ms(2), recovery: ms(30), network: ms(20), head_of_line: ms(5) };
+        let expected = Split {
+            slip: ms(1),
+            sender: ms(2),
+            recovery: ms(30),
+            network: ms(20),
+            head_of_line: ms(5),
+            ..Split::default()
+        };
         assert_eq!(split, expected);
         let later = record.later(ms(1000));
         assert_eq!((later.scheduled, later.split()), (Time::from_millis(1001), Some(split)));

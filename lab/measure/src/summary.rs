@@ -289,22 +289,40 @@ mod tests {
     fn the_mean_parts_add_up_to_the_mean_latency() {
         let summary = summarize(&records());
         let parts = summary.split.mean(summary.completed);
-        let expected =
-            SplitMean { slip: 0.0, sender: 0.5, recovery: 15.0, network: 10.0, head_of_line: 10.5 };
+        let expected = SplitMean {
+            sender: 0.5,
+            recovery: 15.0,
+            network: 10.0,
+            head_of_line: 10.5,
+            ..SplitMean::default()
+        };
         assert_eq!(parts, expected);
     }
 
     #[test]
     fn the_parts_of_several_messages_and_runs_add_up() {
         let ms = Duration::from_millis;
-        let split =
-            Split { slip: ms(1), sender: ms(2), recovery: ms(3), network: ms(4), head_of_line: ms(5) };
+        let split = Split {
+            slip: ms(1),
+            service: ms(6),
+            sender: ms(2),
+            recovery: ms(3),
+            network: ms(4),
+            head_of_line: ms(5),
+        };
         let mut total = SplitTotal::default();
         total.add(&split);
         total.add(&split);
         let once = total;
         total.merge(&once);
-        let expected = SplitMean { slip: 1.0, sender: 2.0, recovery: 3.0, network: 4.0, head_of_line: 5.0 };
+        let expected = SplitMean {
+            slip: 1.0,
+            service: 6.0,
+            sender: 2.0,
+            recovery: 3.0,
+            network: 4.0,
+            head_of_line: 5.0,
+        };
         assert_eq!((once.mean(2), total.mean(4)), (expected, expected));
     }
 

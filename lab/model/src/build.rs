@@ -90,7 +90,7 @@ impl Builder<'_> {
                 Some(processor) => processor.run(application),
                 None => application,
             };
-            FlowSide::new(application, endpoints.framing(workload.length_of()))
+            FlowSide::new(application, endpoints.framing(workload.length_of(lanes)))
         };
         let client = match asker {
             Some(asker) => workload.asking(lanes, asker, seed),

@@ -72,7 +72,7 @@ struct Traffic {
 
 const TRANSPORTS: [&str; 15] = [
     "tcp",
-    "tcp:connections=3",
+    "tcp:connections=3,tls",
     "mptcp",
     "sctp",
     "sctp:streams=4",
@@ -88,7 +88,7 @@ const TRANSPORTS: [&str; 15] = [
     "udp",
 ];
 
-const WORKLOADS: [&str; 8] = ["simco", "echo", "pingpong", "oneway", "bulk", "page", "media", "files"];
+const WORKLOADS: [&str; 9] = ["rpc", "simco", "echo", "pingpong", "oneway", "bulk", "page", "media", "files"];
 
 impl Traffic {
     fn all(&self) -> RangeInclusive<u64> {
@@ -229,6 +229,7 @@ fn keys(workload: &str) -> &'static str {
         "page" => "document = '1kB'\nobjects = 3\nsize = '1kB'\npause = '10ms'",
         // A lost packet loses a frame, and no frame is too late.
         "media" => "packing = 'adu'\nbuffer = '100s'",
+        "rpc" => "arrivals = 'periodic'\nservice = '1ms'",
         "files" => "files = 1\ndeeds = ['put']",
         _ => "",
     }

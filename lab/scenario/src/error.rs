@@ -56,6 +56,9 @@ pub enum ScenarioError {
         "`start` and `spread` of the workload say nothing of programs; give each [[program]] its own `start`"
     )]
     ProgramsStart,
+    /// TLS for programs, which bring their own.
+    #[error("programs bring their own TLS; remove `tls` from the transport")]
+    ProgramsTls,
     /// Programs in a scenario whose workload is not programs.
     #[error("programs are no workload of a [[background]] or [[onward]]; add a [[program]] for each instead")]
     ProgramsBeside,

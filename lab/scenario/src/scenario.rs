@@ -110,6 +110,9 @@ impl Scenario {
         if self.runs_programs() && self.workload.start + self.workload.spread > Duration::ZERO {
             return Err(ScenarioError::ProgramsStart);
         }
+        if self.runs_programs() && self.transport.tls().is_some() {
+            return Err(ScenarioError::ProgramsTls);
+        }
         let mut names = BTreeSet::new();
         for (index, program) in self.programs.iter().enumerate() {
             program.check().map_err(|problem| ScenarioError::Program { index, problem })?;

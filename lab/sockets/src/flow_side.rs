@@ -517,7 +517,7 @@ mod tests {
         let own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         own.set_nonblocking(true).unwrap();
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
-        let opener = Unix { length_of: workload.length_of(), gathers: false };
+        let opener = Unix { length_of: workload.kind.workload().length_of(), gathers: false };
         let transceiver = opener.transceiver(own.into(), &Site { addresses: vec![], port: 0 });
         let (told, poller) = (Told::default(), Poller::new().unwrap());
         let words = Rc::clone(&told.0);

@@ -193,7 +193,7 @@ fn on_its_host(
 }
 
 fn opener(assignment: &Assignment, here: &Here<'_>) -> Box<dyn Opener> {
-    let length_of = assignment.workload.length_of();
+    let length_of = assignment.workload.length_of(lanes(&assignment.transport));
     let (gathers, stamps) = (assignment.gathers, assignment.stamps);
     match assignment.transport.protocol() {
         Protocol::Tcp { config, .. } => {

@@ -211,7 +211,7 @@ mod tests {
         let (own, peer) = Socket::pair(socket2::Domain::UNIX, socket2::Type::STREAM, None).unwrap();
         own.set_nonblocking(true).unwrap();
         peer.set_nonblocking(true).unwrap();
-        (Stream::new(own, workload.length_of(), gathers, false), peer)
+        (Stream::new(own, workload.kind.workload().length_of(), gathers, false), peer)
     }
 
     fn read(peer: &Socket) -> Vec<u8> {

@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn who_listens_is_reached_and_who_does_not_refuses() {
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
-        let unix = Unix { length_of: workload.length_of(), gathers: false };
+        let unix = Unix { length_of: workload.kind.workload().length_of(), gathers: false };
         let site = Site { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: std::process::id() as u16 };
         let connected = || unix.transceiver(unix.connect(&site, &site).unwrap(), &site).opened();
         assert_eq!(connected().unwrap_err().reason(), "connection refused");

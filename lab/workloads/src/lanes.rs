@@ -1,6 +1,6 @@
 //! Lanes: the streams of all connections.
 
-use crate::ConnectionId;
+use crate::{ConnectionId, Handshake};
 
 /// The streams over which a workload may spread its messages: streams of parallel associations, or parallel
 /// TCP connections with one stream each. A lane is one of them.
@@ -14,6 +14,8 @@ pub struct Lanes {
     pub gives_up: bool,
     /// A byte stream, in which the application must mark message boundaries.
     pub is_stream: bool,
+    /// The handshake of TLS on each connection, if it is used.
+    pub handshake: Option<Handshake>,
 }
 
 impl Lanes {
@@ -47,14 +49,14 @@ mod tests {
 
     #[test]
     fn associations_take_the_streams_in_turn() {
-        let lanes = Lanes { streams: 6, connections: 2, gives_up: false, is_stream: false };
+        let lanes = Lanes { streams: 6, connections: 2, gives_up: false, is_stream: false, handshake: None };
         let all: Vec<_> = (0..6).map(|lane| (lanes.connection(lane).0, lanes.stream(lane))).collect();
         assert_eq!(all, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]);
     }
 
     #[test]
     fn a_turn_passes_over_connections_without_room() {
-        let lanes = Lanes { streams: 4, connections: 2, gives_up: false, is_stream: false };
+        let lanes = Lanes { streams: 4, connections: 2, gives_up: false, is_stream: false, handshake: None };
         assert_eq!(lanes.in_turn(9, |_| true), 1);
         assert_eq!(lanes.in_turn(9, |connection| connection.0 != 1), 2);
         assert_eq!(lanes.in_turn(9, |_| false), 1);

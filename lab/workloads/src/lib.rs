@@ -38,6 +38,7 @@ mod sender;
 mod simco;
 mod sizes;
 mod spec;
+mod tls;
 mod window;
 mod workload;
 
@@ -68,6 +69,7 @@ pub use rpc::Rpc;
 pub use simco::{Mix, Simco};
 pub use sizes::{LogNormal, SizeClass, Sizes};
 pub use spec::WorkloadSpec;
+pub use tls::Handshake;
 pub use workload::{LengthOf, Workload};
 
 /// Number of messages of a workload that continues until something else ends the run.

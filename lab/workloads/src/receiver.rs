@@ -189,7 +189,7 @@ mod tests {
         let spec: WorkloadSpec =
             serde_json::from_str(&format!("{{\"kind\":\"{kind}\"}}")).expect("a workload");
         spec.server(
-            Lanes { streams: 8, connections: 1, gives_up: false, is_stream: false },
+            Lanes { streams: 8, connections: 1, gives_up: false, is_stream: false, handshake: None },
             10,
             Host::default(),
         )

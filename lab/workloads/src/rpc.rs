@@ -289,7 +289,8 @@ mod tests {
     use crate::{Delivery, Input, Outgoing, Output, WorkloadSpec};
     use hol_transport::Passage;
 
-    const ONE: Lanes = Lanes { streams: 1, connections: 1, gives_up: false, is_stream: true };
+    const ONE: Lanes =
+        Lanes { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake: None };
 
     fn spec(keys: &str) -> WorkloadSpec {
         serde_json::from_str(&format!("{{\"kind\":\"rpc\"{keys}}}")).unwrap()

@@ -325,7 +325,8 @@ mod tests {
     use hol_base::Seed;
     use hol_transport::Passage;
 
-    const ONE: Lanes = Lanes { streams: 1, connections: 1, gives_up: false, is_stream: false };
+    const ONE: Lanes =
+        Lanes { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None };
 
     fn client_of(workload: &str, lanes: Lanes, messages: u64) -> Box<dyn Application> {
         let spec: WorkloadSpec = serde_json::from_str(workload).expect("a workload");
@@ -347,7 +348,7 @@ mod tests {
     }
 
     fn opened(kind: &str, streams: u16, messages: u64) -> Box<dyn Application> {
-        let lanes = Lanes { streams, connections: 1, gives_up: false, is_stream: false };
+        let lanes = Lanes { streams, connections: 1, gives_up: false, is_stream: false, handshake: None };
         let mut client = client(kind, lanes, messages);
         open(client.as_mut(), ms(0), lanes);
         client
@@ -394,7 +395,7 @@ mod tests {
 
     #[test]
     fn nothing_is_sent_before_every_connection_is_open() {
-        let lanes = Lanes { streams: 2, connections: 2, gives_up: false, is_stream: false };
+        let lanes = Lanes { streams: 2, connections: 2, gives_up: false, is_stream: false, handshake: None };
         let mut client = client("echo", lanes, 3);
         assert_eq!(wait(client.as_mut(), ms(500)), Time::MAX);
         client.handle(ms(500), Input::Opened(ConnectionId(1)));
@@ -459,7 +460,7 @@ mod tests {
 
     #[test]
     fn a_full_connection_does_not_hold_up_a_greedy_client_on_another() {
-        let lanes = Lanes { streams: 4, connections: 2, gives_up: false, is_stream: false };
+        let lanes = Lanes { streams: 4, connections: 2, gives_up: false, is_stream: false, handshake: None };
         let mut client = client("bulk", lanes, ENDLESS);
         open(client.as_mut(), ms(0), lanes);
         let first = send(client.as_mut(), ms(0));

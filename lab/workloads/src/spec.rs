@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::WorkloadError;
+use crate::tls;
 use crate::{Application, Arrivals, Asker, Host, Kind, Lanes, LengthOf, Load, Pace, Reading, SizeClass};
 
 /// The application, its nodes and its start; the keys of its kind are in the same table.
@@ -132,9 +133,9 @@ impl WorkloadSpec {
         self.kind.workload().pace() == Pace::Taken
     }
 
-    /// Returns the function that finds message boundaries in a byte stream.
-    pub fn length_of(&self) -> LengthOf {
-        self.kind.workload().length_of()
+    /// Returns the function that finds message boundaries in a byte stream over these lanes.
+    pub fn length_of(&self, lanes: Lanes) -> LengthOf {
+        tls::length_of_records(lanes.handshake, self.kind.workload().length_of())
     }
 
     /// Returns how its ledgers are joined, over a transport that may abandon messages or not.
@@ -145,7 +146,7 @@ impl WorkloadSpec {
     /// Creates the client, which sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; arrivals and
     /// requests derive from `seed`.
     pub fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
-        self.kind.workload().client(lanes, messages, seed)
+        tls::secured(self.kind.workload().client(lanes, messages, seed), lanes.handshake)
     }
 
     /// Creates a client that sends whenever a request waits for it to ask.
@@ -154,12 +155,12 @@ impl WorkloadSpec {
     /// If its messages are not answered one by one.
     pub fn asking(&self, lanes: Lanes, asker: Asker, seed: Seed) -> Box<dyn Application> {
         let client = self.kind.workload().asking(lanes, asker, seed);
-        client.expect("a scenario is checked first")
+        tls::secured(client.expect("a scenario is checked first"), lanes.handshake)
     }
 
     /// Creates the server on its host.
     pub fn server(&self, lanes: Lanes, messages: u64, host: Host) -> Box<dyn Application> {
-        self.kind.workload().server(lanes, messages, host)
+        tls::secured(self.kind.workload().server(lanes, messages, host), lanes.handshake)
     }
 
     /// Returns the workload with its start in a run with this seed.

@@ -20,11 +20,15 @@ pub enum Kind {
 }
 
 /// Options that say how the application uses a transport, and do not belong to a stack.
-const TCP_USE: [(&str, &str); 2] = [
+const TCP_USE: [(&str, &str); 3] = [
     ("connections", "parallel connections, 1 to 1024"),
     (
         "metrics_cache",
         "what hosts keep for the next connection: off, on (as Linux does), ssthresh (as until 5.5); kernel world only",
+    ),
+    (
+        "tls",
+        "the octets and round trips of TLS 1.3 (RFC 8446): full (with certificates), resumed (with a ticket), early (0-RTT)",
     ),
 ];
 const UNIX_USE: [(&str, &str); 1] = [("connections", "parallel connections, 1 to 1024")];

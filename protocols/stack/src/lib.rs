@@ -12,6 +12,7 @@ mod options;
 mod socket_style;
 mod spec;
 mod stacks;
+mod tls;
 
 pub use error::SpecError;
 pub use kind::Kind;
@@ -19,3 +20,4 @@ pub use metrics_cache::MetricsCache;
 pub use socket_style::SocketStyle;
 pub use spec::{Protocol, TransportSpec};
 pub use stacks::{DEFAULT_STACK, Stack, stack, stacks};
+pub use tls::Tls;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer;
 
 use crate::metrics_cache::MetricsCache;
-use crate::{Kind, SocketStyle, SpecError};
+use crate::{Kind, SocketStyle, SpecError, Tls};
 
 /// The options in the order given; reading an option removes it.
 pub(crate) struct Options(Vec<(String, Option<String>)>);
@@ -96,6 +96,16 @@ impl Options {
             None => Ok(MetricsCache::Off),
             Some(None) => Ok(MetricsCache::On),
             Some(Some(value)) => parse("metrics_cache", &value),
+        }
+    }
+
+    /// Reads `tls`; without a value it is a full handshake.
+    pub(crate) fn tls(&mut self) -> Result<Option<Tls>, SpecError> {
+        match self.take_option("tls") {
+            None => Ok(None),
+            Some(None) => Ok(Some(Tls::Full)),
+            Some(Some(value)) if value == "false" => Ok(None),
+            Some(Some(value)) => parse("tls", &value).map(Some),
         }
     }
 

@@ -10,7 +10,7 @@ use hol_transport::{ConfigError, Reliability};
 use crate::metrics_cache::MetricsCache;
 use crate::options::{Options, bad_value};
 use crate::stacks::{Stack, stack, stacks};
-use crate::{Kind, SocketStyle, SpecError};
+use crate::{Kind, SocketStyle, SpecError, Tls};
 
 /// A protocol, how the application uses it, and the configuration of its endpoints.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub enum Protocol {
         connections: u16,
         /// What hosts cache of one connection for the next.
         metrics_cache: MetricsCache,
+        /// How TLS begins on each connection, if it is used.
+        tls: Option<Tls>,
     },
     /// One or several SCTP associations.
     Sctp {
@@ -49,6 +51,8 @@ pub enum Protocol {
         connections: u16,
         /// What hosts cache of one subflow for the next.
         metrics_cache: MetricsCache,
+        /// How TLS begins on each connection, if it is used.
+        tls: Option<Tls>,
     },
     /// One or several QUIC connections.
     Quic {
@@ -142,6 +146,16 @@ impl TransportSpec {
         }
     }
 
+    /// Returns how TLS begins on each connection; `None` without TLS. QUIC has its own (RFC 9001).
+    pub const fn tls(&self) -> Option<Tls> {
+        match self.protocol {
+            Protocol::Tcp { tls, .. } | Protocol::Mptcp { tls, .. } => tls,
+            Protocol::Sctp { .. } | Protocol::Quic { .. } | Protocol::Udp { .. } | Protocol::Unix { .. } => {
+                None
+            }
+        }
+    }
+
     /// Returns whether this program implements the protocol in every world, instead of the kernel.
     pub const fn is_our_own(&self) -> bool {
         matches!(self.protocol, Protocol::Quic { .. } | Protocol::Sctp { socket: SocketStyle::Own, .. })
@@ -206,11 +220,12 @@ impl FromStr for TransportSpec {
 fn tcp(kind: Kind, mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, SpecError> {
     let connections = options.parse_or("connections", 1, 1..=1024)?;
     let metrics_cache = options.metrics_cache()?;
+    let tls = options.tls()?;
     let config: hol_tcp::Config = options.settle(kind, behaviour)?;
     misfit(config.check(), behaviour)?;
     Ok(match kind {
-        Kind::Mptcp => Protocol::Mptcp { config, connections, metrics_cache },
-        _ => Protocol::Tcp { config, connections, metrics_cache },
+        Kind::Mptcp => Protocol::Mptcp { config, connections, metrics_cache, tls },
+        _ => Protocol::Tcp { config, connections, metrics_cache, tls },
     })
 }
 

@@ -24,6 +24,7 @@ pub fn measured(name: &str, text: &str, millis: &[u64]) -> Vec<PointResult> {
         let run = |(repetition, ms): (u32, &u64)| RunResult {
             key: RunKey { point: point.id, repetition },
             summary: Summary { bytes: 1000, ..summary(&[*ms as f64]) },
+            classes: Vec::new(),
             other: Default::default(),
             span: hol_base::Duration::from_millis(*ms),
             connect_time: None,

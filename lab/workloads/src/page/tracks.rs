@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     fn tracks(streams: u16, connections: u16, pair: bool) -> Tracks {
-        Tracks::new(Lanes { streams, connections, gives_up: false, is_stream: false }, pair)
+        Tracks::new(Lanes { streams, connections, gives_up: false, is_stream: false, handshake: None }, pair)
     }
 
     #[test]

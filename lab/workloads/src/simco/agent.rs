@@ -174,7 +174,7 @@ mod tests {
 
     fn agent(mix: Mix) -> Agent {
         Agent::new(
-            Lanes { streams: 1, connections: 1, gives_up: false, is_stream: false },
+            Lanes { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None },
             mix,
             Seed(1).rng(),
         )
@@ -214,7 +214,7 @@ mod tests {
     /// A reply to SE may be lost: said again it is another request, which an open session refuses. RFC 4540 section 5.2.1.
     #[test]
     fn a_session_that_is_opened_again_is_known() {
-        let lanes = Lanes { streams: 2, connections: 2, gives_up: true, is_stream: false };
+        let lanes = Lanes { streams: 2, connections: 2, gives_up: true, is_stream: false, handshake: None };
         let mut agent = Agent::new(lanes, Mix::default(), Seed(1).rng());
         let (mut middlebox, second) = (Peer::new(), ConnectionId(1));
         let (tid, again) = agent.open(1, 1);

@@ -112,7 +112,7 @@ mod tests {
     /// RFC 4540 section 7: each TCP connection is a session of its own.
     #[test]
     fn each_connection_has_its_own_session_and_all_have_one_table_of_rules() {
-        let lanes = Lanes { streams: 2, connections: 2, gives_up: false, is_stream: false };
+        let lanes = Lanes { streams: 2, connections: 2, gives_up: false, is_stream: false, handshake: None };
         let mut firewall = Firewall::new(lanes, None);
         let mut agent = Agent::new(lanes, Mix { enable: 1, lifetime: 1, delete: 1 }, Seed(1).rng());
         for session in 0..2 {
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_the_filter_does_not_take_is_refused_and_not_kept() {
-        let lanes = Lanes { streams: 1, connections: 1, gives_up: false, is_stream: false };
+        let lanes = Lanes { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None };
         let mut firewall = Firewall::new(lanes, Some(Box::new(Room(2))));
         let mut agent = Agent::new(lanes, Mix::default(), Seed(1).rng());
         ask(&mut firewall, 0, agent.open(0, 0).1);

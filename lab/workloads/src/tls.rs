@@ -1,0 +1,337 @@
+//! What TLS 1.3 costs an application over a byte stream: its round trip and its octets. Nothing is encrypted.
+//!
+//! A wrapper around either application exchanges handshake messages of the right sizes before it says that the
+//! connection is open, and makes each message as long as its records (RFC 8446 sections 2 and 5.2).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use hol_base::Time;
+use hol_transport::FramingError;
+
+use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Standing};
+use crate::ledger::Ledger;
+use crate::{LengthOf, WorkloadError};
+
+/// The messages of a handshake, in octets of their records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handshake {
+    /// The client's first: `ClientHello`.
+    pub hello: u16,
+    /// The server's: `ServerHello` to `Finished`.
+    pub answer: u16,
+    /// The client's second: `Finished`, after `EndOfEarlyData` if it sent any.
+    pub finished: u16,
+    /// The client sends application data with its first message.
+    pub is_early: bool,
+}
+
+/// Octets of plaintext in a record, at most. RFC 8446 section 5.1.
+const RECORD: usize = 1 << 14;
+/// Octets of a record around its plaintext: header, content type and authentication tag. RFC 8446 section 5.2.
+const AROUND: usize = 5 + 1 + 16;
+/// Octets of the content type and of the length of all records of a message, in the place of the first header.
+const HEADER: usize = 1 + 4;
+/// Content types. RFC 8446 appendix B.1.
+const HANDSHAKE: u8 = 22;
+const APPLICATION_DATA: u8 = 23;
+
+/// Returns the octets of the records that carry a message.
+const fn protected(octets: usize) -> usize {
+    octets + AROUND * octets.div_ceil(RECORD)
+}
+
+/// Returns the octets of the message that records of this length carry.
+const fn plaintext(records: usize) -> usize {
+    records - AROUND * records.div_ceil(RECORD + AROUND)
+}
+
+/// Returns the length of the records of the message that starts with `octets`.
+pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
+    let Some((kind, length)) = octets.first().zip(octets.get(1..).and_then(<[u8]>::first_chunk)) else {
+        return Ok(None);
+    };
+    let length = u32::from_be_bytes(*length) as usize;
+    let is_possible = (HEADER..=protected(WorkloadError::MAX_SIZE as usize)).contains(&length);
+    match *kind {
+        HANDSHAKE | APPLICATION_DATA if is_possible => Ok(Some(length)),
+        _ => Err(FramingError("not the records of a TLS message")),
+    }
+}
+
+/// Returns the function that finds message boundaries, of records if there are any.
+pub(crate) fn length_of_records(handshake: Option<Handshake>, plain: LengthOf) -> LengthOf {
+    if handshake.is_some() { length_of } else { plain }
+}
+
+fn records(kind: u8, payload: &[u8], length: usize) -> Bytes {
+    let mut records = BytesMut::with_capacity(length);
+    records.put_u8(kind);
+    records.put_u32(length as u32);
+    records.put_slice(payload);
+    records.put_bytes(0, length - HEADER - payload.len());
+    records.freeze()
+}
+
+fn protect(payload: &Bytes) -> Bytes {
+    records(APPLICATION_DATA, payload, protected(payload.len()))
+}
+
+fn unprotect(records: &Bytes) -> Bytes {
+    records.slice(HEADER..HEADER + plaintext(records.len()))
+}
+
+/// Runs an application over TLS, if there is a handshake.
+pub(crate) fn secured(
+    application: Box<dyn Application>,
+    handshake: Option<Handshake>,
+) -> Box<dyn Application> {
+    match handshake {
+        None => application,
+        Some(handshake) => Box::new(Secured {
+            application,
+            handshake,
+            connections: BTreeMap::new(),
+            outbox: VecDeque::new(),
+            refused: BTreeMap::new(),
+            sends_handshake: false,
+            is_blocked: false,
+        }),
+    }
+}
+
+/// An application between its handshakes and a byte stream.
+#[derive(Debug)]
+struct Secured {
+    application: Box<dyn Application>,
+    handshake: Handshake,
+    connections: BTreeMap<ConnectionId, State>,
+    /// Handshake messages that the transport has not taken.
+    outbox: VecDeque<Outgoing>,
+    /// Records that the transport has not taken, or not whole; the application keeps them and tries again.
+    refused: BTreeMap<ConnectionId, Bytes>,
+    /// The message sent last is of a handshake.
+    sends_handshake: bool,
+    /// The transport takes no handshake message.
+    is_blocked: bool,
+}
+
+/// The state of a connection's handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The client waits for the server's answer; its application knows of the connection if it sends early.
+    AwaitsAnswer,
+    /// The server waits for the client's first or second message.
+    AwaitsClient,
+    Done,
+}
+
+impl Secured {
+    fn send(&mut self, connection: ConnectionId, octets: u16) {
+        let payload = records(HANDSHAKE, &[], octets.into());
+        self.outbox.push_back(Outgoing { connection, stream: 0, payload, delivery: None, entry: None });
+    }
+
+    fn take(&mut self, now: Time, delivery: Delivery) {
+        if delivery.payload.first() == Some(&APPLICATION_DATA) {
+            let payload = unprotect(&delivery.payload);
+            return self.application.handle(now, Input::Message(Delivery { payload, ..delivery }));
+        }
+        let connection = delivery.connection;
+        let Handshake { answer, finished, is_early, .. } = self.handshake;
+        let state = self.connections.entry(connection).or_insert(State::AwaitsClient);
+        match *state {
+            State::AwaitsAnswer => {
+                *state = State::Done;
+                self.send(connection, finished);
+                if !is_early {
+                    self.open(now, connection);
+                }
+            }
+            State::AwaitsClient => {
+                *state = State::Done;
+                self.send(connection, answer);
+            }
+            // The client's Finished.
+            State::Done => {}
+        }
+    }
+
+    /// Returns a message as its records, or what is left of them if the transport refused it before.
+    fn protected(&mut self, outgoing: Outgoing) -> Outgoing {
+        let refused = self.refused.remove(&outgoing.connection);
+        let is_refused = |records: &Bytes| {
+            (records.as_ptr(), records.len()) == (outgoing.payload.as_ptr(), outgoing.payload.len())
+        };
+        match refused {
+            Some(records) if is_refused(&records) => outgoing,
+            _ => Outgoing { payload: protect(&outgoing.payload), ..outgoing },
+        }
+    }
+
+    fn open(&mut self, now: Time, connection: ConnectionId) {
+        self.application.handle(now, Input::Opened(connection));
+        self.application.handle(now, Input::Writable(connection));
+    }
+
+    /// Returns whether the application may send on a connection.
+    fn is_open(&self, connection: ConnectionId) -> bool {
+        match self.connections.get(&connection) {
+            None => false,
+            Some(State::AwaitsAnswer) => self.handshake.is_early,
+            Some(State::AwaitsClient | State::Done) => true,
+        }
+    }
+}
+
+impl Application for Secured {
+    fn handle(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Opened(connection) => {
+                self.connections.insert(connection, State::AwaitsAnswer);
+                self.send(connection, self.handshake.hello);
+                if self.handshake.is_early {
+                    self.open(now, connection);
+                }
+            }
+            Input::Accepted(connection) => {
+                self.connections.insert(connection, State::AwaitsClient);
+                self.application.handle(now, Input::Accepted(connection));
+            }
+            Input::Message(delivery) => self.take(now, delivery),
+            Input::Full(outgoing) if self.sends_handshake => {
+                self.outbox.push_front(outgoing);
+                self.is_blocked = true;
+            }
+            Input::Full(outgoing) => {
+                self.refused.insert(outgoing.connection, outgoing.payload.clone());
+                self.application.handle(now, Input::Full(outgoing));
+            }
+            Input::Writable(connection) => {
+                self.is_blocked = false;
+                self.application.handle(now, Input::Writable(connection));
+            }
+            Input::Closed(connection) | Input::Failed(connection, _) => {
+                self.connections.remove(&connection);
+                self.application.handle(now, input);
+            }
+            Input::PeerClosed(_) => self.application.handle(now, input),
+        }
+    }
+
+    fn poll(&mut self, now: Time) -> Output {
+        if self.is_blocked {
+            return Output::Wait(Time::MAX);
+        }
+        self.sends_handshake = !self.outbox.is_empty();
+        if let Some(outgoing) = self.outbox.pop_front() {
+            return Output::Send(outgoing);
+        }
+        loop {
+            match self.application.poll(now) {
+                Output::Send(outgoing) if !self.is_open(outgoing.connection) => {
+                    self.application.handle(now, Input::Full(outgoing));
+                }
+                Output::Send(outgoing) => return Output::Send(self.protected(outgoing)),
+                output => return output,
+            }
+        }
+    }
+
+    #[inline]
+    fn standing(&self) -> Standing {
+        self.application.standing()
+    }
+
+    fn is_reading(&self) -> bool {
+        self.application.is_reading()
+    }
+
+    fn ledger(&mut self) -> &mut Ledger {
+        self.application.ledger()
+    }
+
+    fn end(&mut self, now: Time) -> bool {
+        self.application.end(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Host, Lanes, WorkloadSpec};
+    use hol_base::Seed;
+    use hol_transport::Passage;
+    use proptest::prelude::*;
+
+    const FULL: Handshake = Handshake { hello: 261, answer: 2623, finished: 64, is_early: false };
+
+    proptest! {
+        /// RFC 8446 section 5.2: each record of at most 2^14 octets has 22 more.
+        #[test]
+        fn a_message_comes_out_of_its_records_as_it_went_in(octets in 0_usize..70_000) {
+            let payload: Bytes = (0..octets).map(|at| at as u8).collect::<Vec<u8>>().into();
+            let records = protect(&payload);
+            prop_assert_eq!(records.len(), octets + 22 * octets.div_ceil(16_384));
+            if octets > 0 {
+                prop_assert_eq!(length_of(&records), Ok(Some(records.len())));
+                prop_assert_eq!(unprotect(&records), payload);
+            }
+        }
+    }
+
+    #[test]
+    fn octets_of_no_record_are_refused() {
+        assert!(length_of(b"GET / HTTP").is_err());
+        assert_eq!(length_of(&[HANDSHAKE, 0, 0, 1]), Ok(None));
+        assert!(length_of(&[APPLICATION_DATA, 0, 0, 0, 4]).is_err());
+    }
+
+    /// The application's connections to each other: each message arrives `each` ms after it was sent.
+    fn exchange(handshake: Option<Handshake>, kind: &str, each: u64) -> (Vec<usize>, Time) {
+        let lanes = Lanes { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake };
+        let spec: WorkloadSpec = serde_json::from_str(kind).unwrap();
+        let mut sides = [spec.client(lanes, 1, Seed(1)), spec.server(lanes, 1, Host::default())];
+        let id = ConnectionId(0);
+        assert!(matches!(sides[0].poll(Time::ZERO), Output::Open(_)));
+        sides[0].handle(Time::ZERO, Input::Opened(id));
+        sides[1].handle(Time::ZERO, Input::Accepted(id));
+        let (mut sizes, mut now, mut under_way) = (Vec::new(), Time::ZERO, VecDeque::new());
+        while sides[0].standing().done == 0 {
+            for side in 0..2 {
+                while let Output::Send(outgoing) = sides[side].poll(now) {
+                    sizes.push(outgoing.payload.len());
+                    under_way.push_back((
+                        1 - side,
+                        now + hol_base::Duration::from_millis(each),
+                        outgoing.payload,
+                    ));
+                }
+            }
+            let (to, arrives, payload) = under_way.pop_front().expect("somebody sends");
+            now = arrives;
+            let passage = Passage::default();
+            sides[to].handle(now, Input::Message(Delivery { connection: id, stream: 0, payload, passage }));
+        }
+        (sizes, now)
+    }
+
+    /// RFC 8446 section 2: a round trip before the first message; section 2.3: none with early data.
+    #[test]
+    fn the_first_message_waits_for_a_round_trip_and_early_data_does_not() {
+        const PINGPONG: &str = "{\"kind\":\"pingpong\",\"size\":\"100B\"}";
+        assert_eq!(exchange(None, PINGPONG, 10), (vec![100, 100], Time::from_millis(20)));
+        let (sizes, answered) = exchange(Some(FULL), PINGPONG, 10);
+        assert_eq!((sizes, answered), (vec![261, 2623, 64, 122, 122], Time::from_millis(40)));
+        let early = Handshake { hello: 500, answer: 171, finished: 90, is_early: true };
+        let (sizes, answered) = exchange(Some(early), PINGPONG, 10);
+        assert_eq!((&sizes[..3], answered), (&[500, 122, 171][..], Time::from_millis(20)));
+    }
+
+    /// A page that sends before its connection is open sends after the handshake.
+    #[test]
+    fn an_application_that_does_not_wait_is_held_back() {
+        let (sizes, _) = exchange(Some(FULL), "{\"kind\":\"page\",\"objects\":0,\"early\":true}", 10);
+        assert_eq!(&sizes[..3], &[261, 2623, 64]);
+    }
+}
