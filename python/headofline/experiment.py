@@ -87,21 +87,6 @@ An operation on a file.
 """
 
 
-class Drawn(TypedDict, closed=True):
-    """
-    A log-normal distribution.
-    """
-
-    median: ByteCount
-    """
-    Half of the files are shorter than this.
-    """
-    sigma: float
-    """
-    The standard deviation of the logarithm.
-    """
-
-
 Duration: TypeAlias = str
 """
 a time such as "10ms" (units: ns, us, ms, s, min, h, d)
@@ -168,12 +153,6 @@ class Figure(TypedDict, closed=True):
     """
     The swept key that has a panel for each of its values.
     """
-
-
-FileSize: TypeAlias = ByteCount | Drawn
-"""
-Octets per file.
-"""
 
 
 Filter: TypeAlias = Literal['none', 'nftables']
@@ -257,6 +236,21 @@ LinkDirection: TypeAlias = Literal['both', 'up', 'down']
 """
 The directions that an event changes.
 """
+
+
+class LogNormal(TypedDict, closed=True):
+    """
+    A log-normal distribution.
+    """
+
+    median: ByteCount
+    """
+    Half of the sizes are below this.
+    """
+    sigma: float
+    """
+    The standard deviation of the logarithm.
+    """
 
 
 Measure: TypeAlias = Literal['program', 'connection', 'transaction']
@@ -446,6 +440,12 @@ class RedSpec(TypedDict, closed=True):
 Repetitions: TypeAlias = int | str
 
 
+Sizes: TypeAlias = ByteCount | LogNormal | dict[str, int]
+"""
+Octets of each of many messages or files.
+"""
+
+
 Take: TypeAlias = Literal['mean', 'sum', 'first', 'last', 'least', 'most']
 """
 Which number, if there are several.
@@ -499,6 +499,32 @@ Way: TypeAlias = Literal['close', 'keepalive', 'pipelined', 'multiplexed']
 """
 How requests and responses share the connections and their streams. A track is one of those.
 """
+
+
+RpcWorkload = TypedDict(
+    'RpcWorkload',
+    {
+        'arrivals': NotRequired[Arrivals],
+        'connect_timeout': NotRequired[Duration],
+        'from': NotRequired[str],
+        'head': NotRequired[ByteCount],
+        'interval': NotRequired[Duration],
+        'kind': Literal['rpc'],
+        'late_limit': NotRequired[Duration],
+        'listens': NotRequired[bool],
+        'rate': NotRequired[Frequency],
+        'reply': NotRequired[Sizes],
+        'request': NotRequired[Sizes],
+        'service': NotRequired[Duration],
+        'sources': NotRequired[int],
+        'spread': NotRequired[Duration],
+        'start': NotRequired[Duration],
+        'think': NotRequired[Duration],
+        'to': NotRequired[str],
+        'users': NotRequired[int],
+    },
+    closed=True,
+)
 
 
 SimcoWorkload = TypedDict(
@@ -612,7 +638,7 @@ PageWorkload = TypedDict(
         'pause': NotRequired[Duration],
         'reopen': NotRequired[bool],
         'request': NotRequired[ByteCount],
-        'size': NotRequired[FileSize],
+        'size': NotRequired[Sizes],
         'spread': NotRequired[Duration],
         'start': NotRequired[Duration],
         'think': NotRequired[Duration],
@@ -728,13 +754,16 @@ WorkloadWhoseKindIsSwept = TypedDict(
         'pause': NotRequired[Any],
         'rate': NotRequired[Any],
         'reopen': NotRequired[Any],
+        'reply': NotRequired[Any],
         'request': NotRequired[Any],
+        'service': NotRequired[Any],
         'size': NotRequired[Any],
         'sources': NotRequired[Any],
         'spread': NotRequired[Any],
         'start': NotRequired[Any],
         'think': NotRequired[Any],
         'to': NotRequired[Any],
+        'users': NotRequired[Any],
         'waves': NotRequired[Any],
         'way': NotRequired[Any],
     },
@@ -743,7 +772,8 @@ WorkloadWhoseKindIsSwept = TypedDict(
 
 
 WorkloadSpec: TypeAlias = (
-    SimcoWorkload
+    RpcWorkload
+    | SimcoWorkload
     | EchoWorkload
     | PingpongWorkload
     | OnewayWorkload

@@ -39,7 +39,7 @@ struct Truth {
 const WEB: &str = "network = { rate = '20Mbit', queue = '60p', loss = '3%', delay = '50ms' }
     workload = { kind = 'echo', rate = '80/s', arrivals = 'poisson', size = '8kB' }";
 
-const TRUTHS: [Truth; 7] = [
+const TRUTHS: [Truth; 9] = [
     Truth { name: "equal", keys: "transports = ['tcp']", each: 20_000, is_equal: true, steps: &STEPS },
     Truth {
         name: "small",
@@ -72,6 +72,21 @@ const TRUTHS: [Truth; 7] = [
     Truth {
         name: "crossover",
         keys: "transports = ['tcp', 'sctp:streams=8,rto_min=200ms']\nworkload = { kind = 'simco', rate = '42/s' }",
+        each: 20_000,
+        is_equal: false,
+        steps: &STEPS,
+    },
+    // The question of the README, and the first of `hol --help`.
+    Truth {
+        name: "rpc over sctp",
+        keys: "transports = ['tcp', 'sctp:streams=8']\nworkload = { kind = 'rpc' }",
+        each: 20_000,
+        is_equal: false,
+        steps: &STEPS,
+    },
+    Truth {
+        name: "rpc over quic",
+        keys: "transports = ['tcp', 'quic']\nworkload = { kind = 'rpc' }",
         each: 20_000,
         is_equal: false,
         steps: &STEPS,

@@ -126,7 +126,7 @@ const TABLES: [(&str, &str); 24] = [
     ("Figure", "[[figure]]"),
     ("Transport", "transports = [{ … }]"),
     ("Mix", "[workload.mix]: of simco"),
-    ("Drawn", "[workload.size]: of page"),
+    ("LogNormal", "[workload.size] of page, [workload.request] and [workload.reply] of rpc"),
 ];
 
 /// Returns the reference of experiment files, table by table, from the same types.

@@ -20,7 +20,7 @@ pub struct Load {
     /// Time between messages, instead of `rate`. `"0s"`: each as soon as the transport has taken the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Duration>,
-    /// Distribution of the intervals between messages. Default periodic.
+    /// Distribution of the intervals between messages. Default periodic; Poisson for rpc.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
     /// Number of synchronous sources, each at `rate`: as many messages are due at once. Default 1.
