@@ -97,6 +97,29 @@ fn compare_json_has_exactly_the_promised_fields() {
     assert_eq!((&rows[0]["transport"], &rows[1]["transport"]), (&"tcp".into(), &"sctp:streams=8".into()));
 }
 
+/// Long replies hold up short ones on TCP's stream, and not on streams of their own.
+#[test]
+fn each_size_of_a_mix_has_its_own_row_and_its_own_sentence() {
+    let arguments = ["compare", "tcp", "quic:per_message", "--reply", "1kB=9,200kB=1", "--rate", "10/s"];
+    let more = ["--bandwidth", "20Mbit", "--delay", "40ms", "--count", "2000", "--repetitions", "4"];
+    let text = ok(here().path(), &[&arguments[..], &more[..]].concat());
+    assert!(text.starts_with("rpc 200B for 1 kB (90 %) or 200 kB (10 %) at 10/s"), "{text}");
+    for class in ["1 kB replies", "200 kB replies"] {
+        assert!(text.lines().any(|line| line.starts_with(class) && line.contains("median")), "{text}");
+        let sentence = format!("{class}: quic:per_message is ");
+        assert!(text.lines().any(|line| line.starts_with(&sentence) && line.contains("95 % CI")), "{text}");
+    }
+    let (_, problem) = failure(here().path(), &["compare", "tcp", "--reply", "1kB=9,200"]);
+    assert!(problem.contains("reply"), "{problem}");
+}
+
+#[test]
+fn flags_of_a_middlebox_ask_its_question() {
+    let text =
+        ok(here().path(), &["compare", "tcp", "--mix", "enable=1", "--count", "20", "--repetitions", "1"]);
+    assert!(text.starts_with("simco at 100/s"), "{text}");
+}
+
 #[test]
 fn an_unknown_number_is_null() {
     let rows = compare(&["tcp", "--count", "50", "--repetitions", "1"]);
