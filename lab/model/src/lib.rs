@@ -120,10 +120,11 @@ pub fn follow(
     let background = beside.map(|(running_flow, octets)| background(running_flow, octets)).collect();
     let onward: Vec<_> =
         simulation.others().iter().skip(count).map(|other| other.flow.stopped().cloned()).collect();
+    let connect_time = simulation.measured().connect_time();
     let flow = &simulation.measured().flow;
     let stopped = flow.stopped().expect("a run ends when its flow has").clone();
     let stopped = scenario.end_of_measured(stopped, onward);
-    let (connect_time, is_finished) = (flow.connect_time(), flow.is_finished());
+    let is_finished = flow.is_finished();
     // Drops are counted before the close: packets that are retransmitted to a closed endpoint are no loss of the flow.
     let (drops, marked) = (simulation.drops(), simulation.marked());
     let closed = if is_finished { simulation.close() } else { None };
@@ -144,6 +145,7 @@ pub fn follow(
 }
 
 /// Returns the result of a background flow so far; closing the measured flow ends it.
-fn background(RunningFlow { flow, .. }: &RunningFlow, octets: u64) -> BackgroundRun {
-    BackgroundRun { connect_time: flow.connect_time(), octets, stopped: flow.stopped().cloned() }
+fn background(running_flow: &RunningFlow, octets: u64) -> BackgroundRun {
+    let stopped = running_flow.flow.stopped().cloned();
+    BackgroundRun { connect_time: running_flow.connect_time(), octets, stopped }
 }

@@ -1,6 +1,6 @@
 //! A flow in the simulation: its two applications, the rules of its end, and the factory of its endpoints.
 
-use hol_base::Time;
+use hol_base::{Duration, Time};
 use hol_measure::Record;
 use hol_scenario::{Flow, Side, Tally};
 use hol_transport::Event;
@@ -65,6 +65,11 @@ impl RunningFlow {
     pub(crate) fn settle_all(&mut self, record: impl FnMut(Record)) {
         let Self { client, server, reading, .. } = self;
         reading.settle_all(client.application.ledger(), server.application.ledger(), record);
+    }
+
+    /// Returns the time from the workload's start until the client could send.
+    pub(crate) fn connect_time(&self) -> Option<Duration> {
+        self.flow.connect_time(self.client.application.connected(self.flow.connected()))
     }
 
     /// Handles an event of an endpoint at the end `role`.

@@ -144,9 +144,9 @@ impl Flow {
         self.limits.start
     }
 
-    /// Returns the time from the start until every requested connection was open.
-    pub fn connect_time(&self) -> Option<Duration> {
-        self.connected.map(|connected| connected.since(self.limits.start))
+    /// Returns the time from the start until the client was `connected`.
+    pub fn connect_time(&self, connected: Option<Time>) -> Option<Duration> {
+        connected.map(|connected| connected.since(self.limits.start))
     }
 
     /// Returns when every requested connection was open.
@@ -450,11 +450,11 @@ mod tests {
         flow.note_opening();
         flow.note_opening();
         flow.note_opened(secs(1));
-        assert_eq!(flow.connect_time(), None);
+        assert_eq!(flow.connect_time(flow.connected()), None);
         flow.note_opened(secs(2));
         flow.note_opening();
         flow.note_opened(secs(9));
-        assert_eq!(flow.connect_time(), Some(Duration::from_secs(2)));
+        assert_eq!(flow.connect_time(flow.connected()), Some(Duration::from_secs(2)));
     }
 
     /// A driver's failure ends a flow, and the first reason is kept.

@@ -128,7 +128,7 @@ impl EventLoop<'_> {
         };
         let (of_client, of_server) = samples.into_iter().partition(is_clients);
         let verdict = Verdict {
-            connected: self.flow.connected(),
+            connected: self.client.application.connected(self.flow.connected()),
             ended,
             stopped: self.flow.stopped().expect("a run ends when its flow has").clone(),
             was_stopped: self.was_stopped,

@@ -144,6 +144,10 @@ pub trait Application: fmt::Debug {
     fn is_reading(&self) -> bool {
         true
     }
+    /// Returns when it can send, if its connections were open at `opened`: later with a handshake of its own.
+    fn connected(&self, opened: Option<Time>) -> Option<Time> {
+        opened
+    }
     /// Returns its ledger.
     fn ledger(&mut self) -> &mut Ledger;
     /// Ends the run: notes what never came due, and tells its host. Call until it returns true, because a

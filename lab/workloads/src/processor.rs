@@ -129,6 +129,10 @@ impl Application for Served {
         matches!(self.turn, Turn::None) && self.waiting.is_empty()
     }
 
+    fn connected(&self, opened: Option<Time>) -> Option<Time> {
+        self.application.connected(opened)
+    }
+
     fn ledger(&mut self) -> &mut Ledger {
         self.application.ledger()
     }

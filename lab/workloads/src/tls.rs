@@ -94,6 +94,9 @@ pub(crate) fn secured(
             connections: BTreeMap::new(),
             outbox: VecDeque::new(),
             refused: BTreeMap::new(),
+            requested: 0,
+            opened: 0,
+            connected: None,
             sends_handshake: false,
             is_blocked: false,
         }),
@@ -110,6 +113,11 @@ struct Secured {
     outbox: VecDeque<Outgoing>,
     /// Records that the transport has not taken, or not whole; the application keeps them and tries again.
     refused: BTreeMap<ConnectionId, Bytes>,
+    /// Connections that the application has requested, and those open to it.
+    requested: u32,
+    opened: u32,
+    /// When all that it requested first were open.
+    connected: Option<Time>,
     /// The message sent last is of a handshake.
     sends_handshake: bool,
     /// The transport takes no handshake message.
@@ -170,6 +178,10 @@ impl Secured {
     }
 
     fn open(&mut self, now: Time, connection: ConnectionId) {
+        self.opened += 1;
+        if self.opened == self.requested {
+            self.connected.get_or_insert(now);
+        }
         self.application.handle(now, Input::Opened(connection));
         self.application.handle(now, Input::Writable(connection));
     }
@@ -233,6 +245,10 @@ impl Application for Secured {
                     self.application.handle(now, Input::Full(outgoing));
                 }
                 Output::Send(outgoing) => return Output::Send(self.protected(outgoing)),
+                Output::Open(connection) => {
+                    self.requested += 1;
+                    return Output::Open(connection);
+                }
                 output => return output,
             }
         }
@@ -245,6 +261,10 @@ impl Application for Secured {
 
     fn is_reading(&self) -> bool {
         self.application.is_reading()
+    }
+
+    fn connected(&self, opened: Option<Time>) -> Option<Time> {
+        opened.and(self.connected)
     }
 
     fn ledger(&mut self) -> &mut Ledger {
@@ -313,6 +333,7 @@ mod tests {
             let passage = Passage::default();
             sides[to].handle(now, Input::Message(Delivery { connection: id, stream: 0, payload, passage }));
         }
+        assert!(sides[0].connected(Some(Time::ZERO)).is_some());
         (sizes, now)
     }
 
