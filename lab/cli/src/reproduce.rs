@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hol_lab::{Experiment, Manifest, Plan, Repetitions, Study, WorldName};
-use hol_report::claims::Verdict;
+use hol_report::claims::{Judged, Verdict};
 
 use crate::attended::Attended;
 use crate::failure::Failure;
@@ -88,6 +88,7 @@ impl Reproduce {
             for (verdict, count) in report.counts().into_iter().filter(|(_, count)| *count > 0) {
                 say(&format!("{count:>5}  {}\n", words(verdict)));
             }
+            report.judged.iter().filter(|judged| judged.compares_numbers()).for_each(say_numbers);
             say(&format!("\nreport: {}\n", page.display()));
         }
         complete(&results, &out)
@@ -152,6 +153,16 @@ impl Reproduce {
             note!("left out {points} points: {why}");
         }
         Ok(placed)
+    }
+}
+
+/// Prints the numbers of a report beside those measured, unless none of its points was measured.
+fn say_numbers(judged: &Judged) {
+    let findings = judged.findings.iter().map(|(_, finding)| finding);
+    let rows: Vec<&String> = findings.flat_map(|finding| &finding.rows).collect();
+    if !rows.is_empty() {
+        say(&format!("\n{}: {}\n", judged.claim.id, words(judged.verdict)));
+        rows.into_iter().for_each(|row| say(&format!("  {row}\n")));
     }
 }
 
