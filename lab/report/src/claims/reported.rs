@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(of(r#"{ "1ms" = [600, 750], "9ms" = [20, 50] }"#).holds, Some(true));
         let finding = of(r#"{ "1ms" = 850 }"#);
         assert_eq!(finding.holds, None, "a point without a reported number decides nothing");
-        assert_eq!(finding.rows[1], "TCP at delay 9ms: no reported value");
+        assert_eq!(finding.rows[1], "TCP at exp1, delay 9ms: no reported value");
         assert!(finding.rows[0].contains("850 kbit/s reported") && finding.rows[0].ends_with("(+6 %)"));
     }
 
