@@ -81,8 +81,9 @@ impl Reported {
             return (None, format!("{point}: {stated} {unit} reported, no mean here"));
         };
         let nearest = mean.value.clamp(low, high);
-        let percent = 100.0 * (mean.value / nearest - 1.0);
-        let row = format!("{point}: {stated} {unit} reported, {mean} here ({percent:+.0} %)");
+        // Adding zero turns -0 into 0.
+        let percent = (100.0 * (mean.value / nearest - 1.0)).round() + 0.0;
+        let row = format!("{point}: {stated} {unit} reported, {mean} here ({percent:+} %)");
         (self.is_near(mean, reported), row)
     }
 
