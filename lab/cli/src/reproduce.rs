@@ -20,6 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   hol reproduce ikr53 --quick          a twentieth of the messages, in seconds
   hol reproduce ikr53                  all of them
+  hol reproduce tickets --only pion218 one public report, its numbers beside ours
   hol list                             the studies there are";
 
 /// Run a study: all its experiments, its figures by their numbers, and a verdict on each of its claims.
@@ -80,11 +81,7 @@ impl Reproduce {
             results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));
         } else {
             let points = grouped(results.points.len() as u64);
-            say(&format!(
-                "{}\n{points} points, digest {}\n\nfindings of the paper:\n",
-                study.title,
-                results.digest()
-            ));
+            say(&format!("{}\n{points} points, digest {}\n\nfindings:\n", study.title, results.digest()));
             for (verdict, count) in report.counts().into_iter().filter(|(_, count)| *count > 0) {
                 say(&format!("{count:>5}  {}\n", words(verdict)));
             }
