@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hol_lab::{Experiment, Manifest, Plan, Repetitions, Study, WorldName};
-use hol_report::claims::Verdict;
+use hol_report::claims::{Judged, Verdict};
 
 use crate::attended::Attended;
 use crate::failure::Failure;
@@ -20,6 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   hol reproduce ikr53 --quick          a twentieth of the messages, in seconds
   hol reproduce ikr53                  all of them
+  hol reproduce tickets --only pion218 one public report, its numbers beside ours
   hol list                             the studies there are";
 
 /// Run a study: all its experiments, its figures by their numbers, and a verdict on each of its claims.
@@ -80,14 +81,11 @@ impl Reproduce {
             results.points.iter().for_each(|point| say(&json(&SweepRow::of(point))));
         } else {
             let points = grouped(results.points.len() as u64);
-            say(&format!(
-                "{}\n{points} points, digest {}\n\nfindings of the paper:\n",
-                study.title,
-                results.digest()
-            ));
+            say(&format!("{}\n{points} points, digest {}\n\nfindings:\n", study.title, results.digest()));
             for (verdict, count) in report.counts().into_iter().filter(|(_, count)| *count > 0) {
                 say(&format!("{count:>5}  {}\n", words(verdict)));
             }
+            report.judged.iter().filter(|judged| judged.compares_numbers()).for_each(say_numbers);
             say(&format!("\nreport: {}\n", page.display()));
         }
         complete(&results, &out)
@@ -152,6 +150,16 @@ impl Reproduce {
             note!("left out {points} points: {why}");
         }
         Ok(placed)
+    }
+}
+
+/// Prints the numbers of a report beside those measured, unless none of its points was measured.
+fn say_numbers(judged: &Judged) {
+    let findings = judged.findings.iter().map(|(_, finding)| finding);
+    let rows: Vec<&String> = findings.flat_map(|finding| &finding.rows).collect();
+    if !rows.is_empty() {
+        say(&format!("\n{}: {}\n", judged.claim.id, words(judged.verdict)));
+        rows.into_iter().for_each(|row| say(&format!("  {row}\n")));
     }
 }
 

@@ -41,6 +41,8 @@ pub enum Metric {
     Glitches,
     /// Packets that did not arrive, per message that did.
     PacketsLost,
+    /// Data packets that were sent again, per message that arrived.
+    Retransmissions,
     /// The longest time without a delivery around a disruption of the path, in ms.
     Outage,
     /// Messages that were late because of a disruption, or never arrived.
@@ -165,7 +167,7 @@ const COMPETITORS: Need = Need {
 };
 
 /// Every metric, in the order of tables.
-pub const TABLE: [MetricInfo; 16] = [
+pub const TABLE: [MetricInfo; 17] = [
     MetricInfo {
         needs_load: true,
         theory: Some(["closed_form_ms", "the closed form, where it applies"]),
@@ -331,6 +333,21 @@ pub const TABLE: [MetricInfo; 16] = [
             printed("packets_lost_each", |point| mean(point.mean_of(Metric::PacketsLost))),
             kept("packets_lost_each_ci95", |point| half_width(point.mean_of(Metric::PacketsLost))),
         ],
+        ..TIME
+    },
+    MetricInfo {
+        metric: Metric::Retransmissions,
+        name: "retransmissions",
+        title: "retransmissions, each time",
+        unit: "packets",
+        comparatives: ["fewer retransmissions", "more retransmissions"],
+        equal: "as many retransmissions",
+        column: "retransmissions",
+        extract: Extract::Run(|_, run| {
+            let completed = run.summary.completed;
+            let counts = run.counts.as_ref().filter(|_| completed > 0)?;
+            Some((counts.fast_retransmissions + counts.timeout_retransmissions) as f64 / completed as f64)
+        }),
         ..TIME
     },
     MetricInfo {

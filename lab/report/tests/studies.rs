@@ -25,7 +25,7 @@ fn labels(study: &Study) -> BTreeSet<&str> {
 #[test]
 fn the_studies_that_make_claims_are_these() {
     let names: Vec<&str> = studies().map(|(study, ..)| study.name).collect();
-    assert_eq!(names, ["eklund2004", "ikr53", "nayak2019", "pfuetzenreuter2004", "sasikala2008"]);
+    assert_eq!(names, ["eklund2004", "ikr53", "nayak2019", "pfuetzenreuter2004", "sasikala2008", "tickets"]);
     for (study, figures, claims) in studies() {
         assert!(!figures.figures.is_empty() && !figures.views.is_empty(), "{} has no figures", study.name);
         assert!(!claims.claims.is_empty() && !labels(&study).is_empty(), "{} has no claims", study.name);

@@ -95,6 +95,7 @@ impl Check {
                 Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.than) })
             }
             Self::Differ(check) => scope(from_ref(&check.left), &check.at),
+            Self::Reported(check) => scope(from_ref(&check.transport), &check.at),
             Self::Tail(check) => scope(from_ref(&check.transport), &check.at),
             Self::Crossover(check) => scope(from_ref(&check.transport), &check.at),
             Self::SameWorkloads(check) => scope(&check.transports, &check.at),

@@ -18,6 +18,7 @@ mod lines;
 mod matters;
 mod order;
 mod ratio;
+mod reported;
 mod same;
 mod scale;
 mod streams;
@@ -134,6 +135,8 @@ pub enum Check {
     Inside(bounds::Inside),
     /// A transport has a multiple of another's value.
     Ratio(ratio::Ratio),
+    /// A transport has the values that a report states.
+    Reported(reported::Reported),
     /// A transport meets a requirement at more points than another.
     Area(area::Area),
     /// The throughput is as high as the link rate allows.
@@ -208,6 +211,11 @@ pub struct Judged {
 }
 
 impl Judged {
+    /// Returns whether it compares numbers of a report with those measured: one line of the findings for each.
+    pub fn compares_numbers(&self) -> bool {
+        self.claim.checks.iter().any(|check| matches!(check, Check::Reported(_)))
+    }
+
     /// With which settings of the paper's time the claim holds, in words; `None` where all agree, or there is one.
     pub fn settings(&self) -> Option<String> {
         let period = self.findings.get(1..).filter(|period| period.len() > 1)?;
@@ -292,6 +300,7 @@ impl Check {
             Self::SameWorkloads(check) => check.evaluate(view),
             Self::Inside(check) => check.evaluate(view),
             Self::Ratio(check) => check.evaluate(view),
+            Self::Reported(check) => check.evaluate(view),
             Self::Area(check) => check.evaluate(view),
             Self::Ceiling(check) => check.evaluate(view),
             Self::Dip(check) => check.evaluate(view),

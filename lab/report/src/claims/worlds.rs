@@ -22,6 +22,8 @@ struct Sample {
     connect_ms: f64,
     objects_ms: f64,
     packets_lost: f64,
+    retransmissions: f64,
+    noticed_ms: f64,
     /// The fraction of playable frames, in percent.
     playable: f64,
     /// By how much the value of each next repetition is larger, as a fraction.
@@ -184,6 +186,23 @@ const FALSE: &[(&str, World)] = &[
     ("sas-15", calm),
     ("sas-15", sctp_is_slower),
     ("sas-16", calm),
+    ("pion218", calm),
+    ("pion354", calm),
+    ("libdatachannel409", calm),
+    ("node446", calm),
+    ("iperf1815", calm),
+    ("iperf1815-after", calm),
+    ("open5gs895", calm),
+    ("quiche1400", calm),
+    ("quiche1400-quic", calm),
+    ("quiche231", calm),
+    ("quiche231-bbr", calm),
+    ("tailscale20893", calm),
+    ("s2n1320", calm),
+    ("mptcp278", calm),
+    ("mptcp278-sum", calm),
+    ("kubernetes66312", calm),
+    ("kubernetes66312-few", calm),
 ];
 
 fn calm(_: &Cell, _: &mut Sample) {}
@@ -256,6 +275,8 @@ fn measured(planned: &Cell, world: World, repeated: &mut Repeated) -> Cell {
         connect_ms: 100.0,
         objects_ms: 50.0,
         packets_lost: 1.0,
+        retransmissions: 0.0,
+        noticed_ms: 10_000.0,
         playable: 100.0,
         spread: 1e-5,
         stopped: false,
@@ -277,6 +298,8 @@ fn measured(planned: &Cell, world: World, repeated: &mut Repeated) -> Cell {
         (Metric::ConnectTime, every(here.connect_ms)),
         (Metric::ObjectTime, every(here.objects_ms)),
         (Metric::PacketsLost, every(here.packets_lost)),
+        (Metric::Retransmissions, every(here.retransmissions)),
+        (Metric::Noticed, every(here.noticed_ms)),
     ];
     cell
 }

@@ -1,0 +1,130 @@
+//! Claims of single numbers: a report states the value of a metric at each point of an axis.
+
+use std::collections::BTreeMap;
+
+use hol_measure::Bounds;
+use serde::Deserialize;
+
+use super::{Finding, View};
+use crate::data::{Cell, Filter};
+use crate::plot::number;
+use hol_lab::Metric;
+
+/// A transport has the reported value at each point that is selected.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reported {
+    pub(super) transport: String,
+    #[serde(default)]
+    pub(super) at: Filter,
+    /// The metric.
+    #[serde(default)]
+    metric: Metric,
+    /// The swept key along which values are reported.
+    along: String,
+    /// The reported values by the values of that key, in the unit of the metric.
+    values: BTreeMap<String, Value>,
+    /// The largest deviation, as a fraction.
+    within: f64,
+}
+
+/// What a report states.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged)]
+enum Value {
+    One(f64),
+    /// The lowest and the highest.
+    Range([f64; 2]),
+}
+
+impl Value {
+    const fn ends(self) -> [f64; 2] {
+        match self {
+            Self::One(value) => [value, value],
+            Self::Range(ends) => ends,
+        }
+    }
+}
+
+impl Reported {
+    /// Holds if every mean is near its reported value with its whole interval, fails if one is not with its whole interval.
+    pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
+        let cells = view.cells(&self.transport, &self.at);
+        if cells.is_empty() {
+            return Finding::no_points();
+        }
+        let judged: Vec<(Option<bool>, String)> = cells.into_iter().map(|cell| self.judge(cell)).collect();
+        let count = |wanted| judged.iter().filter(|(holds, _)| *holds == wanted).count();
+        let [near, far] = [Some(true), Some(false)].map(count);
+        let text = format!(
+            "{}: {near} of {} numbers within {} %, {far} beyond",
+            self.transport,
+            judged.len(),
+            100.0 * self.within
+        );
+        let holds = if far > 0 { Some(false) } else { (near == judged.len()).then_some(true) };
+        let rows = judged.into_iter().map(|(_, row)| row).collect();
+        Finding { holds, ..Finding::unknown(text) }.with_rows(rows)
+    }
+
+    /// Returns whether the point has the reported value, and a line with both numbers.
+    fn judge(&self, cell: &Cell) -> (Option<bool>, String) {
+        let unit = self.metric.info().unit;
+        let point = format!("{} at {}", self.transport, cell.place());
+        let reported = cell.conditions.axis(&self.along).and_then(|value| self.values.get(value));
+        let Some(reported) = reported.map(|value| value.ends()) else {
+            return (None, format!("{point}: no reported value"));
+        };
+        let [low, high] = reported;
+        let stated = if low < high { format!("{} to {}", number(low), number(high)) } else { number(low) };
+        let Some(mean) = cell.shaped_mean(self.metric) else {
+            return (None, format!("{point}: {stated} {unit} reported, no mean here"));
+        };
+        let nearest = mean.value.clamp(low, high);
+        // Adding zero turns -0 into 0.
+        let percent = (100.0 * (mean.value / nearest - 1.0)).round() + 0.0;
+        let row = format!("{point}: {stated} {unit} reported, {mean} here ({percent:+} %)");
+        (self.is_near(mean, reported), row)
+    }
+
+    fn is_near(&self, mean: Bounds, [low, high]: [f64; 2]) -> Option<bool> {
+        let [low, high] = [low * (1.0 - self.within), high * (1.0 + self.within)];
+        let is_beyond = mean.high < low || mean.low > high;
+        let is_within = mean.low >= low && mean.high <= high;
+        (is_beyond || is_within).then_some(is_within)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{dataset, flow, view};
+
+    fn check(values: &str) -> Reported {
+        let text = format!(
+            "transport = \"TCP\"\nmetric = \"throughput\"\nalong = \"delay\"\nwithin = 0.25\nvalues = {values}"
+        );
+        toml::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn every_number_is_near_the_reported_one_or_the_claim_fails() {
+        let near = flow("TCP", &[("delay", "1ms")], &[900.0, 901.0, 902.0], 1000.0);
+        let far = flow("TCP", &[("delay", "9ms")], &[60.0, 60.1, 60.2], 1000.0);
+        let data = dataset(vec![near, far]);
+        let of = |values| check(values).evaluate(&view(&data));
+        assert_eq!(of(r#"{ "1ms" = 850, "9ms" = 55 }"#).holds, Some(true));
+        assert_eq!(of(r#"{ "1ms" = 850, "9ms" = 40 }"#).holds, Some(false));
+        assert_eq!(of(r#"{ "1ms" = [600, 750], "9ms" = [20, 50] }"#).holds, Some(true));
+        let finding = of(r#"{ "1ms" = 850 }"#);
+        assert_eq!(finding.holds, None, "a point without a reported number decides nothing");
+        assert_eq!(finding.rows[1], "TCP at exp1, delay 9ms: no reported value");
+        assert!(finding.rows[0].contains("850 kbit/s reported") && finding.rows[0].ends_with("(+6 %)"));
+    }
+
+    #[test]
+    fn an_interval_that_crosses_the_limit_decides_nothing() {
+        let wide = flow("TCP", &[("delay", "1ms")], &[700.0, 1100.0, 1400.0], 2000.0);
+        assert_eq!(check(r#"{ "1ms" = 850 }"#).evaluate(&view(&dataset(vec![wide]))).holds, None);
+    }
+}
