@@ -1,12 +1,13 @@
 //! The flags of `hol compare`, and the keys of experiment files that they set.
 
 /// Each flag and the key that it sets, in the order of the help text.
-pub const FLAGS: [(&str, &str); 14] = [
+pub const FLAGS: [(&str, &str); 15] = [
     ("--workload", "workload.kind"),
     ("--rate", "workload.rate"),
     ("--arrivals", "workload.arrivals"),
     ("--size", "workload.size"),
     ("--mix", "workload.mix"),
+    ("--path", "network.path"),
     ("--delay", "network.delay"),
     ("--loss", "network.loss"),
     ("--bandwidth", "network.rate"),

@@ -65,16 +65,10 @@ impl Topology {
 
     fn add_paths(&mut self, spec: &NetworkSpec) -> Result<(), NetworkError> {
         let ends = ["client", "server"].map(|name| self.node(name).expect("the short form has both"));
-        let direction = |own: Option<&Overrides>, path: &Overrides, of_path: Option<&Overrides>| {
-            spec.settings().refined(&own.cloned().unwrap_or_default(), None).refined(path, of_path)
-        };
         let single = [crate::PathSpec::default()];
         for path in if spec.paths.is_empty() { &single[..] } else { &spec.paths } {
-            let table = path.overrides();
-            let up = direction(spec.up.as_ref(), &table, path.up.as_ref());
-            let down = direction(spec.down.as_ref(), &table, path.down.as_ref());
             let label = (self.segments.len() + 1).to_string();
-            self.add_link(label, ends, &[], [up, down])?;
+            self.add_link(label, ends, &[], spec.directions_of(path))?;
         }
         Ok(())
     }

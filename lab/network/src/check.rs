@@ -14,6 +14,11 @@ use crate::topology::LinkPlan;
 pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
     let long = !spec.nodes.is_empty();
     let mixed = |key, cure| Err(NetworkError::MixedForms { key, cure });
+    let of_paths = spec.paths.iter().filter_map(|path| path.path);
+    let of_links = spec.links.iter().filter_map(|link| link.path);
+    if let Some(path) = spec.path.into_iter().chain(of_paths).chain(of_links).next() {
+        return Err(NetworkError::PathByName(path));
+    }
     match spec {
         _ if long && !spec.paths.is_empty() => mixed("paths", "write them as `links`"),
         _ if long && spec.up.is_some() => mixed("up", "put it into its link"),

@@ -4,6 +4,7 @@ use hol_base::Duration;
 use hol_wire::Address;
 
 use crate::ip::Ip;
+use crate::named_path::NamedPath;
 
 /// A network that cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,6 +49,10 @@ pub enum NetworkError {
     ChannelOfOne { link: String, channel: String },
     #[error("{link}: `discipline`: {problem}")]
     Discipline { link: String, problem: &'static str },
+    #[error(
+        "`path` = \"{0}\" is a name for settings, and no network has looked it up; put those settings here (`hol help {0}`)"
+    )]
+    PathByName(NamedPath),
     #[error("`{key}` belongs to the short form and `nodes` to the long one; {cure}")]
     MixedForms { key: &'static str, cure: &'static str },
     #[error(
