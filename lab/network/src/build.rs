@@ -13,7 +13,7 @@ use crate::handover::{HandoverChange, HandoverSpec};
 use crate::identifier::{InterfaceId, LinkId, NodeId};
 use crate::link_change::LinkChange;
 use crate::routes::routes;
-use crate::spec::{NetworkSpec, Overrides, Settings};
+use crate::spec::{NetworkSpec, Settings};
 use crate::topology::{Interface, LinkPlan, Medium, ScheduledChange, Segment, Topology};
 
 impl Topology {

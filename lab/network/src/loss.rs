@@ -49,6 +49,21 @@ pub struct ExplicitLoss {
     pub drop: Vec<u64>,
 }
 
+impl LossSpec {
+    /// Returns the share of packets lost in the long run; of a Gilbert–Elliott model the loss of its states,
+    /// weighted by their durations.
+    pub fn in_the_long_run(&self) -> f64 {
+        let bursts = match self {
+            Self::Independent(ratio) => return ratio.value(),
+            Self::Packets(_) => return 0.0,
+            Self::Bursts(bursts) => bursts,
+        };
+        let (to_bad, to_good) = (bursts.good_to_bad.value(), bursts.bad_to_good.value());
+        let bad = if to_bad + to_good > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 };
+        bad * bursts.loss_bad.value() + (1.0 - bad) * bursts.loss_good.value()
+    }
+}
+
 impl Default for LossSpec {
     fn default() -> Self {
         Self::Independent(Ratio::ZERO)
@@ -241,6 +256,7 @@ mod tests {
             loss_good: Ratio::ZERO,
             loss_bad: ratio("100%"),
         };
+        assert!((LossSpec::Bursts(model).in_the_long_run() - 0.01 / 0.21).abs() < 1e-12);
         let mut loss = Loss::new(&LossSpec::Bursts(model), Seed(9));
         let (n, mut lost, mut bursts, mut before) = (400_000, 0, 0, false);
         for _ in 0..n {

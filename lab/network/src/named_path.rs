@@ -55,6 +55,12 @@ impl NamedPath {
     pub fn about(self) -> &'static str {
         self.text().lines().next().unwrap_or_default().trim_start_matches('#').trim()
     }
+
+    /// Returns the short form of its sources, the second line of its file.
+    pub fn source(self) -> &'static str {
+        let line = self.text().lines().nth(1).unwrap_or_default();
+        line.strip_prefix("# Source: ").unwrap_or_default()
+    }
 }
 
 impl FromStr for NamedPath {
@@ -91,7 +97,7 @@ mod tests {
         for path in NamedPath::ALL.iter().copied() {
             let topology = Topology::new(&spec(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
             assert_eq!(topology.links().len(), 2, "{path}");
-            assert!(path.about().len() > 20, "{path}");
+            assert!(path.about().len() > 20 && !path.source().is_empty(), "{path}");
             let comments: Vec<&str> = path.text().lines().filter(|line| line.starts_with("# ")).collect();
             for part in ["# Measured: ", "# Our choice: "] {
                 assert!(comments.iter().any(|line| line.starts_with(part)), "{path}: {part}");
