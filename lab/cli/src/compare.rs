@@ -265,10 +265,8 @@ fn directions(network: &NetworkSpec) -> String {
         [up, down] => format!("{up} up and {down} down"),
     };
     let delay = values(|settings| settings.delay.to_string(), " each way");
-    let loss = |settings: &Settings| {
-        serde_json::to_value(&settings.loss).map_or(String::new(), |loss| row::text(&loss))
-    };
-    let (loss, rate) = (values(loss, ""), values(|settings| settings.rate.to_string(), ""));
+    let loss = values(|settings| settings.loss.to_string(), "");
+    let rate = values(|settings| settings.rate.to_string(), "");
     format!("{delay}, loss {loss}, {rate}, queue {}", values(|settings| settings.queue.to_string(), ""))
 }
 

@@ -1,7 +1,7 @@
 //! Paths by name: `hol list paths`, `hol help lte`.
 
-use hol_base::{QueueLimit, Ratio};
-use hol_network::{CodelSpec, Discipline, FairSpec, LossSpec, NamedPath, NetworkSpec, PieSpec, Settings};
+use hol_base::QueueLimit;
+use hol_network::{CodelSpec, Discipline, FairSpec, NamedPath, NetworkSpec, PieSpec, Settings};
 
 use crate::terminal::aligned;
 
@@ -28,9 +28,9 @@ fn row(path: NamedPath) -> Vec<String> {
     let round_trip = (up.delay + down.delay).to_string();
     let [rate_down, rate_up] = [&down, &up].map(|settings| settings.rate.to_string());
     let loss = if up.loss == down.loss {
-        loss(&up.loss)
+        up.loss.to_string()
     } else {
-        format!("{} up, {} down", loss(&up.loss), loss(&down.loss))
+        format!("{} up, {} down", up.loss, down.loss)
     };
     vec![
         path.to_string(),
@@ -63,10 +63,4 @@ fn queue(settings: &Settings) -> String {
 
 fn milliseconds(ms: f64) -> String {
     if ms < 10.0 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }
-}
-
-fn loss(loss: &LossSpec) -> String {
-    let share = Ratio::new((loss.in_the_long_run() * 1e6).round() / 1e6).unwrap_or_default();
-    let is_burst = matches!(loss, LossSpec::Bursts(_));
-    format!("{share}{}", if is_burst { " bursts" } else { "" })
 }

@@ -173,7 +173,7 @@ const QUANTITIES: [Quantity; 5] = [
             let percent = |settings: Settings| match settings.loss {
                 // Rounded, because converting the fraction to a percentage adds a small error.
                 LossSpec::Independent(ratio) => Some((ratio.value() * 1e8).round() / 1e6),
-                LossSpec::Bursts(_) | LossSpec::Packets(_) => None,
+                LossSpec::Bursts(_) | LossSpec::TimedBursts(_) | LossSpec::Packets(_) => None,
             };
             point.network.directions().into_iter().filter_map(percent).collect()
         },

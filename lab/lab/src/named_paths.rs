@@ -108,7 +108,7 @@ mod tests {
             [(up.delay, up.queue), (down.delay, down.queue)]
         );
         let one = network("[network]\npath = 'lte'\nup.rate = '1Mbit'").directions();
-        assert_eq!(one, [Settings { rate, ..up.clone() }, down.clone()]);
+        assert_eq!(one, [Settings { rate, ..up }, down]);
         let both = network("[network]\npath = 'lte'\nrate = '9Mbit'\nup.rate = '1Mbit'").directions();
         assert_eq!(both.map(|settings| settings.rate.to_string()), ["1Mbit", "9Mbit"]);
     }

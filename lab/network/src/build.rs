@@ -12,6 +12,7 @@ use crate::event::EventSpec;
 use crate::handover::{HandoverChange, HandoverSpec};
 use crate::identifier::{InterfaceId, LinkId, NodeId};
 use crate::link_change::LinkChange;
+use crate::loss::LossSpec;
 use crate::routes::routes;
 use crate::spec::{NetworkSpec, Settings};
 use crate::topology::{Interface, LinkPlan, Medium, ScheduledChange, Segment, Topology};
@@ -190,6 +191,9 @@ impl Topology {
         if changes.is_empty() {
             return Err(NetworkError::EventWithoutChange { at });
         }
+        if matches!(loss, Some(LossSpec::TimedBursts(_))) {
+            return Err(NetworkError::EventOfBursts { at });
+        }
         let label = path.map(|number| number.to_string()).or_else(|| link.clone());
         let targets =
             self.segments.iter().filter(|segment| label.as_ref().is_none_or(|l| *l == segment.label));
@@ -200,6 +204,12 @@ impl Topology {
             let cure = "paths are counted from 1, links are called \"from-to\" unless they have a name, and LANs have no \
                         directions";
             return Err(NetworkError::EventWithoutTarget { at, target, cure });
+        }
+        let has_bursts =
+            |link: &LinkPlan| loss.is_some() && matches!(link.settings.loss, LossSpec::TimedBursts(_));
+        let plans = links.iter().map(|link| &self.links[usize::from(link.0)]);
+        if let Some(link) = plans.into_iter().find(|link| has_bursts(link)) {
+            return Err(NetworkError::EventInBursts { at, link: link.name.clone() });
         }
         let at = Time::ZERO + at;
         for link in links {

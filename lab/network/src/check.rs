@@ -6,6 +6,7 @@ use crate::channel::Channel;
 use crate::distribution::Distribution;
 use crate::error::NetworkError;
 use crate::ip::Ip;
+use crate::loss::LossSpec;
 use crate::police::{PoliceSpec, TokenBucket};
 use crate::spec::{NetworkSpec, Settings};
 use crate::topology::LinkPlan;
@@ -54,6 +55,11 @@ pub(crate) fn check_settings(link: &str, settings: &Settings, ip: Ip) -> Result<
         && !(settings.mtu.0..=TokenBucket::MOST).contains(&burst.0)
     {
         return Err(NetworkError::Burst { link, burst: burst.0, mtu: settings.mtu.0 });
+    }
+    if let LossSpec::TimedBursts(bursts) = settings.loss
+        && let Some(problem) = bursts.problem()
+    {
+        return Err(NetworkError::Loss { link, problem });
     }
     if let Some(problem) = settings.discipline.problem() {
         return Err(NetworkError::Discipline { link, problem });

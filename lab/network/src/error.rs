@@ -90,6 +90,14 @@ pub enum NetworkError {
     BackupFirst,
     #[error("`handover` leads from one path to another, and there are {paths}; write paths = [{{}}, {{}}]")]
     HandoverPaths { paths: usize },
+    #[error("{link}: `loss`: {problem}")]
+    Loss { link: String, problem: &'static str },
+    #[error(
+        "the event at {at} changes the loss of {link}, and so do the bursts of its `loss`, which last a time; leave one of both out"
+    )]
+    EventInBursts { at: Duration, link: String },
+    #[error("the event at {at} has `loss` in bursts of time, which begin with the run; give it to the link")]
+    EventOfBursts { at: Duration },
     #[error("the event at {at} changes nothing; give it one of down, rate, loss, delay")]
     EventWithoutChange { at: Duration },
     #[error("the event at {at} is for {target}, which is not in the network; {cure}")]

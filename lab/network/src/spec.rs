@@ -264,7 +264,8 @@ settings! {
     /// new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
     /// Default 0 %.
     jitter_correlation: Ratio = Ratio::ZERO,
-    /// Packet loss: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
+    /// Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts are counted in packets or last a time, or
+    /// `{ drop = [3, 7] }`. Default none.
     loss: LossSpec = LossSpec::default(),
     /// Probability that a packet arrives twice. Default 0.
     duplicate: Ratio = Ratio::ZERO,
