@@ -49,11 +49,7 @@ const TOP: [Note; 11] = [
 
 /// Those of `[network]`.
 const NETWORK: [Note; 12] = [
-    (
-        "path",
-        "A path by name, which sets the keys below that stand here not; `hol list paths` shows all.",
-        "\"lte\"",
-    ),
+    ("path", "A path by name; the keys below replace its own. `hol list paths` shows all.", "\"lte\""),
     (
         "rate",
         "Of the link in each direction; [network.up] and [network.down] would say it for one.",

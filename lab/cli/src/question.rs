@@ -42,7 +42,7 @@ pub struct Question {
 /// The network, and how often what is tried on it.
 #[derive(Debug, Args)]
 pub struct Conditions {
-    /// Path by name, which sets what follows; `hol list paths` shows rates, delays and queues [default: none]
+    /// Path by name, with its delay, jitter, loss, rate and queue, which options replace; `hol list paths` shows them [default: none]
     #[arg(long, value_name = "NAME", value_parser = paths())]
     path: Option<String>,
     /// One-way delay, the same in both directions [default: 10ms]

@@ -159,6 +159,8 @@ mod tests {
                 "t.toml:5:7",
                 "write [network.links.testlink]",
             ),
+            ("topology = 'link.ns'\n[network.links.testlink]\npath = 'lte'", "t.toml:5:1", "set single keys"),
+            ("topology = 'link.ns'\n[network]\npath = 'lte'", "t.toml:5:8", "give each its own"),
             ("topology = 'link.ns'\n[network]\nrtae = '1Mbit'", "t.toml:5:1", "did you mean"),
             ("topology = 'link.ns'\n[sweep]\ntopology = ['link.ns']", "t.toml:5", "cannot be swept"),
         ] {

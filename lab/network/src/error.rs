@@ -50,7 +50,7 @@ pub enum NetworkError {
     #[error("{link}: `discipline`: {problem}")]
     Discipline { link: String, problem: &'static str },
     #[error(
-        "`path` = \"{0}\" is a name for settings, and no network has looked it up; put those settings here (`hol help {0}`)"
+        "`path` = \"{0}\" has not been replaced by its settings, which happens in experiment files alone; write those that `hol help {0}` shows"
     )]
     PathByName(NamedPath),
     #[error("`{key}` belongs to the short form and `nodes` to the long one; {cure}")]
