@@ -290,6 +290,22 @@ class Mix(TypedDict, closed=True):
     """
 
 
+NamedPath: TypeAlias = Literal[
+    'wifi',
+    'lte',
+    '5g',
+    'starlink',
+    'dsl',
+    'cable',
+    'geo',
+    'datacenter',
+    'transatlantic',
+]
+"""
+A path whose settings are a file of `paths/`.
+"""
+
+
 class OwnDistribution1(TypedDict, closed=True):
     """
     A file next to the experiment, in the format of tc-netem(8).
@@ -450,6 +466,34 @@ Take: TypeAlias = Literal['mean', 'sum', 'first', 'last', 'least', 'most']
 """
 Which number, if there are several.
 """
+
+
+class TimedBursts(TypedDict, closed=True):
+    """
+    A link that alternates between a good and a bad state in time, whether packets are sent or not (a Markov
+    chain in continuous time).
+
+    It starts good, and the duration of each state is exponential. Unlike a burst of packets, a burst does not
+    wait for a sender that backs off. The times depend only on the run's seed and the link, so all transports,
+    and model and kernel world, meet the same bursts. After an hour the link stays good.
+    """
+
+    bad_for: Duration
+    """
+    Mean time in the bad state.
+    """
+    good_for: Duration
+    """
+    Mean time in the good state. At least 100 ms together with `bad_for`.
+    """
+    loss_bad: NotRequired[Ratio]
+    """
+    Loss in the bad state. Default 100 %.
+    """
+    loss_good: NotRequired[Ratio]
+    """
+    Loss in the good state. Default 0 %.
+    """
 
 
 class TokenBucket(TypedDict, closed=True):
@@ -886,7 +930,7 @@ class GilbertElliott(TypedDict, closed=True):
     """
 
 
-LossSpec: TypeAlias = Ratio | GilbertElliott | ExplicitLoss
+LossSpec: TypeAlias = Ratio | GilbertElliott | TimedBursts | ExplicitLoss
 """
 Which packets are lost.
 """
@@ -1056,7 +1100,8 @@ class LanSpec(TypedDict, closed=True):
     """
     loss: NotRequired[LossSpec]
     """
-    Packet loss: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
+    Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts are counted in packets or last a time, or
+    `{ drop = [3, 7] }`. Default none.
     """
     mtu: NotRequired[ByteCount]
     """
@@ -1144,7 +1189,8 @@ class Overrides(TypedDict, closed=True):
     """
     loss: NotRequired[LossSpec]
     """
-    Packet loss: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
+    Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts are counted in packets or last a time, or
+    `{ drop = [3, 7] }`. Default none.
     """
     mtu: NotRequired[ByteCount]
     """
@@ -1234,7 +1280,8 @@ class PathSpec(TypedDict, closed=True):
     """
     loss: NotRequired[LossSpec]
     """
-    Packet loss: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
+    Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts are counted in packets or last a time, or
+    `{ drop = [3, 7] }`. Default none.
     """
     mtu: NotRequired[ByteCount]
     """
@@ -1244,6 +1291,11 @@ class PathSpec(TypedDict, closed=True):
     overhead: NotRequired[ByteCount]
     """
     Octets per packet on the link beyond IP. Default 14, as `tc` counts Ethernet.
+    """
+    path: NotRequired[NamedPath]
+    """
+    A path by name, such as `"lte"`: its settings, of which keys beside it replace those of both directions.
+    `hol list paths` shows them, `hol help lte` the sources of one. Default none.
     """
     police: NotRequired[PoliceSpec]
     """
@@ -1290,6 +1342,7 @@ LinkSpec = TypedDict(
         'mtu': NotRequired[ByteCount],
         'name': NotRequired[str],
         'overhead': NotRequired[ByteCount],
+        'path': NotRequired[NamedPath],
         'police': NotRequired[PoliceSpec],
         'queue': NotRequired[QueueLimit],
         'rate': NotRequired[BitRate],
@@ -1373,7 +1426,8 @@ class NetworkSpec(TypedDict, closed=True):
     """
     loss: NotRequired[LossSpec]
     """
-    Packet loss: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
+    Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts are counted in packets or last a time, or
+    `{ drop = [3, 7] }`. Default none.
     """
     mtu: NotRequired[ByteCount]
     """
@@ -1387,6 +1441,11 @@ class NetworkSpec(TypedDict, closed=True):
     overhead: NotRequired[ByteCount]
     """
     Octets per packet on the link beyond IP. Default 14, as `tc` counts Ethernet.
+    """
+    path: NotRequired[NamedPath]
+    """
+    A path by name, such as `"lte"`: its settings, of which keys beside it replace those of both directions.
+    `hol list paths` shows them, `hol help lte` the sources of one. Default none.
     """
     paths: NotRequired[list[PathSpec]]
     """

@@ -7,7 +7,7 @@ use clap::Args;
 use hol_base::Duration;
 use hol_lab::{Archive, Experiment, Finished, Manifest, Plan, PointResult, Results, Store, execute};
 use hol_measure::Distribution;
-use hol_network::NetworkSpec;
+use hol_network::{NetworkSpec, Settings};
 use hol_report::data::Cell;
 use hol_report::survey::{lead, outage, verdict};
 
@@ -276,6 +276,19 @@ fn parts(cell: &Cell) -> String {
     }
 }
 
+/// The settings of a path: one value where both directions have the same.
+fn directions(network: &NetworkSpec) -> String {
+    let both = network.directions();
+    let values = |of: fn(&Settings) -> String, same: &str| match both.each_ref().map(of) {
+        [up, down] if up == down => up + same,
+        [up, down] => format!("{up} up and {down} down"),
+    };
+    let delay = values(|settings| settings.delay.to_string(), " each way");
+    let loss = values(|settings| settings.loss.to_string(), "");
+    let rate = values(|settings| settings.rate.to_string(), "");
+    format!("{delay}, loss {loss}, {rate}, queue {}", values(|settings| settings.queue.to_string(), ""))
+}
+
 /// One sentence about the question.
 fn conditions(result: &PointResult, overrides: &str) -> String {
     let point = &result.point;
@@ -288,10 +301,8 @@ fn conditions(result: &PointResult, overrides: &str) -> String {
     };
     let opened = point.world.open().ok();
     let path = opened.as_ref().and_then(|world| world.given_path()).unwrap_or_else(|| {
-        let NetworkSpec { delay, loss, rate, queue, .. } = network;
-        let loss = serde_json::to_value(loss).map_or(String::new(), |loss| row::text(&loss));
         let maker = opened.and_then(|world| world.path_maker()).map_or(String::new(), |maker| maker + ", ");
-        format!("{maker}{delay} each way, loss {loss}, {rate}, queue {queue}{overrides}")
+        format!("{maker}{}{overrides}", directions(network))
     });
     let (messages, seed) = (grouped(result.offered()), point.seed);
     format!("{}{rate}{world}, {path}; {messages} messages in {repetitions}, seed {seed}", point.workload)

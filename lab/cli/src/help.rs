@@ -8,7 +8,7 @@ use crate::Cli;
 use crate::failure::Failure;
 use crate::overview::OVERVIEW;
 use crate::terminal::say;
-use crate::{list, transport_option};
+use crate::{list, named_path, transport_option};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,7 +21,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Help {
-    /// A command, transport, option, flag, key, table or kind of workload; `reference` for all of experiment files, or `schema`
+    /// A command, transport, option, path, flag, key, table or kind of workload; `reference` for all of experiment files, or `schema`
     topic: Vec<String>,
 }
 
@@ -66,7 +66,9 @@ fn named(command: &Command, word: &str) -> Vec<String> {
     let transport = Kind::ALL.into_iter().find(|kind| kind.name() == word).map(list::options);
     let all = reference();
     let tables = all.iter().filter(|section| is_about(section, word)).map(written);
-    let found: Vec<String> = transport.into_iter().chain(tables).collect();
+    let paths = ["path", "paths"].contains(&word).then(named_path::table);
+    let found = transport.into_iter().chain(named_path::explained(word)).chain(tables).chain(paths);
+    let found: Vec<String> = found.collect();
     // Whoever asks for a table does not ask for the keys that lead to it.
     if found.is_empty() {
         [options(word), keys(&all, word), flags(command, word)].into_iter().flatten().collect()

@@ -48,7 +48,8 @@ const TOP: [Note; 11] = [
 ];
 
 /// Those of `[network]`.
-const NETWORK: [Note; 11] = [
+const NETWORK: [Note; 12] = [
+    ("path", "A path by name; the keys below replace its own. `hol list paths` shows all.", "\"lte\""),
     (
         "rate",
         "Of the link in each direction; [network.up] and [network.down] would say it for one.",

@@ -21,6 +21,7 @@ mod list;
 mod live;
 mod manual;
 mod merge;
+mod named_path;
 mod ns2;
 mod number;
 mod overview;

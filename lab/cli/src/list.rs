@@ -2,10 +2,12 @@
 
 use clap::Args;
 use hol_lab::Study;
+use hol_network::NamedPath;
 use hol_stack::{DEFAULT_STACK, Kind, stacks};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::named_path;
 use crate::row::json;
 use crate::terminal::say;
 use crate::transport_option;
@@ -14,24 +16,32 @@ const EXAMPLES: &str = "\
 Examples:
   hol list           transports, workloads, stacks, studies
   hol list sctp      every option of a transport, its default and where that comes from
+  hol list paths     rates, delays and queues of the paths by name
   hol list --json    all of it, for programs";
 
-/// List transports, workloads, stacks and studies; or the options of one transport.
+/// List transports, workloads, paths, stacks and studies; or the options of one transport.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct List {
-    /// List the options of this transport
-    #[arg(value_name = "TRANSPORT", value_parser = transport)]
-    transport: Option<Kind>,
+    /// List the options of this transport, or `paths`
+    #[arg(value_name = "TRANSPORT", value_parser = topic)]
+    topic: Option<Topic>,
     /// One JSON object a line
     #[arg(long)]
     json: bool,
 }
 
+/// What is listed.
+#[derive(Debug, Clone, Copy)]
+enum Topic {
+    Options(Kind),
+    Paths,
+}
+
 /// One thing that can be named.
 #[derive(Debug, Serialize)]
 struct Entry<'n> {
-    /// study, workload, stack or option.
+    /// study, workload, path, stack or option.
     what: &'static str,
     name: &'n str,
     about: &'n str,
@@ -42,19 +52,27 @@ struct Entry<'n> {
     default: Option<String>,
 }
 
-fn transport(name: &str) -> Result<Kind, String> {
+fn topic(name: &str) -> Result<Topic, String> {
     let names = Kind::ALL.map(Kind::name).join(", ");
     let found = Kind::ALL.into_iter().find(|kind| kind.name() == name.to_lowercase());
-    found.ok_or_else(|| format!("no such transport; there are {names}"))
+    let found = found.map(Topic::Options).or((name == "paths").then_some(Topic::Paths));
+    found.ok_or_else(|| format!("no such transport; there are {names}; `hol list paths` lists paths"))
 }
 
 impl List {
     /// Prints the list.
     pub fn run(&self) -> Result<(), Failure> {
-        match (self.transport, self.json) {
-            (Some(kind), true) => options_for_programs(kind),
+        match (self.topic, self.json) {
+            (Some(Topic::Options(kind)), true) => options_for_programs(kind),
+            (Some(Topic::Paths), true) => paths_for_programs(),
             (None, true) => list_for_programs(),
-            (Some(kind), false) => say(&options(kind)),
+            (Some(Topic::Options(kind)), false) => say(&options(kind)),
+            (Some(Topic::Paths), false) => {
+                say(&format!(
+                    "{}\nhol help NAME shows the settings of one, and what of them is measured\n",
+                    named_path::table()
+                ));
+            }
             (None, false) => say(&names()),
         }
         Ok(())
@@ -70,6 +88,10 @@ fn names() -> String {
     text += "\nworkloads (--workload KIND; hol help KIND shows its keys):\n";
     for kind in hol_workloads::Kind::all() {
         text += &format!("  {:<18} {}\n", kind.workload().name(), kind.workload().about());
+    }
+    text += "\npaths (--path NAME; hol list paths shows their rates, delays and queues):\n";
+    for path in NamedPath::ALL {
+        text += &format!("  {:<18} {}\n", path.name(), path.about());
     }
     text += "\nstacks (option stack=NAME):\n";
     for stack in stacks() {
@@ -98,8 +120,8 @@ pub fn options(kind: Kind) -> String {
 
 /// The same as one object a line.
 fn list_for_programs() {
-    let plain = |what, name, about| say(&json(&Entry { what, name, about, transport: None, default: None }));
     Study::all().for_each(|(name, title)| plain("study", name, title));
+    paths_for_programs();
     for kind in hol_workloads::Kind::all() {
         plain("workload", kind.workload().name(), kind.workload().about());
     }
@@ -107,6 +129,14 @@ fn list_for_programs() {
         plain("stack", stack.name, purpose(stack.text));
     }
     Kind::ALL.into_iter().for_each(options_for_programs);
+}
+
+fn paths_for_programs() {
+    NamedPath::ALL.iter().for_each(|path| plain("path", path.name(), path.about()));
+}
+
+fn plain(what: &'static str, name: &str, about: &str) {
+    say(&json(&Entry { what, name, about, transport: None, default: None }));
 }
 
 fn options_for_programs(kind: Kind) {

@@ -3,7 +3,7 @@
 use clap::Args;
 use hol_base::Duration;
 use hol_lab::{Experiment, FLAGS, InputError, Source};
-use hol_network::NetworkSpec;
+use hol_network::{NamedPath, NetworkSpec};
 use hol_stack::TransportSpec;
 use hol_workloads::Kind;
 
@@ -48,6 +48,9 @@ pub struct Question {
 /// The network, and how often what is tried on it.
 #[derive(Debug, Args)]
 pub struct Conditions {
+    /// Path by name, with its delay, jitter, loss, rate and queue, which options replace; `hol list paths` shows them [default: none]
+    #[arg(long, value_name = "NAME", value_parser = paths())]
+    path: Option<String>,
     /// One-way delay, the same in both directions [default: 10ms]
     #[arg(long, value_name = "10ms", allow_hyphen_values = true)]
     delay: Option<String>,
@@ -84,6 +87,11 @@ pub struct Conditions {
 fn workloads() -> clap::builder::PossibleValuesParser {
     let ours = Kind::all().into_iter().filter(|kind| !matches!(kind, Kind::Programs(_)));
     ours.map(|kind| kind.workload().name()).collect::<Vec<_>>().into()
+}
+
+/// The names of all paths.
+fn paths() -> clap::builder::PossibleValuesParser {
+    NamedPath::ALL.iter().map(|path| path.name()).collect::<Vec<_>>().into()
 }
 
 /// The flags that an experiment of flags has without being told.
@@ -166,6 +174,7 @@ impl Conditions {
         let flags = [
             ("--repetitions", self.repetitions.map(|count| count.to_string())),
             ("--seed", self.seed.map(|seed| seed.to_string())),
+            ("--path", text(&self.path)),
             ("--delay", text(&self.delay)),
             ("--loss", text(&self.loss)),
             ("--bandwidth", text(&self.bandwidth)),
@@ -191,10 +200,11 @@ impl Conditions {
         self.repetitions.is_some()
     }
 
-    /// What was set beside the flags, which no summary of them shows: `, with network.up.loss=100%`.
+    /// What no summary of the other flags shows: `, path lte, with network.up.loss=100%`.
     pub fn overrides(&self) -> String {
+        let path = self.path.as_ref().map_or(String::new(), |name| format!(", path {name}"));
         let given = self.settings.join(" ");
-        if given.is_empty() { given } else { format!(", with {given}") }
+        if given.is_empty() { path } else { format!("{path}, with {given}") }
     }
 
     /// The first setting that makes a sweep of the question.

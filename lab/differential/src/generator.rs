@@ -282,6 +282,16 @@ mod tests {
     }
 
     #[test]
+    fn paths_by_name_are_drawn_and_count_as_chance() {
+        let draw = Generator::new(7, None, Vec::new());
+        let drawn: Vec<_> = (0..1500).map(|number| draw.scenario(number).0).collect();
+        let named: Vec<_> =
+            drawn.iter().filter(|scenario| scenario.value("network.path").is_some()).collect();
+        assert!(!named.is_empty());
+        assert!(named.iter().all(|scenario| scenario.names_chance() && scenario.point().is_ok()));
+    }
+
+    #[test]
     fn only_what_was_asked_for_is_drawn() {
         let draw = Generator::new(7, Some("bulk".to_owned()), Vec::new());
         assert!((0..20).all(|number| draw.scenario(number).0.family().ends_with(" bulk")));

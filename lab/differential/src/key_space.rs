@@ -207,7 +207,14 @@ mod tests {
         let space = KeySpace::new();
         let mut rng = Seed(1).rng();
         let keys = space.keys("echo");
-        for path in ["workload.size", "workload.rate", "network.delay", "network.up.loss", "network.ip"] {
+        for path in [
+            "workload.size",
+            "workload.rate",
+            "network.delay",
+            "network.up.loss",
+            "network.ip",
+            "network.path",
+        ] {
             let key = keys.iter().find(|key| key.path == path).unwrap_or_else(|| panic!("{path}"));
             assert!((0..20).any(|_| space.value(key, &mut rng).is_some()), "{path}");
         }

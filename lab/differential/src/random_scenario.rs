@@ -54,11 +54,13 @@ impl RandomScenario {
         self.value("workload.kind").unwrap_or("simco").trim_matches('"')
     }
 
-    /// Returns whether its packets depend on the seed: it sets a probability, or its transport is QUIC, whose packets are encrypted and
-    /// cannot be compared either.
+    /// Returns whether its packets depend on the seed: it sets a probability, its path has a name, which stands for a jitter or a loss, or
+    /// its transport is QUIC, whose packets are encrypted and cannot be compared either.
     pub fn names_chance(&self) -> bool {
-        self.protocol == "quic"
-            || self.settings.iter().any(|(_, value)| value.contains('%') || value.contains("poisson"))
+        let is_by_chance = |(key, value): &(String, String)| {
+            key == "network.path" || value.contains('%') || value.contains("poisson")
+        };
+        self.protocol == "quic" || self.settings.iter().any(is_by_chance)
     }
 
     fn source(&self, transport: &str) -> Result<Source, InputError> {

@@ -3,7 +3,7 @@
 //! The delay of a link is before its queue, so changes of the stages behind it take effect one delay later. A new rate applies to packets
 //! that arrive at the queue later; those in it leave at the old rate, except in queues behind a pacer.
 
-use hol_base::Duration;
+use hol_base::{Duration, Seed};
 use hol_network::{LinkChange, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology};
 use hol_traffic::{Changing, Line};
 
@@ -17,11 +17,15 @@ pub(crate) struct BuildableNetwork {
     pub(crate) mtu: u32,
     /// By [`LinkId`].
     pub(crate) lines: Vec<Line>,
-    /// The changes during the run, by time.
-    pub(crate) changes: Vec<ScheduledChange>,
 }
 
 impl BuildableNetwork {
+    /// Returns the changes of a run with `seed`: those of the experiment, and the bursts of its losses.
+    pub(crate) fn changes_of_run(&self, seed: Seed) -> Vec<ScheduledChange> {
+        behind_the_delay(&self.lines, &self.network.changes_of_run(seed))
+            .expect("the plan was checked, and bursts are loss by chance")
+    }
+
     /// Prepares each link for any change, whatever the experiment says.
     pub(crate) fn let_anything_change(&mut self) {
         for line in &mut self.lines {
@@ -43,8 +47,8 @@ pub(crate) fn plan(spec: &NetworkSpec) -> Result<BuildableNetwork, KernelError> 
         return refuse("network.mtu", "an interface takes at most 65535 octets; lower it");
     };
     let lines = Line::all(&network)?;
-    let changes = behind_the_delay(&lines, network.changes())?;
-    Ok(BuildableNetwork { network, mtu, lines, changes })
+    behind_the_delay(&lines, network.changes())?;
+    Ok(BuildableNetwork { network, mtu, lines })
 }
 
 fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, KernelError> {
@@ -87,9 +91,10 @@ fn behind_the_delay(
 
 #[cfg(test)]
 mod tests {
-    use hol_base::{Ratio, Seed};
+    use hol_base::{Ratio, Time};
 
     use super::*;
+    use hol_network::NamedPath;
 
     fn of(text: &str) -> Result<BuildableNetwork, KernelError> {
         plan(&toml::from_str(text).unwrap())
@@ -132,10 +137,32 @@ mod tests {
         let plan = of("delay = '100ms'\nevents = [{ at = '1s', direction = 'up', rate = '1Mbit', delay = '5ms' },
              { at = '1001ms', direction = 'up', loss = '2%' }, { at = '1050ms', direction = 'up', down = true }]")
         .unwrap();
-        let times: Vec<u64> = plan.changes.iter().map(|change| change.at.as_nanos() / 1_000_000).collect();
+        let changes = plan.changes_of_run(Seed(1));
+        let times: Vec<u64> = changes.iter().map(|change| change.at.as_nanos() / 1_000_000).collect();
         assert_eq!(times, [1000, 1006, 1050, 1100]);
         assert_eq!(plan.lines[0].expected_loss(), None);
         assert_eq!(plan.lines[1].expected_loss(), Some(Ratio::ZERO));
+    }
+
+    #[test]
+    fn bursts_of_time_are_changes_of_loss_one_delay_later() {
+        let plan = of("delay = '100ms'\nup.loss = { good_for = '1s', bad_for = '1s' }").unwrap();
+        let model: Vec<_> = plan.network.changes_of_run(Seed(7)).iter().map(|change| change.at).collect();
+        let later: Vec<_> = plan
+            .changes_of_run(Seed(7))
+            .iter()
+            .map(|change| Time::ZERO + change.at.saturating_since(Time::ZERO + Duration::from_millis(100)))
+            .collect();
+        assert!(model.len() > 1000);
+        assert_eq!(later, model);
+        assert_eq!(plan.lines[0].expected_loss(), None);
+    }
+
+    #[test]
+    fn every_path_by_name_can_be_built() {
+        for path in NamedPath::ALL {
+            of(path.text()).unwrap_or_else(|e| panic!("{path}: {e}"));
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::background::Background;
 use crate::error::InputError;
 use crate::figure::{self, FigureWish};
 use crate::named::{Named, over};
+use crate::named_paths;
 use crate::onward::Onward;
 use crate::permission;
 use crate::point::{Point, PointId};
@@ -301,6 +302,7 @@ fn with_values<'s>(
 ) -> Result<DeTable<'s>, InputError> {
     let mut table = table.clone();
     step.iter().try_for_each(|set| set.apply(&mut table, source))?;
+    named_paths::put_in_place(&mut table, source)?;
     Ok(table)
 }
 

@@ -4,7 +4,7 @@
 //! points, and the values outside of the ranges. `docs/fidelity.md` has all differences.
 
 use hol_base::QueueLimit;
-use hol_network::LossSpec;
+use hol_network::{LossSpec, Settings};
 use hol_stack::Kind;
 
 use crate::point::Point;
@@ -64,9 +64,11 @@ pub const KNOWN: &[KnownDifference] = &[
         what: "A packet that arrives exactly when a queue of a few packets drains may be dropped in one world only",
         size: "single packets, and the timeout that one of them may cost",
         matters: "queues of about 5 packets",
-        touches: Some(
-            |point| matches!(point.network.queue, QueueLimit::Packets(packets) if packets <= SHORT_QUEUE),
-        ),
+        touches: Some(|point| {
+            point.network.directions().iter().any(
+                |settings| matches!(settings.queue, QueueLimit::Packets(packets) if packets <= SHORT_QUEUE),
+            )
+        }),
     },
     KnownDifference {
         what: "SCTP: two packets of the peer that arrive within 1 µs; Linux may let its program read between them",
@@ -129,7 +131,7 @@ impl Fidelity {
 struct Quantity {
     name: &'static str,
     unit: &'static str,
-    of: fn(&Point) -> Option<f64>,
+    of: fn(&Point) -> Vec<f64>,
     compared: [f64; 2],
 }
 
@@ -137,37 +139,43 @@ const QUANTITIES: [Quantity; 5] = [
     Quantity {
         name: "messages",
         unit: " octets",
-        of: |point| point.workload.longest().map(|octets| octets as f64),
+        of: |point| point.workload.longest().map(|octets| octets as f64).into_iter().collect(),
         compared: COMPARED.size,
     },
     Quantity {
         name: "rates",
         unit: "/s",
         of: |point| {
-            let of_each = point.workload.rate()?.per_second();
-            Some(of_each * f64::from(point.workload.sources()))
+            let of_each = point.workload.rate().map(|rate| rate.per_second());
+            of_each.map(|rate| rate * f64::from(point.workload.sources())).into_iter().collect()
         },
         compared: COMPARED.rate,
     },
     Quantity {
         name: "one-way delays",
         unit: " ms",
-        of: |point| Some(point.network.delay.as_millis_f64()),
+        of: |point| point.network.directions().map(|settings| settings.delay.as_millis_f64()).to_vec(),
         compared: COMPARED.delay_ms,
     },
     Quantity {
         name: "bit rates",
         unit: " kbit/s",
-        of: |point| Some(point.network.rate.bits_per_second() as f64 / 1e3),
+        of: |point| {
+            let kbps = |settings: Settings| settings.rate.bits_per_second() as f64 / 1e3;
+            point.network.directions().map(kbps).to_vec()
+        },
         compared: COMPARED.bandwidth_kbps,
     },
     Quantity {
         name: "losses",
         unit: " %",
-        of: |point| match &point.network.loss {
-            // Rounded, because converting the fraction to a percentage adds a small error.
-            LossSpec::Independent(ratio) => Some((ratio.value() * 1e8).round() / 1e6),
-            LossSpec::Bursts(_) | LossSpec::Packets(_) => None,
+        of: |point| {
+            let percent = |settings: Settings| match settings.loss {
+                // Rounded, because converting the fraction to a percentage adds a small error.
+                LossSpec::Independent(ratio) => Some((ratio.value() * 1e8).round() / 1e6),
+                LossSpec::Bursts(_) | LossSpec::TimedBursts(_) | LossSpec::Packets(_) => None,
+            };
+            point.network.directions().into_iter().filter_map(percent).collect()
         },
         compared: COMPARED.loss_percent,
     },
@@ -178,7 +186,7 @@ impl Quantity {
     fn outside(&self, points: &[&Point]) -> Option<String> {
         let Self { name, unit, of, compared: [least, most] } = self;
         let is_outside = |value: &f64| value > most || (value < least && *value != 0.0);
-        let values: Vec<f64> = points.iter().filter_map(|point| of(point)).filter(is_outside).collect();
+        let values: Vec<f64> = points.iter().flat_map(|point| of(point)).filter(is_outside).collect();
         let low = values.iter().copied().reduce(f64::min)?;
         let high = values.iter().copied().reduce(f64::max)?;
         let values = if low < high { format!("{low} to {high}") } else { low.to_string() };

@@ -1,7 +1,7 @@
 //! The flags of `hol compare`, and the keys of experiment files that they set.
 
 /// Each flag and the key that it sets, in the order of the help text.
-pub const FLAGS: [(&str, &str); 16] = [
+pub const FLAGS: [(&str, &str); 17] = [
     ("--workload", "workload.kind"),
     ("--rate", "workload.rate"),
     ("--arrivals", "workload.arrivals"),
@@ -9,6 +9,7 @@ pub const FLAGS: [(&str, &str); 16] = [
     ("--reply", "workload.reply"),
     ("--size", "workload.size"),
     ("--mix", "workload.mix"),
+    ("--path", "network.path"),
     ("--delay", "network.delay"),
     ("--loss", "network.loss"),
     ("--bandwidth", "network.rate"),

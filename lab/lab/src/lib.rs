@@ -23,6 +23,7 @@ mod manifest;
 mod merge;
 pub mod metric;
 mod named;
+mod named_paths;
 mod onward;
 mod permission;
 mod plan;

@@ -203,11 +203,16 @@ fn section(schema: &Value, table: String, definitions: &Value) -> Section {
     let choices = ["anyOf", "oneOf"].into_iter().filter_map(|choices| schema[choices].as_array()).flatten();
     let forms = [schema].into_iter().chain(choices.map(|form| resolved(form, definitions)));
     let tables: Vec<&Value> = forms.filter(|form| form.get("properties").is_some()).collect();
-    let mut keys: Vec<Key> = tables.iter().flat_map(|table| keys(table, definitions)).collect();
-    if tables.len() > 1 {
-        keys.iter_mut().for_each(|key| key.is_required = false);
+    let mut own: Vec<Key> = Vec::new();
+    for key in tables.iter().flat_map(|table| keys(table, definitions)) {
+        if !own.contains(&key) {
+            own.push(key);
+        }
     }
-    Section { table, about: text(schema), keys, inherited: Vec::new() }
+    if tables.len() > 1 {
+        own.iter_mut().for_each(|key| key.is_required = false);
+    }
+    Section { table, about: text(schema), keys: own, inherited: Vec::new() }
 }
 
 fn keys(table: &Value, definitions: &Value) -> Vec<Key> {

@@ -377,6 +377,21 @@ pub(crate) fn assign<'s>(
     }
 }
 
+/// Returns the table with every position at `span`.
+pub(crate) fn replaced<'s>(table: DeTable<'s>, span: &Range<usize>) -> DeTable<'s> {
+    let entries = table.into_iter();
+    entries.map(|(key, value)| (Spanned::new(span.clone(), key.into_inner()), moved(value, span))).collect()
+}
+
+fn moved<'s>(value: Spanned<DeValue<'s>>, span: &Range<usize>) -> Spanned<DeValue<'s>> {
+    let value = match value.into_inner() {
+        DeValue::Table(table) => DeValue::Table(replaced(table, span)),
+        DeValue::Array(list) => DeValue::Array(list.into_iter().map(|value| moved(value, span)).collect()),
+        plain => plain,
+    };
+    Spanned::new(span.clone(), value)
+}
+
 fn is_called(element: &Spanned<DeValue<'_>>, name: &str) -> bool {
     let own = element.get_ref().get("name").and_then(|own| own.get_ref().as_str());
     own == Some(name)

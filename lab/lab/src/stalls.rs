@@ -2,7 +2,7 @@
 
 use hol_base::Duration;
 use hol_measure::{Allowance, Stalls};
-use hol_network::LossSpec;
+use hol_network::{LossSpec, Settings};
 use hol_stack::Kind;
 
 use crate::point::Point;
@@ -57,15 +57,16 @@ impl Point {
 
     /// Returns whether packets are lost at random.
     fn names_loss(&self) -> bool {
-        let network = &self.network;
-        let is_none = matches!(&network.loss, LossSpec::Independent(ratio) if ratio.is_zero());
-        !is_none || network.up.is_some() || network.down.is_some()
+        let loses =
+            |settings: &Settings| !matches!(settings.loss, LossSpec::Independent(ratio) if ratio.is_zero());
+        self.network.directions().iter().any(loses)
     }
 }
 
 /// Returns how long a first timeout stalls a stream: the least RTO, and a round trip until the retransmission is acknowledged.
 fn stall(point: &Point) -> Duration {
-    let round_trip = point.network.delay + point.network.delay;
+    let [up, down] = point.network.directions();
+    let round_trip = up.delay + down.delay;
     let least = point.transport.behaviour().get("rto_min").and_then(|value| value.as_str()?.parse().ok());
     least.unwrap_or(round_trip + round_trip + MAX_ACK_DELAY) + round_trip
 }
@@ -85,6 +86,8 @@ mod tests {
     fn a_timeout_stalls_for_the_least_rto_of_the_stack() {
         let stalls: Vec<Duration> = points("").iter().map(stall).collect();
         assert_eq!(stalls, [220, 1020, 85].map(Duration::from_millis));
+        let of_lte: Vec<Duration> = points("network.path = 'lte'").iter().map(stall).collect();
+        assert_eq!(of_lte[..2], [245, 1045].map(Duration::from_millis));
     }
 
     #[test]
@@ -92,5 +95,7 @@ mod tests {
         assert!(points("").iter().all(Point::never_loses));
         assert!(!points("network.loss = '1%'").iter().any(Point::never_loses));
         assert!(!points("network.up.loss = '1%'").iter().any(Point::never_loses));
+        assert!(points("network.path = 'lte'").iter().all(Point::never_loses));
+        assert!(!points("network.path = 'starlink'").iter().any(Point::never_loses));
     }
 }

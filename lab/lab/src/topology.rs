@@ -10,7 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::InputError;
-use crate::source::{Source, assign};
+use crate::source::{Source, assign, replaced};
 
 /// Keys that only the script sets.
 const OF_SCRIPT: [&str; 6] = ["nodes", "links", "lans", "paths", "up", "down"];
@@ -82,27 +82,16 @@ fn refine<'s>(
             return Err(source.error(&name.span(), problem));
         };
         for (key, value) in settings {
+            if key.get_ref() == "path" {
+                let problem = "the script sets the rate, delay and queue of its links, which replace those of a path; set single keys";
+                return Err(source.error(&key.span(), problem));
+            }
             let path = [list, name.get_ref(), key.get_ref()].map(str::to_owned);
             assign(network, &path, &key.span(), value)
                 .map_err(|problem| source.error(&name.span(), problem))?;
         }
     }
     Ok(())
-}
-
-/// Returns the table with every position at `span`.
-fn replaced<'s>(table: DeTable<'s>, span: &Range<usize>) -> DeTable<'s> {
-    let entries = table.into_iter();
-    entries.map(|(key, value)| (Spanned::new(span.clone(), key.into_inner()), moved(value, span))).collect()
-}
-
-fn moved<'s>(value: Spanned<DeValue<'s>>, span: &Range<usize>) -> Spanned<DeValue<'s>> {
-    let value = match value.into_inner() {
-        DeValue::Table(table) => DeValue::Table(replaced(table, span)),
-        DeValue::Array(list) => DeValue::Array(list.into_iter().map(|value| moved(value, span)).collect()),
-        plain => plain,
-    };
-    Spanned::new(span.clone(), value)
 }
 
 #[cfg(test)]
@@ -170,6 +159,8 @@ mod tests {
                 "t.toml:5:7",
                 "write [network.links.testlink]",
             ),
+            ("topology = 'link.ns'\n[network.links.testlink]\npath = 'lte'", "t.toml:5:1", "set single keys"),
+            ("topology = 'link.ns'\n[network]\npath = 'lte'", "t.toml:5:8", "give each its own"),
             ("topology = 'link.ns'\n[network]\nrtae = '1Mbit'", "t.toml:5:1", "did you mean"),
             ("topology = 'link.ns'\n[sweep]\ntopology = ['link.ns']", "t.toml:5", "cannot be swept"),
         ] {

@@ -12,8 +12,9 @@ use crate::event::EventSpec;
 use crate::handover::{HandoverChange, HandoverSpec};
 use crate::identifier::{InterfaceId, LinkId, NodeId};
 use crate::link_change::LinkChange;
+use crate::loss::LossSpec;
 use crate::routes::routes;
-use crate::spec::{NetworkSpec, Overrides, Settings};
+use crate::spec::{NetworkSpec, Settings};
 use crate::topology::{Interface, LinkPlan, Medium, ScheduledChange, Segment, Topology};
 
 impl Topology {
@@ -65,16 +66,10 @@ impl Topology {
 
     fn add_paths(&mut self, spec: &NetworkSpec) -> Result<(), NetworkError> {
         let ends = ["client", "server"].map(|name| self.node(name).expect("the short form has both"));
-        let direction = |own: Option<&Overrides>, path: &Overrides, of_path: Option<&Overrides>| {
-            spec.settings().refined(&own.cloned().unwrap_or_default(), None).refined(path, of_path)
-        };
         let single = [crate::PathSpec::default()];
         for path in if spec.paths.is_empty() { &single[..] } else { &spec.paths } {
-            let table = path.overrides();
-            let up = direction(spec.up.as_ref(), &table, path.up.as_ref());
-            let down = direction(spec.down.as_ref(), &table, path.down.as_ref());
             let label = (self.segments.len() + 1).to_string();
-            self.add_link(label, ends, &[], [up, down])?;
+            self.add_link(label, ends, &[], spec.directions_of(path))?;
         }
         Ok(())
     }
@@ -196,6 +191,9 @@ impl Topology {
         if changes.is_empty() {
             return Err(NetworkError::EventWithoutChange { at });
         }
+        if matches!(loss, Some(LossSpec::TimedBursts(_))) {
+            return Err(NetworkError::EventOfBursts { at });
+        }
         let label = path.map(|number| number.to_string()).or_else(|| link.clone());
         let targets =
             self.segments.iter().filter(|segment| label.as_ref().is_none_or(|l| *l == segment.label));
@@ -206,6 +204,12 @@ impl Topology {
             let cure = "paths are counted from 1, links are called \"from-to\" unless they have a name, and LANs have no \
                         directions";
             return Err(NetworkError::EventWithoutTarget { at, target, cure });
+        }
+        let has_bursts =
+            |link: &LinkPlan| loss.is_some() && matches!(link.settings.loss, LossSpec::TimedBursts(_));
+        let plans = links.iter().map(|link| &self.links[usize::from(link.0)]);
+        if let Some(link) = plans.into_iter().find(|link| has_bursts(link)) {
+            return Err(NetworkError::EventInBursts { at, link: link.name.clone() });
         }
         let at = Time::ZERO + at;
         for link in links {

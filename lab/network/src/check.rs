@@ -6,6 +6,7 @@ use crate::channel::Channel;
 use crate::distribution::Distribution;
 use crate::error::NetworkError;
 use crate::ip::Ip;
+use crate::loss::LossSpec;
 use crate::police::{PoliceSpec, TokenBucket};
 use crate::spec::{NetworkSpec, Settings};
 use crate::topology::LinkPlan;
@@ -14,6 +15,11 @@ use crate::topology::LinkPlan;
 pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
     let long = !spec.nodes.is_empty();
     let mixed = |key, cure| Err(NetworkError::MixedForms { key, cure });
+    let of_paths = spec.paths.iter().filter_map(|path| path.path);
+    let of_links = spec.links.iter().filter_map(|link| link.path);
+    if let Some(path) = spec.path.into_iter().chain(of_paths).chain(of_links).next() {
+        return Err(NetworkError::PathByName(path));
+    }
     match spec {
         _ if long && !spec.paths.is_empty() => mixed("paths", "write them as `links`"),
         _ if long && spec.up.is_some() => mixed("up", "put it into its link"),
@@ -49,6 +55,11 @@ pub(crate) fn check_settings(link: &str, settings: &Settings, ip: Ip) -> Result<
         && !(settings.mtu.0..=TokenBucket::MOST).contains(&burst.0)
     {
         return Err(NetworkError::Burst { link, burst: burst.0, mtu: settings.mtu.0 });
+    }
+    if let LossSpec::TimedBursts(bursts) = settings.loss
+        && let Some(problem) = bursts.problem()
+    {
+        return Err(NetworkError::Loss { link, problem });
     }
     if let Some(problem) = settings.discipline.problem() {
         return Err(NetworkError::Discipline { link, problem });

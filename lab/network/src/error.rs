@@ -4,6 +4,7 @@ use hol_base::Duration;
 use hol_wire::Address;
 
 use crate::ip::Ip;
+use crate::named_path::NamedPath;
 
 /// A network that cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,6 +49,10 @@ pub enum NetworkError {
     ChannelOfOne { link: String, channel: String },
     #[error("{link}: `discipline`: {problem}")]
     Discipline { link: String, problem: &'static str },
+    #[error(
+        "`path` = \"{0}\" has not been replaced by its settings, which happens in experiment files alone; write those that `hol help {0}` shows"
+    )]
+    PathByName(NamedPath),
     #[error("`{key}` belongs to the short form and `nodes` to the long one; {cure}")]
     MixedForms { key: &'static str, cure: &'static str },
     #[error(
@@ -85,6 +90,14 @@ pub enum NetworkError {
     BackupFirst,
     #[error("`handover` leads from one path to another, and there are {paths}; write paths = [{{}}, {{}}]")]
     HandoverPaths { paths: usize },
+    #[error("{link}: `loss`: {problem}")]
+    Loss { link: String, problem: &'static str },
+    #[error(
+        "the event at {at} changes the loss of {link}, and so do the bursts of its `loss`, which last a time; leave one of both out"
+    )]
+    EventInBursts { at: Duration, link: String },
+    #[error("the event at {at} has `loss` in bursts of time, which begin with the run; give it to the link")]
+    EventOfBursts { at: Duration },
     #[error("the event at {at} changes nothing; give it one of down, rate, loss, delay")]
     EventWithoutChange { at: Duration },
     #[error("the event at {at} is for {target}, which is not in the network; {cure}")]

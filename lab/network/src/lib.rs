@@ -5,7 +5,7 @@
 //! [`NetworkSpec`] is the table of an experiment, [`Topology`] the validated network (modules `build` and
 //! `check`), [`Network`] the running simulation. Each physical effect has a file: `transmitter` (rate),
 //! `queue`, `red`, `codel`, `fair` (FQ-CoDel), `pie`, `propagation` (delay, jitter) and its `distribution`,
-//! `loss`, `chance` (duplication, corruption, reordering), `police`. `trace` converts files to events, `link`
+//! `loss` and its `timed_bursts`, `chance` (duplication, corruption, reordering), `police`. `named_path` has the paths of `paths/`, `trace` converts files to events, `link`
 //! combines the effects, `channel` makes links take turns.
 
 mod agenda;
@@ -26,6 +26,7 @@ mod ip;
 mod link;
 mod link_change;
 mod loss;
+mod named_path;
 mod network;
 mod observer;
 mod pie;
@@ -36,6 +37,7 @@ mod red;
 mod routes;
 mod spec;
 mod tap;
+mod timed_bursts;
 mod topology;
 mod trace;
 mod transit;
@@ -55,7 +57,8 @@ pub use handover::{HandoverChange, HandoverSpec};
 pub use identifier::{InterfaceId, LinkId, NodeId};
 pub use ip::Ip;
 pub use link_change::LinkChange;
-pub use loss::{ExplicitLoss, GilbertElliott, LossSpec};
+pub use loss::{ExplicitLoss, GilbertElliott, LossSpec, TimedBursts};
+pub use named_path::NamedPath;
 pub use network::{Arrival, Backlog, Network};
 pub use pie::PieSpec;
 pub use police::{PoliceSpec, TokenBucket};

@@ -1,8 +1,8 @@
-//! Loss on a link: independent (Bernoulli), in bursts (Gilbert–Elliott), or by packet number.
+//! Loss on a link: independent (Bernoulli), in bursts of packets or of time (Gilbert–Elliott), or by packet number.
 
 use std::fmt;
 
-use hol_base::{Ratio, Rng, Seed};
+use hol_base::{Duration, Ratio, Rng, Seed};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
@@ -16,6 +16,8 @@ pub enum LossSpec {
     Independent(Ratio),
     /// In bursts: `{ good_to_bad = "1%", bad_to_good = "25%" }`.
     Bursts(GilbertElliott),
+    /// In bursts that last a time: `{ good_for = "15s", bad_for = "100ms" }`.
+    TimedBursts(TimedBursts),
     /// The packets with these numbers: `{ drop = [3, 7] }`.
     Packets(ExplicitLoss),
 }
@@ -41,12 +43,52 @@ pub struct GilbertElliott {
     pub loss_bad: Ratio,
 }
 
+/// A link that alternates between a good and a bad state in time, whether packets are sent or not (a Markov
+/// chain in continuous time).
+///
+/// It starts good, and the duration of each state is exponential. Unlike a burst of packets, a burst does not
+/// wait for a sender that backs off. The times depend only on the run's seed and the link, so all transports,
+/// and model and kernel world, meet the same bursts. After an hour the link stays good.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct TimedBursts {
+    /// Mean time in the good state. At least 100 ms together with `bad_for`.
+    pub good_for: Duration,
+    /// Mean time in the bad state.
+    pub bad_for: Duration,
+    /// Loss in the good state. Default 0 %.
+    #[schemars(with = "Option<Ratio>")]
+    pub loss_good: Ratio,
+    /// Loss in the bad state. Default 100 %.
+    #[schemars(with = "Option<Ratio>")]
+    pub loss_bad: Ratio,
+}
+
 /// The packets that are lost, by number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ExplicitLoss {
     /// Packet numbers in the order of transmission on the link, counted from 1.
     pub drop: Vec<u64>,
+}
+
+impl LossSpec {
+    /// Returns the share of packets lost in the long run; of a Gilbert–Elliott model the loss of its states,
+    /// weighted by their durations.
+    pub fn in_the_long_run(&self) -> f64 {
+        let (bad, good, loss_bad, loss_good) = match self {
+            Self::Independent(ratio) => return ratio.value(),
+            Self::Packets(_) => return 0.0,
+            Self::Bursts(GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad }) => {
+                (good_to_bad.value(), bad_to_good.value(), loss_bad, loss_good)
+            }
+            Self::TimedBursts(TimedBursts { good_for, bad_for, loss_good, loss_bad }) => {
+                (bad_for.as_secs_f64(), good_for.as_secs_f64(), loss_bad, loss_good)
+            }
+        };
+        let bad = if bad + good > 0.0 { bad / (bad + good) } else { 0.0 };
+        bad * loss_bad.value() + (1.0 - bad) * loss_good.value()
+    }
 }
 
 impl Default for LossSpec {
@@ -61,6 +103,8 @@ impl Default for LossSpec {
 struct LossTable {
     good_to_bad: Option<Ratio>,
     bad_to_good: Option<Ratio>,
+    good_for: Option<Duration>,
+    bad_for: Option<Duration>,
     loss_good: Option<Ratio>,
     loss_bad: Option<Ratio>,
     drop: Option<Vec<u64>>,
@@ -68,10 +112,13 @@ struct LossTable {
 
 impl LossTable {
     fn settle<E: de::Error>(self) -> Result<LossSpec, E> {
+        let certain = Ratio::new(1.0).expect("1 is a probability");
         match self {
             Self {
                 good_to_bad: None,
                 bad_to_good: None,
+                good_for: None,
+                bad_for: None,
                 loss_good: None,
                 loss_bad: None,
                 drop: Some(drop),
@@ -84,21 +131,34 @@ impl LossTable {
             Self {
                 good_to_bad: Some(good_to_bad),
                 bad_to_good: Some(bad_to_good),
+                good_for: None,
+                bad_for: None,
                 loss_good,
                 loss_bad,
                 drop: None,
-            } => {
-                let certain = Ratio::new(1.0).expect("1 is a probability");
-                Ok(LossSpec::Bursts(GilbertElliott {
-                    good_to_bad,
-                    bad_to_good,
-                    loss_good: loss_good.unwrap_or_default(),
-                    loss_bad: loss_bad.unwrap_or(certain),
-                }))
-            }
+            } => Ok(LossSpec::Bursts(GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                loss_good: loss_good.unwrap_or_default(),
+                loss_bad: loss_bad.unwrap_or(certain),
+            })),
+            Self {
+                good_to_bad: None,
+                bad_to_good: None,
+                good_for: Some(good_for),
+                bad_for: Some(bad_for),
+                loss_good,
+                loss_bad,
+                drop: None,
+            } => Ok(LossSpec::TimedBursts(TimedBursts {
+                good_for,
+                bad_for,
+                loss_good: loss_good.unwrap_or_default(),
+                loss_bad: loss_bad.unwrap_or(certain),
+            })),
             _ => Err(E::custom(
-                "a loss table is { good_to_bad = \"1%\", bad_to_good = \"25%\" } (loss_good, loss_bad as well) \
-                 or { drop = [3, 7] }",
+                "a loss table is { good_to_bad = \"1%\", bad_to_good = \"25%\" } or \
+                 { good_for = \"15s\", bad_for = \"100ms\" } (loss_good, loss_bad as well), or { drop = [3, 7] }",
             )),
         }
     }
@@ -120,6 +180,28 @@ impl<'de> Deserialize<'de> for LossSpec {
             }
         }
         deserializer.deserialize_any(TextOrTable)
+    }
+}
+
+impl fmt::Display for LossSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = || {
+            let percent = self.in_the_long_run() * 100.0;
+            // Two digits.
+            let unit = 10f64.powf(1.0 - percent.max(1e-9).log10().floor());
+            (percent * unit).round() / unit
+        };
+        match self {
+            Self::Independent(ratio) => ratio.fmt(f),
+            Self::Bursts(bursts) => {
+                write!(f, "{}% in bursts of {:.0}p", percent(), 1.0 / bursts.bad_to_good.value())
+            }
+            Self::TimedBursts(bursts) => write!(f, "{}% in bursts of {}", percent(), bursts.bad_for),
+            Self::Packets(ExplicitLoss { drop }) => {
+                let numbers: Vec<String> = drop.iter().map(u64::to_string).collect();
+                write!(f, "of packets {}", numbers.join(", "))
+            }
+        }
     }
 }
 
@@ -171,6 +253,8 @@ impl Process {
         match spec {
             LossSpec::Independent(ratio) => Self::Independent(ratio.value()),
             LossSpec::Bursts(model) => Self::Bursts { model: *model, bad: false },
+            // Scheduled changes begin and end its bursts.
+            LossSpec::TimedBursts(bursts) => Self::Independent(bursts.loss_good.value()),
             LossSpec::Packets(ExplicitLoss { drop }) => {
                 let mut drop = drop.clone();
                 drop.sort_unstable();
@@ -198,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn three_ways_to_write_loss() {
+    fn four_ways_to_write_loss() {
         assert_eq!(parse("'1%'").unwrap(), LossSpec::Independent(ratio("1%")));
         assert_eq!(parse("{ drop = [3, 7] }").unwrap(), LossSpec::Packets(ExplicitLoss { drop: vec![3, 7] }));
         let bursts = GilbertElliott {
@@ -208,12 +292,23 @@ mod tests {
             loss_bad: ratio("100%"),
         };
         assert_eq!(parse("{ good_to_bad = '1%', bad_to_good = '25%' }").unwrap(), LossSpec::Bursts(bursts));
+        let timed = parse("{ good_for = '9900ms', bad_for = '100ms', loss_bad = '50%' }").unwrap();
+        let LossSpec::TimedBursts(bursts) = timed else { panic!("{timed:?}") };
+        assert_eq!((bursts.bad_for, bursts.loss_good), (Duration::from_millis(100), Ratio::ZERO));
+        let text = |text: &str| parse(text).unwrap().to_string();
+        assert_eq!(text("'0.25%'"), "0.25%");
+        assert_eq!(text("{ good_to_bad = '1%', bad_to_good = '20%' }"), "4.8% in bursts of 5p");
+        assert_eq!(timed.to_string(), "0.5% in bursts of 100ms");
+        assert_eq!(text("{ drop = [3, 7] }"), "of packets 3, 7");
     }
 
     #[test]
     fn a_mixed_loss_table_is_refused_with_the_cure() {
         for text in [
             "{ good_to_bad = '1%' }",
+            "{ good_for = '1s' }",
+            "{ good_for = '1s', bad_to_good = '1%' }",
+            "{ good_for = '1s', bad_for = '1s', drop = [1] }",
             "{ drop = [1], loss_bad = '1%' }",
             "{ drop = [0] }",
             "'1'",
@@ -241,6 +336,7 @@ mod tests {
             loss_good: Ratio::ZERO,
             loss_bad: ratio("100%"),
         };
+        assert!((LossSpec::Bursts(model).in_the_long_run() - 0.01 / 0.21).abs() < 1e-12);
         let mut loss = Loss::new(&LossSpec::Bursts(model), Seed(9));
         let (n, mut lost, mut bursts, mut before) = (400_000, 0, 0, false);
         for _ in 0..n {

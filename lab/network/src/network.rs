@@ -62,7 +62,7 @@ impl<'t> Network<'t> {
     /// Creates an idle network. Each link derives its random streams from `seed` and its own name.
     pub fn new(topology: &Topology, seed: Seed, tap: Option<&'t mut dyn Tap>) -> Self {
         let links = topology.links.iter().map(|link| Link::new(&link.settings, seed.derive(&link.name)));
-        let changes: Vec<_> = topology.changes.iter().rev().cloned().collect();
+        let changes: Vec<_> = topology.changes_of_run(seed).into_iter().rev().collect();
         let channels = Channel::all(&topology.links);
         let mut channel_of = vec![None; topology.links.len()];
         for (place, channel) in channels.iter().enumerate() {

@@ -15,6 +15,7 @@ use crate::event::EventSpec;
 use crate::handover::{HandoverChange, HandoverSpec};
 use crate::ip::Ip;
 use crate::loss::LossSpec;
+use crate::named_path::NamedPath;
 use crate::police::PoliceSpec;
 use crate::trace::TraceSpec;
 
@@ -40,6 +41,10 @@ macro_rules! settings {
         #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct PathSpec {
+            /// A path by name, such as `"lte"`: its settings, of which keys beside it replace those of both directions.
+            /// `hol list paths` shows them, `hol help lte` the sources of one. Default none.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub path: Option<NamedPath>,
             $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
             /// Overrides for the direction from client to server.
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,6 +75,10 @@ macro_rules! settings {
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             #[schemars(with = "Vec<String>")]
             pub addresses: Vec<Address>,
+            /// A path by name, such as `"lte"`: its settings, of which keys beside it replace those of both directions.
+            /// `hol list paths` shows them, `hol help lte` the sources of one. Default none.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub path: Option<NamedPath>,
             $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
             /// Overrides for the direction `from` → `to`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -99,6 +108,10 @@ macro_rules! settings {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct NetworkSpec {
+            /// A path by name, such as `"lte"`: its settings, of which keys beside it replace those of both directions.
+            /// `hol list paths` shows them, `hol help lte` the sources of one. Default none.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub path: Option<NamedPath>,
             $($(#[$doc])* pub $field: $kind,)*
             /// Version of IP: `"v4"` or `"v6"`, whose header is 20 octets longer. Default `"v4"`.
             #[serde(skip_serializing_if = "Ip::is_default")]
@@ -139,6 +152,7 @@ macro_rules! settings {
         impl Default for NetworkSpec {
             fn default() -> Self {
                 Self {
+                    path: None,
                     $($field: $default,)*
                     ip: Ip::V4,
                     up: None,
@@ -174,6 +188,20 @@ macro_rules! settings {
                 self.handover.as_ref().is_some_and(|handover| handover.changes == HandoverChange::Address)
             }
 
+            /// Returns the settings of both directions of the first path, up first; those at the top of the long form.
+            pub fn directions(&self) -> [Settings; 2] {
+                self.directions_of(&self.paths.first().cloned().unwrap_or_default())
+            }
+
+            /// Returns the settings of both directions of a path, up first.
+            pub(crate) fn directions_of(&self, path: &PathSpec) -> [Settings; 2] {
+                let table = path.overrides();
+                [(&self.up, &path.up), (&self.down, &path.down)].map(|(own, of_path)| {
+                    let own = own.clone().unwrap_or_default();
+                    self.settings().refined(&own, None).refined(&table, of_path.as_ref())
+                })
+            }
+
             /// Returns the settings at the top of the table.
             pub fn settings(&self) -> Settings {
                 Settings { $($field: self.$field.clone(),)* }
@@ -200,7 +228,7 @@ macro_rules! settings {
         impl LinkSpec {
             /// Creates a link between two nodes with the settings of the table around it.
             pub fn between(from: String, to: String) -> Self {
-                Self { from, to, name: None, addresses: Vec::new(), $($field: None,)* up: None, down: None }
+                Self { from, to, name: None, addresses: Vec::new(), path: None, $($field: None,)* up: None, down: None }
             }
 
             pub(crate) fn overrides(&self) -> Overrides {
@@ -236,7 +264,8 @@ settings! {
     /// new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
     /// Default 0 %.
     jitter_correlation: Ratio = Ratio::ZERO,
-    /// Packet loss: `"1%"`, a Gilbert–Elliott table, or `{ drop = [3, 7] }`. Default none.
+    /// Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts are counted in packets or last a time, or
+    /// `{ drop = [3, 7] }`. Default none.
     loss: LossSpec = LossSpec::default(),
     /// Probability that a packet arrives twice. Default 0.
     duplicate: Ratio = Ratio::ZERO,

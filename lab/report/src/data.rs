@@ -90,11 +90,11 @@ pub struct Flows {
 /// The conditions in which the points of an experiment differ, apart from the transport.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conditions {
-    /// Packet loss in each direction, in percent.
+    /// Packet loss of the direction with more of it, in percent.
     pub loss: f64,
     /// The offered rate in messages per second.
     pub rate: f64,
-    /// One-way delay in ms.
+    /// One-way delay in ms, the mean of both directions.
     pub delay_ms: f64,
     /// The kind of workload and its message size, as in `echo 100B`.
     pub workload: String,

@@ -4,7 +4,7 @@ use hol_base::Duration;
 use hol_lab::metric::{Extract, MetricInfo, TABLE};
 use hol_lab::{Metric, Point, PointResult, Results, RunResult};
 use hol_measure::{Distribution, SplitMean, Summary};
-use hol_network::{Discipline, GilbertElliott, LossSpec, NetworkSpec, PoliceSpec, Settings};
+use hol_network::{Discipline, LossSpec, NetworkSpec, PoliceSpec, Settings};
 use hol_workloads::{Arrivals, SizeClass};
 
 use crate::ceiling::ceiling_kbps;
@@ -131,16 +131,13 @@ fn split(result: &PointResult) -> Option<SplitMean> {
 
 fn conditions(point: &Point) -> Conditions {
     let workload = &point.workload;
-    let loss = match &point.network.loss {
-        LossSpec::Independent(ratio) => ratio.value(),
-        LossSpec::Bursts(bursts) => in_the_long_run(bursts),
-        LossSpec::Packets(_) => 0.0,
-    };
+    let [up, down] = point.network.directions();
+    let loss = up.loss.in_the_long_run().max(down.loss.in_the_long_run());
     Conditions {
         // Rounded, because converting the fraction to a percentage adds a small error.
         loss: (loss * 1e8).round() / 1e6,
         rate: point.offered_rate(),
-        delay_ms: point.network.delay.as_millis_f64(),
+        delay_ms: (up.delay.as_millis_f64() + down.delay.as_millis_f64()) / 2.0,
         workload: workload.to_string(),
         poisson: workload.arrivals() == Arrivals::Poisson,
         plain: is_plain(point),
@@ -187,12 +184,4 @@ fn is_plain(point: &Point) -> bool {
         && channel == Settings::OWN_CHANNEL
         && size <= MOST
         && share <= EASY
-}
-
-/// Returns the long-run loss of a Gilbert–Elliott model: the loss of its states, weighted by their durations.
-fn in_the_long_run(bursts: &GilbertElliott) -> f64 {
-    let GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } = *bursts;
-    let (to_bad, to_good) = (good_to_bad.value(), bad_to_good.value());
-    let bad = if to_bad + to_good > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 };
-    bad * loss_bad.value() + (1.0 - bad) * loss_good.value()
 }

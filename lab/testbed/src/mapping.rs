@@ -1,7 +1,7 @@
 //! Nodes and links in the tables of Emulab's mails.
 
 use hol_base::QueueLimit;
-use hol_network::{Discipline, LinkId, LossSpec, Medium, RedSpec, Segment, Settings, Topology};
+use hol_network::{Discipline, LinkId, Medium, RedSpec, Segment, Settings, Topology};
 
 /// A table with its title; the first row names the columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +42,7 @@ fn halves(topology: &Topology) -> Vec<Vec<String>> {
         for (place, id) in segment.interfaces.iter().enumerate() {
             let address = topology.interfaces()[usize::from(id.0)].address.to_string();
             let [out, back] = directions(segment.medium, place).map(|line| settings(topology, line));
-            let [first, second] = [out, back].map(|line| half(line, share(line)));
+            let [first, second] = [out, back].map(|line| half(line, line.loss.in_the_long_run()));
             let member = member(topology, segment, place);
             rows.push([row([&segment.label, &member, &address]), first.into()].concat());
             rows.push([row(["", "", "255.255.255.0"]), second.into()].concat());
@@ -96,7 +96,7 @@ fn lines(topology: &Topology) -> Vec<Vec<String>> {
     let mut rows = vec![row(["ID", "Member", "Line", "Delay", "BW (Kbs)", "PLR"])];
     let mut line = |segment: &Segment, member: &str, id: LinkId| {
         let plan = &topology.links()[usize::from(id.0)];
-        let loss = share(&plan.settings);
+        let loss = plan.settings.loss.in_the_long_run();
         let values = characteristics(&plan.settings, plan.settings.delay.as_millis_f64(), loss);
         rows.push([row([&segment.label, member, &plan.name]), values.into()].concat());
     };
@@ -124,19 +124,6 @@ fn directions(medium: Medium, place: usize) -> [LinkId; 2] {
 
 fn settings(topology: &Topology, line: LinkId) -> &Settings {
     &topology.links()[usize::from(line.0)].settings
-}
-
-/// Returns the long-run share of packets lost at random, without those lost by number.
-fn share(settings: &Settings) -> f64 {
-    match &settings.loss {
-        LossSpec::Independent(ratio) => ratio.value(),
-        LossSpec::Bursts(bursts) => {
-            let [into, out_of] = [bursts.good_to_bad, bursts.bad_to_good].map(hol_base::Ratio::value);
-            let bad = if into > 0.0 { into / (into + out_of) } else { 0.0 };
-            bad * bursts.loss_bad.value() + (1.0 - bad) * bursts.loss_good.value()
-        }
-        LossSpec::Packets(_) => 0.0,
-    }
 }
 
 /// `node:port`, ports counted from 0 in the order of the table.

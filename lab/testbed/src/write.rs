@@ -204,7 +204,7 @@ impl<'t> Writer<'t> {
         }
         match loss {
             LossSpec::Independent(_) => {}
-            LossSpec::Bursts(_) => unsaid.push("loss in bursts".to_owned()),
+            LossSpec::Bursts(_) | LossSpec::TimedBursts(_) => unsaid.push("loss in bursts".to_owned()),
             LossSpec::Packets(_) => unsaid.push("loss packet by packet".to_owned()),
         }
         let shares = [
@@ -271,7 +271,7 @@ fn rate(settings: &Settings) -> String {
 fn loss(settings: &Settings) -> Ratio {
     match settings.loss {
         LossSpec::Independent(ratio) => ratio,
-        LossSpec::Bursts(_) | LossSpec::Packets(_) => Ratio::ZERO,
+        LossSpec::Bursts(_) | LossSpec::TimedBursts(_) | LossSpec::Packets(_) => Ratio::ZERO,
     }
 }
 

@@ -143,6 +143,12 @@ impl Changing {
             rate: own().any(|scheduled| matches!(scheduled.change, LinkChange::Rate(_))),
         }
     }
+
+    /// With the changes of a loss in bursts of time.
+    fn with_bursts_of(self, loss: &LossSpec) -> Self {
+        let has_bursts = matches!(loss, LossSpec::TimedBursts(_));
+        Self { anything: self.anything || has_bursts, loss: self.loss || has_bursts, ..self }
+    }
 }
 
 impl Line {
@@ -151,7 +157,7 @@ impl Line {
         let lines = (0..).zip(network.links()).map(|(id, line)| Self {
             name: line.name.clone(),
             settings: line.settings.clone(),
-            changing: Changing::of(network.changes(), LinkId(id)),
+            changing: Changing::of(network.changes(), LinkId(id)).with_bursts_of(&line.settings.loss),
         });
         lines.map(|line| line.check().map(|()| line)).collect()
     }
@@ -311,6 +317,8 @@ fn by_chance(loss: &LossSpec) -> Loss {
         LossSpec::Bursts(bursts) => {
             Loss::Bursts([bursts.good_to_bad, bursts.bad_to_good, bursts.loss_good, bursts.loss_bad])
         }
+        // Scheduled changes begin and end its bursts.
+        LossSpec::TimedBursts(bursts) => Loss::Independent(bursts.loss_good),
         LossSpec::Packets(_) => IDLE.loss,
     }
 }

@@ -302,6 +302,13 @@ fn help_teaches_by_example_and_lists_name_what_there_is() {
     for word in ["streams=", "associations", "lifetime", "rto_min=1s"] {
         assert!(options.contains(word), "{word}: {options}");
     }
+    let paths = ok(here().path(), &["list", "paths"]);
+    assert!(paths.lines().count() > 10 && list.contains("\n  starlink "), "{paths}");
+    for (word, said) in [("lte", "Measured: "), ("path", "fq_codel 20ms")] {
+        assert!(ok(here().path(), &["help", word]).contains(said), "{word}");
+    }
+    let (code, message) = failure(here().path(), &["compare", "tcp", "--path", "starlnik"]);
+    assert!(code == 2 && message.contains("'starlink'") && message.contains("transatlantic"), "{message}");
     let (code, message) = failure(here().path(), &["list", "stcp"]);
     assert!(code == 2 && message.contains("there are tcp, sctp"), "{message}");
     let found = ok(here().path(), &["doctor"]);

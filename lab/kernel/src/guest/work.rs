@@ -49,10 +49,10 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
         .transpose()?;
     // Programs begin by themselves.
     let beginning = if scenario.runs_programs() { Beginning::now() } else { Beginning::default() };
-    let schedule = Schedule::new(beginning.clone(), plan.changes.clone(), chains, moves, reroutes);
+    let schedule = Schedule::new(beginning.clone(), plan.changes_of_run(seed), chains, moves, reroutes);
     if job.shell {
         let (programs, capture) = programs.zip(capture).ok_or("a shell is for programs")?;
-        Shell::begin(programs, schedule, capture).serve()?;
+        Shell::begin(programs, schedule, capture, seed).serve()?;
         return Ok(Mail { text: JobResult::ShellEnded.to_octets(), ..Mail::default() });
     }
     schedule.follow()?;

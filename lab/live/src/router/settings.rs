@@ -1,6 +1,6 @@
 //! The part of `[network]` that a router supports: one path that consists only of emulators.
 
-use hol_network::{NetworkSpec, Settings, Topology};
+use hol_network::{LossSpec, NetworkSpec, Settings, Topology};
 use hol_traffic::{Filter, Line, Stage, Unsupported};
 
 /// Keys beyond one constant path.
@@ -27,6 +27,12 @@ fn possible(line: &Line) -> Result<(), Unsupported> {
     }
     if !duplicate.is_zero() {
         return refuse("duplicate", "copies are made behind all else, where a router has nothing");
+    }
+    if matches!(line.settings.loss, LossSpec::TimedBursts(_)) {
+        return refuse(
+            "loss = { good_for = … }",
+            "nobody changes the router's loss during a run; take good_to_bad and bad_to_good",
+        );
     }
     line.stages(&line.settings).iter().try_for_each(|stage| match stage {
         Stage::Emulator(_) => Ok(()),
@@ -80,6 +86,7 @@ mod tests {
             ("duplicate = '1%'", "network.duplicate"),
             ("queue = '64KiB'", "network.queue"),
             ("down = { queue = '64KiB' }", "network.queue"),
+            ("loss = { good_for = '15s', bad_for = '1s' }", "network.loss = { good_for"),
             ("loss = { drop = [3] }", "network.loss = { drop"),
             ("police = { rate = '1Mbit', burst = '10kB' }", "network.police"),
             ("discipline = 'codel'", "network.discipline"),

@@ -35,7 +35,7 @@ fn words(settings: &Settings) -> String {
     match loss {
         LossSpec::Independent(ratio) if ratio.is_zero() => {}
         LossSpec::Independent(ratio) => words.push(format!("loss {ratio}")),
-        LossSpec::Bursts(_) => words.push("loss in bursts".to_owned()),
+        LossSpec::Bursts(_) | LossSpec::TimedBursts(_) => words.push("loss in bursts".to_owned()),
         LossSpec::Packets(explicit) => words.push(format!("{} packets lost", explicit.drop.len())),
     }
     let shares: [(&str, &Ratio); 3] =

@@ -26,7 +26,7 @@ pub fn put(text: &str, graph: &Graph, permission: &Permission) -> Result<String,
     if (&old.nodes.len(), &old.links, &old.lans) != (&graph.nodes.len(), &graph.links, &graph.lans)
         || !renamed(&old, graph).is_empty()
     {
-        put_network(&mut document, &network, &old, graph);
+        put_network(&mut document, &network, &old, graph)?;
     }
     if old.traffic != graph.traffic {
         put_traffic(&mut document, &old, graph);
@@ -73,12 +73,22 @@ fn network_table(document: &mut DocumentMut) -> &mut dyn TableLike {
     item.as_table_like_mut().expect("it is a table")
 }
 
-fn put_network(document: &mut DocumentMut, spec: &NetworkSpec, old: &Graph, new: &Graph) {
+fn put_network(
+    document: &mut DocumentMut,
+    spec: &NetworkSpec,
+    old: &Graph,
+    new: &Graph,
+) -> Result<(), String> {
     let usual = Line::of_network(spec);
     let table = network_table(document);
     if spec.nodes.is_empty() && is_between_ends(old, new) {
         put_paths(table, old, new);
-        return;
+        return Ok(());
+    }
+    if let Some(path) = table.get("path").and_then(Item::as_str) {
+        return Err(format!(
+            "the path {path:?} is one link; write its settings instead of its name to add others"
+        ));
     }
     for key in ["paths", "up", "down"] {
         table.remove(key);
@@ -95,6 +105,7 @@ fn put_network(document: &mut DocumentMut, spec: &NetworkSpec, old: &Graph, new:
     let lans =
         new.lans.iter().map(|lan| (lan.was, Shown::Lan(lan, lan.was.and_then(|was| old.lans.get(was)))));
     put_list(table, "lans", lans.collect(), &usual);
+    Ok(())
 }
 
 /// Returns whether the short form suffices: the same links between `client` and `server`.

@@ -176,6 +176,21 @@ fn a_drawing_changes_what_it_shows_and_keeps_comments() {
 }
 
 #[test]
+fn a_path_by_name_is_drawn_with_its_settings_and_is_one_link() {
+    let text = "transports = ['tcp']\nmessages = 100\n[network]\npath = 'lte'\n";
+    let mut graph = toml(text).graph.unwrap();
+    let back = graph.links[0].back.as_ref().unwrap();
+    assert_eq!((graph.links[0].line.rate.as_str(), back.rate.as_str()), ("6Mbit", "29Mbit"));
+    graph.links[0].line.rate = "1Mbit".to_owned();
+    let written = drawn(text, Format::Toml, graph.clone());
+    assert!(written.toml.contains("path = 'lte'"), "{}", written.toml);
+    assert_eq!(toml(&written.toml).graph, Some(graph.clone()));
+    graph.nodes.push(Node { name: "other".to_owned(), ..Node::default() });
+    let change = Change { text: text.to_owned(), format: Format::Toml, graph: Some(graph), question: None };
+    assert!(write(&change).unwrap_err().contains("the path \"lte\" is one link"));
+}
+
+#[test]
 fn traffic_is_drawn_and_taken_away() {
     let mut graph = script(FIGURE).graph.unwrap();
     let flow = |transport: &str, kind: &str| Traffic {

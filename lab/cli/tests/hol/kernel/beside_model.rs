@@ -285,6 +285,30 @@ fn both_worlds_agree_on_paths_that_change() {
     agree_on(CHANGES.iter().filter(|change| change.runs == 1));
 }
 
+/// Bursts of time begin and end when the seed and the link say, so datagrams at fixed times meet the same ones in both worlds.
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
+fn both_worlds_lose_the_same_datagrams_in_bursts_of_time() {
+    let network = "delay = '25ms'\nloss = { good_for = '2s', bad_for = '100ms' }";
+    let scenario = scenario("udp", network, "kind = 'oneway'\nrate = '100/s'\nsize = '100B'", 4000);
+    let kernel = user_mode();
+    for seed in 1..=3 {
+        let [of_kernel, of_model] = [&kernel as &dyn World, &Model].map(|world| {
+            let run = world.run(&scenario, Seed(seed)).unwrap();
+            let mut lost: Vec<_> = run
+                .records
+                .iter()
+                .filter(|record| record.request.is_none())
+                .map(|record| record.id)
+                .collect();
+            lost.sort();
+            lost
+        });
+        assert!(of_model.len() > 50, "{}", of_model.len());
+        assert_eq!(of_kernel, of_model, "seed {seed}");
+    }
+}
+
 /// What stands beside a sparse flow.
 #[derive(Clone, Copy)]
 enum Beside {

@@ -4,7 +4,7 @@
 
 use std::time::Duration as StdDuration;
 
-use hol_base::Duration;
+use hol_base::{Duration, Seed};
 use hol_network::{EventSpec, NetworkSpec};
 use hol_scenario::{Command, Program};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -33,6 +33,7 @@ pub(in crate::guest) struct Shell<'s> {
     capture: Capture,
     /// The network with all changes so far.
     network: NetworkSpec,
+    seed: Seed,
     begin: Clock,
     /// The same by the wall clock, in ns since 1970.
     epoch: u64,
@@ -45,11 +46,16 @@ pub(in crate::guest) struct Shell<'s> {
 
 impl<'s> Shell<'s> {
     /// Starts a session; its time counts from now.
-    pub(in crate::guest) fn begin(programs: Programs<'s>, schedule: Schedule, capture: Capture) -> Self {
+    pub(in crate::guest) fn begin(
+        programs: Programs<'s>,
+        schedule: Schedule,
+        capture: Capture,
+        seed: Seed,
+    ) -> Self {
         let (begin, epoch) = (Clock::now(), wall());
         let network = programs.scenario.network.clone();
         let (lines, started, channel) = (Vec::new(), 0, host_channel::current());
-        Self { programs, schedule, capture, network, begin, epoch, lines, started, channel }
+        Self { programs, schedule, capture, network, seed, begin, epoch, lines, started, channel }
     }
 
     /// Performs steps until the host sends no more.
@@ -189,7 +195,7 @@ impl<'s> Shell<'s> {
         match netem::plan(&network) {
             Ok(plan) => {
                 self.network = network;
-                self.schedule.change(plan.changes);
+                self.schedule.change(plan.changes_of_run(self.seed));
                 self.schedule.attend()?;
                 Ok(None)
             }

@@ -1,0 +1,159 @@
+//! `path = "lte"`: puts the settings of a named path in place of its name, so that a result names every setting.
+//!
+//! This precedes deserialization, because afterwards a key that the file sets cannot be told from a default.
+
+use hol_network::NamedPath;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::InputError;
+use crate::source::{Source, replaced};
+
+/// Keys of the long form, which has no path of its own.
+const OF_LONG_FORM: [&str; 3] = ["nodes", "links", "lans"];
+
+/// Replaces every `path` in the network of `table`: that of `[network]`, of its `paths` and of its `links`.
+pub(crate) fn put_in_place(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
+    let Some(DeValue::Table(network)) = table.get_mut("network").map(Spanned::as_mut) else { return Ok(()) };
+    for list in ["paths", "links"] {
+        let Some(DeValue::Array(links)) = network.get_mut(list).map(Spanned::as_mut) else { continue };
+        for link in links.iter_mut() {
+            if let DeValue::Table(link) = link.as_mut() {
+                replace(link, source)?;
+            }
+        }
+    }
+    if let Some(name) =
+        network.get("path").filter(|_| OF_LONG_FORM.iter().any(|key| network.contains_key(*key)))
+    {
+        let problem = "`path` is one link, and this network has several; give each its own, as in \
+                       links = [{ from = \"client\", to = \"router\", path = \"lte\" }]";
+        return Err(source.error(&name.span(), problem));
+    }
+    replace(network, source)
+}
+
+/// Replaces the `path` of one table by its settings. A key of the table replaces that of both directions; a key of its `up` or `down`
+/// that of this direction.
+fn replace(own: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
+    let Some(name) = own.remove("path") else { return Ok(()) };
+    let path = match name.get_ref() {
+        DeValue::String(name) => name.parse::<NamedPath>(),
+        _ => Err("a path is a name in quotes, as in path = \"lte\"; `hol list paths` shows all".to_owned()),
+    };
+    let path = path.map_err(|problem| source.error(&name.span(), problem))?;
+    let settings = DeTable::parse(path.text()).expect("a test reads every path").into_inner();
+    let mut settings = replaced(settings, &name.span());
+    for direction in ["up", "down"] {
+        let Some(DeValue::Table(of_path)) = settings.get_mut(direction).map(Spanned::as_mut) else {
+            continue;
+        };
+        own.keys().for_each(|key| drop(of_path.remove(key)));
+        if let Some(DeValue::Table(of_own)) = own.get_mut(direction).map(Spanned::as_mut) {
+            add(of_own, std::mem::take(of_path));
+        }
+    }
+    add(own, settings);
+    Ok(())
+}
+
+/// Adds the keys that `own` lacks.
+fn add<'s>(own: &mut DeTable<'s>, others: DeTable<'s>) {
+    for (key, value) in others {
+        own.entry(key).or_insert(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_network::{NetworkSpec, Settings};
+
+    use super::*;
+    use crate::experiment::Experiment;
+
+    fn parse(text: &str) -> Result<Experiment, InputError> {
+        Experiment::anywhere(
+            "t",
+            &Source::new("t.toml", format!("transports = ['tcp']\nmessages = 100\n{text}")),
+        )
+    }
+
+    fn network(text: &str) -> NetworkSpec {
+        parse(text).unwrap_or_else(|e| panic!("{text}: {e}")).points[0].network.clone()
+    }
+
+    fn of_file(path: NamedPath) -> NetworkSpec {
+        toml::from_str(path.text()).unwrap()
+    }
+
+    #[test]
+    fn a_name_stands_for_the_keys_of_its_file_and_is_gone() {
+        for path in NamedPath::ALL.iter().copied() {
+            assert_eq!(network(&format!("network = {{ path = '{path}' }}")), of_file(path), "{path}");
+        }
+        let mut source = Source::new("command line", "transports = ['tcp']");
+        source.set("--path lte", "network.path", "\"lte\"").unwrap();
+        let experiment = Experiment::anywhere("t", &source).unwrap();
+        assert_eq!(experiment.points[0].network, of_file(NamedPath::Lte));
+    }
+
+    #[test]
+    fn keys_beside_a_name_replace_its_own_in_both_directions_or_in_one() {
+        let [up, down] = of_file(NamedPath::Lte).directions();
+        let whole = network("[network]\npath = 'lte'\nrate = '1Mbit'\nloss = '1%'").directions();
+        let rate = "1Mbit".parse().unwrap();
+        assert_eq!(whole.clone().map(|settings| settings.rate), [rate, rate]);
+        assert_eq!(
+            whole.map(|settings| (settings.delay, settings.queue)),
+            [(up.delay, up.queue), (down.delay, down.queue)]
+        );
+        let one = network("[network]\npath = 'lte'\nup.rate = '1Mbit'").directions();
+        assert_eq!(one, [Settings { rate, ..up }, down]);
+        let both = network("[network]\npath = 'lte'\nrate = '9Mbit'\nup.rate = '1Mbit'").directions();
+        assert_eq!(both.map(|settings| settings.rate.to_string()), ["1Mbit", "9Mbit"]);
+    }
+
+    #[test]
+    fn names_are_an_axis_and_so_are_keys_beside_a_name() {
+        let experiment =
+            parse("[sweep]\n'network.path' = ['wifi', 'lte', 'starlink']\n'network.loss' = ['0%', '2%']")
+                .unwrap();
+        let points: Vec<_> =
+            experiment.points.iter().map(|point| (point.to_string(), point.network.directions())).collect();
+        assert_eq!(points.len(), 6);
+        assert_eq!(points[3].0, "t: tcp network.path=lte network.loss=2%");
+        let expected = of_file(NamedPath::Lte)
+            .directions()
+            .map(|settings| Settings { loss: points[3].1[0].loss.clone(), ..settings });
+        assert_eq!(points[3].1, expected);
+        assert_eq!(serde_json::to_value(&points[3].1[0].loss).unwrap(), "2%");
+    }
+
+    #[test]
+    fn each_of_several_paths_and_links_may_have_a_name() {
+        let spec = network("network.paths = [{ path = 'wifi' }, { path = 'lte', up = { rate = '1Mbit' } }]");
+        assert_eq!(spec.directions(), of_file(NamedPath::Wifi).directions());
+        let lte = spec.paths[1].clone();
+        assert_eq!(lte.up.and_then(|up| up.rate).unwrap().to_string(), "1Mbit");
+        assert_eq!(lte.down, of_file(NamedPath::Lte).down);
+        let spec = network(
+            "network.nodes = ['client', 'server']\nnetwork.links = [{ from = 'client', to = 'server', path = 'geo' }]",
+        );
+        assert_eq!(spec.links[0].delay.unwrap().to_string(), "300ms");
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_place() {
+        for (text, place, cure) in [
+            ("network.path = 'wfi'", "t.toml:3:16", "did you mean \"wifi\"? there are wifi, lte"),
+            ("network.path = 4", "t.toml:3:16", "path = \"lte\""),
+            ("network.paths = [{}, { path = 'moon' }]", "t.toml:3:31", "there are wifi, lte"),
+            ("[sweep]\n'network.path' = ['lte', 'moon']", "t.toml:4:26", "there are wifi, lte"),
+            ("[network]\npath = 'lte'\nnodes = ['client', 'server']", "t.toml:4:8", "give each its own"),
+            ("[network]\npath = 'lte'\ndelay = '1ms'", "t.toml:4:8", "lower one or raise the other"),
+        ] {
+            let error = parse(text).expect_err(text).to_string();
+            assert!(error.starts_with(place) && error.contains(cure), "{text}: {error}");
+        }
+    }
+}
