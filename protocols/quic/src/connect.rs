@@ -72,11 +72,19 @@ fn why(reason: &ConnectionError) -> Failure {
     match reason {
         ConnectionError::TimedOut => Failure::IdleTimeout,
         ConnectionError::ApplicationClosed(_) => Failure::ClosedByPeerApplication,
+        ConnectionError::ConnectionClosed(close) if has_gaps(&close.reason) => Failure::TooManyGaps,
         ConnectionError::ConnectionClosed(_) => Failure::ClosedByPeer,
         ConnectionError::Reset => Failure::StatelessReset,
         ConnectionError::LocallyClosed => Failure::Aborted,
         ConnectionError::VersionMismatch => Failure::VersionMismatch,
         ConnectionError::CidsExhausted => Failure::ConnectionIdsExhausted,
+        ConnectionError::TransportError(error) if has_gaps(error.reason.as_bytes()) => Failure::TooManyGaps,
         ConnectionError::TransportError(_) => Failure::Violation(Violation::Transport),
     }
+}
+
+/// Returns whether quinn-proto's receiver gave up: it buffers a number of pieces of a stream (`assembler.rs`, `MAX_CHUNKS`), and a long
+/// queue that overflows may leave more.
+fn has_gaps(reason: &[u8]) -> bool {
+    reason.starts_with(b"too many gaps")
 }

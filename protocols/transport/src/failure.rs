@@ -44,6 +44,8 @@ pub enum Failure {
     StatelessReset,
     /// The peers speak no version of QUIC in common.
     VersionMismatch,
+    /// QUIC's receiver has more pieces of a stream than it buffers.
+    TooManyGaps,
     /// No QUIC connection ID is left.
     ConnectionIdsExhausted,
 }
@@ -91,6 +93,7 @@ impl Failure {
             Self::Violation(violation) => violation.text(),
             Self::StatelessReset => "stateless reset",
             Self::VersionMismatch => "no common version",
+            Self::TooManyGaps => "more gaps in a stream than quinn buffers",
             Self::ConnectionIdsExhausted => "no connection ID is left",
         }
     }

@@ -106,7 +106,7 @@ fn each_size_of_a_mix_has_its_own_row_and_its_own_sentence() {
     assert!(text.starts_with("rpc 200B for 1 kB (90 %) or 200 kB (10 %) at 10/s"), "{text}");
     for class in ["1 kB replies", "200 kB replies"] {
         assert!(text.lines().any(|line| line.starts_with(class) && line.contains("median")), "{text}");
-        let sentence = format!("{class}: quic:per_message is ");
+        let sentence = format!("{class}: ");
         assert!(text.lines().any(|line| line.starts_with(&sentence) && line.contains("95 % CI")), "{text}");
     }
     let (_, problem) = failure(here().path(), &["compare", "tcp", "--reply", "1kB=9,200"]);
