@@ -1318,6 +1318,10 @@ class PathSpec(TypedDict, closed=True):
     """
     Extra delay of reordered packets.
     """
+    rtt: NotRequired[Duration]
+    """
+    Round-trip propagation delay, instead of `delay`: half of it in each direction.
+    """
     up: NotRequired[Overrides]
     """
     Overrides for the direction from client to server.
@@ -1348,6 +1352,7 @@ LinkSpec = TypedDict(
         'rate': NotRequired[BitRate],
         'reorder': NotRequired[Ratio],
         'reorder_by': NotRequired[Duration],
+        'rtt': NotRequired[Duration],
         'to': str,
         'up': NotRequired[Overrides],
     },
@@ -1472,6 +1477,10 @@ class NetworkSpec(TypedDict, closed=True):
     reorder_by: NotRequired[Duration]
     """
     Extra delay of reordered packets.
+    """
+    rtt: NotRequired[Duration]
+    """
+    Round-trip propagation delay, instead of `delay`: half of it in each direction.
     """
     trace: NotRequired[TraceSpec]
     """

@@ -1,7 +1,6 @@
 //! The flags that describe one comparison; each stands for a key of an experiment file.
 
 use clap::Args;
-use hol_base::Duration;
 use hol_lab::{Experiment, FLAGS, InputError, Source};
 use hol_network::{NamedPath, NetworkSpec};
 use hol_stack::TransportSpec;
@@ -54,8 +53,8 @@ pub struct Conditions {
     /// One-way delay, the same in both directions [default: 10ms]
     #[arg(long, value_name = "10ms", allow_hyphen_values = true)]
     delay: Option<String>,
-    /// What others call the delay of both directions together
-    #[arg(long, hide = true, allow_hyphen_values = true)]
+    /// Round-trip propagation delay, instead of --delay: half of it each way
+    #[arg(long, value_name = "20ms", allow_hyphen_values = true, conflicts_with = "delay")]
     rtt: Option<String>,
     /// Packet loss in each direction [default: 0%]
     #[arg(long, value_name = "1%", allow_hyphen_values = true)]
@@ -164,18 +163,13 @@ impl Question {
 impl Conditions {
     /// Sets what the given flags say, over what the source says.
     pub fn apply(&self, source: &mut Source) -> Result<(), InputError> {
-        if let Some(rtt) = &self.rtt {
-            let half = rtt
-                .parse::<Duration>()
-                .map_or("10ms".to_owned(), |rtt| Duration::from_nanos(rtt.as_nanos() / 2).to_string());
-            return Err(wrong(&format!("--rtt {rtt}"), format!("--delay is one way; write --delay {half}")));
-        }
         let text = |value: &Option<String>| value.as_ref().map(|text| format!("{text:?}"));
         let flags = [
             ("--repetitions", self.repetitions.map(|count| count.to_string())),
             ("--seed", self.seed.map(|seed| seed.to_string())),
             ("--path", text(&self.path)),
             ("--delay", text(&self.delay)),
+            ("--rtt", text(&self.rtt)),
             ("--loss", text(&self.loss)),
             ("--bandwidth", text(&self.bandwidth)),
             ("--queue", text(&self.queue)),

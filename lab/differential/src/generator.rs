@@ -231,7 +231,9 @@ impl Extra {
             }
             Self::Key(key, value) => (&mut scenario.settings, key, value, key.clone()),
         };
-        list.retain(|(known, _)| known != key);
+        // A round trip stands in place of the delay that every scenario has.
+        let stands_for = if key == "network.rtt" { "network.delay" } else { key };
+        list.retain(|(known, _)| known != key && known != stands_for);
         list.push((key.clone(), value.clone()));
         name
     }

@@ -24,6 +24,7 @@ use crate::permission;
 use crate::point::{Point, PointId};
 use crate::programs;
 use crate::repetitions::Repetitions;
+use crate::round_trips;
 use crate::schema;
 use crate::series::SHORTEST_INTERVAL;
 use crate::source::Source;
@@ -302,6 +303,7 @@ fn with_values<'s>(
 ) -> Result<DeTable<'s>, InputError> {
     let mut table = table.clone();
     step.iter().try_for_each(|set| set.apply(&mut table, source))?;
+    round_trips::halve(&mut table, source)?;
     named_paths::put_in_place(&mut table, source)?;
     Ok(table)
 }

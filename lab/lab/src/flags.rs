@@ -1,7 +1,7 @@
 //! The flags of `hol compare`, and the keys of experiment files that they set.
 
 /// Each flag and the key that it sets, in the order of the help text.
-pub const FLAGS: [(&str, &str); 17] = [
+pub const FLAGS: [(&str, &str); 18] = [
     ("--workload", "workload.kind"),
     ("--rate", "workload.rate"),
     ("--arrivals", "workload.arrivals"),
@@ -11,6 +11,7 @@ pub const FLAGS: [(&str, &str); 17] = [
     ("--mix", "workload.mix"),
     ("--path", "network.path"),
     ("--delay", "network.delay"),
+    ("--rtt", "network.rtt"),
     ("--loss", "network.loss"),
     ("--bandwidth", "network.rate"),
     ("--queue", "network.queue"),

@@ -34,6 +34,7 @@ mod quantity;
 mod records;
 mod repetitions;
 mod results;
+mod round_trips;
 mod rows;
 mod run;
 mod run_observer;

@@ -20,6 +20,11 @@ pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
     if let Some(path) = spec.path.into_iter().chain(of_paths).chain(of_links).next() {
         return Err(NetworkError::PathByName(path));
     }
+    let of_paths = spec.paths.iter().filter_map(|path| path.rtt);
+    let of_links = spec.links.iter().filter_map(|link| link.rtt);
+    if let Some(rtt) = spec.rtt.into_iter().chain(of_paths).chain(of_links).next() {
+        return Err(NetworkError::RoundTrip(rtt));
+    }
     match spec {
         _ if long && !spec.paths.is_empty() => mixed("paths", "write them as `links`"),
         _ if long && spec.up.is_some() => mixed("up", "put it into its link"),

@@ -53,6 +53,10 @@ pub enum NetworkError {
         "`path` = \"{0}\" has not been replaced by its settings, which happens in experiment files alone; write those that `hol help {0}` shows"
     )]
     PathByName(NamedPath),
+    #[error(
+        "`rtt` = \"{0}\" has not been halved, which happens in experiment files alone; write `delay`, which is one way"
+    )]
+    RoundTrip(Duration),
     #[error("`{key}` belongs to the short form and `nodes` to the long one; {cure}")]
     MixedForms { key: &'static str, cure: &'static str },
     #[error(

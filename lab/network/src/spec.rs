@@ -45,6 +45,9 @@ macro_rules! settings {
             /// `hol list paths` shows them, `hol help lte` the sources of one. Default none.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub path: Option<NamedPath>,
+            /// Round-trip propagation delay, instead of `delay`: half of it in each direction.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub rtt: Option<Duration>,
             $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
             /// Overrides for the direction from client to server.
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,6 +82,9 @@ macro_rules! settings {
             /// `hol list paths` shows them, `hol help lte` the sources of one. Default none.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub path: Option<NamedPath>,
+            /// Round-trip propagation delay, instead of `delay`: half of it in each direction.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub rtt: Option<Duration>,
             $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $field: Option<$kind>,)*
             /// Overrides for the direction `from` → `to`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,6 +118,9 @@ macro_rules! settings {
             /// `hol list paths` shows them, `hol help lte` the sources of one. Default none.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub path: Option<NamedPath>,
+            /// Round-trip propagation delay, instead of `delay`: half of it in each direction.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub rtt: Option<Duration>,
             $($(#[$doc])* pub $field: $kind,)*
             /// Version of IP: `"v4"` or `"v6"`, whose header is 20 octets longer. Default `"v4"`.
             #[serde(skip_serializing_if = "Ip::is_default")]
@@ -153,6 +162,7 @@ macro_rules! settings {
             fn default() -> Self {
                 Self {
                     path: None,
+                    rtt: None,
                     $($field: $default,)*
                     ip: Ip::V4,
                     up: None,
@@ -228,7 +238,7 @@ macro_rules! settings {
         impl LinkSpec {
             /// Creates a link between two nodes with the settings of the table around it.
             pub fn between(from: String, to: String) -> Self {
-                Self { from, to, name: None, addresses: Vec::new(), path: None, $($field: None,)* up: None, down: None }
+                Self { from, to, name: None, addresses: Vec::new(), path: None, rtt: None, $($field: None,)* up: None, down: None }
             }
 
             pub(crate) fn overrides(&self) -> Overrides {

@@ -169,7 +169,7 @@ fn is_plain(point: &Point) -> bool {
         && network.events.is_empty()
         && network.up.is_none()
         && network.down.is_none();
-    let size = point.workload.size().unwrap_or(0);
+    let size = point.workload.longest().unwrap_or(0);
     let load =
         point.workload.rate().map_or(0.0, |rate| rate.per_second()) * f64::from(point.workload.sources());
     let share = load * 8.0 * (size + HEADERS) as f64 / rate.bits_per_second() as f64;

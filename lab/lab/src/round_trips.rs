@@ -1,0 +1,88 @@
+//! `rtt = "40ms"`: puts half of a round trip in place of it, as the one-way `delay` of both directions.
+//!
+//! This precedes deserialization, so that the key can be an axis and a result has one setting for the delay.
+
+use std::borrow::Cow;
+
+use hol_base::Duration;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::InputError;
+use crate::source::Source;
+
+/// Halves every `rtt` in the network of `table`: that of `[network]`, of its `paths` and of its `links`.
+pub(crate) fn halve(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
+    let Some(DeValue::Table(network)) = table.get_mut("network").map(Spanned::as_mut) else { return Ok(()) };
+    for list in ["paths", "links"] {
+        let Some(DeValue::Array(links)) = network.get_mut(list).map(Spanned::as_mut) else { continue };
+        for link in links.iter_mut() {
+            if let DeValue::Table(link) = link.as_mut() {
+                replace(link, source)?;
+            }
+        }
+    }
+    replace(network, source)
+}
+
+fn replace(own: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
+    let Some(rtt) = own.remove("rtt") else { return Ok(()) };
+    let refuse = |problem: String| Err(source.error(&rtt.span(), problem));
+    if own.contains_key("delay") {
+        return refuse("`rtt` and `delay` are two names of one thing; remove one".to_owned());
+    }
+    let text = rtt.get_ref().as_str().unwrap_or_default();
+    let half = match text.parse::<Duration>() {
+        Ok(rtt) => Duration::from_nanos(rtt.as_nanos() / 2).to_string(),
+        Err(problem) => return refuse(format!("`rtt`: {problem}")),
+    };
+    let span = rtt.span();
+    let delay = Spanned::new(span.clone(), DeValue::String(Cow::Owned(half)));
+    own.insert(Spanned::new(span, Cow::Borrowed("delay")), delay);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+
+    fn parse(text: &str) -> Result<Experiment, InputError> {
+        let text = format!("transports = ['tcp']\nmessages = 100\n{text}");
+        Experiment::anywhere("t", &Source::new("t.toml", text))
+    }
+
+    #[test]
+    fn half_of_a_round_trip_is_the_delay_of_each_direction_and_the_axis_keeps_its_name() {
+        let experiment = parse("[sweep]\n'network.rtt' = ['40ms', '1ms']").unwrap();
+        let points: Vec<_> = experiment
+            .points
+            .iter()
+            .map(|point| (point.to_string(), point.network.delay.to_string()))
+            .collect();
+        let expected = [("t: tcp network.rtt=40ms", "20ms"), ("t: tcp network.rtt=1ms", "500us")];
+        assert_eq!(points, expected.map(|(name, delay)| (name.to_owned(), delay.to_owned())));
+    }
+
+    #[test]
+    fn a_named_path_may_have_another_round_trip() {
+        let experiment = parse("network = { path = 'dsl', rtt = '80ms' }").unwrap();
+        let delays = experiment.points[0].network.directions().map(|settings| settings.delay.to_string());
+        assert_eq!(delays, ["40ms", "40ms"]);
+        let experiment = parse("network.paths = [{ rtt = '2ms' }, { rtt = '6ms' }]").unwrap();
+        let delays = experiment.points[0].network.paths.iter().map(|path| path.delay.unwrap().to_string());
+        assert_eq!(delays.collect::<Vec<_>>(), ["1ms", "3ms"]);
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_place() {
+        for (text, place, cure) in [
+            ("[network]\nrtt = '4ms'\ndelay = '1ms'", "t.toml:4:7", "remove one"),
+            ("network.rtt = 40", "t.toml:3:15", "a time such as"),
+            ("network.rtt = '40'", "t.toml:3:15", "a time such as"),
+        ] {
+            let error = parse(text).expect_err(text).to_string();
+            assert!(error.starts_with(place) && error.contains(cure), "{text}: {error}");
+        }
+    }
+}
