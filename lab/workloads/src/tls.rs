@@ -140,12 +140,8 @@ impl Secured {
         self.outbox.push_back(Outgoing { connection, stream: 0, payload, delivery: None, entry: None });
     }
 
-    fn take(&mut self, now: Time, delivery: Delivery) {
-        if delivery.payload.first() == Some(&APPLICATION_DATA) {
-            let payload = unprotect(&delivery.payload);
-            return self.application.handle(now, Input::Message(Delivery { payload, ..delivery }));
-        }
-        let connection = delivery.connection;
+    /// Answers a handshake message of the peer.
+    fn take(&mut self, now: Time, connection: ConnectionId) {
         let Handshake { answer, finished, is_early, .. } = self.handshake;
         let state = self.connections.entry(connection).or_insert(State::AwaitsClient);
         match *state {
@@ -210,7 +206,11 @@ impl Application for Secured {
                 self.connections.insert(connection, State::AwaitsClient);
                 self.application.handle(now, Input::Accepted(connection));
             }
-            Input::Message(delivery) => self.take(now, delivery),
+            Input::Message(delivery) if delivery.payload.first() == Some(&APPLICATION_DATA) => {
+                let payload = unprotect(&delivery.payload);
+                self.application.handle(now, Input::Message(Delivery { payload, ..delivery }));
+            }
+            Input::Message(delivery) => self.take(now, delivery.connection),
             Input::Full(outgoing) if self.sends_handshake => {
                 self.outbox.push_front(outgoing);
                 self.is_blocked = true;
@@ -318,8 +318,8 @@ mod tests {
         sides[1].handle(Time::ZERO, Input::Accepted(id));
         let (mut sizes, mut now, mut under_way) = (Vec::new(), Time::ZERO, VecDeque::new());
         while sides[0].standing().done == 0 {
-            for side in 0..2 {
-                while let Output::Send(outgoing) = sides[side].poll(now) {
+            for (side, application) in sides.iter_mut().enumerate() {
+                while let Output::Send(outgoing) = application.poll(now) {
                     sizes.push(outgoing.payload.len());
                     under_way.push_back((
                         1 - side,
