@@ -178,7 +178,14 @@ mod tests {
     fn halves(later: u64) -> [Half; 2] {
         let arrived = |at| Arrived { passage: Passage::default(), delivered: at };
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
-        let due = Due { scheduled: us(100), lane: 0, size: 56, kind: RecordKind::Transaction, parent: None };
+        let due = Due {
+            scheduled: us(100),
+            lane: 0,
+            size: 56,
+            reply_size: 0,
+            kind: RecordKind::Transaction,
+            parent: None,
+        };
         client.note_due(us(100), due);
         assert!(client.note_reply(0, arrived(us(210)), false));
         let entry = server.note_request(0, arrived(us(150 - later)));

@@ -33,7 +33,14 @@ impl Batches {
         let Batch { messages, octets } = self.batch?;
         let (entry, _) = *self.begun.get_or_insert_with(|| {
             let first = ledger.due() as u32 + 1;
-            let due = Due { scheduled, lane: 0, size: octets, kind: RecordKind::Batch, parent: None };
+            let due = Due {
+                scheduled,
+                lane: 0,
+                size: octets,
+                reply_size: 0,
+                kind: RecordKind::Batch,
+                parent: None,
+            };
             (ledger.note_whole_due(now, due, first), messages)
         });
         Some(entry.number())

@@ -98,6 +98,8 @@ pub struct Due {
     pub lane: u16,
     /// Its octets.
     pub size: u32,
+    /// The octets of its reply, if they are known before; otherwise 0.
+    pub reply_size: u32,
     /// Its record kind.
     pub kind: RecordKind,
     /// The number of the record that contains it.
@@ -179,8 +181,8 @@ impl Ledger {
 
     /// Notes a message that comes due `now`, as written unless the transport rejects it. Returns its entry.
     pub fn note_due(&mut self, now: Time, due: Due) -> EntryId {
-        let Due { scheduled, lane, size, kind, parent } = due;
-        let (reply, reply_size, refused) = (None, 0, false);
+        let Due { scheduled, lane, size, reply_size, kind, parent } = due;
+        let (reply, refused) = (None, false);
         let asked = Asked { scheduled, written: now, lane, size, kind, parent, reply, reply_size, refused };
         self.last_due = Some(scheduled);
         EntryId(self.asked.push(asked))
@@ -237,19 +239,19 @@ impl Ledger {
         self.asked.get(entry.0).expect("a message that waits is not settled").scheduled
     }
 
-    /// Notes the octets of the reply to message `number`.
-    pub fn note_reply_size(&mut self, number: u32, octets: u32) {
-        if let Some(asked) = self.asked.get_mut(number) {
-            asked.reply_size = octets;
-        }
-    }
-
     /// Notes the reply to message `number`; returns false if there is no such message or it already has one.
     #[must_use]
     pub fn note_reply(&mut self, number: u32, reply: Arrived, refused: bool) -> bool {
+        self.note_sized_reply(number, reply, 0, refused)
+    }
+
+    /// As [`Self::note_reply`], with the octets of the reply, if they are known.
+    #[must_use]
+    pub fn note_sized_reply(&mut self, number: u32, reply: Arrived, octets: u32, refused: bool) -> bool {
         match self.asked.get_mut(number) {
             Some(asked) if asked.reply.is_none() => {
                 (asked.reply, asked.refused) = (Some(reply), refused);
+                asked.reply_size = asked.reply_size.max(octets);
                 self.done += 1;
                 true
             }

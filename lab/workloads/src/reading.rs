@@ -105,7 +105,7 @@ mod tests {
 
     fn due(ms: u64) -> Due {
         let (scheduled, kind) = (Time::from_millis(ms), RecordKind::Transaction);
-        Due { scheduled, lane: 0, size: 56, kind, parent: None }
+        Due { scheduled, lane: 0, size: 56, reply_size: 0, kind, parent: None }
     }
 
     /// A transaction that is done, one whose request came, and one that is lost.

@@ -111,7 +111,11 @@ impl<A: Answers> Receiver<A> {
     }
 
     /// Passes on the replies whose service is over, and returns when the next is.
+    #[inline]
     fn take_served(&mut self, now: Time) -> Time {
+        if self.in_service.is_empty() {
+            return Time::MAX;
+        }
         while let Some(served) = self.in_service.first_entry().filter(|served| served.key().0 <= now) {
             let reply = served.remove();
             self.reply(reply);

@@ -171,8 +171,8 @@ impl<R: Requests> Sender<R> {
         let lane = self.lane(turn);
         let octets = payload.len() + head.as_ref().map_or(0, Bytes::len);
         let (size, kind) = (octets as u32, self.requests.kind());
-        let entry = self.ledger.note_due(now, Due { scheduled, lane, size, kind, parent });
-        self.ledger.note_reply_size(number, self.requests.reply_size());
+        let reply_size = self.requests.reply_size();
+        let entry = self.ledger.note_due(now, Due { scheduled, lane, size, reply_size, kind, parent });
         let message = Outgoing { entry: Some(entry), ..self.outgoing(lane, payload) };
         match head {
             None => message,
@@ -225,8 +225,7 @@ impl<R: Requests> Sender<R> {
             }
         };
         let reply = Arrived { passage: delivery.passage, delivered: now };
-        if self.ledger.note_reply(number, reply, refused) {
-            self.ledger.note_reply_size(number, delivery.payload.len() as u32);
+        if self.ledger.note_sized_reply(number, reply, delivery.payload.len() as u32, refused) {
             self.replies += 1 + u64::from(self.batches.answered(&mut self.ledger, number, reply));
             self.pacer.replied(now, number);
         } else {
@@ -271,7 +270,9 @@ impl<R: Requests> Application for Sender<R> {
         if self.is_blocked() {
             return self.wait_for_room(now);
         }
-        if let Some(rest) = self.rest.take() {
+        if self.rest.is_some()
+            && let Some(rest) = self.rest.take()
+        {
             rest.entry.iter().for_each(|entry| self.ledger.note_written(*entry, now));
             return Output::Send(rest);
         }

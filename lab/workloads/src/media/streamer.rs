@@ -92,7 +92,7 @@ impl Streamer {
         self.left -= u64::from(!self.endless);
         let frame = self.stream.next().expect("it has no end");
         let (size, kind) = (frame.len() as u32, RecordKind::Frame);
-        self.ledger.note_due(at, Due { scheduled: at, lane: 0, size, kind, parent: None });
+        self.ledger.note_due(at, Due { scheduled: at, lane: 0, size, reply_size: 0, kind, parent: None });
         frame
     }
 

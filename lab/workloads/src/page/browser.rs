@@ -79,7 +79,7 @@ impl Browser {
         let scheduled = self.next.unwrap_or(now);
         self.left -= u64::from(!self.endless);
         let (number, size) = (self.ledger.due() as u32, u32::try_from(octets).unwrap_or(u32::MAX));
-        let due = Due { scheduled, lane: 0, size, kind: RecordKind::Page, parent: None };
+        let due = Due { scheduled, lane: 0, size, reply_size: 0, kind: RecordKind::Page, parent: None };
         let head = Due { kind: RecordKind::Head, parent: Some(number), ..due };
         [due, head].map(|due| self.ledger.note_whole_due(now, due, number + 2))
     }
@@ -88,7 +88,7 @@ impl Browser {
     fn learn(&mut self, now: Time, file: u16) {
         let Some(loading) = &mut self.loading else { return };
         let (size, parent) = (loading.size_of(file), Some(loading.whole.number()));
-        let due = Due { scheduled: now, lane: 0, size, kind: RecordKind::Object, parent };
+        let due = Due { scheduled: now, lane: 0, size, reply_size: 0, kind: RecordKind::Object, parent };
         loading.learn(file, self.ledger.note_due(now, due));
     }
 
