@@ -347,7 +347,8 @@ fn wireshark_reads_a_capture_without_a_malformed_packet_or_a_wrong_checksum() {
     let dir = here();
     let interleaved = "sctp:streams=8,interleaving,scheduler=rr,lifetime=300ms";
     for transport in ["tcp", "sctp:streams=8", interleaved, "quic:streams=8"] {
-        let flags = ["--count", "200", "--repetitions", "1", "--loss", "3%"];
+        // Few packets of QUIC: Wireshark 4.0 takes number 255 for 511 where it comes after 256, against RFC 9000 appendix A.3.
+        let flags = ["--workload", "simco", "--count", "200", "--repetitions", "1", "--loss", "3%"];
         ok(dir.path(), &[&["trace", transport, "--pcap", "run.pcapng"], &flags[..]].concat());
         let mut tshark = Command::new("tshark");
         tshark.current_dir(dir.path()).args(["-n", "-r", "run.pcapng"]);
