@@ -23,6 +23,10 @@ _KEYS = {
     "loss": "network.loss",
     "delay": "network.delay",
     "bandwidth": "network.rate",
+    "rtt": "network.rtt",
+    "path": "network.path",
+    "request": "workload.request",
+    "reply": "workload.reply",
     "queue": "network.queue",
     "workload": "workload.kind",
     "rate": "workload.rate",
@@ -77,8 +81,8 @@ def compare(
     """Compares transports under one set of conditions, or over several: `loss=["0%", "1%"]` sweeps.
 
     Transports are those of `hol list`, such as "tcp" or "sctp:streams=8"; the others are compared with the first. Conditions are those of
-    `hol compare`: `loss`, `delay`, `bandwidth`, `queue`, `workload`, `rate`, `arrivals`, `size`, `count`. `set` has any other
-    dotted key of an experiment, as {"network.jitter": "2ms"}, where a list sweeps as well.
+    `hol compare`: `path`, `loss`, `delay`, `rtt`, `bandwidth`, `queue`, `workload`, `rate`, `arrivals`, `request`, `reply`, `size`,
+    `count`. `set` has any other dotted key of an experiment, as {"network.jitter": "2ms"}, where a list sweeps as well.
     """
     experiment = conditions_of(transports, conditions, set or {})
     experiment["title"] = " and ".join(transports)
@@ -96,11 +100,9 @@ def conditions_of(
         raise UsageError('compare what? hol.compare("tcp", "sctp:streams=8", loss="1%")')
     if unknown := sorted(conditions.keys() - _KEYS.keys()):
         raise UsageError(f"{unknown[0]} is not a condition; there are {', '.join(_KEYS)}, and set={{…}} for any other key")
-    experiment: dict[str, Any] = {"transports": list(transports)}
+    experiment: dict[str, Any] = {"transports": list(transports), "workload": {"kind": "rpc"}}
     axes: dict[str, Any] = {}
     keys = {_KEYS[name]: value for name, value in conditions.items()} | dict(other)
-    if any(key.startswith("workload.") for key in keys):
-        experiment["workload"] = {"kind": "simco"}
     for key, value in keys.items():
         if isinstance(value, (list, tuple)):
             axes[key] = list(value)
