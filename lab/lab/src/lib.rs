@@ -19,6 +19,7 @@ mod finished;
 mod flags;
 mod flows;
 mod job;
+mod link_tables;
 mod manifest;
 mod merge;
 pub mod metric;

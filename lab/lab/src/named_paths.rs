@@ -7,30 +7,23 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::InputError;
+use crate::link_tables::each_link;
 use crate::source::{Source, replaced};
 
 /// Keys of the long form, which has no path of its own.
 const OF_LONG_FORM: [&str; 3] = ["nodes", "links", "lans"];
 
-/// Replaces every `path` in the network of `table`: that of `[network]`, of its `paths` and of its `links`.
+/// Replaces every `path` in the network of `table` by its settings.
 pub(crate) fn put_in_place(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
-    let Some(DeValue::Table(network)) = table.get_mut("network").map(Spanned::as_mut) else { return Ok(()) };
-    for list in ["paths", "links"] {
-        let Some(DeValue::Array(links)) = network.get_mut(list).map(Spanned::as_mut) else { continue };
-        for link in links.iter_mut() {
-            if let DeValue::Table(link) = link.as_mut() {
-                replace(link, source)?;
-            }
+    each_link(table, |link| {
+        let has_links = OF_LONG_FORM.iter().any(|key| link.contains_key(*key));
+        if let Some(name) = link.get("path").filter(|_| has_links) {
+            let problem = "`path` is one link, and this network has several; give each its own, as in \
+                           links = [{ from = \"client\", to = \"router\", path = \"lte\" }]";
+            return Err(source.error(&name.span(), problem));
         }
-    }
-    if let Some(name) =
-        network.get("path").filter(|_| OF_LONG_FORM.iter().any(|key| network.contains_key(*key)))
-    {
-        let problem = "`path` is one link, and this network has several; give each its own, as in \
-                       links = [{ from = \"client\", to = \"router\", path = \"lte\" }]";
-        return Err(source.error(&name.span(), problem));
-    }
-    replace(network, source)
+        replace(link, source)
+    })
 }
 
 /// Replaces the `path` of one table by its settings. A key of the table replaces that of both directions; a key of its `up` or `down`

@@ -9,20 +9,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::InputError;
+use crate::link_tables::each_link;
 use crate::source::Source;
 
-/// Halves every `rtt` in the network of `table`: that of `[network]`, of its `paths` and of its `links`.
+/// Halves every `rtt` in the network of `table`.
 pub(crate) fn halve(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
-    let Some(DeValue::Table(network)) = table.get_mut("network").map(Spanned::as_mut) else { return Ok(()) };
-    for list in ["paths", "links"] {
-        let Some(DeValue::Array(links)) = network.get_mut(list).map(Spanned::as_mut) else { continue };
-        for link in links.iter_mut() {
-            if let DeValue::Table(link) = link.as_mut() {
-                replace(link, source)?;
-            }
-        }
-    }
-    replace(network, source)
+    each_link(table, |link| replace(link, source))
 }
 
 fn replace(own: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
