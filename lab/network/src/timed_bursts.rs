@@ -7,10 +7,11 @@ use crate::link_change::LinkChange;
 use crate::loss::{LossSpec, TimedBursts};
 use crate::topology::{ScheduledChange, Topology};
 
-/// Bursts begin until then.
-const HORIZON: Duration = Duration::from_secs(3600);
+/// Bursts begin until a day has passed, or the mean time of so many of them: a run's changes are known before it starts.
+const HORIZON: Duration = Duration::from_secs(24 * 3600);
+const MOST_BURSTS: u64 = 36_000;
 
-/// The shortest mean time from one burst to the next, so that an hour has at most 72,000 changes of a link.
+/// The shortest mean time from one burst to the next, so that they come for an hour at least.
 const SHORTEST_CYCLE: Duration = Duration::from_millis(100);
 
 impl TimedBursts {
@@ -21,11 +22,12 @@ impl TimedBursts {
 
     /// Returns the changes of a link, by time.
     fn changes(self, link: LinkId, mut rng: Rng) -> Vec<ScheduledChange> {
+        let last = HORIZON.min((self.good_for + self.bad_for).saturating_mul(MOST_BURSTS));
         let (mut changes, mut at, mut is_bad) = (Vec::new(), Time::ZERO, false);
         loop {
             let mean = if is_bad { self.bad_for } else { self.good_for };
             at += Duration::from_secs_f64(rng.exponential(mean.as_secs_f64()));
-            if !is_bad && at > Time::ZERO + HORIZON {
+            if !is_bad && at > Time::ZERO + last {
                 return changes;
             }
             is_bad = !is_bad;
