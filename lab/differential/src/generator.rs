@@ -108,8 +108,10 @@ impl<'w> Generator<'w> {
         }
         let mut most = (OCTETS / size.max(128.0)).min(300.0);
         if has("reply") {
-            set("workload.request", format!("\"{:.0}B\"", small_or_large(rng)));
+            let request = small_or_large(rng).round();
+            set("workload.request", format!("\"{request}B\""));
             set("workload.reply", replies(size, rng));
+            most = most.min(OCTETS / request.max(128.0));
         }
         if has("users") && rng.chance(0.3) {
             set("workload.users", format!("{:.0}", spread(rng, 1.0, 20.0)));

@@ -115,9 +115,14 @@ impl KeySpace {
         let varied = |(key, value): (&String, &toml::Value)| Some((key.clone(), vary(value, rng)?));
         let mut options: Vec<(String, String)> = spec.behaviour().iter().filter_map(varied).collect();
         let extra: &[(&str, &str)] = match protocol {
-            "tcp" => {
-                &[("connections", "3"), ("cc", "reno"), ("cc", "dctcp"), ("tls", "full"), ("tls", "early")]
-            }
+            "tcp" => &[
+                ("connections", "3"),
+                ("cc", "reno"),
+                ("cc", "dctcp"),
+                ("tls", "full"),
+                ("tls", "resumed"),
+                ("tls", "early"),
+            ],
             "sctp" => &[
                 ("streams", "8"),
                 ("associations", "2"),

@@ -2,11 +2,17 @@
 
 use hol_lab::{Experiment, InputError, Point, Source};
 use hol_scenario::World;
+use hol_stack::TransportSpec;
 
 /// Returns the option that the model needs beside `other`: waking a program takes no time in User-Mode Linux.
 pub fn assumed_option(protocol: &str, other: &dyn World) -> Option<(&'static str, &'static str)> {
     let wakes_at_once = other.name().ends_with("-uml");
-    (["tcp", "sctp"].contains(&protocol) && wakes_at_once).then_some(("wakeup", "0s"))
+    (has_wakeup(protocol) && wakes_at_once).then_some(("wakeup", "0s"))
+}
+
+/// Returns whether the model's endpoints of a protocol take time to wake their program.
+fn has_wakeup(protocol: &str) -> bool {
+    protocol.parse::<TransportSpec>().is_ok_and(|spec| spec.behaviour().contains_key("wakeup"))
 }
 
 /// One scenario, as the keys that it sets.
@@ -96,5 +102,19 @@ impl RandomScenario {
     pub fn command(&self) -> String {
         let settings = self.settings.iter().map(|(key, value)| format!(" --set '{key}={value}'"));
         format!("hol trace {} --repetitions 1{}", self.transport(), settings.collect::<String>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The model's QUIC was held to a kernel that wakes programs at once, and took 25 µs for it.
+    #[test]
+    fn every_protocol_that_wakes_its_program_is_compared_without_that_time() {
+        let with_wakeup: Vec<&str> =
+            ["tcp", "sctp", "quic", "udp"].into_iter().filter(|protocol| has_wakeup(protocol)).collect();
+        assert_eq!(with_wakeup, ["tcp", "sctp", "quic"]);
+        assert!("quic:wakeup=0s".parse::<TransportSpec>().is_ok());
     }
 }
