@@ -5,7 +5,8 @@
 
 use clap::Args;
 use hol_base::Seed;
-use hol_lab::{Archive, Experiment, PointResult, Source};
+use hol_lab::{Archive, Experiment, Metric, PointResult, Source};
+use hol_measure::{Bounds, CONFIDENCE};
 use hol_report::data::Cell;
 use hol_report::survey::{Contest, Outcome, lead};
 
@@ -32,6 +33,8 @@ struct Truth {
     each: u64,
     /// Whether the runs of one are held against others of itself.
     is_equal: bool,
+    /// The class of sizes whose sentence is asked for, among those of the workload; `None`: that of all messages.
+    class: Option<usize>,
     /// Repetitions at which the sentence is asked for, one after the other while it is not safe.
     steps: &'static [usize],
 }
@@ -39,13 +42,26 @@ struct Truth {
 const WEB: &str = "network = { rate = '20Mbit', queue = '60p', loss = '3%', delay = '50ms' }
     workload = { kind = 'echo', rate = '80/s', arrivals = 'poisson', size = '8kB' }";
 
-const TRUTHS: [Truth; 9] = [
-    Truth { name: "equal", keys: "transports = ['tcp']", each: 20_000, is_equal: true, steps: &STEPS },
+/// Replies of 1 and 200 kB over LTE.
+const TWO_SIZES: &str = "transports = ['tcp:tls', 'quic:per_message']
+    workload = { kind = 'rpc', rate = '4/s', reply = { '1kB' = 9, '200kB' = 1 } }
+    network.path = 'lte'";
+
+const TRUTHS: [Truth; 11] = [
+    Truth {
+        name: "equal",
+        keys: "transports = ['tcp']",
+        each: 20_000,
+        is_equal: true,
+        class: None,
+        steps: &STEPS,
+    },
     Truth {
         name: "small",
         keys: "transports = ['tcp', 'sctp:streams=8,rto_min=200ms']",
         each: 20_000,
         is_equal: false,
+        class: None,
         steps: &STEPS,
     },
     Truth {
@@ -53,6 +69,7 @@ const TRUTHS: [Truth; 9] = [
         keys: "transports = ['tcp', 'sctp:streams=8']",
         each: 20_000,
         is_equal: false,
+        class: None,
         steps: &STEPS,
     },
     Truth {
@@ -60,6 +77,7 @@ const TRUTHS: [Truth; 9] = [
         keys: "transports = ['tcp', 'sctp:streams=8']",
         each: 100,
         is_equal: false,
+        class: None,
         steps: &STEPS,
     },
     Truth {
@@ -67,6 +85,7 @@ const TRUTHS: [Truth; 9] = [
         keys: "transports = ['tcp', 'sctp']",
         each: 20_000,
         is_equal: false,
+        class: None,
         steps: &STEPS,
     },
     Truth {
@@ -74,6 +93,7 @@ const TRUTHS: [Truth; 9] = [
         keys: "transports = ['tcp', 'sctp:streams=8,rto_min=200ms']\nworkload = { kind = 'simco', rate = '42/s' }",
         each: 20_000,
         is_equal: false,
+        class: None,
         steps: &STEPS,
     },
     // The question of the README, and the first of `hol --help`.
@@ -82,6 +102,7 @@ const TRUTHS: [Truth; 9] = [
         keys: "transports = ['tcp', 'sctp:streams=8']\nworkload = { kind = 'rpc' }",
         each: 20_000,
         is_equal: false,
+        class: None,
         steps: &STEPS,
     },
     Truth {
@@ -89,6 +110,23 @@ const TRUTHS: [Truth; 9] = [
         keys: "transports = ['tcp', 'quic']\nworkload = { kind = 'rpc' }",
         each: 20_000,
         is_equal: false,
+        class: None,
+        steps: &STEPS,
+    },
+    Truth {
+        name: "short replies beside long ones",
+        keys: TWO_SIZES,
+        each: 400,
+        is_equal: false,
+        class: Some(0),
+        steps: &STEPS,
+    },
+    Truth {
+        name: "long replies beside short ones",
+        keys: TWO_SIZES,
+        each: 400,
+        is_equal: false,
+        class: Some(1),
         steps: &STEPS,
     },
     Truth {
@@ -96,6 +134,7 @@ const TRUTHS: [Truth; 9] = [
         keys: "transports = ['tcp', 'tcp:cc=bbr']",
         each: 1_250,
         is_equal: false,
+        class: None,
         steps: &[8],
     },
 ];
@@ -177,7 +216,7 @@ impl Statistics {
 
     fn tally(&self, truth: &Truth, pool: &[PointResult; 2]) -> Tally {
         let mut rng = Seed(1).derive(truth.name).rng();
-        let means = [0, 1].map(|of| mean(&pool[of]));
+        let means = [0, 1].map(|of| mean(&cell(&pool[of], truth.class)));
         let mut tally = Tally { trials: self.trials, ..Tally::default() };
         for _ in 0..self.trials {
             let most = truth.steps[truth.steps.len() - 1];
@@ -186,12 +225,13 @@ impl Statistics {
             let second = if truth.is_equal { draw() } else { first.clone() };
             for (at, repetitions) in truth.steps.iter().enumerate() {
                 let drawn = [&first, &second].map(|drawn| &drawn[..*repetitions]);
-                let results = [0, 1].map(|of| draw_of(&pool[of], drawn[of]));
-                let mut cells = [0, 1].map(|of| Cell::from(&results[of]));
+                let mut cells = [0, 1].map(|of| cell(&draw_of(&pool[of], drawn[of]), truth.class));
                 cells[1].transport += " ";
                 let contest = Contest::new(lead(cells.iter()), &cells[1], &cells[0]);
                 let covers = |of: usize| {
-                    let bounds = results[of].shaped_mean_ms();
+                    let bounds = Bounds::of_mean(&means_ms(&cells[of]), CONFIDENCE);
+                    let bounds =
+                        bounds.map(|bounds| bounds.allowing(cells[of].allowance(Metric::ResponseTime)));
                     bounds.is_some_and(|bounds| (bounds.low..=bounds.high).contains(&means[of]))
                 };
                 let add = |into: &mut [usize; 2]| {
@@ -239,7 +279,7 @@ impl Tally {
         let both = |[a, b]: [usize; 2]| format!("{}, {}", of(a), of(b));
         vec![
             truth.name.to_owned(),
-            format!("{:.2}, {:.2}", mean(&pool[0]), mean(&pool[1])),
+            [0, 1].map(|of| format!("{:.2}", mean(&cell(&pool[of], truth.class)))).join(", "),
             of(self.right),
             of(self.wrong),
             percent(self.clear_claimed, self.clear),
@@ -256,7 +296,21 @@ fn draw_of(pool: &PointResult, drawn: &[usize]) -> PointResult {
     PointResult { runs, ..pool.clone() }
 }
 
-fn mean(pool: &PointResult) -> f64 {
-    let means: Vec<f64> = pool.means_ms().into_iter().flatten().collect();
+/// The point as reports judge it, or the messages of one class of sizes.
+fn cell(result: &PointResult, class: Option<usize>) -> Cell {
+    let whole = Cell::from(result);
+    match class {
+        None => whole,
+        Some(class) => whole.by_class().swap_remove(class).1,
+    }
+}
+
+/// The mean of each run, of those without a steady state, too.
+fn means_ms(cell: &Cell) -> Vec<f64> {
+    cell.runs.iter().filter_map(|run| run.latency.mean_ms()).collect()
+}
+
+fn mean(pool: &Cell) -> f64 {
+    let means = means_ms(pool);
     means.iter().sum::<f64>() / means.len() as f64
 }
