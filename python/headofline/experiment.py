@@ -247,6 +247,10 @@ class LogNormal(TypedDict, closed=True):
     """
     Half of the sizes are below this.
     """
+    most: NotRequired[ByteCount]
+    """
+    The largest size, which stands for all larger ones. Default as much as a message may have.
+    """
     sigma: float
     """
     The standard deviation of the logarithm.
@@ -475,7 +479,8 @@ class TimedBursts(TypedDict, closed=True):
 
     It starts good, and the duration of each state is exponential. Unlike a burst of packets, a burst does not
     wait for a sender that backs off. The times depend only on the run's seed and the link, so all transports,
-    and model and kernel world, meet the same bursts. After an hour the link stays good.
+    and model and kernel world, meet the same bursts. After a day, or the mean time of 36,000 bursts, the link
+    stays good.
     """
 
     bad_for: Duration

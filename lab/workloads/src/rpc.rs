@@ -23,7 +23,7 @@ pub struct Rpc {
     #[serde(flatten)]
     pub load: Load,
     /// Octets per request: a size, sizes with weights as in `{ "1kB" = 9, "200kB" = 1 }`, or a log-normal
-    /// distribution as in `{ median = "2kB", sigma = 1.5 }`. Default 200 octets.
+    /// distribution as in `{ median = "2kB", sigma = 1.5, most = "100kB" }`. Default 200 octets.
     #[serde(default = "request")]
     pub request: Sizes,
     /// Octets per reply, written as those of a request. Default 1 kB.
@@ -75,7 +75,8 @@ const LEAST: u64 = 8 + 4 + 8;
 const HEAD: u32 = u32::MAX;
 
 impl Rpc {
-    fn load(&self) -> Load {
+    /// Returns the load with its own default: a Poisson process.
+    fn load_or_poisson(&self) -> Load {
         let is_timed = self.load.pace() != Pace::Taken;
         let arrivals = self.load.arrivals.or(is_timed.then_some(Arrivals::Poisson));
         Load { arrivals, ..self.load.clone() }
@@ -84,7 +85,7 @@ impl Rpc {
     fn pacer(&self, messages: u64, seed: Seed) -> Pacer {
         match self.users {
             Some(number) => Pacer::closed(Users::new(number, self.think, seed), messages),
-            None => self.load().pacer(messages, seed),
+            None => self.load_or_poisson().pacer(messages, seed),
         }
     }
 }
@@ -104,7 +105,7 @@ impl Workload for Rpc {
 
     fn settle(&mut self) {
         if self.users.is_none() {
-            self.load = self.load();
+            self.load = self.load_or_poisson();
             self.load.settle();
         }
     }
@@ -130,15 +131,15 @@ impl Workload for Rpc {
         }
         if !request.is_possible(|octets| (LEAST + first..=WorkloadError::MAX_SIZE).contains(&octets)) {
             return refuse(
-                "`request` needs at least 20 octets after its `head`, and at most 16 MiB; weights and `sigma` must not be \
-                 negative, and `sigma` at most 4",
+                "`request` needs at least 20 octets after its `head`, and at most 16 MiB; one of weights has to be above 0, `sigma` \
+                 between 0 and 4, and `most` no less than `median`",
             );
         }
         let possible = WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE;
         if !reply.is_possible(|octets| possible.contains(&octets)) {
             return refuse(
-                "`reply` needs at least 8 octets and at most 16 MiB; weights and `sigma` must not be negative, and `sigma` at \
-                 most 4",
+                "`reply` needs at least 8 octets and at most 16 MiB; one of weights has to be above 0, `sigma` between 0 and 4, \
+                 and `most` no less than `median`",
             );
         }
         Ok(())
@@ -194,7 +195,7 @@ impl Workload for Rpc {
     fn describe(&self) -> String {
         let Self { request, reply, users, .. } = self;
         let users = users.map_or(String::new(), |users| format!(", {users} users"));
-        format!("rpc {request} for {reply}{users}")
+        format!("rpc, requests of {request}, replies of {reply}{users}")
     }
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[serde(
     untagged,
     expecting = "a size such as \"20kB\", sizes with weights such as { \"1kB\" = 9, \"200kB\" = 1 }, or \
-                 { median = \"10kB\", sigma = 1.5 }"
+                 { median = \"10kB\", sigma = 1.5, most = \"1MB\" }"
 )]
 pub enum Sizes {
     /// The same for all.
@@ -33,6 +33,9 @@ pub struct LogNormal {
     pub median: ByteCount,
     /// The standard deviation of the logarithm.
     pub sigma: f64,
+    /// The largest size, which stands for all larger ones. Default as much as a message may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<ByteCount>,
 }
 
 /// Messages of similar size, whose response times are also reported apart from the others.
@@ -56,7 +59,10 @@ impl Sizes {
     pub(crate) fn is_possible(&self, octets: impl Fn(u64) -> bool) -> bool {
         match self {
             Self::Fixed(size) => octets(size.0),
-            Self::LogNormal(LogNormal { median, sigma }) => octets(median.0) && (0.0..=4.0).contains(sigma),
+            Self::LogNormal(LogNormal { median, sigma, most }) => {
+                let is_most_possible = most.is_none_or(|most| most >= *median && octets(most.0));
+                octets(median.0) && (0.0..=4.0).contains(sigma) && is_most_possible
+            }
             Self::Mix(weights) => {
                 weights.values().any(|weight| *weight > 0) && weights.keys().all(|size| octets(size.0))
             }
@@ -67,8 +73,9 @@ impl Sizes {
     pub(crate) fn draw(&self, rng: &mut Rng, [least, most]: [u64; 2]) -> u32 {
         let octets = match self {
             Self::Fixed(size) => size.0,
-            Self::LogNormal(LogNormal { median, sigma }) => {
-                (median.0 as f64 * (sigma * rng.normal()).exp()).round() as u64
+            Self::LogNormal(LogNormal { median, sigma, most }) => {
+                let drawn = (median.0 as f64 * (sigma * rng.normal()).exp()).round() as u64;
+                most.map_or(drawn, |most| drawn.min(most.0))
             }
             Self::Mix(weights) => pick(weights, rng),
         };
@@ -80,47 +87,27 @@ impl Sizes {
         match self {
             Self::Fixed(size) => Some(size.0),
             Self::Mix(weights) => weights.keys().next_back().map(|size| size.0),
-            Self::LogNormal(_) => None,
+            Self::LogNormal(LogNormal { most, .. }) => most.map(|most| most.0),
         }
     }
 
     /// Returns classes that contain every size: one for each size of a short mix, otherwise one for each power
     /// of ten. Empty if all sizes are the same.
     pub(crate) fn classes(&self, of_replies: bool) -> Vec<SizeClass> {
-        let what = if of_replies { "replies" } else { "requests" };
-        let decades = |least: u64, most: u64| {
-            let first = least.max(1).ilog10();
-            let class = move |power: u32| {
-                let (from, below) = (10_u64.pow(power), 10_u64.pow(power + 1));
-                let (is_first, is_last) = (power == first, power == most.max(1).ilog10());
-                let name = match (is_first, is_last) {
-                    (true, _) => format!("{what} below {}", short(below)),
-                    (_, true) => format!("{what} from {}", short(from)),
-                    _ => format!("{what} from {} to {}", short(from), short(below)),
-                };
-                let least = if is_first { 0 } else { from };
-                let most = if is_last { u64::MAX } else { below - 1 };
-                SizeClass { name, of_replies, least, most }
-            };
-            (first..=most.max(1).ilog10()).map(class).collect::<Vec<_>>()
-        };
         let classes = match self {
             Self::Fixed(_) => Vec::new(),
             Self::Mix(weights) if weights.len() <= Self::FEW => {
-                let class = |ByteCount(size): &ByteCount| {
-                    let name = format!("{} {what}", short(*size));
-                    SizeClass { name, of_replies, least: *size, most: *size }
-                };
-                weights.keys().map(class).collect()
+                weights.keys().map(|size| SizeClass::of(size.0, of_replies)).collect()
             }
             Self::Mix(weights) => {
                 let [least, most] = [weights.keys().next(), weights.keys().next_back()];
-                decades(least.map_or(0, |size| size.0), most.map_or(0, |size| size.0))
+                SizeClass::decades(least.map_or(0, |size| size.0), most.map_or(0, |size| size.0), of_replies)
             }
             // Two deviations to each side of the median lie 95 % of all.
-            Self::LogNormal(LogNormal { median, sigma }) => {
+            Self::LogNormal(LogNormal { median, sigma, most }) => {
                 let at = |deviations: f64| (median.0 as f64 * (sigma * deviations).exp()) as u64;
-                decades(at(-2.0), at(2.0))
+                let largest = most.map_or(u64::MAX, |most| most.0);
+                SizeClass::decades(at(-2.0), at(2.0).min(largest), of_replies)
             }
         };
         if classes.len() > 1 { classes } else { Vec::new() }
@@ -141,11 +128,39 @@ fn pick(weights: &BTreeMap<ByteCount, u32>, rng: &mut Rng) -> u64 {
 }
 
 impl SizeClass {
+    /// Returns the class of a single size.
+    fn of(size: u64, of_replies: bool) -> Self {
+        let name = format!("{} {}", short(size), what(of_replies));
+        Self { name, of_replies, least: size, most: size }
+    }
+
+    /// Returns a class for each power of ten from that of `least` to that of `most`; the first and the last
+    /// are open.
+    fn decades(least: u64, most: u64, of_replies: bool) -> Vec<Self> {
+        let [first, last] = [least, most].map(|size| size.max(1).ilog10());
+        let class = |power: u32| {
+            let (from, below) = (10_u64.pow(power), 10_u64.pow(power + 1));
+            let range = match (power == first, power == last) {
+                (true, _) => format!("below {}", short(below)),
+                (_, true) => format!("from {}", short(from)),
+                _ => format!("from {} to {}", short(from), short(below)),
+            };
+            let least = if power == first { 0 } else { from };
+            let most = if power == last { u64::MAX } else { below - 1 };
+            Self { name: format!("{} {range}", what(of_replies)), of_replies, least, most }
+        };
+        (first..=last).map(class).collect()
+    }
+
     /// Returns whether a record belongs to it.
     pub fn has(&self, record: &Record) -> bool {
         let size = if self.of_replies { record.reply_size } else { record.size };
         (self.least..=self.most).contains(&u64::from(size))
     }
+}
+
+const fn what(of_replies: bool) -> &'static str {
+    if of_replies { "replies" } else { "requests" }
 }
 
 /// Writes octets in the largest decimal unit that needs no fraction.
@@ -159,7 +174,11 @@ impl fmt::Display for Sizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(size) => size.fmt(f),
-            Self::LogNormal(LogNormal { median, sigma }) => write!(f, "{median} (sigma {sigma})"),
+            Self::LogNormal(LogNormal { median, sigma, most }) => {
+                write!(f, "{median} (sigma {sigma}")?;
+                most.map_or(Ok(()), |most| write!(f, ", at most {most}"))?;
+                f.write_str(")")
+            }
             Self::Mix(weights) => {
                 let total: u64 = weights.values().map(|weight| u64::from(*weight)).sum();
                 let mut separator = "";
@@ -233,6 +252,16 @@ mod tests {
         let last = "replies from 100 kB";
         assert_eq!(names("{\"median\":\"10kB\",\"sigma\":1.5}"), [&decades[..], &[last]].concat());
         assert_eq!(names("{\"200B\":1,\"1kB\":1,\"2kB\":1,\"20kB\":1,\"1MB\":1}").len(), 5);
+    }
+
+    #[test]
+    fn a_tail_ends_at_its_largest_size() {
+        let sizes = read("{\"median\":\"10kB\",\"sigma\":1.5,\"most\":\"60kB\"}");
+        let mut rng = Seed(4).rng();
+        let drawn: Vec<u32> = (0..10_000).map(|_| sizes.draw(&mut rng, [8, 1 << 30])).collect();
+        assert_eq!((drawn.iter().max(), sizes.largest()), (Some(&60_000), Some(60_000)));
+        assert_eq!(sizes.classes(true).last().map(|class| class.name.as_str()), Some("replies from 10 kB"));
+        assert!(!read("{\"median\":\"10kB\",\"sigma\":1.5,\"most\":\"9kB\"}").is_possible(|_| true));
     }
 
     #[test]

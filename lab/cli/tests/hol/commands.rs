@@ -103,7 +103,10 @@ fn each_size_of_a_mix_has_its_own_row_and_its_own_sentence() {
     let arguments = ["compare", "tcp", "quic:per_message", "--reply", "1kB=9,200kB=1", "--rate", "10/s"];
     let more = ["--path", "lte", "--loss", "0.5%", "--count", "2000", "--repetitions", "4"];
     let text = ok(here().path(), &[&arguments[..], &more[..]].concat());
-    assert!(text.starts_with("rpc 200B for 1 kB (90 %) or 200 kB (10 %) at 10/s"), "{text}");
+    assert!(
+        text.starts_with("rpc, requests of 200B, replies of 1 kB (90 %) or 200 kB (10 %) at 10/s"),
+        "{text}"
+    );
     for class in ["1 kB replies", "200 kB replies"] {
         assert!(text.lines().any(|line| line.starts_with(class) && line.contains("median")), "{text}");
         let sentence = format!("{class}: ");

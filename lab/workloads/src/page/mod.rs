@@ -61,7 +61,8 @@ impl Workload for Page {
         }
         if !size.is_possible(Self::is_possible) {
             return page(
-                "`size` needs at least 16 octets and at most 1 GiB, and `sigma` has to be between 0 and 4; a weight at least 1",
+                "`size` needs at least 16 octets and at most 1 GiB, and `sigma` has to be between 0 and 4, `most` no less \
+                 than `median`, and one of weights above 0",
             );
         }
         if *waves == 0 || *waves > (*objects).max(1) {
