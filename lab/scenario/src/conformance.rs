@@ -72,8 +72,8 @@ struct Traffic {
 
 const TRANSPORTS: [&str; 15] = [
     "tcp",
-    "tcp:connections=3,tls",
-    "mptcp",
+    "tcp:connections=3,tls=early",
+    "mptcp:tls",
     "sctp",
     "sctp:streams=4",
     "sctp:associations=2,streams=2",

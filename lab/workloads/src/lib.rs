@@ -17,6 +17,8 @@ mod files;
 mod greetings;
 mod held;
 mod host;
+#[cfg(test)]
+mod in_parts;
 mod lanes;
 mod ledger;
 mod load;

@@ -287,8 +287,10 @@ impl Answers for Service {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::in_parts::InParts;
     use crate::{Delivery, Input, Outgoing, Output, WorkloadSpec};
     use hol_transport::Passage;
+    use proptest::prelude::*;
 
     const ONE: Lanes =
         Lanes { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake: None };
@@ -429,5 +431,40 @@ mod tests {
         assert_eq!(arrivals(",\"arrivals\":\"periodic\""), Arrivals::Periodic);
         assert_eq!(spec(",\"interval\":\"0s\"").settled().check(), Ok(()));
         assert_eq!(spec(",\"users\":4").settled().rate(), None);
+    }
+
+    proptest! {
+        /// A head and the rest of its request follow each other, whatever parts of them a connection takes at a time.
+        #[test]
+        fn no_request_stands_in_the_middle_of_another(
+            rooms in prop::collection::vec(1_usize..300, 1..200),
+            returns_rest: bool,
+            users in 1_u32..6,
+        ) {
+            let spec = spec(&format!(",\"users\":{users},\"head\":\"40B\",\"request\":\"200B\""));
+            let lanes = Lanes { streams: 2, connections: 2, ..ONE };
+            let mut client = spec.client(lanes, 100, Seed(1));
+            let mut server = spec.server(lanes, 100, Host::default());
+            let mut transport = InParts::new(returns_rest);
+            for id in 0..2 {
+                prop_assert!(matches!(client.poll(ms(0)), Output::Open(_)));
+                client.handle(ms(0), Input::Opened(ConnectionId(id)));
+            }
+            for room in rooms {
+                (0..2).for_each(|id| client.handle(ms(0), Input::Writable(ConnectionId(id))));
+                for _ in 0..9 {
+                    let Output::Send(outgoing) = client.poll(ms(0)) else { break };
+                    let payload = outgoing.payload.clone();
+                    match transport.send(outgoing, room) {
+                        Some(refused) => client.handle(ms(0), Input::Full(refused)),
+                        // What was taken at once is answered.
+                        None if payload.len() == 160 => deliver(server.as_mut(), ms(0), payload),
+                        None => {}
+                    }
+                }
+                drain(server.as_mut(), ms(0)).0.into_iter().for_each(|reply| deliver(client.as_mut(), ms(0), reply.payload));
+            }
+            prop_assert!(transport.lengths(padding::length_of).iter().all(|length| [40, 160].contains(length)));
+        }
     }
 }

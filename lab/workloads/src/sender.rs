@@ -197,6 +197,15 @@ impl<R: Requests> Sender<R> {
         self.rest = None;
     }
 
+    /// Sends the rest of a message when its connection has taken the head, of which it may have a part.
+    fn send_rest(&mut self, now: Time) -> Output {
+        let Some(rest) = self.rest.take_if(|rest| !self.held.waits_for(rest.connection)) else {
+            return self.wait_for_room(now);
+        };
+        rest.entry.iter().for_each(|entry| self.ledger.note_written(*entry, now));
+        Output::Send(rest)
+    }
+
     fn outgoing(&self, lane: u16, payload: Bytes) -> Outgoing {
         let (connection, stream) = (self.lanes.connection(lane), self.lanes.stream(lane));
         Outgoing { connection, stream, payload, delivery: None, entry: None }
@@ -270,11 +279,8 @@ impl<R: Requests> Application for Sender<R> {
         if self.is_blocked() {
             return self.wait_for_room(now);
         }
-        if self.rest.is_some()
-            && let Some(rest) = self.rest.take()
-        {
-            rest.entry.iter().for_each(|entry| self.ledger.note_written(*entry, now));
-            return Output::Send(rest);
+        if self.rest.is_some() {
+            return self.send_rest(now);
         }
         if let Some((connection, attempt)) = self.greetings.next(now)
             && let Some((turn, payload)) = self.requests.greeting(connection, attempt)

@@ -161,6 +161,14 @@ impl Secured {
         }
     }
 
+    /// Removes the next handshake message. Those of a connection that has taken a part of a message wait until it
+    /// has taken the rest: they would stand in the middle of a record.
+    fn next_handshake(&mut self) -> Option<Outgoing> {
+        let is_free = |outgoing: &Outgoing| !self.refused.contains_key(&outgoing.connection);
+        let next = self.outbox.iter().position(is_free)?;
+        self.outbox.remove(next)
+    }
+
     /// Returns a message as its records, or what is left of them if the transport refused it before.
     fn protected(&mut self, outgoing: Outgoing) -> Outgoing {
         let refused = self.refused.remove(&outgoing.connection);
@@ -225,6 +233,7 @@ impl Application for Secured {
             }
             Input::Closed(connection) | Input::Failed(connection, _) => {
                 self.connections.remove(&connection);
+                self.refused.remove(&connection);
                 self.application.handle(now, input);
             }
             Input::PeerClosed(_) => self.application.handle(now, input),
@@ -235,8 +244,9 @@ impl Application for Secured {
         if self.is_blocked {
             return Output::Wait(Time::MAX);
         }
-        self.sends_handshake = !self.outbox.is_empty();
-        if let Some(outgoing) = self.outbox.pop_front() {
+        let handshake = self.next_handshake();
+        self.sends_handshake = handshake.is_some();
+        if let Some(outgoing) = handshake {
             return Output::Send(outgoing);
         }
         loop {
@@ -279,6 +289,7 @@ impl Application for Secured {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::in_parts::InParts;
     use crate::{Host, Lanes, WorkloadSpec};
     use hol_base::Seed;
     use hol_transport::Passage;
@@ -354,5 +365,43 @@ mod tests {
     fn an_application_that_does_not_wait_is_held_back() {
         let (sizes, _) = exchange(Some(FULL), "{\"kind\":\"page\",\"objects\":0,\"early\":true}", 10);
         assert_eq!(&sizes[..3], &[261, 2623, 64]);
+    }
+
+    proptest! {
+        /// RFC 8446 section 5.1: records stand one after the other, whatever parts of them a connection takes at a time. A handshake
+        /// message once stood in the middle of a message of early data.
+        #[test]
+        fn no_message_stands_in_the_middle_of_another(
+            rooms in prop::collection::vec(1_usize..400, 1..200),
+            answered_after in 0_usize..40,
+            returns_rest: bool,
+            is_early: bool,
+        ) {
+            let handshake = Handshake { hello: 500, answer: 171, finished: 90, is_early };
+            let lanes =
+                Lanes { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake: Some(handshake) };
+            let spec: WorkloadSpec = serde_json::from_str("{\"kind\":\"bulk\",\"size\":\"300B\"}").unwrap();
+            let (mut client, id) = (spec.client(lanes, crate::ENDLESS, Seed(1)), ConnectionId(0));
+            let mut transport = InParts::new(returns_rest);
+            prop_assert!(matches!(client.poll(Time::ZERO), Output::Open(_)));
+            client.handle(Time::ZERO, Input::Opened(id));
+            for (turn, room) in rooms.iter().enumerate() {
+                if turn == answered_after {
+                    let payload = records(HANDSHAKE, &[], 171);
+                    let passage = Passage::default();
+                    client.handle(Time::ZERO, Input::Message(Delivery { connection: id, stream: 0, payload, passage }));
+                }
+                client.handle(Time::ZERO, Input::Writable(id));
+                // It takes some messages, then one in part.
+                for _ in 0..9 {
+                    let Output::Send(outgoing) = client.poll(Time::ZERO) else { break };
+                    if let Some(refused) = transport.send(outgoing, *room) {
+                        client.handle(Time::ZERO, Input::Full(refused));
+                        break;
+                    }
+                }
+            }
+            prop_assert!(transport.lengths(length_of).iter().all(|length| [500, 90, 322].contains(length)));
+        }
     }
 }
