@@ -71,7 +71,7 @@ const NETWORK: [Note; 12] = [
     ("queue", "What waits before the link: packets, or octets as in \"64KiB\".", "\"1000p\""),
     (
         "discipline",
-        "Who is dropped when they queue up: \"red\", \"codel\" and \"pie\" drop early, \"fq_codel\" has flows take turns.",
+        "Which packets are dropped when they queue up: \"red\", \"codel\" and \"pie\" drop early, \"fq_codel\" has flows take turns, \"dualpi2\" keeps L4S flows apart.",
         "\"droptail\"",
     ),
     (

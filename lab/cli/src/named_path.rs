@@ -1,7 +1,7 @@
 //! Paths by name: `hol list paths`, `hol help lte`.
 
 use hol_base::QueueLimit;
-use hol_network::{CodelSpec, Discipline, FairSpec, NamedPath, NetworkSpec, PieSpec, Settings};
+use hol_network::{CodelSpec, Discipline, DualPi2Spec, FairSpec, NamedPath, NetworkSpec, PieSpec, Settings};
 
 use crate::terminal::aligned;
 
@@ -57,6 +57,7 @@ fn queue(settings: &Settings) -> String {
         Discipline::Codel(CodelSpec { target, .. }) => ("codel", target),
         Discipline::FairCodel(FairSpec { target, .. }) => ("fq_codel", target),
         Discipline::Pie(PieSpec { target, .. }) => ("pie", target),
+        Discipline::DualPi2(DualPi2Spec { target, .. }) => ("dualpi2", target),
     };
     format!("{discipline} {target}")
 }

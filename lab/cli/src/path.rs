@@ -22,7 +22,7 @@ pub struct Path {
 enum Command {
     /// Make the [network] of an experiment from a capture: rate, delay, jitter, loss and its bursts, reordering, MTU
     Learn(Learn),
-    /// Make the [network] of an experiment from lines of tc: netem, tbf, htb, pfifo, codel, fq_codel, pie, red
+    /// Make the [network] of an experiment from lines of tc: netem, tbf, htb, pfifo, codel, fq_codel, pie, dualpi2, red
     Tc(Tc),
 }
 

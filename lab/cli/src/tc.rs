@@ -34,7 +34,7 @@ pub fn read(line: &str) -> Result<Shaped, String> {
 
 type Reader = fn(&mut Shaped, &mut Words<'_>) -> Result<(), String>;
 
-const DISCIPLINES: [(&str, Reader); 9] = [
+const DISCIPLINES: [(&str, Reader); 10] = [
     ("netem", netem),
     ("tbf", tbf),
     ("htb", htb),
@@ -43,6 +43,7 @@ const DISCIPLINES: [(&str, Reader); 9] = [
     ("fq_codel", |shaped, words| managed(shaped, words, "fq_codel")),
     ("codel", |shaped, words| managed(shaped, words, "codel")),
     ("pie", |shaped, words| managed(shaped, words, "pie")),
+    ("dualpi2", |shaped, words| managed(shaped, words, "dualpi2")),
     ("red", red),
 ];
 
@@ -305,7 +306,7 @@ fn fifo(shaped: &mut Shaped, words: &mut Words<'_>, unit: &str) -> Result<(), St
     Ok(())
 }
 
-/// tc-codel(8), tc-fq_codel(8), tc-pie(8).
+/// tc-codel(8), tc-fq_codel(8), tc-pie(8), tc-dualpi2(8).
 fn managed(shaped: &mut Shaped, words: &mut Words<'_>, name: &'static str) -> Result<(), String> {
     let mut keys = Vec::new();
     while let Some(word) = words.next() {
@@ -318,11 +319,19 @@ fn managed(shaped: &mut Shaped, words: &mut Words<'_>, name: &'static str) -> Re
                 let own = words.read(word, time)?;
                 keys.push(format!("{word} = \"{own}\""));
             }
-            ("pie", "tupdate") => keys.push(format!("update = \"{}\"", words.read(word, time)?)),
+            ("dualpi2", "step_thresh") => keys.push(format!("step = \"{}\"", words.read(word, time)?)),
+            ("dualpi2", "coupling_factor") => keys.push(format!("coupling = {}", words.read(word, count)?)),
+            ("dualpi2", "classic_protection") => {
+                let percent = words.read(word, |text| count(text.strip_suffix('%').unwrap_or(text)))?;
+                keys.push(format!("classic_protection = {percent}"));
+            }
+            // What dualpi2 does unless it is told otherwise.
+            ("dualpi2", "drop_on_overload" | "drop_dequeue" | "l4s_ect" | "split_gso") => {}
+            ("pie" | "dualpi2", "tupdate") => keys.push(format!("update = \"{}\"", words.read(word, time)?)),
             ("fq_codel", "flows") => keys.push(format!("flows = {}", words.read(word, count)?)),
             ("fq_codel", "quantum") => keys.push(format!("quantum = \"{}B\"", words.read(word, octets)?)),
-            (_, "ecn") => keys.push("ecn = true".to_owned()),
-            (_, "noecn") => keys.push("ecn = false".to_owned()),
+            ("codel" | "fq_codel" | "pie", "ecn") => keys.push("ecn = true".to_owned()),
+            ("codel" | "fq_codel" | "pie", "noecn") => keys.push("ecn = false".to_owned()),
             ("fq_codel", "memory_limit" | "drop_batch") => drop(words.next()),
             (_, other) => return Err(format!("{other:?} of {name} is not read")),
         }
@@ -417,6 +426,10 @@ mod tests {
             (
                 "qdisc add dev eth0 root fq_codel target 10ms flows 64 noecn",
                 "discipline={ fq_codel = { target = 10ms, flows = 64, ecn = false } }",
+            ),
+            (
+                "qdisc add dev eth0 root dualpi2 limit 500 step_thresh 500us coupling_factor 2 classic_protection 20%",
+                "queue=500p discipline={ dualpi2 = { step = 500us, coupling = 2, classic_protection = 20 } }",
             ),
             ("qdisc add dev eth0 root codel", "discipline=codel"),
         ] {

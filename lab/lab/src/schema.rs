@@ -102,7 +102,7 @@ pub struct Key {
 }
 
 /// The name of each table, by the type that reads it.
-const TABLES: [(&str, &str); 24] = [
+const TABLES: [(&str, &str); 25] = [
     ("NetworkSpec", "[network]"),
     ("Overrides", "[network.up], [network.down]: one direction"),
     ("LossSpec", "network.loss"),
@@ -110,6 +110,7 @@ const TABLES: [(&str, &str); 24] = [
     ("CodelSpec", "network.discipline = { codel = … }"),
     ("FairSpec", "network.discipline = { fq_codel = … }"),
     ("PieSpec", "network.discipline = { pie = … }"),
+    ("DualPi2Spec", "network.discipline = { dualpi2 = … }"),
     ("TokenBucket", "network.police"),
     ("PathSpec", "[[network.paths]]"),
     ("LinkSpec", "[[network.links]]"),

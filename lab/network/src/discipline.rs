@@ -8,6 +8,7 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::codel::CodelSpec;
+use crate::dualpi2::DualPi2Spec;
 use crate::fair::FairSpec;
 use crate::pie::PieSpec;
 use crate::red::RedSpec;
@@ -30,6 +31,9 @@ pub enum Discipline {
     /// Drop some arriving packets to keep the delay near a target: `{ pie = { target = "15ms" } }`, or
     /// `"pie"`.
     Pie(PieSpec),
+    /// A queue of low latency for scalable flows (L4S) beside a classic one: `{ dualpi2 = { step = "1ms" } }`, or
+    /// `"dualpi2"`.
+    DualPi2(DualPi2Spec),
 }
 
 impl Discipline {
@@ -41,6 +45,7 @@ impl Discipline {
             Self::Codel(codel) => codel.problem(),
             Self::FairCodel(fair) => fair.problem(),
             Self::Pie(pie) => pie.problem(),
+            Self::DualPi2(dual) => dual.problem(),
         }
     }
 }
@@ -53,11 +58,12 @@ impl JsonSchema for Discipline {
     fn json_schema(of: &mut SchemaGenerator) -> Schema {
         let (red, codel) = (of.subschema_for::<RedSpec>(), of.subschema_for::<CodelSpec>());
         let (fair, pie) = (of.subschema_for::<FairSpec>(), of.subschema_for::<PieSpec>());
+        let dual = of.subschema_for::<DualPi2Spec>();
         json_schema!({ "anyOf": [
-            { "enum": ["droptail", "red", "codel", "fq_codel", "pie"] },
+            { "enum": ["droptail", "red", "codel", "fq_codel", "pie", "dualpi2"] },
             {
                 "type": "object",
-                "properties": { "red": red, "codel": codel, "fq_codel": fair, "pie": pie },
+                "properties": { "red": red, "codel": codel, "fq_codel": fair, "pie": pie, "dualpi2": dual },
                 "additionalProperties": false,
                 "minProperties": 1,
                 "maxProperties": 1,
@@ -76,13 +82,14 @@ impl<'de> Deserialize<'de> for Discipline {
             #[serde(rename = "fq_codel")]
             FairCodel(FairSpec),
             Pie(PieSpec),
+            DualPi2(DualPi2Spec),
         }
         struct WordOrTable;
         impl<'de> Visitor<'de> for WordOrTable {
             type Value = Discipline;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(
-                    "\"droptail\", \"red\", \"codel\", \"fq_codel\", \"pie\", or a table as { red = { min = \"5p\", max = \"15p\" } }",
+                    "\"droptail\", \"red\", \"codel\", \"fq_codel\", \"pie\", \"dualpi2\", or a table as { red = { min = \"5p\", max = \"15p\" } }",
                 )
             }
             fn visit_str<E: de::Error>(self, word: &str) -> Result<Discipline, E> {
@@ -92,7 +99,11 @@ impl<'de> Deserialize<'de> for Discipline {
                     "codel" => Ok(Discipline::Codel(CodelSpec::default())),
                     "fq_codel" => Ok(Discipline::FairCodel(FairSpec::default())),
                     "pie" => Ok(Discipline::Pie(PieSpec::default())),
-                    _ => Err(E::unknown_variant(word, &["droptail", "red", "codel", "fq_codel", "pie"])),
+                    "dualpi2" => Ok(Discipline::DualPi2(DualPi2Spec::default())),
+                    _ => Err(E::unknown_variant(
+                        word,
+                        &["droptail", "red", "codel", "fq_codel", "pie", "dualpi2"],
+                    )),
                 }
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Discipline, A::Error> {
@@ -101,6 +112,7 @@ impl<'de> Deserialize<'de> for Discipline {
                     Table::Codel(spec) => Discipline::Codel(spec),
                     Table::FairCodel(spec) => Discipline::FairCodel(spec),
                     Table::Pie(spec) => Discipline::Pie(spec),
+                    Table::DualPi2(spec) => Discipline::DualPi2(spec),
                 })
             }
         }
@@ -123,6 +135,7 @@ mod tests {
     fn words_and_tables_are_read_and_written() {
         let codel = CodelSpec { target: Duration::from_millis(15), ..CodelSpec::default() };
         let pie = PieSpec { alpha: 4, ..PieSpec::default() };
+        let dual = DualPi2Spec { coupling: 1, ..DualPi2Spec::default() };
         let fair = FairSpec { quantum: ByteCount(300), ..FairSpec::default() };
         for (text, discipline) in [
             ("discipline = 'droptail'", Discipline::DropTail),
@@ -132,6 +145,8 @@ mod tests {
             ("discipline = { fq_codel = { quantum = '300B' } }", Discipline::FairCodel(fair)),
             ("discipline = 'pie'", Discipline::Pie(PieSpec::default())),
             ("discipline = { pie = { alpha = 4 } }", Discipline::Pie(pie)),
+            ("discipline = 'dualpi2'", Discipline::DualPi2(DualPi2Spec::default())),
+            ("discipline = { dualpi2 = { coupling = 1 } }", Discipline::DualPi2(dual)),
         ] {
             let link: Link = toml::from_str(text).unwrap();
             assert_eq!(link.discipline, discipline);

@@ -6,6 +6,7 @@ use hol_base::{QueueLimit, Seed, Time};
 
 use crate::codel::CodelQueue;
 use crate::discipline::Discipline;
+use crate::dualpi2::DualPi2Queue;
 use crate::fair::FairQueue;
 use crate::pie::PieQueue;
 use crate::spec::Settings;
@@ -34,6 +35,8 @@ enum Order {
     Fair(Box<FairQueue>),
     /// First in first out, with early drops on arrival.
     Pie(Box<PieQueue>),
+    /// Two queues, one of low latency.
+    DualPi2(Box<DualPi2Queue>),
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +61,9 @@ impl Queue {
             Discipline::Pie(spec) => {
                 Order::Pie(Box::new(PieQueue::new(spec, overhead, enough, seed.derive("pie"))))
             }
+            Discipline::DualPi2(spec) => {
+                Order::DualPi2(Box::new(DualPi2Queue::new(spec, overhead, enough, seed.derive("dualpi2"))))
+            }
         };
         Self { limit, packets: 0, order }
     }
@@ -81,6 +87,7 @@ impl Queue {
             Order::Codel(queue) => queue.waiting().1,
             Order::Fair(queue) => queue.waiting().1,
             Order::Pie(queue) => queue.waiting().1,
+            Order::DualPi2(queue) => queue.waiting().1,
         }
     }
 
@@ -91,6 +98,7 @@ impl Queue {
             Order::Codel(queue) => queue.marked(),
             Order::Fair(queue) => queue.marked(),
             Order::Pie(queue) => queue.marked(),
+            Order::DualPi2(queue) => queue.marked(),
         }
     }
 
@@ -118,7 +126,9 @@ impl Queue {
                 queue.push(now, transit, has_room, lose);
                 self.packets = queue.waiting().0;
             }
-            Order::Fifo(_) | Order::Codel(_) if !has_room => lose(transit, TapEvent::QueueFull),
+            Order::Fifo(_) | Order::Codel(_) | Order::DualPi2(_) if !has_room => {
+                lose(transit, TapEvent::QueueFull)
+            }
             Order::Fifo(fifo) => {
                 self.packets += 1;
                 fifo.push(transit);
@@ -126,6 +136,11 @@ impl Queue {
             Order::Codel(queue) => {
                 self.packets += 1;
                 queue.push(now, transit);
+            }
+            Order::DualPi2(queue) => {
+                let is_idle = self.packets == 0 && in_service == 0;
+                self.packets += 1;
+                queue.push(now, transit, is_idle);
             }
         }
     }
@@ -149,6 +164,11 @@ impl Queue {
                 self.packets = queue.waiting().0;
                 transit
             }
+            Order::DualPi2(queue) => {
+                let transit = queue.pop(now, lose);
+                self.packets = queue.waiting().0;
+                transit
+            }
             Order::Pie(queue) => {
                 let transit = queue.pop(now)?;
                 self.packets -= 1;
@@ -165,6 +185,7 @@ impl Queue {
             Order::Codel(queue) => queue.drain().collect(),
             Order::Fair(queue) => queue.drain().collect(),
             Order::Pie(queue) => queue.drain().collect(),
+            Order::DualPi2(queue) => queue.drain().collect(),
         }
     }
 

@@ -75,6 +75,7 @@ fn queues(topology: &Topology) -> Vec<Vec<String>> {
                 Discipline::Codel(_) => ("CoDel", "0/0/0/0".to_owned()),
                 Discipline::FairCodel(_) => ("FQ-CoDel", "0/0/0/0".to_owned()),
                 Discipline::Pie(_) => ("PIE", "0/0/0/0".to_owned()),
+                Discipline::DualPi2(_) => ("DualPI2", "0/0/0/0".to_owned()),
             };
             let member = member(topology, segment, place);
             rows.push(row([&segment.label, &member, &limit(settings.queue), kind, &parameters]));

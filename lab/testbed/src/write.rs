@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use hol_base::{ByteCount, Duration, QueueLimit, Ratio};
 use hol_network::{
-    CodelSpec, Discipline, Distribution, FairSpec, Ip, LinkId, LossSpec, Medium, PieSpec, PoliceSpec,
-    RedSpec, Segment, Settings, TokenBucket, Topology,
+    CodelSpec, Discipline, Distribution, DualPi2Spec, FairSpec, Ip, LinkId, LossSpec, Medium, PieSpec,
+    PoliceSpec, RedSpec, Segment, Settings, TokenBucket, Topology,
 };
 use hol_wire::Address;
 
@@ -233,6 +233,9 @@ impl<'t> Writer<'t> {
             }
             Discipline::Pie(PieSpec { target, update, ecn, .. }) => {
                 unsaid.push(format!("pie {target}, every {update}{}", if ecn { " ecn" } else { "" }));
+            }
+            Discipline::DualPi2(DualPi2Spec { target, step, .. }) => {
+                unsaid.push(format!("dualpi2 {target}, step {step}"));
             }
         }
         if let PoliceSpec(Some(TokenBucket { rate, burst })) = police {

@@ -7,7 +7,7 @@
 //! link is free, and also polls an empty queue, which thus learns that it is idle.
 
 use hol_base::QueueLimit;
-use hol_network::{CodelSpec, Discipline, FairSpec, PieSpec, Settings};
+use hol_network::{CodelSpec, Discipline, DualPi2Spec, FairSpec, PieSpec, Settings};
 
 use crate::early::Early;
 
@@ -46,6 +46,13 @@ pub enum Waiting {
         /// Maximum packets queued.
         limit: u32,
     },
+    /// DualPI2, since Linux 6.17.
+    DualPi2 {
+        /// Its settings.
+        spec: DualPi2Spec,
+        /// Maximum packets queued.
+        limit: u32,
+    },
 }
 
 /// A key that the kernel does not support, and what to do.
@@ -69,6 +76,7 @@ impl Waiting {
                 vec![Self::FairCodel { spec: *spec, limit: packets(queue)? }]
             }
             (Discipline::Pie(spec), queue) => vec![Self::Pie { spec: *spec, limit: packets(queue)? }],
+            (Discipline::DualPi2(spec), queue) => vec![Self::DualPi2 { spec: *spec, limit: packets(queue)? }],
         })
     }
 }
@@ -78,7 +86,8 @@ fn packets(queue: QueueLimit) -> Result<u32, Refusal> {
     match queue {
         QueueLimit::Packets(packets) => Ok(beside_one(packets)),
         QueueLimit::Bytes(_) => {
-            let why = "Linux's CoDel and PIE have queues of packets; give it so, as in queue = \"1000p\"";
+            let why =
+                "Linux's CoDel, PIE and DualPI2 count packets; give the limit so, as in queue = \"1000p\"";
             Err(("network.queue", why.to_owned()))
         }
     }

@@ -1,9 +1,9 @@
 //! The options of a pace and of the queue behind it. tc-cbs(8), tc-red(8), tc-codel(8), tc-fq_codel(8),
-//! tc-pie(8), tc-pfifo(8).
+//! tc-pie(8), tc-dualpi2(8), tc-pfifo(8).
 
 use hol_base::{ByteCount, Duration, QueueLimit};
 use hol_netlink::Message;
-use hol_network::{CodelSpec, FairSpec, PieSpec};
+use hol_network::{CodelSpec, DualPi2Spec, FairSpec, PieSpec};
 
 use crate::discipline::TCA_OPTIONS;
 use crate::early::Early;
@@ -43,6 +43,7 @@ pub const fn kind(waiting: &Waiting) -> (&'static str, &'static str) {
         Waiting::Codel { .. } => ("codel", "sch_codel"),
         Waiting::FairCodel { .. } => ("fq_codel", "sch_fq_codel"),
         Waiting::Pie { .. } => ("pie", "sch_pie"),
+        Waiting::DualPi2 { .. } => ("dualpi2", "sch_dualpi2"),
     }
 }
 
@@ -54,6 +55,7 @@ pub fn waiting(message: Message, waiting: &Waiting) -> Message {
         Waiting::Codel { spec, limit } => codel(message, spec, *limit),
         Waiting::FairCodel { spec, limit } => fair(message, spec, *limit),
         Waiting::Pie { spec, limit } => pie(message, spec, *limit),
+        Waiting::DualPi2 { spec, limit } => dualpi2(message, spec, *limit),
     }
 }
 
@@ -112,6 +114,29 @@ fn pie(message: Message, spec: &PieSpec, limit: u32) -> Message {
         let options = options.with_number(TARGET, micros(target)).with_number(UPDATE, micros(update));
         let options = options.with_number(LIMIT, limit).with_number(ECN, u32::from(ecn));
         options.with_number(ALPHA, u32::from(alpha)).with_number(BETA, u32::from(beta))
+    })
+}
+
+fn dualpi2(message: Message, spec: &DualPi2Spec, limit: u32) -> Message {
+    // linux/pkt_sched.h
+    const LIMIT: u16 = 1;
+    const MEMORY: u16 = 2;
+    const TARGET: u16 = 3;
+    const UPDATE: u16 = 4;
+    const ALPHA: u16 = 5;
+    const BETA: u16 = 6;
+    const STEP: u16 = 8;
+    const COUPLING: u16 = 10;
+    const PROTECTION: u16 = 13;
+    let DualPi2Spec { target, update, alpha, beta, step, coupling, classic_protection } = *spec;
+    let [alpha, beta] = [alpha, beta].map(|hertz| (hertz * 256.0).round() as u32);
+    message.with_nested(TCA_OPTIONS, &[], |options| {
+        // No memory limit, only the limit in packets.
+        let options = options.with_number(LIMIT, limit).with_number(MEMORY, u32::MAX);
+        let options = options.with_number(TARGET, micros(target)).with_number(UPDATE, micros(update));
+        let options =
+            options.with_number(ALPHA, alpha).with_number(BETA, beta).with_number(STEP, micros(step));
+        options.with(COUPLING, &[coupling]).with(PROTECTION, &[classic_protection])
     })
 }
 

@@ -6,8 +6,8 @@ mod text;
 
 use hol_base::{Duration, Ratio};
 use hol_network::{
-    CodelSpec, Discipline, Distribution, FairSpec, LinkId, LossSpec, Medium, NodeId, PieSpec, PoliceSpec,
-    RedSpec, Segment, Settings, TokenBucket, Topology,
+    CodelSpec, Discipline, Distribution, DualPi2Spec, FairSpec, LinkId, LossSpec, Medium, NodeId, PieSpec,
+    PoliceSpec, RedSpec, Segment, Settings, TokenBucket, Topology,
 };
 
 pub use draw::draw;
@@ -31,6 +31,7 @@ fn words(settings: &Settings) -> String {
         Discipline::Codel(CodelSpec { target, .. }) => words.push(format!("CoDel {target}")),
         Discipline::FairCodel(FairSpec { target, .. }) => words.push(format!("FQ-CoDel {target}")),
         Discipline::Pie(PieSpec { target, .. }) => words.push(format!("PIE {target}")),
+        Discipline::DualPi2(DualPi2Spec { step, .. }) => words.push(format!("DualPI2 {step}")),
     }
     match loss {
         LossSpec::Independent(ratio) if ratio.is_zero() => {}

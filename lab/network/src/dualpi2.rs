@@ -1,0 +1,437 @@
+//! DualPI2: a queue of low latency for scalable flows (L4S) beside one for classic flows, coupled so that a flow of either kind
+//! gets the same rate. RFC 9332, as in Linux (`net/sched/sch_dualpi2.c`).
+
+use std::collections::VecDeque;
+
+use hol_base::{Duration, Rng, Seed, Time};
+use hol_wire::Ecn;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::codel::{Waiting, take};
+use crate::transit::Transit;
+
+/// The parameters of DualPI2; the defaults are those of Linux (`dualpi2_reset_default`).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DualPi2Spec {
+    /// Target of the classic queue's delay. Default 15 ms.
+    pub target: Duration,
+    /// Interval at which the probability is updated (`tc`: `tupdate`). Default 16 ms.
+    pub update: Duration,
+    /// Weight of the deviation from the target, in Hz. Default 41/256, about 0.16.
+    pub alpha: f64,
+    /// Weight of the change of the delay, in Hz. Default 819/256, about 3.2.
+    pub beta: f64,
+    /// Packets that wait longer than this in the queue of low latency are marked (`tc`: `step_thresh`). Default 1 ms.
+    pub step: Duration,
+    /// How many times as often the queue of low latency marks as the square root of the classic drop probability (`tc`:
+    /// `coupling_factor`). Default 2.
+    pub coupling: u8,
+    /// Least share of the classic queue in the rate, in percent (`tc`: `classic_protection`). Default 10.
+    pub classic_protection: u8,
+}
+
+impl Default for DualPi2Spec {
+    fn default() -> Self {
+        Self {
+            target: Duration::from_millis(15),
+            update: Duration::from_millis(16),
+            alpha: 41.0 / 256.0,
+            beta: 819.0 / 256.0,
+            step: Duration::from_millis(1),
+            coupling: 2,
+            classic_protection: 10,
+        }
+    }
+}
+
+impl DualPi2Spec {
+    /// Returns what is wrong with the parameters and how to fix it.
+    pub(crate) fn problem(self) -> Option<&'static str> {
+        let gains = [self.alpha, self.beta];
+        match self {
+            Self { target: Duration::ZERO, .. } => {
+                Some("`target` is 0, which every packet exceeds; 15ms is usual")
+            }
+            Self { update, .. } if update < Duration::from_millis(1) => {
+                Some("`update` is below 1ms; 16ms is usual")
+            }
+            _ if !gains.iter().all(|gain| (1.0 / 256.0..=1e6).contains(gain)) => {
+                Some("`alpha` and `beta` are between 1/256 and 1000000 Hz; 0.16 and 3.2 are usual")
+            }
+            Self { coupling: 0, .. } => {
+                Some("`coupling` is at least 1; 2 gives both queues' flows the same rate")
+            }
+            Self { classic_protection: 101.., .. } => {
+                Some("`classic_protection` is a percentage, at most 100")
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Which of the two queues, as an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lane {
+    /// Packets with ECT(1) or CE: the queue of low latency.
+    Low,
+    /// All other packets.
+    Classic,
+}
+
+impl Lane {
+    /// RFC 9332 section 2.3, as `dualpi2_skb_classify`.
+    const fn of(ecn: Ecn) -> Self {
+        match ecn {
+            Ecn::Capable1 | Ecn::Congested => Self::Low,
+            Ecn::NotCapable | Ecn::Capable => Self::Classic,
+        }
+    }
+}
+
+/// What happens to a packet as it leaves its queue.
+#[derive(Debug, PartialEq, Eq)]
+enum Fate {
+    Pass,
+    Mark,
+    Drop,
+}
+
+/// The packets of one of the two queues.
+#[derive(Debug, Default)]
+struct Lanes {
+    packets: [VecDeque<Waiting>; 2],
+    /// Octets of each, including those beyond IP.
+    octets: [u64; 2],
+}
+
+impl Lanes {
+    fn is_empty(&self, lane: Lane) -> bool {
+        self.packets[lane as usize].is_empty()
+    }
+
+    /// Returns how long the packet at the head has waited. `get_queue_delays`.
+    fn delay(&self, lane: Lane, now: Time) -> Duration {
+        self.packets[lane as usize].front().map_or(Duration::ZERO, |head| now.since(head.since))
+    }
+}
+
+/// Both queues, the probability that couples them, and the scheduler between them.
+#[derive(Debug)]
+pub(crate) struct DualPi2Queue {
+    spec: DualPi2Spec,
+    lanes: Lanes,
+    overhead: u64,
+    /// Octets of the longest packet.
+    longest: u64,
+    /// The base probability p′ of RFC 9332 section 2.4: the classic queue drops with its square.
+    probability: f64,
+    /// The longer delay of both heads at the last update.
+    last_delay: Duration,
+    next_update: Time,
+    /// Octets times percent by which the classic queue is behind its share; it goes first while this is above zero.
+    credit: i64,
+    marked: u64,
+    rng: Rng,
+}
+
+impl DualPi2Queue {
+    /// Creates the queues. `overhead`: octets of each packet beyond IP; `longest`: octets of the longest packet. Draws derive from
+    /// `seed`.
+    pub(crate) fn new(spec: DualPi2Spec, overhead: u64, longest: u64, seed: Seed) -> Self {
+        let mut queue = Self {
+            spec,
+            lanes: Lanes::default(),
+            overhead,
+            longest,
+            probability: 0.0,
+            last_delay: Duration::ZERO,
+            next_update: Time::ZERO + spec.update,
+            credit: 0,
+            marked: 0,
+            rng: seed.rng(),
+        };
+        queue.reset_credit();
+        queue
+    }
+
+    pub(crate) fn marked(&self) -> u64 {
+        self.marked
+    }
+
+    pub(crate) fn waiting(&self) -> (u64, u64) {
+        let packets: u64 = self.lanes.packets.iter().map(|lane| lane.len() as u64).sum();
+        (packets, self.octets() - packets * self.overhead)
+    }
+
+    fn octets(&self) -> u64 {
+        self.lanes.octets.iter().sum()
+    }
+
+    /// Queues an arriving packet; `is_idle` if the link has nothing to send.
+    pub(crate) fn push(&mut self, now: Time, transit: Transit, is_idle: bool) {
+        self.catch_up(now);
+        if is_idle {
+            // The link has found both queues empty.
+            self.reset_credit();
+        }
+        let lane = Lane::of(transit.packet.ecn) as usize;
+        self.lanes.octets[lane] += transit.length() + self.overhead;
+        self.lanes.packets[lane].push_back(Waiting { since: now, transit });
+    }
+
+    /// Returns the packet to transmit now; `lose` takes packets that are dropped before it. `__dualpi2_qdisc_dequeue`.
+    pub(crate) fn pop(&mut self, now: Time, mut lose: impl FnMut(Transit)) -> Option<Transit> {
+        self.catch_up(now);
+        loop {
+            let Some((lane, Waiting { since, mut transit }, change)) = self.take() else {
+                self.reset_credit();
+                return None;
+            };
+            let mut fate = self.fate(lane, transit.packet.ecn);
+            if fate == Fate::Pass && lane == Lane::Low && now.since(since) > self.spec.step {
+                fate = Fate::Mark;
+            }
+            match fate {
+                Fate::Drop => {
+                    lose(transit);
+                    continue;
+                }
+                Fate::Mark => self.marked += u64::from(transit.packet.ecn.mark()),
+                Fate::Pass => {}
+            }
+            self.credit += change;
+            return Some(transit);
+        }
+    }
+
+    /// Takes the next packet, with its queue and what it changes of the credit if it is sent. RFC 9332 section 2.5.1.1;
+    /// `dequeue_packet`.
+    fn take(&mut self) -> Option<(Lane, Waiting, i64)> {
+        let [has_low, has_classic] = [Lane::Low, Lane::Classic].map(|lane| !self.lanes.is_empty(lane));
+        let lane = if has_low && (!has_classic || self.credit <= 0) { Lane::Low } else { Lane::Classic };
+        let Lanes { packets, octets } = &mut self.lanes;
+        let (waiting, _) = take(&mut packets[lane as usize], &mut octets[lane as usize], self.overhead)?;
+        let protection = i64::from(self.spec.classic_protection);
+        let share = match lane {
+            Lane::Low if has_classic => protection,
+            Lane::Classic if has_low => protection - 100,
+            _ => 0,
+        };
+        let change = share * (waiting.transit.length() + self.overhead) as i64;
+        Some((lane, waiting, change))
+    }
+
+    /// `dualpi2_reset_c_protection`: the queue of low latency goes first unless the classic one has the greater share.
+    fn reset_credit(&mut self) {
+        self.credit = self.longest as i64 * (2 * i64::from(self.spec.classic_protection) - 100);
+    }
+
+    /// Decides on a packet that has been taken from its queue. RFC 9332 sections 2.4 and 2.5.1; `must_drop`.
+    fn fate(&mut self, lane: Lane, ecn: Ecn) -> Fate {
+        if self.octets() < 2 * self.longest {
+            return Fate::Pass;
+        }
+        let coupled = self.probability * f64::from(self.spec.coupling);
+        let is_overloaded = coupled > 1.0;
+        match lane {
+            Lane::Classic if !self.is_struck_twice() => Fate::Pass,
+            Lane::Classic if is_overloaded || ecn == Ecn::NotCapable => Fate::Drop,
+            Lane::Classic => Fate::Mark,
+            Lane::Low if is_overloaded && self.is_struck_twice() => Fate::Drop,
+            Lane::Low if is_overloaded || self.rng.chance(coupled) => Fate::Mark,
+            Lane::Low => Fate::Pass,
+        }
+    }
+
+    /// Draws with the square of the base probability.
+    fn is_struck_twice(&mut self) -> bool {
+        let Self { rng, probability, .. } = self;
+        rng.chance(*probability) && rng.chance(*probability)
+    }
+
+    /// Makes the updates due by `now`. Between two events the queues stay as they are.
+    fn catch_up(&mut self, now: Time) {
+        while self.next_update <= now {
+            if self.is_at_rest() {
+                let updates = now.since(self.next_update).as_nanos() / self.spec.update.as_nanos();
+                self.next_update += self.spec.update * updates;
+            }
+            self.update(self.next_update);
+            self.next_update += self.spec.update;
+        }
+    }
+
+    /// Returns whether updates have no further effect before another packet arrives.
+    fn is_at_rest(&self) -> bool {
+        let is_empty = [Lane::Low, Lane::Classic].iter().all(|lane| self.lanes.is_empty(*lane));
+        is_empty && self.probability == 0.0 && self.last_delay == Duration::ZERO
+    }
+
+    /// Updates the base probability. RFC 9332 section 2.5.1.2; `calculate_probability`.
+    fn update(&mut self, now: Time) {
+        let DualPi2Spec { target, alpha, beta, .. } = self.spec;
+        let delay = [Lane::Low, Lane::Classic].map(|lane| self.lanes.delay(lane, now)).into_iter().max();
+        let before = std::mem::replace(&mut self.last_delay, delay.unwrap_or_default());
+        let [delay, before, target] = [self.last_delay, before, target].map(Duration::as_secs_f64);
+        let change = alpha * (delay - target) + beta * (delay - before);
+        self.probability = (self.probability + change).clamp(0.0, 1.0);
+    }
+
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
+        std::mem::take(&mut self.lanes).packets.into_iter().flatten().map(|waiting| waiting.transit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hol_wire::{Packet, udp};
+
+    use super::*;
+    use crate::InterfaceId;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn transit(ecn: Ecn) -> Transit {
+        let octets = vec![0; 1250 - 28].into();
+        let datagram =
+            udp::Datagram { source_port: 1, destination_port: 2, payload: octets, stamp: Default::default() };
+        let packet = Packet::new(hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2), datagram);
+        Transit::new(InterfaceId(0), InterfaceId(1), 0, Packet { ecn, ..packet })
+    }
+
+    fn queue(spec: DualPi2Spec) -> DualPi2Queue {
+        DualPi2Queue::new(spec, 0, 1500, Seed(4))
+    }
+
+    #[test]
+    fn rfc9332_2_3_ect1_and_ce_take_the_queue_of_low_latency() {
+        let lanes = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable, Ecn::Congested].map(Lane::of);
+        assert_eq!(lanes, [Lane::Classic, Lane::Low, Lane::Classic, Lane::Low]);
+    }
+
+    #[test]
+    fn rfc9332_2_4_the_queue_of_low_latency_marks_k_times_p_and_the_other_drops_p_squared() {
+        let mut queue = queue(DualPi2Spec { step: Duration::from_secs(10), ..DualPi2Spec::default() });
+        (0..3).for_each(|_| queue.push(Time::ZERO, transit(Ecn::NotCapable), false));
+        queue.probability = 0.2;
+        let draws = 100_000;
+        let mut share = |lane, ecn, fate| {
+            (0..draws).filter(|_| queue.fate(lane, ecn) == fate).count() as f64 / f64::from(draws)
+        };
+        assert!((share(Lane::Low, Ecn::Capable1, Fate::Mark) - 0.4).abs() < 0.01);
+        assert!((share(Lane::Classic, Ecn::NotCapable, Fate::Drop) - 0.04).abs() < 0.005);
+        assert!((share(Lane::Classic, Ecn::Capable, Fate::Mark) - 0.04).abs() < 0.005);
+        assert_eq!(share(Lane::Low, Ecn::Capable1, Fate::Drop), 0.0);
+    }
+
+    #[test]
+    fn rfc9332_2_5_1_in_overload_both_queues_drop_what_ecn_would_mark() {
+        let mut queue = queue(DualPi2Spec::default());
+        (0..3).for_each(|_| queue.push(Time::ZERO, transit(Ecn::NotCapable), false));
+        queue.probability = 0.6;
+        let fates: Vec<Fate> = (0..1000).map(|_| queue.fate(Lane::Low, Ecn::Capable1)).collect();
+        let dropped = fates.iter().filter(|fate| **fate == Fate::Drop).count();
+        assert!((300..420).contains(&dropped), "{dropped} of 360 expected");
+        assert_eq!(fates.iter().filter(|fate| **fate == Fate::Pass).count(), 0, "all others are marked");
+        assert!((0..1000).all(|_| queue.fate(Lane::Classic, Ecn::Capable) != Fate::Mark));
+    }
+
+    #[test]
+    fn linux_must_drop_leaves_two_packets_alone() {
+        let mut queue = queue(DualPi2Spec::default());
+        queue.probability = 1.0;
+        queue.push(Time::ZERO, transit(Ecn::NotCapable), false);
+        queue.push(Time::ZERO, transit(Ecn::NotCapable), false);
+        assert_eq!(
+            queue.fate(Lane::Classic, Ecn::NotCapable),
+            Fate::Pass,
+            "2500 octets are below two of 1500"
+        );
+        queue.push(Time::ZERO, transit(Ecn::NotCapable), false);
+        assert_eq!(queue.fate(Lane::Classic, Ecn::NotCapable), Fate::Drop);
+    }
+
+    #[test]
+    fn linux_do_step_aqm_marks_what_waits_longer_than_the_step() {
+        for (wait, marked) in [(MS, Ecn::Capable1), (MS + Duration::from_nanos(1), Ecn::Congested)] {
+            let mut queue = queue(DualPi2Spec::default());
+            queue.push(Time::ZERO, transit(Ecn::Capable1), true);
+            let left = queue.pop(Time::ZERO + wait, |_| ()).expect("a packet waits");
+            assert_eq!(left.packet.ecn, marked);
+        }
+        let mut queue = queue(DualPi2Spec::default());
+        queue.push(Time::ZERO, transit(Ecn::Capable), true);
+        let left = queue.pop(Time::ZERO + MS * 10, |_| ()).expect("a packet waits");
+        assert_eq!(left.packet.ecn, Ecn::Capable, "the step is for the other queue");
+    }
+
+    #[test]
+    fn rfc9332_2_5_1_1_the_classic_queue_keeps_its_share() {
+        for protection in [10, 50, 100] {
+            let spec = DualPi2Spec { classic_protection: protection, ..DualPi2Spec::default() };
+            let mut queue = queue(spec);
+            for _ in 0..2000 {
+                queue.push(Time::ZERO, transit(Ecn::Capable1), false);
+                queue.push(Time::ZERO, transit(Ecn::NotCapable), false);
+            }
+            let left = std::iter::from_fn(|| queue.pop(Time::ZERO, |_| ())).take(1000);
+            let classic = left.filter(|transit| transit.packet.ecn == Ecn::NotCapable).count();
+            assert!(classic.abs_diff(10 * usize::from(protection)) <= 10, "{protection}: {classic} of 1000");
+        }
+    }
+
+    #[test]
+    fn rfc9332_2_5_1_2_what_is_too_much_is_dropped_and_the_classic_delay_comes_to_the_target() {
+        let mut queue = queue(DualPi2Spec::default());
+        let (mut waits, mut dropped, mut due) = (Vec::new(), 0, 0);
+        for at in 0..60_000 {
+            let now = Time::ZERO + MS * at;
+            due += 11;
+            while due >= 10 {
+                due -= 10;
+                queue.push(now, transit(Ecn::NotCapable), false);
+            }
+            waits.push(queue.lanes.delay(Lane::Classic, now));
+            queue.pop(now, |_| dropped += 1);
+        }
+        let late = &waits[30_000..];
+        let mean = late.iter().map(|wait| wait.as_secs_f64()).sum::<f64>() / late.len() as f64;
+        assert!((0.012..0.018).contains(&mean), "{mean} s, and 15 ms is the target");
+        assert!(
+            (5950..6000).contains(&dropped),
+            "{dropped} of the 6,000 that are too many, less those that wait"
+        );
+    }
+
+    #[test]
+    fn a_queue_that_was_idle_for_long_begins_anew_at_once() {
+        let mut queue = queue(DualPi2Spec::default());
+        for now in (0..5000).map(|at| Time::ZERO + MS * at) {
+            queue.push(now, transit(Ecn::NotCapable), false);
+            queue.push(now, transit(Ecn::Capable1), false);
+            queue.pop(now, |_| ());
+        }
+        while queue.pop(Time::ZERO + MS * 5000, |_| ()).is_some() {}
+        assert!(queue.probability > 0.1);
+        let late = Time::ZERO + Duration::from_secs(10_000_000_000);
+        queue.push(late, transit(Ecn::default()), true);
+        assert_eq!((queue.probability, queue.last_delay), (0.0, Duration::ZERO));
+        assert!(queue.next_update > late);
+    }
+
+    #[test]
+    fn contradictions_are_named() {
+        let wrong = [
+            DualPi2Spec { target: Duration::ZERO, ..DualPi2Spec::default() },
+            DualPi2Spec { update: Duration::from_micros(900), ..DualPi2Spec::default() },
+            DualPi2Spec { alpha: 0.0, ..DualPi2Spec::default() },
+            DualPi2Spec { beta: f64::NAN, ..DualPi2Spec::default() },
+            DualPi2Spec { coupling: 0, ..DualPi2Spec::default() },
+            DualPi2Spec { classic_protection: 101, ..DualPi2Spec::default() },
+        ];
+        assert!(wrong.into_iter().all(|spec| spec.problem().is_some()));
+        assert_eq!(DualPi2Spec::default().problem(), None);
+    }
+}
