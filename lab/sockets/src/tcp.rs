@@ -43,6 +43,7 @@ impl Tcp {
             Algorithm::Cubic => "cubic",
             Algorithm::Bbr => "bbr",
             Algorithm::Dctcp => "dctcp",
+            Algorithm::Prague => "prague",
         };
         socket
             .set_tcp_congestion(congestion.as_bytes())
@@ -89,7 +90,7 @@ impl Opener for Tcp {
 
     fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
         let mortal = self.config.address_loss_aborts;
-        let paced = self.config.congestion == Algorithm::Bbr;
+        let paced = matches!(self.config.congestion, Algorithm::Bbr | Algorithm::Prague);
         Box::new(Connection { stream: self.stream(socket), of: Kind { mortal, paced } })
     }
 }

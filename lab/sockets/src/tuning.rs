@@ -100,6 +100,8 @@ const TCP: &[(&str, Means)] = &[
     ("congestion", Setting("net/ipv4/tcp_congestion_control", text)),
     // By default Linux accepts ECN but does not request it.
     ("ecn", Setting("net/ipv4/tcp_ecn", |value| choice(value, ["2", "1"]))),
+    // Since Linux 7.0, and with `tcp_ecn` = 3, which `sysctls` adds. The model sends no AccECN option.
+    ("accurate_ecn", NewSysctl("net/ipv4/tcp_ecn_option", |value| choice(value, ["2", "0"]))),
     ("ecn_if_offered", Fixed(BUILT_IN)),
     ("ecn_after_plain_syn", Fixed(BUILT_IN)),
     ("congestion_unit", Fixed(BUILT_IN)),
@@ -290,6 +292,11 @@ pub fn sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
         {
             settings.push(setting);
         }
+    }
+    if let Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } = transport.protocol()
+        && config.accurate_ecn
+    {
+        settings.push(Sysctl { name: "net/ipv4/tcp_ecn", value: "3".to_owned() });
     }
     check_use(transport)?;
     Ok(settings)

@@ -82,6 +82,12 @@ pub struct Acknowledged {
     pub now: Time,
     /// What left the network with it.
     pub delivered: u32,
+    /// What is newly reported as marked, where marks are counted.
+    pub marked: u32,
+    /// Whether the window was full.
+    pub window_was_used: bool,
+    /// SND.UNA and SND.NXT.
+    pub progress: (u32, u32),
     /// What is newly taken for lost.
     pub newly_lost: u32,
     /// What ever was.

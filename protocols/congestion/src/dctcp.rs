@@ -24,10 +24,10 @@ impl Dctcp {
         Self { alpha: Self::ALL, window_end: None, delivered: 0, marked: 0 }
     }
 
-    /// Counts `units` delivered, with or without ECN echo; `una` and `nxt` are SND.UNA and SND.NXT.
-    pub(crate) fn on_delivered(&mut self, units: u32, echoed: bool, (una, nxt): (u32, u32)) {
+    /// Counts `units` delivered, `marked` of them with a mark; `una` and `nxt` are SND.UNA and SND.NXT.
+    pub(crate) fn on_delivered(&mut self, units: u32, marked: u32, (una, nxt): (u32, u32)) {
         self.delivered += units;
-        self.marked += if echoed { units } else { 0 };
+        self.marked += marked;
         let goes_on = |end: u32| (una.wrapping_sub(end) as i32) < 0;
         if self.window_end.is_some_and(goes_on) {
             return;
@@ -57,7 +57,7 @@ mod tests {
     fn after(windows: u32, marked: u32) -> Dctcp {
         let mut dctcp = Dctcp { window_end: Some(10), ..Dctcp::new() };
         for packet in 1..=10 * windows {
-            dctcp.on_delivered(1, packet % 10 < marked, (packet, packet + 10));
+            dctcp.on_delivered(1, u32::from(packet % 10 < marked), (packet, packet + 10));
         }
         dctcp
     }

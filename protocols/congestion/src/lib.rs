@@ -6,6 +6,7 @@ mod dctcp;
 mod delivery;
 mod hystart;
 mod pacing;
+mod prague;
 mod reno;
 pub mod sctp;
 mod window;

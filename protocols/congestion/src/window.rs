@@ -9,6 +9,7 @@ use crate::dctcp::Dctcp;
 use crate::delivery::Departure;
 use crate::hystart::{Hystart, Round};
 use crate::pacing::Pacing;
+use crate::prague::Prague;
 use crate::reno::{self, Credit};
 
 /// How the window grows in congestion avoidance and shrinks on loss.
@@ -23,6 +24,8 @@ pub enum Algorithm {
     Bbr,
     /// DCTCP, RFC 8257, as in Linux: the share of packets marked by ECN.
     Dctcp,
+    /// TCP Prague, for L4S: draft-briscoe-iccrg-prague-congestion-control.
+    Prague,
 }
 
 /// The state of an algorithm.
@@ -32,6 +35,7 @@ enum Control {
     Cubic(Cubic),
     Bbr(Box<Bbr>),
     Dctcp(Dctcp),
+    Prague(Box<Prague>),
 }
 
 /// cwnd and ssthresh, in segments if the quantum is 1, in octets if it is the SMSS.
@@ -58,6 +62,7 @@ impl CongestionWindow {
             Algorithm::Cubic => Control::Cubic(Cubic::default()),
             Algorithm::Bbr => Control::Bbr(Box::new(Bbr::new(quantum))),
             Algorithm::Dctcp => Control::Dctcp(Dctcp::new()),
+            Algorithm::Prague => Control::Prague(Box::new(Prague::new(quantum, initial))),
         };
         let hystart = (hystart && algorithm == Algorithm::Cubic).then(Hystart::default);
         Self {
@@ -104,7 +109,7 @@ impl CongestionWindow {
         }
         let price = match &mut self.control {
             Control::Reno | Control::Dctcp(_) => self.cwnd,
-            Control::Bbr(_) => return,
+            Control::Bbr(_) | Control::Prague(_) => return,
             Control::Cubic(cubic) => {
                 cubic.price(now, self.cwnd / self.quantum, acked / self.quantum) * self.quantum
             }
@@ -151,6 +156,7 @@ impl CongestionWindow {
             Control::Reno => reno::ssthresh(in_use, self.quantum),
             Control::Cubic(cubic) => cubic.ssthresh(in_use / self.quantum) * self.quantum,
             Control::Bbr(bbr) => return bbr.on_congestion(self.cwnd),
+            Control::Prague(_) => return,
             Control::Dctcp(dctcp) => dctcp.ssthresh(self.cwnd, self.quantum),
         };
         self.forget_acknowledged();
@@ -162,19 +168,28 @@ impl CongestionWindow {
         self.counted = 0;
     }
 
-    /// Notes that the congestion event is a loss, which DCTCP treats differently from marks. RFC 8257 section
-    /// 3.4.
+    /// Notes that the congestion event is a loss, which DCTCP and Prague treat differently from marks. RFC 8257
+    /// section 3.4.
     pub fn on_loss(&mut self) {
-        if matches!(self.control, Control::Dctcp(_)) {
-            self.ssthresh = reno::ssthresh(self.cwnd, self.quantum);
+        match &mut self.control {
+            Control::Dctcp(_) => self.ssthresh = reno::ssthresh(self.cwnd, self.quantum),
+            Control::Prague(prague) => prague.on_loss(self.cwnd),
+            Control::Reno | Control::Cubic(_) | Control::Bbr(_) => {}
         }
     }
 
-    /// Handles the delivery of `units`, with or without ECN echo; `progress` is SND.UNA and SND.NXT.
+    /// Notes that the congestion event is a mark: Prague reduces its window by its own measure.
+    pub fn on_mark(&mut self) {
+        if let Control::Prague(prague) = &mut self.control {
+            prague.on_mark();
+        }
+    }
+
+    /// Handles the delivery of `units`, `marked` of them with a mark; `progress` is SND.UNA and SND.NXT.
     #[inline]
-    pub fn on_delivered(&mut self, units: u32, echoed: bool, progress: (u32, u32)) {
+    pub fn on_delivered(&mut self, units: u32, marked: u32, progress: (u32, u32)) {
         if let Control::Dctcp(dctcp) = &mut self.control {
-            dctcp.on_delivered(units, echoed, progress);
+            dctcp.on_delivered(units, marked, progress);
         }
     }
 
@@ -184,7 +199,7 @@ impl CongestionWindow {
         self.set_cwnd(loss_window);
         self.forget_acknowledged();
         match &mut self.control {
-            Control::Reno | Control::Dctcp(_) => {}
+            Control::Reno | Control::Dctcp(_) | Control::Prague(_) => {}
             Control::Cubic(cubic) => cubic.on_timeout(),
             Control::Bbr(bbr) => bbr.on_timeout(losses.wrapping_mul(self.quantum)),
         }
@@ -196,7 +211,7 @@ impl CongestionWindow {
     /// Handles the first segment after `idle` with nothing in flight.
     pub fn on_idle(&mut self, idle: Duration, now: Time) {
         match &mut self.control {
-            Control::Reno | Control::Dctcp(_) => {}
+            Control::Reno | Control::Dctcp(_) | Control::Prague(_) => {}
             Control::Cubic(cubic) => cubic.on_idle(idle, now),
             Control::Bbr(bbr) => bbr.on_restart(now, &mut self.cwnd),
         }
@@ -207,6 +222,7 @@ impl CongestionWindow {
         self.ssthresh = self.ssthresh.max(ssthresh);
         match &mut self.control {
             Control::Bbr(bbr) => bbr.on_undo(losses.wrapping_mul(self.quantum)),
+            Control::Prague(prague) => self.cwnd = prague.on_undo(self.cwnd),
             Control::Reno | Control::Cubic(_) | Control::Dctcp(_) => self.set_cwnd(self.cwnd.max(cwnd)),
         }
     }
@@ -221,11 +237,11 @@ impl CongestionWindow {
         self.ssthresh = ssthresh;
     }
 
-    /// Returns true if the controller is rate-based. Such a controller needs departures, deliveries and
-    /// acknowledgments, sets the window itself after losses and idle times, and paces.
+    /// Returns true if the controller sets the window itself, after losses and idle times, too, and paces. It needs
+    /// departures, deliveries and acknowledgments. Linux: `cong_control` of `tcp_congestion_ops`.
     #[inline]
     pub fn is_rate_based(&self) -> bool {
-        matches!(self.control, Control::Bbr(_))
+        matches!(self.control, Control::Bbr(_) | Control::Prague(_))
     }
 
     /// Returns the pacing, if departures are paced.
@@ -233,14 +249,17 @@ impl CongestionWindow {
     pub fn pacing(&self) -> Option<Pacing> {
         match &self.control {
             Control::Bbr(bbr) => Some(bbr.pacing()),
+            Control::Prague(prague) => Some(prague.pacing()),
             Control::Reno | Control::Cubic(_) | Control::Dctcp(_) => None,
         }
     }
 
     /// Notes that the connection is open, for rate-based controllers.
     pub fn begin(&mut self, beginning: Beginning) {
-        if let Control::Bbr(bbr) = &mut self.control {
-            bbr.begin(beginning, self.cwnd);
+        match &mut self.control {
+            Control::Bbr(bbr) => bbr.begin(beginning, self.cwnd),
+            Control::Prague(prague) => prague.begin(beginning, self.cwnd),
+            Control::Reno | Control::Cubic(_) | Control::Dctcp(_) => {}
         }
     }
 
@@ -250,7 +269,7 @@ impl CongestionWindow {
     pub fn depart(&mut self, now: Time, outstanding: bool) -> Option<Box<Departure>> {
         match &mut self.control {
             Control::Bbr(bbr) => Some(Box::new(bbr.deliveries.depart(now, outstanding))),
-            Control::Reno | Control::Cubic(_) | Control::Dctcp(_) => None,
+            Control::Reno | Control::Cubic(_) | Control::Dctcp(_) | Control::Prague(_) => None,
         }
     }
 
@@ -278,8 +297,10 @@ impl CongestionWindow {
 
     /// Handles an acknowledgment after all its information has been processed.
     pub fn on_acknowledged(&mut self, ack: &Acknowledged) {
-        if let Control::Bbr(bbr) = &mut self.control {
-            bbr.on_acknowledged(ack, &mut self.cwnd, &mut self.ssthresh);
+        match &mut self.control {
+            Control::Bbr(bbr) => bbr.on_acknowledged(ack, &mut self.cwnd, &mut self.ssthresh),
+            Control::Prague(prague) => prague.on_acknowledged(ack, &mut self.cwnd, &mut self.ssthresh),
+            Control::Reno | Control::Cubic(_) | Control::Dctcp(_) => {}
         }
     }
 
@@ -442,7 +463,7 @@ mod tests {
     fn marks_take_their_share_and_a_loss_half() {
         // RFC 8257 sections 3.3 and 3.4.
         let mut window = CongestionWindow::new(Algorithm::Dctcp, 1, 100, false);
-        (1..=2000).for_each(|una| window.on_delivered(1, una % 10 == 0, (una, una + 10)));
+        (1..=2000).for_each(|una| window.on_delivered(1, u32::from(una % 10 == 0), (una, una + 10)));
         window.on_congestion(100);
         assert!((93..=97).contains(&window.ssthresh()), "{}", window.ssthresh());
         window.on_loss();
@@ -508,6 +529,9 @@ mod tests {
         let ack = Acknowledged {
             now: Time::from_millis(1040),
             delivered: 100,
+            marked: 0,
+            window_was_used: true,
+            progress: (0, 0),
             newly_lost: 0,
             lost: 0,
             reneged: false,

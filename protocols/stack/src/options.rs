@@ -23,8 +23,12 @@ impl Options {
                 Some((key, value)) => (key, Some(value.trim().to_owned())),
                 None => (option, None),
             };
-            // `cc` is the word that users of iperf3 and ss know.
-            let key = if key.trim() == "cc" { "congestion" } else { key.trim() };
+            // `cc` is the word that users of iperf3 and ss know, AccECN that of RFC 9768.
+            let key = match key.trim() {
+                "cc" => "congestion",
+                "accecn" => "accurate_ecn",
+                key => key,
+            };
             if options.iter().any(|(known, _)| known == key) {
                 return Err(SpecError::Repeated(key.to_owned()));
             }
@@ -201,7 +205,7 @@ pub(crate) fn bad_value(key: &str, value: &toml::Value, problem: String) -> Spec
 }
 
 /// Congestion controls of TCP, which people write as if they were options.
-const CONGESTION: [&str; 4] = ["bbr", "cubic", "dctcp", "reno"];
+const CONGESTION: [&str; 5] = ["bbr", "cubic", "dctcp", "prague", "reno"];
 
 fn unknown(kind: Kind, key: String, behaviour: &toml::Table) -> SpecError {
     let uses = kind.uses().iter().map(|(name, _)| *name);

@@ -61,6 +61,7 @@ impl Endpoint {
             info.prior_in_flight = self.in_flight();
         }
         self.take_acknowledged(now, prior_highest, prior_sacked, &mut info);
+        self.take_marks(segment, &mut info);
         self.react(now, ack, &mut info);
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct AckInfo {
     pub(crate) original_arrived: bool,
     /// Whether it echoes a mark of congestion. RFC 3168 section 6.1.2.
     pub(crate) echoes: bool,
+    /// How many packets it newly reports as marked, where they are counted. RFC 9768.
+    pub(crate) marked: u32,
     /// Whether segments were newly SACKed.
     pub(crate) data_sacked: bool,
     /// Whether a retransmission was unnecessary (D-SACK).

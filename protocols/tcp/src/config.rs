@@ -76,6 +76,8 @@ pub struct Config {
     pub grows_when_full: bool,
     /// Offer ECN: routers may mark data instead of dropping them. RFC 3168. `congestion = "dctcp"` implies it.
     pub ecn: bool,
+    /// Offer and accept accurate ECN, by which the receiver counts marks. RFC 9768. `congestion = "prague"` implies it.
+    pub accurate_ecn: bool,
     /// Accept ECN if the peer offers it.
     pub ecn_if_offered: bool,
     /// Keep ECN even if a SYN did not offer it, as a retransmitted one does not; RFC 3168 section 6.1.1 forbids that.

@@ -99,20 +99,20 @@ impl Endpoint {
     }
 
     /// Negotiates the options from the peer's SYN.
-    fn negotiate(&mut self, syn: &Segment) {
+    fn negotiate(&mut self, ecn: Ecn, syn: &Segment) {
         let Options { mss, window_scale, sack_permitted, timestamps, sack: _, mptcp: _ } = &syn.options;
         self.timestamps.negotiate(self.config.timestamps, *timestamps);
         let scale = window_scale.filter(|_| self.config.window_scale > 0);
         let negotiated = u32::from(mss.unwrap_or(DEFAULT_MSS).max(LEAST_MSS).min(self.config.mss));
         let mss = negotiated - self.timestamps.length();
         self.negotiated = Negotiated { mss, sack: self.config.sack && *sack_permitted, ..self.negotiated };
-        self.marks.negotiate(syn.flags);
+        self.marks.negotiate(syn.flags, ecn);
         self.snd.on_syn(syn, scale);
         self.rcv.on_syn(syn.seq, scale.map(|_| self.config.window_scale));
     }
 
     /// Processes a segment in LISTEN. RFC 9293 section 3.10.7.2.
-    pub(crate) fn listen_arrives(&mut self, now: Time, source: Address, segment: &Segment) {
+    pub(crate) fn listen_arrives(&mut self, now: Time, source: Address, ecn: Ecn, segment: &Segment) {
         if segment.flags.contains(Flags::RST) {
             return;
         }
@@ -122,13 +122,13 @@ impl Endpoint {
             self.remote = Some((source, segment.source_port));
             self.machine.syn_received();
             self.choose_sequence_number();
-            self.negotiate(segment);
+            self.negotiate(ecn, segment);
             self.send_syn(now, self.marks.in_syn(Flags::SYN | Flags::ACK));
         }
     }
 
     /// Processes a segment in SYN-SENT. RFC 9293 section 3.10.7.3.
-    pub(crate) fn syn_sent_arrives(&mut self, now: Time, source: Address, segment: &Segment) {
+    pub(crate) fn syn_sent_arrives(&mut self, now: Time, source: Address, ecn: Ecn, segment: &Segment) {
         let has = |flag| segment.flags.contains(flag);
         if has(Flags::ACK) && segment.ack != self.snd.nxt() {
             if !has(Flags::RST) {
@@ -145,7 +145,7 @@ impl Endpoint {
         if !has(Flags::SYN) {
             return;
         }
-        self.negotiate(segment);
+        self.negotiate(ecn, segment);
         if has(Flags::ACK) {
             self.process_ack(now, segment);
             self.establish(now);
@@ -194,9 +194,9 @@ impl Endpoint {
         self.machine.establish();
         let congested = self.syn_was_lost();
         self.episode = Episode::new(&self.config);
-        // Without marks DCTCP is blind. RFC 8257 section 3.1.
+        // Without marks these are blind. RFC 8257 section 3.1, RFC 9331 section 4.1.
         let algorithm = match self.config.congestion {
-            Algorithm::Dctcp if !self.marks.are_agreed() => Algorithm::Reno,
+            Algorithm::Dctcp | Algorithm::Prague if !self.marks.are_agreed() => Algorithm::Reno,
             algorithm => algorithm,
         };
         self.cwnd = initial_window(&self.config, algorithm, self.negotiated.mss());

@@ -1,11 +1,12 @@
 //! Explicit congestion notification: which packets may be marked, and how marks are echoed. RFC 3168 section 6.1; for DCTCP, RFC 8257
-//! section 3.
+//! section 3; counted marks are in [`crate::accurate_ecn`].
 
 use hol_base::Time;
 use hol_congestion::Algorithm;
 use hol_wire::Ecn;
 use hol_wire::tcp::{Flags, Segment};
 
+use crate::accurate_ecn::AccurateEcn;
 use crate::ack_info::AckInfo;
 use crate::phase::Phase;
 use crate::{Config, Endpoint};
@@ -34,16 +35,20 @@ pub(crate) struct Marks {
     echoing: bool,
     /// Whether the peer has to be told that the window was reduced (CWR).
     reduced: bool,
+    /// Marks that are counted instead of echoed.
+    accurate: AccurateEcn,
 }
 
 impl Marks {
     /// Creates the state before the handshake.
     pub(crate) fn new(config: &Config) -> Self {
         let precise = config.congestion == Algorithm::Dctcp;
-        let offered = config.ecn || precise;
+        // Prague takes no classic ECN. RFC 9331 section 4.1.
+        let scalable = config.congestion == Algorithm::Prague;
+        let offered = !scalable && (config.ecn || config.accurate_ecn || precise);
         Self {
             offered,
-            if_offered: offered || config.ecn_if_offered,
+            if_offered: !scalable && (offered || config.ecn_if_offered),
             precise,
             negotiated: false,
             minds_plain_syn: !config.ecn_after_plain_syn,
@@ -51,29 +56,39 @@ impl Marks {
             seen: false,
             echoing: false,
             reduced: false,
+            accurate: AccurateEcn::new(config),
         }
     }
 
     /// Returns whether both sides support ECN.
     pub(crate) fn are_agreed(&self) -> bool {
-        self.negotiated
+        self.negotiated || self.accurate.is_agreed()
+    }
+
+    /// Returns whether marks are counted. RFC 9768.
+    pub(crate) fn are_counted(&self) -> bool {
+        self.accurate.is_agreed()
     }
 
     /// Returns the flags of a SYN or a SYN-ACK. RFC 3168 section 6.1.1.
     pub(crate) fn in_syn(&self, syn: Flags) -> Flags {
         match syn.contains(Flags::ACK) {
+            true if self.accurate.is_agreed() => syn | self.accurate.reflection(),
             true if self.negotiated => syn | Flags::ECE,
-            false if self.offered => syn | SETUP,
-            _ => syn,
+            true => syn,
+            false => {
+                let classic = if self.offered { SETUP } else { Flags::default() };
+                syn | self.accurate.request().unwrap_or(classic)
+            }
         }
     }
 
     /// Returns the flags of a retransmitted SYN, without ECN, because the offer may have caused the loss. RFC 3168 section 6.1.1.1.
     pub(crate) fn in_syn_again(&mut self, flags: Flags) -> Flags {
-        let offers = flags.contains(SETUP) && flags.contains(Flags::SYN);
+        let offers = flags.contains(SETUP | Flags::SYN) && !flags.contains(Flags::ACK);
         self.plain_syn |= offers;
         let refuses = self.plain_syn && self.minds_plain_syn && flags.contains(Flags::SYN | Flags::ACK);
-        if offers || refuses { flags.without(SETUP) } else { flags }
+        if offers || refuses { flags.without(SETUP | Flags::AE) } else { flags }
     }
 
     /// Handles a retransmitted SYN of the peer, which may not offer ECN any more.
@@ -82,12 +97,35 @@ impl Marks {
         self.negotiated &= !(self.plain_syn && self.minds_plain_syn);
     }
 
-    /// Negotiates ECN from the peer's SYN or SYN-ACK. RFC 3168 section 6.1.1.
-    pub(crate) fn negotiate(&mut self, syn: Flags) {
+    /// Negotiates ECN from the peer's SYN or SYN-ACK, which arrived with `ecn`. RFC 3168 section 6.1.1.
+    pub(crate) fn negotiate(&mut self, syn: Flags, ecn: Ecn) {
+        self.accurate.negotiate(syn, ecn);
+        if self.accurate.is_agreed() {
+            return;
+        }
         let answers = syn.contains(Flags::ACK);
         let speaks = syn.contains(Flags::ECE) && syn.contains(Flags::CWR) != answers;
         let accepts = if answers { self.offered } else { self.if_offered };
         self.negotiated = accepts && speaks && !(self.plain_syn && self.minds_plain_syn);
+    }
+
+    /// Handles the acknowledgment of our SYN-ACK.
+    pub(crate) fn on_handshake_acknowledged(&mut self, flags: Flags) {
+        self.accurate.on_handshake_acknowledged(flags);
+    }
+
+    /// Handles a received segment's codepoint where marks are counted; returns whether it has to be acknowledged at once.
+    pub(crate) fn on_packet(&mut self, ecn: Ecn) -> bool {
+        self.accurate.is_agreed() && self.accurate.on_packet(ecn)
+    }
+
+    /// Returns how many of our packets a segment newly reports as marked, after it has delivered `delivered`.
+    pub(crate) fn newly_marked(&mut self, flags: Flags, delivered: u32) -> u32 {
+        if self.accurate.is_agreed() && delivered > 0 {
+            self.accurate.newly_marked(flags, delivered)
+        } else {
+            0
+        }
     }
 
     /// Notes a reduction of the window, which the next new data report by CWR. RFC 3168 section 6.1.2.
@@ -104,10 +142,10 @@ impl Marks {
     /// 6.1.5), window probes (6.1.6) or pure acknowledgments (6.1.4).
     pub(crate) fn on_send(&mut self, flags: Flags, new: bool) -> (Flags, Ecn) {
         if flags.contains(Flags::SYN) {
-            return (
-                flags,
-                if self.precise && flags.contains(Flags::ECE) { Ecn::Capable } else { Ecn::NotCapable },
-            );
+            return (flags, self.codepoint_of_syn(flags));
+        }
+        if self.accurate.is_agreed() {
+            return self.accurate.on_send(flags, new);
         }
         if !self.negotiated {
             return (flags, Ecn::NotCapable);
@@ -115,6 +153,14 @@ impl Marks {
         let tells = if new && std::mem::take(&mut self.reduced) { flags | Flags::CWR } else { flags };
         let flags = if self.echoing { tells | Flags::ECE } else { tells };
         (flags, if new || self.precise { Ecn::Capable } else { Ecn::NotCapable })
+    }
+
+    /// Returns the codepoint of a SYN or SYN-ACK; only those that offer or accept ECN may have one.
+    fn codepoint_of_syn(&self, flags: Flags) -> Ecn {
+        if self.accurate.is_agreed() || flags.contains(Flags::AE) {
+            return self.accurate.codepoint_of_syn();
+        }
+        if self.precise && flags.contains(Flags::ECE) { Ecn::Capable } else { Ecn::NotCapable }
     }
 
     /// Returns whether a segment echoes a mark of our packets. RFC 3168 section 6.1.2.
@@ -174,14 +220,30 @@ impl Endpoint {
         if self.episode.phase() < Phase::Reduced {
             self.episode.undo.forget();
             self.begin_reduction();
+            self.cwnd.on_mark();
             self.episode.turn(Phase::Reduced);
         }
         self.episode.undo.forget_window();
     }
 
+    /// Takes the number of marked packets from an acknowledgment, where they are counted; the handshake's have no such number. RFC 9768
+    /// section 3.2.2.
+    pub(crate) fn take_marks(&mut self, segment: &Segment, info: &mut AckInfo) {
+        if !info.syn_acked {
+            let packets = info.delivered.div_ceil(self.cwnd.quantum());
+            info.marked = self.marks.newly_marked(segment.flags, packets);
+            info.echoes |= info.marked > 0;
+        }
+    }
+
     /// Counts the marked fraction of delivered data for DCTCP. RFC 8257 section 3.3.
     pub(crate) fn count_marks(&mut self, info: &AckInfo) {
+        let marked = match info.echoes {
+            true if self.marks.are_counted() => info.marked * self.cwnd.quantum(),
+            true => info.delivered,
+            false => 0,
+        };
         let (una, nxt) = (self.snd.una(), self.snd.nxt());
-        self.cwnd.on_delivered(info.delivered, info.echoes, (una.0, nxt.0));
+        self.cwnd.on_delivered(info.delivered, marked, (una.0, nxt.0));
     }
 }

@@ -6,6 +6,7 @@
 //! `endpoint`, then follow a connection through `connect`, `send`, `receive`, `acknowledge`, `ack`,
 //! `recover`, `resend`, `timeout` and `close`.
 
+mod accurate_ecn;
 mod ack;
 mod ack_info;
 mod acknowledge;

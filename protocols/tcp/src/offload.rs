@@ -58,11 +58,14 @@ impl Endpoint {
         self.usage.set_rate(octets * 10_000_000 / srtt.as_nanos().max(1));
     }
 
-    /// Returns the largest number of segments in a block. Linux: tcp_tso_autosize.
+    /// Returns the largest number of segments in a block. Linux: tcp_tso_autosize, unless the controller says (`tso_segs`).
     pub(crate) fn most_segments(&self, segment: usize) -> u32 {
         let round_trip = self.rtt.min().map_or(u64::MAX, |least| least.as_nanos() / 1000) >> RTT_LOG;
         let more = if round_trip < u64::from(u32::BITS) { u64::from(LARGEST) >> round_trip } else { 0 };
         let octets = self.octets_of_a_burst().saturating_add(more).min(LARGEST.into());
+        if let (Algorithm::Prague, Some(pacing)) = (self.config.congestion, self.cwnd.pacing()) {
+            return pacing.burst;
+        }
         let fewest = if self.config.congestion == Algorithm::Bbr { 1 } else { FEWEST };
         ((octets / segment as u64) as u32).max(fewest)
     }

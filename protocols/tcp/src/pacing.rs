@@ -105,6 +105,9 @@ impl Endpoint {
         self.cwnd.on_acknowledged(&Acknowledged {
             now,
             delivered: info.delivered,
+            marked: info.marked * quantum,
+            window_was_used: self.window_was_used(info.prior_in_flight),
+            progress: (self.snd.una().0, self.snd.nxt().0),
             newly_lost: info.newly_lost * quantum,
             lost: self.board.losses().wrapping_mul(quantum),
             reneged: info.reneged,

@@ -19,9 +19,9 @@ impl Endpoint {
         self.end_turn();
         match self.machine.state() {
             State::Closed => self.reject(source, segment),
-            State::Listen => self.listen_arrives(now, source, segment),
+            State::Listen => self.listen_arrives(now, source, ecn, segment),
             _ if self.remote != Some((source, segment.source_port)) => self.reject(source, segment),
-            State::SynSent => self.syn_sent_arrives(now, source, segment),
+            State::SynSent => self.syn_sent_arrives(now, source, ecn, segment),
             _ => self.synchronized_arrives(now, source, ecn, segment),
         }
     }
@@ -55,6 +55,9 @@ impl Endpoint {
             if !expected {
                 return self.reject(source, segment);
             }
+        }
+        if self.marks.on_packet(ecn) {
+            self.acks.hasten(true);
         }
         if !self.acknowledgment_arrives(now, segment) {
             return;
@@ -108,6 +111,7 @@ impl Endpoint {
         self.alive.on_segment(now);
         self.process_ack(now, segment);
         if opening {
+            self.marks.on_handshake_acknowledged(segment.flags);
             self.establish(now);
             self.close_if_asked();
         }

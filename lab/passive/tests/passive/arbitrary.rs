@@ -91,7 +91,7 @@ fn option() -> impl Strategy<Value = Mptcp> {
 }
 
 fn tcp() -> impl Strategy<Value = Transport> {
-    let flags = select(vec![0x02u8, 0x12, 0x10, 0x10, 0x10, 0x10, 0x11, 0x04]);
+    let flags = select(vec![0x02u16, 0x12, 0x10, 0x10, 0x10, 0x10, 0x11, 0x04]);
     (0usize..2, number(), flags, payload(), 1u16..3, proptest::option::of(option())).prop_map(
         |(direction, number, flags, payload, port, option)| {
             let plain = segment(direction, 0, &payload);

@@ -28,6 +28,9 @@ fn cruising(quantum: u32) -> Bbr {
 /// One segment is acknowledged, with so many in flight then.
 fn ack(in_flight: u32) -> Acknowledged {
     Acknowledged {
+        marked: 0,
+        window_was_used: true,
+        progress: (0, 0),
         now: NOW,
         delivered: 1,
         newly_lost: 0,

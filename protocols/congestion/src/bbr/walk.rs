@@ -63,6 +63,9 @@ impl Path {
         self.least_rtt = self.least_rtt.min(rtt);
         self.bbr.deliveries.deliver(departure, sent);
         let ack = Acknowledged {
+            marked: 0,
+            window_was_used: true,
+            progress: (0, 0),
             now: self.now,
             delivered: 1,
             newly_lost: 0,

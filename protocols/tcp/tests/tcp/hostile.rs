@@ -32,7 +32,7 @@ impl Hostile {
 
     fn flags(&mut self) -> Flags {
         match self.rng.below(24) {
-            0 => Flags(self.rng.next_u32() as u8 & 0x1f),
+            0 => Flags(self.rng.next_u32() as u16 & 0x1f),
             1 => Flags::SYN | Flags::ACK,
             2 => Flags::SYN,
             3 | 4 => Flags::ACK | Flags::FIN,

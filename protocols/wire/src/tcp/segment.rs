@@ -57,7 +57,7 @@ pub struct Segment {
 
 /// The control bits of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Flags(pub u8);
+pub struct Flags(pub u16);
 
 impl Flags {
     /// No more data from the sender.
@@ -74,6 +74,8 @@ impl Flags {
     pub const ECE: Self = Self(0x40);
     /// Congestion window reduced: the echo was received. RFC 3168 section 6.1.
     pub const CWR: Self = Self(0x80);
+    /// Accurate ECN: with CWR and ECE a counter of marked packets. RFC 9768 section 3.2.2.
+    pub const AE: Self = Self(0x100);
 
     /// Returns the flags without the bits of `other`.
     #[must_use]
@@ -128,8 +130,8 @@ impl Segment {
         out.put_u16(self.destination_port);
         out.put_u32(self.seq.0);
         out.put_u32(self.ack.0);
-        out.put_u8(((Self::HEADER + options_length) as u8 / 4) << 4);
-        out.put_u8(self.flags.0);
+        let words = (Self::HEADER + options_length) as u16 / 4;
+        out.put_u16(words << 12 | self.flags.0);
         out.put_u16(self.window);
         out.put_u32(0);
         self.options.emit(out);
@@ -145,8 +147,9 @@ impl Segment {
         }
         let (source_port, destination_port) = (octets.try_get_u16()?, octets.try_get_u16()?);
         let (seq, ack) = (SeqNum(octets.try_get_u32()?), SeqNum(octets.try_get_u32()?));
-        let header_length = usize::from(octets.try_get_u8()? >> 4) * 4;
-        let flags = Flags(octets.try_get_u8()?);
+        let offset_and_flags = octets.try_get_u16()?;
+        let header_length = usize::from(offset_and_flags >> 12) * 4;
+        let flags = Flags(offset_and_flags & 0x1ff);
         let window = octets.try_get_u16()?;
         let _checksum_and_urgent_pointer = octets.try_get_u32()?;
         let options_length = header_length.checked_sub(Self::HEADER).ok_or(ParseError::Length)?;
@@ -170,7 +173,7 @@ fn checksum(source: Address, destination: Address, segment: &[u8]) -> u16 {
 
 impl fmt::Display for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const LETTERS: [(Flags, &str); 7] = [
+        const LETTERS: [(Flags, &str); 8] = [
             (Flags::FIN, "F"),
             (Flags::SYN, "S"),
             (Flags::RST, "R"),
@@ -178,6 +181,7 @@ impl fmt::Display for Flags {
             (Flags::ACK, "."),
             (Flags::ECE, "E"),
             (Flags::CWR, "W"),
+            (Flags::AE, "e"),
         ];
         LETTERS
             .iter()

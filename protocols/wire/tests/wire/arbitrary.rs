@@ -38,7 +38,7 @@ fn hosts() -> impl Strategy<Value = [Address; 2]> {
 
 fn segment() -> impl Strategy<Value = Segment> {
     let numbers = (any::<u16>(), any::<u16>(), any::<u32>(), any::<u32>(), any::<u16>());
-    (numbers, any::<u8>(), octets(), stamp()).prop_flat_map(|(numbers, flags, payload, stamp)| {
+    (numbers, 0..0x200u16, octets(), stamp()).prop_flat_map(|(numbers, flags, payload, stamp)| {
         let (source_port, destination_port, seq, ack, window) = numbers;
         let flags = Flags(flags);
         let options = if flags.contains(Flags::SYN) { syn_options().boxed() } else { data_options().boxed() };

@@ -1,0 +1,366 @@
+//! TCP Prague, the congestion control of L4S: the window shrinks in proportion to the share of marked packets, whose smoothed value is
+//! small because marks come early, and grows as if the round trip were at least 25 ms. draft-briscoe-iccrg-prague-congestion-control-04
+//! ("draft" below); details as in version 0.7 of L4STeam's tcp_prague.c, without its mode for windows of less than four segments.
+
+use hol_base::{Duration, Time};
+
+use crate::bbr::{Acknowledged, Beginning, Recovery};
+use crate::delivery::is_beyond;
+use crate::pacing::Pacing;
+
+/// Weight of the newest round trip in alpha. Draft, section 2.4.2; PRAGUE_SHIFT_G.
+const GAIN: f64 = 1.0 / 16.0;
+/// The round trip as which all shorter ones count. Draft, section 2.4.4; RTT_TARGET.
+const TARGET: Duration = Duration::from_millis(25);
+/// Above this, round trips are not scaled: MAX_SCALED_RTT.
+const LONGEST_SCALED: Duration = Duration::from_millis(100);
+/// Round trips after slow start from which short ones are scaled: DEFAULT_RTT_TRANSITION.
+const TRANSITION: u32 = 4;
+/// The least window in segments: MIN_CWND_RTT.
+const LEAST: f64 = 2.0;
+/// Segments leave together for at most this part of a second, 1/4 ms: prague_burst_shift.
+const BURST: u64 = 4096;
+/// The least rate in octets per second: MINIMUM_RATE.
+const LEAST_RATE: f64 = 12_500.0;
+/// The round trip before there is a sample.
+const NOMINAL: Duration = Duration::from_millis(1);
+
+/// The state of Prague.
+#[derive(Debug, Clone)]
+pub(crate) struct Prague {
+    /// One segment in units of the window.
+    quantum: u32,
+    /// Octets of a full-sized segment.
+    segment: u32,
+    /// The window in segments, with its fraction; cwnd follows it by a segment per acknowledgment.
+    window: f64,
+    /// The window and cwnd before the last loss.
+    before_loss: Option<(f64, u32)>,
+    /// The smoothed share of marked packets. Draft, section 2.4.2.
+    alpha: f64,
+    /// Whether there was a mark at all.
+    is_marked: bool,
+    /// Whether marks reduce the window with the next acknowledgment.
+    is_due: bool,
+    /// Whether the window is being reduced after a loss.
+    in_loss: bool,
+    /// What was delivered, and marked, in this round trip, in units of the window.
+    delivered: u32,
+    marked: u32,
+    /// SND.NXT when this round trip began.
+    round_end: u32,
+    /// Number of round trips since slow start.
+    rounds: u32,
+    updated: Time,
+    reduced: Option<Time>,
+    smoothed_rtt: Duration,
+    pacing: Pacing,
+}
+
+impl Prague {
+    pub(crate) fn new(quantum: u32, initial: u32) -> Self {
+        Self {
+            quantum,
+            segment: 1,
+            window: f64::from(initial) / f64::from(quantum),
+            before_loss: None,
+            alpha: 0.0,
+            is_marked: false,
+            is_due: false,
+            in_loss: false,
+            delivered: 0,
+            marked: 0,
+            round_end: 0,
+            rounds: 0,
+            updated: Time::ZERO,
+            reduced: None,
+            smoothed_rtt: NOMINAL,
+            pacing: Pacing { rate: 0, burst: 1 },
+        }
+    }
+
+    pub(crate) fn begin(&mut self, beginning: Beginning, cwnd: u32) {
+        *self = Self {
+            segment: beginning.segment,
+            updated: beginning.now,
+            smoothed_rtt: beginning.smoothed_rtt.unwrap_or(NOMINAL),
+            ..Self::new(self.quantum, cwnd)
+        };
+        self.pace(cwnd, true);
+    }
+
+    pub(crate) fn pacing(&self) -> Pacing {
+        self.pacing
+    }
+
+    /// A mark was reported, the first of this round trip.
+    pub(crate) fn on_mark(&mut self) {
+        self.is_due = true;
+    }
+
+    /// A loss halves the window, as with Reno. Draft, section 2.4.3; prague_enter_loss.
+    pub(crate) fn on_loss(&mut self, cwnd: u32) {
+        self.before_loss = Some((self.window, cwnd));
+        self.window /= 2.0;
+        (self.in_loss, self.is_due) = (true, false);
+    }
+
+    /// The loss was none; returns cwnd. prague_cwnd_undo.
+    pub(crate) fn on_undo(&mut self, cwnd: u32) -> u32 {
+        self.in_loss = false;
+        let Some((window, before)) = self.before_loss else { return cwnd };
+        self.window = self.window.max(window);
+        cwnd.max(before)
+    }
+
+    /// Handles an acknowledgment. prague_cong_control.
+    pub(crate) fn on_acknowledged(&mut self, ack: &Acknowledged, cwnd: &mut u32, ssthresh: &mut u32) {
+        self.smoothed_rtt = ack.smoothed_rtt.unwrap_or(self.smoothed_rtt);
+        self.in_loss &= ack.recovery != Recovery::None;
+        let is_slow_start = *cwnd < *ssthresh;
+        if std::mem::take(&mut self.is_due) {
+            self.reduce(ack.now, is_slow_start);
+        }
+        self.grow(ack, cwnd, *ssthresh);
+        self.follow(cwnd, ssthresh);
+        self.delivered += ack.delivered;
+        self.marked += ack.marked;
+        self.end_round(ack, is_slow_start);
+        self.pace(ack.in_flight, *cwnd < *ssthresh / 2);
+    }
+
+    /// Returns whether short round trips are scaled.
+    fn is_scaled(&self, is_slow_start: bool) -> bool {
+        !is_slow_start && self.rounds >= TRANSITION
+    }
+
+    /// Reduces the window by half of alpha, at most once per round trip, or per 25 ms. Draft, section 2.4.3; prague_enter_cwr.
+    fn reduce(&mut self, now: Time, is_slow_start: bool) {
+        let is_early = self.reduced.is_some_and(|before| now.since(before) < TARGET);
+        if self.is_scaled(is_slow_start) && is_early {
+            return;
+        }
+        self.reduced = Some(now);
+        self.window *= 1.0 - self.alpha / 2.0;
+    }
+
+    /// Grows the window by what was delivered without a mark. Draft, section 2.4.3; prague_update_cwnd.
+    fn grow(&mut self, ack: &Acknowledged, cwnd: &mut u32, ssthresh: u32) {
+        if ack.marked > 0 && !std::mem::replace(&mut self.is_marked, true) {
+            // Nothing is known about the share of marks yet.
+            self.window /= 2.0;
+        }
+        let mut unmarked = ack.delivered.saturating_sub(ack.marked);
+        if unmarked == 0 || self.in_loss || !ack.window_was_used {
+            return;
+        }
+        if *cwnd < ssthresh && !self.is_marked {
+            let opened = unmarked.min(ssthresh - *cwnd);
+            *cwnd += opened;
+            unmarked -= opened;
+            self.window = f64::from(*cwnd) / f64::from(self.quantum);
+        }
+        let segments = f64::from(unmarked) / f64::from(self.quantum);
+        self.window += segments * self.increase() / self.window;
+    }
+
+    /// Returns the growth in segments per round trip: so much that rates grow by a segment per 25 ms each 25 ms where the round trip is
+    /// shorter. Draft, section 2.4.4; prague_rate_scaled_ai_ack_increase.
+    fn increase(&self) -> f64 {
+        let rtt = self.smoothed_rtt;
+        if self.rounds < TRANSITION || rtt > LONGEST_SCALED || rtt >= TARGET {
+            return 1.0;
+        }
+        (rtt.as_secs_f64() / TARGET.as_secs_f64()).powi(2)
+    }
+
+    /// Moves cwnd by a segment towards the window.
+    fn follow(&self, cwnd: &mut u32, ssthresh: &mut u32) {
+        let aim = (self.window.ceil().max(LEAST) * f64::from(self.quantum)) as u32;
+        if *cwnd > aim {
+            *cwnd -= self.quantum.min(*cwnd - aim);
+            *ssthresh = *cwnd;
+        } else if *cwnd < aim {
+            *cwnd += self.quantum.min(aim - *cwnd);
+        }
+    }
+
+    /// Updates alpha at the end of a round trip, of 25 ms at least. Draft, section 2.4.2; prague_update_alpha.
+    fn end_round(&mut self, ack: &Acknowledged, is_slow_start: bool) {
+        let (una, nxt) = ack.progress;
+        let is_over = !is_beyond(self.round_end, una);
+        if !is_over || (self.is_scaled(is_slow_start) && ack.now.since(self.updated) < TARGET) {
+            return;
+        }
+        if self.is_marked {
+            let share = f64::from(self.marked) / f64::from(self.delivered.max(1));
+            self.alpha = (self.alpha + GAIN * (share - self.alpha)).min(1.0);
+            self.updated = ack.now;
+        }
+        (self.delivered, self.marked, self.round_end) = (0, 0, nxt);
+        self.rounds += u32::from(!is_slow_start);
+    }
+
+    /// Paces by the window and the round trip, twice as fast in slow start. Draft, section 2.4.5; prague_update_pacing_rate.
+    fn pace(&mut self, in_flight: u32, is_doubling: bool) {
+        let segments = self.window.floor().max(f64::from(in_flight) / f64::from(self.quantum));
+        let rate = segments * f64::from(self.segment) / self.smoothed_rtt.as_secs_f64().max(1e-6);
+        let rate = if is_doubling { 2.0 * rate } else { rate }.max(LEAST_RATE) as u64;
+        let burst = (rate / u64::from(self.segment) / BURST).max(1) as u32;
+        self.pacing = Pacing { rate, burst };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(10);
+
+    /// Prague with a window of `segments`, beyond slow start.
+    fn prague(segments: u32) -> Prague {
+        let beginning = Beginning {
+            now: Time::ZERO,
+            least_rtt: Some(RTT),
+            smoothed_rtt: Some(RTT),
+            segment: 1448,
+            seed: hol_base::Seed(1),
+        };
+        let mut prague = Prague::new(1, segments);
+        prague.begin(beginning, segments);
+        prague
+    }
+
+    fn ack(now: Time, delivered: u32, marked: u32, progress: (u32, u32)) -> Acknowledged {
+        Acknowledged {
+            now,
+            delivered,
+            marked,
+            window_was_used: true,
+            progress,
+            newly_lost: 0,
+            lost: 0,
+            reneged: false,
+            runt: false,
+            rtt: Some(RTT),
+            least_rtt: Some(RTT),
+            smoothed_rtt: Some(RTT),
+            prior_in_flight: 0,
+            in_flight: 0,
+            recovery: Recovery::None,
+            departure: now,
+        }
+    }
+
+    #[test]
+    fn draft_2_4_2_alpha_comes_to_the_share_that_is_marked() {
+        for marked in [0, 1, 5, 10] {
+            let mut prague = prague(10);
+            (prague.is_marked, prague.alpha) = (true, 0.5);
+            let mut una = 1;
+            for round in 0..200u64 {
+                let now = Time::ZERO + TARGET * (round + 1);
+                (prague.delivered, prague.marked) = (10, marked);
+                prague.end_round(&ack(now, 0, 0, (una, una + 10)), false);
+                una += 10;
+            }
+            assert!((prague.alpha - f64::from(marked) / 10.0).abs() < 0.01, "{marked}: {}", prague.alpha);
+        }
+    }
+
+    #[test]
+    fn draft_2_4_3_marks_take_half_their_share_of_the_window_once_per_round_trip() {
+        let mut prague = prague(100);
+        (prague.alpha, prague.is_marked, prague.rounds) = (0.1, true, TRANSITION);
+        let now = Time::from_millis(1000);
+        prague.reduce(now, false);
+        assert_eq!(prague.window, 95.0);
+        prague.reduce(now + TARGET / 2, false);
+        assert_eq!(prague.window, 95.0, "not twice in 25 ms");
+        prague.reduce(now + TARGET, false);
+        assert!((prague.window - 90.25).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_first_mark_halves_the_window() {
+        let mut prague = prague(100);
+        let (mut cwnd, mut ssthresh) = (100, u32::MAX);
+        prague.on_mark();
+        prague.on_acknowledged(&ack(Time::from_millis(20), 2, 1, (2, 102)), &mut cwnd, &mut ssthresh);
+        assert!((50.0..50.1).contains(&prague.window), "{}", prague.window);
+        assert_eq!((cwnd, ssthresh), (99, 99), "by a segment per acknowledgment, and slow start is over");
+    }
+
+    #[test]
+    fn draft_2_4_3_a_loss_halves_the_window_and_may_be_undone() {
+        let mut prague = prague(80);
+        prague.on_loss(80);
+        assert_eq!(prague.window, 40.0);
+        let (mut cwnd, mut ssthresh) = (60, 60);
+        let lossy = Acknowledged { recovery: Recovery::Fast, ..ack(Time::from_millis(5), 4, 0, (4, 84)) };
+        prague.on_acknowledged(&lossy, &mut cwnd, &mut ssthresh);
+        assert_eq!((prague.window, cwnd), (40.0, 59), "it does not grow meanwhile");
+        assert_eq!((prague.on_undo(cwnd), prague.window), (80, 80.0));
+    }
+
+    #[test]
+    fn draft_2_4_4_short_round_trips_grow_as_if_they_were_25_ms() {
+        let mut prague = prague(20);
+        prague.rounds = TRANSITION;
+        for (ms, increase) in [(5, 0.04), (10, 0.16), (25, 1.0), (80, 1.0), (200, 1.0)] {
+            prague.smoothed_rtt = Duration::from_millis(ms);
+            assert!((prague.increase() - increase).abs() < 1e-9, "{ms} ms");
+        }
+        prague.rounds = 0;
+        prague.smoothed_rtt = RTT;
+        assert_eq!(prague.increase(), 1.0, "but not right after slow start");
+    }
+
+    #[test]
+    fn slow_start_opens_by_what_is_delivered_until_a_mark() {
+        let mut prague = prague(10);
+        let (mut cwnd, mut ssthresh) = (10, u32::MAX);
+        prague.on_acknowledged(&ack(Time::from_millis(10), 10, 0, (10, 30)), &mut cwnd, &mut ssthresh);
+        assert_eq!((cwnd, prague.window), (20, 20.0));
+    }
+
+    #[test]
+    fn draft_2_4_5_a_window_per_round_trip_in_bursts_of_a_quarter_of_a_millisecond() {
+        let mut prague = prague(100);
+        prague.pace(0, false);
+        assert_eq!(prague.pacing(), Pacing { rate: 14_480_000, burst: 2 });
+        prague.pace(0, true);
+        assert_eq!(prague.pacing(), Pacing { rate: 28_960_000, burst: 4 });
+    }
+
+    /// The rate in Mbit/s in the second half of a minute at a round trip of `ms`, if one packet of `every` is marked.
+    fn rate(ms: u64, every: u32) -> f64 {
+        let (mut prague, mut cwnd, mut ssthresh, rtt) = (prague(20), 20, 20, Duration::from_millis(ms));
+        let (mut now, mut una, mut phase_end, mut late) = (Time::ZERO, 1, 1, 0);
+        while now < Time::from_millis(60_000) {
+            now += rtt / u64::from(cwnd);
+            una += 1;
+            let is_marked = una % every == 0;
+            if is_marked && una > phase_end {
+                phase_end = una + cwnd;
+                prague.on_mark();
+            }
+            let sample = ack(now, 1, u32::from(is_marked), (una, una + cwnd));
+            let sample = Acknowledged { smoothed_rtt: Some(rtt), ..sample };
+            prague.on_acknowledged(&sample, &mut cwnd, &mut ssthresh);
+            late += u64::from(now > Time::from_millis(30_000));
+        }
+        late as f64 * 12e-3 / 30.0
+    }
+
+    #[test]
+    fn draft_2_4_4_the_rate_follows_the_share_of_marks_and_not_the_round_trip() {
+        // tcp_prague.c: r = 1/p - 1 in Mbit/s up to 25 ms, and that times 25 ms/RTT beyond.
+        for (ms, every) in [(5, 100), (10, 50), (20, 50)] {
+            let (rate, expected) = (rate(ms, every), f64::from(every) - 1.0);
+            assert!((rate / expected - 1.0).abs() < 0.15, "{ms} ms, 1 of {every}: {rate} Mbit/s");
+        }
+        let halved = rate(25, 10) / rate(50, 10);
+        assert!((halved / 2.0 - 1.0).abs() < 0.15, "{halved}");
+    }
+}

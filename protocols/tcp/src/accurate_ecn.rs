@@ -1,0 +1,274 @@
+//! Accurate ECN: the receiver counts the marked packets in three bits of each header (ACE) instead of echoing that there was one.
+//! RFC 9768, as in Linux 7.3 (`include/net/tcp_ecn.h`, net/ipv4/tcp_input.c), without the AccECN option, which is optional.
+
+use hol_congestion::Algorithm;
+use hol_wire::Ecn;
+use hol_wire::tcp::Flags;
+
+use crate::Config;
+
+/// The three bits of the ACE field. RFC 9768 section 3.2.2.
+const ACE: Flags = Flags(Flags::AE.0 | Flags::CWR.0 | Flags::ECE.0);
+/// Value of both counters at the start. RFC 9768 section 3.2.1.
+const FIRST: u32 = 5;
+/// Largest value of the field.
+const MASK: u32 = 0b111;
+/// Marked packets that are acknowledged at once, before the field wraps. RFC 9768 section 3.2.2.5.1; `TCP_ACCECN_ACE_MAX_DELTA`.
+const MOST_PENDING: u32 = 6;
+/// Packets per acknowledgment, on average, above which long acknowledgments are nothing unusual. `ACK_COMP_THRESH`.
+const COMPRESSED: u32 = 4;
+/// The average is in 64ths, and a new value has the weight 1/64. `PKTS_ACKED_PREC`, `PKTS_ACKED_WEIGHT`.
+const PRECISION: u32 = 6;
+
+/// The state of accurate ECN feedback.
+#[derive(Debug)]
+pub(crate) struct AccurateEcn {
+    /// Whether we request and accept it.
+    wanted: bool,
+    /// Whether both sides support it.
+    agreed: bool,
+    /// The codepoint of our packets.
+    codepoint: Ecn,
+    /// Whether SYNs have that codepoint, too.
+    marks_syn: bool,
+    /// The codepoint with which the peer's SYN or SYN-ACK arrived.
+    handshake: Ecn,
+    /// Whether the next segment is the client's ACK of the handshake, which reflects that codepoint.
+    reflects: bool,
+    /// Marked packets received (r.cep less its first value).
+    received: u32,
+    /// Those received since our last segment.
+    pending: u32,
+    /// Marked packets that the peer has reported (s.cep less its first value).
+    reported: u32,
+    /// The codepoint of the last packet.
+    last: Ecn,
+    /// Average number of packets per acknowledgment, in 64ths.
+    per_acknowledgment: u32,
+}
+
+impl AccurateEcn {
+    /// Creates the state before the handshake.
+    pub(crate) fn new(config: &Config) -> Self {
+        // RFC 9331 section 4.1: the codepoint of L4S, on every packet.
+        let is_scalable = config.congestion == Algorithm::Prague;
+        Self {
+            wanted: config.accurate_ecn || is_scalable,
+            agreed: false,
+            codepoint: if is_scalable { Ecn::Capable1 } else { Ecn::Capable },
+            marks_syn: is_scalable,
+            handshake: Ecn::NotCapable,
+            reflects: false,
+            received: 0,
+            pending: 0,
+            reported: 0,
+            last: Ecn::NotCapable,
+            per_acknowledgment: 0,
+        }
+    }
+
+    /// Returns whether both sides support it.
+    pub(crate) fn is_agreed(&self) -> bool {
+        self.agreed
+    }
+
+    /// Returns the flags by which our SYN requests it, if we do. RFC 9768 section 3.1.1.
+    pub(crate) fn request(&self) -> Option<Flags> {
+        self.wanted.then_some(ACE)
+    }
+
+    /// Returns the codepoint of a SYN or SYN-ACK.
+    pub(crate) fn codepoint_of_syn(&self) -> Ecn {
+        if self.marks_syn { self.codepoint } else { Ecn::NotCapable }
+    }
+
+    /// Negotiates from the peer's SYN or SYN-ACK, which arrived with `ecn`. RFC 9768 sections 3.1.1 and 3.1.2, table 2.
+    pub(crate) fn negotiate(&mut self, syn: Flags, ecn: Ecn) {
+        let (answers, ace) = (syn.contains(Flags::ACK), ace(syn));
+        let speaks =
+            if answers { !matches!(ace, 0b000 | 0b001 | 0b111) } else { !matches!(ace, 0b000 | 0b011) };
+        self.agreed = self.wanted && speaks;
+        if !self.agreed {
+            return;
+        }
+        (self.handshake, self.last, self.reflects) = (ecn, ecn, answers);
+        if answers && ecn == Ecn::Congested {
+            self.count();
+        }
+    }
+
+    /// Handles the client's ACK of the handshake, which tells whether our SYN-ACK was marked. RFC 9768 section 3.2.2.1.
+    pub(crate) fn on_handshake_acknowledged(&mut self, flags: Flags) {
+        if self.agreed && ace(flags) == reflection(Ecn::Congested) {
+            self.reported = 1;
+        }
+    }
+
+    /// Returns the flags that tell with which codepoint the peer's SYN arrived. RFC 9768 section 3.1.1, table 2.
+    pub(crate) fn reflection(&self) -> Flags {
+        with_ace(Flags(0), reflection(self.handshake))
+    }
+
+    /// Returns flags and codepoint of a segment after the handshake. RFC 9768 section 3.2.2.
+    pub(crate) fn on_send(&mut self, flags: Flags, is_data: bool) -> (Flags, Ecn) {
+        let reflects = std::mem::take(&mut self.reflects) && !is_data;
+        let value = if reflects { reflection(self.handshake) } else { (self.received + FIRST) & MASK };
+        self.pending = 0;
+        (with_ace(flags, value), self.codepoint)
+    }
+
+    /// Counts a received packet; returns whether it has to be acknowledged at once. RFC 9768 section 3.2.2.5.1;
+    /// `tcp_ecn_received_counters`.
+    pub(crate) fn on_packet(&mut self, ecn: Ecn) -> bool {
+        let is_changed = std::mem::replace(&mut self.last, ecn) != ecn;
+        if ecn == Ecn::Congested {
+            self.count();
+        }
+        is_changed || self.pending >= MOST_PENDING
+    }
+
+    fn count(&mut self) {
+        self.received = self.received.wrapping_add(1);
+        self.pending += 1;
+    }
+
+    /// Returns how many of our packets an acknowledgment newly reports as marked; it has delivered `delivered`, more than zero. With more
+    /// than the field can count, the largest number that is possible. RFC 9768 section 3.2.2.5.2; `__tcp_accecn_process`.
+    pub(crate) fn newly_marked(&mut self, flags: Flags, delivered: u32) -> u32 {
+        let sample = delivered << PRECISION;
+        self.per_acknowledgment = match self.per_acknowledgment {
+            0 => sample,
+            average => ((average << PRECISION) - average + sample) >> PRECISION,
+        };
+        let delta = ace(flags).wrapping_sub(FIRST).wrapping_sub(self.reported) & MASK;
+        let is_usual = delivered <= MASK || self.per_acknowledgment > COMPRESSED << PRECISION;
+        let marked = if is_usual { delta } else { delivered - ((delivered - delta) & MASK) };
+        self.reported = self.reported.wrapping_add(marked);
+        marked
+    }
+}
+
+/// Returns the ACE field.
+const fn ace(flags: Flags) -> u32 {
+    ((flags.0 & ACE.0) >> 6) as u32
+}
+
+/// Returns the flags with another ACE field.
+const fn with_ace(flags: Flags, value: u32) -> Flags {
+    Flags(flags.without(ACE).0 | (value as u16) << 6)
+}
+
+/// Returns the ACE field that tells of a handshake's codepoint. RFC 9768 section 3.1.1, table 2.
+const fn reflection(ecn: Ecn) -> u32 {
+    match ecn {
+        Ecn::NotCapable => 0b010,
+        Ecn::Capable1 => 0b011,
+        Ecn::Capable => 0b100,
+        Ecn::Congested => 0b110,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends() -> [AccurateEcn; 2] {
+        let config = Config { accurate_ecn: true, ..Config::linux_6_12() };
+        [AccurateEcn::new(&config), AccurateEcn::new(&config)]
+    }
+
+    /// Both ends after a handshake whose SYN and SYN-ACK arrive with these codepoints.
+    fn agreed(syn: Ecn, answer: Ecn) -> [AccurateEcn; 2] {
+        let [mut client, mut server] = ends();
+        server.negotiate(Flags::SYN | client.request().unwrap(), syn);
+        client.negotiate(Flags::SYN | Flags::ACK | server.reflection(), answer);
+        assert!(client.is_agreed() && server.is_agreed());
+        let (flags, _) = client.on_send(Flags::ACK, false);
+        server.on_handshake_acknowledged(flags);
+        [client, server]
+    }
+
+    #[test]
+    fn rfc9768_3_1_2_what_the_answers_to_a_request_mean() {
+        let answers: Vec<u32> = (0..8)
+            .filter(|value| {
+                let [mut client, _] = ends();
+                client.negotiate(with_ace(Flags::SYN | Flags::ACK, *value), Ecn::NotCapable);
+                client.is_agreed()
+            })
+            .collect();
+        assert_eq!(answers, [0b010, 0b011, 0b100, 0b101, 0b110], "001 is classic ECN, 000 and 111 are none");
+        let requests: Vec<u32> = (0..8)
+            .filter(|value| {
+                let [_, mut server] = ends();
+                server.negotiate(with_ace(Flags::SYN, *value), Ecn::NotCapable);
+                server.is_agreed()
+            })
+            .collect();
+        assert_eq!(requests, [0b001, 0b010, 0b100, 0b101, 0b110, 0b111], "011 requests classic ECN");
+    }
+
+    #[test]
+    fn rfc9768_3_1_1_the_handshake_reflects_the_codepoints() {
+        for (ecn, value) in
+            [(Ecn::NotCapable, 0b010), (Ecn::Capable1, 0b011), (Ecn::Capable, 0b100), (Ecn::Congested, 0b110)]
+        {
+            let [mut client, mut server] = ends();
+            server.negotiate(Flags::SYN | client.request().unwrap(), ecn);
+            assert_eq!(ace(server.reflection()), value);
+            client.negotiate(Flags::SYN | Flags::ACK | server.reflection(), ecn);
+            assert_eq!(ace(client.on_send(Flags::ACK, false).0), value, "the first ACK");
+            let counted = u32::from(ecn == Ecn::Congested);
+            assert_eq!(ace(client.on_send(Flags::ACK, false).0), FIRST + counted, "later ones count");
+        }
+    }
+
+    #[test]
+    fn rfc9768_3_2_2_each_mark_is_counted_once_though_the_field_wraps() {
+        let [mut receiver, mut sender] = agreed(Ecn::NotCapable, Ecn::NotCapable);
+        let mut reported = 0;
+        for packet in 0..1000 {
+            receiver.on_packet(if packet % 3 == 0 { Ecn::Congested } else { Ecn::Capable });
+            if packet % 2 == 1 {
+                let (flags, ecn) = receiver.on_send(Flags::ACK, false);
+                assert_eq!(ecn, Ecn::Capable, "pure acknowledgments, too");
+                reported += sender.newly_marked(flags, 2);
+            }
+        }
+        assert_eq!(reported, 334);
+    }
+
+    #[test]
+    fn rfc9768_3_2_2_1_a_mark_on_the_syn_ack_is_not_one_on_data() {
+        let [mut client, mut server] = agreed(Ecn::NotCapable, Ecn::Congested);
+        let (flags, _) = client.on_send(Flags::ACK, false);
+        assert_eq!(server.newly_marked(flags, 1), 0);
+    }
+
+    #[test]
+    fn rfc9768_3_2_2_5_1_changes_and_six_marks_are_acknowledged_at_once() {
+        let [mut receiver, _] = agreed(Ecn::Capable, Ecn::Capable);
+        let said: Vec<bool> = [Ecn::Capable, Ecn::Congested, Ecn::Congested, Ecn::Capable]
+            .map(|ecn| receiver.on_packet(ecn))
+            .into();
+        assert_eq!(said, [false, true, false, true]);
+        receiver.on_send(Flags::ACK, false);
+        let said: Vec<bool> = (0..7).map(|_| receiver.on_packet(Ecn::Congested)).collect();
+        assert_eq!(said, [true, false, false, false, false, true, true]);
+    }
+
+    #[test]
+    fn rfc9768_3_2_2_5_2_an_acknowledgment_of_many_packets_is_taken_for_the_worst() {
+        let [_, mut sender] = agreed(Ecn::NotCapable, Ecn::NotCapable);
+        assert_eq!(sender.newly_marked(with_ace(Flags::ACK, FIRST), 2), 0);
+        let more = with_ace(Flags::ACK, (FIRST + 1) & MASK);
+        assert_eq!(sender.newly_marked(more, 12), 9, "1 or 9 of 12");
+        let mut used = agreed(Ecn::NotCapable, Ecn::NotCapable).into_iter().next_back().unwrap();
+        assert_eq!(used.newly_marked(with_ace(Flags::ACK, FIRST), 12), 0);
+        assert_eq!(
+            used.newly_marked(more, 12),
+            1,
+            "where acknowledgments are always long, the field is believed"
+        );
+    }
+}
