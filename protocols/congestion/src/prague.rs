@@ -22,6 +22,9 @@ const LEAST: f64 = 2.0;
 const BURST: u64 = 4096;
 /// The least rate in octets per second: MINIMUM_RATE.
 const LEAST_RATE: f64 = 12_500.0;
+/// Octets of IPv4 and TCP headers with timestamps. The rate counts them and the pacer does not, so that the window and not the pace is the
+/// limit in the end: tcp_mss_to_mtu.
+const HEADERS: u32 = 52;
 /// The round trip before there is a sample.
 const NOMINAL: Duration = Duration::from_millis(1);
 
@@ -204,9 +207,9 @@ impl Prague {
     /// Paces by the window and the round trip, twice as fast in slow start. Draft, section 2.4.5; prague_update_pacing_rate.
     fn pace(&mut self, in_flight: u32, is_doubling: bool) {
         let segments = self.window.floor().max(f64::from(in_flight) / f64::from(self.quantum));
-        let rate = segments * f64::from(self.segment) / self.smoothed_rtt.as_secs_f64().max(1e-6);
+        let rate = segments * f64::from(self.segment + HEADERS) / self.smoothed_rtt.as_secs_f64().max(1e-6);
         let rate = if is_doubling { 2.0 * rate } else { rate }.max(LEAST_RATE) as u64;
-        let burst = (rate / u64::from(self.segment) / BURST).max(1) as u32;
+        let burst = (rate / u64::from(self.segment + HEADERS) / BURST).max(1) as u32;
         self.pacing = Pacing { rate, burst };
     }
 }
@@ -328,9 +331,9 @@ mod tests {
     fn draft_2_4_5_a_window_per_round_trip_in_bursts_of_a_quarter_of_a_millisecond() {
         let mut prague = prague(100);
         prague.pace(0, false);
-        assert_eq!(prague.pacing(), Pacing { rate: 14_480_000, burst: 2 });
+        assert_eq!(prague.pacing(), Pacing { rate: 15_000_000, burst: 2 });
         prague.pace(0, true);
-        assert_eq!(prague.pacing(), Pacing { rate: 28_960_000, burst: 4 });
+        assert_eq!(prague.pacing(), Pacing { rate: 30_000_000, burst: 4 });
     }
 
     /// The rate in Mbit/s in the second half of a minute at a round trip of `ms`, if one packet of `every` is marked.
