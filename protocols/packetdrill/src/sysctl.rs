@@ -75,7 +75,6 @@ const ALIKE: &[(&str, &str, Form)] = &[
 const FIXED: &[(&str, &[&str])] = &[
     ("net.ipv4.tcp_fack", &["0"]),
     ("net.ipv4.tcp_tso_win_divisor", &["3"]),
-    ("net.ipv4.tcp_ecn_option", &[]),
     ("net.ipv4.tcp_ecn_fallback", &["1"]),
     ("net.ipv4.tcp_pacing_ss_ratio", &["200"]),
     ("net.ipv4.tcp_pacing_ca_ratio", &["120"]),
@@ -127,6 +126,7 @@ pub(crate) fn understand(name: &str, value: &str) -> Result<Vec<Setting>, String
     }
     let settings = match name.as_str() {
         "net.ipv4.tcp_ecn" | "net.inet.tcp.ecn.enable" => ecn(value)?,
+        "net.ipv4.tcp_ecn_option" => ecn_option(&name, value)?,
         "net.ipv4.tcp_early_retrans" => vec![("tlp", matches!(value, "3" | "4").to_string())],
         "net.ipv4.tcp_recovery" => vec![("recovery", if value == "0" { "sack" } else { "rack" }.to_owned())],
         "net.ipv4.tcp_moderate_rcvbuf" if value == "0" => vec![("receive_buffer_max", "0B".to_owned())],
@@ -164,15 +164,34 @@ impl Form {
     }
 }
 
-/// Linux and FreeBSD use the same values: 0 never, 1 always, 2 if the peer requests it.
+/// Linux and FreeBSD use the same values: 0 never, 1 always, 2 if the peer requests it; Linux has 3 to 5 for accurate ECN always, if the
+/// peer requests it and classic ECN always, and if the peer requests it.
 fn ecn(value: &str) -> Result<Vec<(&'static str, String)>, String> {
-    let (offers, agrees) = match value {
-        "0" => (false, false),
-        "1" => (true, true),
-        "2" => (false, true),
-        _ => return Err(format!("ECN {value} is Accurate ECN, which our endpoints do not speak")),
+    let (offers, agrees, counts, counts_if_offered) = match value {
+        "0" => (false, false, false, false),
+        "1" => (true, true, false, false),
+        "2" => (false, true, false, false),
+        "3" => (true, true, true, true),
+        "4" => (true, true, false, true),
+        "5" => (false, true, false, true),
+        _ => return Err(format!("ECN {value} is unknown; there are 0 to 5")),
     };
-    Ok(vec![("ecn", offers.to_string()), ("ecn_if_offered", agrees.to_string())])
+    let options = [
+        ("ecn", offers),
+        ("ecn_if_offered", agrees),
+        ("accurate_ecn", counts),
+        ("accurate_ecn_if_offered", counts_if_offered),
+    ];
+    Ok(options.map(|(option, is_on)| (option, is_on.to_string())).into())
+}
+
+/// The AccECN option is sent with 2, and 3 is more persistent; 1 sends it now and then.
+fn ecn_option(name: &str, value: &str) -> Result<Vec<(&'static str, String)>, String> {
+    match value {
+        "0" => Ok(vec![("accurate_ecn_option", false.to_string())]),
+        "2" => Ok(vec![("accurate_ecn_option", true.to_string())]),
+        _ => Err(fixed(name, value, &["0", "2"])),
+    }
 }
 
 /// Parses the minimum, default and maximum of a buffer, in octets.
@@ -213,8 +232,9 @@ mod tests {
         assert_eq!(options("net/ipv4/tcp_retries2", "8"), [("tcp", "max_retries", "8".to_owned())]);
         assert_eq!(options("net.sctp.rto_min", "100"), [("sctp", "rto_min", "100ms".to_owned())]);
         assert_eq!(options("net.inet.sctp.auth_disable", "1"), [("sctp", "auth", "false".to_owned())]);
-        let ecn = [("tcp", "ecn", "false".to_owned()), ("tcp", "ecn_if_offered", "true".to_owned())];
-        assert_eq!(options("net.ipv4.tcp_ecn", "2"), ecn);
+        let ecn = |value| options("net.ipv4.tcp_ecn", value).into_iter().map(|(_, _, on)| on == "true");
+        assert!(ecn("2").eq([false, true, false, false]), "classic ECN if it is offered");
+        assert!(ecn("3").eq([true, true, true, true]) && ecn("5").eq([false, true, false, true]));
         assert!(options("net.ipv4.tcp_fack", "0").is_empty());
     }
 
@@ -231,7 +251,8 @@ mod tests {
     fn what_would_change_a_result_is_refused() {
         for (name, value, cure) in [
             ("net.ipv4.tcp_frob", "1", "is not known"),
-            ("net.ipv4.tcp_ecn", "3", "Accurate ECN"),
+            ("net.ipv4.tcp_ecn", "6", "there are 0 to 5"),
+            ("net.ipv4.tcp_ecn_option", "1", "0 or 2"),
             ("net.ipv4.tcp_mtu_probing", "1", "as with 0"),
             ("net.ipv4.tcp_rmem", "1 2", "write three numbers"),
             ("net.sctp.rto_min", "soon", "write a number"),

@@ -8,7 +8,7 @@ use hol_base::{Seed, Time};
 use hol_stack::Protocol as Settings;
 use hol_tcp::{Config, Endpoint, Info, State};
 use hol_transport::Endpoint as _;
-use hol_wire::tcp::{Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
+use hol_wire::tcp::{EcnCounters, Flags, Options, SackBlock, Segment, SeqNum, Timestamps};
 use hol_wire::{Address, Packet, Stamp, Transport};
 
 use crate::protocol::{self, Protocol};
@@ -38,7 +38,7 @@ pub(crate) struct Tcp {
 const MOST_PAYLOAD: usize = 65_535 - 40;
 
 /// The variables of an endpoint.
-pub(crate) const VARIABLES: [&str; 13] = [
+pub(crate) const VARIABLES: [&str; 14] = [
     "tcpi_state",
     "tcpi_snd_cwnd",
     "tcpi_snd_ssthresh",
@@ -52,6 +52,7 @@ pub(crate) const VARIABLES: [&str; 13] = [
     "tcpi_reordering",
     "tcpi_ca_state",
     "tcpi_snd_mss",
+    "tcpi_delivered_ce",
 ];
 
 /// Checks that `line` can be parsed as an inbound or outbound segment.
@@ -112,6 +113,7 @@ impl Line {
     }
 }
 
+/// Parses flags; a digit is the value of the ACE field. RFC 9768 section 3.2.2.
 fn flags(word: &str) -> Result<Flags, String> {
     word.chars().try_fold(Flags::default(), |flags, letter| {
         Ok(flags
@@ -123,10 +125,12 @@ fn flags(word: &str) -> Result<Flags, String> {
                 '.' => Flags::ACK,
                 'E' => Flags::ECE,
                 'W' => Flags::CWR,
+                'A' => Flags::AE,
+                '0'..='7' => Flags((letter as u16 - '0' as u16) << 6),
                 '-' => Flags::default(),
                 _ => {
                     return Err(format!(
-                        "{word:?} are not TCP flags; write some of S, F, R, P, E, W and \".\", or \"-\" for none"
+                        "{word:?} are not TCP flags; write some of S, F, R, P, E, W, A and \".\", or \"-\" for none"
                     ));
                 }
             })
@@ -163,6 +167,7 @@ fn options(list: &str) -> Result<Option<Options>, String> {
             "wscale" => options.window_scale = Some(number("wscale", words.next())?),
             "sackOK" => options.sack_permitted = true,
             "nop" | "eol" => {}
+            "ECN" => options.accurate_ecn = Some(Box::new(counters(&mut words)?)),
             "TS" => {
                 let (_, value, _, echo) = (words.next(), words.next(), words.next(), words.next());
                 options.timestamps =
@@ -187,6 +192,26 @@ fn options(list: &str) -> Result<Option<Options>, String> {
         }
     }
     Ok(Some(options))
+}
+
+/// Parses the counters of an AccECN option, as in `e1b 1 ceb 0 e0b 1`. RFC 9768 section 3.2.3.
+fn counters(words: &mut Tokens<'_>) -> Result<EcnCounters, String> {
+    let mut counters = EcnCounters { begins_with_ect1: true, ..EcnCounters::default() };
+    while !words.is_empty() {
+        let (name, value) = (words.next(), number("a counter", words.next())?);
+        let place = counters.values.len();
+        if place == 0 {
+            counters.begins_with_ect1 = name == "e1b";
+        }
+        let expected = if counters.begins_with_ect1 { ["e1b", "ceb", "e0b"] } else { ["e0b", "ceb", "e1b"] };
+        if expected.get(place) != Some(&name) {
+            return Err(format!(
+                "{name:?} is not the next counter; write e1b N ceb N e0b N, or e0b N ceb N e1b N"
+            ));
+        }
+        counters.values.push(value);
+    }
+    Ok(counters)
 }
 
 impl Tcp {
@@ -402,6 +427,7 @@ fn counted(info: &Info, name: &str) -> Option<u32> {
         "tcpi_reordering" => info.reordering,
         "tcpi_ca_state" => info.phase.into(),
         "tcpi_snd_mss" => info.mss,
+        "tcpi_delivered_ce" => info.marked,
         _ => return None,
     })
 }
@@ -427,6 +453,7 @@ fn letters(flags: Flags) -> String {
         (Flags::PSH, 'P'),
         (Flags::ECE, 'E'),
         (Flags::CWR, 'W'),
+        (Flags::AE, 'A'),
         (Flags::ACK, '.'),
     ];
     let set: String =
@@ -444,6 +471,7 @@ fn print_options(options: &Options) -> Vec<String> {
         let blocks = options.sack.iter().map(|block| format!(" {}:{}", block.left.0, block.right.0));
         named.push(format!("sack{}", blocks.collect::<String>()));
     }
+    named.extend(options.accurate_ecn.as_ref().map(ToString::to_string));
     named
 }
 

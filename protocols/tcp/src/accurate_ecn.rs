@@ -1,11 +1,12 @@
 //! Accurate ECN: the receiver counts the marked packets in three bits of each header (ACE) instead of echoing that there was one.
-//! RFC 9768, as in Linux 7.3 (`include/net/tcp_ecn.h`, net/ipv4/tcp_input.c), without the AccECN option, which is optional.
+//! RFC 9768, as in Linux 7.3 (`include/net/tcp_ecn.h`, net/ipv4/tcp_input.c).
 
 use hol_congestion::Algorithm;
 use hol_wire::Ecn;
-use hol_wire::tcp::Flags;
+use hol_wire::tcp::{EcnCounters, Flags};
 
 use crate::Config;
+use crate::ecn_octets::EcnOctets;
 
 /// The three bits of the ACE field. RFC 9768 section 3.2.2.
 const ACE: Flags = Flags(Flags::AE.0 | Flags::CWR.0 | Flags::ECE.0);
@@ -17,14 +18,18 @@ const MASK: u32 = 0b111;
 const MOST_PENDING: u32 = 6;
 /// Packets per acknowledgment, on average, above which long acknowledgments are nothing unusual. `ACK_COMP_THRESH`.
 const COMPRESSED: u32 = 4;
+/// Half of the octets that the largest possible number of marks has are enough to believe it: `TCP_ACCECN_SAFETY_SHIFT`.
+const SAFETY: u32 = 1;
 /// The average is in 64ths, and a new value has the weight 1/64. `PKTS_ACKED_PREC`, `PKTS_ACKED_WEIGHT`.
 const PRECISION: u32 = 6;
 
 /// The state of accurate ECN feedback.
 #[derive(Debug)]
 pub(crate) struct AccurateEcn {
-    /// Whether we request and accept it.
+    /// Whether we request it.
     wanted: bool,
+    /// Whether we accept it.
+    accepted: bool,
     /// Whether both sides support it.
     agreed: bool,
     /// The codepoint of our packets.
@@ -45,6 +50,23 @@ pub(crate) struct AccurateEcn {
     last: Ecn,
     /// Average number of packets per acknowledgment, in 64ths.
     per_acknowledgment: u32,
+    /// Whether the field or the codepoints do not arrive as they were sent, so that our packets are not ECN-capable.
+    /// `TCP_ACCECN_ACE_FAIL_RECV`.
+    is_broken: bool,
+    /// Whether we send the AccECN option.
+    has_option: bool,
+    octets: EcnOctets,
+}
+
+/// What a segment acknowledges.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delivered {
+    pub(crate) packets: u32,
+    pub(crate) octets: u32,
+    /// The largest payload of a segment.
+    pub(crate) mss: u32,
+    /// Whether SACK works, or nothing is being recovered.
+    pub(crate) is_exact: bool,
 }
 
 impl AccurateEcn {
@@ -54,6 +76,7 @@ impl AccurateEcn {
         let is_scalable = config.congestion == Algorithm::Prague;
         Self {
             wanted: config.accurate_ecn || is_scalable,
+            accepted: config.accurate_ecn || config.accurate_ecn_if_offered || is_scalable,
             agreed: false,
             codepoint: if is_scalable { Ecn::Capable1 } else { Ecn::Capable },
             marks_syn: is_scalable,
@@ -64,12 +87,20 @@ impl AccurateEcn {
             reported: 0,
             last: Ecn::NotCapable,
             per_acknowledgment: 0,
+            is_broken: false,
+            has_option: config.accurate_ecn_option,
+            octets: EcnOctets::new(),
         }
     }
 
     /// Returns whether both sides support it.
     pub(crate) fn is_agreed(&self) -> bool {
         self.agreed
+    }
+
+    /// Returns how many of our packets the peer has reported as marked.
+    pub(crate) fn reported(&self) -> u32 {
+        self.reported
     }
 
     /// Returns the flags by which our SYN requests it, if we do. RFC 9768 section 3.1.1.
@@ -87,21 +118,43 @@ impl AccurateEcn {
         let (answers, ace) = (syn.contains(Flags::ACK), ace(syn));
         let speaks =
             if answers { !matches!(ace, 0b000 | 0b001 | 0b111) } else { !matches!(ace, 0b000 | 0b011) };
-        self.agreed = self.wanted && speaks;
+        self.agreed = speaks && if answers { self.wanted } else { self.accepted };
         if !self.agreed {
             return;
         }
         (self.handshake, self.last, self.reflects) = (ecn, ecn, answers);
-        if answers && ecn == Ecn::Congested {
+        if answers && ecn == Ecn::Congested && self.is_plausible(ace) {
             self.count();
         }
     }
 
-    /// Handles the client's ACK of the handshake, which tells whether our SYN-ACK was marked. RFC 9768 section 3.2.2.1.
-    pub(crate) fn on_handshake_acknowledged(&mut self, flags: Flags) {
-        if self.agreed && ace(flags) == reflection(Ecn::Congested) {
-            self.reported = 1;
+    /// Handles a retransmitted SYN of the peer, which arrived with `ecn`. RFC 9768 section 3.1.4; `tcp_check_req`.
+    pub(crate) fn on_syn_again(&mut self, syn: Flags, ecn: Ecn) {
+        self.handshake = ecn;
+        self.is_broken |= ace(syn) == 0;
+    }
+
+    /// Handles the client's ACK of the handshake, which tells with which codepoint our SYN-ACK arrived. RFC 9768 section 3.2.2.1;
+    /// `tcp_accecn_third_ack`.
+    pub(crate) fn on_handshake_acknowledged(&mut self, flags: Flags, is_data: bool) {
+        match ace(flags) {
+            _ if !self.agreed => {}
+            0 => self.is_broken = true,
+            0b001 | 0b101 | 0b111 => {}
+            ace if !is_data && self.is_plausible(ace) && ace == reflection(Ecn::Congested) => {
+                self.reported = self.reported.max(1);
+            }
+            _ => {}
         }
+    }
+
+    /// Checks whether our SYN or SYN-ACK can have arrived as `ace` says; the path changes no codepoint but to CE. RFC 9768 section
+    /// 3.2.2.3; `tcp_accecn_validate_syn_feedback`.
+    fn is_plausible(&mut self, ace: u32) -> bool {
+        let (sent, arrived) = (self.codepoint_of_syn(), reflected(ace));
+        let is_valid = arrived == sent || (arrived != Ecn::NotCapable && sent != Ecn::NotCapable);
+        self.is_broken |= !is_valid;
+        is_valid
     }
 
     /// Returns the flags that tell with which codepoint the peer's SYN arrived. RFC 9768 section 3.1.1, table 2.
@@ -114,12 +167,13 @@ impl AccurateEcn {
         let reflects = std::mem::take(&mut self.reflects) && !is_data;
         let value = if reflects { reflection(self.handshake) } else { (self.received + FIRST) & MASK };
         self.pending = 0;
-        (with_ace(flags, value), self.codepoint)
+        (with_ace(flags, value), if self.is_broken { Ecn::NotCapable } else { self.codepoint })
     }
 
-    /// Counts a received packet; returns whether it has to be acknowledged at once. RFC 9768 section 3.2.2.5.1;
+    /// Counts a received packet with `octets` of data; returns whether it has to be acknowledged at once. RFC 9768 section 3.2.2.5.1;
     /// `tcp_ecn_received_counters`.
-    pub(crate) fn on_packet(&mut self, ecn: Ecn) -> bool {
+    pub(crate) fn on_packet(&mut self, ecn: Ecn, octets: u32) -> bool {
+        self.octets.on_data(ecn, octets);
         let is_changed = std::mem::replace(&mut self.last, ecn) != ecn;
         if ecn == Ecn::Congested {
             self.count();
@@ -132,19 +186,83 @@ impl AccurateEcn {
         self.pending += 1;
     }
 
-    /// Returns how many of our packets an acknowledgment newly reports as marked; it has delivered `delivered`, more than zero. With more
-    /// than the field can count, the largest number that is possible. RFC 9768 section 3.2.2.5.2; `__tcp_accecn_process`.
-    pub(crate) fn newly_marked(&mut self, flags: Flags, delivered: u32) -> u32 {
-        let sample = delivered << PRECISION;
-        self.per_acknowledgment = match self.per_acknowledgment {
-            0 => sample,
-            average => ((average << PRECISION) - average + sample) >> PRECISION,
-        };
+    /// Takes the option of the SYN-ACK, or of its acknowledgment.
+    pub(crate) fn on_first_option(&mut self, option: Option<&EcnCounters>) {
+        if let (true, Some(option)) = (self.agreed, option) {
+            self.octets.on_first_option(option);
+        }
+    }
+
+    /// Returns the option of our first SYN-ACK. RFC 9768 section 3.2.3.2.1.
+    pub(crate) fn option_of_syn_ack(&self) -> Option<Box<EcnCounters>> {
+        (self.agreed && self.has_option).then(|| Box::new(EcnOctets::first_option()))
+    }
+
+    /// Returns how many counters fit into `space` octets of options beside `blocks` SACK blocks, and how many of these are left.
+    pub(crate) fn fit(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
+        let is_due = self.agreed && self.has_option && self.octets.is_spoken();
+        if is_due { self.octets.fit(space, blocks) } else { None }
+    }
+
+    /// Returns the option of a segment, with as many counters as fit.
+    pub(crate) fn option(&mut self, fields: usize) -> Box<EcnCounters> {
+        Box::new(self.octets.option(fields))
+    }
+
+    /// Returns how many of our packets a segment newly reports as marked. Where it has delivered more than the field can count, the octets
+    /// of its option decide, or the largest number that is possible. RFC 9768 section 3.2.2.5.2; `__tcp_accecn_process`.
+    pub(crate) fn newly_marked(
+        &mut self,
+        flags: Flags,
+        option: Option<&EcnCounters>,
+        delivered: Delivered,
+    ) -> u32 {
+        let before = self.octets.marked();
+        let is_reliable = self.octets.on_acknowledgment(option, delivered.octets);
+        let marked_octets = is_reliable.then(|| self.octets.marked().wrapping_sub(before));
+        if delivered.packets > 0 {
+            let sample = delivered.packets << PRECISION;
+            self.per_acknowledgment = match self.per_acknowledgment {
+                0 => sample,
+                average => ((average << PRECISION) - average + sample) >> PRECISION,
+            };
+        }
         let delta = ace(flags).wrapping_sub(FIRST).wrapping_sub(self.reported) & MASK;
-        let is_usual = delivered <= MASK || self.per_acknowledgment > COMPRESSED << PRECISION;
-        let marked = if is_usual { delta } else { delivered - ((delivered - delta) & MASK) };
+        let marked =
+            if delivered.packets <= MASK { delta } else { self.settle(delta, delivered, marked_octets) };
         self.reported = self.reported.wrapping_add(marked);
         marked
+    }
+
+    /// Decides between `delta` marks and a multiple of eight more.
+    fn settle(&self, delta: u32, delivered: Delivered, marked_octets: Option<u32>) -> u32 {
+        let Delivered { packets, octets, mss, is_exact } = delivered;
+        let most = packets - ((packets - delta) & MASK);
+        match marked_octets {
+            None if self.per_acknowledgment > COMPRESSED << PRECISION => delta,
+            None => most,
+            Some(0) => delta,
+            Some(marked) if packets >= 2 * (MASK + 1) && is_exact => {
+                if octets <= marked {
+                    return most;
+                }
+                let estimate = (u64::from(marked) * u64::from(packets)).div_ceil(octets.into()) as u32;
+                most.min(delta + (estimate & !MASK))
+            }
+            Some(marked) if marked > delta * mss => most,
+            Some(marked) if marked < (most * mss) >> SAFETY => delta,
+            Some(_) => most,
+        }
+    }
+}
+
+/// Returns the codepoint that a field of the handshake reflects. `tcp_accecn_extract_syn_ect`.
+const fn reflected(ace: u32) -> Ecn {
+    match ace {
+        0b010 => Ecn::NotCapable,
+        0b000 | 0b100 => Ecn::Capable,
+        0b110 => Ecn::Congested,
+        _ => Ecn::Capable1,
     }
 }
 
@@ -172,19 +290,29 @@ const fn reflection(ecn: Ecn) -> u32 {
 mod tests {
     use super::*;
 
+    fn packets(packets: u32) -> Delivered {
+        Delivered { packets, octets: 1000 * packets, mss: 1000, is_exact: true }
+    }
+
     fn ends() -> [AccurateEcn; 2] {
         let config = Config { accurate_ecn: true, ..Config::linux_6_12() };
         [AccurateEcn::new(&config), AccurateEcn::new(&config)]
     }
 
+    /// Ends whose SYNs are ECN-capable.
+    fn capable_ends() -> [AccurateEcn; 2] {
+        let config = Config { congestion: Algorithm::Prague, ..Config::linux_6_12() };
+        [AccurateEcn::new(&config), AccurateEcn::new(&config)]
+    }
+
     /// Both ends after a handshake whose SYN and SYN-ACK arrive with these codepoints.
     fn agreed(syn: Ecn, answer: Ecn) -> [AccurateEcn; 2] {
-        let [mut client, mut server] = ends();
+        let [mut client, mut server] = if answer == Ecn::Congested { capable_ends() } else { ends() };
         server.negotiate(Flags::SYN | client.request().unwrap(), syn);
         client.negotiate(Flags::SYN | Flags::ACK | server.reflection(), answer);
         assert!(client.is_agreed() && server.is_agreed());
         let (flags, _) = client.on_send(Flags::ACK, false);
-        server.on_handshake_acknowledged(flags);
+        server.on_handshake_acknowledged(flags, false);
         [client, server]
     }
 
@@ -213,7 +341,7 @@ mod tests {
         for (ecn, value) in
             [(Ecn::NotCapable, 0b010), (Ecn::Capable1, 0b011), (Ecn::Capable, 0b100), (Ecn::Congested, 0b110)]
         {
-            let [mut client, mut server] = ends();
+            let [mut client, mut server] = capable_ends();
             server.negotiate(Flags::SYN | client.request().unwrap(), ecn);
             assert_eq!(ace(server.reflection()), value);
             client.negotiate(Flags::SYN | Flags::ACK | server.reflection(), ecn);
@@ -228,11 +356,11 @@ mod tests {
         let [mut receiver, mut sender] = agreed(Ecn::NotCapable, Ecn::NotCapable);
         let mut reported = 0;
         for packet in 0..1000 {
-            receiver.on_packet(if packet % 3 == 0 { Ecn::Congested } else { Ecn::Capable });
+            receiver.on_packet(if packet % 3 == 0 { Ecn::Congested } else { Ecn::Capable }, 0);
             if packet % 2 == 1 {
                 let (flags, ecn) = receiver.on_send(Flags::ACK, false);
                 assert_eq!(ecn, Ecn::Capable, "pure acknowledgments, too");
-                reported += sender.newly_marked(flags, 2);
+                reported += sender.newly_marked(flags, None, packets(2));
             }
         }
         assert_eq!(reported, 334);
@@ -240,33 +368,33 @@ mod tests {
 
     #[test]
     fn rfc9768_3_2_2_1_a_mark_on_the_syn_ack_is_not_one_on_data() {
-        let [mut client, mut server] = agreed(Ecn::NotCapable, Ecn::Congested);
+        let [mut client, mut server] = agreed(Ecn::Capable1, Ecn::Congested);
         let (flags, _) = client.on_send(Flags::ACK, false);
-        assert_eq!(server.newly_marked(flags, 1), 0);
+        assert_eq!(server.newly_marked(flags, None, packets(1)), 0);
     }
 
     #[test]
     fn rfc9768_3_2_2_5_1_changes_and_six_marks_are_acknowledged_at_once() {
         let [mut receiver, _] = agreed(Ecn::Capable, Ecn::Capable);
         let said: Vec<bool> = [Ecn::Capable, Ecn::Congested, Ecn::Congested, Ecn::Capable]
-            .map(|ecn| receiver.on_packet(ecn))
+            .map(|ecn| receiver.on_packet(ecn, 0))
             .into();
         assert_eq!(said, [false, true, false, true]);
         receiver.on_send(Flags::ACK, false);
-        let said: Vec<bool> = (0..7).map(|_| receiver.on_packet(Ecn::Congested)).collect();
+        let said: Vec<bool> = (0..7).map(|_| receiver.on_packet(Ecn::Congested, 0)).collect();
         assert_eq!(said, [true, false, false, false, false, true, true]);
     }
 
     #[test]
     fn rfc9768_3_2_2_5_2_an_acknowledgment_of_many_packets_is_taken_for_the_worst() {
         let [_, mut sender] = agreed(Ecn::NotCapable, Ecn::NotCapable);
-        assert_eq!(sender.newly_marked(with_ace(Flags::ACK, FIRST), 2), 0);
+        assert_eq!(sender.newly_marked(with_ace(Flags::ACK, FIRST), None, packets(2)), 0);
         let more = with_ace(Flags::ACK, (FIRST + 1) & MASK);
-        assert_eq!(sender.newly_marked(more, 12), 9, "1 or 9 of 12");
+        assert_eq!(sender.newly_marked(more, None, packets(12)), 9, "1 or 9 of 12");
         let mut used = agreed(Ecn::NotCapable, Ecn::NotCapable).into_iter().next_back().unwrap();
-        assert_eq!(used.newly_marked(with_ace(Flags::ACK, FIRST), 12), 0);
+        assert_eq!(used.newly_marked(with_ace(Flags::ACK, FIRST), None, packets(12)), 0);
         assert_eq!(
-            used.newly_marked(more, 12),
+            used.newly_marked(more, None, packets(12)),
             1,
             "where acknowledgments are always long, the field is believed"
         );

@@ -40,6 +40,7 @@ impl Endpoint {
             self.acks.hasten(true);
         }
         if !info.advanced && info.carried_data && !info.echoes && segment.options.sack.is_empty() {
+            self.take_marks(segment, &mut info);
             return;
         }
         let prior_highest =
@@ -53,6 +54,7 @@ impl Endpoint {
             if info.dsack {
                 self.alert(now, &mut info);
             }
+            self.take_marks(segment, &mut info);
             self.persist_or_stop(now);
             self.probe_acknowledged(ack, &info);
             return;
@@ -114,6 +116,7 @@ impl Endpoint {
             }
             if self.negotiated.sack() && !segment.sacked {
                 info.delivered += segment.weight(unit);
+                info.delivered_octets += segment.payload.len() as u32;
                 let spurious = segment.ever_resent && self.timestamps.echo_before(segment.sent);
                 if !spurious {
                     self.advance_rack(now, &segment);

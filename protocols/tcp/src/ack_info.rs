@@ -38,6 +38,8 @@ pub(crate) struct AckInfo {
     pub(crate) restart_timer: bool,
     /// What was newly delivered, in units of the window.
     pub(crate) delivered: u32,
+    /// The same in octets of data.
+    pub(crate) delivered_octets: u32,
     pub(crate) acked_segments: u32,
     /// What is newly considered lost, in segments.
     pub(crate) newly_lost: u32,

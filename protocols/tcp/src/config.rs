@@ -78,6 +78,10 @@ pub struct Config {
     pub ecn: bool,
     /// Offer and accept accurate ECN, by which the receiver counts marks. RFC 9768. `congestion = "prague"` implies it.
     pub accurate_ecn: bool,
+    /// Accept accurate ECN if the peer offers it.
+    pub accurate_ecn_if_offered: bool,
+    /// With accurate ECN, also count octets by codepoint, in an option of each segment. RFC 9768 section 3.2.3.
+    pub accurate_ecn_option: bool,
     /// Accept ECN if the peer offers it.
     pub ecn_if_offered: bool,
     /// Keep ECN even if a SYN did not offer it, as a retransmitted one does not; RFC 3168 section 6.1.1 forbids that.

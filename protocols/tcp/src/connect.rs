@@ -89,24 +89,28 @@ impl Endpoint {
         let answer = flags.contains(Flags::ACK);
         let offers_scale = self.config.window_scale > 0 && (!answer || self.rcv.is_scaled());
         let stamps = if answer { self.timestamps.are_on() } else { self.config.timestamps };
+        let is_first = self.board.front().is_some_and(|syn| !syn.ever_resent);
         Options {
             mss: Some(self.config.mss),
             window_scale: offers_scale.then_some(self.config.window_scale),
             sack_permitted: if answer { self.negotiated.sack() } else { self.config.sack },
             timestamps: stamps.then(|| self.timestamps.option(now)),
+            accurate_ecn: if answer && is_first { self.marks.option_of_syn_ack() } else { None },
             ..Options::default()
         }
     }
 
     /// Negotiates the options from the peer's SYN.
     fn negotiate(&mut self, ecn: Ecn, syn: &Segment) {
-        let Options { mss, window_scale, sack_permitted, timestamps, sack: _, mptcp: _ } = &syn.options;
+        let Options { mss, window_scale, sack_permitted, timestamps, accurate_ecn, sack: _, mptcp: _ } =
+            &syn.options;
         self.timestamps.negotiate(self.config.timestamps, *timestamps);
         let scale = window_scale.filter(|_| self.config.window_scale > 0);
         let negotiated = u32::from(mss.unwrap_or(DEFAULT_MSS).max(LEAST_MSS).min(self.config.mss));
         let mss = negotiated - self.timestamps.length();
         self.negotiated = Negotiated { mss, sack: self.config.sack && *sack_permitted, ..self.negotiated };
         self.marks.negotiate(syn.flags, ecn);
+        self.marks.accurate().on_first_option(accurate_ecn.as_deref());
         self.snd.on_syn(syn, scale);
         self.rcv.on_syn(syn.seq, scale.map(|_| self.config.window_scale));
     }
@@ -159,9 +163,9 @@ impl Endpoint {
     }
 
     /// Answers a retransmitted SYN of the peer, because our SYN-ACK was lost.
-    pub(crate) fn answer_syn_again(&mut self, now: Time, again: Flags) {
+    pub(crate) fn answer_syn_again(&mut self, now: Time, again: Flags, ecn: Ecn) {
         let Some(syn) = self.board.front() else { return };
-        self.marks.on_syn_again(again);
+        self.marks.on_syn_again(again, ecn);
         let (seq, flags) = (syn.seq, self.marks.in_syn_again(syn.flags));
         self.negotiated.answers_again += 1;
         // What it takes to be answered is no round trip any more (Karn).

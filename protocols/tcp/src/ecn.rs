@@ -4,9 +4,9 @@
 use hol_base::Time;
 use hol_congestion::Algorithm;
 use hol_wire::Ecn;
-use hol_wire::tcp::{Flags, Segment};
+use hol_wire::tcp::{EcnCounters, Flags, Segment};
 
-use crate::accurate_ecn::AccurateEcn;
+use crate::accurate_ecn::{AccurateEcn, Delivered};
 use crate::ack_info::AckInfo;
 use crate::phase::Phase;
 use crate::{Config, Endpoint};
@@ -92,7 +92,10 @@ impl Marks {
     }
 
     /// Handles a retransmitted SYN of the peer, which may not offer ECN any more.
-    pub(crate) fn on_syn_again(&mut self, syn: Flags) {
+    pub(crate) fn on_syn_again(&mut self, syn: Flags, ecn: Ecn) {
+        if self.accurate.is_agreed() {
+            return self.accurate.on_syn_again(syn, ecn);
+        }
         self.plain_syn |= !syn.contains(SETUP);
         self.negotiated &= !(self.plain_syn && self.minds_plain_syn);
     }
@@ -109,23 +112,29 @@ impl Marks {
         self.negotiated = accepts && speaks && !(self.plain_syn && self.minds_plain_syn);
     }
 
-    /// Handles the acknowledgment of our SYN-ACK.
-    pub(crate) fn on_handshake_acknowledged(&mut self, flags: Flags) {
-        self.accurate.on_handshake_acknowledged(flags);
+    /// Returns how many of our packets the peer has reported as marked, where they are counted.
+    pub(crate) fn reported(&self) -> u32 {
+        self.accurate.reported()
+    }
+
+    /// Returns the state of accurate feedback.
+    pub(crate) fn accurate(&mut self) -> &mut AccurateEcn {
+        &mut self.accurate
+    }
+
+    /// Returns the option of a SYN-ACK that is sent for the first time.
+    pub(crate) fn option_of_syn_ack(&self) -> Option<Box<EcnCounters>> {
+        self.accurate.option_of_syn_ack()
+    }
+
+    /// Returns how many counters of accurate feedback fit into `space` octets beside `blocks` SACK blocks, and how many of these are left.
+    pub(crate) fn fit_counters(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
+        self.accurate.fit(space, blocks)
     }
 
     /// Handles a received segment's codepoint where marks are counted; returns whether it has to be acknowledged at once.
-    pub(crate) fn on_packet(&mut self, ecn: Ecn) -> bool {
-        self.accurate.is_agreed() && self.accurate.on_packet(ecn)
-    }
-
-    /// Returns how many of our packets a segment newly reports as marked, after it has delivered `delivered`.
-    pub(crate) fn newly_marked(&mut self, flags: Flags, delivered: u32) -> u32 {
-        if self.accurate.is_agreed() && delivered > 0 {
-            self.accurate.newly_marked(flags, delivered)
-        } else {
-            0
-        }
+    pub(crate) fn on_packet(&mut self, ecn: Ecn, octets: u32) -> bool {
+        self.accurate.is_agreed() && self.accurate.on_packet(ecn, octets)
     }
 
     /// Notes a reduction of the window, which the next new data report by CWR. RFC 3168 section 6.1.2.
@@ -229,11 +238,19 @@ impl Endpoint {
     /// Takes the number of marked packets from an acknowledgment, where they are counted; the handshake's have no such number. RFC 9768
     /// section 3.2.2.
     pub(crate) fn take_marks(&mut self, segment: &Segment, info: &mut AckInfo) {
-        if !info.syn_acked {
-            let packets = info.delivered.div_ceil(self.cwnd.quantum());
-            info.marked = self.marks.newly_marked(segment.flags, packets);
-            info.echoes |= info.marked > 0;
+        let progresses = info.advanced || info.delivered > 0 || self.timestamps.has_advanced();
+        if !self.marks.are_counted() || !progresses || info.syn_acked {
+            return;
         }
+        let delivered = Delivered {
+            packets: info.delivered.div_ceil(self.cwnd.quantum()),
+            octets: info.delivered_octets,
+            mss: self.negotiated.mss(),
+            is_exact: self.negotiated.sack() || matches!(self.episode.phase(), Phase::Open | Phase::Reduced),
+        };
+        let option = segment.options.accurate_ecn.as_deref();
+        info.marked = self.marks.accurate.newly_marked(segment.flags, option, delivered);
+        info.echoes |= info.marked > 0;
     }
 
     /// Counts the marked fraction of delivered data for DCTCP. RFC 8257 section 3.3.

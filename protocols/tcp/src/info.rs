@@ -22,6 +22,8 @@ pub struct Info {
     pub mss: u32,
     /// Whether both sides support SACK.
     pub sack: bool,
+    /// Segments that the peer has reported as marked, where marks are counted. RFC 9768.
+    pub marked: u32,
 }
 
 impl Endpoint {
@@ -44,6 +46,7 @@ impl Endpoint {
             },
             mss: self.negotiated.mss(),
             sack: self.negotiated.sack(),
+            marked: self.marks.reported(),
         }
     }
 }

@@ -16,6 +16,7 @@ mod config;
 mod connect;
 mod duplicates;
 mod ecn;
+mod ecn_octets;
 mod endpoint;
 mod episode;
 mod info;

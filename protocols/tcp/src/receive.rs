@@ -43,7 +43,7 @@ impl Endpoint {
         let known_syn = self.machine.state() == State::SynReceived && segment.seq.next() == self.rcv.nxt();
         // In a simultaneous open the peer's SYN comes again, with the ACK of ours. RFC 9293 section 3.5, figure 7.
         if has(Flags::SYN) && !(known_syn && has(Flags::ACK)) {
-            return self.syn_arrives(now, known_syn, flags);
+            return self.syn_arrives(now, known_syn, flags, ecn);
         }
         if !has(Flags::ACK) {
             return;
@@ -56,7 +56,7 @@ impl Endpoint {
                 return self.reject(source, segment);
             }
         }
-        if self.marks.on_packet(ecn) {
+        if self.marks.on_packet(ecn, segment.payload.len() as u32) {
             self.acks.hasten(true);
         }
         if !self.acknowledgment_arrives(now, segment) {
@@ -81,9 +81,9 @@ impl Endpoint {
     }
 
     /// Processes a SYN on an existing connection. RFC 9293 section 3.10.7.4, fourth.
-    fn syn_arrives(&mut self, now: Time, known: bool, flags: Flags) {
+    fn syn_arrives(&mut self, now: Time, known: bool, flags: Flags, ecn: Ecn) {
         if known {
-            self.answer_syn_again(now, flags);
+            self.answer_syn_again(now, flags, ecn);
         } else if self.is_embryonic() {
             self.listen_again();
         } else {
@@ -111,7 +111,9 @@ impl Endpoint {
         self.alive.on_segment(now);
         self.process_ack(now, segment);
         if opening {
-            self.marks.on_handshake_acknowledged(segment.flags);
+            let accurate = self.marks.accurate();
+            accurate.on_first_option(segment.options.accurate_ecn.as_deref());
+            accurate.on_handshake_acknowledged(segment.flags, !segment.payload.is_empty());
             self.establish(now);
             self.close_if_asked();
         }

@@ -82,6 +82,7 @@ impl Endpoint {
             self.board.sack(index);
             info.data_sacked = true;
             info.delivered += segment.weight(self.config.congestion_unit);
+            info.delivered_octets += segment.payload.len() as u32;
         }
         if duplicate {
             self.board.retransmission_arrived(index);

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hol_base::Time;
-use hol_wire::tcp::{Flags, Options, Segment, SeqNum};
+use hol_wire::tcp::{EcnCounters, Flags, Options, Segment, SeqNum};
 use hol_wire::{Ecn, Packet, Stamp};
 
 use crate::scoreboard::SentSegment;
@@ -199,8 +199,10 @@ impl Endpoint {
 
     /// Returns the largest payload of a segment now, which SACK blocks reduce. RFC 9293 section 3.7.1.
     pub(crate) fn payload_limit(&self) -> usize {
-        let blocks = self.sack_blocks_due();
-        let options = if blocks == 0 { 0 } else { 4 + 8 * blocks };
+        let (blocks, counters) = self.variable_options_due();
+        let padding = if blocks > 0 { 2 } else { 0 };
+        let options = if blocks == 0 { 0 } else { 4 + 8 * blocks }
+            + counters.map_or(0, |fields| EcnCounters::padded_length(fields, padding));
         // Linux: tcp_bound_to_half_wnd. RFC 9293 section 3.8.6.2.1 lets the whole of the window go.
         let mss = self.negotiated.mss();
         let most = if self.offloads() { self.snd.bound_to_half_window(mss) } else { mss };
@@ -344,10 +346,25 @@ impl Endpoint {
 
     /// Returns the options of a segment without SYN.
     fn options(&mut self) -> Options {
+        let (blocks, counters) = self.variable_options_due();
         Options {
             timestamps: self.timestamps.are_on().then(|| self.timestamps.option(self.clock_read)),
-            sack: self.reassembly.take_sack_blocks(self.sack_blocks_due()),
+            sack: self.reassembly.take_sack_blocks(blocks),
+            accurate_ecn: counters.map(|fields| self.marks.accurate().option(fields)),
             ..Options::default()
+        }
+    }
+
+    /// Returns the number of SACK blocks in the next segment, and of counters of accurate ECN, if it has that option.
+    fn variable_options_due(&self) -> (usize, Option<usize>) {
+        let blocks = self.sack_blocks_due();
+        if !self.marks.are_counted() {
+            return (blocks, None);
+        }
+        let used = self.timestamps.length() as usize + if blocks == 0 { 0 } else { 4 + 8 * blocks };
+        match self.marks.fit_counters(Options::LIMIT - used, blocks) {
+            Some((fields, blocks)) => (blocks, Some(fields)),
+            None => (blocks, None),
         }
     }
 

@@ -17,12 +17,14 @@ pub(crate) struct Timestamps {
     recent: u32,
     /// TSecr of the segment being processed.
     echo: Option<u32>,
+    /// Whether the segment being processed has a newer timestamp.
+    has_advanced: bool,
 }
 
 impl Timestamps {
     /// Creates a disabled option; the clock starts at a random `offset` (RFC 7323 section 7.1).
     pub(crate) fn new(clock: Duration, offset: u32) -> Self {
-        Self { clock, offset, on: false, recent: 0, echo: None }
+        Self { clock, offset, on: false, recent: 0, echo: None, has_advanced: false }
     }
 
     /// Negotiates the option from the peer's SYN; `offered`: we offer it. RFC 7323 section 3.2.
@@ -47,13 +49,20 @@ impl Timestamps {
     /// Stores the option of the segment being processed.
     pub(crate) fn on_segment(&mut self, option: Option<tcp::Timestamps>) {
         self.echo = option.filter(|_| self.on).map(|stamps| stamps.echo);
+        self.has_advanced = false;
     }
 
     /// Updates TS.Recent if the segment spans the next octet to be acknowledged and is not older. RFC 7323 section 4.3.
     pub(crate) fn remember(&mut self, option: tcp::Timestamps) {
+        self.has_advanced = before(self.recent, option.value);
         if !before(option.value, self.recent) {
             self.recent = option.value;
         }
+    }
+
+    /// Returns whether the segment being processed has a newer timestamp than those before it. Linux: FLAG_TS_PROGRESS.
+    pub(crate) fn has_advanced(&self) -> bool {
+        self.has_advanced
     }
 
     /// Returns TSecr of the segment being processed.

@@ -1,11 +1,11 @@
-//! TCP options. RFC 9293 section 3.2, RFC 2018, RFC 7323, RFC 8684.
+//! TCP options. RFC 9293 section 3.2, RFC 2018, RFC 7323, RFC 8684, RFC 9768.
 
 use std::fmt;
 
 use bytes::{Buf, BufMut, Bytes};
 use smallvec::SmallVec;
 
-use super::{Mptcp, SeqNum};
+use super::{EcnCounters, Mptcp, SeqNum};
 use crate::ParseError;
 
 /// The options that this stack supports. Absent ones take no octets.
@@ -21,6 +21,8 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// SACK blocks, at most 4 (3 with timestamps); the first may be a D-SACK. RFC 2018, RFC 2883.
     pub sack: SackBlocks,
+    /// The counters of accurate ECN. RFC 9768 section 3.2.3.
+    pub accurate_ecn: Option<Box<EcnCounters>>,
     /// Multipath TCP, which our endpoints neither send nor process. RFC 8684.
     pub mptcp: Option<Box<Mptcp>>,
 }
@@ -72,8 +74,21 @@ impl Options {
             (false, permitted) => (0, if permitted { 4 } else { 0 }),
         };
         let sack = if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.len() };
+        let counters = self.accurate_ecn.as_ref().map_or(0, |counters| {
+            EcnCounters::padded_length(counters.values.len(), self.padding_beside_counters())
+        });
         let mptcp = self.mptcp.as_ref().map_or(0, |option| option.length().next_multiple_of(4));
-        mss + window_scale + timestamps + sack_permitted + sack + mptcp
+        mss + window_scale + timestamps + sack_permitted + sack + counters + mptcp
+    }
+
+    /// Returns the octets of padding before other options that [`EcnCounters`] may use instead. Linux:
+    /// `tcp_synack_options_combine_saving`, `tcp_options_fit_accecn`.
+    pub fn padding_beside_counters(&self) -> usize {
+        match () {
+            () if !self.sack.is_empty() || (self.sack_permitted && self.timestamps.is_none()) => 2,
+            () if self.window_scale.is_some() => 1,
+            () => 0,
+        }
     }
 
     /// Appends the options aligned to 32 bits. RFC 7323 appendix A.
@@ -83,26 +98,46 @@ impl Options {
             out.put_slice(&[MSS, 4]);
             out.put_u16(mss);
         }
-        match (self.sack_permitted, self.timestamps.is_some()) {
-            (true, true) => out.put_slice(&[SACK_PERMITTED, 2]),
-            (true, false) => out.put_slice(&[NOP, NOP, SACK_PERMITTED, 2]),
-            (false, true) => out.put_slice(&[NOP, NOP]),
-            (false, false) => {}
+        if self.timestamps.is_some() {
+            out.put_slice(if self.sack_permitted { &[SACK_PERMITTED, 2] } else { &[NOP, NOP] });
         }
         if let Some(Timestamps { value, echo }) = self.timestamps {
             out.put_slice(&[TIMESTAMPS, 10]);
             out.put_u32(value);
             out.put_u32(echo);
         }
+        // What is left of the counters takes the place of the NOPs before the next option.
+        let mut spare = Spare::default();
+        if let Some(counters) = &self.accurate_ecn {
+            let start = out.len();
+            counters.emit(out);
+            spare = Spare(out.split_off(start + (out.len() - start) / 4 * 4));
+            if spare.0.len() == 3 {
+                spare.emit(4, out);
+            }
+        }
+        if self.sack_permitted && self.timestamps.is_none() {
+            spare.emit(2, out);
+            out.put_slice(&[SACK_PERMITTED, 2]);
+        }
         if let Some(shift) = self.window_scale {
-            out.put_slice(&[NOP, WINDOW_SCALE, 3, shift]);
+            if spare.0.len() == 2 {
+                out.put_u8(NOP);
+            } else {
+                spare.emit(1, out);
+            }
+            out.put_slice(&[WINDOW_SCALE, 3, shift]);
         }
         if !self.sack.is_empty() {
-            out.put_slice(&[NOP, NOP, SACK, 2 + 8 * self.sack.len() as u8]);
+            spare.emit(2, out);
+            out.put_slice(&[SACK, 2 + 8 * self.sack.len() as u8]);
             for SackBlock { left, right } in &self.sack {
                 out.put_u32(left.0);
                 out.put_u32(right.0);
             }
+        }
+        if !spare.0.is_empty() {
+            spare.emit(4, out);
         }
         if let Some(mptcp) = &self.mptcp {
             let length = mptcp.length();
@@ -148,12 +183,27 @@ impl Options {
                     self.sack.push(SackBlock { left, right });
                 }
             }
+            (kind, _, _) if EcnCounters::KINDS.contains(&kind) => {
+                self.accurate_ecn = EcnCounters::parse(kind, value).map(Box::new);
+            }
             // Of several, the first about data.
             (kind::MPTCP, _, _) if self.mptcp.is_none() => {
                 self.mptcp = Mptcp::parse_value(value).map(Box::new);
             }
             _ => {}
         }
+    }
+}
+
+/// The last octets of an option that is not aligned.
+#[derive(Default)]
+struct Spare(Vec<u8>);
+
+impl Spare {
+    /// Appends them, padded to `length` octets.
+    fn emit(&mut self, length: usize, out: &mut Vec<u8>) {
+        self.0.resize(length, kind::NOP);
+        out.append(&mut self.0);
     }
 }
 
@@ -168,6 +218,7 @@ impl fmt::Display for Options {
             let blocks = self.sack.iter().map(|block| format!("{{{}:{}}}", block.left, block.right));
             parts.push(format!("sack {} {}", self.sack.len(), blocks.collect::<String>()));
         }
+        parts.extend(self.accurate_ecn.as_ref().map(ToString::to_string));
         parts.extend(self.mptcp.as_ref().map(ToString::to_string));
         write!(f, "[{}]", parts.join(","))
     }
@@ -222,6 +273,46 @@ mod tests {
     fn sack_permitted_alone_is_padded_in_front() {
         let options = Options { sack_permitted: true, ..Options::default() };
         assert_eq!(emitted(&options), [1, 1, 4, 2]);
+    }
+
+    /// RFC 9768 section 3.2.3; the places are Linux' (tcp_options_write): what is left of the counters replaces NOPs.
+    #[test]
+    fn counters_of_accurate_ecn_use_the_padding_of_others() {
+        let counters = |values: &[u32]| {
+            Some(Box::new(EcnCounters { begins_with_ect1: true, values: SmallVec::from_slice(values) }))
+        };
+        let sack = smallvec![SackBlock { left: SeqNum(3), right: SeqNum(4) }];
+        let block = [5, 10, 0, 0, 0, 3, 0, 0, 0, 4];
+        let cases: [(Options, Vec<u8>); 6] = [
+            (
+                Options { accurate_ecn: counters(&[1, 0, 0x01_02_03]), ..Options::default() },
+                vec![174, 11, 0, 0, 1, 0, 0, 0, 1, 2, 3, 1],
+            ),
+            (
+                Options { accurate_ecn: counters(&[1, 9]), ..Options::default() },
+                vec![174, 8, 0, 0, 1, 0, 0, 9],
+            ),
+            (
+                Options { accurate_ecn: counters(&[7]), sack: sack.clone(), ..Options::default() },
+                [&[174, 5, 0, 0, 7, 1][..], &block].concat(),
+            ),
+            (
+                Options { accurate_ecn: counters(&[]), sack, ..Options::default() },
+                [&[174, 2][..], &block].concat(),
+            ),
+            (Options { accurate_ecn: counters(&[]), ..Options::default() }, vec![174, 2, 1, 1]),
+            (
+                Options { accurate_ecn: counters(&[7]), window_scale: Some(8), ..Options::default() },
+                vec![174, 5, 0, 0, 7, 3, 3, 8],
+            ),
+        ];
+        for (options, octets) in cases {
+            assert_eq!(emitted(&options), octets);
+            assert_eq!(parse(&octets, options.window_scale.is_some()), Ok(options));
+        }
+        let reversed = parse(&[172, 8, 0, 0, 5, 0, 0, 6], false).unwrap().accurate_ecn.unwrap();
+        assert_eq!(reversed.to_string(), "ECN e0b 5 ceb 6");
+        assert_eq!(parse(&[174, 6, 0, 0, 5, 0], false), Ok(Options::default()), "no whole counters");
     }
 
     /// RFC 8684 section 3: kind 30; a SYN's option takes four octets. RFC 9293 section 3.1: padded to 32 bits.

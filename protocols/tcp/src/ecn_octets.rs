@@ -1,0 +1,225 @@
+//! The AccECN option: octets of data by the codepoint with which they arrived, which settle what the three bits of the ACE field leave
+//! open. RFC 9768 section 3.2.3, as in Linux 7.3 (`include/net/tcp_ecn.h`, `tcp_accecn_process_option`, `tcp_options_fit_accecn`).
+
+use hol_wire::Ecn;
+use hol_wire::tcp::EcnCounters;
+use smallvec::SmallVec;
+
+/// First values of the counters of ECT(1), ECT(0) and CE. RFC 9768 section 3.2.1.
+const FIRST: [u32; 3] = [1, 1, 0];
+/// Counters have 24 bits.
+const MASK: u32 = 0xff_ffff;
+/// Number of counters.
+const FIELDS: usize = 3;
+
+/// What the peer's options have been like. `TCP_ACCECN_OPT_*_SEEN`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Seen {
+    None,
+    Empty,
+    Counters,
+    /// A counter was zeroed on the way.
+    Zeroed,
+}
+
+/// The counters of both directions, by codepoint: ECT(1), ECT(0), CE.
+#[derive(Debug)]
+pub(crate) struct EcnOctets {
+    received: [u32; FIELDS],
+    delivered: [u32; FIELDS],
+    seen: Seen,
+    /// Fields that the next option needs to tell of all that arrived since the last one. `accecn_minlen`.
+    least: usize,
+    /// The only counter that grows, as far as is known. `est_ecnfield`.
+    growing: Option<usize>,
+}
+
+impl EcnOctets {
+    pub(crate) const fn new() -> Self {
+        Self { received: [0; FIELDS], delivered: [0; FIELDS], seen: Seen::None, least: 0, growing: None }
+    }
+
+    /// Returns whether the peer sends the option, so that it gets ours.
+    pub(crate) fn is_spoken(&self) -> bool {
+        self.seen != Seen::None
+    }
+
+    /// Returns the marked octets that the peer has reported.
+    pub(crate) const fn marked(&self) -> u32 {
+        self.delivered[2]
+    }
+
+    /// Counts received data. `tcp_ecn_received_counters`.
+    pub(crate) fn on_data(&mut self, ecn: Ecn, octets: u32) {
+        let Some(index) = index(ecn) else { return };
+        self.received[index] = self.received[index].wrapping_add(octets);
+        // The option's order is ECT(1), CE, ECT(0).
+        self.least = self.least.max([1, 3, 2][index]);
+    }
+
+    /// Takes the first option of the peer, in its SYN-ACK or the ACK of ours. `tcp_accecn_option_init`.
+    pub(crate) fn on_first_option(&mut self, option: &EcnCounters) {
+        if self.seen >= Seen::Counters {
+            return;
+        }
+        self.seen = match option.values.as_slice() {
+            [] => Seen::Empty,
+            [0, ..] | [_, _, 0] => Seen::Zeroed,
+            _ => Seen::Counters,
+        };
+    }
+
+    /// Takes the option of an acknowledgment that has delivered `octets`; returns whether the counters are reliable.
+    /// `tcp_accecn_process_option`.
+    pub(crate) fn on_acknowledgment(&mut self, option: Option<&EcnCounters>, octets: u32) -> bool {
+        if self.seen == Seen::Zeroed {
+            return false;
+        }
+        let Some(option) = option else {
+            let Some(index) = self.growing.filter(|_| self.is_spoken()) else { return false };
+            self.delivered[index] = self.delivered[index].wrapping_add(octets);
+            return true;
+        };
+        self.on_first_option(option);
+        let known = self.growing;
+        let (mut is_reliable, mut is_ambiguous, mut changed) = (known.is_some(), false, None);
+        for (ecn, value) in option.codepoints().into_iter().zip(&option.values) {
+            let index = index(ecn).expect("a codepoint of the option");
+            let count = &mut self.delivered[index];
+            let delta = signed(value.wrapping_sub(FIRST[index]).wrapping_sub(*count));
+            *count = count.wrapping_add_signed(delta);
+            is_ambiguous |= delta < 0;
+            if delta != 0 && known != Some(index) {
+                is_ambiguous |= changed.is_some();
+                changed = changed.or(Some(index));
+            }
+        }
+        self.growing = changed.or(known);
+        if is_ambiguous {
+            (self.growing, is_reliable) = (None, false);
+        }
+        is_reliable
+    }
+
+    /// Returns how many counters fit beside `blocks` SACK blocks into `space` octets, and how many of the blocks are left, if the
+    /// counters that have to be told fit. `tcp_options_fit_accecn`.
+    pub(crate) fn fit(&self, mut space: usize, mut blocks: usize) -> Option<(usize, usize)> {
+        let mut fields = FIELDS;
+        loop {
+            let padding = if blocks > 0 { 2 } else { 0 };
+            if space >= EcnCounters::padded_length(fields, padding) {
+                return Some((fields, blocks));
+            }
+            if fields == self.least && blocks > 2 && self.least > 0 {
+                // A SACK block gives way.
+                (blocks, space, fields) = (blocks - 1, space + 8, FIELDS);
+            } else if fields > self.least {
+                fields -= 1;
+            } else {
+                return None;
+            }
+        }
+    }
+
+    /// Returns an option with this many counters.
+    pub(crate) fn option(&mut self, fields: usize) -> EcnCounters {
+        self.least = 0;
+        Self::counters(self.received, fields)
+    }
+
+    /// Returns the option of a SYN-ACK. RFC 9768 section 3.2.3.2.1.
+    pub(crate) fn first_option() -> EcnCounters {
+        Self::counters([0; FIELDS], FIELDS)
+    }
+
+    fn counters(octets: [u32; FIELDS], fields: usize) -> EcnCounters {
+        let value = |index: usize| octets[index].wrapping_add(FIRST[index]) & MASK;
+        let values: SmallVec<_> = [0, 2, 1].map(value).into_iter().take(fields).collect();
+        EcnCounters { begins_with_ect1: true, values }
+    }
+}
+
+/// Returns the place of a codepoint's counter.
+const fn index(ecn: Ecn) -> Option<usize> {
+    match ecn {
+        Ecn::NotCapable => None,
+        Ecn::Capable1 => Some(0),
+        Ecn::Capable => Some(1),
+        Ecn::Congested => Some(2),
+    }
+}
+
+/// Returns a difference of 24 bits with its sign.
+const fn signed(difference: u32) -> i32 {
+    ((difference << 8) as i32) >> 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn option(values: &[u32]) -> EcnCounters {
+        EcnCounters { begins_with_ect1: true, values: SmallVec::from_slice(values) }
+    }
+
+    #[test]
+    fn rfc9768_3_2_1_counters_begin_at_one_and_zero() {
+        assert_eq!(EcnOctets::first_option(), option(&[1, 0, 1]));
+        let mut octets = EcnOctets::new();
+        octets.on_data(Ecn::Capable, 1000);
+        octets.on_data(Ecn::Congested, 200);
+        octets.on_data(Ecn::NotCapable, 50);
+        assert_eq!(octets.option(3), option(&[1, 200, 1001]));
+        assert_eq!(octets.option(1), option(&[1]));
+    }
+
+    #[test]
+    fn rfc9768_3_2_3_counters_wrap_at_24_bits() {
+        let mut octets = EcnOctets::new();
+        octets.on_data(Ecn::Congested, (1 << 24) + 7);
+        assert_eq!(octets.option(2), option(&[1, 7]));
+        octets.on_first_option(&option(&[1, 0, 1]));
+        octets.delivered[2] = (1 << 24) - 5;
+        octets.on_acknowledgment(Some(&option(&[1, 7])), 12);
+        assert_eq!(octets.marked(), (1 << 24) + 7);
+    }
+
+    #[test]
+    fn rfc9768_3_2_3_2_3_a_zeroed_counter_ends_trust() {
+        for (values, seen) in [
+            (&[][..], Seen::Empty),
+            (&[1], Seen::Counters),
+            (&[0, 0, 1], Seen::Zeroed),
+            (&[1, 0, 0], Seen::Zeroed),
+            (&[1, 0, 1], Seen::Counters),
+        ] {
+            let mut octets = EcnOctets::new();
+            octets.on_first_option(&option(values));
+            assert_eq!(octets.seen, seen, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn linux_tcp_accecn_process_option_trusts_one_growing_counter() {
+        let mut octets = EcnOctets::new();
+        octets.on_first_option(&option(&[1, 0, 1]));
+        assert!(!octets.on_acknowledgment(Some(&option(&[1, 0, 1001])), 1000), "nothing was known before");
+        assert!(octets.on_acknowledgment(Some(&option(&[1, 0, 2001])), 1000));
+        assert!(octets.on_acknowledgment(None, 500), "what is delivered went to that counter");
+        assert_eq!(octets.delivered[1], 2500);
+        assert!(!octets.on_acknowledgment(Some(&option(&[10, 20, 2501])), 30), "two others grew");
+        assert!(!octets.on_acknowledgment(None, 500));
+    }
+
+    #[test]
+    fn linux_tcp_options_fit_accecn_takes_a_sack_block_if_it_must() {
+        let mut octets = EcnOctets::new();
+        assert_eq!(octets.fit(28, 0), Some((3, 0)));
+        assert_eq!(octets.fit(8, 0), Some((2, 0)));
+        assert_eq!(octets.fit(4, 3), Some((1, 3)), "beside SACK blocks two octets of padding are free");
+        assert_eq!(octets.fit(0, 3), Some((0, 3)));
+        octets.on_data(Ecn::Congested, 1);
+        assert_eq!(octets.fit(4, 4), Some((3, 3)), "12 octets, of which 11 are the option's");
+        assert_eq!(octets.fit(4, 2), None);
+    }
+}

@@ -1,0 +1,73 @@
+//! The AccECN option: octets received with each ECN codepoint. RFC 9768 section 3.2.3.
+
+use std::fmt;
+
+use bytes::{Buf, BufMut, Bytes};
+use smallvec::SmallVec;
+
+use crate::Ecn;
+
+/// The counters of an AccECN option, modulo 2²⁴; the last ones may be absent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EcnCounters {
+    /// Whether the first counter is that of ECT(1) and the third that of ECT(0) (kind 174), or the reverse (kind 172).
+    pub begins_with_ect1: bool,
+    /// The counters, at most three. The second is that of CE.
+    pub values: SmallVec<[u32; 3]>,
+}
+
+impl EcnCounters {
+    /// Option kinds. RFC 9768 section 3.2.3, figures 3 and 4.
+    pub(super) const KINDS: [u8; 2] = [172, 174];
+
+    /// Returns the codepoints of the three places.
+    pub const fn codepoints(&self) -> [Ecn; 3] {
+        match self.begins_with_ect1 {
+            true => [Ecn::Capable1, Ecn::Congested, Ecn::Capable],
+            false => [Ecn::Capable, Ecn::Congested, Ecn::Capable1],
+        }
+    }
+
+    /// Returns the octets of an option with `fields` counters, without padding.
+    pub const fn length(fields: usize) -> usize {
+        2 + 3 * fields
+    }
+
+    /// Returns the octets that the option adds to others whose padding it may use: `padding` octets of NOP before the next one. Linux:
+    /// `tcp_options_fit_accecn`.
+    pub const fn padded_length(fields: usize, padding: usize) -> usize {
+        let length = Self::length(fields);
+        if length % 4 > padding { length.next_multiple_of(4) } else { length / 4 * 4 }
+    }
+
+    pub(super) fn emit(&self, out: &mut Vec<u8>) {
+        out.put_slice(&[
+            Self::KINDS[usize::from(self.begins_with_ect1)],
+            Self::length(self.values.len()) as u8,
+        ]);
+        self.values.iter().for_each(|value| out.put_slice(&value.to_be_bytes()[1..]));
+    }
+
+    /// Parses the value of an option whose kind is the first or the second of [`Self::KINDS`].
+    pub(super) fn parse(kind: u8, mut value: Bytes) -> Option<Self> {
+        if value.len() % 3 != 0 || value.len() > 9 {
+            return None;
+        }
+        let fields = value.len() / 3;
+        let mut next = || u32::from(value.get_u8()) << 16 | u32::from(value.get_u16());
+        Some(Self { begins_with_ect1: kind == Self::KINDS[1], values: (0..fields).map(|_| next()).collect() })
+    }
+}
+
+impl fmt::Display for EcnCounters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ECN")?;
+        let name = |ecn| match ecn {
+            Ecn::Capable1 => "e1b",
+            Ecn::Capable => "e0b",
+            Ecn::Congested | Ecn::NotCapable => "ceb",
+        };
+        let fields = self.codepoints().into_iter().zip(&self.values);
+        fields.into_iter().try_for_each(|(ecn, value)| write!(f, " {} {value}", name(ecn)))
+    }
+}
