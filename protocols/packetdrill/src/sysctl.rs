@@ -76,6 +76,8 @@ const FIXED: &[(&str, &[&str])] = &[
     ("net.ipv4.tcp_fack", &["0"]),
     ("net.ipv4.tcp_tso_win_divisor", &["3"]),
     ("net.ipv4.tcp_ecn_fallback", &["1"]),
+    // With `tcp_ecn_option` = 2 every segment has the option.
+    ("net.ipv4.tcp_ecn_option_beacon", &[]),
     ("net.ipv4.tcp_pacing_ss_ratio", &["200"]),
     ("net.ipv4.tcp_pacing_ca_ratio", &["120"]),
     ("net.ipv4.tcp_notsent_lowat", &["4294967295"]),

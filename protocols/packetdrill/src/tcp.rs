@@ -38,7 +38,7 @@ pub(crate) struct Tcp {
 const MOST_PAYLOAD: usize = 65_535 - 40;
 
 /// The variables of an endpoint.
-pub(crate) const VARIABLES: [&str; 14] = [
+pub(crate) const VARIABLES: [&str; 17] = [
     "tcpi_state",
     "tcpi_snd_cwnd",
     "tcpi_snd_ssthresh",
@@ -53,6 +53,9 @@ pub(crate) const VARIABLES: [&str; 14] = [
     "tcpi_ca_state",
     "tcpi_snd_mss",
     "tcpi_delivered_ce",
+    "tcpi_delivered_e1_bytes",
+    "tcpi_delivered_e0_bytes",
+    "tcpi_delivered_ce_bytes",
 ];
 
 /// Checks that `line` can be parsed as an inbound or outbound segment.
@@ -428,6 +431,9 @@ fn counted(info: &Info, name: &str) -> Option<u32> {
         "tcpi_ca_state" => info.phase.into(),
         "tcpi_snd_mss" => info.mss,
         "tcpi_delivered_ce" => info.marked,
+        "tcpi_delivered_e1_bytes" => info.delivered_octets[0],
+        "tcpi_delivered_e0_bytes" => info.delivered_octets[1],
+        "tcpi_delivered_ce_bytes" => info.delivered_octets[2],
         _ => return None,
     })
 }

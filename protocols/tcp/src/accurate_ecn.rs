@@ -3,7 +3,7 @@
 
 use hol_congestion::Algorithm;
 use hol_wire::Ecn;
-use hol_wire::tcp::{EcnCounters, Flags};
+use hol_wire::tcp::{EcnCounters, Flags, SeqNum};
 
 use crate::Config;
 use crate::ecn_octets::EcnOctets;
@@ -55,7 +55,11 @@ pub(crate) struct AccurateEcn {
     is_broken: bool,
     /// Whether we send the AccECN option.
     has_option: bool,
+    /// Where the data begin that our last segment reported as a duplicate, beside the option.
+    beside_duplicate: Option<SeqNum>,
     octets: EcnOctets,
+    /// How often the timer has sent the SYN or SYN-ACK again.
+    syn_timeouts: u32,
 }
 
 /// What a segment acknowledges.
@@ -89,7 +93,9 @@ impl AccurateEcn {
             per_acknowledgment: 0,
             is_broken: false,
             has_option: config.accurate_ecn_option,
+            beside_duplicate: None,
             octets: EcnOctets::new(),
+            syn_timeouts: 0,
         }
     }
 
@@ -157,9 +163,47 @@ impl AccurateEcn {
         is_valid
     }
 
-    /// Returns the flags that tell with which codepoint the peer's SYN arrived. RFC 9768 section 3.1.1, table 2.
-    pub(crate) fn reflection(&self) -> Flags {
-        with_ace(Flags(0), reflection(self.handshake))
+    /// Returns the flags of a SYN-ACK, which tell with which codepoint the peer's SYN arrived. RFC 9768 section 3.1.1, table 2.
+    pub(crate) fn in_syn_ack(&self, flags: Flags) -> Flags {
+        with_ace(flags, reflection(self.handshake))
+    }
+
+    /// Returns the flags of a SYN-ACK without any feedback.
+    pub(crate) fn in_plain(&self, flags: Flags) -> Flags {
+        flags.without(ACE)
+    }
+
+    /// Returns whether a SYN or SYN-ACK that is sent again, by a timer or as an answer, is still one of accurate ECN: the first time.
+    /// RFC 9768 section 3.1.4.1; `tcp_retransmit_skb`, `tcp_ecn_make_synack`.
+    pub(crate) fn keeps_syn(&mut self, flags: Flags, timed_out: bool) -> bool {
+        let before = self.syn_timeouts;
+        self.syn_timeouts += u32::from(timed_out);
+        if flags.contains(Flags::ACK) {
+            self.agreed && before == 0
+        } else {
+            flags.contains(ACE) && before == 0
+        }
+    }
+
+    /// Handles a SYN-ACK that arrives again.
+    pub(crate) fn on_syn_ack_again(&mut self, ecn: Ecn) {
+        (self.handshake, self.reflects) = (ecn, true);
+    }
+
+    /// Handles data that have arrived before, from `start` on. If our last option was in an acknowledgment that told the same of the same
+    /// data, it did not get through. RFC 9768 section 3.2.3.2.2; `tcp_rcv_spurious_retrans`.
+    pub(crate) fn on_duplicate(&mut self, start: SeqNum) {
+        self.has_option &= self.beside_duplicate != Some(start);
+    }
+
+    /// Returns the codepoint of our packets.
+    pub(crate) fn codepoint(&self) -> Ecn {
+        if self.is_broken { Ecn::NotCapable } else { self.codepoint }
+    }
+
+    /// Returns the octets that the peer has reported as delivered with ECT(1), ECT(0) and CE.
+    pub(crate) fn reported_octets(&self) -> [u32; 3] {
+        self.octets.delivered()
     }
 
     /// Returns flags and codepoint of a segment after the handshake. RFC 9768 section 3.2.2.
@@ -167,7 +211,7 @@ impl AccurateEcn {
         let reflects = std::mem::take(&mut self.reflects) && !is_data;
         let value = if reflects { reflection(self.handshake) } else { (self.received + FIRST) & MASK };
         self.pending = 0;
-        (with_ace(flags, value), if self.is_broken { Ecn::NotCapable } else { self.codepoint })
+        (with_ace(flags, value), self.codepoint())
     }
 
     /// Counts a received packet with `octets` of data; returns whether it has to be acknowledged at once. RFC 9768 section 3.2.2.5.1;
@@ -204,8 +248,9 @@ impl AccurateEcn {
         if is_due { self.octets.fit(space, blocks) } else { None }
     }
 
-    /// Returns the option of a segment, with as many counters as fit.
-    pub(crate) fn option(&mut self, fields: usize) -> Box<EcnCounters> {
+    /// Returns the option of a segment, with as many counters as fit; `duplicate` is where data begin that it reports by D-SACK.
+    pub(crate) fn option(&mut self, fields: usize, duplicate: Option<SeqNum>) -> Box<EcnCounters> {
+        self.beside_duplicate = duplicate;
         Box::new(self.octets.option(fields))
     }
 
@@ -309,7 +354,7 @@ mod tests {
     fn agreed(syn: Ecn, answer: Ecn) -> [AccurateEcn; 2] {
         let [mut client, mut server] = if answer == Ecn::Congested { capable_ends() } else { ends() };
         server.negotiate(Flags::SYN | client.request().unwrap(), syn);
-        client.negotiate(Flags::SYN | Flags::ACK | server.reflection(), answer);
+        client.negotiate(Flags::SYN | Flags::ACK | server.in_syn_ack(Flags(0)), answer);
         assert!(client.is_agreed() && server.is_agreed());
         let (flags, _) = client.on_send(Flags::ACK, false);
         server.on_handshake_acknowledged(flags, false);
@@ -343,8 +388,8 @@ mod tests {
         {
             let [mut client, mut server] = capable_ends();
             server.negotiate(Flags::SYN | client.request().unwrap(), ecn);
-            assert_eq!(ace(server.reflection()), value);
-            client.negotiate(Flags::SYN | Flags::ACK | server.reflection(), ecn);
+            assert_eq!(ace(server.in_syn_ack(Flags(0))), value);
+            client.negotiate(Flags::SYN | Flags::ACK | server.in_syn_ack(Flags(0)), ecn);
             assert_eq!(ace(client.on_send(Flags::ACK, false).0), value, "the first ACK");
             let counted = u32::from(ecn == Ecn::Congested);
             assert_eq!(ace(client.on_send(Flags::ACK, false).0), FIRST + counted, "later ones count");

@@ -166,7 +166,7 @@ impl Endpoint {
     pub(crate) fn answer_syn_again(&mut self, now: Time, again: Flags, ecn: Ecn) {
         let Some(syn) = self.board.front() else { return };
         self.marks.on_syn_again(again, ecn);
-        let (seq, flags) = (syn.seq, self.marks.in_syn_again(syn.flags));
+        let (seq, flags) = (syn.seq, self.marks.in_syn_again(syn.flags, false));
         self.negotiated.answers_again += 1;
         // What it takes to be answered is no round trip any more (Karn).
         self.board.resend(0, now, true, None);

@@ -4,7 +4,7 @@
 use hol_base::Time;
 use hol_congestion::Algorithm;
 use hol_wire::Ecn;
-use hol_wire::tcp::{EcnCounters, Flags, Segment};
+use hol_wire::tcp::{EcnCounters, Flags, Segment, SeqNum};
 
 use crate::accurate_ecn::{AccurateEcn, Delivered};
 use crate::ack_info::AckInfo;
@@ -73,7 +73,7 @@ impl Marks {
     /// Returns the flags of a SYN or a SYN-ACK. RFC 3168 section 6.1.1.
     pub(crate) fn in_syn(&self, syn: Flags) -> Flags {
         match syn.contains(Flags::ACK) {
-            true if self.accurate.is_agreed() => syn | self.accurate.reflection(),
+            true if self.accurate.is_agreed() => self.accurate.in_syn_ack(syn),
             true if self.negotiated => syn | Flags::ECE,
             true => syn,
             false => {
@@ -83,8 +83,22 @@ impl Marks {
         }
     }
 
-    /// Returns the flags of a retransmitted SYN, without ECN, because the offer may have caused the loss. RFC 3168 section 6.1.1.1.
-    pub(crate) fn in_syn_again(&mut self, flags: Flags) -> Flags {
+    /// Returns the flags of a SYN that is sent again, after a timeout or because the peer has sent its own again.
+    pub(crate) fn in_syn_again(&mut self, flags: Flags, timed_out: bool) -> Flags {
+        if !flags.contains(Flags::SYN) {
+            return flags;
+        }
+        if self.accurate.keeps_syn(flags, timed_out) {
+            return if flags.contains(Flags::ACK) { self.accurate.in_syn_ack(flags) } else { flags };
+        }
+        self.in_plain_syn(flags)
+    }
+
+    /// Returns the flags of a SYN without ECN, because the offer may have caused the loss. RFC 3168 section 6.1.1.1.
+    fn in_plain_syn(&mut self, flags: Flags) -> Flags {
+        if self.accurate.is_agreed() {
+            return self.accurate.in_plain(flags);
+        }
         let offers = flags.contains(SETUP | Flags::SYN) && !flags.contains(Flags::ACK);
         self.plain_syn |= offers;
         let refuses = self.plain_syn && self.minds_plain_syn && flags.contains(Flags::SYN | Flags::ACK);
@@ -110,6 +124,24 @@ impl Marks {
         let speaks = syn.contains(Flags::ECE) && syn.contains(Flags::CWR) != answers;
         let accepts = if answers { self.offered } else { self.if_offered };
         self.negotiated = accepts && speaks && !(self.plain_syn && self.minds_plain_syn);
+    }
+
+    /// Handles a SYN-ACK that arrives again, whose answer reflects its codepoint. Linux: `tcp_send_challenge_ack`.
+    pub(crate) fn on_syn_ack_again(&mut self, segment: &Segment, ecn: Ecn) {
+        if self.accurate.is_agreed() {
+            self.accurate.on_syn_ack_again(ecn);
+            self.accurate.on_first_option(segment.options.accurate_ecn.as_deref());
+        }
+    }
+
+    /// Handles data that have arrived before, from `start` on.
+    pub(crate) fn on_duplicate(&mut self, start: SeqNum) {
+        self.accurate.on_duplicate(start);
+    }
+
+    /// Returns the octets that the peer has reported as delivered with ECT(1), ECT(0) and CE.
+    pub(crate) fn reported_octets(&self) -> [u32; 3] {
+        self.accurate.reported_octets()
     }
 
     /// Returns how many of our packets the peer has reported as marked, where they are counted.
@@ -148,13 +180,18 @@ impl Marks {
     }
 
     /// Returns the flags and the ECN codepoint of a segment. With RFC 3168 only `new` data are ECN-capable: not retransmissions (section
-    /// 6.1.5), window probes (6.1.6) or pure acknowledgments (6.1.4).
-    pub(crate) fn on_send(&mut self, flags: Flags, new: bool) -> (Flags, Ecn) {
+    /// 6.1.5), window probes (6.1.6) or pure acknowledgments (6.1.4). A closed connection (`is_connected` is false) counts no marks: Linux:
+    /// `tcp_v4_timewait_ack`.
+    pub(crate) fn on_send(&mut self, flags: Flags, new: bool, is_connected: bool) -> (Flags, Ecn) {
         if flags.contains(Flags::SYN) {
             return (flags, self.codepoint_of_syn(flags));
         }
         if self.accurate.is_agreed() {
-            return self.accurate.on_send(flags, new);
+            return if is_connected {
+                self.accurate.on_send(flags, new)
+            } else {
+                (flags, self.accurate.codepoint())
+            };
         }
         if !self.negotiated {
             return (flags, Ecn::NotCapable);

@@ -49,6 +49,11 @@ impl EcnOctets {
         self.delivered[2]
     }
 
+    /// Returns the octets that the peer has reported, by codepoint: ECT(1), ECT(0), CE.
+    pub(crate) const fn delivered(&self) -> [u32; FIELDS] {
+        self.delivered
+    }
+
     /// Counts received data. `tcp_ecn_received_counters`.
     pub(crate) fn on_data(&mut self, ecn: Ecn, octets: u32) {
         let Some(index) = index(ecn) else { return };

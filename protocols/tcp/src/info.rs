@@ -24,6 +24,8 @@ pub struct Info {
     pub sack: bool,
     /// Segments that the peer has reported as marked, where marks are counted. RFC 9768.
     pub marked: u32,
+    /// Octets that the peer has reported as delivered with ECT(1), ECT(0) and CE, in the option of accurate ECN.
+    pub delivered_octets: [u32; 3],
 }
 
 impl Endpoint {
@@ -47,6 +49,7 @@ impl Endpoint {
             mss: self.negotiated.mss(),
             sack: self.negotiated.sack(),
             marked: self.marks.reported(),
+            delivered_octets: self.marks.reported_octets(),
         }
     }
 }

@@ -43,6 +43,9 @@ impl Endpoint {
         let known_syn = self.machine.state() == State::SynReceived && segment.seq.next() == self.rcv.nxt();
         // In a simultaneous open the peer's SYN comes again, with the ACK of ours. RFC 9293 section 3.5, figure 7.
         if has(Flags::SYN) && !(known_syn && has(Flags::ACK)) {
+            if has(Flags::ACK) {
+                self.marks.on_syn_ack_again(segment, ecn);
+            }
             return self.syn_arrives(now, known_syn, flags, ecn);
         }
         if !has(Flags::ACK) {
@@ -279,6 +282,7 @@ impl Endpoint {
 
     /// Stores a duplicate for the next acknowledgment. RFC 2883.
     fn note_duplicate(&mut self, block: SackBlock) {
+        self.marks.on_duplicate(block.left);
         if self.config.dsack && self.negotiated.sack() {
             self.reassembly.note_duplicate(block);
         }

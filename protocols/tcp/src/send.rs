@@ -7,7 +7,7 @@ use hol_wire::{Ecn, Packet, Stamp};
 
 use crate::scoreboard::SentSegment;
 use crate::timers::Purpose;
-use crate::{CongestionUnit, Endpoint};
+use crate::{CongestionUnit, Endpoint, State};
 
 /// Which rules new data ignore when they are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -285,7 +285,7 @@ impl Endpoint {
         self.board.resend(index, now, probe, self.cwnd.depart(now, true));
         let segment = self.board.get(index);
         let (seq, flags, first_sent) =
-            (segment.seq, self.marks.in_syn_again(segment.flags), segment.first_sent);
+            (segment.seq, self.marks.in_syn_again(segment.flags, true), segment.first_sent);
         let flags = if self.board.ends_block_resent(index) { flags | Flags::PSH } else { flags };
         let payload = segment.payload.clone();
         self.transmit(now, seq, flags, payload, (first_sent, false));
@@ -309,7 +309,9 @@ impl Endpoint {
         let syn = flags.contains(Flags::SYN);
         let options = if syn { self.syn_options(now, flags) } else { self.options() };
         let window = self.advertise_window(syn);
-        let (flags, ecn) = self.marks.on_send(flags, !payload.is_empty() && seq.at_or_after(self.snd.nxt()));
+        let is_connected = self.machine.state() != State::TimeWait;
+        let (flags, ecn) =
+            self.marks.on_send(flags, !payload.is_empty() && seq.at_or_after(self.snd.nxt()), is_connected);
         if flags.contains(Flags::ACK) {
             self.acks.on_ack_sent();
             self.timers.on_ack_sent();
@@ -347,10 +349,11 @@ impl Endpoint {
     /// Returns the options of a segment without SYN.
     fn options(&mut self) -> Options {
         let (blocks, counters) = self.variable_options_due();
+        let duplicate = self.reassembly.duplicate().map(|block| block.left);
         Options {
             timestamps: self.timestamps.are_on().then(|| self.timestamps.option(self.clock_read)),
             sack: self.reassembly.take_sack_blocks(blocks),
-            accurate_ecn: counters.map(|fields| self.marks.accurate().option(fields)),
+            accurate_ecn: counters.map(|fields| self.marks.accurate().option(fields, duplicate)),
             ..Options::default()
         }
     }
@@ -358,7 +361,7 @@ impl Endpoint {
     /// Returns the number of SACK blocks in the next segment, and of counters of accurate ECN, if it has that option.
     fn variable_options_due(&self) -> (usize, Option<usize>) {
         let blocks = self.sack_blocks_due();
-        if !self.marks.are_counted() {
+        if !self.marks.are_counted() || self.machine.state() == State::TimeWait {
             return (blocks, None);
         }
         let used = self.timestamps.length() as usize + if blocks == 0 { 0 } else { 4 + 8 * blocks };
