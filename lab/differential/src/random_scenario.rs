@@ -2,12 +2,18 @@
 
 use hol_lab::{Experiment, InputError, Point, Source};
 use hol_scenario::World;
-use hol_stack::TransportSpec;
+use hol_stack::{DEFAULT_STACK, TransportSpec, stack_of_linux};
 
-/// Returns the option that the model needs beside `other`: waking a program takes no time in User-Mode Linux.
-pub fn assumed_option(protocol: &str, other: &dyn World) -> Option<(&'static str, &'static str)> {
-    let wakes_at_once = other.name().ends_with("-uml");
-    (has_wakeup(protocol) && wakes_at_once).then_some(("wakeup", "0s"))
+/// Returns the options that the model needs beside `other`: it has the stack of the kernel there, and waking a program takes no time in
+/// User-Mode Linux.
+pub fn assumed_options(protocol: &str, other: &dyn World) -> Vec<(&'static str, &'static str)> {
+    let name = other.name();
+    let kernel = name.strip_prefix("kernel:").unwrap_or_default();
+    let stack = stack_of_linux(kernel);
+    let is_another = stack.name != DEFAULT_STACK && stack.table(protocol).is_some();
+    let wakes_at_once = has_wakeup(protocol) && kernel.ends_with("-uml");
+    let options = [is_another.then_some(("stack", stack.name)), wakes_at_once.then_some(("wakeup", "0s"))];
+    options.into_iter().flatten().collect()
 }
 
 /// Returns whether the model's endpoints of a protocol take time to wake their program.
