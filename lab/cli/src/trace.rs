@@ -228,7 +228,7 @@ impl Trace {
 /// Returns the point as the model runs it beside `other`.
 fn beside_world(point: &Point, other: &dyn World) -> Point {
     let mut transport = point.transport.to_string();
-    let options = assumed_options(point.transport.kind().name(), other);
+    let options = assumed_options(point.transport.kind().name(), &other.name());
     // A stack that was named stays.
     let is_named = point.transport.stack() != DEFAULT_STACK;
     for (key, value) in options.into_iter().filter(|(key, _)| *key != "stack" || !is_named) {

@@ -146,7 +146,7 @@ impl<'w> Generator<'w> {
 
     /// Returns the options that the model needs to behave as the other world does.
     fn assumed(&self, protocol: &str) -> Vec<(String, String)> {
-        let assumed = self.worlds.iter().flat_map(|world| assumed_options(protocol, *world));
+        let assumed = self.worlds.iter().flat_map(|world| assumed_options(protocol, &world.name()));
         assumed.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
     }
 
