@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use hol_kernel::{DEFAULT_SERIES, Image, KernelError};
+use hol_kernel::{DEFAULT_SERIES, Image, KernelError, PackageSource};
 
 use crate::failure::Failure;
 use crate::row::json;
@@ -18,17 +18,21 @@ pub struct Kernel {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Download a kernel package of the distribution without installing it
+    /// Download a kernel package of Debian without installing it
     Fetch {
-        /// How its version begins, as in 6.12 or 6.1
+        /// How its version begins, as in 7.3, 6.12 or 6.1
         #[arg(default_value = DEFAULT_SERIES)]
         version: String,
+        #[command(flatten)]
+        from: Source,
     },
     /// Build a kernel that runs as a program of this host, for --world kernel:uml; takes minutes, once
     Build {
         /// The series, as in 6.12
         #[arg(default_value = DEFAULT_SERIES)]
         series: String,
+        #[command(flatten)]
+        from: Source,
     },
     /// Use an existing kernel from now on
     Use {
@@ -46,12 +50,38 @@ enum What {
     },
 }
 
+/// Where a package comes from.
+#[derive(Debug, Args)]
+struct Source {
+    /// Search this suite alone, as in trixie-backports [default: the package sources of this machine, then the backports and releases
+    /// of Debian]
+    #[arg(long)]
+    suite: Option<String>,
+    /// The mirror of Debian [default: that of this machine, or http://deb.debian.org/debian]
+    #[arg(long, value_name = "URL")]
+    mirror: Option<String>,
+    /// The keyring with Debian's keys [default: that of the package debian-archive-keyring]
+    #[arg(long, value_name = "FILE")]
+    keyring: Option<PathBuf>,
+}
+
+impl Source {
+    fn packages(&self) -> PackageSource {
+        let Self { suite, mirror, keyring } = self;
+        PackageSource { suite: suite.clone(), mirror: mirror.clone(), keyring: keyring.clone() }
+    }
+}
+
 impl Kernel {
     /// Does it.
     pub fn run(&self) -> Result<(), Failure> {
         match &self.what {
-            What::Fetch { version } => ready(&hol_kernel::fetch(version)?),
-            What::Build { series } => ready(&hol_kernel::build(series, |step| note!("{step} ..."))?),
+            What::Fetch { version, from } => {
+                ready(&hol_kernel::fetch(version, &from.packages(), |step| note!("{step} ..."))?);
+            }
+            What::Build { series, from } => {
+                ready(&hol_kernel::build(series, &from.packages(), |step| note!("{step} ..."))?);
+            }
             What::Use { image, modules } => {
                 let known = image.to_str().filter(|_| modules.is_none() && !image.exists());
                 let known = known.and_then(|release| Image::find(Some(release)).ok());
@@ -97,6 +127,11 @@ fn listed() -> Result<(Vec<Image>, Option<Image>), KernelError> {
 
 fn ready(image: &Image) {
     say(&format!("{} is ready: {}\n", image.release, image.directory.display()));
+    if !image.has_sctp() {
+        note!(
+            "warning: it has no SCTP; for that take a distribution's standard kernel, as `hol kernel fetch` does"
+        );
+    }
     say_engine(image);
 }
 

@@ -6,12 +6,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hol_differential::{Line, assumed_option};
+use hol_differential::{Line, assumed_options};
 use hol_lab::{Experiment, LabError, Point, Source, WorldName};
 use hol_measure::RecordKind;
 use hol_network::Topology;
 use hol_report::sequence::{self, Trace as Sequence, Watch};
 use hol_scenario::{Packet, PacketEvent, PacketObserver, World};
+use hol_stack::DEFAULT_STACK;
 use hol_wire::PcapngWriter;
 use hol_wire::quic::CONNECTION_ID;
 
@@ -226,12 +227,15 @@ impl Trace {
 
 /// Returns the point as the model runs it beside `other`.
 fn beside_world(point: &Point, other: &dyn World) -> Point {
-    let transport = point.transport.to_string();
-    let Some((key, value)) = assumed_option(point.transport.kind().name(), other) else {
-        return point.clone();
-    };
-    let separator = if transport.contains(':') { ',' } else { ':' };
-    let transport = format!("{transport}{separator}{key}={value}").parse();
+    let mut transport = point.transport.to_string();
+    let options = assumed_options(point.transport.kind().name(), &other.name());
+    // A stack that was named stays.
+    let is_named = point.transport.stack() != DEFAULT_STACK;
+    for (key, value) in options.into_iter().filter(|(key, _)| *key != "stack" || !is_named) {
+        let separator = if transport.contains(':') { ',' } else { ':' };
+        transport.push_str(&format!("{separator}{key}={value}"));
+    }
+    let transport = transport.parse();
     Point { transport: transport.expect("the protocol has this option"), ..point.clone() }
 }
 

@@ -7,7 +7,7 @@ use hol_lab::{InputError, Point};
 use hol_measure::{RankSum, RecordKind, quantile};
 use hol_scenario::{Run, RunError, World};
 
-use crate::random_scenario::RandomScenario;
+use crate::random_scenario::{RandomScenario, computes_in_no_time};
 use crate::trace::{Difference, Trace};
 use crate::values::Values;
 
@@ -103,7 +103,9 @@ fn judge(
     let kind = point.workload.record_kind();
     let values = [Values::of(&run, kind), Values::of(&other_run, kind)];
     let values_agree = values[0].agree(&values[1]);
-    let mut difference = trace.first_difference(&other);
+    let in_no_time = [first, second].into_iter().all(|world| computes_in_no_time(&world.name()));
+    let mut difference =
+        if in_no_time { trace.first_difference(&other) } else { trace.first_difference_in_order(&other) };
     if difference.is_none() && values_agree {
         return Ok((Verdict::Packets { difference: None, values_agree }, values));
     }

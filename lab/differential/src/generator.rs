@@ -5,7 +5,7 @@ use hol_lab::fidelity::COMPARED;
 use hol_scenario::World;
 
 use crate::key_space::{KeySpace, pick, spread};
-use crate::random_scenario::{RandomScenario, assumed_option};
+use crate::random_scenario::{RandomScenario, assumed_options};
 
 /// Transports, with their weights.
 const TRANSPORTS: [(&str, u64); 4] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("quic", 4)];
@@ -146,8 +146,8 @@ impl<'w> Generator<'w> {
 
     /// Returns the options that the model needs to behave as the other world does.
     fn assumed(&self, protocol: &str) -> Vec<(String, String)> {
-        let assumed = self.worlds.iter().find_map(|world| assumed_option(protocol, *world));
-        assumed.map(|(key, value)| (key.to_owned(), value.to_owned())).into_iter().collect()
+        let assumed = self.worlds.iter().flat_map(|world| assumed_options(protocol, &world.name()));
+        assumed.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
     }
 
     /// Draws the condition of the path: none, loss of given packets, or random loss and events.

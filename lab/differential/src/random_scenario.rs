@@ -1,13 +1,33 @@
 //! A random scenario: settings of an experiment file, each of which can be removed.
 
 use hol_lab::{Experiment, InputError, Point, Source};
-use hol_scenario::World;
-use hol_stack::TransportSpec;
+use hol_stack::{DEFAULT_STACK, TransportSpec, stack_of_linux};
 
-/// Returns the option that the model needs beside `other`: waking a program takes no time in User-Mode Linux.
-pub fn assumed_option(protocol: &str, other: &dyn World) -> Option<(&'static str, &'static str)> {
-    let wakes_at_once = other.name().ends_with("-uml");
-    (has_wakeup(protocol) && wakes_at_once).then_some(("wakeup", "0s"))
+/// What packets take in a distribution's kernel, whose headers have room for wireless LAN and tunnels: MAX_TCP_HEADER and
+/// SKB_SMALL_HEAD_CACHE_SIZE.
+const MEMORY: [(&str, (&str, &str)); 2] =
+    [("tcp", ("packet_head", "640B")), ("sctp", ("send_buffer_small_block", "704B"))];
+
+/// Returns the options that the model needs beside the world called `other`: the stack and the memory of the kernel there, and where that is User-Mode Linux,
+/// waking a program takes no time.
+pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'static str)> {
+    let Some(kernel) = other.strip_prefix("kernel:") else { return Vec::new() };
+    let mut options = Vec::new();
+    let stack = stack_of_linux(kernel);
+    if stack.name != DEFAULT_STACK && stack.table(protocol).is_some() {
+        options.push(("stack", stack.name));
+    }
+    if !computes_in_no_time(other) {
+        options.extend(MEMORY.into_iter().filter(|(own, _)| *own == protocol).map(|(_, option)| option));
+    } else if has_wakeup(protocol) {
+        options.push(("wakeup", "0s"));
+    }
+    options
+}
+
+/// Returns whether nothing that a host computes takes time in the world of this name: in the model and in User-Mode Linux.
+pub(crate) fn computes_in_no_time(world: &str) -> bool {
+    !world.starts_with("kernel:") || world.ends_with("-uml")
 }
 
 /// Returns whether the model's endpoints of a protocol take time to wake their program.
@@ -116,5 +136,25 @@ mod tests {
             ["tcp", "sctp", "quic", "udp"].into_iter().filter(|protocol| has_wakeup(protocol)).collect();
         assert_eq!(with_wakeup, ["tcp", "sctp", "quic"]);
         assert!("quic:wakeup=0s".parse::<TransportSpec>().is_ok());
+    }
+
+    #[test]
+    fn the_model_is_configured_as_the_kernel_that_it_is_compared_with() {
+        let options = |world, protocol| {
+            let options = assumed_options(protocol, world);
+            options.into_iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+        };
+        assert_eq!(options("model", "tcp"), "");
+        assert_eq!(options("kernel:6.12.117-uml", "tcp"), "wakeup=0s");
+        assert_eq!(options("kernel:6.12.117+deb12-amd64", "tcp"), "packet_head=640B");
+        assert_eq!(options("kernel:7.3.4+deb13-amd64", "tcp"), "stack=linux-7.3,packet_head=640B");
+        assert_eq!(
+            options("kernel:7.3.4+deb13-amd64", "sctp"),
+            "stack=linux-7.3,send_buffer_small_block=704B"
+        );
+        assert_eq!(options("kernel:7.3.4-uml", "quic"), "wakeup=0s");
+        for options in ["tcp:stack=linux-7.3,packet_head=640B", "sctp:send_buffer_small_block=704B"] {
+            assert!(options.parse::<TransportSpec>().is_ok(), "{options}");
+        }
     }
 }

@@ -87,6 +87,19 @@ impl Trace {
     /// Returns the first packet that the other run sends otherwise or at another time. Each interface is compared by itself, because
     /// packets that two hosts send at the same time have no order.
     pub fn first_difference(&self, other: &Self) -> Option<Difference> {
+        self.first_unlike(other, |a, b| a.packet == b.packet && a.is_in_time(b))
+    }
+
+    /// Returns the first packet that the other run sends otherwise, whatever the times: for a world in which computing takes time.
+    pub fn first_difference_in_order(&self, other: &Self) -> Option<Difference> {
+        self.first_unlike(other, |a, b| a.packet == b.packet)
+    }
+
+    fn first_unlike(
+        &self,
+        other: &Self,
+        is_alike: impl Fn(&SentPacket, &SentPacket) -> bool,
+    ) -> Option<Difference> {
         let all = self.sent.iter().chain(&other.sent);
         let interfaces: BTreeSet<&str> = all.map(|sent| sent.interface.as_str()).collect();
         let differences = interfaces.into_iter().filter_map(|interface| {
@@ -94,7 +107,7 @@ impl Trace {
             loop {
                 let difference = match (first.next(), second.next()) {
                     (None, None) => return None,
-                    (Some(a), Some(b)) if a.packet == b.packet && a.is_in_time(b) => continue,
+                    (Some(a), Some(b)) if is_alike(a, b) => continue,
                     (a, b) => Difference { first: a.cloned(), second: b.cloned() },
                 };
                 return Some(difference).filter(|difference| !self.is_over(difference));
@@ -270,6 +283,8 @@ mod tests {
         assert_eq!(first.first_difference(&wider).unwrap().family(), "win of [.]");
         let late = trace(&[(0, "client:1", "Flags [P.], seq 1:1449, length 1448"), (9200, "server:1", ack)]);
         assert_eq!(first.first_difference(&late).unwrap().family(), "time of [.]");
+        assert_eq!(first.first_difference_in_order(&late), None);
+        assert_eq!(first.first_difference_in_order(&wider).unwrap().family(), "win of [.]");
         assert_eq!(late.first_difference(&trace(&[])).unwrap().family(), "[P.] with data for nothing");
     }
 

@@ -9,8 +9,8 @@ use std::process::Command;
 
 use crate::KernelError;
 use crate::cache::cache;
-use crate::fetch::{download, names, only_file, run, unknown};
 use crate::image::Image;
+use crate::package_source::{PackageSource, Wanted, files, run};
 use crate::scratch;
 
 const OPTIONS: &str = include_str!("../uml/options");
@@ -26,6 +26,9 @@ const PATCHES: [(&str, &str); 9] = [
     ("tick.patch", include_str!("../uml/tick.patch")),
     ("extended-state.patch", include_str!("../uml/extended-state.patch")),
 ];
+
+/// How the names of packages with a source start.
+const SOURCE: &str = "linux-source-";
 
 /// The programs that a build needs, with their packages.
 const TOOLS: [(&str, &str); 8] = [
@@ -43,13 +46,18 @@ const TOOLS: [(&str, &str); 8] = [
 const SAME_FOR_ALL: [(&str, &str); 3] =
     [("KBUILD_BUILD_TIMESTAMP", "2020-01-01"), ("KBUILD_BUILD_USER", "hol"), ("KBUILD_BUILD_HOST", "hol")];
 
-/// Builds Linux of `series`, as in 6.12; calls `tell` before each step.
-pub fn build(series: &str, tell: impl Fn(&str)) -> Result<Image, KernelError> {
+/// Builds Linux of `series`, as in 6.12, from a package of `source`; calls `tell` before each step.
+pub fn build(series: &str, source: &PackageSource, tell: impl Fn(&str)) -> Result<Image, KernelError> {
     look_for_tools()?;
     let work = scratch::directory(&cache(), "build")?;
+    let package = format!("linux-source-{series}");
+    let choose = |names: &[String]| names.contains(&package).then(|| vec![package.clone()]);
+    let version = |name: &str| name.strip_prefix(SOURCE).map(str::to_owned);
+    let what = format!("package {package}");
+    let wanted = Wanted { what, cure: "", start: SOURCE, choose: &choose, version: &version };
+    let unpacked = source.obtain(&wanted, work.path(), &tell)?;
     let source = work.path().join("linux");
-    tell(&format!("getting the source of Linux {series}"));
-    unpack(&download(&package(series)?, work.path())?, &source)?;
+    unpack(&unpacked, &source)?;
     for (name, patch) in PATCHES {
         apply(name, patch, &source)?;
     }
@@ -68,16 +76,13 @@ fn look_for_tools() -> Result<(), KernelError> {
     if programs.is_empty() { Ok(()) } else { Err(KernelError::ToolsMissing { programs, packages }) }
 }
 
-/// Returns the package with the source.
-fn package(series: &str) -> Result<String, KernelError> {
-    let wanted = format!("linux-source-{series}");
-    let is_known = names(&wanted)?.lines().any(|name| name.trim() == wanted);
-    if is_known { Ok(wanted) } else { Err(unknown(&wanted, "")) }
-}
-
 /// Extracts the source, an archive within the package that was `unpacked`.
 fn unpack(unpacked: &Path, source: &Path) -> Result<(), KernelError> {
-    let archive = only_file(&unpacked.join("usr/src"))?;
+    let place = unpacked.join("usr/src");
+    let is_archive = |path: &PathBuf| path.to_string_lossy().ends_with(".tar.xz");
+    let archive = files(&place)?.into_iter().find(is_archive);
+    let archive =
+        archive.ok_or_else(|| KernelError::image(&place, "the package holds no linux-source-*.tar.xz"))?;
     fs::create_dir(source).map_err(|e| KernelError::file("create", source, e))?;
     let mut tar = Command::new("tar");
     run(tar.arg("-xJf").arg(archive).arg("-C").arg(source).arg("--strip-components=1"), "tar").map(drop)

@@ -40,13 +40,13 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
             cure: "it is part of nftables; `hol kernel fetch` and `use` take it along now, so run it again",
         });
     }
-    check_any_kernel(scenario)?;
+    check_any_kernel(scenario, image.version())?;
     engine::of(image).check(scenario, image)?;
     programs(scenario)
 }
 
-/// Refuses, by name, what no kernel supports.
-pub(crate) fn check_any_kernel(scenario: &Scenario) -> Result<(), KernelError> {
+/// Refuses, by name, what a kernel of release `kernel` does not support, whatever its modules are.
+pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), KernelError> {
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
     if scenario.network.client_moves() && scenario.transport.kind() == Kind::Udp {
         let why = "Linux sends no datagrams from an address that is gone, and nobody opens another socket; take the model world, or \
@@ -63,7 +63,7 @@ pub(crate) fn check_any_kernel(scenario: &Scenario) -> Result<(), KernelError> {
         let why = "addresses come and go over IPv4 alone here; remove `ip`, or take changes = \"route\" or the model world";
         return Err(unsupported("network.handover", why.to_owned()));
     }
-    let mut flows = Flows { network: &network, settled: Vec::new() };
+    let mut flows = Flows { kernel, network: &network, settled: Vec::new() };
     flows.add("transport", &scenario.transport, &scenario.workload)?;
     for (number, entry) in (1..).zip(&scenario.background).filter(|(_, entry)| entry.count > 0) {
         let what = format!("[[background]] number {number}");
@@ -85,6 +85,8 @@ fn unsupported(what: &str, why: String) -> KernelError {
 
 /// The flows that a kernel has to have at the same time.
 struct Flows<'s> {
+    /// Its release.
+    kernel: &'s str,
     network: &'s Topology,
     /// The sysctls that each flow needs.
     settled: Vec<(&'s WorkloadSpec, Vec<Sysctl>)>,
@@ -99,8 +101,8 @@ impl<'s> Flows<'s> {
         workload: &'s WorkloadSpec,
     ) -> Result<(), KernelError> {
         check_quic(transport, workload, self.network).map_err(|problem| unsupported(what, problem))?;
-        let own =
-            hol_sockets::sysctls(transport).map_err(|problem| unsupported(what, problem.to_string()))?;
+        let own = hol_sockets::sysctls(transport, self.kernel)
+            .map_err(|problem| unsupported(what, problem.to_string()))?;
         if let Some(problem) = self.settled.iter().find_map(|other| quarrel((workload, &own), other)) {
             return Err(unsupported(what, problem));
         }

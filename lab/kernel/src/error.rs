@@ -46,6 +46,14 @@ pub enum KernelError {
         /// Their packages.
         packages: Vec<&'static str>,
     },
+    /// Packages of the distribution could not be got.
+    #[error("{what}; {cure}")]
+    Packages {
+        /// What is wrong.
+        what: String,
+        /// What to do.
+        cure: String,
+    },
     /// A file is not a kernel image, or is truncated.
     #[error("{}: {problem}", path.display())]
     Image {

@@ -1,97 +1,76 @@
-//! Gets a distribution's kernel package into the cache: downloaded and unpacked, not installed.
+//! Gets a distribution's kernel into the cache: downloaded and unpacked, not installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::KernelError;
 use crate::cache::cache;
 use crate::image::{Image, version_key};
-use crate::scratch;
+use crate::package_source::{PackageSource, Wanted};
+use crate::{KernelError, scratch};
 
 /// The series that is fetched by default.
 pub const DEFAULT_SERIES: &str = "6.12";
 
-/// Fetches the newest kernel whose version begins with `wanted`.
-pub fn fetch(wanted: &str) -> Result<Image, KernelError> {
-    let listed = names(&format!("linux-image-{wanted}"))?;
-    let package = newest(&listed, wanted).ok_or_else(|| {
-        unknown(
-            &format!("linux-image-{wanted}*-amd64"),
-            ", or take a kernel that you have with `hol kernel use PATH`",
+/// Fetches the newest kernel whose version begins with `wanted` from the first suite of `source` that has one; calls `tell` before each
+/// step.
+pub fn fetch(wanted: &str, source: &PackageSource, tell: impl Fn(&str)) -> Result<Image, KernelError> {
+    let work = scratch::directory(&cache(), "fetch")?;
+    let what = format!("kernel {wanted} for amd64");
+    let cure = ", or take a kernel that you have with `hol kernel use PATH`";
+    let choose = |names: &[String]| packages(names, wanted);
+    let kernel = Wanted { what, cure, start: "linux-", choose: &choose, version: &series };
+    let unpacked = source.obtain(&kernel, work.path(), &tell)?;
+    let image = image(&unpacked).ok_or_else(|| {
+        KernelError::image(
+            &unpacked,
+            format!("the packages of {wanted} hold no kernel image; name another version"),
         )
     })?;
-    let work = scratch::directory(&cache(), "fetch")?;
-    let unpacked = download(&package, work.path())?;
-    let boot = unpacked.join("boot");
-    let images = fs::read_dir(&boot).map_err(|e| KernelError::file("read", &boot, e))?;
-    let is_image =
-        |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("vmlinuz"));
-    let image = images.flatten().map(|entry| entry.path()).find(is_image);
-    let image = image.ok_or_else(|| KernelError::image(&boot, format!("{package} holds no kernel image")))?;
     Image::adopt(&image, None)
 }
 
-/// Returns the packages whose names start with `start`, one per line.
-pub(crate) fn names(start: &str) -> Result<String, KernelError> {
-    run(Command::new("apt-cache").args(["pkgnames", start]), "apt")
+/// The packages of a kernel since 6.19: the image, the modules, and the list of what is built in. `linux-image-*` then holds nothing
+/// itself. Up to 7.1 there is no `linux-base-VERSION`.
+const PARTS: [&str; 3] = ["linux-binary-", "linux-modules-", "linux-base-"];
+
+/// Returns the packages of the newest standard kernel of a list.
+fn packages(names: &[String], wanted: &str) -> Option<Vec<String>> {
+    let versions = names.iter().filter_map(|name| version(name)).filter(|version| is_wanted(version, wanted));
+    let version = versions.max_by_key(|version| version_key(version))?;
+    let parts = PARTS.map(|part| format!("{part}{version}-amd64"));
+    let is_in_parts = names.contains(&parts[0]);
+    let parts = parts.into_iter().filter(|name| names.contains(name)).collect();
+    Some(if is_in_parts { parts } else { vec![format!("linux-image-{version}-amd64")] })
 }
 
-/// Returns the error of an unknown package; `more` is further advice.
-pub(crate) fn unknown(package: &str, more: &str) -> KernelError {
-    KernelError::Program {
-        program: "apt-cache".to_owned(),
-        said: format!(
-            "no package {package} is known; `apt-get update` may help, or add the distribution's backports{more}"
-        ),
-    }
+/// Returns the version in the name of the package of a standard kernel.
+fn version(name: &str) -> Option<&str> {
+    let version = name.strip_prefix("linux-image-")?.strip_suffix("-amd64")?;
+    let is_special = ["cloud", "rt", "dbg", "unsigned"].iter().any(|word| version.contains(word));
+    (version.starts_with(|c: char| c.is_ascii_digit()) && !is_special).then_some(version)
 }
 
-/// Downloads `package` to the directory `work` and unpacks it there; returns the directory.
-pub(crate) fn download(package: &str, work: &Path) -> Result<PathBuf, KernelError> {
-    // As root apt would drop its privileges to a user who may not write here; this keeps them.
-    let mut apt = Command::new("apt-get");
-    let apt = apt.current_dir(work).args(["-o", "APT::Sandbox::User=root", "download", package]);
-    run(apt, "apt")?;
-    let (archive, unpacked) = (only_file(work)?, work.join("unpacked"));
-    run(Command::new("dpkg").arg("-x").arg(&archive).arg(&unpacked), "dpkg")?;
-    Ok(unpacked)
+/// Returns whether a version begins with `wanted`: 6.1 is not the beginning of 6.12.
+fn is_wanted(version: &str, wanted: &str) -> bool {
+    version.strip_prefix(wanted).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Returns the newest standard kernel in a list of package names.
-fn newest(names: &str, wanted: &str) -> Option<String> {
-    let standard = |name: &&str| {
-        let Some(version) = name.strip_prefix("linux-image-").and_then(|name| name.strip_suffix("-amd64"))
-        else {
-            return false;
-        };
-        // 6.1 is not a prefix of 6.12 here.
-        let rest = version.strip_prefix(wanted);
-        let whole_number = rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
-        whole_number && !["cloud", "rt", "dbg", "unsigned"].iter().any(|word| version.contains(word))
+/// Returns the series of the standard kernel in a package: 6.12 of 6.12.41.
+fn series(name: &str) -> Option<String> {
+    let mut numbers = version(name)?.splitn(3, '.');
+    Some(format!("{}.{}", numbers.next()?, numbers.next()?))
+}
+
+/// Returns the kernel image in unpacked packages: in `boot`, or since 6.19 beside its modules.
+fn image(unpacked: &Path) -> Option<PathBuf> {
+    let below = |place: &str| fs::read_dir(unpacked.join(place)).into_iter().flatten().flatten();
+    let in_boot = below("boot").map(|entry| entry.path());
+    let beside = ["usr/lib/modules", "lib/modules"].into_iter().flat_map(below);
+    let mut images = in_boot.chain(beside.map(|entry| entry.path().join("vmlinuz")));
+    let is_image = |path: &PathBuf| {
+        path.is_file() && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz"))
     };
-    let standard = names.lines().map(str::trim).filter(standard);
-    standard.max_by_key(|name| version_key(name)).map(str::to_owned)
-}
-
-/// Returns the first file in a directory.
-pub(crate) fn only_file(directory: &Path) -> Result<PathBuf, KernelError> {
-    let mut entries = fs::read_dir(directory).map_err(|e| KernelError::file("read", directory, e))?.flatten();
-    entries.next().map(|entry| entry.path()).ok_or_else(|| KernelError::Program {
-        program: "apt-get".to_owned(),
-        said: "it downloaded nothing".to_owned(),
-    })
-}
-
-/// Returns what a program of `package` prints, if it succeeds.
-pub(crate) fn run(command: &mut Command, package: &'static str) -> Result<String, KernelError> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.env("LC_ALL", "C").output();
-    let output = output.map_err(|_| KernelError::ProgramMissing { program: program.clone(), package })?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    Err(KernelError::Program { program, said: String::from_utf8_lossy(&output.stderr).trim().to_owned() })
+    images.find(is_image)
 }
 
 #[cfg(test)]
@@ -99,14 +78,55 @@ mod tests {
     use super::*;
 
     const NAMES: &str = "linux-image-6.12.9+deb12-amd64\nlinux-image-6.12.41+deb12-amd64\n\
-        linux-image-6.12.43+deb12-amd64-unsigned\nlinux-image-6.12.44+deb12-cloud-amd64\n\
-        linux-image-6.1.0-47-amd64\nlinux-image-6.1.0-54-amd64\nlinux-image-6.1.0-55-rt-amd64";
+        linux-image-6.12.43+deb12-amd64-unsigned\nlinux-image-6.12.44+deb12-cloud-amd64\nlinux-image-amd64\n\
+        linux-image-6.1.0-47-amd64\nlinux-image-6.1.0-54-amd64\nlinux-image-6.1.0-55-rt-amd64\n\
+        linux-image-7.0.4+deb13-amd64\nlinux-binary-7.0.4+deb13-amd64\nlinux-modules-7.0.4+deb13-amd64\n\
+        linux-image-7.3.4+deb13-amd64\nlinux-binary-7.3.4+deb13-amd64\nlinux-modules-7.3.4+deb13-amd64\n\
+        linux-base-7.3.4+deb13-amd64\nlinux-binary-unsigned-7.3.4+deb13-amd64\nlinux-image-7.3.9+deb13-rt-amd64";
+
+    fn names() -> Vec<String> {
+        NAMES.lines().map(str::to_owned).collect()
+    }
 
     #[test]
     fn the_newest_standard_kernel_of_the_series_is_taken() {
-        assert_eq!(newest(NAMES, "6.12").as_deref(), Some("linux-image-6.12.41+deb12-amd64"));
-        assert_eq!(newest(NAMES, "6.1").as_deref(), Some("linux-image-6.1.0-54-amd64"));
-        assert_eq!(newest(NAMES, "6.12.9+deb12").as_deref(), Some("linux-image-6.12.9+deb12-amd64"));
-        assert_eq!(newest(NAMES, "5.10"), None);
+        let newest = |wanted| packages(&names(), wanted).map(|packages| packages.join(" "));
+        assert_eq!(newest("6.12").as_deref(), Some("linux-image-6.12.41+deb12-amd64"));
+        assert_eq!(newest("6.1").as_deref(), Some("linux-image-6.1.0-54-amd64"));
+        assert_eq!(newest("6.12.9+deb12").as_deref(), Some("linux-image-6.12.9+deb12-amd64"));
+        assert_eq!(newest("5.10"), None);
+    }
+
+    #[test]
+    fn a_kernel_in_parts_is_taken_with_all_of_them() {
+        let parts = |wanted| packages(&names(), wanted).unwrap();
+        assert_eq!(parts("7.0"), ["linux-binary-7.0.4+deb13-amd64", "linux-modules-7.0.4+deb13-amd64"]);
+        assert_eq!(
+            parts("7"),
+            [
+                "linux-binary-7.3.4+deb13-amd64",
+                "linux-modules-7.3.4+deb13-amd64",
+                "linux-base-7.3.4+deb13-amd64"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_image_is_found_in_both_layouts_of_packages() {
+        for place in ["boot/vmlinuz-6.12", "usr/lib/modules/7.3.4/vmlinuz", "lib/modules/7.3.4/vmlinuz"] {
+            let unpacked = tempfile::tempdir().unwrap();
+            let path = unpacked.path().join(place);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            assert_eq!(image(unpacked.path()), None);
+            fs::write(path.with_file_name("config-6.12"), "").unwrap();
+            fs::write(&path, "").unwrap();
+            assert_eq!(image(unpacked.path()), Some(path));
+        }
+    }
+
+    #[test]
+    fn a_series_is_the_first_two_numbers() {
+        let known: Vec<_> = names().iter().filter_map(|name| series(name)).collect();
+        assert_eq!(known, ["6.12", "6.12", "6.1", "6.1", "7.0", "7.3"]);
     }
 }

@@ -59,7 +59,7 @@ impl Image {
     }
 
     /// Returns whether it has SCTP, as a module or built in.
-    pub(crate) fn has_sctp(&self) -> bool {
+    pub fn has_sctp(&self) -> bool {
         self.modules().join(modules::file(modules::SCTP)).is_file()
             || modules::is_built_in(&self.directory, modules::SCTP)
     }
@@ -131,6 +131,11 @@ impl Image {
                 )
             })?,
         };
+        if lacks_namespaces(&directory, path, &release) {
+            let problem = "this kernel has no network namespaces (CONFIG_NET_NS), of which the hosts of a network are made; take a \
+                           distribution's standard kernel, as `hol kernel fetch` does";
+            return Err(KernelError::image(path, problem));
+        }
         let image = Self::of(release);
         let work = scratch::directory(&kernels(), ".fresh")?;
         image.keep(&octets, &directory, &work.path().join("kernel"))?;
@@ -188,11 +193,22 @@ fn is_named(release: &str, wanted: &str) -> bool {
     begins && is_user_mode == wants_user_mode
 }
 
-/// Returns the modules of a kernel in `boot/`, in the layout of packages.
+/// Returns the modules of a kernel in the layout of packages: it is in `boot/`, or beside its modules.
 fn beside(path: &Path, release: &str) -> Option<PathBuf> {
-    let root = path.parent()?.parent()?;
+    let place = path.parent()?;
+    if place.file_name()? == release && place.join("kernel").is_dir() {
+        return Some(place.to_owned());
+    }
+    let root = place.parent()?;
     let roots = [root.to_owned(), root.join("usr"), PathBuf::from("/"), PathBuf::from("/usr")];
     roots.into_iter().map(|root| root.join("lib/modules").join(release)).find(|path| path.is_dir())
+}
+
+/// Returns whether a kernel lacks network namespaces, by its configuration beside the modules or the image, if it is there.
+fn lacks_namespaces(modules: &Path, image: &Path, release: &str) -> bool {
+    let places = [modules.join("config"), image.with_file_name(format!("config-{release}"))];
+    let configuration = places.iter().find_map(|path| fs::read_to_string(path).ok());
+    configuration.is_some_and(|text| !text.lines().any(|line| line == "CONFIG_NET_NS=y"))
 }
 
 /// Returns the release in a bzImage, and checks that it is complete. Documentation/arch/x86/boot.rst.
@@ -265,6 +281,28 @@ mod tests {
     #[test]
     fn an_image_names_its_release() {
         assert_eq!(release(&image(4, 64, 5 * 512 + 1024)), Ok("6.12.0".to_owned()));
+    }
+
+    #[test]
+    fn modules_beside_their_kernel_are_found() {
+        let place = tempfile::tempdir().unwrap();
+        let modules = place.path().join("usr/lib/modules/7.3.4+deb13-amd64");
+        fs::create_dir_all(modules.join("kernel/net")).unwrap();
+        assert_eq!(beside(&modules.join("vmlinuz"), "7.3.4+deb13-amd64"), Some(modules.clone()));
+        assert_eq!(beside(&place.path().join("usr/boot/vmlinuz"), "7.3.4+deb13-amd64"), Some(modules));
+    }
+
+    #[test]
+    fn a_kernel_without_network_namespaces_is_known_by_its_configuration() {
+        let place = tempfile::tempdir().unwrap();
+        let (modules, image) = (place.path().join("modules"), place.path().join("vmlinuz"));
+        fs::create_dir(&modules).unwrap();
+        let lacks = || lacks_namespaces(&modules, &image, "7.3");
+        assert!(!lacks(), "nothing is known");
+        fs::write(place.path().join("config-7.3"), "# CONFIG_NET_NS is not set\n").unwrap();
+        assert!(lacks());
+        fs::write(modules.join("config"), "CONFIG_NET_NS=y\n").unwrap();
+        assert!(!lacks());
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! while anything computes, and boots for each run. `local_kernel` is for the live world: the same network on this machine's own kernel, by
 //! the real clock.
 //!
-//! Host side: `image`, `modules`, `fetch` and `build` provide a kernel (`replace` installs its files), `program`, `archive` and
+//! Host side: `image`, `modules`, `fetch` and `build` provide a kernel from a `package_source` (`replace` installs its files), `program`, `archive` and
 //! `initial_files` make its initial file system, `engine` has the contract of engines and two implementations, `world` runs
 //! scenarios. `netem` and `check` refuse what cannot be done. `cache_lock` keeps cache entries in use from being removed.
 //! Guest side: `guest`. Between them: `job` goes in; `mailbox`, `packed_records`, `packed_samples` and `captured_packet` come back;
@@ -36,6 +36,7 @@ mod mailbox;
 mod memory;
 mod modules;
 mod netem;
+mod package_source;
 mod packed_records;
 mod packed_samples;
 mod packet_match;
@@ -57,6 +58,7 @@ pub use error::{Console, KernelError, MachineFault};
 pub use fetch::{DEFAULT_SERIES, fetch};
 pub use image::Image;
 pub use initial_files::initramfs;
+pub use package_source::PackageSource;
 pub use provenance::{Provenance, Stepping};
 pub use root::names_of_this_machine;
 pub use session::Session;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use hol_base::Seed;
 use hol_network::Ip;
 use hol_scenario::{Observer, PacketObserver, Run, Scenario};
-use hol_sockets::{Sysctl, setting, sysctls};
+use hol_sockets::{Sysctl, kernel_version, setting, sysctls};
 use nix::sched::{CloneFlags, unshare};
 use serde_json::{Value, json};
 
@@ -34,11 +34,12 @@ pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
         let why = "it would run unconfined on this machine; take --world kernel";
         return unsupported(format!("[[program]] on {:?}", program.node), why.to_owned());
     }
-    check::check_any_kernel(scenario)?;
+    let kernel = kernel_version();
+    check::check_any_kernel(scenario, &kernel)?;
     let mut flows = scenario.flow_specs().map(|flow| flow.transport);
     let measured = flows.next();
     for transport in flows.chain(measured) {
-        let all = sysctls(transport).unwrap_or_default();
+        let all = sysctls(transport, &kernel).unwrap_or_default();
         for Sysctl { name, value } in all.iter().filter(|setting| setting.name.starts_with("module/")) {
             if let Some(now) = setting(name).filter(|now| now != value) {
                 let why = format!(
@@ -58,7 +59,7 @@ pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
 
 /// Returns the settings that affect the results, which are those of the namespaces.
 pub fn decides(scenario: &Scenario) -> Value {
-    json!(transport_settings(&scenario.transport))
+    json!(transport_settings(&scenario.transport, &kernel_version()))
 }
 
 /// Performs `work` in a temporary network namespace; an error says why that is impossible and what to do.

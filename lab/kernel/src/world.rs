@@ -118,7 +118,7 @@ impl World for Kernel {
 
     /// Returns the settings that a kernel has; all other keys of a stack file concern the model only.
     fn decides(&self, scenario: &Scenario) -> Value {
-        let [transport, settings] = transport_settings(&scenario.transport);
+        let [transport, settings] = transport_settings(&scenario.transport, self.image.version());
         // A changed program is another one.
         let root = Root::of(scenario).ok().flatten().map(|root| root.digest().to_string());
         let Some(root) = root else { return json!([transport, settings]) };
@@ -167,9 +167,9 @@ impl World for Kernel {
     }
 }
 
-/// Returns a transport, and the settings of it that a kernel or our own endpoint applies.
-pub(crate) fn transport_settings(transport: &TransportSpec) -> [Value; 2] {
-    let settings = hol_sockets::sysctls(transport).unwrap_or_default();
+/// Returns a transport, and the settings of it that the kernel of release `kernel` or our own endpoint applies.
+pub(crate) fn transport_settings(transport: &TransportSpec, kernel: &str) -> [Value; 2] {
+    let settings = hol_sockets::sysctls(transport, kernel).unwrap_or_default();
     let settings = if transport.is_our_own() {
         // Our own endpoint applies every setting.
         json!(transport.behaviour())

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use hol_network::Ip;
 use hol_scenario::Scenario;
 use hol_sockets::{Site, Sysctl, Unsupported, clocksource, kernel_version, setting, sysctls};
-use hol_stack::{DEFAULT_STACK, TransportSpec};
+use hol_stack::{TransportSpec, stack_of_linux};
 
 /// The kernel and the clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ const BY_SOCKET: &str = "net/ipv4/tcp_congestion_control";
 
 /// Returns the machine settings that a transport needs.
 fn needed(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
-    let all = sysctls(transport)?;
+    let all = sysctls(transport, &kernel_version())?;
     Ok(all.into_iter().filter(|setting| setting.name != BY_SOCKET).collect())
 }
 
@@ -50,11 +50,11 @@ pub(crate) fn settings(scenario: &Scenario) -> BTreeMap<String, String> {
 
 /// Returns the settings that a transport requests explicitly.
 pub(crate) fn asked(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
-    let all = hol_sockets::asked(transport)?;
+    let all = hol_sockets::asked(transport, &kernel_version())?;
     Ok(all.into_iter().filter(|setting| setting.name != BY_SOCKET).collect())
 }
 
-/// Returns where this machine differs from the default stack's Linux without being asked to.
+/// Returns where this machine differs from its Linux' stack without being asked to.
 pub(crate) fn otherwise(scenario: &Scenario, here: &BTreeMap<String, String>) -> Option<String> {
     let wanted = needed(&scenario.transport).unwrap_or_default();
     let differs = wanted.iter().filter_map(|Sysctl { name, value }| {
@@ -64,7 +64,8 @@ pub(crate) fn otherwise(scenario: &Scenario, here: &BTreeMap<String, String>) ->
     let differs: Vec<String> = differs.collect();
     (!differs.is_empty()).then(|| {
         format!(
-            "this machine is left as it is, and stack {DEFAULT_STACK} says otherwise: {}; for equal conditions take --world kernel",
+            "this machine is left as it is, and stack {} says otherwise: {}; for equal conditions take --world kernel",
+            stack_of_linux(&kernel_version()).name,
             differs.join(", ")
         )
     })

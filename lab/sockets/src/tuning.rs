@@ -1,18 +1,21 @@
 //! Which transport options the kernel can honour, and how.
 //!
-//! The default stack describes Linux, so an option with the default stack's value needs nothing. Any other
-//! value needs a socket option or a sysctl, or is rejected.
+//! The default stack describes Linux, so an option with the default stack's value stands for that of the kernel, which has a stack of
+//! its own. Any other value needs a socket option or a sysctl, or is rejected.
 
 use hol_base::Duration;
 use hol_quic::Tls;
 use hol_sctp::Scheduler;
-use hol_stack::{DEFAULT_STACK, Kind, MetricsCache, Protocol, SocketStyle, TransportSpec};
-use hol_tcp::Nagle;
+use hol_stack::{
+    DEFAULT_STACK, Kind, MetricsCache, Protocol, SocketStyle, TransportSpec, linux_version, stack_of_linux,
+};
+use hol_tcp::{Nagle, Recovery};
 use hol_transport::Reliability;
 use toml::Value;
 
 use crate::assignment::Assignment;
 use crate::error::Unsupported;
+use crate::setting::kernel_version;
 use crate::udp::Udp;
 
 /// A setting of a network namespace, or of a module, which is shared by all namespaces.
@@ -29,9 +32,15 @@ pub struct Sysctl {
 pub(crate) const SCTP_SEND_BUFFER: u64 = 212_992;
 /// SCTP's default `receive_buffer`: half of `net.core.rmem_default`.
 pub(crate) const SCTP_RECEIVE_BUFFER: u64 = 106_496;
-/// TCP's minimum, default and maximum buffers, as Linux chooses them with plenty of memory.
-const BUFFERS: [(&str, &str); 2] =
-    [("net/ipv4/tcp_rmem", "4096 131072 6291456"), ("net/ipv4/tcp_wmem", "4096 16384 4194304")];
+/// TCP's buffers, which Linux chooses with plenty of memory: the settings, and the options with their default and maximum.
+const BUFFERS: [(&str, [&str; 2]); 2] = [
+    ("net/ipv4/tcp_rmem", ["receive_buffer", "receive_buffer_max"]),
+    ("net/ipv4/tcp_wmem", ["send_buffer", "send_buffer_max"]),
+];
+/// Their minimum: a page.
+const LEAST_BUFFER: &str = "4096";
+/// The version of Linux from which on we know that it finds losses by RACK alone, whatever `net.ipv4.tcp_recovery` is.
+const RACK_ALONE: [u32; 2] = [7, 3];
 /// RFC 9260 section 6.2.
 const LONGEST_SACK_DELAY: Duration = Duration::from_millis(500);
 
@@ -60,7 +69,7 @@ enum Means {
 
 use Means::{Fixed, Milliseconds, NewSysctl, Seconds, Socket, Sysctl as Setting};
 
-const BUILT_IN: &str = "it is built into Linux, as stack linux-6.12 says; remove it or use the model world";
+const BUILT_IN: &str = "it is built into Linux; remove it or use the model world";
 const ROUTE: &str = "Linux takes it from the route, which is not set here; remove it or use the model world";
 const APPLICATION: &str = "sockets have no SIP on top; remove it or use the model world";
 const AUTOTUNED: &str = "Linux adapts it as it goes and counts its own bookkeeping; remove it";
@@ -85,6 +94,10 @@ const TCP: &[(&str, Means)] = &[
     ("packet_head", Fixed(BUILT_IN)),
     ("receive_buffer", Fixed(AUTOTUNED)),
     ("receive_buffer_max", Fixed(AUTOTUNED)),
+    ("receive_buffer_cushion", Fixed(BUILT_IN)),
+    ("receive_buffer_for_early", Fixed(BUILT_IN)),
+    ("receive_buffer_low_rtt", NewSysctl("net/ipv4/tcp_rcvbuf_low_rtt", microseconds)),
+    ("receive_rtt_if_read", Fixed(BUILT_IN)),
     ("nagle", Socket),
     ("segmentation_offload", Fixed(BUILT_IN)),
     ("delayed_ack_min", Fixed(BUILT_IN)),
@@ -93,9 +106,12 @@ const TCP: &[(&str, Means)] = &[
     ("interactive_after", Fixed(BUILT_IN)),
     ("acknowledge_on_read", Fixed(BUILT_IN)),
     ("answer_unsent_ack", Fixed(BUILT_IN)),
+    ("answer_old_ack", Fixed(BUILT_IN)),
     ("sack_compression", Setting("net/ipv4/tcp_comp_sack_nr", text)),
+    ("sack_compression_percent", NewSysctl("net/ipv4/tcp_comp_sack_rtt_percent", text)),
     ("sack_compression_max", Setting("net/ipv4/tcp_comp_sack_delay_ns", nanoseconds)),
     ("sack_compression_slack", Setting("net/ipv4/tcp_comp_sack_slack_ns", nanoseconds)),
+    ("sack_compression_reads_clock", Fixed(BUILT_IN)),
     ("wakeup", Fixed(BUILT_IN)),
     ("congestion", Setting("net/ipv4/tcp_congestion_control", text)),
     // By default Linux accepts ECN but does not request it.
@@ -274,19 +290,22 @@ fn nanoseconds(value: &Value) -> Option<String> {
 }
 
 /// Returns the settings that a transport needs in the namespaces of both ends before [`run`](crate::run),
-/// including defaults, or what the kernel cannot honour. A kernel without one of them is older than the
-/// option.
-pub fn sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
+/// including defaults, or what the kernel of release `kernel` cannot honour. A kernel without one of them is
+/// older than the option.
+pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
     let is_of_a_kernel = !matches!(transport.kind(), Kind::Udp | Kind::Unix) && !transport.is_our_own();
-    if transport.stack() != DEFAULT_STACK && is_of_a_kernel {
+    let own = stack_of_linux(kernel).name;
+    if transport.stack() != DEFAULT_STACK && transport.stack() != own && is_of_a_kernel {
         let option = format!("stack={}", transport.stack());
         return Err(Unsupported { option, why: "a kernel has a stack of its own; remove the option" });
     }
     let usual = usual(transport);
-    let mut settings = of_hosts(transport);
+    let own = if is_of_a_kernel { with_stack(transport, own) } else { usual.clone() };
+    let mut settings = of_hosts(transport, &own);
     for (key, value) in transport.behaviour() {
         let means = means(transport, key);
         let is_usual = usual.behaviour().get(key) == Some(value);
+        let value = if is_usual { &own.behaviour()[key] } else { value };
         if let Some(setting) = setting(key, value, means, is_usual)?
             && !settings.contains(&setting)
         {
@@ -298,19 +317,19 @@ pub fn sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     {
         settings.push(Sysctl { name: "net/ipv4/tcp_ecn", value: "3".to_owned() });
     }
-    check_use(transport)?;
+    check_use(transport, kernel)?;
     Ok(settings)
 }
 
 /// Returns those of [`sysctls`] that were requested explicitly and are not needed by the protocol alone.
-pub fn asked(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
+pub fn asked(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
     let usual = transport.kind().name().parse().expect("a protocol alone is a transport");
-    let usual = sysctls(&usual)?;
-    Ok(sysctls(transport)?.into_iter().filter(|setting| !usual.contains(setting)).collect())
+    let usual = sysctls(&usual, kernel)?;
+    Ok(sysctls(transport, kernel)?.into_iter().filter(|setting| !usual.contains(setting)).collect())
 }
 
 /// Rejects contradictory combinations of options.
-fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
+fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported> {
     let refuse = |key: &str, why| Err(unsupported(key, &transport.behaviour()[key], why));
     if transport.is_our_own() && transport.has_no_checksums() {
         let option = "no_checksums".to_owned();
@@ -322,6 +341,12 @@ fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
                 return refuse(
                     "rto_min",
                     "Linux bounds the RTO's variance by it; set rto_variance_floor to the same",
+                );
+            }
+            if config.recovery != Recovery::Rack && linux_version(kernel) >= RACK_ALONE {
+                return refuse(
+                    "recovery",
+                    "this Linux has RACK alone; remove it or take --world kernel:6.12",
                 );
             }
             if config.keepalive_probes == 0 || config.keepalive_probes > MOST_PROBES {
@@ -361,7 +386,7 @@ fn check_use(transport: &TransportSpec) -> Result<(), Unsupported> {
 
 /// Rejects an assignment that the kernel cannot honour.
 pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
-    sysctls(&assignment.transport)?;
+    sysctls(&assignment.transport, &kernel_version())?;
     let is_one_to_one =
         matches!(assignment.transport.protocol(), Protocol::Sctp { socket: SocketStyle::OneToOne, .. });
     if is_one_to_one && assignment.workload.kind.workload().is_early() {
@@ -393,12 +418,14 @@ fn is_longer_than_buffer(transport: &TransportSpec, size: u64) -> bool {
     *socket != SocketStyle::Own && size > config.send_buffer.0
 }
 
-/// Returns the settings of hosts, beyond the options of an endpoint.
-fn of_hosts(transport: &TransportSpec) -> Vec<Sysctl> {
+/// Returns the settings of hosts, beyond the options of an endpoint; `own` is the transport with the kernel's own stack.
+fn of_hosts(transport: &TransportSpec, own: &TransportSpec) -> Vec<Sysctl> {
     let set = |name, value: &str| Sysctl { name, value: value.to_owned() };
     let mut settings = Vec::new();
     if matches!(transport.kind(), Kind::Tcp | Kind::Mptcp) {
-        settings.extend(BUFFERS.map(|(name, value)| set(name, value)));
+        let octets = |key| own.behaviour()[key].as_str().unwrap_or_default().trim_end_matches('B');
+        let sizes = |[default, most]: [_; 2]| format!("{LEAST_BUFFER} {} {}", octets(default), octets(most));
+        settings.extend(BUFFERS.map(|(name, keys)| set(name, &sizes(keys))));
         let cache = transport.metrics_cache();
         settings
             .push(set("net/ipv4/tcp_no_metrics_save", if cache == MetricsCache::Off { "1" } else { "0" }));
@@ -468,12 +495,12 @@ fn means(transport: &TransportSpec, key: &str) -> Means {
 
 /// Returns the transport with only its stack, which is Linux' own if it has one.
 fn usual(transport: &TransportSpec) -> TransportSpec {
-    let name = transport.kind().name();
-    let usual = if transport.is_our_own() {
-        format!("{name}:stack={}", transport.stack()).parse()
-    } else {
-        name.parse()
-    };
+    with_stack(transport, transport.stack())
+}
+
+/// Returns the transport with only this stack.
+fn with_stack(transport: &TransportSpec, stack: &str) -> TransportSpec {
+    let usual = format!("{}:stack={stack}", transport.kind().name()).parse();
     usual.expect("a protocol alone is a transport")
 }
 
@@ -482,7 +509,7 @@ mod tests {
     use super::*;
 
     fn settings(text: &str) -> Result<Vec<Sysctl>, Unsupported> {
-        sysctls(&text.parse().unwrap())
+        sysctls(&text.parse().unwrap(), "6.12.117")
     }
 
     fn value(text: &str, name: &str) -> Option<String> {
@@ -520,6 +547,29 @@ mod tests {
         assert_eq!(value("mptcp", "net/mptcp/enabled").as_deref(), Some("1"));
         let checksums = "module/sctp/parameters/no_checksums";
         assert_eq!(["sctp", "sctp:no_checksums"].map(|text| value(text, checksums).unwrap()), ["N", "Y"]);
+    }
+
+    #[test]
+    fn a_kernel_keeps_the_defaults_of_its_own_stack() {
+        let value = |text: &str, kernel, name| {
+            let all = sysctls(&text.parse().unwrap(), kernel).unwrap();
+            all.into_iter().find(|setting| setting.name == name).map(|setting| setting.value)
+        };
+        for (kernel, rmem, slack) in
+            [("6.12.117", "4096 131072 6291456", "100000"), ("7.3.4", "4096 131072 33554432", "10000")]
+        {
+            assert_eq!(value("tcp", kernel, "net/ipv4/tcp_rmem").as_deref(), Some(rmem));
+            assert_eq!(value("tcp", kernel, "net/ipv4/tcp_comp_sack_slack_ns").as_deref(), Some(slack));
+            assert_eq!(value("tcp", kernel, "net/ipv4/tcp_comp_sack_rtt_percent"), None);
+        }
+        let seven = "tcp:stack=linux-7.3";
+        assert_eq!(sysctls(&seven.parse().unwrap(), "7.3.4"), sysctls(&"tcp".parse().unwrap(), "7.3.4"));
+        let share = "tcp:stack=linux-7.3,sack_compression_percent=10";
+        assert_eq!(value(share, "7.3.4", "net/ipv4/tcp_comp_sack_rtt_percent").as_deref(), Some("10"));
+        let refused = |text: &str, kernel| sysctls(&text.parse().unwrap(), kernel).unwrap_err().option;
+        assert_eq!(refused(seven, "6.12.117"), "stack=linux-7.3");
+        assert_eq!(refused("tcp:stack=rfc", "7.3.4"), "stack=rfc");
+        assert_eq!(refused("tcp:recovery=sack", "7.3.4"), "recovery=sack");
     }
 
     #[test]

@@ -23,6 +23,7 @@ enum Form {
     InverseSwitch,
     Number,
     Milliseconds,
+    Microseconds,
     Nanoseconds,
     Name,
 }
@@ -43,6 +44,8 @@ const ALIKE: &[(&str, &str, Form)] = &[
     ("net.ipv4.tcp_comp_sack_nr", "sack_compression", Form::Number),
     ("net.ipv4.tcp_comp_sack_delay_ns", "sack_compression_max", Form::Nanoseconds),
     ("net.ipv4.tcp_comp_sack_slack_ns", "sack_compression_slack", Form::Nanoseconds),
+    ("net.ipv4.tcp_comp_sack_rtt_percent", "sack_compression_percent", Form::Number),
+    ("net.ipv4.tcp_rcvbuf_low_rtt", "receive_buffer_low_rtt", Form::Microseconds),
     ("net.inet.tcp.sack.enable", "sack", Form::Switch),
     ("net.sctp.auth_enable", "auth", Form::Switch),
     ("net.sctp.prsctp_enable", "partial_reliability", Form::Switch),
@@ -160,6 +163,7 @@ impl Form {
             Self::InverseSwitch => (count()? == 0).to_string(),
             Self::Number => count()?.to_string(),
             Self::Milliseconds => format!("{}ms", count()?),
+            Self::Microseconds => format!("{}us", count()?),
             Self::Nanoseconds => format!("{}ns", count()?),
             Self::Name => value.to_owned(),
         })

@@ -10,6 +10,11 @@ impl Config {
         Self::read(include_str!("../stacks/linux-6.12.toml"))
     }
 
+    /// Returns the SCTP of Linux 7.3, of `stacks/linux-7.3.toml`.
+    pub fn linux_7_3() -> Self {
+        Self::read(include_str!("../stacks/linux-7.3.toml"))
+    }
+
     /// Returns the SCTP of Linux 2.6.16, of `stacks/linux-2.6.16.toml`.
     pub fn linux_2_6_16() -> Self {
         Self::read(include_str!("../stacks/linux-2.6.16.toml"))

@@ -19,5 +19,5 @@ pub use kind::Kind;
 pub use metrics_cache::MetricsCache;
 pub use socket_style::SocketStyle;
 pub use spec::{Protocol, TransportSpec};
-pub use stacks::{DEFAULT_STACK, Stack, stack, stacks};
+pub use stacks::{DEFAULT_STACK, Stack, linux_version, stack, stack_of_linux, stacks};
 pub use tls::Tls;

@@ -14,8 +14,9 @@ pub struct Stack {
 
 /// Returns every stack, the default first.
 pub fn stacks() -> &'static [Stack] {
-    const STACKS: [Stack; 6] = [
+    const STACKS: [Stack; 7] = [
         Stack { name: DEFAULT_STACK, text: include_str!("../stacks/linux-6.12.toml") },
+        Stack { name: "linux-7.3", text: include_str!("../stacks/linux-7.3.toml") },
         Stack { name: "linux-2.6.16", text: include_str!("../stacks/linux-2.6.16.toml") },
         Stack { name: "linux-2.6.15", text: include_str!("../stacks/linux-2.6.15.toml") },
         Stack { name: "linux-2.6.10", text: include_str!("../stacks/linux-2.6.10.toml") },
@@ -28,6 +29,22 @@ pub fn stacks() -> &'static [Stack] {
 /// Returns the stack called `name`.
 pub fn stack(name: &str) -> Option<&'static Stack> {
     stacks().iter().find(|stack| stack.name == name)
+}
+
+/// Returns the stack of the Linux kernel of a release: the newest stack that is not newer than the kernel, and for one that is older
+/// than the default stack that one.
+pub fn stack_of_linux(release: &str) -> &'static Stack {
+    let version = |stack: &&Stack| stack.name.strip_prefix("linux-").map(linux_version);
+    let kernel = linux_version(release).max(linux_version(DEFAULT_STACK));
+    let not_newer = stacks().iter().filter(|stack| version(stack).is_some_and(|own| own <= kernel));
+    not_newer.max_by_key(version).unwrap_or(&stacks()[0])
+}
+
+/// Returns the first two numbers of a release of Linux, as in `6.12.117+deb12-amd64`; zeros stand for those that it lacks.
+pub fn linux_version(release: &str) -> [u32; 2] {
+    let release = release.trim_start_matches("linux-");
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|digits| digits.parse().ok());
+    [(); 2].map(|()| numbers.next().unwrap_or(0))
 }
 
 impl Stack {
@@ -50,15 +67,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_kernel_has_the_newest_stack_that_is_not_newer() {
+        let name = |release| stack_of_linux(release).name;
+        assert_eq!(["7.3.4+deb13-amd64", "7.3", "7.10.1", "8.0"].map(name), ["linux-7.3"; 4]);
+        assert_eq!(
+            ["6.12.117+deb12-amd64", "7.2.12", "6.1.0-56-amd64", "2.6.16", ""].map(name),
+            [DEFAULT_STACK; 5]
+        );
+    }
+
+    #[test]
     fn named_configurations_are_those_of_the_stacks() {
         let tcp = |name: &str| stack(name).unwrap().table("tcp").unwrap().try_into().unwrap();
         assert_eq!(hol_tcp::Config::linux_6_12(), tcp("linux-6.12"));
+        assert_eq!(hol_tcp::Config::linux_7_3(), tcp("linux-7.3"));
         assert_eq!(hol_tcp::Config::linux_2_6_16(), tcp("linux-2.6.16"));
         assert_eq!(hol_tcp::Config::linux_2_6_15(), tcp("linux-2.6.15"));
         assert_eq!(hol_tcp::Config::linux_2_6_10(), tcp("linux-2.6.10"));
         assert_eq!(hol_tcp::Config::rfc9293(), tcp("rfc"));
         let sctp = |name: &str| stack(name).unwrap().table("sctp").unwrap().try_into().unwrap();
         assert_eq!(hol_sctp::Config::linux_6_12(), sctp("linux-6.12"));
+        assert_eq!(hol_sctp::Config::linux_7_3(), sctp("linux-7.3"));
         assert_eq!(hol_sctp::Config::linux_2_6_16(), sctp("linux-2.6.16"));
         assert_eq!(hol_sctp::Config::linux_2_6_15(), sctp("linux-2.6.15"));
         assert_eq!(hol_sctp::Config::linux_2_6_10(), sctp("linux-2.6.10"));

@@ -8,8 +8,6 @@ use crate::Endpoint;
 
 /// Out-of-order segments acknowledged at once for each RCV.NXT, enough for a fast retransmit.
 const AT_ONCE: u32 = 3;
-/// The fraction of a round trip, as 1/n, that an acknowledgment may wait.
-const SHARE: u64 = 20;
 
 /// Out-of-order segments that wait for a common acknowledgment.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +56,7 @@ impl Endpoint {
     fn compression_delay(&self) -> Duration {
         let measured = self.sizing.round_trip().unwrap_or_default();
         let round_trip = self.rtt.srtt().map_or(measured, |srtt| srtt.min(measured));
-        (round_trip / SHARE).min(self.config.sack_compression_max) + self.config.sack_compression_slack
+        let share = round_trip * u64::from(self.config.sack_compression_percent) / 100;
+        share.min(self.config.sack_compression_max) + self.config.sack_compression_slack
     }
 }

@@ -33,6 +33,15 @@ pub struct Config {
     pub receive_buffer: ByteCount,
     /// The limit to which that buffer grows with the octets that the application reads per round trip; a smaller value disables growth.
     pub receive_buffer_max: ByteCount,
+    /// The segments for which the grown buffer has room beside twice what is read per round trip.
+    pub receive_buffer_cushion: u32,
+    /// Let out-of-order data enlarge the buffer, too.
+    pub receive_buffer_for_early: bool,
+    /// A round trip shorter than this lets the buffer grow by its share of this time, and not as the octets read per round trip do; 0s is
+    /// off.
+    pub receive_buffer_low_rtt: Duration,
+    /// Increase the receiver's estimate of the round-trip time only while the application has read everything.
+    pub receive_rtt_if_read: bool,
     /// When a small segment waits for an acknowledgment (Nagle's algorithm). RFC 9293 section 3.7.4.
     pub nagle: Nagle,
     /// Pass blocks of several segments to the network interface or to the system, which segments them: a block waits for an
@@ -52,12 +61,19 @@ pub struct Config {
     pub acknowledge_on_read: bool,
     /// Answer an acknowledgment of data not yet sent, as RFC 9293 section 3.10.7.4 requires; otherwise drop it.
     pub answer_unsent_ack: bool,
+    /// Answer a bare acknowledgment that others have overtaken, by sequence number and timestamp, as RFC 7323 section 5.3 requires;
+    /// otherwise drop it.
+    pub answer_old_ack: bool,
     /// Out-of-order segments that may share one acknowledgment; 0: acknowledge each (RFC 5681 section 4.2).
     pub sack_compression: u32,
-    /// The longest delay of such an acknowledgment, which is delayed by 1/20 of the round trip.
+    /// The percentage of a round trip by which such an acknowledgment is delayed.
+    pub sack_compression_percent: u32,
+    /// The longest such delay.
     pub sack_compression_max: Duration,
     /// The slack of the timer of that delay.
     pub sack_compression_slack: Duration,
+    /// Such an acknowledgment bears the time at which it is sent; otherwise that of the segment that it acknowledges.
+    pub sack_compression_reads_clock: bool,
     /// The time from a segment's arrival to the application's read: interrupt, scheduler, system call.
     pub wakeup: Duration,
 

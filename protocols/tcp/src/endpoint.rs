@@ -215,8 +215,8 @@ impl Endpoint {
 
     fn expired(&mut self, now: Time, timer: Expired) {
         self.end_turn();
-        // tcp_compressed_ack_kick does not read the clock: such an acknowledgment bears the time of what it acknowledges.
-        if timer != Expired::CompressedAck {
+        // tcp_compressed_ack_kick of Linux 6.12 does not call tcp_mstamp_refresh.
+        if timer != Expired::CompressedAck || self.config.sack_compression_reads_clock {
             self.clock_read = now;
         }
         match timer {

@@ -71,6 +71,11 @@ impl Reassembly {
         self.octets
     }
 
+    /// Returns the distance from `nxt` to the end of the queued data.
+    pub(crate) fn span(&self, nxt: SeqNum) -> u32 {
+        self.pieces.back().map_or(0, |last| last.end().distance_from(nxt))
+    }
+
     /// Returns how many octets of the receive buffer the out-of-order queue occupies.
     pub(crate) fn memory(&self) -> u32 {
         self.memory

@@ -32,7 +32,8 @@ impl Endpoint {
         let has = |flag| flags.contains(flag);
         self.timestamps.on_segment(segment.options.timestamps);
         if !self.is_acceptable(segment) {
-            if !has(Flags::RST) {
+            let is_dropped = !self.config.answer_old_ack && self.is_overtaken_ack(segment);
+            if !has(Flags::RST) && !is_dropped {
                 self.challenge(now, segment);
             }
             return;
@@ -142,6 +143,14 @@ impl Endpoint {
         let bare = segment.sequence_length() == 0 && segment.seq == self.rcv.nxt();
         let old = segment.options.timestamps.is_some_and(|stamps| self.timestamps.is_old(&stamps));
         !old || bare || segment.flags.contains(Flags::RST)
+    }
+
+    /// Returns whether it is a bare acknowledgment that a later segment has overtaken. Linux 7.3: tcp_disordered_ack_check.
+    fn is_overtaken_ack(&self, segment: &Segment) -> bool {
+        segment.sequence_length() == 0
+            && segment.flags.contains(Flags::ACK)
+            && segment.seq.before(self.rcv.nxt())
+            && segment.options.timestamps.is_some_and(|stamps| self.timestamps.is_old(&stamps))
     }
 
     /// Answers an unacceptable segment. RFC 9293 section 3.10.7.4, first.
@@ -257,6 +266,7 @@ impl Endpoint {
             self.statistics.duplicates_received += 1;
             self.note_duplicate(duplicate);
         }
+        self.size_buffer_for_early();
     }
 
     /// Frees memory, because the receive buffer exceeds its limit.

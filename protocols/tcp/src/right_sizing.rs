@@ -9,8 +9,17 @@ use crate::acknowledge::SegmentData;
 
 /// The least size of a segment that earns a larger window. Linux: tcp_event_data_recv.
 const LEAST: u32 = 128;
-/// Segments of room beyond what was read, for small variations.
-const CUSHION: u64 = 16;
+
+/// How large a window has to be. Linux 6.12: tcp_rcv_space_adjust; 7.3: tcp_rcvbuf_grow.
+#[derive(Debug, Clone, Copy)]
+struct Need {
+    /// Octets of room for small variations.
+    cushion: u64,
+    /// The octets up to the end of the out-of-order data.
+    early: u64,
+    /// The round trip below which the window grows with the round trip, in microseconds.
+    low: u64,
+}
 
 /// The state of right-sizing.
 #[derive(Debug, Default)]
@@ -46,9 +55,12 @@ impl RightSizing {
 
     /// Takes a sample from timestamps; larger ones have a weight of an eighth, because a pause of the sender may have caused them. Linux:
     /// tcp_rcv_rtt_update.
-    fn sample(&mut self, round_trip: Duration) {
+    fn sample(&mut self, round_trip: Duration, may_rise: bool) {
         let micros = round_trip.as_nanos() / 1000;
         let smoothed = self.round_trip.filter(|old| 8 * micros >= *old);
+        if smoothed.is_some() && !may_rise {
+            return;
+        }
         self.round_trip = Some(smoothed.map_or(8 * micros, |old| old - old / 8 + micros));
     }
 
@@ -60,7 +72,7 @@ impl RightSizing {
 
     /// Notes that the application has read everything before `nxt`, with `waiting` octets after it; returns the window that is needed.
     /// Linux: tcp_rcv_space_adjust.
-    fn read(&mut self, now: Time, nxt: SeqNum, waiting: u32, mss: u32) -> Option<u64> {
+    fn read(&mut self, now: Time, nxt: SeqNum, waiting: u32, need: Need) -> Option<u64> {
         let (start, began) = self.since;
         let micros = now.as_nanos() / 1000 - began.as_nanos() / 1000;
         let is_over = self.round_trip.is_some_and(|eighths| micros >= eighths / 8);
@@ -73,13 +85,21 @@ impl RightSizing {
         if read <= self.most_read {
             return None;
         }
-        // Twice what was read leaves room for a loss. As much again for each growth: the acknowledgment that leaves now is
-        // for the round trip after the present one.
-        let (wide, more) = (u64::from(read), u64::from(read - self.most_read));
-        let wanted = 2 * wide + CUSHION * u64::from(mss);
-        let wanted = wanted + 2 * (wanted * more / u64::from(self.most_read).max(1));
+        let wanted = self.window_for(read, need);
         self.most_read = read;
         Some(wanted)
+    }
+
+    /// Returns the window that is needed if `read` octets are read in a round trip, at least as many as in any before.
+    fn window_for(&self, read: u32, need: Need) -> u64 {
+        // Twice what was read leaves room for a loss. As much again for each growth: the acknowledgment that leaves now is
+        // for the round trip after the present one.
+        let wide = 2 * u64::from(read) + need.cushion;
+        let growth = match self.round_trip.unwrap_or_default() / 8 {
+            low if low < need.low => wide * low / need.low,
+            _ => 2 * (wide * u64::from(read - self.most_read) / u64::from(self.most_read).max(1)),
+        };
+        wide + growth + need.early
     }
 }
 
@@ -94,7 +114,7 @@ impl Endpoint {
         sizing.echo = echo;
         let full = segment.sequence_length() >= self.acks.segment_size();
         if let Some(round_trip) = self.timestamps.round_trip_if_any(now).filter(|_| full) {
-            sizing.sample(round_trip);
+            sizing.sample(round_trip, self.buffer.is_read() || !self.config.receive_rtt_if_read);
         }
     }
 
@@ -140,10 +160,31 @@ impl Endpoint {
     pub(crate) fn size_buffer(&mut self, now: Time) {
         let nxt = self.rcv.nxt() - self.reader.held() as u32;
         let waiting = self.buffer.behind_first();
-        if let Some(window) = self.sizing.read(now, nxt - waiting, waiting, self.advertised_mss()) {
+        let need = self.need();
+        if let Some(window) = self.sizing.read(now, nxt - waiting, waiting, need) {
             self.buffer.want(window);
         }
         self.buffer.read(self.reader.held() as u32);
+    }
+
+    /// Enlarges the buffer if out-of-order data need it. Linux: tcp_data_queue_ofo.
+    pub(crate) fn size_buffer_for_early(&mut self) {
+        if self.config.receive_buffer_for_early {
+            self.buffer.want(self.sizing.window_for(self.sizing.most_read, self.need()));
+        }
+    }
+
+    fn need(&self) -> Need {
+        let config = &self.config;
+        Need {
+            cushion: u64::from(config.receive_buffer_cushion) * u64::from(self.advertised_mss()),
+            early: if config.receive_buffer_for_early {
+                self.reassembly.span(self.rcv.nxt()).into()
+            } else {
+                0
+            },
+            low: config.receive_buffer_low_rtt.as_nanos() / 1000,
+        }
     }
 
     /// Returns the octets that we allow in a segment, without options. Linux: advmss.
@@ -164,16 +205,52 @@ mod tests {
         sizing
     }
 
+    const CUSHIONED: Need = Need { cushion: 16 * MSS as u64, early: 0, low: 0 };
+
     /// Reads up to `octets` at `ms`; the window that is wanted then.
     fn read(sizing: &mut RightSizing, ms: u64, octets: u32) -> Option<u64> {
-        sizing.read(Time::from_millis(ms), SeqNum(octets), 0, MSS)
+        sizing.read(Time::from_millis(ms), SeqNum(octets), 0, CUSHIONED)
+    }
+
+    fn sample(sizing: &mut RightSizing, ms: u64) {
+        sizing.sample(Duration::from_millis(ms), true);
+    }
+
+    #[test]
+    fn a_buffer_without_a_cushion_has_room_for_what_is_out_of_order() {
+        // tcp_rcvbuf_grow of Linux 7.3: twice the 20,000 octets read, twice that for the growth, and the queue.
+        let mut sizing = open();
+        sample(&mut sizing, 50);
+        let need = Need { cushion: 0, early: 7000, low: 1000 };
+        assert_eq!(sizing.window_for(20_000, need), 3 * 40_000 + 7000);
+        assert_eq!(sizing.window_for(10_000, need), 20_000 + 7000, "no more than before");
+    }
+
+    #[test]
+    fn a_short_round_trip_lets_the_buffer_grow_less() {
+        // tcp_rcvbuf_grow: a quarter of tcp_rcvbuf_low_rtt, so a quarter more, however much was read.
+        let mut sizing = open();
+        sizing.sample(Duration::from_micros(250), true);
+        let need = Need { cushion: 0, early: 0, low: 1000 };
+        assert_eq!(sizing.window_for(20_000, need), 50_000);
+        assert_eq!(sizing.window_for(40_000, need), 100_000);
+    }
+
+    #[test]
+    fn an_estimate_that_may_not_rise_falls() {
+        // tcp_rcv_rtt_update of Linux 7.3, where data wait for the application.
+        let mut sizing = open();
+        for (ms, round_trip) in [(80, 80), (160, 80), (40, 40)] {
+            sizing.sample(Duration::from_millis(ms), false);
+            assert_eq!(sizing.round_trip(), Some(Duration::from_millis(round_trip)));
+        }
     }
 
     #[test]
     fn it_waits_for_a_round_trip_and_grows_when_more_was_read_than_in_any_before() {
         let mut sizing = open();
         assert_eq!(read(&mut sizing, 100, 90_000), None, "nobody knows how long a round trip is");
-        sizing.sample(Duration::from_millis(50));
+        sample(&mut sizing, 50);
         assert_eq!(read(&mut sizing, 100, 10_000), None, "as much as was expected");
         assert_eq!(read(&mut sizing, 149, 40_000), None, "the round trip is not over");
         // 20,000 octets, twice what there was: 2 × 20,000 + 16 segments, and twice the same for the growth.
@@ -185,15 +262,15 @@ mod tests {
     fn what_waits_behind_the_first_packet_is_not_read() {
         // tcp_rcv_space_adjust: a burst behind a gap that closes has come in no round trip.
         let mut sizing = open();
-        sizing.sample(Duration::from_millis(50));
-        assert_eq!(sizing.read(Time::from_millis(50), SeqNum(30_000), 25_000, MSS), None);
+        sample(&mut sizing, 50);
+        assert_eq!(sizing.read(Time::from_millis(50), SeqNum(30_000), 25_000, CUSHIONED), None);
     }
 
     #[test]
     fn a_shorter_round_trip_counts_at_once_and_a_longer_one_for_an_eighth() {
         let mut sizing = open();
-        for (sample, round_trip) in [(80, 80), (160, 90), (40, 40)] {
-            sizing.sample(Duration::from_millis(sample));
+        for (ms, round_trip) in [(80, 80), (160, 90), (40, 40)] {
+            sample(&mut sizing, ms);
             assert_eq!(sizing.round_trip(), Some(Duration::from_millis(round_trip)));
         }
     }

@@ -113,19 +113,20 @@ fn settle(
 ) -> Result<(BTreeMap<String, String>, Option<String>), GuestError> {
     let background = scenario.background.iter().filter(|entry| entry.count > 0);
     let background = background.map(|entry| (&entry.transport, &entry.workload));
+    let kernel = kernel_version();
     let (mut settled, mut joined, mut lacking) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
     let onward = scenario.onward.iter().map(|entry| (&entry.transport, &entry.workload));
     // The measured flow last, so that its settings are what is told.
     for (transport, workload) in background.chain(onward).chain([(&scenario.transport, &scenario.workload)]) {
         settled.clear();
-        for needed in sysctls(transport)? {
+        for needed in sysctls(transport, &kernel)? {
             let Sysctl { name, value } = &needed;
             // What holds for all nodes is not ours to change on the user's own machine; that it is right has been looked at.
             let is_changed = !(is_here() && name.starts_with("module/"));
             for end in [workload.from(), workload.to()].into_iter().filter(|_| is_changed) {
                 topology.node(node(plan, end)).enter()?;
                 let made = namespace::set(name, value);
-                if made.is_err() && is_before(name) && !asked(transport)?.contains(&needed) {
+                if made.is_err() && is_before(name) && !asked(transport, &kernel)?.contains(&needed) {
                     lacking.insert(*name);
                 } else {
                     made?;

@@ -633,16 +633,71 @@ fn a_mere_acknowledgment_does_not_hasten_a_delayed_one() {
     assert_eq!(answers, [0, 1]);
 }
 
-/// Linux: tcp_compressed_ack_kick does not read the clock (tcp_mstamp_refresh).
+/// Linux 6.12: tcp_compressed_ack_kick does not read the clock (tcp_mstamp_refresh); that of 7.3 does.
 #[test]
-fn a_compressed_acknowledgment_bears_the_time_of_what_it_acknowledges() {
-    let slow = Config { sack_compression_slack: Duration::from_millis(5), ..linux() };
-    let mut script = Script::opened(slow, 20);
-    let value = |acks: &[Segment]| acks[0].options.timestamps.map(|own| own.value);
-    let first = [100, 200, 300].map(|offset| value(&script.data(offset, 100)))[0];
-    assert!(first.is_some() && script.data(400, 100).is_empty());
-    let (ms, acks) = script.next_timer();
-    assert_eq!((ms, value(&acks)), (25, first));
+fn a_compressed_acknowledgment_bears_the_time_of_what_it_acknowledges_or_its_own() {
+    for (reads_clock, later) in [(false, 0), (true, 5)] {
+        let slow = Config {
+            sack_compression_slack: Duration::from_millis(5),
+            sack_compression_reads_clock: reads_clock,
+            ..linux()
+        };
+        let mut script = Script::opened(slow, 20);
+        let value = |acks: &[Segment]| acks[0].options.timestamps.map(|own| own.value);
+        let first = [100, 200, 300].map(|offset| value(&script.data(offset, 100)))[0];
+        assert!(first.is_some() && script.data(400, 100).is_empty());
+        let (ms, acks) = script.next_timer();
+        assert_eq!((ms, value(&acks)), (25, first.map(|first| first + later)));
+    }
+}
+
+/// Linux: __tcp_ack_snd_check, and net.ipv4.tcp_comp_sack_rtt_percent of 7.3.
+#[test]
+fn a_compressed_acknowledgment_waits_for_a_share_of_the_round_trip() {
+    for (percent, expected) in [(5, 41), (33, 46), (100, 50)] {
+        let config = Config {
+            sack_compression_percent: percent,
+            sack_compression_max: Duration::from_millis(10),
+            sack_compression_slack: Duration::ZERO,
+            ..linux()
+        };
+        let mut script = Script::opened(config, 20);
+        let sent = script.writes(100).remove(0);
+        script.at(40);
+        let echo = sent.options.timestamps.expect("it has a timestamp").value;
+        let mut full = script.peer_segment(Flags::ACK, PEER_START, 100, 1448);
+        full.options.timestamps = Some(Timestamps { value: 2, echo });
+        script.arrives(full);
+        let acks = [2000, 2200, 2400, 2600].map(|offset| script.data(offset, 100).len());
+        assert_eq!(acks, [1, 1, 1, 0]);
+        let (ms, acks) = script.next_timer();
+        assert_eq!((ms, acks.len()), (expected, 1), "{percent} %");
+    }
+}
+
+/// RFC 7323 section 5.3, R1. Linux 7.3 drops it instead: tcp_disordered_ack_check.
+#[test]
+fn an_acknowledgment_that_was_overtaken_is_answered_or_dropped() {
+    for answers in [true, false] {
+        let config = Config { answer_old_ack: answers, quickack_segments: 0, ..linux() };
+        let mut script = Script::opened(config, 20);
+        script.writes(100);
+        script.at(40);
+        let stamped = |script: &Script, offset: u32, value: u32, length: usize| {
+            let mut segment = script.peer_segment(Flags::ACK, PEER_START + offset, 100, length);
+            segment.options.timestamps = Some(Timestamps { value, echo: 0 });
+            segment
+        };
+        let data = stamped(&script, 0, 9, 100);
+        script.arrives(data);
+        let data = stamped(&script, 100, 9, 100);
+        script.arrives(data);
+        // A duplicate of the data is answered in any case.
+        for (length, expected) in [(0, usize::from(answers)), (100, 1)] {
+            let old = stamped(&script, 0, 5, length);
+            assert_eq!(script.arrives(old).len(), expected, "{length} octets, {answers}");
+        }
+    }
 }
 
 /// Linux: tcp_gso_segment copies the header. RFC 2883 section 4 has a duplicate reported once.

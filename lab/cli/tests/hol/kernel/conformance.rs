@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hol_kernel::Kernel;
 use hol_scenario::conformance::{Case, Verdict, cases};
 
-use super::engine::{qemu, user_mode};
+use super::engine::{qemu, qemu_of, user_mode};
 
 /// `kernel` keeps the cases, one in `every` of them.
 fn check(kernel: &Kernel, every: usize) {
@@ -44,8 +44,20 @@ fn user_mode_linux_keeps_a_quarter_of_the_cases() {
     check(&user_mode(), 4);
 }
 
+#[test]
+#[ignore = "needs QEMU and a kernel (hol kernel fetch 7.3)"]
+fn linux_7_3_keeps_a_few_of_the_cases() {
+    check(&qemu_of("7.3"), 120);
+}
+
 mod nightly {
     use super::*;
+
+    #[test]
+    #[ignore = "slow: .ci/nightly runs it"]
+    fn linux_7_3_keeps_every_case() {
+        check(&qemu_of("7.3"), 1);
+    }
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]

@@ -13,6 +13,11 @@ pub fn qemu() -> Kernel {
     world(Image::find(None).unwrap_or_else(|error| panic!("{error}")))
 }
 
+/// The kernel world in QEMU, with a kernel of this series.
+pub fn qemu_of(series: &str) -> Kernel {
+    world(Image::find(Some(series)).unwrap_or_else(|error| panic!("{error}")))
+}
+
 /// The kernel world in User-Mode Linux.
 pub fn user_mode() -> Kernel {
     world(user_mode_image())

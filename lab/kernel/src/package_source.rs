@@ -1,0 +1,467 @@
+//! The distribution's packages: from the package sources of this machine, or from any suite of Debian through an apt configuration of
+//! our own. Nothing is installed, and the package sources and lists of this machine stay as they are.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::KernelError;
+use crate::image::version_key;
+
+/// Where packages come from. By default from the first that has them: the package sources of this machine, then the suites of Debian.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PackageSource {
+    /// The only suite to search, as in `trixie-backports`.
+    pub suite: Option<String>,
+    /// The mirror of Debian.
+    pub mirror: Option<String>,
+    /// The keyring with Debian's keys.
+    pub keyring: Option<PathBuf>,
+}
+
+/// The suites that are searched by default. Backports have the newest kernels, and short lists; `stable-backports` moves on with the
+/// releases of Debian.
+const SUITES: [&str; 7] = [
+    "trixie-backports",
+    "bookworm-backports",
+    "stable-backports",
+    "trixie",
+    "bookworm",
+    "testing",
+    "unstable",
+];
+
+const MIRROR: &str = "http://deb.debian.org/debian";
+
+/// Debian's keys: the first is the name until Debian 12.
+const KEYRINGS: [&str; 2] =
+    ["/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/debian-archive-keyring.pgp"];
+
+/// What is wanted of a list of packages.
+pub(crate) struct Wanted<'a> {
+    /// What it is, for messages.
+    pub(crate) what: String,
+    /// What else a user may do if there is none; empty, or starting with ", ".
+    pub(crate) cure: &'static str,
+    /// How the names of its packages start.
+    pub(crate) start: &'a str,
+    /// Returns the packages to download, of all that a source has.
+    pub(crate) choose: &'a dyn Fn(&[String]) -> Option<Vec<String>>,
+    /// Returns the version in the name of a package that would be another choice.
+    pub(crate) version: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl PackageSource {
+    /// Downloads what is `wanted` to the directory `work` and unpacks it there; returns the directory. Calls `tell` before each step.
+    pub(crate) fn obtain(
+        &self,
+        wanted: &Wanted,
+        work: &Path,
+        tell: &impl Fn(&str),
+    ) -> Result<PathBuf, KernelError> {
+        let mut search = Search::default();
+        if *self == Self::default() {
+            let apt = Apt { configuration: None };
+            match search.look(&apt, "the package sources of this machine", wanted)? {
+                Some(packages) => return apt.download(&packages, work, tell),
+                None => tell("the package sources of this machine do not have it"),
+            }
+        }
+        let mirror = self.mirror()?;
+        let keyring = self.keyring()?;
+        let suites = self.suite.as_deref().map_or(SUITES.to_vec(), |suite| vec![suite]);
+        for suite in suites {
+            tell(&format!("looking in {suite} of {mirror}"));
+            let apt = match Apt::of_suite(suite, &mirror, &keyring, work)? {
+                Ok(apt) => apt,
+                // Another suite may be there, or be signed with a key that is known.
+                Err(problem) if problem.is_of_suite && self.suite.is_none() => {
+                    search.problems.push(problem);
+                    continue;
+                }
+                Err(problem) => return Err(problem.into()),
+            };
+            if let Some(packages) = search.look(&apt, suite, wanted)? {
+                return apt.download(&packages, work, tell);
+            }
+        }
+        Err(search.failed(wanted))
+    }
+
+    /// Returns the mirror: the one of this machine's own package sources if it is Debian.
+    fn mirror(&self) -> Result<String, KernelError> {
+        let Some(mirror) = &self.mirror else {
+            let mut apt = Command::new("apt-get");
+            let format = ["indextargets", "--format", "$(REPO_URI)", "Origin: Debian", "Label: Debian"];
+            let own = run(apt.args(format), "apt").unwrap_or_default();
+            return Ok(own.lines().next().map_or(MIRROR, |uri| uri.trim_end_matches('/')).to_owned());
+        };
+        let is_uri = mirror.contains(":/") && !mirror.contains(|c: char| c.is_whitespace() || c == '[');
+        if is_uri {
+            Ok(mirror.trim_end_matches('/').to_owned())
+        } else {
+            Err(packages(format!("{mirror:?} is not a mirror"), format!("give an address such as {MIRROR}")))
+        }
+    }
+
+    fn keyring(&self) -> Result<PathBuf, KernelError> {
+        let cure = "install it with `apt-get install debian-archive-keyring`, or name a file with --keyring";
+        match &self.keyring {
+            // apt has to find it from any directory.
+            Some(keyring) => fs::canonicalize(keyring).map_err(|e| KernelError::file("read", keyring, e)),
+            None => KEYRINGS
+                .iter()
+                .map(PathBuf::from)
+                .find(|keyring| keyring.is_file())
+                .ok_or_else(|| packages("there is no keyring with the keys of Debian".to_owned(), cure)),
+        }
+    }
+}
+
+/// What a search has seen.
+#[derive(Default)]
+struct Search {
+    places: Vec<String>,
+    versions: BTreeSet<(Vec<u64>, String)>,
+    problems: Vec<Problem>,
+}
+
+impl Search {
+    /// Returns the packages to download, if `apt` knows them.
+    fn look(&mut self, apt: &Apt, place: &str, wanted: &Wanted) -> Result<Option<Vec<String>>, KernelError> {
+        let names = apt.names(wanted.start)?;
+        self.see(place, &names, wanted);
+        Ok((wanted.choose)(&names))
+    }
+
+    fn see(&mut self, place: &str, names: &[String], wanted: &Wanted) {
+        self.places.push(place.to_owned());
+        let versions = names.iter().filter_map(|name| (wanted.version)(name));
+        self.versions.extend(versions.map(|version| (version_key(&version), version)));
+    }
+
+    fn failed(self, wanted: &Wanted) -> KernelError {
+        let Self { places, versions, mut problems } = self;
+        if places.is_empty() && !problems.is_empty() {
+            return problems.remove(0).into();
+        }
+        let versions: Vec<_> = versions.into_iter().map(|(_, version)| version).collect();
+        let known = if versions.is_empty() { "no other".to_owned() } else { versions.join(", ") };
+        let mut cure = format!("there is {known}; name another suite with --suite{}", wanted.cure);
+        for Problem { what, cure: advice, .. } in problems {
+            cure.push_str(&format!("\nnot searched: {what}; {advice}"));
+        }
+        packages(format!("no {} in {}", wanted.what, places.join(", ")), cure)
+    }
+}
+
+/// An apt configuration; without one, this machine's.
+struct Apt {
+    configuration: Option<PathBuf>,
+}
+
+/// Why the lists of a suite cannot be got.
+struct Problem {
+    what: String,
+    cure: &'static str,
+    /// What apt wrote.
+    said: String,
+    /// Whether another suite may work.
+    is_of_suite: bool,
+}
+
+impl From<Problem> for KernelError {
+    fn from(Problem { what, cure, said, .. }: Problem) -> Self {
+        packages(what, format!("{cure}\n{said}"))
+    }
+}
+
+impl Apt {
+    /// Downloads the lists of a suite to a directory of their own in `work`.
+    fn of_suite(
+        suite: &str,
+        mirror: &str,
+        keyring: &Path,
+        work: &Path,
+    ) -> Result<Result<Self, Problem>, KernelError> {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '~');
+        if suite.is_empty() || suite.starts_with(['-', '.']) || !suite.chars().all(is_name) {
+            let cure = "give a name such as trixie-backports";
+            return Err(packages(format!("{suite:?} is not the name of a suite"), cure));
+        }
+        let place = work.join("apt").join(suite);
+        let lists = place.join("lists/partial");
+        fs::create_dir_all(&lists).map_err(|e| KernelError::file("create", &lists, e))?;
+        let store = |name: &str, text: &str| {
+            let path = place.join(name);
+            fs::write(&path, text).map_err(|e| KernelError::file("write", &path, e)).map(|()| path)
+        };
+        store("sources.list", &format!("deb [arch=amd64] {mirror} {suite} main\n"))?;
+        store("status", "")?;
+        let configuration = store("apt.conf", &configuration(&place, keyring))?;
+        let apt = Self { configuration: Some(configuration) };
+        match run(apt.command("apt-get").arg("update"), "apt") {
+            Ok(_) => Ok(Ok(apt)),
+            Err(KernelError::Program { said, .. }) if !is_full(&said) => {
+                Ok(Err(problem(suite, mirror, keyring, &said)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        if let Some(path) = &self.configuration {
+            // apt-key keeps keyrings there; /tmp may be full or read-only.
+            command.arg("-c").arg(path).env("TMPDIR", path.with_file_name(""));
+        }
+        command
+    }
+
+    /// Returns the packages whose names start with `start`.
+    fn names(&self, start: &str) -> Result<Vec<String>, KernelError> {
+        let listed = run(self.command("apt-cache").args(["pkgnames", start]), "apt")?;
+        Ok(listed.lines().map(|name| name.trim().to_owned()).collect())
+    }
+
+    /// Downloads packages to the directory `work` and unpacks them there; returns the directory.
+    fn download(
+        &self,
+        packages: &[String],
+        work: &Path,
+        tell: &impl Fn(&str),
+    ) -> Result<PathBuf, KernelError> {
+        tell(&format!("downloading {}", packages.join(", ")));
+        let (archives, unpacked) = (work.join("archives"), work.join("unpacked"));
+        fs::create_dir(&archives).map_err(|e| KernelError::file("create", &archives, e))?;
+        // As root apt would drop its privileges to a user who may not write here; this keeps them.
+        let mut apt = self.command("apt-get");
+        let apt = apt.current_dir(&archives).args(["-o", "APT::Sandbox::User=root", "download"]);
+        run(apt.args(packages), "apt").map_err(download_failed)?;
+        for archive in files(&archives)? {
+            run(Command::new("dpkg").arg("-x").arg(&archive).arg(&unpacked), "dpkg")?;
+        }
+        Ok(unpacked)
+    }
+}
+
+/// Returns a configuration that keeps all that apt reads and writes in `place`. It is read after this machine's own, so proxies and
+/// credentials are kept. apt.conf(5)
+fn configuration(place: &Path, keyring: &Path) -> String {
+    let (place, keyring) = (place.display(), keyring.display());
+    format!(
+        r#"#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear APT::Architectures;
+APT::Architecture "amd64";
+APT::Architectures {{ "amd64"; }};
+APT::Sandbox::User "root";
+APT::Update::Error-Mode "any";
+Acquire::Languages "none";
+Dir::Etc::sourcelist "{place}/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::Etc::trusted "{keyring}";
+Dir::Etc::trustedparts "/dev/null";
+Dir::State "{place}";
+Dir::State::status "{place}/status";
+Dir::Cache "{place}";
+Dir::Log "{place}";
+"#
+    )
+}
+
+/// Finds out why the lists of a suite could not be got, from what apt `said`.
+fn problem(suite: &str, mirror: &str, keyring: &Path, said: &str) -> Problem {
+    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    let of_suite = |what, cure| Problem { what, cure, said: said.to_owned(), is_of_suite: true };
+    if has(&["NO_PUBKEY", "is not signed", "signatures couldn't be verified", "signatures were invalid"]) {
+        let cure = "a new suite is signed with new keys: update the package debian-archive-keyring, or unpack a newer one and name its \
+                    file with --keyring";
+        return of_suite(format!("{} has no key for {suite} of {mirror}", keyring.display()), cure);
+    }
+    if has(&["does not have a Release file"]) {
+        let cure = "look up its name in dists/ of the mirror; trixie-backports is one";
+        return of_suite(format!("{mirror} has no suite {suite}"), cure);
+    }
+    if has(&["is expired", "is not valid yet"]) {
+        let cure = "check the clock of this machine, or take another mirror with --mirror";
+        return of_suite(format!("the lists of {suite} of {mirror} are not of today"), cure);
+    }
+    let cure = "check the network and apt's proxy, or take another mirror with --mirror";
+    let what = format!("{mirror} does not answer, or not with the lists of {suite}");
+    Problem { what, cure, said: said.to_owned(), is_of_suite: false }
+}
+
+/// Adds a cure to the error of a download.
+fn download_failed(error: KernelError) -> KernelError {
+    match error {
+        KernelError::Program { said, .. } if !is_full(&said) => {
+            let cure = "`apt-get update` renews old package lists of this machine; --suite does without them, and --mirror takes \
+                        another mirror";
+            packages("the download failed".to_owned(), format!("{cure}\n{said}"))
+        }
+        other => other,
+    }
+}
+
+/// Returns whether a program complains about a full disk.
+fn is_full(said: &str) -> bool {
+    ["No space left on device", "enough free space", "Disk quota exceeded"]
+        .iter()
+        .any(|word| said.contains(word))
+}
+
+fn packages(what: String, cure: impl Into<String>) -> KernelError {
+    KernelError::Packages { what, cure: cure.into() }
+}
+
+/// Returns the files in a directory.
+pub(crate) fn files(directory: &Path) -> Result<Vec<PathBuf>, KernelError> {
+    let entries = fs::read_dir(directory).map_err(|e| KernelError::file("read", directory, e))?;
+    Ok(entries.flatten().map(|entry| entry.path()).collect())
+}
+
+/// Returns the end of a program's messages: where the disk is full, `dpkg` names each file that it cannot write.
+fn last_lines(said: &str) -> &str {
+    const LINES: usize = 20;
+    said.rmatch_indices('\n').nth(LINES - 1).map_or(said, |(at, _)| &said[at + 1..])
+}
+
+/// Returns what a program of `package` prints, if it succeeds.
+pub(crate) fn run(command: &mut Command, package: &'static str) -> Result<String, KernelError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.env("LC_ALL", "C").output();
+    let output = output.map_err(|_| KernelError::ProgramMissing { program: program.clone(), package })?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let whole = String::from_utf8_lossy(&output.stderr);
+    let mut said = last_lines(whole.trim()).to_owned();
+    if is_full(&whole) {
+        said.push_str("\nfree some space, or set XDG_CACHE_HOME to a place that has it");
+    }
+    Err(KernelError::Program { program, said })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(suite: &str, mirror: &str, keyring: &Path) -> PackageSource {
+        PackageSource {
+            suite: Some(suite.to_owned()),
+            mirror: Some(mirror.to_owned()),
+            keyring: Some(keyring.to_owned()),
+        }
+    }
+
+    fn kernel() -> Wanted<'static> {
+        Wanted {
+            what: "kernel 9".to_owned(),
+            cure: "",
+            start: "linux-",
+            choose: &|_| None,
+            version: &|name| name.strip_prefix("linux-image-").map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn what_is_no_suite_or_no_mirror_is_refused_before_apt_starts() {
+        let work = tempfile::tempdir().unwrap();
+        let keyring = work.path().join("keyring.gpg");
+        fs::write(&keyring, "").unwrap();
+        let refused = |suite, mirror| {
+            let source = source(suite, mirror, &keyring);
+            source.obtain(&kernel(), work.path(), &|_| ()).unwrap_err().to_string()
+        };
+        for suite in ["", "-x", "../x", "a b", "a]", "a\nb"] {
+            assert!(refused(suite, MIRROR).contains("is not the name of a suite"), "{suite:?}");
+        }
+        for mirror in ["", "debian", "http://a b", "[trusted=yes] http://a/"] {
+            assert!(refused("trixie", mirror).contains("is not a mirror"), "{mirror:?}");
+        }
+    }
+
+    #[test]
+    fn what_apt_complains_about_gets_its_cure() {
+        let cases = [
+            (
+                "The following signatures couldn't be verified because the public key is not available: NO_PUBKEY 6E\n\
+                 E: The repository 'http://m x InRelease' is not signed.",
+                ("keys has no key for x of http://m", "debian-archive-keyring", true),
+            ),
+            (
+                "E: The repository 'http://m x Release' does not have a Release file.",
+                ("http://m has no suite x", "dists/", true),
+            ),
+            (
+                "E: Release file for http://m/dists/x/InRelease is expired (invalid since 3d).",
+                ("the lists of x of http://m are not of today", "clock", true),
+            ),
+            (
+                "E: Failed to fetch http://m/dists/x/InRelease  Could not resolve 'm'",
+                ("http://m does not answer", "--mirror", false),
+            ),
+        ];
+        for (said, (what, cure, is_of_suite)) in cases {
+            let problem = problem("x", "http://m", Path::new("keys"), said);
+            assert!(problem.what.starts_with(what) && problem.cure.contains(cure), "{said}");
+            assert_eq!(problem.is_of_suite, is_of_suite, "{said}");
+            assert!(KernelError::from(problem).to_string().ends_with(said));
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_named_with_its_cure() {
+        let said = "echo 'E: Write error - write (28: No space left on device)' >&2; exit 100";
+        let error = run(Command::new("sh").args(["-c", said]), "sh").unwrap_err();
+        let error = download_failed(error).to_string();
+        assert!(error.contains("XDG_CACHE_HOME") && !error.contains("--mirror"), "{error}");
+        let said = "echo 'No space left on device' >&2; seq 5000 >&2; exit 2";
+        let error = run(Command::new("sh").args(["-c", said]), "sh").unwrap_err().to_string();
+        assert!(error.starts_with("sh failed: 4981\n") && error.contains("XDG_CACHE_HOME"), "{error}");
+    }
+
+    /// A directory of this machine is a mirror that is always there.
+    #[test]
+    #[ignore = "needs apt-get"]
+    fn a_mirror_without_the_suite_and_one_that_is_not_signed_are_told_apart() {
+        let place = tempfile::tempdir().unwrap();
+        let mirror = format!("file:{}", place.path().display());
+        let keyring = place.path().join("keyring.gpg");
+        fs::write(&keyring, "").unwrap();
+        let complaint = || {
+            let work = tempfile::tempdir().unwrap();
+            let source = source("here", &mirror, &keyring);
+            source.obtain(&kernel(), work.path(), &|_| ()).unwrap_err().to_string()
+        };
+        assert!(complaint().contains("has no suite here"), "{}", complaint());
+        let suite = place.path().join("dists/here");
+        fs::create_dir_all(&suite).unwrap();
+        fs::write(suite.join("Release"), "Origin: Debian\nSuite: here\nComponents: main\n").unwrap();
+        assert!(complaint().contains("has no key for here"), "{}", complaint());
+    }
+
+    #[test]
+    fn a_search_that_found_nothing_says_where_and_what_there_is() {
+        let mut search = Search::default();
+        search.problems.push(problem("sid", "http://m", Path::new("keys"), "NO_PUBKEY 6E"));
+        search.see("trixie", &["linux-image-6.12", "linux-image-6.1"].map(str::to_owned), &kernel());
+        let error = search.failed(&kernel()).to_string();
+        assert!(
+            error.starts_with("no kernel 9 in trixie; there is 6.1, 6.12; name another suite"),
+            "{error}"
+        );
+        assert!(
+            error.contains("\nnot searched: keys has no key for sid of http://m; a new suite"),
+            "{error}"
+        );
+        let problems = vec![problem("sid", "http://m", Path::new("keys"), "NO_PUBKEY 6E")];
+        let nowhere = Search { problems, ..Search::default() }.failed(&kernel()).to_string();
+        assert!(nowhere.starts_with("keys has no key for sid") && nowhere.contains("--keyring"), "{nowhere}");
+    }
+}
