@@ -4,7 +4,7 @@ use hol_base::Ratio;
 use hol_network::{Ip, Topology};
 use hol_scenario::{Facts, FilterFacts, Floor, LineFacts, Scenario, check_quic};
 use hol_sockets::Sysctl;
-use hol_stack::{Kind, TransportSpec};
+use hol_stack::{Kind, TransportSpec, linux_version};
 use hol_workloads::WorkloadSpec;
 
 use crate::error::MachineFault;
@@ -58,7 +58,12 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
                    keeps its address";
         return Err(unsupported("network.handover", why.to_owned()));
     }
-    let network = netem::plan(&scenario.network)?.network;
+    let plan = netem::plan(&scenario.network)?;
+    if plan.has_dualpi2() && linux_version(kernel) < DUALPI2 {
+        let why = "Linux has DualPI2 since 6.17; take --world kernel:7.3 or the model world";
+        return Err(unsupported("network.discipline", why.to_owned()));
+    }
+    let network = plan.network;
     if scenario.network.client_moves() && network.ip() == Ip::V6 {
         let why = "addresses come and go over IPv4 alone here; remove `ip`, or take changes = \"route\" or the model world";
         return Err(unsupported("network.handover", why.to_owned()));
@@ -78,6 +83,9 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
     }
     Ok(())
 }
+
+/// The first Linux with `net/sched/sch_dualpi2.c`.
+const DUALPI2: [u32; 2] = [6, 17];
 
 fn unsupported(what: &str, why: String) -> KernelError {
     KernelError::Unsupported { what: what.to_owned(), why }
@@ -100,6 +108,10 @@ impl<'s> Flows<'s> {
         transport: &TransportSpec,
         workload: &'s WorkloadSpec,
     ) -> Result<(), KernelError> {
+        if transport.behaviour().get("congestion").is_some_and(|name| name.as_str() == Some("prague")) {
+            let why = "Linux has no Prague (https://github.com/L4STeam/linux has); take the model world";
+            return Err(unsupported(what, why.to_owned()));
+        }
         check_quic(transport, workload, self.network).map_err(|problem| unsupported(what, problem))?;
         let own = hol_sockets::sysctls(transport, self.kernel)
             .map_err(|problem| unsupported(what, problem.to_string()))?;

@@ -13,7 +13,7 @@ struct Module {
 }
 
 /// The modules, each after those that it depends on.
-const MODULES: [Module; 18] = [
+const MODULES: [Module; 19] = [
     Module { name: "crc32c_generic", is_required: false },
     Module { name: "libcrc32c", is_required: false },
     Module { name: "udp_tunnel", is_required: false },
@@ -32,6 +32,7 @@ const MODULES: [Module; 18] = [
     Module { name: "sch_codel", is_required: false },
     Module { name: "sch_fq_codel", is_required: false },
     Module { name: "sch_pie", is_required: false },
+    Module { name: "sch_dualpi2", is_required: false },
     // For `tcp:cc=bbr` and `tcp:cc=dctcp`.
     Module { name: "tcp_bbr", is_required: false },
     Module { name: "tcp_dctcp", is_required: false },

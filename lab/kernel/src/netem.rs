@@ -4,7 +4,7 @@
 //! that arrive at the queue later; those in it leave at the old rate, except in queues behind a pacer.
 
 use hol_base::{Duration, Seed};
-use hol_network::{LinkChange, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology};
+use hol_network::{Discipline, LinkChange, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology};
 use hol_traffic::{Changing, Line};
 
 use crate::KernelError;
@@ -24,6 +24,11 @@ impl BuildableNetwork {
     pub(crate) fn changes_of_run(&self, seed: Seed) -> Vec<ScheduledChange> {
         behind_the_delay(&self.lines, &self.network.changes_of_run(seed))
             .expect("the plan was checked, and bursts are loss by chance")
+    }
+
+    /// Returns whether a link has the discipline DualPI2.
+    pub(crate) fn has_dualpi2(&self) -> bool {
+        self.lines.iter().any(|line| matches!(line.settings.discipline, Discipline::DualPi2(_)))
     }
 
     /// Prepares each link for any change, whatever the experiment says.

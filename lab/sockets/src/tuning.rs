@@ -41,6 +41,8 @@ const BUFFERS: [(&str, [&str; 2]); 2] = [
 const LEAST_BUFFER: &str = "4096";
 /// The version of Linux from which on we know that it finds losses by RACK alone, whatever `net.ipv4.tcp_recovery` is.
 const RACK_ALONE: [u32; 2] = [7, 3];
+/// The first Linux with accurate ECN, `include/net/tcp_ecn.h`.
+const ACCURATE_ECN: [u32; 2] = [7, 0];
 /// RFC 9260 section 6.2.
 const LONGEST_SACK_DELAY: Duration = Duration::from_millis(500);
 
@@ -116,8 +118,10 @@ const TCP: &[(&str, Means)] = &[
     ("congestion", Setting("net/ipv4/tcp_congestion_control", text)),
     // By default Linux accepts ECN but does not request it.
     ("ecn", Setting("net/ipv4/tcp_ecn", |value| choice(value, ["2", "1"]))),
-    // Since Linux 7.0, and with `tcp_ecn` = 3, which `sysctls` adds. The model sends no AccECN option.
-    ("accurate_ecn", NewSysctl("net/ipv4/tcp_ecn_option", |value| choice(value, ["2", "0"]))),
+    // Since Linux 7.0, which the setting that is named here tells; `sysctls` adds the value of `tcp_ecn`.
+    ("accurate_ecn", NewSysctl("net/ipv4/tcp_ecn_option_beacon", |_| Some("3".to_owned()))),
+    ("accurate_ecn_if_offered", NewSysctl("net/ipv4/tcp_ecn_option_beacon", |_| Some("3".to_owned()))),
+    ("accurate_ecn_option", NewSysctl("net/ipv4/tcp_ecn_option", |value| choice(value, ["0", "2"]))),
     ("ecn_if_offered", Fixed(BUILT_IN)),
     ("ecn_after_plain_syn", Fixed(BUILT_IN)),
     ("congestion_unit", Fixed(BUILT_IN)),
@@ -312,11 +316,7 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
             settings.push(setting);
         }
     }
-    if let Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } = transport.protocol()
-        && config.accurate_ecn
-    {
-        settings.push(Sysctl { name: "net/ipv4/tcp_ecn", value: "3".to_owned() });
-    }
+    settings.extend(accurate_ecn(transport));
     check_use(transport, kernel)?;
     Ok(settings)
 }
@@ -326,6 +326,20 @@ pub fn asked(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Uns
     let usual = transport.kind().name().parse().expect("a protocol alone is a transport");
     let usual = sysctls(&usual, kernel)?;
     Ok(sysctls(transport, kernel)?.into_iter().filter(|setting| !usual.contains(setting)).collect())
+}
+
+/// Returns the value of `tcp_ecn` for accurate ECN: always, if it is offered beside classic ECN, or if it is offered.
+fn accurate_ecn(transport: &TransportSpec) -> Option<Sysctl> {
+    let (Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. }) = transport.protocol() else {
+        return None;
+    };
+    let value = match (config.accurate_ecn, config.accurate_ecn_if_offered, config.ecn) {
+        (true, ..) => "3",
+        (false, true, true) => "4",
+        (false, true, false) => "5",
+        (false, false, _) => return None,
+    };
+    Some(Sysctl { name: "net/ipv4/tcp_ecn", value: value.to_owned() })
 }
 
 /// Rejects contradictory combinations of options.
@@ -341,6 +355,13 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
                 return refuse(
                     "rto_min",
                     "Linux bounds the RTO's variance by it; set rto_variance_floor to the same",
+                );
+            }
+            let counts_marks = config.accurate_ecn || config.accurate_ecn_if_offered;
+            if counts_marks && linux_version(kernel) < ACCURATE_ECN {
+                return refuse(
+                    "accurate_ecn",
+                    "Linux has it since 7.0; take --world kernel:7.3 or the model world",
                 );
             }
             if config.recovery != Recovery::Rack && linux_version(kernel) >= RACK_ALONE {
