@@ -25,12 +25,12 @@ impl PacketMemory {
     }
 
     /// Returns the memory of a packet whose data are in separate pages, without these. Linux: tcp_stream_alloc_skb, and
-    /// SKB_SMALL_HEAD_CACHE_SIZE, which is not a power of two.
+    /// SKB_SMALL_HEAD_CACHE_SIZE, which has NET_SKB_PAD of room before the headers and is not a power of two.
     pub(crate) fn without_data(self) -> u32 {
-        match self.head {
-            0 => 0,
-            head if head.is_power_of_two() => head + LINE + DESCRIPTOR,
-            head => head + DESCRIPTOR,
+        match self.head + LINE {
+            LINE => 0,
+            small if small.is_power_of_two() => small + LINE + DESCRIPTOR,
+            small => small + DESCRIPTOR,
         }
     }
 
@@ -65,8 +65,9 @@ mod tests {
         // SKB_TRUESIZE of 1448 octets behind MAX_TCP_HEADER = 192, which is what drivers have that split a page in two.
         let memory = PacketMemory::new(hol_base::ByteCount(512));
         assert_eq!((memory.without_data(), memory.with_data(1448, true)), (832, 2304));
+        // SKB_SMALL_HEAD_CACHE_SIZE of a distribution's kernel is 704.
         let wider = PacketMemory::new(hol_base::ByteCount(640));
-        assert_eq!((wider.without_data(), wider.with_data(1448, true)), (896, 4352));
+        assert_eq!((wider.without_data(), wider.with_data(1448, true)), (960, 4352));
         let none = PacketMemory::new(hol_base::ByteCount(0));
         assert_eq!((none.without_data(), none.with_data(1448, true), none.room(9, false)), (0, 1448, 0));
     }

@@ -659,6 +659,8 @@ fn a_compressed_acknowledgment_waits_for_a_share_of_the_round_trip() {
             sack_compression_percent: percent,
             sack_compression_max: Duration::from_millis(10),
             sack_compression_slack: Duration::ZERO,
+            quickack_segments: 0,
+            wakeup: Duration::ZERO,
             ..linux()
         };
         let mut script = Script::opened(config, 20);
@@ -668,7 +670,8 @@ fn a_compressed_acknowledgment_waits_for_a_share_of_the_round_trip() {
         let mut full = script.peer_segment(Flags::ACK, PEER_START, 100, 1448);
         full.options.timestamps = Some(Timestamps { value: 2, echo });
         script.arrives(full);
-        let acks = [2000, 2200, 2400, 2600].map(|offset| script.data(offset, 100).len());
+        // So small that they do not enlarge the window, which would hasten the acknowledgment.
+        let acks = [2000, 2200, 2400, 2600].map(|offset| script.data(offset, 1).len());
         assert_eq!(acks, [1, 1, 1, 0]);
         let (ms, acks) = script.next_timer();
         assert_eq!((ms, acks.len()), (expected, 1), "{percent} %");
