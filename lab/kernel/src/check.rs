@@ -41,6 +41,13 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
         });
     }
     check_any_kernel(scenario, image.version())?;
+    if netem::plan(&scenario.network)?.has_dualpi2() && !image.has_module(modules::DUALPI2) {
+        return Err(KernelError::ModuleMissing {
+            directory: image.modules(),
+            module: modules::DUALPI2,
+            cure: "Debian's kernels have none; take the model world, or a kernel of your own (`hol kernel use PATH`)",
+        });
+    }
     engine::of(image).check(scenario, image)?;
     programs(scenario)
 }

@@ -60,8 +60,12 @@ impl Image {
 
     /// Returns whether it has SCTP, as a module or built in.
     pub fn has_sctp(&self) -> bool {
-        self.modules().join(modules::file(modules::SCTP)).is_file()
-            || modules::is_built_in(&self.directory, modules::SCTP)
+        self.has_module(modules::SCTP)
+    }
+
+    /// Returns whether it has a module, loadable or built in.
+    pub(crate) fn has_module(&self, name: &str) -> bool {
+        self.modules().join(modules::file(name)).is_file() || modules::is_built_in(&self.directory, name)
     }
 
     /// Returns the first missing module of the packet filter.

@@ -32,7 +32,7 @@ const MODULES: [Module; 19] = [
     Module { name: "sch_codel", is_required: false },
     Module { name: "sch_fq_codel", is_required: false },
     Module { name: "sch_pie", is_required: false },
-    Module { name: "sch_dualpi2", is_required: false },
+    Module { name: DUALPI2, is_required: false },
     // For `tcp:cc=bbr` and `tcp:cc=dctcp`.
     Module { name: "tcp_bbr", is_required: false },
     Module { name: "tcp_dctcp", is_required: false },
@@ -56,6 +56,9 @@ const FILTER: [&str; 9] = [
 
 /// The modules for a root of the user's programs: persistent memory and two file systems.
 const ROOT: [&str; 6] = ["libnvdimm", "nfit", "nd_btt", "nd_pmem", "erofs", "overlay"];
+
+/// The discipline DualPI2.
+pub(crate) const DUALPI2: &str = "sch_dualpi2";
 
 /// SCTP itself.
 pub(crate) const SCTP: &str = "sctp";
