@@ -127,7 +127,7 @@ impl Queue {
                 self.packets = queue.waiting().0;
             }
             Order::Fifo(_) | Order::Codel(_) | Order::DualPi2(_) if !has_room => {
-                lose(transit, TapEvent::QueueFull)
+                lose(transit, TapEvent::QueueFull);
             }
             Order::Fifo(fifo) => {
                 self.packets += 1;

@@ -50,8 +50,8 @@ pub(crate) struct Prague {
     /// What was delivered, and marked, in this round trip, in units of the window.
     delivered: u32,
     marked: u32,
-    /// SND.NXT when this round trip began.
-    round_end: u32,
+    /// SND.NXT when this round trip began; `None` before the first.
+    round_end: Option<u32>,
     /// Number of round trips since slow start.
     rounds: u32,
     updated: Time,
@@ -73,7 +73,7 @@ impl Prague {
             in_loss: false,
             delivered: 0,
             marked: 0,
-            round_end: 0,
+            round_end: None,
             rounds: 0,
             updated: Time::ZERO,
             reduced: None,
@@ -191,7 +191,7 @@ impl Prague {
     /// Updates alpha at the end of a round trip, of 25 ms at least. Draft, section 2.4.2; prague_update_alpha.
     fn end_round(&mut self, ack: &Acknowledged, is_slow_start: bool) {
         let (una, nxt) = ack.progress;
-        let is_over = !is_beyond(self.round_end, una);
+        let is_over = self.round_end.is_none_or(|end| !is_beyond(end, una));
         if !is_over || (self.is_scaled(is_slow_start) && ack.now.since(self.updated) < TARGET) {
             return;
         }
@@ -200,7 +200,7 @@ impl Prague {
             self.alpha = (self.alpha + GAIN * (share - self.alpha)).min(1.0);
             self.updated = ack.now;
         }
-        (self.delivered, self.marked, self.round_end) = (0, 0, nxt);
+        (self.delivered, self.marked, self.round_end) = (0, 0, Some(nxt));
         self.rounds += u32::from(!is_slow_start);
     }
 
@@ -257,15 +257,15 @@ mod tests {
 
     #[test]
     fn draft_2_4_2_alpha_comes_to_the_share_that_is_marked() {
-        for marked in [0, 1, 5, 10] {
+        for (marked, first) in [(0, 1), (1, u32::MAX / 2 + 9), (5, u32::MAX - 3), (10, 1)] {
             let mut prague = prague(10);
             (prague.is_marked, prague.alpha) = (true, 0.5);
-            let mut una = 1;
+            let mut una: u32 = first;
             for round in 0..200u64 {
                 let now = Time::ZERO + TARGET * (round + 1);
                 (prague.delivered, prague.marked) = (10, marked);
-                prague.end_round(&ack(now, 0, 0, (una, una + 10)), false);
-                una += 10;
+                prague.end_round(&ack(now, 0, 0, (una, una.wrapping_add(10))), false);
+                una = una.wrapping_add(10);
             }
             assert!((prague.alpha - f64::from(marked) / 10.0).abs() < 0.01, "{marked}: {}", prague.alpha);
         }

@@ -285,7 +285,6 @@ impl AccurateEcn {
         let most = packets - ((packets - delta) & MASK);
         match marked_octets {
             None if self.per_acknowledgment > COMPRESSED << PRECISION => delta,
-            None => most,
             Some(0) => delta,
             Some(marked) if packets >= 2 * (MASK + 1) && is_exact => {
                 if octets <= marked {
@@ -296,7 +295,7 @@ impl AccurateEcn {
             }
             Some(marked) if marked > delta * mss => most,
             Some(marked) if marked < (most * mss) >> SAFETY => delta,
-            Some(_) => most,
+            None | Some(_) => most,
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Whole runs before queues that mark: RFC 3168, RFC 8257, RFC 4960 appendix A, RFC 9000 section 13.4.
+//! Whole runs before queues that mark: RFC 3168, RFC 8257, RFC 4960 appendix A, RFC 9000 section 13.4, RFC 9332.
 
 use hol_base::Seed;
 use hol_model::run;
-use hol_scenario::{Run, RunEnd, Scenario};
+use hol_scenario::{Background, Run, RunEnd, Scenario};
 
 /// A bulk transfer before CoDel, which marks or only drops.
 fn bulk(transport: &str, marks: bool) -> Run {
@@ -27,7 +27,15 @@ fn bulk(transport: &str, marks: bool) -> Run {
 
 #[test]
 fn who_speaks_ecn_loses_nothing_before_a_queue_that_marks() {
-    for transport in ["tcp:ecn=true", "tcp:ecn=true,stack=rfc", "tcp:cc=dctcp", "sctp", "quic:ecn=true"] {
+    for transport in [
+        "tcp:ecn=true",
+        "tcp:ecn=true,stack=rfc",
+        "tcp:cc=dctcp",
+        "tcp:accecn",
+        "tcp:cc=prague",
+        "sctp",
+        "quic:ecn=true",
+    ] {
         let marking = bulk(transport, true);
         let drops = marking.drops.expect("the model knows them");
         assert!(marking.marked > Some(0), "{transport}");
@@ -51,5 +59,36 @@ fn who_does_not_speak_ecn_is_dropped_by_the_same_queue() {
         let [marking, dropping] = [true, false].map(|marks| bulk(transport, marks));
         assert_eq!(marking.marked, Some(0), "{transport}");
         assert_eq!(marking.digest(), dropping.digest(), "{transport}");
+    }
+}
+
+/// RFC 9332 section 2.1: the coupling gives flows of either kind about the same rate, and those of L4S nearly no queue.
+#[test]
+fn rfc9332_2_1_a_scalable_and_a_classic_flow_share_a_link() {
+    for seed in 1..=6 {
+        let network = "rate = '40Mbit'\ndelay = '12.5ms'\nqueue = '1000p'\ndiscipline = 'dualpi2'";
+        let bulk = || toml::from_str("kind = 'bulk'\nsize = '16kB'").unwrap();
+        let scalable = Background {
+            transport: "tcp:cc=prague".parse().unwrap(),
+            workload: bulk(),
+            messages: None,
+            count: 1,
+            spread: hol_base::Duration::ZERO,
+        };
+        let scenario = Scenario {
+            network: toml::from_str(network).unwrap(),
+            hosts: Default::default(),
+            transport: "tcp".parse().unwrap(),
+            workload: bulk(),
+            messages: 3000,
+            background: vec![scalable],
+            onward: Vec::new(),
+            programs: Vec::new(),
+            root: hol_scenario::Root::Host,
+        };
+        let run = run(&scenario, Seed(seed), None).unwrap();
+        assert_eq!(run.stopped, RunEnd::Finished, "seed {seed}");
+        let ratio = run.background[0].octets as f64 / (3000.0 * 16_000.0);
+        assert!((0.5..2.5).contains(&ratio), "seed {seed}: {ratio}");
     }
 }

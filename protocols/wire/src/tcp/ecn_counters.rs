@@ -50,7 +50,7 @@ impl EcnCounters {
 
     /// Parses the value of an option whose kind is the first or the second of [`Self::KINDS`].
     pub(super) fn parse(kind: u8, mut value: Bytes) -> Option<Self> {
-        if value.len() % 3 != 0 || value.len() > 9 {
+        if !value.len().is_multiple_of(3) || value.len() > 9 {
             return None;
         }
         let fields = value.len() / 3;
