@@ -104,7 +104,7 @@ impl Prague {
     /// A loss halves the window, as with Reno. Draft, section 2.4.3; prague_enter_loss.
     pub(crate) fn on_loss(&mut self, cwnd: u32) {
         self.before_loss = Some((self.window, cwnd));
-        self.window /= 2.0;
+        self.shrink_to(0.5);
         (self.in_loss, self.is_due) = (true, false);
     }
 
@@ -144,14 +144,20 @@ impl Prague {
             return;
         }
         self.reduced = Some(now);
-        self.window *= 1.0 - self.alpha / 2.0;
+        self.shrink_to(1.0 - self.alpha / 2.0);
+    }
+
+    /// Leaves this share of the window, and two segments at least: a smaller one, which L4STeam has, would only pace more slowly, and grows
+    /// for no application that does not fill it.
+    fn shrink_to(&mut self, share: f64) {
+        self.window = (self.window * share).max(LEAST);
     }
 
     /// Grows the window by what was delivered without a mark. Draft, section 2.4.3; prague_update_cwnd.
     fn grow(&mut self, ack: &Acknowledged, cwnd: &mut u32, ssthresh: u32) {
         if ack.marked > 0 && !std::mem::replace(&mut self.is_marked, true) {
             // Nothing is known about the share of marks yet.
-            self.window /= 2.0;
+            self.shrink_to(0.5);
         }
         let mut unmarked = ack.delivered.saturating_sub(ack.marked);
         if unmarked == 0 || self.in_loss || !ack.window_was_used {
@@ -179,7 +185,7 @@ impl Prague {
 
     /// Moves cwnd by a segment towards the window.
     fn follow(&self, cwnd: &mut u32, ssthresh: &mut u32) {
-        let aim = (self.window.ceil().max(LEAST) * f64::from(self.quantum)) as u32;
+        let aim = (self.window.ceil() * f64::from(self.quantum)) as u32;
         if *cwnd > aim {
             *cwnd -= self.quantum.min(*cwnd - aim);
             *ssthresh = *cwnd;
