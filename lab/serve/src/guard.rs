@@ -55,7 +55,7 @@ fn check(config: &Config, request: &Request) -> Result<(), Refusal> {
     if [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method()) {
         return Ok(());
     }
-    check_origin(headers, &host)
+    check_origin(headers, config.is_secure, &host)
 }
 
 /// Rejects foreign host names (DNS rebinding); an address cannot be forged.
@@ -71,11 +71,10 @@ fn check_host(config: &Config, host: &Authority) -> Result<(), Refusal> {
 }
 
 /// Changes must come from our own pages or from a program. Fetch, section 3.2; Fetch Metadata, section 2.1
-fn check_origin(headers: &HeaderMap, host: &Authority) -> Result<(), Refusal> {
-    let origin = text(headers, &ORIGIN).map(|origin| {
-        let authority = origin.split_once("://").map(|(_, authority)| authority);
-        authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host.as_str()))
-    });
+fn check_origin(headers: &HeaderMap, is_secure: bool, host: &Authority) -> Result<(), Refusal> {
+    // Whoever is on the way can answer for our name without TLS.
+    let ours = format!("{}://{host}", if is_secure { "https" } else { "http" });
+    let origin = text(headers, &ORIGIN).map(|origin| origin.eq_ignore_ascii_case(&ours));
     let is_undecodable = headers.contains_key(ORIGIN) && origin.is_none();
     let site = text(headers, &HeaderName::from_static("sec-fetch-site"));
     let is_foreign = site.is_some_and(|site| !["same-origin", "none"].contains(&site));

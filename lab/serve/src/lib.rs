@@ -9,6 +9,7 @@
 mod accounts;
 mod api;
 mod bundle;
+mod client;
 mod clock;
 mod directory;
 mod download;

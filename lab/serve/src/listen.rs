@@ -125,6 +125,7 @@ impl Options {
             quota: if access == Access::Open { Quota::NONE } else { self.quota },
             names: self.names.clone(),
             is_secure: !matches!(self.tls, Tls::None),
+            is_behind_proxy: matches!(self.tls, Tls::Proxy),
         })
     }
 }
@@ -167,7 +168,7 @@ pub fn serve(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Se
 async fn answer(listener: TcpListener, tls: &Tls, server: &Arc<Server>) -> Result<(), ServeError> {
     let handle = Handle::new();
     tokio::spawn(stop(handle.clone(), server.clone()));
-    let service = router(server.clone()).into_make_service();
+    let service = router(server.clone()).into_make_service_with_connect_info::<SocketAddr>();
     match tls {
         Tls::Files(certificates, key) => {
             let mut listening = axum_server::from_tcp_rustls(listener, rustls(certificates, key).await?)?

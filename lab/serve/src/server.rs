@@ -54,6 +54,8 @@ pub struct Config {
     pub names: Vec<String>,
     /// Whether browsers use TLS.
     pub is_secure: bool,
+    /// Whether a proxy in front says where requests come from.
+    pub is_behind_proxy: bool,
 }
 
 /// A state directory and its running state.
@@ -273,5 +275,5 @@ fn settle_local(store: &Store) -> Result<Viewer, StateError> {
     };
     // It exists already, except at the first start.
     store.add_project((LOCAL, "Everything on this machine"), id, true, now())?;
-    Ok(Viewer { id, name: user.name, is_administrator: true })
+    Ok(Viewer { id, name: user.name, is_administrator: true, token_ends: None })
 }

@@ -143,11 +143,12 @@ impl Store {
     pub fn holder(&self, digest: &[u8], kind: KeyKind, now: i64) -> rusqlite::Result<Option<Viewer>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
-            "SELECT u.id, u.name, u.is_administrator FROM keys k JOIN users u ON u.id = k.user
+            "SELECT u.id, u.name, u.is_administrator, CASE k.kind WHEN 'token' THEN k.expires END FROM keys k JOIN users u ON u.id = k.user
              WHERE k.digest = ?1 AND k.kind = ?2 AND k.expires > ?3",
         )?;
         let found = |row: &rusqlite::Row<'_>| {
-            Ok(Viewer { id: row.get(0)?, name: row.get(1)?, is_administrator: row.get(2)? })
+            let (id, name, is_administrator) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(Viewer { id, name, is_administrator, token_ends: row.get(3)? })
         };
         statement.query_row(params![digest, kind.word(), now], found).optional()
     }

@@ -8,15 +8,19 @@ mod lists;
 mod processes;
 mod shell;
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
+use axum::extract::ConnectInfo;
+use axum::extract::connect_info::MockConnectInfo;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use crate::client::Network;
 use crate::mail::{Mailer, Post};
 use crate::people::Registration;
 use crate::router::router;
@@ -68,10 +72,12 @@ impl Lab {
             quota: crate::Quota::NONE,
             names: vec!["lab.example.org".to_owned()],
             is_secure: access == Access::Accounts,
+            is_behind_proxy: false,
         };
         let server = Server::open(config, Mailer::open(&Post::None).unwrap(), channel().0).unwrap();
         let server = Arc::new(server);
-        Self { _dir: dir, router: router(server.clone()), server }
+        let router = router(server.clone()).layer(MockConnectInfo(SocketAddr::from(([192, 0, 2, 1], 1))));
+        Self { _dir: dir, router, server }
     }
 
     pub fn ask(&self, method: Method, path: &str) -> Ask<'_> {
@@ -104,7 +110,7 @@ impl Lab {
         };
         self.server.register(&registration, is_administrator).unwrap();
         let login = crate::people::Login { name: name.to_owned(), password: registration.password };
-        self.server.log_in(&login).unwrap()
+        self.server.log_in(&Network::from(IpAddr::from([192, 0, 2, 1])), &login).unwrap()
     }
 }
 
@@ -124,6 +130,12 @@ impl Ask<'_> {
 
     pub fn body(self, body: impl Into<Body>) -> Self {
         Self(self.0, self.1, body.into())
+    }
+
+    /// From this address.
+    pub fn from(self, address: [u8; 4]) -> Self {
+        let connection = ConnectInfo(SocketAddr::from((address, 1)));
+        Self(self.0, self.1.extension(connection), self.2)
     }
 
     /// The answer as it comes.

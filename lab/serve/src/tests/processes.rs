@@ -33,6 +33,7 @@ pub fn with_script(dir: &Path, script: &str, quota: Quota) -> (Shared, Sender<No
         quota,
         names: Vec::new(),
         is_secure: false,
+        is_behind_proxy: false,
     };
     let (notes, inbox) = channel();
     let server = Server::open(config, Mailer::open(&Post::None).unwrap(), notes.clone()).unwrap();
