@@ -58,7 +58,7 @@ fn lives<const N: usize>(script: &str, quota: Quota) -> Vec<(Vec<String>, String
     let mut live = || {
         let submission = Submission { text: TEXT.to_owned(), cores: Some(1), ..Submission::default() };
         let id = server.submit(&viewer, submission).unwrap().id;
-        let mut states = Vec::new();
+        let mut states: Vec<String> = Vec::new();
         loop {
             let happening = watching.blocking_recv().unwrap();
             if happening.kind != Kind::State {
@@ -69,7 +69,11 @@ fn lives<const N: usize>(script: &str, quota: Quota) -> Vec<(Vec<String>, String
             if experiment["id"] != id {
                 continue;
             }
-            states.push(experiment["state"].as_str().unwrap().to_owned());
+            // A new reason to wait is announced, too.
+            let state = experiment["state"].as_str().unwrap();
+            if states.last().is_none_or(|last| last != state) {
+                states.push(state.to_owned());
+            }
             if ["done", "failed", "swapped_out"].contains(&states.last().unwrap().as_str()) {
                 break (states, experiment["why"].as_str().unwrap().to_owned());
             }
