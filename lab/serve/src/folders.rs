@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::directory::{directory, inside};
 use crate::refusal::Refusal;
 use crate::server::Server;
+use crate::store::Owner;
 use crate::viewer::Viewer;
 
 /// Maximum octets and files of a folder.
@@ -26,14 +27,14 @@ pub enum Folder {
 impl Server {
     /// Returns the path of a folder, if `viewer` may see it.
     pub(crate) fn folder(&self, viewer: &Viewer, folder: &Folder) -> Result<PathBuf, Refusal> {
-        let (kind, id) = match folder {
-            Folder::Mine => ("users", viewer.id),
+        let (owner, id) = match folder {
+            Folder::Mine => (Owner::User, viewer.id),
             Folder::Project(name) => {
                 let (id, _) = self.store.project(name, viewer.id)?.ok_or_else(Refusal::not_found)?;
-                ("projects", id)
+                (Owner::Project, id)
             }
         };
-        Ok(self.config.state.join(kind).join(id.to_string()))
+        Ok(self.directory(owner, id)?)
     }
 
     /// Stores a file, completely or not at all; replaces one of the same name.

@@ -106,7 +106,11 @@ impl Refusal {
 
 impl From<rusqlite::Error> for Refusal {
     fn from(error: rusqlite::Error) -> Self {
-        Self::internal(format!("the database: {error}"))
+        match error {
+            // It was there when the request began.
+            rusqlite::Error::QueryReturnedNoRows => Self::not_found(),
+            error => Self::internal(format!("the database: {error}")),
+        }
     }
 }
 

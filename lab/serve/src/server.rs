@@ -19,7 +19,7 @@ use crate::mail::{self, Mailer};
 use crate::quota::Quota;
 use crate::refusal::Refusal;
 use crate::shell::Shells;
-use crate::store::{Entry, Moved, Store, StoreError, User};
+use crate::store::{Entry, Moved, Owner, Store, StoreError, User};
 use crate::turns::Turns;
 use crate::viewer::Viewer;
 
@@ -233,15 +233,21 @@ impl Server {
     }
 
     /// Returns the command for experiment `id`, and its directory.
-    pub(crate) fn command(&self, id: i64) -> jobs::Command {
-        let dir = self.config.state.join("experiments").join(id.to_string());
-        jobs::Command { program: self.config.program.clone(), dir }
+    pub(crate) fn command(&self, id: i64) -> rusqlite::Result<jobs::Command> {
+        let dir = self.directory(Owner::Experiment, id)?;
+        Ok(jobs::Command { program: self.config.program.clone(), dir })
+    }
+
+    /// Returns the directory of an experiment, a user or a project.
+    pub(crate) fn directory(&self, owner: Owner, id: i64) -> rusqlite::Result<PathBuf> {
+        let name = self.store.directory(owner, id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        Ok(self.config.state.join(owner.plural()).join(name))
     }
 
     /// Draws the report of an experiment, one at a time.
     pub(crate) fn draw(&self, id: i64) -> Result<(), Refusal> {
         let _turn = self.drawing.lock().unwrap_or_else(PoisonError::into_inner);
-        jobs::draw(&self.command(id)).map_err(Refusal::internal)
+        jobs::draw(&self.command(id)?).map_err(Refusal::internal)
     }
 
     /// Reports a problem on standard error.

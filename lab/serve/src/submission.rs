@@ -264,6 +264,7 @@ impl Server {
     /// Deletes an experiment with all its files.
     pub fn remove(&self, viewer: &Viewer, id: i64) -> Result<(), Refusal> {
         let entry = self.own(viewer, id)?;
+        let dir = self.command(id)?.dir;
         if !self.store.remove(id)? {
             let state = entry.experiment.state;
             return Err(Refusal::conflict(
@@ -273,7 +274,7 @@ impl Server {
         }
         self.hub.tell(id, entry.project, Kind::Closed, &id);
         self.shells.forget(id);
-        match std::fs::remove_dir_all(self.command(id).dir) {
+        match std::fs::remove_dir_all(dir) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use hol_lab::Stopwatch;
 
 use super::note::Note;
-use super::process::{Running, log};
+use super::process::{Command, Running, log};
 use super::stream::{Line, read};
 use crate::directory::occupied;
 use crate::events::Kind;
@@ -39,6 +39,7 @@ const LONGEST_WHY: usize = 300;
 /// A process and its status.
 struct Job {
     running: Running,
+    command: Command,
     project: i64,
     cores: u32,
     watch: Stopwatch,
@@ -74,7 +75,7 @@ fn count(server: &Server, id: i64, job: &mut Job) -> rusqlite::Result<()> {
     let core_seconds = (f64::from(job.cores) * (now - job.counted)) as u64;
     // The rest of a second counts the next time.
     job.counted += core_seconds as f64 / f64::from(job.cores);
-    server.store.spend(id, occupied(&server.command(id).dir), core_seconds)
+    server.store.spend(id, occupied(&job.command.dir), core_seconds)
 }
 
 /// Runs until told to stop, and returns when no process is left.
@@ -219,7 +220,7 @@ impl Conductor {
     }
 
     fn is_busy(&self, id: i64) -> bool {
-        self.server.command(id).is_busy()
+        self.server.command(id).is_ok_and(|command| command.is_busy())
     }
 
     fn launch(&mut self, id: i64) -> rusqlite::Result<()> {
@@ -239,10 +240,12 @@ impl Conductor {
         // When the server stops, the receiver is gone.
         let line = move |line| drop(lines.send(Note::Line(id, line)));
         let exit = move |status| drop(exits.send(Note::Exit(id, status)));
-        match self.server.command(id).start(&entry.experiment, &text, line, exit) {
+        let command = self.server.command(id)?;
+        match command.start(&entry.experiment, &text, line, exit) {
             Ok(running) => {
                 let job = Job {
                     running,
+                    command,
                     project: entry.project,
                     cores: entry.experiment.cores,
                     watch: Stopwatch::start(),
@@ -278,7 +281,7 @@ impl Conductor {
             Line::Point(row) => self.server.hub.tell(id, job.project, Kind::Point, &row),
             Line::Interrupted => job.is_interrupted = true,
             Line::Text(text) => {
-                log(&self.server.command(id).dir, &text);
+                log(&job.command.dir, &text);
                 self.server.hub.tell(id, job.project, Kind::Log, &text);
                 if !text.trim().is_empty() {
                     job.word = text;

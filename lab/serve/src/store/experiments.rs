@@ -3,6 +3,7 @@
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::Store;
+use super::directories::{Owner, mark};
 use crate::experiment::{Experiment, Filter, Format, Links, Progress, State};
 use crate::lifecycle::{Event, next};
 use crate::queue::Waiting;
@@ -104,6 +105,7 @@ impl Store {
                 ],
             )?;
             let id = transaction.last_insert_rowid();
+            mark(transaction, Owner::Experiment, id)?;
             super::texts::insert(transaction, id, 1, (&fresh.text, fresh.format), fresh.owner, fresh.now)?;
             Ok(id)
         })

@@ -2,6 +2,7 @@
 //!
 //! SQLite resolves conflicts of concurrent requests; each function here is one transaction.
 
+mod directories;
 mod experiments;
 mod people;
 mod schema;
@@ -14,6 +15,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Transaction};
 
+pub use directories::Owner;
 pub use experiments::{Entry, Fresh, Moved};
 pub use people::{Key, KeyKind, Member, Project, User};
 pub use texts::Text;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Store;
+use super::directories::{Owner, mark};
 use crate::viewer::Viewer;
 
 /// A user as seen by others of a project.
@@ -91,12 +92,15 @@ const MINE: &str = "SELECT p.id, p.leader FROM projects p JOIN members m ON m.pr
 impl Store {
     /// Adds a user; `None` if the name is taken.
     pub fn add_user(&self, user: &User, password: &str, now: i64) -> rusqlite::Result<Option<i64>> {
-        let connection = self.connection();
-        let added = connection.execute(
-            "INSERT INTO users (name, mail, password, is_administrator, created) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![user.name, user.mail, password, user.is_administrator, now],
-        );
-        unless_taken(added.map(|_| connection.last_insert_rowid()))
+        unless_taken(self.transact(|transaction| {
+            transaction.execute(
+                "INSERT INTO users (name, mail, password, is_administrator, created) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![user.name, user.mail, password, user.is_administrator, now],
+            )?;
+            let id = transaction.last_insert_rowid();
+            mark(transaction, Owner::User, id)?;
+            Ok(id)
+        }))
     }
 
     /// Returns whether there are any users.
@@ -192,6 +196,7 @@ impl Store {
                 params![name, title, leader, is_approved, now],
             )?;
             let id = transaction.last_insert_rowid();
+            mark(transaction, Owner::Project, id)?;
             transaction.execute("INSERT INTO members VALUES (?1, ?2, TRUE)", [id, leader])?;
             Ok(id)
         }))

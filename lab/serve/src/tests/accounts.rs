@@ -157,7 +157,7 @@ async fn a_shared_link_is_for_reading_one_experiment() {
         world.lab.post(&path).by(&world.ann).send().await.json()["link"].as_str().unwrap().to_owned()
     };
     let link = share().await;
-    let results = world.lab.server.command(world.id).results();
+    let results = world.lab.server.command(world.id).unwrap().results();
     std::fs::create_dir_all(&results).unwrap();
     std::fs::write(results.join("report.html"), "<p>report").unwrap();
     let get = async |path: &str| world.lab.get(path).send().await.status.as_u16();
@@ -268,4 +268,40 @@ async fn streams_are_limited_for_each_account() {
     assert_eq!(open(&world.bob).await.status(), StatusCode::OK);
     streams.pop();
     assert_eq!(open(&world.ann).await.status(), StatusCode::OK);
+}
+
+/// An empty database, or an older one, gives numbers again whose files are still there.
+#[tokio::test]
+async fn a_number_that_is_given_again_shows_no_earlier_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let fill = async |secret: &str| {
+        let lab = Lab::open_in(Access::Accounts, dir.path());
+        let ann = lab.account("ann", false);
+        let founding = json!({ "name": "alpha", "title": "" });
+        assert_eq!(
+            lab.post("/api/projects").by(&ann).json(&founding).send().await.status,
+            StatusCode::CREATED
+        );
+        assert!(lab.server.store.approve("alpha").unwrap());
+        let made = lab.post("/api/experiments").by(&ann).json(&json!({ "text": TEXT })).send().await;
+        let id = made.json()["id"].as_i64().unwrap();
+        let results = lab.server.command(id).unwrap().results();
+        assert!(!results.exists(), "{}", results.display());
+        let lists =
+            ["/api/me/files/", "/api/projects/alpha/files/", &format!("/api/experiments/{id}/files/")];
+        for list in lists {
+            assert_eq!(lab.get(list).by(&ann).send().await.text, "[]", "{list}");
+        }
+        std::fs::create_dir_all(&results).unwrap();
+        std::fs::write(results.join("points.csv"), secret).unwrap();
+        for list in &lists[..2] {
+            let put = lab.ask(Method::PUT, &format!("{list}secret")).by(&ann).body(secret.to_owned());
+            assert_eq!(put.send().await.status, StatusCode::NO_CONTENT);
+        }
+        assert_eq!(lab.get(&format!("{}points.csv", lists[2])).by(&ann).send().await.text, secret);
+        id
+    };
+    let first = fill("of the first").await;
+    std::fs::remove_file(dir.path().join("lab.db")).unwrap();
+    assert_eq!(fill("of the second").await, first);
 }

@@ -101,7 +101,7 @@ async fn what_takes_long_to_read_is_refused() {
 async fn a_file_is_sent_in_parts() {
     let lab = Lab::open(Access::Open);
     let id = lab.submitted().await;
-    let results = lab.server.command(id).results();
+    let results = lab.server.command(id).unwrap().results();
     std::fs::create_dir_all(&results).unwrap();
     let huge = 1_u64 << 40;
     std::fs::File::create(results.join("huge.bin")).unwrap().set_len(huge).unwrap();

@@ -9,6 +9,7 @@ mod processes;
 mod shell;
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
@@ -31,7 +32,7 @@ pub const TEXT: &str = "title = 'A small one'\ntransports = ['tcp']\nmessages = 
 
 /// A server in a directory of its own.
 pub struct Lab {
-    _dir: tempfile::TempDir,
+    _dir: Option<tempfile::TempDir>,
     pub server: Shared,
     router: Router,
 }
@@ -63,8 +64,14 @@ pub struct Ask<'l>(&'l Lab, axum::http::request::Builder, Body);
 impl Lab {
     pub fn open(access: Access) -> Self {
         let dir = tempfile::tempdir().unwrap();
+        let lab = Self::open_in(access, dir.path());
+        Self { _dir: Some(dir), ..lab }
+    }
+
+    /// The same in a directory that stays.
+    pub fn open_in(access: Access, state: &Path) -> Self {
         let config = Config {
-            state: dir.path().to_owned(),
+            state: state.to_owned(),
             program: "/nonexistent/hol".into(),
             cores: 4,
             access,
@@ -77,7 +84,7 @@ impl Lab {
         let server = Server::open(config, Mailer::open(&Post::None).unwrap(), channel().0).unwrap();
         let server = Arc::new(server);
         let router = router(server.clone()).layer(MockConnectInfo(SocketAddr::from(([192, 0, 2, 1], 1))));
-        Self { _dir: dir, router, server }
+        Self { _dir: None, router, server }
     }
 
     pub fn ask(&self, method: Method, path: &str) -> Ask<'_> {

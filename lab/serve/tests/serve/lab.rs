@@ -123,7 +123,12 @@ impl Lab {
     }
 
     fn results(&self, id: i64) -> PathBuf {
-        self.state.join(format!("experiments/{id}/results"))
+        let mut directories =
+            fs::read_dir(self.state.join("experiments")).unwrap().map(|entry| entry.unwrap());
+        let is_its = |entry: &fs::DirEntry| {
+            entry.file_name().to_str().unwrap().split('-').next() == Some(&id.to_string())
+        };
+        directories.find(is_its).unwrap().path().join("results")
     }
 }
 
