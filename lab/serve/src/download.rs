@@ -63,8 +63,7 @@ pub fn download(mut file: File, wanted: &Ranged) -> Result<Response, Refusal> {
     };
     if first >= all {
         let problem = format!("the file has {all} octets");
-        let refusal = Refusal::new(StatusCode::RANGE_NOT_SATISFIABLE, problem, "ask for a part of it");
-        return Ok(([(CONTENT_RANGE, format!("bytes */{all}"))], refusal).into_response());
+        return Err(Refusal::new(StatusCode::RANGE_NOT_SATISFIABLE, problem, "ask for a part of it"));
     }
     let last = last.map_or(all - 1, |last| last.min(all - 1));
     let octets = last - first + 1;
