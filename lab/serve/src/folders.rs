@@ -1,7 +1,7 @@
 //! Files stored next to experiments: each user's own, and those of a project.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
 use crate::directory::{directory, inside};
@@ -54,13 +54,19 @@ impl Server {
             return Err(Refusal::conflict(most, "remove some"));
         }
         let parent = place.parent().unwrap_or(&root);
-        let taken = |_| Refusal::conflict("a file has the name of a directory", "choose another name");
+        let taken = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+                Refusal::conflict("a file has the name of a directory", "choose another name")
+            }
+            _ => error.into(),
+        };
         fs::create_dir_all(parent).map_err(taken)?;
         let mut file = tempfile::NamedTempFile::new_in(parent)?;
         file.write_all(content)?;
-        file.persist(&place)
-            .map(drop)
-            .map_err(|_| Refusal::conflict("there is a directory", "choose another name"))
+        file.persist(&place).map(drop).map_err(|error| match error.error.kind() {
+            io::ErrorKind::IsADirectory => Refusal::conflict("there is a directory", "choose another name"),
+            _ => error.error.into(),
+        })
     }
 
     /// Removes a file.

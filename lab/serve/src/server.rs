@@ -19,7 +19,7 @@ use crate::mail::{self, Mailer};
 use crate::quota::Quota;
 use crate::refusal::Refusal;
 use crate::shell::Shells;
-use crate::store::{Entry, Moved, Owner, Store, StoreError, User};
+use crate::store::{DATABASE, Entry, Moved, Owner, Store, StoreError, User};
 use crate::turns::Turns;
 use crate::viewer::Viewer;
 
@@ -99,7 +99,7 @@ impl Server {
     /// Opens the state directory. Experiments that were running when the last server ended are queued again.
     pub fn open(config: Config, mailer: Mailer, notes: Sender<Note>) -> Result<Self, StateError> {
         let lock = lock(&config.state)?;
-        let store = Store::open(&config.state.join("lab.db"))?;
+        let store = Store::open(&config.state.join(DATABASE))?;
         let local = if config.access == Access::Open { Some(settle_local(&store)?) } else { None };
         let server = Self {
             config,

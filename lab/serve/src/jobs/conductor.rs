@@ -78,6 +78,15 @@ fn count(server: &Server, id: i64, job: &mut Job) -> rusqlite::Result<()> {
     server.store.spend(id, occupied(&job.command.dir), core_seconds)
 }
 
+/// Returns why an experiment has failed, from the last message of its process.
+fn reason(word: &str) -> String {
+    let word = word.trim_start_matches("error: ");
+    // POSIX: ENOSPC and EDQUOT, as the standard library writes them.
+    let is_full = ["(os error 28)", "(os error 122)"].iter().any(|error| word.contains(error));
+    let prefix = if is_full { "disk full: " } else { "" };
+    format!("{prefix}{word}").chars().take(LONGEST_WHY).collect()
+}
+
 /// Runs until told to stop, and returns when no process is left.
 pub fn conduct(server: Arc<Server>, notes: Sender<Note>, inbox: &Receiver<Note>) {
     let mut conductor = Conductor {
@@ -123,6 +132,7 @@ impl Conductor {
         self.swap_out_by_time();
         self.swap_out_by_quota();
         self.server.shells.end_the_idle();
+        self.server.store.fill_reserve();
         self.end_the_unwanted();
         if std::mem::take(&mut self.is_stale)
             && let Err(problem) = self.start_the_first()
@@ -259,7 +269,10 @@ impl Conductor {
                 };
                 self.jobs.insert(id, job);
             }
-            Err(error) => self.server.happen(id, Event::Break, &format!("its process cannot begin: {error}")),
+            Err(error) => {
+                let why = reason(&format!("its process cannot begin: {error}"));
+                self.server.happen(id, Event::Break, &why);
+            }
         }
         Ok(())
     }
@@ -301,9 +314,7 @@ impl Conductor {
         }
         let (event, why) = match status {
             Ok(status) if status.success() => (Event::Complete, String::new()),
-            Ok(status) if status.code().is_some() && !job.is_interrupted => {
-                (Event::Break, job.word.trim_start_matches("error: ").chars().take(LONGEST_WHY).collect())
-            }
+            Ok(status) if status.code().is_some() && !job.is_interrupted => (Event::Break, reason(&job.word)),
             Ok(_) => self.killed(id, job.runs),
             Err(error) => (Event::Break, format!("nobody knows how its process ended: {error}")),
         };

@@ -8,6 +8,8 @@ mod lists;
 mod processes;
 mod shell;
 
+pub use processes::with_script;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;

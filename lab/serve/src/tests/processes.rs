@@ -133,6 +133,14 @@ fn a_line_without_end_is_cut() {
     assert_eq!(why, "x".repeat(300));
 }
 
+#[test]
+fn one_that_has_no_room_says_so() {
+    let full = "echo 'error: runs.jsonl: No space left on device (os error 28)' >&2\nexit 1";
+    let (states, why) = life(full);
+    assert_eq!(states, ["queued", "starting", "failed"]);
+    assert_eq!(why, "disk full: runs.jsonl: No space left on device (os error 28)");
+}
+
 /// A text of 250 octets could fill the disk.
 #[test]
 fn one_that_fills_the_disk_is_swapped_out_and_the_next_does_not_start() {
