@@ -13,7 +13,7 @@ use crate::lifecycle::{cure, holds_cores};
 use crate::reading::{problem, read};
 use crate::refusal::Refusal;
 use crate::server::Server;
-use crate::store::Fresh;
+use crate::store::{Fresh, is_disk_full};
 use crate::viewer::Viewer;
 
 /// Maximum unfinished experiments per user.
@@ -265,8 +265,16 @@ impl Server {
     pub fn remove(&self, viewer: &Viewer, id: i64) -> Result<(), Refusal> {
         let entry = self.own(viewer, id)?;
         let dir = self.command(id)?.dir;
-        if !self.store.remove(id)? {
-            let state = entry.experiment.state;
+        let state = entry.experiment.state;
+        let removed = match self.store.remove(id) {
+            // Its files make the room to record that it is gone.
+            Err(error) if is_disk_full(&error) && !holds_cores(state) => {
+                std::fs::remove_dir_all(&dir)?;
+                self.store.remove(id)
+            }
+            removed => removed,
+        };
+        if !removed? {
             return Err(Refusal::conflict(
                 format!("experiment {id} is {}", state.word()),
                 "swap it out first",
