@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hol_lab::{Finished, Manifest, Plan, Results, Stopwatch, Store, execute};
+use hol_lab::{Finished, Job, Manifest, Plan, Results, Stopwatch, Store, execute};
 
 use crate::failure::Failure;
 use crate::points::Points;
@@ -95,7 +95,9 @@ pub fn carry_out(
     jobs: Option<usize>,
     telling: Telling,
 ) -> Result<(), Failure> {
-    let mut progress = Progress::new(telling);
+    let mut progress = Progress::new(telling).after(kept(plan, finished));
+    // Where nothing is left to do, this is all that is said.
+    progress.show(missing(plan, finished));
     let mut points = (telling == Telling::Programs).then(Points::default);
     let archive = store.archive();
     let result = execute(plan, finished, threads(jobs), &STOP, &archive, |ended, now, finished| {
@@ -108,6 +110,32 @@ pub fn carry_out(
     progress.finish();
     warn_of_engine(finished);
     Ok(result?)
+}
+
+/// What runs of `plan` in `finished` come to.
+fn kept(plan: &Plan, finished: &Finished) -> hol_lab::Progress {
+    let mut seen = BTreeSet::new();
+    let points = plan.points().iter().filter(|point| seen.insert(point.id));
+    let jobs = points.flat_map(|point| {
+        finished.of(point.id).map(move |run| Job { point, repetition: run.key.repetition })
+    });
+    jobs.fold(hol_lab::Progress::default(), |sum, job| hol_lab::Progress {
+        runs: sum.runs + 1,
+        messages: sum.messages.saturating_add(job.messages()),
+        work: sum.work.saturating_add(job.work()),
+        ..sum
+    })
+}
+
+/// What is wanted beyond `finished`, of which nothing is done.
+fn missing(plan: &Plan, finished: &Finished) -> hol_lab::Progress {
+    let jobs = plan.wanted(finished);
+    jobs.iter().fold(hol_lab::Progress::default(), |sum, job| hol_lab::Progress {
+        runs_wanted: sum.runs_wanted + 1,
+        messages_wanted: sum.messages_wanted.saturating_add(job.messages()),
+        work_wanted: sum.work_wanted.saturating_add(job.work()),
+        ..sum
+    })
 }
 
 /// Says where what runs were made on was not at its best, a line for each way in which.

@@ -34,6 +34,8 @@ pub struct Progress {
     display: Display,
     watch: Stopwatch,
     last: Option<Last>,
+    /// What earlier processes have done of the same.
+    kept: hol_lab::Progress,
 }
 
 enum Display {
@@ -59,7 +61,13 @@ struct Last {
 impl Progress {
     /// A display that fits standard error.
     pub fn new(telling: Telling) -> Self {
-        Self { display: Display::new(telling), watch: Stopwatch::start(), last: None }
+        let kept = hol_lab::Progress::default();
+        Self { display: Display::new(telling), watch: Stopwatch::start(), last: None, kept }
+    }
+
+    /// The same where earlier processes have done `kept` of it. Programs are told of all of it, people of what is left.
+    pub fn after(self, kept: hol_lab::Progress) -> Self {
+        Self { kept, ..self }
     }
 
     /// Shows that it is this far now.
@@ -93,7 +101,7 @@ impl Progress {
             }
             Display::Objects(next) if elapsed >= *next || now.runs == now.runs_wanted => {
                 *next = elapsed + OBJECT_EVERY;
-                note!("{}", object(&now, elapsed, self.last));
+                note!("{}", object(&now, &self.kept, elapsed, self.last));
             }
             Display::Lines(_) | Display::Objects(_) | Display::Quiet => (),
         }
@@ -165,15 +173,21 @@ fn line(now: &hol_lab::Progress, text: &str, elapsed: f64, last: Option<Last>) -
 }
 
 /// The same for programs.
-fn object(now: &hol_lab::Progress, elapsed: f64, last: Option<Last>) -> serde_json::Value {
+fn object(
+    now: &hol_lab::Progress,
+    kept: &hol_lab::Progress,
+    elapsed: f64,
+    last: Option<Last>,
+) -> serde_json::Value {
     let &hol_lab::Progress { runs, runs_wanted, failed, messages, messages_wanted, .. } = now;
+    let (work, work_wanted) = (kept.work + now.work, kept.work + now.work_wanted);
     serde_json::json!({ "progress": {
-        "runs": runs,
-        "runs_wanted": runs_wanted,
+        "runs": kept.runs + runs,
+        "runs_wanted": kept.runs + runs_wanted,
         "failed": failed,
-        "messages": messages,
-        "messages_wanted": messages_wanted,
-        "share": share(now).min(1.0),
+        "messages": kept.messages + messages,
+        "messages_wanted": kept.messages + messages_wanted,
+        "share": share(&hol_lab::Progress { work, work_wanted, ..*now }).min(1.0),
         "left": left(now, elapsed, last),
     } })
 }
@@ -209,13 +223,25 @@ mod tests {
         assert!(line(&progress(999, 10_000), "text", 10.0, None).starts_with("99 % (text)"));
     }
 
+    #[test]
+    fn programs_are_told_what_earlier_processes_have_done() {
+        let kept =
+            hol_lab::Progress { runs: 1000, messages: 7, work: 10_000, ..hol_lab::Progress::default() };
+        let told = object(&progress(500, 5_000), &kept, 10.0, None);
+        let told = &told["progress"];
+        assert_eq!((&told["runs"], &told["runs_wanted"]), (&1500.into(), &2000.into()));
+        assert_eq!((&told["messages"], &told["messages_wanted"]), (&7.into(), &7.into()));
+        assert_eq!((&told["share"], &told["left"]), (&0.75.into(), &10.0.into()));
+    }
+
     /// As eklund2004: 45,000 runs of one message each are a thousandth of the messages and a third of the time.
     #[test]
     fn the_last_short_runs_are_counted_by_their_pace() {
         let last = Some(Last { runs: 500, at: 100.0 });
         assert_eq!(line(&progress(600, 9_990), "the last", 110.0, last), "the last, about 40 s left");
         assert_eq!(line(&progress(500, 9_990), "the last", 100.0, last), "the last");
-        let mut shown = Progress { display: Display::Quiet, watch: Stopwatch::start(), last: None };
+        let mut shown =
+            Progress { display: Display::Quiet, watch: Stopwatch::start(), last: None, kept: progress(0, 0) };
         shown.show(progress(200, 5_000));
         assert!(shown.last.is_none(), "there is more than the last runs");
         shown.show(progress(500, 9_950));

@@ -2,11 +2,12 @@
 
 use axum::Router;
 use axum::extract::Path;
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use include_dir::{Dir, include_dir};
 
+use crate::refusal::Refusal;
 use crate::server::Shared;
 
 static BUNDLE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/web/dist");
@@ -19,7 +20,7 @@ pub fn routes() -> Router<Shared> {
 async fn file(Path(path): Path<String>) -> Response {
     match BUNDLE.get_file(&path) {
         Some(file) => ([(header::CONTENT_TYPE, media_type(&path))], file.contents()).into_response(),
-        None => StatusCode::NOT_FOUND.into_response(),
+        None => Refusal::not_found().into_response(),
     }
 }
 

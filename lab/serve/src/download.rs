@@ -1,20 +1,79 @@
 //! Files as bodies of responses, read in parts as fast as the client takes them.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::convert::Infallible;
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
 
 use axum::body::Body;
-use axum::http::header::CONTENT_LENGTH;
+use axum::extract::FromRequestParts;
+use axum::http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, ETAG, IF_RANGE, RANGE};
+use axum::http::request::Parts;
+use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
 use tokio::task::spawn_blocking;
 
+use crate::refusal::Refusal;
+
 /// Octets of a file that are in memory at a time.
 pub const PART: usize = 64 << 10;
 
-/// Returns the content of a file as it is now; what is appended later does not follow.
-pub fn download(file: File) -> io::Result<Response> {
-    let octets = file.metadata()?.len();
+/// The part of a file that a request asks for: all, or one range of octets. RFC 9110, section 14
+#[derive(Debug, Clone, Default)]
+pub struct Ranged {
+    /// The first octet, and the last one if it is named.
+    range: Option<(u64, Option<u64>)>,
+    /// The version of the file that the range is of.
+    version: Option<String>,
+}
+
+impl<S: Sync> FromRequestParts<S> for Ranged {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let text = |name: HeaderName| parts.headers.get(name)?.to_str().ok();
+        Ok(Self { range: text(RANGE).and_then(range), version: text(IF_RANGE).map(str::to_owned) })
+    }
+}
+
+/// Parses `bytes=FIRST-` and `bytes=FIRST-LAST`; a server may ignore all other ranges, and clients then get all.
+fn range(text: &str) -> Option<(u64, Option<u64>)> {
+    let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
+    let number = |text: &str| text.bytes().all(|octet| octet.is_ascii_digit()).then(|| text.parse().ok())?;
+    let first = number(first)?;
+    let last = if last.is_empty() { None } else { Some(number(last)?) };
+    last.is_none_or(|last| first <= last).then_some((first, last))
+}
+
+/// Identifies the content of a file, as well as times and sizes do.
+fn version(metadata: &Metadata) -> String {
+    let nanoseconds = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
+    format!("\"{:x}-{:x}-{:x}\"", metadata.ino(), nanoseconds, metadata.len())
+}
+
+/// Returns the wanted part of a file as it is now; what is appended later does not follow.
+pub fn download(mut file: File, wanted: &Ranged) -> Result<Response, Refusal> {
+    let metadata = file.metadata()?;
+    let (all, version) = (metadata.len(), version(&metadata));
+    let is_same = wanted.version.as_ref().is_none_or(|wanted| *wanted == version);
+    let headers = [(ACCEPT_RANGES, "bytes".to_owned()), (ETAG, version)];
+    let Some((first, last)) = wanted.range.filter(|_| is_same) else {
+        return Ok((headers, [(CONTENT_LENGTH, all)], body(file, all)).into_response());
+    };
+    if first >= all {
+        let problem = format!("the file has {all} octets");
+        return Err(Refusal::new(StatusCode::RANGE_NOT_SATISFIABLE, problem, "ask for a part of it"));
+    }
+    let last = last.map_or(all - 1, |last| last.min(all - 1));
+    let octets = last - first + 1;
+    file.seek(SeekFrom::Start(first))?;
+    let range = [(CONTENT_RANGE, format!("bytes {first}-{last}/{all}"))];
+    let length = [(CONTENT_LENGTH, octets)];
+    Ok((StatusCode::PARTIAL_CONTENT, headers, range, length, body(file, octets)).into_response())
+}
+
+fn body(file: File, octets: u64) -> Body {
     let parts = unfold(Some(file.take(octets)), async |file| {
         let mut file = file?;
         let read = spawn_blocking(move || {
@@ -28,5 +87,21 @@ pub fn download(file: File) -> io::Result<Response> {
             Err(error) => Some((Err(error), None)),
         }
     });
-    Ok(([(CONTENT_LENGTH, octets)], Body::from_stream(parts)).into_response())
+    Body::from_stream(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_range_is_read_and_others_are_all_of_the_file() {
+        assert_eq!(range("bytes=0-"), Some((0, None)));
+        assert_eq!(range("bytes=5-9"), Some((5, Some(9))));
+        for other in
+            ["bytes=-5", "bytes=9-5", "bytes=1-2,5-6", "lines=1-2", "bytes=a-", "bytes=", "bytes=+1-"]
+        {
+            assert_eq!(range(other), None, "{other}");
+        }
+    }
 }

@@ -1,12 +1,13 @@
 //! Files stored next to experiments: each user's own, and those of a project.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
 use crate::directory::{directory, inside};
 use crate::refusal::Refusal;
 use crate::server::Server;
+use crate::store::Owner;
 use crate::viewer::Viewer;
 
 /// Maximum octets and files of a folder.
@@ -26,14 +27,14 @@ pub enum Folder {
 impl Server {
     /// Returns the path of a folder, if `viewer` may see it.
     pub(crate) fn folder(&self, viewer: &Viewer, folder: &Folder) -> Result<PathBuf, Refusal> {
-        let (kind, id) = match folder {
-            Folder::Mine => ("users", viewer.id),
+        let (owner, id) = match folder {
+            Folder::Mine => (Owner::User, viewer.id),
             Folder::Project(name) => {
                 let (id, _) = self.store.project(name, viewer.id)?.ok_or_else(Refusal::not_found)?;
-                ("projects", id)
+                (Owner::Project, id)
             }
         };
-        Ok(self.config.state.join(kind).join(id.to_string()))
+        Ok(self.directory(owner, id)?)
     }
 
     /// Stores a file, completely or not at all; replaces one of the same name.
@@ -53,13 +54,19 @@ impl Server {
             return Err(Refusal::conflict(most, "remove some"));
         }
         let parent = place.parent().unwrap_or(&root);
-        let taken = |_| Refusal::conflict("a file has the name of a directory", "choose another name");
+        let taken = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+                Refusal::conflict("a file has the name of a directory", "choose another name")
+            }
+            _ => error.into(),
+        };
         fs::create_dir_all(parent).map_err(taken)?;
         let mut file = tempfile::NamedTempFile::new_in(parent)?;
         file.write_all(content)?;
-        file.persist(&place)
-            .map(drop)
-            .map_err(|_| Refusal::conflict("there is a directory", "choose another name"))
+        file.persist(&place).map(drop).map_err(|error| match error.error.kind() {
+            io::ErrorKind::IsADirectory => Refusal::conflict("there is a directory", "choose another name"),
+            _ => error.error.into(),
+        })
     }
 
     /// Removes a file.

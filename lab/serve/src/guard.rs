@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
-    X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, ORIGIN, REFERRER_POLICY,
+    STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -20,6 +20,10 @@ const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
      connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 );
+const APPLICATION_JSON: &str = "application/json";
+const TEXT_HTML: &str = "text/html; charset=utf-8";
+/// Octets of a path and headers. HTTP/2 gets larger ones than this to here, where they are answered in words.
+const LONGEST_HEAD: usize = 16 << 10;
 const YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// Maximum time of a response; streams start at once.
@@ -33,7 +37,7 @@ pub async fn guard(State(server): State<Shared>, request: Request, next: Next) -
         Ok(()) => match server.turns.request() {
             Err(refusal) => refusal.into_response(),
             Ok(_turn) => match tokio::time::timeout(PATIENCE, next.run(request)).await {
-                Ok(response) => response,
+                Ok(response) => explained(response),
                 Err(_) => Refusal::busy("it took too long", 60).into_response(),
             },
         },
@@ -42,8 +46,39 @@ pub async fn guard(State(server): State<Shared>, request: Request, next: Next) -
     response
 }
 
+/// Returns a response whose error has the common form, if a library made it, or it is a page for people.
+fn explained(response: Response) -> Response {
+    let status = response.status();
+    let has_form = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| [APPLICATION_JSON.as_bytes(), TEXT_HTML.as_bytes()].contains(&kind.as_bytes()));
+    if has_form || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let (mut old, _) = response.into_parts();
+    let reason = status.canonical_reason().unwrap_or("it cannot be done").to_lowercase();
+    let cure = match status {
+        StatusCode::PAYLOAD_TOO_LARGE => "send less at a time",
+        _ => "/api/openapi.json says what is read here",
+    };
+    let mut response = Refusal::new(status, reason, cure).into_response();
+    [CONTENT_TYPE, CONTENT_LENGTH].iter().for_each(|name| drop(old.headers.remove(name)));
+    response.headers_mut().extend(old.headers);
+    response
+}
+
 fn check(config: &Config, request: &Request) -> Result<(), Refusal> {
     let headers = request.headers();
+    let octets: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    if octets + request.uri().path().len() > LONGEST_HEAD {
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        return Err(Refusal::new(
+            status,
+            format!("the head has more than {LONGEST_HEAD} octets"),
+            "send less",
+        ));
+    }
     let host = request.uri().authority().map(Authority::as_str).or_else(|| text(headers, &HOST));
     let host: Authority = host
         .and_then(|host| host.parse().ok())
@@ -55,7 +90,7 @@ fn check(config: &Config, request: &Request) -> Result<(), Refusal> {
     if [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method()) {
         return Ok(());
     }
-    check_origin(headers, &host)
+    check_origin(headers, config.is_secure, &host)
 }
 
 /// Rejects foreign host names (DNS rebinding); an address cannot be forged.
@@ -71,11 +106,10 @@ fn check_host(config: &Config, host: &Authority) -> Result<(), Refusal> {
 }
 
 /// Changes must come from our own pages or from a program. Fetch, section 3.2; Fetch Metadata, section 2.1
-fn check_origin(headers: &HeaderMap, host: &Authority) -> Result<(), Refusal> {
-    let origin = text(headers, &ORIGIN).map(|origin| {
-        let authority = origin.split_once("://").map(|(_, authority)| authority);
-        authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host.as_str()))
-    });
+fn check_origin(headers: &HeaderMap, is_secure: bool, host: &Authority) -> Result<(), Refusal> {
+    // Whoever is on the way can answer for our name without TLS.
+    let ours = format!("{}://{host}", if is_secure { "https" } else { "http" });
+    let origin = text(headers, &ORIGIN).map(|origin| origin.eq_ignore_ascii_case(&ours));
     let is_undecodable = headers.contains_key(ORIGIN) && origin.is_none();
     let site = text(headers, &HeaderName::from_static("sec-fetch-site"));
     let is_foreign = site.is_some_and(|site| !["same-origin", "none"].contains(&site));

@@ -8,7 +8,9 @@
 
 mod accounts;
 mod api;
+mod backup;
 mod bundle;
+mod client;
 mod clock;
 mod directory;
 mod download;
@@ -41,6 +43,7 @@ mod tests;
 mod turns;
 mod viewer;
 
+pub use backup::{BackupError, back_up};
 pub use experiment::{Experiment, Format, Links, Progress, State};
 pub use listen::{Options, ServeError, Tls, add_administrator, serve};
 pub use mail::Post;

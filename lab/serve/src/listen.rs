@@ -23,6 +23,8 @@ use crate::server::{Access, Config, Server, StateError};
 
 /// Maximum time for a request to arrive. RFC 9110, section 15.5.9
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum octets of headers over HTTP/2; `guard` allows fewer, and says so in words. RFC 9113, section 6.5.2
+const LARGEST_HEAD: u32 = 64 << 10;
 /// Time for open responses when the server stops.
 const GRACE: Duration = Duration::from_secs(3);
 
@@ -125,6 +127,7 @@ impl Options {
             quota: if access == Access::Open { Quota::NONE } else { self.quota },
             names: self.names.clone(),
             is_secure: !matches!(self.tls, Tls::None),
+            is_behind_proxy: matches!(self.tls, Tls::Proxy),
         })
     }
 }
@@ -167,18 +170,20 @@ pub fn serve(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Se
 async fn answer(listener: TcpListener, tls: &Tls, server: &Arc<Server>) -> Result<(), ServeError> {
     let handle = Handle::new();
     tokio::spawn(stop(handle.clone(), server.clone()));
-    let service = router(server.clone()).into_make_service();
+    let service = router(server.clone()).into_make_service_with_connect_info::<SocketAddr>();
     match tls {
         Tls::Files(certificates, key) => {
             let mut listening = axum_server::from_tcp_rustls(listener, rustls(certificates, key).await?)?
                 .map(|tls| tls.acceptor(Pacer::default()))
                 .handle(handle);
             listening.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+            listening.http_builder().http2().max_header_list_size(LARGEST_HEAD);
             listening.serve(service).await?;
         }
         Tls::None | Tls::Proxy => {
             let mut listening = axum_server::from_tcp(listener)?.acceptor(Pacer::default()).handle(handle);
             listening.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+            listening.http_builder().http2().max_header_list_size(LARGEST_HEAD);
             listening.serve(service).await?;
         }
     }

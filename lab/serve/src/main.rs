@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread::available_parallelism;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use hol_serve::{Options, Post, Quota, Registration, Tls};
 use hol_terminal::{companion, note, say};
 
@@ -65,9 +65,23 @@ struct Serve {
     /// Create an account that approves projects, with the password from standard input, and exit
     #[arg(long, value_name = "NAME")]
     administrator: Option<String>,
+    #[command(subcommand)]
+    task: Option<Task>,
     /// The `hol` that runs experiments [default: next to this program, or else on PATH]
     #[arg(long, value_name = "PROGRAM")]
     hol: Option<PathBuf>,
+}
+
+/// Something else than to serve.
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Copy the state directory to a new directory, while the server runs, and exit.
+    ///
+    /// The copy is a state directory: `hol-serve --state DIR` serves it.
+    Backup {
+        /// A new directory
+        to: PathBuf,
+    },
 }
 
 /// Why the server ended.
@@ -97,6 +111,9 @@ fn main() -> ExitCode {
 impl Serve {
     /// Serves until Ctrl-C.
     fn run(&self) -> Result<(), Failure> {
+        if let Some(Task::Backup { to }) = &self.task {
+            return hol_serve::back_up(&self.state()?, to).map_err(Failure::failed);
+        }
         let options = self.options()?;
         if let Some(name) = &self.administrator {
             return add_administrator(&options, name);
@@ -119,7 +136,7 @@ impl Serve {
         };
         Ok(Options {
             listen: self.listen,
-            state: self.state.clone().or_else(state_home).ok_or_else(no_home)?,
+            state: self.state()?,
             program: self.program()?,
             cores: self.cores.unwrap_or_else(cores),
             names: self.names.clone(),
@@ -133,6 +150,10 @@ impl Serve {
             },
             post,
         })
+    }
+
+    fn state(&self) -> Result<PathBuf, Failure> {
+        self.state.clone().or_else(state_home).ok_or_else(no_home)
     }
 
     fn program(&self) -> Result<PathBuf, Failure> {

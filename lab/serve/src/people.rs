@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use crate::accounts::attempts::Attempts;
 use crate::accounts::{key, password};
+use crate::client::Network;
 use crate::clock::now;
 use crate::events::Kind;
 use crate::refusal::Refusal;
@@ -46,17 +47,14 @@ pub struct Registration {
 
 impl Server {
     /// Begins a session: its key.
-    pub fn log_in(&self, login: &Login) -> Result<String, Refusal> {
+    pub fn log_in(&self, Network(network): &Network, login: &Login) -> Result<String, Refusal> {
         let name = login.name.to_lowercase();
-        if let Some(seconds) = self.attempts().wait(&name, now()) {
-            return Err(Refusal::too_many("too many wrong passwords", seconds));
-        }
+        self.attempts().log_in(network, &name, now())?;
         let found = self.store.credentials(&login.name)?;
         if !password::is_right(&login.password, found.as_ref().map(|found| found.password.as_str())) {
-            self.attempts().wrong(&name, now());
             return Err(Refusal::unauthorized("the name or the password is wrong"));
         }
-        self.attempts().right(&name);
+        self.attempts().right(network, &name);
         let found = found.ok_or_else(Refusal::not_found)?;
         let key = key::fresh()?;
         self.store.add_key(&key::digest(&key), found.id, (KeyKind::Session, ""), now(), now() + SESSION)?;
@@ -67,15 +65,22 @@ impl Server {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Makes an account for somebody at `network`.
+    pub fn sign_up(&self, Network(network): &Network, new: &Registration) -> Result<(), Refusal> {
+        self.attempts().register(network, now())?;
+        self.register(new, false)
+    }
+
     /// Makes an account.
     pub fn register(&self, new: &Registration, is_administrator: bool) -> Result<(), Refusal> {
         check_name(&new.name)?;
         check_mail(&new.mail)?;
         let taken = || Refusal::conflict("the name is taken", "choose another");
+        // First, so that the answer takes as long for a name that is taken.
+        let hash = password::hash(&new.password)?;
         if new.name.eq_ignore_ascii_case(LOCAL) {
             return Err(taken());
         }
-        let hash = password::hash(&new.password)?;
         let user = User { name: new.name.clone(), mail: new.mail.clone(), is_administrator };
         let id = self.store.add_user(&user, &hash, now())?.ok_or_else(taken)?;
         if let Some(project) = &new.project {
@@ -89,8 +94,14 @@ impl Server {
         if self.store.tokens(viewer.id)?.len() >= MOST_TOKENS {
             return Err(Refusal::conflict(format!("there are {MOST_TOKENS} tokens"), "revoke one first"));
         }
-        let key = key::fresh()?;
         let expires = now() + i64::from(days) * 86_400;
+        // Else a token that has leaked would live as long as its thief wants.
+        if let Some(end) = viewer.token_ends.filter(|end| *end < expires) {
+            let most = (end - now()) / 86_400;
+            let problem = "a token makes no token that lives longer than itself";
+            return Err(Refusal::bad(problem, format!("this one has {most} days left; or log in")));
+        }
+        let key = key::fresh()?;
         self.store.add_key(&key::digest(&key), viewer.id, (KeyKind::Token, name), now(), expires)?;
         Ok(key)
     }

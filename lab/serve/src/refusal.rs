@@ -1,12 +1,15 @@
 //! Why a request failed, and what its sender can do.
 
 use std::fmt;
+use std::io;
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use crate::store::is_disk_full;
 
 /// A problem and its fix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -93,9 +96,15 @@ impl Refusal {
         Self { retry_after: Some(seconds), ..refusal }
     }
 
+    /// There is no room for it. RFC 4918, section 11.5
+    pub fn disk_full() -> Self {
+        let cure = "delete experiments or files, or make room on the server";
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, "the disk of the server is full", cure)
+    }
+
     /// A failure of the disk, the database, or our code; details go to the log, not to the client.
     pub fn internal(problem: impl fmt::Display) -> Self {
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("error: {problem}\n").as_bytes());
+        let _ = io::Write::write_all(&mut io::stderr(), format!("error: {problem}\n").as_bytes());
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "the server could not do it",
@@ -106,13 +115,21 @@ impl Refusal {
 
 impl From<rusqlite::Error> for Refusal {
     fn from(error: rusqlite::Error) -> Self {
-        Self::internal(format!("the database: {error}"))
+        match error {
+            // It was there when the request began.
+            rusqlite::Error::QueryReturnedNoRows => Self::not_found(),
+            error if is_disk_full(&error) => Self::disk_full(),
+            error => Self::internal(format!("the database: {error}")),
+        }
     }
 }
 
-impl From<std::io::Error> for Refusal {
-    fn from(error: std::io::Error) -> Self {
-        Self::internal(error)
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::disk_full(),
+            _ => Self::internal(error),
+        }
     }
 }
 

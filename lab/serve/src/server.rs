@@ -19,7 +19,7 @@ use crate::mail::{self, Mailer};
 use crate::quota::Quota;
 use crate::refusal::Refusal;
 use crate::shell::Shells;
-use crate::store::{Entry, Moved, Store, StoreError, User};
+use crate::store::{DATABASE, Entry, Moved, Owner, Store, StoreError, User};
 use crate::turns::Turns;
 use crate::viewer::Viewer;
 
@@ -54,6 +54,8 @@ pub struct Config {
     pub names: Vec<String>,
     /// Whether browsers use TLS.
     pub is_secure: bool,
+    /// Whether a proxy in front says where requests come from.
+    pub is_behind_proxy: bool,
 }
 
 /// A state directory and its running state.
@@ -97,7 +99,7 @@ impl Server {
     /// Opens the state directory. Experiments that were running when the last server ended are queued again.
     pub fn open(config: Config, mailer: Mailer, notes: Sender<Note>) -> Result<Self, StateError> {
         let lock = lock(&config.state)?;
-        let store = Store::open(&config.state.join("lab.db"))?;
+        let store = Store::open(&config.state.join(DATABASE))?;
         let local = if config.access == Access::Open { Some(settle_local(&store)?) } else { None };
         let server = Self {
             config,
@@ -231,15 +233,21 @@ impl Server {
     }
 
     /// Returns the command for experiment `id`, and its directory.
-    pub(crate) fn command(&self, id: i64) -> jobs::Command {
-        let dir = self.config.state.join("experiments").join(id.to_string());
-        jobs::Command { program: self.config.program.clone(), dir }
+    pub(crate) fn command(&self, id: i64) -> rusqlite::Result<jobs::Command> {
+        let dir = self.directory(Owner::Experiment, id)?;
+        Ok(jobs::Command { program: self.config.program.clone(), dir })
+    }
+
+    /// Returns the directory of an experiment, a user or a project.
+    pub(crate) fn directory(&self, owner: Owner, id: i64) -> rusqlite::Result<PathBuf> {
+        let name = self.store.directory(owner, id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        Ok(self.config.state.join(owner.plural()).join(name))
     }
 
     /// Draws the report of an experiment, one at a time.
     pub(crate) fn draw(&self, id: i64) -> Result<(), Refusal> {
         let _turn = self.drawing.lock().unwrap_or_else(PoisonError::into_inner);
-        jobs::draw(&self.command(id)).map_err(Refusal::internal)
+        jobs::draw(&self.command(id)?).map_err(Refusal::internal)
     }
 
     /// Reports a problem on standard error.
@@ -273,5 +281,5 @@ fn settle_local(store: &Store) -> Result<Viewer, StateError> {
     };
     // It exists already, except at the first start.
     store.add_project((LOCAL, "Everything on this machine"), id, true, now())?;
-    Ok(Viewer { id, name: user.name, is_administrator: true })
+    Ok(Viewer { id, name: user.name, is_administrator: true, token_ends: None })
 }

@@ -7,6 +7,7 @@ use axum::routing::get;
 
 use crate::accounts::key;
 use crate::api::{file_of, report_of};
+use crate::download::Ranged;
 use crate::extract::Which;
 use crate::leisure::at_leisure;
 use crate::refusal::Refusal;
@@ -33,14 +34,20 @@ async fn enter(State(server): State<Shared>, Which(key): Which<String>) -> Resul
     Ok(Redirect::to(&path).into_response())
 }
 
-async fn report(State(server): State<Shared>, Which(key): Which<String>) -> Result<Response, Refusal> {
-    at_leisure(server, move |server| report_of(server, server.shared(&key)?)).await
+async fn report(
+    State(server): State<Shared>,
+    Which(key): Which<String>,
+    wanted: Ranged,
+) -> Result<Response, Refusal> {
+    at_leisure(server, move |server| report_of(server, server.shared(&key)?, &wanted)).await
 }
 
 async fn file(
     State(server): State<Shared>,
     Which((key, path)): Which<(String, String)>,
+    wanted: Ranged,
 ) -> Result<Response, Refusal> {
-    let read = move |server: &Server| file_of(&server.command(server.shared(&key)?).results(), &path);
+    let read =
+        move |server: &Server| file_of(&server.command(server.shared(&key)?)?.results(), &path, &wanted);
     at_leisure(server, read).await
 }

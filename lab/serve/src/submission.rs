@@ -13,7 +13,7 @@ use crate::lifecycle::{cure, holds_cores};
 use crate::reading::{problem, read};
 use crate::refusal::Refusal;
 use crate::server::Server;
-use crate::store::Fresh;
+use crate::store::{Fresh, is_disk_full};
 use crate::viewer::Viewer;
 
 /// Maximum unfinished experiments per user.
@@ -39,7 +39,7 @@ pub struct Submission {
     pub project: Option<String>,
     /// Whether it waits for cores (default) instead of being rejected.
     pub batch: Option<bool>,
-    /// Higher ones start first; -1000 to 1000.
+    /// Higher ones start first; -1000 to 1000, above 0 from the leader of the project only.
     pub priority: Option<i64>,
     /// Seconds without progress after which it is swapped out; 0: never.
     pub idle_swap: Option<u32>,
@@ -142,7 +142,7 @@ impl Server {
         study: Option<(&str, bool)>,
         wanted: Submission,
     ) -> Result<Experiment, Refusal> {
-        let project = self.project_of(viewer, wanted.project.as_deref())?;
+        let (project, leader) = self.project_of(viewer, wanted.project.as_deref())?;
         if self.store.unfinished(viewer.id)? >= MOST_UNFINISHED {
             let problem = format!(
                 "{} has {MOST_UNFINISHED} unfinished experiments, the maximum; wait for one to end, or remove one",
@@ -156,7 +156,7 @@ impl Server {
             project,
             owner: viewer.id,
             state: if wanted.hold { State::New } else { State::Queued },
-            priority: priority(wanted.priority.unwrap_or(0))?,
+            priority: priority(wanted.priority.unwrap_or(0), 0, viewer.id == leader)?,
             batch: wanted.batch.unwrap_or(true),
             cores: cores(wanted.cores.unwrap_or(self.config.cores))?,
             idle_swap: limit(wanted.idle_swap.unwrap_or(0))?,
@@ -192,7 +192,8 @@ impl Server {
             to.cores = cores(wanted)?;
         }
         to.batch = change.batch.unwrap_or(to.batch);
-        to.priority = priority(change.priority.unwrap_or(to.priority))?;
+        let leads = viewer.id == entry.leader;
+        to.priority = priority(change.priority.unwrap_or(to.priority), to.priority, leads)?;
         to.idle_swap = change.idle_swap.map_or(Ok(to.idle_swap), limit)?;
         to.auto_swap = change.auto_swap.map_or(Ok(to.auto_swap), limit)?;
         self.store.settle(id, &to)?;
@@ -230,11 +231,14 @@ impl Server {
     pub fn again(&self, viewer: &Viewer, id: i64, again: Again) -> Result<Experiment, Refusal> {
         let old = self.experiment(viewer, id)?;
         let project = Some(old.project.clone());
+        // A leader's urgency is not for everybody who repeats it.
+        let (_, leader) = self.project_of(viewer, Some(&old.project))?;
+        let inherited = if viewer.id == leader { old.priority } else { old.priority.min(0) };
         if let Some(study) = &old.study {
             let run = StudyRun {
                 quick: old.quick,
                 project,
-                priority: Some(old.priority),
+                priority: Some(inherited),
                 cores: Some(old.cores),
                 hold: again.hold,
             };
@@ -248,7 +252,7 @@ impl Server {
             name: Some(again.name.unwrap_or(old.name)),
             project,
             batch: Some(old.batch),
-            priority: Some(old.priority),
+            priority: Some(inherited),
             idle_swap: old.idle_swap,
             auto_swap: old.auto_swap,
             cores: Some(old.cores),
@@ -260,8 +264,17 @@ impl Server {
     /// Deletes an experiment with all its files.
     pub fn remove(&self, viewer: &Viewer, id: i64) -> Result<(), Refusal> {
         let entry = self.own(viewer, id)?;
-        if !self.store.remove(id)? {
-            let state = entry.experiment.state;
+        let dir = self.command(id)?.dir;
+        let state = entry.experiment.state;
+        let removed = match self.store.remove(id) {
+            // Its files make the room to record that it is gone.
+            Err(error) if is_disk_full(&error) && !holds_cores(state) => {
+                std::fs::remove_dir_all(&dir)?;
+                self.store.remove(id)
+            }
+            removed => removed,
+        };
+        if !removed? {
             return Err(Refusal::conflict(
                 format!("experiment {id} is {}", state.word()),
                 "swap it out first",
@@ -269,13 +282,14 @@ impl Server {
         }
         self.hub.tell(id, entry.project, Kind::Closed, &id);
         self.shells.forget(id);
-        match std::fs::remove_dir_all(self.command(id).dir) {
+        match std::fs::remove_dir_all(dir) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
             _ => Ok(()),
         }
     }
 
-    fn project_of(&self, viewer: &Viewer, name: Option<&str>) -> Result<i64, Refusal> {
+    /// Returns a project and its leader.
+    fn project_of(&self, viewer: &Viewer, name: Option<&str>) -> Result<(i64, i64), Refusal> {
         let own = self.store.projects(viewer.id, false)?;
         let name = match name {
             Some(name) => name,
@@ -284,7 +298,7 @@ impl Server {
                 None => return Err(Refusal::forbidden(format!("{} is in no project yet", viewer.name))),
             },
         };
-        self.store.project(name, viewer.id)?.map(|(id, _)| id).ok_or_else(Refusal::not_found)
+        self.store.project(name, viewer.id)?.ok_or_else(Refusal::not_found)
     }
 }
 
@@ -340,8 +354,15 @@ fn shortened(title: &str) -> String {
     title.chars().filter(|c| !c.is_control()).take(LONGEST_TITLE).collect()
 }
 
-fn priority(wanted: i64) -> Result<i64, Refusal> {
-    if wanted.abs() <= MOST_URGENT { Ok(wanted) } else { Err(range("priority", -MOST_URGENT, MOST_URGENT)) }
+/// Checks a priority; only a leader raises it above `from`, and above 0.
+fn priority(wanted: i64, from: i64, leads: bool) -> Result<i64, Refusal> {
+    if !(-MOST_URGENT..=MOST_URGENT).contains(&wanted) {
+        return Err(range("priority", -MOST_URGENT, MOST_URGENT));
+    }
+    if !leads && wanted > from.max(0) {
+        return Err(Refusal::forbidden("only the leader of a project gives a priority above 0"));
+    }
+    Ok(wanted)
 }
 
 fn limit(wanted: u32) -> Result<Option<u32>, Refusal> {

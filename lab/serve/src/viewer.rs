@@ -9,4 +9,6 @@ pub struct Viewer {
     pub name: String,
     /// Whether the user approves projects.
     pub is_administrator: bool,
+    /// When the token of the request ends, in seconds since 1970; `None` without a token.
+    pub token_ends: Option<i64>,
 }

@@ -1,15 +1,25 @@
 //! `hol get`: the results of an experiment of a server.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read, Seek, Write};
 use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
 use serde::Deserialize;
+use ureq::http::StatusCode;
 
 use super::server::{At, Server};
 use crate::failure::Failure;
 use crate::terminal::{grouped, say};
+
+/// The page of the results.
+const REPORT: &str = "report.html";
+
+/// Octets of a file that are in memory at a time.
+const PART: usize = 64 << 10;
+
+/// Connections that may break one after the other without an octet.
+const TRIES: u32 = 5;
 
 /// Fetch the results of an experiment from a server: a directory as `hol run` fills it.
 #[derive(Debug, Args)]
@@ -43,29 +53,97 @@ impl Get {
                 format!("{}: has something in it; choose a new place with --out DIR", out.display());
             return Err(Failure::Usage(problem));
         }
-        for file in &files {
-            fetch(&server, self.id, &file.path, &out)?;
+        let whole = |path: &str| format!("/api/experiments/{}/files/{}", self.id, encoded(path));
+        let mut count = 0;
+        for file in files.iter().filter(|file| file.path != REPORT) {
+            count += 1;
+            Download::new(&out, &file.path)?.run(&server, &whole(&file.path))?;
         }
-        say(&format!("{} has {} files\n", out.display(), grouped(files.len() as u64)));
+        // The server draws it again if there are later results than its page.
+        let report = format!("/api/experiments/{}/report", self.id);
+        if server.find(&report)?.is_some() {
+            count += 1;
+            Download::new(&out, REPORT)?.run(&server, &report)?;
+        }
+        say(&format!("{} has {} files\n", out.display(), grouped(count)));
         Ok(())
     }
 }
 
-/// Fetches one file. The server says what it is called, so it must not lead out of the directory.
-fn fetch(server: &Server, id: i64, path: &str, out: &Path) -> Result<(), Failure> {
-    let relative = Path::new(path);
-    if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
-        return Err(Failure::Failed(format!(
-            "the server sent the file name {path:?}, which no result has; nothing was written"
-        )));
+/// A file that is fetched in as many parts as connections break.
+struct Download {
+    place: PathBuf,
+    file: File,
+    /// Octets that are there.
+    octets: u64,
+    /// The version of the file on the server that they are of.
+    version: Option<String>,
+}
+
+impl Download {
+    /// Creates `path` in `out`. The server says what it is called, so it must not lead out of the directory.
+    fn new(out: &Path, path: &str) -> Result<Self, Failure> {
+        let relative = Path::new(path);
+        if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(Failure::Failed(format!(
+                "the server sent the file name {path:?}, which no result has; nothing was written"
+            )));
+        }
+        let place = out.join(relative);
+        let parent = fs::create_dir_all(place.parent().unwrap_or(out));
+        let file = parent.and_then(|()| File::create(&place)).map_err(|e| unwritable(&place, &e))?;
+        Ok(Self { place, file, octets: 0, version: None })
     }
-    let place = out.join(relative);
-    let failed =
-        |e: io::Error| Failure::Failed(format!("{}: {e}; choose another place with --out", place.display()));
-    fs::create_dir_all(place.parent().unwrap_or(out)).map_err(failed)?;
-    let answer = server.get(&format!("/api/experiments/{id}/files/{}", encoded(path)))?;
-    let mut file = File::create(&place).map_err(failed)?;
-    io::copy(&mut answer.into_body().into_reader(), &mut file).map(drop).map_err(failed)
+
+    /// Fetches what the server has at `path`; goes on where a connection broke.
+    fn run(mut self, server: &Server, path: &str) -> Result<(), Failure> {
+        let mut tries = 0;
+        loop {
+            let before = self.octets;
+            let Some(problem) = self.go_on(server, path)? else { return Ok(()) };
+            tries = if self.octets > before { 1 } else { tries + 1 };
+            if tries == TRIES {
+                let place = self.place.display();
+                return Err(Failure::Failed(format!(
+                    "{place}: the connection broke {TRIES} times: {problem}"
+                )));
+            }
+        }
+    }
+
+    /// Fetches what is missing; returns how the connection broke. RFC 9110, sections 13.1.5 and 14.2
+    fn go_on(&mut self, server: &Server, path: &str) -> Result<Option<io::Error>, Failure> {
+        let answer = match &self.version {
+            Some(version) if self.octets > 0 => {
+                server.get(path, &[("Range", &format!("bytes={}-", self.octets)), ("If-Range", version)])?
+            }
+            _ => server.get(path, &[])?,
+        };
+        if answer.status() != StatusCode::PARTIAL_CONTENT {
+            // The file has changed since: what is there may not fit.
+            self.octets = 0;
+            self.version =
+                answer.headers().get("etag").and_then(|version| Some(version.to_str().ok()?.to_owned()));
+            let again = self.file.rewind().and_then(|()| self.file.set_len(0));
+            again.map_err(|e| unwritable(&self.place, &e))?;
+        }
+        let mut body = answer.into_body().into_reader();
+        let mut part = vec![0; PART];
+        loop {
+            match body.read(&mut part) {
+                Ok(0) => return Ok(None),
+                Ok(octets) => {
+                    self.file.write_all(&part[..octets]).map_err(|e| unwritable(&self.place, &e))?;
+                    self.octets += octets as u64;
+                }
+                Err(problem) => return Ok(Some(problem)),
+            }
+        }
+    }
+}
+
+fn unwritable(place: &Path, problem: &io::Error) -> Failure {
+    Failure::Failed(format!("{}: {problem}; choose another place with --out", place.display()))
 }
 
 /// RFC 3986, section 2.1
@@ -78,6 +156,70 @@ fn encoded(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Answers one request after the other, and closes the connection after each; returns the requests.
+    fn serve(answers: Vec<Vec<u8>>) -> (String, std::thread::JoinHandle<Vec<String>>) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let serving = std::thread::spawn(move || {
+            let answer = |answer: Vec<u8>| {
+                let (mut connection, _) = listener.accept().unwrap();
+                let (mut request, mut octet) = (Vec::new(), [0]);
+                while !request.ends_with(b"\r\n\r\n") {
+                    connection.read_exact(&mut octet).unwrap();
+                    request.push(octet[0]);
+                }
+                connection.write_all(&answer).unwrap();
+                String::from_utf8(request).unwrap().to_ascii_lowercase()
+            };
+            answers.into_iter().map(answer).collect()
+        });
+        (url, serving)
+    }
+
+    fn answer(status: &str, headers: &str, content: &str) -> Vec<u8> {
+        format!("HTTP/1.1 {status}\r\nconnection: close\r\n{headers}\r\n\r\n{content}").into_bytes()
+    }
+
+    fn fetched(answers: Vec<Vec<u8>>) -> (Result<(), Failure>, String, Vec<String>) {
+        let dir = tempfile::tempdir().unwrap();
+        let (url, serving) = serve(answers);
+        let server = super::super::Credentials::default().server(&url).unwrap();
+        let result = Download::new(dir.path(), "sub/a.csv").unwrap().run(&server, "/file");
+        (result, fs::read_to_string(dir.path().join("sub/a.csv")).unwrap(), serving.join().unwrap())
+    }
+
+    #[test]
+    fn a_broken_connection_is_continued() {
+        let (result, content, requests) = fetched(vec![
+            answer("200 OK", "content-length: 9\r\netag: \"v1\"", "abc"),
+            answer("206 Partial Content", "content-length: 6\r\ncontent-range: bytes 3-8/9", "de"),
+            answer("206 Partial Content", "content-length: 4\r\ncontent-range: bytes 5-8/9", "fghi"),
+        ]);
+        assert!(result.is_ok());
+        assert_eq!(content, "abcdefghi");
+        assert!(!requests[0].contains("range:"), "{}", requests[0]);
+        assert!(requests[1].contains("range: bytes=3-\r\n") && requests[1].contains("if-range: \"v1\""));
+        assert!(requests[2].contains("range: bytes=5-\r\n"), "{}", requests[2]);
+    }
+
+    #[test]
+    fn a_file_that_has_changed_begins_again() {
+        let (result, content, _) = fetched(vec![
+            answer("200 OK", "content-length: 9\r\netag: \"v1\"", "abcdef"),
+            answer("200 OK", "content-length: 2\r\netag: \"v2\"", "xy"),
+        ]);
+        assert!(result.is_ok());
+        assert_eq!(content, "xy");
+    }
+
+    #[test]
+    fn a_connection_that_always_breaks_is_given_up() {
+        let broken = || answer("200 OK", "content-length: 9", "");
+        let (result, _, requests) = fetched((0..TRIES).map(|_| broken()).collect());
+        assert!(result.unwrap_err().to_string().contains("broke 5 times"));
+        assert_eq!(requests.len(), 5);
+    }
 
     #[test]
     fn paths_are_encoded_octet_by_octet() {

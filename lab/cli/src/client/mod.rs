@@ -1,6 +1,7 @@
 //! `hol watch`, `hol get`, and the server that they and `hol submit` ask: what a browser can do, without one.
 
 mod get;
+mod pinned;
 mod server;
 mod stream;
 mod watch;

@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use ureq::http::Response;
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::http::{Response, StatusCode};
+use ureq::tls::Certificate;
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{ConnectProxyConnector, Connector, TcpConnector};
 use ureq::{Agent, Body};
 
+use super::pinned::PinnedConnector;
 use crate::failure::Failure;
 
 /// Which server, and who asks it.
@@ -63,35 +66,54 @@ impl At {
 impl Credentials {
     /// The server at `url`; it is not asked anything yet.
     pub fn server(&self, url: &str) -> Result<Server, Failure> {
-        let mut config = Agent::config_builder().http_status_as_error(false);
-        if let Some(file) = &self.certificate {
-            let certificate = Certificate::from_pem(&read(file)?)
-                .map_err(|e| Failure::Usage(format!("{}: {e}; give a certificate in PEM", file.display())))?
-                .to_owned();
-            let roots = RootCerts::new_with_certs(&[certificate]);
-            config = config.tls_config(TlsConfig::builder().root_certs(roots).build());
-        }
+        let config = Agent::config_builder().http_status_as_error(false).build();
+        let agent = match &self.certificate {
+            Some(file) => {
+                let invalid = |error: &dyn std::fmt::Display| {
+                    Failure::Usage(format!("{}: {error}; give a certificate in PEM", file.display()))
+                };
+                let certificate = Certificate::from_pem(&read(file)?).map_err(|e| invalid(&e))?;
+                let pinned = PinnedConnector::new(certificate.der()).map_err(|e| invalid(&e))?;
+                let connector = ().chain(ConnectProxyConnector::default()).chain(TcpConnector::default());
+                Agent::with_parts(config, connector.chain(pinned), DefaultResolver::default())
+            }
+            None => config.into(),
+        };
         let token = match &self.token {
             Some(file) => Some(String::from_utf8_lossy(&read(file)?).trim().to_owned()),
             None => None,
         };
-        Ok(Server { agent: config.build().into(), base: url.trim_end_matches('/').to_owned(), token })
+        Ok(Server { agent, base: url.trim_end_matches('/').to_owned(), token })
     }
 }
 
 impl Server {
     /// What there is at `path`.
-    pub fn get(&self, path: &str) -> Result<Response<Body>, Failure> {
+    pub fn get(&self, path: &str, headers: &[(&str, &str)]) -> Result<Response<Body>, Failure> {
+        self.check(self.call(path, headers))
+    }
+
+    /// The same, if there is something.
+    pub fn find(&self, path: &str) -> Result<Option<Response<Body>>, Failure> {
+        let answer = self.call(path, &[]);
+        let is_missing = answer.as_ref().is_ok_and(|answer| answer.status() == StatusCode::NOT_FOUND);
+        if is_missing { Ok(None) } else { self.check(answer).map(Some) }
+    }
+
+    fn call(&self, path: &str, headers: &[(&str, &str)]) -> Result<Response<Body>, ureq::Error> {
         let mut request = self.agent.get(format!("{}{path}", self.base));
         if let Some(token) = &self.token {
             request = request.header("Authorization", format!("Bearer {token}"));
         }
-        self.check(request.call())
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.call()
     }
 
     /// The same, as JSON.
     pub fn read<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
-        self.parse(self.get(path)?)
+        self.parse(self.get(path, &[])?)
     }
 
     /// Sends `body` to `path`.

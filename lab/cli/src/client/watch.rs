@@ -58,7 +58,7 @@ pub fn follow(server: &Server, id: i64, is_json: bool) -> Result<(), Failure> {
     let mut silent = 0;
     while silent < TRIES {
         silent += 1;
-        let answer = server.get(&format!("/api/experiments/{id}/events"))?;
+        let answer = server.get(&format!("/api/experiments/{id}/events"), &[])?;
         let mut stream = BufReader::new(answer.into_body().into_reader());
         // A stream ends with the server, or because somebody's rights changed: the next says how things are.
         while let Ok(Some(event)) = next(&mut stream) {

@@ -15,7 +15,7 @@ pub struct ServerQueueOptions {
     /// The project that it belongs to [default: your first]
     #[arg(long)]
     project: Option<String>,
-    /// Higher ones start first
+    /// Higher ones start first; with accounts, only the leader of a project gives one above 0
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     priority: i64,
     /// Cores that it asks for [default: all that the server has]

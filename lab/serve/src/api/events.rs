@@ -20,6 +20,7 @@ use crate::extract::Which;
 use crate::leisure::at_leisure;
 use crate::refusal::{Problems, Refusal};
 use crate::server::{Server, Shared};
+use crate::turns::StreamTurn;
 use crate::viewer::Viewer;
 
 /// Maximum concurrent streams.
@@ -41,6 +42,7 @@ struct Watch {
     scope: Scope,
     /// Events to send first.
     first: VecDeque<Event>,
+    _turn: Option<StreamTurn>,
 }
 
 enum Scope {
@@ -54,17 +56,17 @@ enum Scope {
 /// `log` (a line), `shell` (an entry of its shell).
 #[utoipa::path(get, path = "/api/experiments/{id}/events", params(("id" = i64, Path)), responses(
     (status = 200, description = "A stream; it begins with the state", body = String, content_type = "text/event-stream"),
-    (status = 404, body = Problems)))]
+    (status = 404, body = Problems), (status = 429, body = Problems)))]
 async fn of_one(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
     Which(id): Which<i64>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
     // Subscribed before the state is read, so that nothing in between is missed.
-    let (receiver, stopping) = begin(&server)?;
+    let (receiver, stopping, turn) = begin(&server, &viewer)?;
     let experiment = at_leisure(server.clone(), move |server| server.experiment(&viewer, id)).await?;
     let first = VecDeque::from([state(&experiment).retry(RETRY)]);
-    Ok(stream(Watch { server, receiver, stopping, scope: Scope::One(id), first }))
+    Ok(stream(Watch { server, receiver, stopping, scope: Scope::One(id), first, _turn: turn }))
 }
 
 /// Streams `state` and `progress` of all experiments visible to the user, with the experiment's number as the
@@ -75,17 +77,21 @@ async fn of_all(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
-    let (receiver, stopping) = begin(&server)?;
+    let (receiver, stopping, turn) = begin(&server, &viewer)?;
     let projects = at_leisure(server.clone(), move |server| Ok(server.store.projects_of(viewer.id)?)).await?;
     let first = VecDeque::from([Event::default().comment("").retry(RETRY)]);
-    Ok(stream(Watch { server, receiver, stopping, scope: Scope::Projects(projects), first }))
+    Ok(stream(Watch { server, receiver, stopping, scope: Scope::Projects(projects), first, _turn: turn }))
 }
 
-fn begin(server: &Server) -> Result<(Receiver<Arc<Happening>>, watch::Receiver<bool>), Refusal> {
+type Begun = (Receiver<Arc<Happening>>, watch::Receiver<bool>, Option<StreamTurn>);
+
+fn begin(server: &Server, viewer: &Viewer) -> Result<Begun, Refusal> {
     if server.hub.watchers() >= MOST_WATCHERS {
         return Err(Refusal::busy(format!("{MOST_WATCHERS} streams are open"), 10));
     }
-    Ok((server.hub.watch(), server.hub.stopping()))
+    // Without login all are the owner of the machine.
+    let turn = if server.local.is_some() { None } else { Some(server.turns.stream(viewer.id)?) };
+    Ok((server.hub.watch(), server.hub.stopping(), turn))
 }
 
 fn stream(watch: Watch) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {

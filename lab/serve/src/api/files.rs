@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::bundle::media_type;
 use crate::directory::{FileLine, directory, inside};
-use crate::download::download;
+use crate::download::{Ranged, download};
 use crate::extract::Which;
 use crate::leisure::at_leisure;
 use crate::lifecycle::holds_cores;
@@ -49,18 +49,20 @@ async fn points(
     at_leisure(server, move |server| server.points(&viewer, id)).await
 }
 
-/// Returns the report so far.
+/// Returns the report so far, or a range of it.
 #[utoipa::path(get, path = "/api/experiments/{id}/report", params(("id" = i64, Path)), responses(
     (status = 200, body = String, content_type = "text/html"),
+    (status = 206, body = String, content_type = "text/html"),
     (status = 404, description = "There is nothing yet", body = Problems)))]
 async fn report(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
     Which(id): Which<i64>,
+    wanted: Ranged,
 ) -> Result<Response, Refusal> {
     at_leisure(server, move |server| {
         server.entry(&viewer, id)?;
-        report_of(server, id)
+        report_of(server, id, &wanted)
     })
     .await
 }
@@ -75,22 +77,24 @@ async fn files(
 ) -> Result<Json<Vec<FileLine>>, Refusal> {
     let listed = move |server: &Server| {
         server.entry(&viewer, id)?;
-        Ok(directory(&server.command(id).results())?)
+        Ok(directory(&server.command(id)?.results())?)
     };
     at_leisure(server, listed).await.map(Json)
 }
 
-/// Returns a file of its results.
+/// Returns a file of its results, or a range of it.
 #[utoipa::path(get, path = "/api/experiments/{id}/files/{*path}", params(("id" = i64, Path), ("path" = String, Path)),
-    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
+    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
+    (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems)))]
 async fn file(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
     Which((id, path)): Which<(i64, String)>,
+    wanted: Ranged,
 ) -> Result<Response, Refusal> {
     at_leisure(server, move |server| {
         server.entry(&viewer, id)?;
-        file_of(&server.command(id).results(), &path)
+        file_of(&server.command(id)?.results(), &path, &wanted)
     })
     .await
 }
@@ -106,7 +110,7 @@ async fn log(
     at_leisure(server, move |server| {
         server.entry(&viewer, id)?;
         let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8")];
-        content(&server.command(id).dir.join("log"), headers, "")
+        content(&server.command(id)?.dir.join("log"), headers, "")
     })
     .await
 }
@@ -114,15 +118,15 @@ async fn log(
 impl Server {
     fn points(&self, viewer: &Viewer, id: i64) -> Result<Response, Refusal> {
         self.entry(viewer, id)?;
-        let points = self.command(id).results().join("points.json");
+        let points = self.command(id)?.results().join("points.json");
         content(&points, [(CONTENT_TYPE, "application/json")], "[]")
     }
 }
 
 /// Returns the report of experiment `id`, drawn again if there are later points and no process is about to
 /// draw it.
-pub fn report_of(server: &Server, id: i64) -> Result<Response, Refusal> {
-    let results = server.command(id).results();
+pub fn report_of(server: &Server, id: i64, wanted: &Ranged) -> Result<Response, Refusal> {
+    let results = server.command(id)?.results();
     let (page, points) = (results.join("report.html"), results.join("points.json"));
     let runs = server.store.entry(id)?.is_some_and(|entry| holds_cores(entry.experiment.state));
     let is_old = match (age(&page), age(&points)) {
@@ -135,7 +139,7 @@ pub fn report_of(server: &Server, id: i64) -> Result<Response, Refusal> {
     }
     let page = File::open(page).map_err(|_| Refusal::not_found())?;
     let headers = [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, REPORT_POLICY)];
-    Ok((headers, download(page)?).into_response())
+    Ok((headers, download(page, wanted)?).into_response())
 }
 
 /// Returns the content of a file, or `else_text` if it is not there yet.
@@ -146,19 +150,19 @@ fn content(
 ) -> Result<Response, Refusal> {
     match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((headers, else_text).into_response()),
-        file => Ok((headers, download(file?)?).into_response()),
+        file => Ok((headers, download(file?, &Ranged::default())?).into_response()),
     }
 }
 
 /// Returns file `path` of a directory as a download.
-pub fn file_of(directory: &Path, path: &str) -> Result<Response, Refusal> {
+pub fn file_of(directory: &Path, path: &str, wanted: &Ranged) -> Result<Response, Refusal> {
     let whole = inside(directory, path).ok_or_else(Refusal::not_found)?;
     let headers = [
         (CONTENT_TYPE, media_type(path)),
         (CONTENT_DISPOSITION, "attachment"),
         (CONTENT_SECURITY_POLICY, FILE_POLICY),
     ];
-    Ok((headers, download(File::open(whole)?)?).into_response())
+    Ok((headers, download(File::open(whole)?, wanted)?).into_response())
 }
 
 /// Returns when a file was written, for comparison only.

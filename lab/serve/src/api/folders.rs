@@ -10,6 +10,7 @@ use utoipa_axum::routes;
 
 use super::files::file_of;
 use crate::directory::{FileLine, directory};
+use crate::download::Ranged;
 use crate::extract::Which;
 use crate::folders::Folder;
 use crate::leisure::at_leisure;
@@ -38,8 +39,9 @@ async fn my_file(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
     Which(path): Which<String>,
+    wanted: Ranged,
 ) -> Result<Response, Refusal> {
-    give(server, viewer, Folder::Mine, path).await
+    give(server, viewer, Folder::Mine, path, wanted).await
 }
 
 /// Stores a file.
@@ -84,8 +86,9 @@ async fn our_file(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
     Which((name, path)): Which<(String, String)>,
+    wanted: Ranged,
 ) -> Result<Response, Refusal> {
-    give(server, viewer, Folder::Project(name), path).await
+    give(server, viewer, Folder::Project(name), path, wanted).await
 }
 
 /// Stores a file for all members.
@@ -117,8 +120,14 @@ async fn list(server: Shared, viewer: Viewer, folder: Folder) -> Result<Json<Vec
     at_leisure(server, listed).await.map(Json)
 }
 
-async fn give(server: Shared, viewer: Viewer, folder: Folder, path: String) -> Result<Response, Refusal> {
-    at_leisure(server, move |server| file_of(&server.folder(&viewer, &folder)?, &path)).await
+async fn give(
+    server: Shared,
+    viewer: Viewer,
+    folder: Folder,
+    path: String,
+    wanted: Ranged,
+) -> Result<Response, Refusal> {
+    at_leisure(server, move |server| file_of(&server.folder(&viewer, &folder)?, &path, &wanted)).await
 }
 
 async fn keep(

@@ -11,6 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::accounts::key;
+use crate::client::Network;
 use crate::clock::now;
 use crate::extract::{COOKIE_NAME, cookie};
 use crate::extract::{Sent, Which};
@@ -78,9 +79,13 @@ type WithCookie = ([(HeaderName, String); 1], StatusCode);
 /// Logs in: starts a session, in a cookie.
 #[utoipa::path(post, path = "/api/login", request_body = Login, responses(
     (status = 204), (status = 401, body = Problems), (status = 429, body = Problems)))]
-async fn login(Extract(server): Extract<Shared>, Sent(login): Sent<Login>) -> Result<WithCookie, Refusal> {
+async fn login(
+    Extract(server): Extract<Shared>,
+    network: Network,
+    Sent(login): Sent<Login>,
+) -> Result<WithCookie, Refusal> {
     let is_secure = server.config.is_secure;
-    let key = at_cost(server, move |server| server.log_in(&login)).await?;
+    let key = at_cost(server, move |server| server.log_in(&network, &login)).await?;
     Ok((set_cookie(&key, is_secure, crate::people::SESSION), StatusCode::NO_CONTENT))
 }
 
@@ -103,15 +108,17 @@ fn set_cookie(key: &str, is_secure: bool, seconds: i64) -> [(HeaderName, String)
 
 /// Registers an account, and optionally asks to join a project. It sees nothing before a project admits it.
 #[utoipa::path(post, path = "/api/users", request_body = Registration, responses(
-    (status = 201), (status = 400, body = Problems), (status = 409, description = "The name is taken", body = Problems)))]
+    (status = 201), (status = 400, body = Problems), (status = 409, description = "The name is taken", body = Problems),
+    (status = 429, description = "Too many from one address", body = Problems)))]
 async fn register(
     Extract(server): Extract<Shared>,
+    network: Network,
     Sent(registration): Sent<Registration>,
 ) -> Result<StatusCode, Refusal> {
     if server.config.access == Access::Open {
         return Err(Refusal::not_found());
     }
-    at_cost(server, move |server| server.register(&registration, false)).await?;
+    at_cost(server, move |server| server.sign_up(&network, &registration)).await?;
     Ok(StatusCode::CREATED)
 }
 

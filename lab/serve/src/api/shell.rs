@@ -9,6 +9,7 @@ use utoipa_axum::routes;
 
 use super::files::file_of;
 use crate::directory::{FileLine, directory};
+use crate::download::Ranged;
 use crate::extract::{Sent, Which};
 use crate::leisure::at_leisure;
 use crate::refusal::{Problems, Refusal};
@@ -108,6 +109,7 @@ async fn file(
     Extract(server): Extract<Shared>,
     viewer: Viewer,
     Which((id, path)): Which<(i64, String)>,
+    wanted: Ranged,
 ) -> Result<Response, Refusal> {
-    at_leisure(server, move |server| file_of(&server.shell_files(&viewer, id)?, &path)).await
+    at_leisure(server, move |server| file_of(&server.shell_files(&viewer, id)?, &path, &wanted)).await
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use hol_lab::Stopwatch;
 
 use super::note::Note;
-use super::process::{Running, log};
+use super::process::{Command, Running, log};
 use super::stream::{Line, read};
 use crate::directory::occupied;
 use crate::events::Kind;
@@ -39,6 +39,7 @@ const LONGEST_WHY: usize = 300;
 /// A process and its status.
 struct Job {
     running: Running,
+    command: Command,
     project: i64,
     cores: u32,
     watch: Stopwatch,
@@ -74,7 +75,16 @@ fn count(server: &Server, id: i64, job: &mut Job) -> rusqlite::Result<()> {
     let core_seconds = (f64::from(job.cores) * (now - job.counted)) as u64;
     // The rest of a second counts the next time.
     job.counted += core_seconds as f64 / f64::from(job.cores);
-    server.store.spend(id, occupied(&server.command(id).dir), core_seconds)
+    server.store.spend(id, occupied(&job.command.dir), core_seconds)
+}
+
+/// Returns why an experiment has failed, from the last message of its process.
+fn reason(word: &str) -> String {
+    let word = word.trim_start_matches("error: ");
+    // POSIX: ENOSPC and EDQUOT, as the standard library writes them.
+    let is_full = ["(os error 28)", "(os error 122)"].iter().any(|error| word.contains(error));
+    let prefix = if is_full { "disk full: " } else { "" };
+    format!("{prefix}{word}").chars().take(LONGEST_WHY).collect()
 }
 
 /// Runs until told to stop, and returns when no process is left.
@@ -122,6 +132,7 @@ impl Conductor {
         self.swap_out_by_time();
         self.swap_out_by_quota();
         self.server.shells.end_the_idle();
+        self.server.store.fill_reserve();
         self.end_the_unwanted();
         if std::mem::take(&mut self.is_stale)
             && let Err(problem) = self.start_the_first()
@@ -219,7 +230,7 @@ impl Conductor {
     }
 
     fn is_busy(&self, id: i64) -> bool {
-        self.server.command(id).is_busy()
+        self.server.command(id).is_ok_and(|command| command.is_busy())
     }
 
     fn launch(&mut self, id: i64) -> rusqlite::Result<()> {
@@ -239,10 +250,12 @@ impl Conductor {
         // When the server stops, the receiver is gone.
         let line = move |line| drop(lines.send(Note::Line(id, line)));
         let exit = move |status| drop(exits.send(Note::Exit(id, status)));
-        match self.server.command(id).start(&entry.experiment, &text, line, exit) {
+        let command = self.server.command(id)?;
+        match command.start(&entry.experiment, &text, line, exit) {
             Ok(running) => {
                 let job = Job {
                     running,
+                    command,
                     project: entry.project,
                     cores: entry.experiment.cores,
                     watch: Stopwatch::start(),
@@ -256,7 +269,10 @@ impl Conductor {
                 };
                 self.jobs.insert(id, job);
             }
-            Err(error) => self.server.happen(id, Event::Break, &format!("its process cannot begin: {error}")),
+            Err(error) => {
+                let why = reason(&format!("its process cannot begin: {error}"));
+                self.server.happen(id, Event::Break, &why);
+            }
         }
         Ok(())
     }
@@ -278,7 +294,7 @@ impl Conductor {
             Line::Point(row) => self.server.hub.tell(id, job.project, Kind::Point, &row),
             Line::Interrupted => job.is_interrupted = true,
             Line::Text(text) => {
-                log(&self.server.command(id).dir, &text);
+                log(&job.command.dir, &text);
                 self.server.hub.tell(id, job.project, Kind::Log, &text);
                 if !text.trim().is_empty() {
                     job.word = text;
@@ -298,9 +314,7 @@ impl Conductor {
         }
         let (event, why) = match status {
             Ok(status) if status.success() => (Event::Complete, String::new()),
-            Ok(status) if status.code().is_some() && !job.is_interrupted => {
-                (Event::Break, job.word.trim_start_matches("error: ").chars().take(LONGEST_WHY).collect())
-            }
+            Ok(status) if status.code().is_some() && !job.is_interrupted => (Event::Break, reason(&job.word)),
             Ok(_) => self.killed(id, job.runs),
             Err(error) => (Event::Break, format!("nobody knows how its process ended: {error}")),
         };

@@ -85,7 +85,7 @@ impl Server {
             let line = move |line: String| server.hear_shell(id, read(&line));
             let exit = move |status| other.bury_shell(id, status);
             let (running, stdin) =
-                self.command(id).shell(&entry.experiment, &text, begin.point, line, exit)?;
+                self.command(id)?.shell(&entry.experiment, &text, begin.point, line, exit)?;
             let process = Process { running, stdin: Some(stdin), idle: Stopwatch::start() };
             let own =
                 Own { project: entry.project, transcript: Transcript::default(), process: Some(process) };
@@ -148,7 +148,7 @@ impl Server {
     /// Where the files of an experiment's shell are.
     pub fn shell_files(&self, viewer: &Viewer, id: i64) -> Result<PathBuf, Refusal> {
         self.entry(viewer, id)?;
-        Ok(self.command(id).shell_files())
+        Ok(self.command(id)?.shell_files())
     }
 
     fn with_process(

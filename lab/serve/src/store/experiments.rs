@@ -3,6 +3,7 @@
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::Store;
+use super::directories::{Owner, mark};
 use crate::experiment::{Experiment, Filter, Format, Links, Progress, State};
 use crate::lifecycle::{Event, next};
 use crate::queue::Waiting;
@@ -104,6 +105,7 @@ impl Store {
                 ],
             )?;
             let id = transaction.last_insert_rowid();
+            mark(transaction, Owner::Experiment, id)?;
             super::texts::insert(transaction, id, 1, (&fresh.text, fresh.format), fresh.owner, fresh.now)?;
             Ok(id)
         })
@@ -155,7 +157,7 @@ impl Store {
         why: &str,
         now: i64,
     ) -> rusqlite::Result<Option<Result<Moved, State>>> {
-        self.transact(|transaction| apply(transaction, id, event, why, now))
+        self.transact_in_reserve(|transaction| apply(transaction, id, event, why, now))
     }
 
     /// Returns all that wait for cores.
@@ -221,10 +223,8 @@ impl Store {
 
     /// Deletes an experiment that occupies no cores; returns whether it did.
     pub fn remove(&self, id: i64) -> rusqlite::Result<bool> {
-        let removed = self
-            .connection()
-            .execute("DELETE FROM experiments WHERE id = ?1 AND state NOT IN ('starting', 'active')", [id])?;
-        Ok(removed > 0)
+        let remove = "DELETE FROM experiments WHERE id = ?1 AND state NOT IN ('starting', 'active')";
+        self.transact_in_reserve(|transaction| Ok(transaction.execute(remove, [id])? > 0))
     }
 
     /// Returns the number of `user`'s experiments that have not ended.

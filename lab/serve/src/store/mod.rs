@@ -2,38 +2,55 @@
 //!
 //! SQLite resolves conflicts of concurrent requests; each function here is one transaction.
 
+mod directories;
 mod experiments;
 mod people;
+mod reserve;
 mod schema;
 mod texts;
 mod usage;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, Transaction};
+use rusqlite::{Connection, ErrorCode, Transaction};
 
+pub use directories::Owner;
 pub use experiments::{Entry, Fresh, Moved};
 pub use people::{Key, KeyKind, Member, Project, User};
+use reserve::Reserve;
 pub use texts::Text;
 
 /// How long another process, such as a backup, may lock the database.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The database in a state directory.
+pub const DATABASE: &str = "lab.db";
+/// A file beside it.
+const RESERVE: &str = "reserve";
+
 /// The database.
 #[derive(Debug)]
-pub struct Store(Mutex<Connection>);
+pub struct Store {
+    connection: Mutex<Connection>,
+    reserve: Reserve,
+}
 
 /// Why the database cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// SQLite cannot use it.
-    #[error("{0}: {1}; restore it from a copy, or choose another place with --state")]
-    Database(std::path::PathBuf, rusqlite::Error),
+    #[error("{0}: {1}; restore it from a backup, or choose another place with --state")]
+    Database(PathBuf, rusqlite::Error),
+    /// Parts of it are not what SQLite wrote.
+    #[error(
+        "{0}: the database is damaged ({1}); restore it from a backup, or save what is left with `sqlite3 {0} .recover`"
+    )]
+    Damaged(PathBuf, String),
     /// A newer program wrote it.
     #[error("{0}: a later version of this program wrote it (format {1}); use that version")]
-    Later(std::path::PathBuf, i64),
+    Later(PathBuf, i64),
 }
 
 impl Store {
@@ -42,15 +59,36 @@ impl Store {
         let failed = |error| StoreError::Database(path.to_owned(), error);
         let mut connection = Connection::open(path).map_err(failed)?;
         prepare(&connection).map_err(failed)?;
+        check(&connection).map_err(|problem| StoreError::Damaged(path.to_owned(), problem))?;
         match schema::migrate(&mut connection).map_err(failed)? {
-            Ok(()) => Ok(Self(Mutex::new(connection))),
+            Ok(()) => Ok(Self {
+                connection: Mutex::new(connection),
+                reserve: Reserve::new(path.with_file_name(RESERVE)),
+            }),
             Err(version) => Err(StoreError::Later(path.to_owned(), version)),
         }
     }
 
     /// A panic in a transaction rolls it back, so the data are consistent.
     fn connection(&self) -> MutexGuard<'_, Connection> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes room for later emergencies, if there is any.
+    pub fn fill_reserve(&self) {
+        // The disk is still full.
+        let _ = self.reserve.fill();
+    }
+
+    /// Runs `work` in a transaction that succeeds on a full disk, too: it makes room, or ends what takes it.
+    fn transact_in_reserve<T>(
+        &self,
+        work: impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        match self.transact(&work) {
+            Err(error) if is_disk_full(&error) && self.reserve.release() => self.transact(&work),
+            done => done,
+        }
     }
 
     /// Runs `work` in a transaction.
@@ -60,6 +98,22 @@ impl Store {
         let done = work(&transaction)?;
         transaction.commit()?;
         Ok(done)
+    }
+}
+
+/// Returns whether there is no room for what should be written. SQLite cannot extend the index of its log either.
+pub fn is_disk_full(error: &rusqlite::Error) -> bool {
+    let rusqlite::Error::SqliteFailure(failure, _) = error else { return false };
+    let no_room = [rusqlite::ffi::SQLITE_IOERR_SHMSIZE, rusqlite::ffi::SQLITE_IOERR_SHMOPEN];
+    failure.code == ErrorCode::DiskFull || no_room.contains(&failure.extended_code)
+}
+
+/// Returns the first problem of a database: damage is found before it spreads.
+fn check(connection: &Connection) -> Result<(), String> {
+    let found = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    match found.map_err(|error| error.to_string())? {
+        found if found == "ok" => Ok(()),
+        problem => Err(problem.lines().last().unwrap_or_default().to_owned()),
     }
 }
 
@@ -90,11 +144,25 @@ mod tests {
     }
 
     #[test]
+    fn a_damaged_database_is_said_with_its_file_and_its_cure() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lab.db");
+        drop(Store::open(&path).unwrap());
+        let mut octets = std::fs::read(&path).unwrap();
+        // The first page says where the others are.
+        octets[8192..16384].fill(0x55);
+        std::fs::write(&path, octets).unwrap();
+        let refused = Store::open(&path).unwrap_err().to_string();
+        assert!(refused.contains("lab.db: the database is damaged"), "{refused}");
+        assert!(refused.contains("restore it from a backup"), "{refused}");
+    }
+
+    #[test]
     fn what_is_no_database_is_said_so() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lab.db");
         std::fs::write(&path, "title = 'this is no database'\n".repeat(100)).unwrap();
         let refused = Store::open(&path).unwrap_err().to_string();
-        assert!(refused.contains("lab.db") && refused.contains("restore it"), "{refused}");
+        assert!(refused.contains("lab.db") && refused.contains("restore it from a backup"), "{refused}");
     }
 }

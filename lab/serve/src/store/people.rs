@@ -7,6 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Store;
+use super::directories::{Owner, mark};
 use crate::viewer::Viewer;
 
 /// A user as seen by others of a project.
@@ -91,12 +92,15 @@ const MINE: &str = "SELECT p.id, p.leader FROM projects p JOIN members m ON m.pr
 impl Store {
     /// Adds a user; `None` if the name is taken.
     pub fn add_user(&self, user: &User, password: &str, now: i64) -> rusqlite::Result<Option<i64>> {
-        let connection = self.connection();
-        let added = connection.execute(
-            "INSERT INTO users (name, mail, password, is_administrator, created) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![user.name, user.mail, password, user.is_administrator, now],
-        );
-        unless_taken(added.map(|_| connection.last_insert_rowid()))
+        unless_taken(self.transact(|transaction| {
+            transaction.execute(
+                "INSERT INTO users (name, mail, password, is_administrator, created) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![user.name, user.mail, password, user.is_administrator, now],
+            )?;
+            let id = transaction.last_insert_rowid();
+            mark(transaction, Owner::User, id)?;
+            Ok(id)
+        }))
     }
 
     /// Returns whether there are any users.
@@ -143,11 +147,12 @@ impl Store {
     pub fn holder(&self, digest: &[u8], kind: KeyKind, now: i64) -> rusqlite::Result<Option<Viewer>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
-            "SELECT u.id, u.name, u.is_administrator FROM keys k JOIN users u ON u.id = k.user
+            "SELECT u.id, u.name, u.is_administrator, CASE k.kind WHEN 'token' THEN k.expires END FROM keys k JOIN users u ON u.id = k.user
              WHERE k.digest = ?1 AND k.kind = ?2 AND k.expires > ?3",
         )?;
         let found = |row: &rusqlite::Row<'_>| {
-            Ok(Viewer { id: row.get(0)?, name: row.get(1)?, is_administrator: row.get(2)? })
+            let (id, name, is_administrator) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(Viewer { id, name, is_administrator, token_ends: row.get(3)? })
         };
         statement.query_row(params![digest, kind.word(), now], found).optional()
     }
@@ -191,6 +196,7 @@ impl Store {
                 params![name, title, leader, is_approved, now],
             )?;
             let id = transaction.last_insert_rowid();
+            mark(transaction, Owner::Project, id)?;
             transaction.execute("INSERT INTO members VALUES (?1, ?2, TRUE)", [id, leader])?;
             Ok(id)
         }))

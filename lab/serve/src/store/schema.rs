@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 /// Each upgrades the database by one version; released ones are never changed.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
 CREATE TABLE users (
     id INTEGER PRIMARY KEY,
@@ -80,6 +80,11 @@ CREATE TABLE texts (
 ALTER TABLE projects ADD COLUMN core_seconds INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE experiments ADD COLUMN octets INTEGER NOT NULL DEFAULT 0;
 ",
+    "
+ALTER TABLE users ADD COLUMN mark TEXT NOT NULL DEFAULT '';
+ALTER TABLE projects ADD COLUMN mark TEXT NOT NULL DEFAULT '';
+ALTER TABLE experiments ADD COLUMN mark TEXT NOT NULL DEFAULT '';
+",
 ];
 
 /// Creates or upgrades the tables; `Err` with the version of a database written by a newer program.
@@ -113,10 +118,13 @@ mod tests {
                     version, created, changed, runs) VALUES (7, 'a', '', 1, 1, 'done', '', 0, 1, 1, 0, 'toml', 1, 0, 0, 5);";
             connection.execute_batch(rows).unwrap();
             assert_eq!(migrate(&mut connection).unwrap(), Ok(()), "from format {format}");
-            let used = "SELECT e.runs, e.octets, p.core_seconds FROM experiments e JOIN projects p ON p.id = e.project";
-            let used =
-                connection.query_row(used, [], |row| Ok([row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?]));
-            assert_eq!(used.unwrap(), [5, 0, 0], "from format {format}");
+            let used = "SELECT e.runs, e.octets, p.core_seconds, e.mark, p.mark FROM experiments e JOIN projects p ON p.id = e.project";
+            let used = connection.query_row(used, [], |row| {
+                let counts = [row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?];
+                Ok((counts, [row.get(3)?, row.get::<_, String>(4)?]))
+            });
+            // Its directory keeps its name: without a mark it is the number.
+            assert_eq!(used.unwrap(), ([5, 0, 0], [String::new(), String::new()]), "from format {format}");
             assert_eq!(migrate(&mut connection).unwrap(), Ok(()));
         }
     }

@@ -157,7 +157,7 @@ async fn a_shared_link_is_for_reading_one_experiment() {
         world.lab.post(&path).by(&world.ann).send().await.json()["link"].as_str().unwrap().to_owned()
     };
     let link = share().await;
-    let results = world.lab.server.command(world.id).results();
+    let results = world.lab.server.command(world.id).unwrap().results();
     std::fs::create_dir_all(&results).unwrap();
     std::fs::write(results.join("report.html"), "<p>report").unwrap();
     let get = async |path: &str| world.lab.get(path).send().await.status.as_u16();
@@ -200,4 +200,108 @@ async fn files_are_ones_own_or_a_projects() {
     assert_eq!(world.status(Method::DELETE, ours, &world.bob, None).await, 404);
     assert_eq!(world.status(Method::DELETE, ours, &world.ann, None).await, 204);
     assert_eq!(get(ours, &world.ann).await.0, 404);
+}
+
+/// A token that leaked ends when it was to end.
+#[tokio::test]
+async fn a_token_makes_none_that_lives_longer() {
+    let world = World::new().await;
+    let issue = async |header: &str, value: &str, days: u32| {
+        let wish = json!({ "name": "ci", "days": days });
+        world.lab.post("/api/tokens").header(header, value).json(&wish).send().await
+    };
+    let session = format!("headofline={}", world.ann);
+    let first = issue("cookie", &session, 10).await.json()["token"].as_str().unwrap().to_owned();
+    let bearer = format!("Bearer {first}");
+    let longer = issue("authorization", &bearer, 11).await;
+    assert_eq!(longer.status, StatusCode::BAD_REQUEST);
+    assert!(longer.text.contains("lives longer than itself"), "{}", longer.text);
+    assert_eq!(issue("authorization", &bearer, 9).await.status, StatusCode::CREATED);
+    assert_eq!(issue("cookie", &session, 366).await.status, StatusCode::CREATED);
+}
+
+/// Else everybody's experiments are the most urgent.
+#[tokio::test]
+async fn leaders_give_priorities_above_zero() {
+    let world = World::new().await;
+    assert_eq!(world.status(Method::POST, "/api/projects/alpha/join", &world.bob, None).await, 202);
+    let admit = "/api/projects/alpha/members/bob";
+    assert_eq!(world.status(Method::PUT, admit, &world.ann, None).await, 204);
+    let submit = async |key: &str, priority: i64| {
+        let body = json!({ "text": TEXT, "project": "alpha", "priority": priority });
+        let answer = world.lab.post("/api/experiments").by(key).json(&body).send().await;
+        (answer.status.as_u16(), answer.json()["id"].as_i64().unwrap_or(0))
+    };
+    assert_eq!(submit(&world.bob, 1).await.0, 403);
+    assert_eq!(submit(&world.bob, i64::MIN).await.0, 400);
+    let (_, own) = submit(&world.bob, -1).await;
+    let path = format!("/api/experiments/{own}");
+    let set = async |key: &str, to: i64| {
+        world.status(Method::PATCH, &path, key, Some(json!({ "priority": to }))).await
+    };
+    assert_eq!((set(&world.bob, 0).await, set(&world.bob, 1).await), (200, 403));
+    assert_eq!(set(&world.ann, 7).await, 200);
+    assert_eq!(
+        (set(&world.bob, 8).await, set(&world.bob, 7).await, set(&world.bob, 5).await),
+        (403, 200, 200)
+    );
+    let again = async |key: &str| {
+        let answer = world.lab.post(&format!("{path}/again")).by(key).json(&json!({})).send().await;
+        answer.json()["priority"].as_i64()
+    };
+    assert_eq!((again(&world.bob).await, again(&world.ann).await), (Some(0), Some(5)));
+    let study = json!({ "project": "alpha", "priority": 1 });
+    assert_eq!(world.status(Method::POST, "/api/studies/eklund2004/run", &world.bob, Some(study)).await, 403);
+}
+
+/// One account cannot take all streams.
+#[tokio::test]
+async fn streams_are_limited_for_each_account() {
+    let world = World::new().await;
+    let open = async |key: &str| world.lab.get("/api/events").by(key).open().await;
+    let mut streams = Vec::new();
+    for _ in 0..64 {
+        streams.push(open(&world.ann).await);
+    }
+    assert!(streams.iter().all(|stream| stream.status() == StatusCode::OK));
+    assert_eq!(open(&world.ann).await.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(open(&world.bob).await.status(), StatusCode::OK);
+    streams.pop();
+    assert_eq!(open(&world.ann).await.status(), StatusCode::OK);
+}
+
+/// An empty database, or an older one, gives numbers again whose files are still there.
+#[tokio::test]
+async fn a_number_that_is_given_again_shows_no_earlier_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let fill = async |secret: &str| {
+        let lab = Lab::open_in(Access::Accounts, dir.path());
+        let ann = lab.account("ann", false);
+        let founding = json!({ "name": "alpha", "title": "" });
+        assert_eq!(
+            lab.post("/api/projects").by(&ann).json(&founding).send().await.status,
+            StatusCode::CREATED
+        );
+        assert!(lab.server.store.approve("alpha").unwrap());
+        let made = lab.post("/api/experiments").by(&ann).json(&json!({ "text": TEXT })).send().await;
+        let id = made.json()["id"].as_i64().unwrap();
+        let results = lab.server.command(id).unwrap().results();
+        assert!(!results.exists(), "{}", results.display());
+        let lists =
+            ["/api/me/files/", "/api/projects/alpha/files/", &format!("/api/experiments/{id}/files/")];
+        for list in lists {
+            assert_eq!(lab.get(list).by(&ann).send().await.text, "[]", "{list}");
+        }
+        std::fs::create_dir_all(&results).unwrap();
+        std::fs::write(results.join("points.csv"), secret).unwrap();
+        for list in &lists[..2] {
+            let put = lab.ask(Method::PUT, &format!("{list}secret")).by(&ann).body(secret.to_owned());
+            assert_eq!(put.send().await.status, StatusCode::NO_CONTENT);
+        }
+        assert_eq!(lab.get(&format!("{}points.csv", lists[2])).by(&ann).send().await.text, secret);
+        id
+    };
+    let first = fill("of the first").await;
+    std::fs::remove_file(dir.path().join("lab.db")).unwrap();
+    assert_eq!(fill("of the second").await, first);
 }

@@ -162,6 +162,7 @@ async fn what_had_cores_when_the_server_ended_is_queued_again() {
             quota: crate::Quota::NONE,
             names: Vec::new(),
             is_secure: false,
+            is_behind_proxy: false,
         };
         let mailer = crate::mail::Mailer::open(&crate::mail::Post::None).unwrap();
         crate::server::Server::open(config, mailer, std::sync::mpsc::channel().0)

@@ -1,6 +1,6 @@
 //! What would take too much time or memory: texts, files and floods.
 
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use serde_json::json;
 
 use super::hostile::lab;
@@ -101,7 +101,7 @@ async fn what_takes_long_to_read_is_refused() {
 async fn a_file_is_sent_in_parts() {
     let lab = Lab::open(Access::Open);
     let id = lab.submitted().await;
-    let results = lab.server.command(id).results();
+    let results = lab.server.command(id).unwrap().results();
     std::fs::create_dir_all(&results).unwrap();
     let huge = 1_u64 << 40;
     std::fs::File::create(results.join("huge.bin")).unwrap().set_len(huge).unwrap();
@@ -117,6 +117,62 @@ async fn a_file_is_sent_in_parts() {
     }
     std::fs::write(results.join("small.csv"), "1,2\n").unwrap();
     assert_eq!(lab.get(&format!("/api/experiments/{id}/files/small.csv")).send().await.text, "1,2\n");
+}
+
+/// After a broken connection a client asks for the rest, of the same file.
+#[tokio::test]
+async fn a_file_is_sent_from_where_it_broke() {
+    let lab = Lab::open(Access::Open);
+    let id = lab.submitted().await;
+    let results = lab.server.command(id).unwrap().results();
+    std::fs::create_dir_all(&results).unwrap();
+    std::fs::write(results.join("a.csv"), "0123456789").unwrap();
+    let path = format!("/api/experiments/{id}/files/a.csv");
+    let whole = lab.get(&path).send().await;
+    let version = whole.headers["etag"].to_str().unwrap();
+    let part = async |range: &str, version: &str| {
+        let answer = lab.get(&path).header("range", range).header("if-range", version).send().await;
+        let place = answer.headers.get("content-range").map(|place| place.to_str().unwrap().to_owned());
+        (answer.status.as_u16(), answer.text, place.unwrap_or_default())
+    };
+    let of = |status: u16, text: &str, place: &str| (status, text.to_owned(), place.to_owned());
+    assert_eq!(part("bytes=4-", version).await, of(206, "456789", "bytes 4-9/10"));
+    assert_eq!(part("bytes=0-0", version).await, of(206, "0", "bytes 0-0/10"));
+    assert_eq!(part("bytes=8-99", version).await, of(206, "89", "bytes 8-9/10"));
+    assert_eq!(part("bytes=4-", "\"other\"").await, of(200, "0123456789", ""));
+    assert_eq!(part("bytes=1-2,4-5", version).await, of(200, "0123456789", ""));
+    let (status, text, _) = part("bytes=10-", version).await;
+    assert_eq!(status, 416);
+    assert!(text.contains("the file has 10 octets"), "{text}");
+    std::fs::write(results.join("a.csv"), "abcdefghijk").unwrap();
+    assert_eq!(part("bytes=4-", version).await, of(200, "abcdefghijk", ""));
+}
+
+/// Whatever makes an error, its body has the same form.
+#[tokio::test]
+async fn every_refusal_is_json() {
+    let lab = Lab::open(Access::Open);
+    let large = || axum::body::Body::from("x".repeat(30_000_000));
+    let long = "x".repeat(20_000);
+    let requests = [
+        (413, lab.ask(Method::PUT, "/api/me/files/a").body(large())),
+        (413, lab.post("/api/experiments").header("content-type", "application/json").body(large())),
+        (404, lab.get("/api/nothing")),
+        (404, lab.get("/web/nothing.css")),
+        (404, lab.get("/api/me/files/nothing")),
+        (405, lab.ask(Method::PUT, "/api/experiments")),
+        (405, lab.ask(Method::DELETE, "/web/page.css")),
+        (415, lab.post("/api/experiments").body("{}")),
+        (431, lab.get("/api/me").header("x-long", &long)),
+        (431, lab.get(&format!("/api/me/files/{long}"))),
+    ];
+    for (status, request) in requests {
+        let answer = request.send().await;
+        assert_eq!(answer.status.as_u16(), status, "{}", answer.text);
+        assert_eq!(answer.headers["content-type"], "application/json", "{status}");
+        let error = &answer.json()["errors"][0];
+        assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "{status}: {error}");
+    }
 }
 
 #[tokio::test]

@@ -7,6 +7,9 @@ use serde_json::json;
 use tower::ServiceExt;
 
 use super::{Lab, TEXT};
+use crate::accounts::password::HASHED;
+use crate::client::Network;
+use crate::people::{Login, Registration};
 use crate::server::Access;
 
 /// Who sends a request.
@@ -201,6 +204,16 @@ const TABLE: &[(&str, Sent<'_>, u16)] = &[
     (
         "our address, another port",
         (Ann, "POST", "/api/experiments/1/terminate", &[HERE, ("origin", "http://127.0.0.1:8080")], ""),
+        403,
+    ),
+    (
+        "our own name without TLS",
+        (Ann, "POST", "/api/experiments/1/terminate", &[HERE, ("origin", "http://127.0.0.1:4540")], ""),
+        403,
+    ),
+    (
+        "a scheme of its own",
+        (Ann, "POST", "/api/experiments/1/terminate", &[HERE, ("origin", "chrome://127.0.0.1:4540")], ""),
         403,
     ),
     (
@@ -612,7 +625,7 @@ pub(super) async fn lab() -> (Lab, String, String) {
     lab.post("/api/projects/alpha/approve").by(&root).send().await;
     let made = lab.post("/api/experiments").by(&ann).json(&json!({ "text": TEXT })).send().await;
     assert_eq!(made.json()["id"], 1);
-    let results = lab.server.command(1).results();
+    let results = lab.server.command(1).unwrap().results();
     std::fs::create_dir_all(&results).unwrap();
     std::os::unix::fs::symlink(lab.server.config.state.join("lab.db"), results.join("link")).unwrap();
     std::os::unix::fs::symlink("/etc", results.join("etc")).unwrap();
@@ -695,16 +708,72 @@ async fn a_text_is_read_without_the_files_and_sockets_of_the_server() {
 async fn who_guesses_passwords_has_to_wait() {
     let lab = Lab::open(Access::Accounts);
     lab.account("ann", false);
-    let guess = json!({ "name": "ANN", "password": "a wrong guess" });
-    let mut seen = Vec::new();
-    for _ in 0..9 {
-        let answer = lab.post("/api/login").json(&guess).send().await;
-        seen.push((answer.status.as_u16(), answer.headers.contains_key("retry-after")));
+    for name in ["ANN", "nobody"] {
+        let guess = json!({ "name": name, "password": "a wrong guess" });
+        let mut seen = Vec::new();
+        for _ in 0..9 {
+            // What a client says of its address does not count without a proxy.
+            let forged = format!("192.0.2.{}", seen.len());
+            let answer = lab.post("/api/login").header("x-forwarded-for", &forged).json(&guess).send().await;
+            seen.push((answer.status.as_u16(), answer.headers.contains_key("retry-after")));
+        }
+        assert_eq!(seen[..8], [(401, false); 8], "{name}");
+        assert_eq!(seen[8], (429, true), "{name}");
     }
-    assert_eq!(seen[..8], [(401, false); 8]);
-    assert_eq!(seen[8], (429, true));
     let right = json!({ "name": "ann", "password": "password of ann" });
-    assert_eq!(lab.post("/api/login").json(&right).send().await.status, StatusCode::TOO_MANY_REQUESTS);
+    let log_in = async |address| lab.post("/api/login").from(address).json(&right).send().await.status;
+    assert_eq!(log_in([192, 0, 2, 1]).await, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(log_in([192, 0, 2, 2]).await, StatusCode::NO_CONTENT, "ann herself is not locked out");
+    // Many names from one address are no way around.
+    let mut last = StatusCode::OK;
+    for number in 0..64 {
+        let guess = json!({ "name": format!("name{number}"), "password": "password" });
+        last = lab.post("/api/login").json(&guess).send().await.status;
+    }
+    assert_eq!(last, StatusCode::TOO_MANY_REQUESTS);
+}
+
+/// Else the time of an answer says who has an account.
+#[tokio::test]
+async fn each_login_and_registration_checks_one_password() {
+    let lab = Lab::open(Access::Accounts);
+    lab.account("ann", false);
+    let network = Network("192.0.2.1".to_owned());
+    let hashed = |work: &dyn Fn()| {
+        HASHED.set(0);
+        work();
+        HASHED.get()
+    };
+    for name in ["ann", "nobody", "local"] {
+        let login = Login { name: name.to_owned(), password: "a wrong guess".to_owned() };
+        assert_eq!(hashed(&|| drop(lab.server.log_in(&network, &login).unwrap_err())), 1, "{name}");
+    }
+    for (name, project) in [("ann", None), ("local", None), ("eve", Some("nothing")), ("ANN", Some("alpha"))]
+    {
+        let new = Registration {
+            name: name.to_owned(),
+            mail: String::new(),
+            password: "12345678".to_owned(),
+            project: project.map(str::to_owned),
+        };
+        assert_eq!(hashed(&|| drop(lab.server.sign_up(&network, &new))), 1, "{name}");
+    }
+}
+
+/// A script that makes accounts fills neither the database nor the leaders' lists.
+#[tokio::test]
+async fn registrations_are_limited_by_address() {
+    let lab = Lab::open(Access::Accounts);
+    let register = async |number: u32, address| {
+        let new = json!({ "name": format!("user{number}"), "mail": "", "password": "12345678" });
+        lab.post("/api/users").from(address).json(&new).send().await.status.as_u16()
+    };
+    let mut seen = Vec::new();
+    for number in 0..11 {
+        seen.push(register(number, [192, 0, 2, 1]).await);
+    }
+    assert_eq!(seen, [[201; 10].as_slice(), &[429]].concat());
+    assert_eq!(register(99, [192, 0, 2, 2]).await, 201);
 }
 
 /// The page of results has a script of ours in it, and nothing of this server is within its reach; files are for saving.
@@ -712,7 +781,7 @@ async fn who_guesses_passwords_has_to_wait() {
 async fn what_experiments_wrote_is_kept_in_a_sandbox() {
     let lab = Lab::open(Access::Open);
     let id = lab.submitted().await;
-    let results = lab.server.command(id).results();
+    let results = lab.server.command(id).unwrap().results();
     std::fs::create_dir_all(&results).unwrap();
     std::fs::write(results.join("report.html"), "<script>steal()</script>").unwrap();
     let get = async |rest: &str| lab.get(&format!("/api/experiments/{id}{rest}")).send().await;

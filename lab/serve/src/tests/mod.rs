@@ -8,15 +8,22 @@ mod lists;
 mod processes;
 mod shell;
 
+pub use processes::with_script;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
+use axum::extract::ConnectInfo;
+use axum::extract::connect_info::MockConnectInfo;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use crate::client::Network;
 use crate::mail::{Mailer, Post};
 use crate::people::Registration;
 use crate::router::router;
@@ -27,7 +34,7 @@ pub const TEXT: &str = "title = 'A small one'\ntransports = ['tcp']\nmessages = 
 
 /// A server in a directory of its own.
 pub struct Lab {
-    _dir: tempfile::TempDir,
+    _dir: Option<tempfile::TempDir>,
     pub server: Shared,
     router: Router,
 }
@@ -59,8 +66,14 @@ pub struct Ask<'l>(&'l Lab, axum::http::request::Builder, Body);
 impl Lab {
     pub fn open(access: Access) -> Self {
         let dir = tempfile::tempdir().unwrap();
+        let lab = Self::open_in(access, dir.path());
+        Self { _dir: Some(dir), ..lab }
+    }
+
+    /// The same in a directory that stays.
+    pub fn open_in(access: Access, state: &Path) -> Self {
         let config = Config {
-            state: dir.path().to_owned(),
+            state: state.to_owned(),
             program: "/nonexistent/hol".into(),
             cores: 4,
             access,
@@ -68,10 +81,12 @@ impl Lab {
             quota: crate::Quota::NONE,
             names: vec!["lab.example.org".to_owned()],
             is_secure: access == Access::Accounts,
+            is_behind_proxy: false,
         };
         let server = Server::open(config, Mailer::open(&Post::None).unwrap(), channel().0).unwrap();
         let server = Arc::new(server);
-        Self { _dir: dir, router: router(server.clone()), server }
+        let router = router(server.clone()).layer(MockConnectInfo(SocketAddr::from(([192, 0, 2, 1], 1))));
+        Self { _dir: None, router, server }
     }
 
     pub fn ask(&self, method: Method, path: &str) -> Ask<'_> {
@@ -104,7 +119,7 @@ impl Lab {
         };
         self.server.register(&registration, is_administrator).unwrap();
         let login = crate::people::Login { name: name.to_owned(), password: registration.password };
-        self.server.log_in(&login).unwrap()
+        self.server.log_in(&Network::from(IpAddr::from([192, 0, 2, 1])), &login).unwrap()
     }
 }
 
@@ -124,6 +139,12 @@ impl Ask<'_> {
 
     pub fn body(self, body: impl Into<Body>) -> Self {
         Self(self.0, self.1, body.into())
+    }
+
+    /// From this address.
+    pub fn from(self, address: [u8; 4]) -> Self {
+        let connection = ConnectInfo(SocketAddr::from((address, 1)));
+        Self(self.0, self.1.extension(connection), self.2)
     }
 
     /// The answer as it comes.

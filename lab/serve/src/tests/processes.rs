@@ -33,6 +33,7 @@ pub fn with_script(dir: &Path, script: &str, quota: Quota) -> (Shared, Sender<No
         quota,
         names: Vec::new(),
         is_secure: false,
+        is_behind_proxy: false,
     };
     let (notes, inbox) = channel();
     let server = Server::open(config, Mailer::open(&Post::None).unwrap(), notes.clone()).unwrap();
@@ -57,7 +58,7 @@ fn lives<const N: usize>(script: &str, quota: Quota) -> Vec<(Vec<String>, String
     let mut live = || {
         let submission = Submission { text: TEXT.to_owned(), cores: Some(1), ..Submission::default() };
         let id = server.submit(&viewer, submission).unwrap().id;
-        let mut states = Vec::new();
+        let mut states: Vec<String> = Vec::new();
         loop {
             let happening = watching.blocking_recv().unwrap();
             if happening.kind != Kind::State {
@@ -68,7 +69,11 @@ fn lives<const N: usize>(script: &str, quota: Quota) -> Vec<(Vec<String>, String
             if experiment["id"] != id {
                 continue;
             }
-            states.push(experiment["state"].as_str().unwrap().to_owned());
+            // A new reason to wait is announced, too.
+            let state = experiment["state"].as_str().unwrap();
+            if states.last().is_none_or(|last| last != state) {
+                states.push(state.to_owned());
+            }
             if ["done", "failed", "swapped_out"].contains(&states.last().unwrap().as_str()) {
                 break (states, experiment["why"].as_str().unwrap().to_owned());
             }
@@ -126,6 +131,14 @@ fn a_line_without_end_is_cut() {
     let (states, why) = life("head -c 1000000 /dev/zero | tr '\\000' x >&2\nexit 3");
     assert_eq!(states.last().unwrap(), "failed");
     assert_eq!(why, "x".repeat(300));
+}
+
+#[test]
+fn one_that_has_no_room_says_so() {
+    let full = "echo 'error: runs.jsonl: No space left on device (os error 28)' >&2\nexit 1";
+    let (states, why) = life(full);
+    assert_eq!(states, ["queued", "starting", "failed"]);
+    assert_eq!(why, "disk full: runs.jsonl: No space left on device (os error 28)");
 }
 
 /// A text of 250 octets could fill the disk.

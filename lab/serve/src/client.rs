@@ -1,0 +1,57 @@
+//! The network from which a request comes.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::http::request::Parts;
+
+use crate::refusal::Refusal;
+use crate::server::Shared;
+
+/// The network of a client, as a key of limits: its IPv4 address, or the /64 of its IPv6 address, for everybody has
+/// all of such a network. RFC 6177, section 2
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Network(pub String);
+
+impl From<IpAddr> for Network {
+    fn from(address: IpAddr) -> Self {
+        Self(match address.to_canonical() {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => format!("{}/64", Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        })
+    }
+}
+
+impl FromRequestParts<Shared> for Network {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Shared) -> Result<Self, Refusal> {
+        if server.config.is_behind_proxy
+            && let Some(address) = forwarded(parts)
+        {
+            return Ok(address.into());
+        }
+        let connection = ConnectInfo::<SocketAddr>::from_request_parts(parts, server).await;
+        connection.map(|ConnectInfo(address)| address.ip().into()).map_err(Refusal::internal)
+    }
+}
+
+/// Returns the address that the proxy has added, which is the last: a client may send others. RFC 7239, section 8.1
+fn forwarded(parts: &Parts) -> Option<IpAddr> {
+    let last = parts.headers.get_all("x-forwarded-for").iter().next_back()?;
+    last.to_str().ok()?.rsplit(',').next()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_one_network_are_one_client() {
+        let network = |address: &str| Network::from(address.parse::<IpAddr>().unwrap()).0;
+        assert_eq!(network("192.0.2.1"), "192.0.2.1");
+        assert_eq!(network("::ffff:192.0.2.1"), "192.0.2.1");
+        assert_eq!(network("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64");
+        assert_ne!(network("2001:db8:1:2::1"), network("2001:db8:1:3::1"));
+    }
+}

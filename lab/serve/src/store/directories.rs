@@ -1,0 +1,48 @@
+//! The names of directories in the state directory.
+//!
+//! A number may be given again: by an empty database, or by an older one that was restored. The mark beside it is
+//! random, so nobody sees the files of an earlier owner of the number.
+
+use rusqlite::{OptionalExtension, Transaction};
+
+use super::Store;
+
+/// What has a directory; a table and a directory have the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// An experiment.
+    Experiment,
+    /// A user.
+    User,
+    /// A project.
+    Project,
+}
+
+impl Owner {
+    /// Returns the name of the table and of the parent directory.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Experiment => "experiments",
+            Self::User => "users",
+            Self::Project => "projects",
+        }
+    }
+}
+
+impl Store {
+    /// Returns the name of a directory; a number alone is of a server before there were marks.
+    pub fn directory(&self, owner: Owner, id: i64) -> rusqlite::Result<Option<String>> {
+        let connection = self.connection();
+        let table = owner.plural();
+        let name =
+            format!("SELECT id || CASE mark WHEN '' THEN '' ELSE '-' || mark END FROM {table} WHERE id = ?1");
+        connection.prepare_cached(&name)?.query_row([id], |row| row.get(0)).optional()
+    }
+}
+
+/// Gives a new owner its mark.
+pub(super) fn mark(transaction: &Transaction<'_>, owner: Owner, id: i64) -> rusqlite::Result<()> {
+    let table = owner.plural();
+    let mark = format!("UPDATE {table} SET mark = lower(hex(randomblob(8))) WHERE id = ?1");
+    transaction.prepare_cached(&mark)?.execute([id]).map(drop)
+}
