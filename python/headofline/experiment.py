@@ -521,12 +521,12 @@ TraceSpec: TypeAlias = str | Pair
 
 class Transport1(TypedDict, closed=True):
     """
-    What is compared, with a name, or with an application that does otherwise over it.
+    A transport to compare, with a label, or with its own workload settings.
     """
 
     label: NotRequired[str]
     """
-    What it is called in tables and figures. Default as `spec`.
+    Label in tables and figures. Default: `spec`.
     """
     spec: str
     """
@@ -534,13 +534,13 @@ class Transport1(TypedDict, closed=True):
     """
     workload: NotRequired[dict[str, Any]]
     """
-    Keys of `[workload]` that are otherwise over this transport.
+    Keys of `[workload]` to override for this transport.
     """
 
 
 Transport: TypeAlias = str | Transport1
 """
-What is compared, with a name, or with an application that does otherwise over it.
+A transport to compare, with a label, or with its own workload settings.
 """
 
 
@@ -1299,7 +1299,7 @@ class PathSpec(TypedDict, closed=True):
     """
     path: NotRequired[NamedPath]
     """
-    A path by name, such as `"lte"`: its settings, of which keys beside it replace those of both directions.
+    A path by name, such as `"lte"`: other keys of the table override its settings in both directions.
     `hol list paths` shows them, `hol help lte` the sources of one. Default none.
     """
     police: NotRequired[PoliceSpec]
@@ -1454,7 +1454,7 @@ class NetworkSpec(TypedDict, closed=True):
     """
     path: NotRequired[NamedPath]
     """
-    A path by name, such as `"lte"`: its settings, of which keys beside it replace those of both directions.
+    A path by name, such as `"lte"`: other keys of the table override its settings in both directions.
     `hol list paths` shows them, `hol help lte` the sources of one. Default none.
     """
     paths: NotRequired[list[PathSpec]]

@@ -23,7 +23,7 @@ pub struct FigureWish {
     pub metric: String,
 }
 
-/// A figure as written.
+/// A figure of the report.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Figure")]
@@ -31,10 +31,10 @@ pub(crate) struct Written {
     /// The swept key along the horizontal axis.
     #[schemars(with = "String")]
     over: Spanned<String>,
-    /// The swept key that has a panel for each of its values.
+    /// Draw one panel for each value of this swept key.
     #[schemars(with = "Option<String>")]
     panels: Option<Spanned<String>>,
-    /// What is drawn; a program's metrics are known by their names, too. Default `response-time`.
+    /// Metric to draw, also one of a program by its name. Default `response-time`.
     #[schemars(with = "Option<String>", extend("examples" = METRICS))]
     metric: Option<Spanned<String>>,
 }

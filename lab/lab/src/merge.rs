@@ -85,7 +85,8 @@ fn expand(dir: &Path) -> Result<Vec<PathBuf>, LabError> {
     parts.sort();
     if parts.is_empty() {
         let problem =
-            "holds no results, and no directory of it does; name what `hol run --shard` wrote".into();
+            "has no results, nor has any directory in it; give the output directories of `hol run --shard`"
+                .into();
         return Err(LabError::Directory { path: dir.to_owned(), problem });
     }
     Ok(parts)

@@ -96,7 +96,7 @@ pub struct MetricInfo {
 /// A condition for a point to have a metric.
 #[derive(Debug, Clone, Copy)]
 pub struct Need {
-    /// Returns whether a point has it.
+    /// Returns whether a point meets the condition.
     pub is_met: fn(&Point) -> bool,
     /// What to change if no point has it.
     pub cure: &'static str,
@@ -153,7 +153,7 @@ const TIME: MetricInfo = MetricInfo {
 
 const FLOWS: Need = Need {
     is_met: Point::tells_of_flows,
-    cure: "it is measured where messages are not answered, or beside a [[background]], and not of pages",
+    cure: "use a workload without replies (oneway, bulk), or add a [[background]]; pages, batches and programs have none",
 };
 const FRAMES: Need =
     Need { is_met: Point::is_played, cure: "frames of media have one; take the workload media" };

@@ -50,7 +50,7 @@ impl PointResult {
 }
 
 impl Point {
-    /// Returns whether packets are lost only by a full queue, as far as there is one path.
+    /// Returns whether no random loss is configured, so that only a full queue drops packets. False for networks with named nodes.
     pub fn never_loses(&self) -> bool {
         self.network.nodes.is_empty() && !self.names_loss()
     }

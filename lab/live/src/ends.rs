@@ -58,11 +58,12 @@ impl Ends {
         let shortest = Sample::SHORTEST_INTERVAL;
         if let Some(interval) = interval.filter(|interval| *interval < shortest) {
             return Err(format!(
-                "`series`: a run is looked at every {shortest} at most, not every {interval}"
+                "`series` = \"{interval}\" is too short; the shortest interval is {shortest}"
             ));
         }
         check::possible(&scenario, Path::Between).map_err(|why| why.to_string())?;
-        let placement = placement.seen_by(self.meeting).ok_or("it is told of hosts that are not there")?;
+        let placement =
+            placement.seen_by(self.meeting).ok_or("the plan refers to hosts that it does not list")?;
         let mut assignments = placement.assignments(&scenario, Seed(seed))?;
         let here = placement.here(&assignments);
         self.ports.map_or(Ok(()), |ports| ports.give(&mut assignments, &here))?;
@@ -131,7 +132,7 @@ impl Deeds for Ends {
                 Reply::Noted(halves)
             })),
             Request::Between { .. } | Request::Shape { .. } | Request::PutBack => Some(Reply::Refused(
-                "it has the servers (`hol live serve`) and is no router; start `hol live route` on the router".to_owned(),
+                "that host runs the servers (`hol live serve`), not the router; start `hol live route` on the router".to_owned(),
             )),
             Request::Alive | Request::Ping => None,
         }

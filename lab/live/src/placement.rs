@@ -111,7 +111,7 @@ fn can_meet(Assignment { workload, .. }: &Assignment, [near, far]: [IpAddr; 2]) 
     }
     let (from, to) = (workload.from(), workload.to());
     Err(format!(
-        "a flow from {from:?} at {near} to {to:?} at {far} gets nowhere; name all hosts by addresses of one version of IP, at which the others reach them, too"
+        "{from:?} at {near} cannot reach {to:?} at {far}; give all hosts addresses of the same IP version, none of them loopback unless all are"
     ))
 }
 

@@ -253,8 +253,9 @@ fn with_seen(
     let mut halves: BTreeMap<usize, Half> = halves.into_iter().collect();
     for (flow, seen) in seen {
         let half = halves.get_mut(&flow);
-        let nobodys =
-            || ControlError::Nonsense(format!("it has seen a sender of flow {flow}, of which it has no end"));
+        let nobodys = || {
+            ControlError::Nonsense(format!("the peer sent a sample of flow {flow}, which has no end there"))
+        };
         half.ok_or_else(nobodys)?.add_seen(seen);
     }
     Ok(halves.into_iter().collect())

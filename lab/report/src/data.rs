@@ -327,7 +327,7 @@ impl Dataset {
         labels
     }
 
-    /// Returns the point of `transport` under the same conditions as `like`.
+    /// Returns the cell (results of one point) of `transport` under the same conditions as `like`.
     pub fn beside(&self, like: &Cell, transport: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| {
             cell.transport == transport

@@ -1,4 +1,4 @@
-//! The streams and connections over which a workload spreads its messages, the same in every world.
+//! Derives from a transport the streams and connections (lanes) over which a workload spreads its messages. Every world uses it.
 
 use hol_quic::Carriage;
 use hol_stack::{Protocol, Tls, TransportSpec};

@@ -1,4 +1,4 @@
-//! The end of a flow on another host: its news, and ours for it.
+//! Progress reports between the two ends of a flow that run on different hosts.
 
 use std::cell::Cell;
 use std::rc::Rc;

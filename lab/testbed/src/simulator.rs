@@ -339,7 +339,7 @@ impl<'t> Simulator<'t> {
             (Object::Node(_), ..) => complain(
                 method.at,
                 format!(
-                    "{:?} is no command of a node here; traffic belongs into the experiment file",
+                    "{:?} is not a supported command of a node; put traffic into the experiment file",
                     method.text
                 ),
             ),
@@ -564,7 +564,7 @@ impl<'t> Simulator<'t> {
             }
             _ => {
                 let problem = format!(
-                    "{:?} is no command of a link; it has queue, up, down, modify, bandwidth, delay and plr",
+                    "{:?} is not a supported command of a link; use queue, up, down, modify, bandwidth, delay or plr",
                     method.text
                 );
                 return complain(method.at, problem);
@@ -651,7 +651,7 @@ impl<'t> Simulator<'t> {
                 _ => {}
             }
         }
-        complain(from.at, "there is no link between these two nodes; make it first with $ns duplex-link")
+        complain(from.at, "no link between these two nodes; make it first with $ns duplex-link")
     }
 
     pub(crate) fn member(&self, segment: usize, node: &Word) -> Result<usize, Complaint> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Application, Host, Lanes, LengthOf, Pace, Workload, WorkloadError};
 
-/// The keys of `programs`.
+/// Settings of the workload `programs`: the keys of `[workload] kind = "programs"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Programs {
@@ -45,7 +45,7 @@ impl Workload for Programs {
     }
 
     fn about(&self) -> &'static str {
-        "programs of one's own, unmodified, in the kernel world, by [[program]] or `hol exec`: their times, connections, requests"
+        "unmodified programs in the kernel world, by [[program]] or `hol exec`: their times, connections, requests"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {

@@ -15,7 +15,7 @@ use crate::{
     Application, Asker, ConnectionId, ENDLESS, Host, Lanes, LengthOf, Pace, Workload, WorkloadError,
 };
 
-/// The keys of `replay`.
+/// Settings of the workload `replay`: the keys of `[workload] kind = "replay"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {

@@ -15,7 +15,7 @@ use crate::{
     Workload, WorkloadError,
 };
 
-/// The keys of `rpc`.
+/// Settings of the workload `rpc`: the keys of `[workload] kind = "rpc"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rpc {
@@ -26,14 +26,14 @@ pub struct Rpc {
     /// distribution as in `{ median = "2kB", sigma = 1.5, most = "100kB" }`. Default 200 octets.
     #[serde(default = "request")]
     pub request: Sizes,
-    /// Octets per reply, written as those of a request. Default 1 kB.
+    /// Octets per reply, in the same forms as `request`. Default 1 kB.
     #[serde(default = "reply")]
     pub reply: Sizes,
     /// Mean time that the server works on a request before it replies, exponentially distributed; requests
     /// do not wait for each other. Default none.
     #[serde(default)]
     pub service: Duration,
-    /// Number of users, each of whom sends the next request after the reply to the last: a closed loop, without
+    /// Number of users, each of whom sends the next request after the reply to the previous one: a closed loop, without
     /// `rate`, `interval`, `arrivals` and `sources`. Default: requests are due whether or not replies come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u32>,

@@ -33,7 +33,7 @@ pub struct WorkloadSpec {
     /// 1992). 256 ms is one slot of Linux' timer wheel for timeouts of 2 to 16 s, and covers all finer slots.
     #[serde(default)]
     pub spread: Duration,
-    /// End the run if it is not connected after this time. Default: as long as the transport tries.
+    /// End the run if a connection is not open after this time. Default: as long as the transport tries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_timeout: Option<Duration>,
     /// Whether the server listens; otherwise connections are refused. Default true.

@@ -77,11 +77,11 @@ impl JournalError {
 /// were never acknowledged, and have been cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Torn {
-    /// The file.
+    /// Path of the journal.
     pub path: PathBuf,
-    /// Where they started, in octets from the start.
+    /// Offset in the file of the first octet that was cut off.
     pub offset: u64,
-    /// Their number.
+    /// Number of octets that were cut off.
     pub octets: u64,
 }
 

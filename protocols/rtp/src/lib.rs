@@ -29,7 +29,7 @@ pub use mp3::FrameHeader;
 pub use restore::Frames;
 pub use stream::{BIT_RATES, SAMPLES, SAMPLING_RATE, Stream};
 
-/// Octets that are not what they should be.
+/// A packet or frame (RTP, MP3 ADU, FEC) that could not be parsed; contains the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Malformed(pub &'static str);

@@ -4,12 +4,12 @@ use hol_measure::{Bounds, CONFIDENCE, fisher_exact};
 
 use super::course::{Lag, Outcome};
 
-/// The fate of a direction's packets.
+/// Loss and reordering of the packets of one direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fates {
-    /// Packets of known fate.
+    /// Number of packets known to be delivered or lost.
     pub packets: u64,
-    /// Lost packets among these.
+    /// Number of lost packets among `packets`.
     pub lost: u64,
     /// The loss rate.
     pub loss: Bounds,

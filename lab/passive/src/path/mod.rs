@@ -49,7 +49,7 @@ pub struct PathLearner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NothingLearnt {
     /// There are no IP packets.
-    #[error("there is no IP packet in it")]
+    #[error("it contains no IP packet")]
     NoPackets,
     /// None of them is numbered and acknowledged.
     #[error(

@@ -29,7 +29,7 @@ impl Explained {
         let cells: Vec<(&Cell, SplitMean)> =
             cells.into_iter().filter_map(|cell| Some((cell, cell.split?))).collect();
         if cells.is_empty() {
-            return Finding::unknown("sockets do not tell where the time goes: model world only");
+            return Finding::unknown("delay components are measured in the model world only");
         }
         let left = |(cell, split): &(&Cell, SplitMean)| split.network - cell.conditions.rtt_ms();
         let most = cells.iter().map(left).fold(0.0, f64::max);

@@ -50,7 +50,7 @@ impl Validation {
             (false, false) => "so the kernel's are lower",
         };
         format!(
-            "where runs differ, one of the kernel exceeds {:.3} ± {:.3} of the model's, {verdict}",
+            "where runs differ, a kernel run exceeds on average a share of {:.3} ± {:.3} of the model runs, {verdict}",
             rank.mean, rank.half_width
         )
     }

@@ -18,7 +18,7 @@ use crate::{Application, Host, Lanes, LengthOf, Pace, Workload, WorkloadError};
 use script::Script;
 use store::Store;
 
-/// The keys of `files`.
+/// Settings of the workload `files`: the keys of `[workload] kind = "files"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Files {
@@ -102,8 +102,8 @@ impl Workload for Files {
     }
 
     fn about(&self) -> &'static str {
-        "a client puts files on a server, gets them back and removes them, one request at a time as over SMB; what is stored \
-         and what comes back is compared with what was put"
+        "a client puts files on a server, gets them back and removes them, one request at a time as over SMB; stored \
+         and returned files are compared with the original"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {

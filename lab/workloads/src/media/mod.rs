@@ -49,8 +49,8 @@ impl Workload for Media {
     }
 
     fn about(&self) -> &'static str {
-        "MP3 over RTP into a jitter buffer: frames as they are (packing mpa, RFC 2250), or units that need no other (adu, \
-         RFC 3119), interleaved or with parity; each frame is played when its time comes, or is not"
+        "MP3 over RTP into a jitter buffer: frames unchanged (packing mpa, RFC 2250), or independent units (adu, \
+         RFC 3119), interleaved or with parity; a frame that misses its playout time is lost"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {

@@ -39,8 +39,8 @@ impl Workload for Page {
     }
 
     fn about(&self) -> &'static str {
-        "a browser loads pages, a document and its objects, over new connections each: a connection a file (way close), \
-         kept alive, pipelined, or multiplexed as by HTTP/2; over SCTP on as many streams as the transport has"
+        "a browser loads pages (a document and its objects), each over new connections: one per file (way close), \
+         kept alive, pipelined, or multiplexed as in HTTP/2; over SCTP on all streams of the transport"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {

@@ -19,15 +19,15 @@ use crate::{Application, Asker, ENDLESS, Host, Lanes, LengthOf, Load, Pace, Work
 use agent::Agent;
 use middlebox::Firewall;
 
-/// The keys of `simco`.
+/// Settings of the workload `simco`: the keys of `[workload] kind = "simco"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Simco {
     /// The load: when requests are due.
     #[serde(flatten)]
     pub load: Load,
-    /// Weights of the requests: `{ enable = 2, lifetime = 1, delete = 1 }`. A request about a rule enables
-    /// one if there is none. Default only `enable`.
+    /// Weights of the requests: `{ enable = 2, lifetime = 1, delete = 1 }`. If no
+    /// established rule can be changed, `enable` is sent instead of `lifetime` or `delete`. Default only `enable`.
     #[serde(default, skip_serializing_if = "Mix::only_enables")]
     pub mix: Mix,
 }
