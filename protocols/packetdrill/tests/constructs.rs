@@ -174,7 +174,7 @@ fn options_of_a_socket_hold_from_then_on() {
     ));
     is_not_read(
         &format!("{CONNECT}+0 setsockopt(4, SOL_SOCKET, SO_ZEROCOPY, [1], 4) = 0"),
-        ":8: setsockopt() with SO_ZEROCOPY is not known",
+        ":8: setsockopt() with SO_ZEROCOPY is not supported",
     );
     is_not_read(
         &format!("{CONNECT}+0 setsockopt(4, IPPROTO_SCTP, SCTP_EVENTS, {{sctp_association_event=1}}, 8) = 0"),
