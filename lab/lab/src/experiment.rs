@@ -16,7 +16,7 @@ use toml::de::{DeTable, DeValue};
 use crate::axes::{Assignment, combinations};
 use crate::background::Background;
 use crate::error::InputError;
-use crate::figure::{self, FigureWish};
+use crate::figure::{self, FigureRequest};
 use crate::named::{Named, over};
 use crate::named_paths;
 use crate::onward::Onward;
@@ -55,7 +55,7 @@ pub struct Experiment {
     /// The points of all combinations of the axes; the transports are the first axis.
     pub points: Vec<Point>,
     /// The figures that the file asks for; empty: figures are chosen by the axes.
-    pub figures: Vec<FigureWish>,
+    pub figures: Vec<FigureRequest>,
     /// The statements of its topology's script that have no effect, with line and reason.
     pub ignored: Vec<String>,
 }

@@ -13,7 +13,7 @@ use crate::point::Point;
 
 /// A figure that an experiment asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FigureWish {
+pub struct FigureRequest {
     /// The swept key along the horizontal axis.
     pub over: String,
     /// The swept key with a panel for each value.
@@ -45,7 +45,7 @@ impl Written {
         &self,
         swept: &[&str],
         points: &[Point],
-    ) -> Result<FigureWish, (Range<usize>, String)> {
+    ) -> Result<FigureRequest, (Range<usize>, String)> {
         let key = |key: &Spanned<String>| match swept.contains(&key.get_ref().as_str()) {
             true => Ok(key.get_ref().clone()),
             false => Err((key.span(), unswept(key.get_ref(), swept))),
@@ -80,7 +80,7 @@ impl Written {
                 format!("{:?} advances with {over:?}, so that each panel had one place", panels.get_ref());
             return Err((panels.span(), problem));
         }
-        Ok(FigureWish { over, panels, metric })
+        Ok(FigureRequest { over, panels, metric })
     }
 }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use hol_base::{Duration, Seed};
 use hol_scenario::{Scenario, Side};
-use hol_sockets::{Assignment, Site, assignments};
+use hol_sockets::{Assignment, EndAddresses, assignments};
 use hol_stack::Kind;
 use serde::{Deserialize, Serialize};
 
@@ -94,7 +94,7 @@ impl Placement {
 
 /// Returns all flows without addresses, since an end's address depends on the other's.
 fn flows(scenario: &Scenario, seed: Seed) -> Vec<Assignment> {
-    assignments(scenario, seed, |_, _| Site { addresses: Vec::new(), port: 0 })
+    assignments(scenario, seed, |_, _| EndAddresses { addresses: Vec::new(), port: 0 })
 }
 
 fn stays(Assignment { workload, .. }: &Assignment) -> String {

@@ -209,7 +209,7 @@ mod tests {
 
     use hol_network::NetworkSpec;
     use hol_scenario::{Background, Scenario};
-    use hol_sockets::News;
+    use hol_sockets::PeerReport;
 
     use super::*;
     use crate::control::Plan;
@@ -293,7 +293,7 @@ mod tests {
                 matches!(client.ask(&Request::PutBack), Reply::Refused(why) if why.contains("hol live route"))
             );
             client.outbox.send(&Request::Start { ports: vec![1; 1000] }).unwrap();
-            client.outbox.send(&Request::News(usize::MAX, News::default())).unwrap();
+            client.outbox.send(&Request::News(usize::MAX, PeerReport::default())).unwrap();
             let refused = client.ask(&plan(planned("loss = '1%'", "kind = 'echo'")));
             assert!(matches!(refused, Reply::Refused(why) if why.contains("`network.loss`")));
             let refused = client.ask(&plan(planned("", "kind = 'echo'\nto = 'client'")));

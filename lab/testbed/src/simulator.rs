@@ -8,7 +8,6 @@ use hol_network::{LinkChange, LossSpec};
 use crate::defaults::Defaults;
 use crate::draft::{Draft, Event, Line, Node, Segment, plain_name};
 use crate::emulab::COMMANDS;
-use crate::foreign;
 use crate::ignored;
 use crate::loss::ErrorModel;
 use crate::programs::Programs;
@@ -18,6 +17,7 @@ use crate::script::{Ignored, ReadFile};
 use crate::sources::Sources;
 use crate::tcl::{Complaint, Host, MEASURED, Word, complain, elements};
 use crate::traffic::Traffic;
+use crate::unsupported;
 
 /// What a handle such as `_o3` stands for.
 #[derive(Debug, Clone, Copy)]
@@ -153,7 +153,7 @@ impl Host for Simulator<'_> {
         let told = if words[0].text == "new" { words } else { &words[..words.len().min(2)] };
         let cause = told
             .iter()
-            .find_map(|word| Some(Complaint { at: word.at, problem: foreign::cause(&word.text)? }));
+            .find_map(|word| Some(Complaint { at: word.at, problem: unsupported::cause(&word.text)? }));
         if let Some(cause) = cause {
             self.foreign = Some(cause);
             return Some(Ok(String::new()));
@@ -481,7 +481,7 @@ impl<'t> Simulator<'t> {
         if members[0] == members[1] {
             return complain(to.at, "this is the node at the other end as well; a link needs two");
         }
-        if let Some(problem) = foreign::cause(&discipline.text) {
+        if let Some(problem) = unsupported::cause(&discipline.text) {
             self.foreign = Some(Complaint { at: discipline.at, problem });
         }
         let mut queue = Queue::of(discipline)?;

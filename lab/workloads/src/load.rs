@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::exchanges::Exchanges;
-use crate::{Asker, ENDLESS, WorkloadError};
+use crate::{ENDLESS, OnwardClient, WorkloadError};
 
 /// Settings of a workload that sends messages on a schedule: its keys of `[workload]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -157,7 +157,7 @@ enum Gaps {
     UntilTaken,
     UntilReply(Users),
     /// When a request waits for this asker.
-    UntilAsked(Asker),
+    UntilAsked(OnwardClient),
     /// At given times; this many of them have come due.
     Scripted {
         exchanges: Exchanges,
@@ -208,7 +208,7 @@ impl Pacer {
     }
 
     /// Creates a pacer with a message due whenever a request waits for the asker.
-    pub(crate) fn asked(asker: Asker) -> Self {
+    pub(crate) fn asked(asker: OnwardClient) -> Self {
         Self::new(Gaps::UntilAsked(asker), 1, ENDLESS)
     }
 

@@ -11,8 +11,8 @@ use crate::padding::{self, Zeros};
 use crate::receiver::{Answers, Receiver};
 use crate::sender::{Answered, Requests, Sender};
 use crate::{
-    Application, Arrivals, Asker, ConnectionId, ENDLESS, Host, Lanes, LengthOf, Load, Pace, SizeClass, Sizes,
-    Workload, WorkloadError,
+    Application, Arrivals, ConnectionId, ENDLESS, Host, LengthOf, Load, OnwardClient, Pace, SizeClass, Sizes,
+    StreamLayout, Workload, WorkloadError,
 };
 
 /// Settings of the workload `rpc`: the keys of `[workload] kind = "rpc"`.
@@ -179,16 +179,16 @@ impl Workload for Rpc {
         padding::length_of
     }
 
-    fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
+    fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application> {
         let (calls, pacer) = (Calls::new(self, seed), self.pacer(messages, seed));
         Box::new(Sender::new(calls, lanes, pacer, messages, self.load.late_limit))
     }
 
-    fn asking(&self, lanes: Lanes, asker: Asker, seed: Seed) -> Option<Box<dyn Application>> {
+    fn asking(&self, lanes: StreamLayout, asker: OnwardClient, seed: Seed) -> Option<Box<dyn Application>> {
         Some(Box::new(Sender::new(Calls::new(self, seed), lanes, Pacer::asked(asker), ENDLESS, None)))
     }
 
-    fn server(&self, _: Lanes, messages: u64, host: Host) -> Box<dyn Application> {
+    fn server(&self, _: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {
         Box::new(Receiver::new(Service::default(), messages).asking(host.desk))
     }
 
@@ -292,8 +292,8 @@ mod tests {
     use hol_transport::Passage;
     use proptest::prelude::*;
 
-    const ONE: Lanes =
-        Lanes { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake: None };
+    const ONE: StreamLayout =
+        StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake: None };
 
     fn spec(keys: &str) -> WorkloadSpec {
         serde_json::from_str(&format!("{{\"kind\":\"rpc\"{keys}}}")).unwrap()
@@ -442,7 +442,7 @@ mod tests {
             users in 1_u32..6,
         ) {
             let spec = spec(&format!(",\"users\":{users},\"head\":\"40B\",\"request\":\"200B\""));
-            let lanes = Lanes { streams: 2, connections: 2, ..ONE };
+            let lanes = StreamLayout { streams: 2, connections: 2, ..ONE };
             let mut client = spec.client(lanes, 100, Seed(1));
             let mut server = spec.server(lanes, 100, Host::default());
             let mut transport = InParts::new(returns_rest);

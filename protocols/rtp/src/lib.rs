@@ -24,7 +24,7 @@ pub mod ulpfec;
 pub use adu::Adus;
 pub use descriptor::{Piece, pieces, split};
 pub use header::Header;
-pub use interleave::{Deinterleaver, Interleaver, Isn, odd_then_even};
+pub use interleave::{Deinterleaver, Interleaver, InterleavingNumber, odd_then_even};
 pub use mp3::FrameHeader;
 pub use restore::Frames;
 pub use stream::{BIT_RATES, SAMPLES, SAMPLING_RATE, Stream};

@@ -14,8 +14,8 @@ use hol_scenario::World;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::fill::{stop_on_interrupt, threads};
 use crate::row::json;
+use crate::run_plan::{stop_on_interrupt, threads};
 use crate::terminal::{note, say, table};
 
 use super::Validate;

@@ -463,7 +463,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
 mod tests {
     use super::*;
     use crate::testing::{cell, cell_with, flow, set};
-    use hol_measure::{Halves, LatencySum};
+    use hol_measure::{LatencySum, RunHalves};
 
     fn says(challenger: &Cell, yardstick: &Cell) -> String {
         verdict(Metric::ResponseTime, challenger, yardstick)
@@ -662,7 +662,7 @@ mod tests {
             let mut cell = cell(name, 1.0, 100.0, &percent.map(|noise: u64| noise as f64 * mean));
             for (run, noise) in cell.runs.iter_mut().zip(percent) {
                 let total = |ms: u64| LatencySum { count: 1, nanos: u128::from(ms * noise * 10_000) };
-                run.halves = Halves { earlier: total(earlier), later: total(later) };
+                run.halves = RunHalves { earlier: total(earlier), later: total(later) };
             }
             cell.steady = false;
             cell

@@ -178,7 +178,7 @@ fn provenance(validation: &Validation) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{compared, validation};
+    use super::super::test_points::{compared, validation};
 
     #[test]
     fn the_page_is_one_file_and_says_how_many_points_agree() {

@@ -58,7 +58,7 @@ impl Validation {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{compared, validation};
+    use super::super::test_points::{compared, validation};
 
     const POINT: &str = "transports = ['tcp']\nmessages = 4\nrepetitions = 4";
 

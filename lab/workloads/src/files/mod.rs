@@ -14,7 +14,7 @@ use crate::batches::Batch;
 use crate::load::Pacer;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
-use crate::{Application, Host, Lanes, LengthOf, Pace, Workload, WorkloadError};
+use crate::{Application, Host, LengthOf, Pace, StreamLayout, Workload, WorkloadError};
 use script::Script;
 use store::Store;
 
@@ -150,7 +150,7 @@ impl Workload for Files {
         frame::length_of
     }
 
-    fn client(&self, lanes: Lanes, messages: u64, _: Seed) -> Box<dyn Application> {
+    fn client(&self, lanes: StreamLayout, messages: u64, _: Seed) -> Box<dyn Application> {
         let octets = self.size.0.saturating_mul(self.files.into());
         let batch = Batch { messages: self.requests(), octets: u32::try_from(octets).unwrap_or(u32::MAX) };
         let requests = messages.saturating_mul(batch.messages);
@@ -158,7 +158,7 @@ impl Workload for Files {
         Box::new(Sender::new(Script::new(self.clone(), batch), lanes, pacer, requests, None))
     }
 
-    fn server(&self, _: Lanes, messages: u64, _: Host) -> Box<dyn Application> {
+    fn server(&self, _: StreamLayout, messages: u64, _: Host) -> Box<dyn Application> {
         // One record per request, and one for the batch.
         let expected = messages.saturating_mul(self.requests() + 1);
         Box::new(Receiver::new(Store::default(), expected))

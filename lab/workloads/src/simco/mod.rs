@@ -15,7 +15,9 @@ pub use mix::Mix;
 use crate::load::Pacer;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
-use crate::{Application, Asker, ENDLESS, Host, Lanes, LengthOf, Load, Pace, Workload, WorkloadError};
+use crate::{
+    Application, ENDLESS, Host, LengthOf, Load, OnwardClient, Pace, StreamLayout, Workload, WorkloadError,
+};
 use agent::Agent;
 use middlebox::Firewall;
 
@@ -80,18 +82,18 @@ impl Workload for Simco {
         agent::length_of
     }
 
-    fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
+    fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application> {
         let requests = Agent::new(lanes, self.mix, seed.derive("workload/mix").rng());
         let pacer = self.load.pacer(messages, seed);
         Box::new(Sender::new(requests, lanes, pacer, messages, self.load.late_limit))
     }
 
-    fn asking(&self, lanes: Lanes, asker: Asker, seed: Seed) -> Option<Box<dyn Application>> {
+    fn asking(&self, lanes: StreamLayout, asker: OnwardClient, seed: Seed) -> Option<Box<dyn Application>> {
         let requests = Agent::new(lanes, self.mix, seed.derive("workload/mix").rng());
         Some(Box::new(Sender::new(requests, lanes, Pacer::asked(asker), ENDLESS, None)))
     }
 
-    fn server(&self, lanes: Lanes, messages: u64, host: Host) -> Box<dyn Application> {
+    fn server(&self, lanes: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {
         Box::new(Receiver::new(Firewall::new(lanes, host.filter), messages).asking(host.desk))
     }
 

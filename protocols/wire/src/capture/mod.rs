@@ -11,7 +11,7 @@ mod pcapng;
 use std::io::{self, Read};
 
 use input::{Halt, Input, Order};
-pub use link::{LinkType, UnknownLink};
+pub use link::{LinkType, UnsupportedLinkType};
 use pcap::Pcap;
 use pcapng::Pcapng;
 
