@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use hol_base::{Duration, Time};
 use hol_simco::{
     Batch, Capabilities, Change, Config, Framing, IpVersion, Lifetime, Message, Middlebox, Output, Pid,
-    Policy, Request, Rule, SessionId, Tid, Unauthenticated, Underlay, Version,
+    Policy, Request, Rule, SessionId, Tid, Unauthenticated, ConnectionInfo, Version,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -50,7 +50,7 @@ impl Filter {
 fn open(middlebox: &mut Middlebox, agent: &str, framing: Framing) -> SessionId {
     let mut batch = Batch::default();
     let id =
-        middlebox.connect(Time::ZERO, Underlay { agent: Some(agent.to_owned()), ..Underlay::plain(framing) });
+        middlebox.connect(Time::ZERO, ConnectionInfo { agent: Some(agent.to_owned()), ..ConnectionInfo::plain(framing) });
     let se = Request::Se { version: Version::SIMCO_3_0, challenge: None };
     middlebox.receive(Time::ZERO, id, Message::request(Tid(0), se).to_bytes(), &mut batch);
     assert_eq!(batch.release().count(), 1);

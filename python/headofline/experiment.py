@@ -38,13 +38,13 @@ a size such as "128B" (units: B, kB, MB, KiB, MiB)
 
 Command: TypeAlias = str | list[str]
 """
-What is run.
+A command to run.
 """
 
 
 class Content1(TypedDict, closed=True):
     """
-    This text.
+    A file with this text.
     """
 
     text: str
@@ -61,7 +61,7 @@ Content2 = TypedDict(
 
 class Content3(TypedDict, closed=True):
     """
-    What is in the archive that the host has at this path; it is a directory.
+    A directory with the content of this archive of the host.
     """
 
     tar: str
@@ -69,7 +69,7 @@ class Content3(TypedDict, closed=True):
 
 class Content4(TypedDict, closed=True):
     """
-    So many octets, always the same ones.
+    A file of this size with fixed content.
     """
 
     size: ByteCount
@@ -77,7 +77,7 @@ class Content4(TypedDict, closed=True):
 
 Content: TypeAlias = Content1 | Content2 | Content3 | Content4
 """
-What a file, or directory, holds.
+Content of a file or directory.
 """
 
 
@@ -100,7 +100,7 @@ class ExplicitLoss(TypedDict, closed=True):
 
     drop: list[int]
     """
-    Packet numbers in the order of transmission on the link, counted from 1.
+    Drop the packets with these numbers, counted from 1 in the order of transmission on the link.
     """
 
 
@@ -138,12 +138,12 @@ class FairSpec(TypedDict, closed=True):
 
 class Figure(TypedDict, closed=True):
     """
-    A figure as written.
+    A figure of the report.
     """
 
     metric: NotRequired[str]
     """
-    What is drawn; a program's metrics are known by their names, too. Default `response-time`.
+    Metric to draw, also one of a program by its name. Default `response-time`.
     """
     over: str
     """
@@ -151,7 +151,7 @@ class Figure(TypedDict, closed=True):
     """
     panels: NotRequired[str]
     """
-    The swept key that has a panel for each of its values.
+    Draw one panel for each value of this swept key.
     """
 
 
@@ -175,7 +175,7 @@ What changes when the client moves.
 
 class HandoverSpec(TypedDict, closed=True):
     """
-    A client that moves.
+    The movement of a client from one path to another.
     """
 
     at: NotRequired[Duration]
@@ -184,12 +184,12 @@ class HandoverSpec(TypedDict, closed=True):
     """
     attach: NotRequired[Duration]
     """
-    Time from then until the client is reachable over the second path: association with the cell and
+    Time from entering the overlap until the client is reachable over the second path: association with the cell and
     configuration. Default none.
     """
     changes: NotRequired[HandoverChange]
     """
-    What changes. With `"address"` the client gets an address on the second path and loses the one on the
+    What the handover changes. With `"address"` the client gets an address on the second path and loses the one on the
     first with that path. With `"route"` it keeps its address, and both ends send over the second path
     from then on: mobility below the transport, as with Mobile IP, a tunnel or GTP. Default `"address"`.
     """
@@ -240,20 +240,20 @@ The directions that an event changes.
 
 class LogNormal(TypedDict, closed=True):
     """
-    A log-normal distribution.
+    A log-normal distribution of sizes.
     """
 
     median: ByteCount
     """
-    Half of the sizes are below this.
+    Median of the sizes.
     """
     most: NotRequired[ByteCount]
     """
-    The largest size, which stands for all larger ones. Default as much as a message may have.
+    Maximum size; larger draws are reduced to it. Default: the longest possible message.
     """
     sigma: float
     """
-    The standard deviation of the logarithm.
+    Standard deviation of the logarithm of the size.
     """
 
 
@@ -392,7 +392,7 @@ a percentage from "0%" to "100%"
 
 class Ready1(TypedDict, closed=True):
     """
-    A socket of its node listens at this port, whatever the transport.
+    Ready once a socket of its node listens at this port, whatever the transport.
     """
 
     listens: int
@@ -400,7 +400,7 @@ class Ready1(TypedDict, closed=True):
 
 class Ready2(TypedDict, closed=True):
     """
-    It has printed this.
+    Ready once this text appears on its standard output or standard error.
     """
 
     prints: str
@@ -408,7 +408,7 @@ class Ready2(TypedDict, closed=True):
 
 class Ready3(TypedDict, closed=True):
     """
-    So long after its start.
+    Ready this long after its start.
     """
 
     after: Duration
@@ -416,7 +416,7 @@ class Ready3(TypedDict, closed=True):
 
 Ready: TypeAlias = Ready1 | Ready2 | Ready3
 """
-By what a service shows that it can be used.
+When a service counts as ready.
 """
 
 
@@ -508,7 +508,7 @@ class TokenBucket(TypedDict, closed=True):
 
     burst: ByteCount
     """
-    Tokens at the start, and maximum.
+    Size of the token bucket, which is full at the start.
     """
     rate: BitRate
     """
@@ -521,26 +521,26 @@ TraceSpec: TypeAlias = str | Pair
 
 class Transport1(TypedDict, closed=True):
     """
-    What is compared, with a name, or with an application that does otherwise over it.
+    A transport to compare, with a label, or with its own workload settings.
     """
 
     label: NotRequired[str]
     """
-    What it is called in tables and figures. Default as `spec`.
+    Label in tables and figures. Default: `spec`.
     """
     spec: str
     """
-    a transport with its options, such as "sctp:streams=8"; `hol list` has them all
+    Transport with its options, such as "sctp:streams=8"; `hol list` shows all.
     """
     workload: NotRequired[dict[str, Any]]
     """
-    Keys of `[workload]` that are otherwise over this transport.
+    Keys of `[workload]` to override for this transport.
     """
 
 
 Transport: TypeAlias = str | Transport1
 """
-What is compared, with a name, or with an application that does otherwise over it.
+A transport to compare, with a label, or with its own workload settings.
 """
 
 
@@ -841,28 +841,29 @@ The application, its nodes and its start; the keys of its kind are in the same t
 
 class Background(TypedDict, closed=True):
     """
-    A number of applications that all do the same beside the workload.
+    Background flows that compete with the measured one, all with the same workload.
     """
 
     count: NotRequired[int]
     """
-    Number of such flows. Default 1.
+    Number of background flows. Default 1.
     """
     messages: NotRequired[int]
     """
-    How many messages each sends before it closes its connections. Default: it goes on until the workload has ended.
+    Number of messages after which each background flow closes its connections. Default: none; it sends until the workload
+    has ended.
     """
     spread: NotRequired[Duration]
     """
-    Each starts at random up to this long after the workload's `start`. Default 1 s.
+    Random delay of each background flow of up to this long after the workload's `start`. Default 1 s.
     """
     transport: NotRequired[str]
     """
-    How their messages travel. Default as those of the workload.
+    Transport of the background flows. Default: that of the measured workload.
     """
     workload: NotRequired[WorkloadSpec]
     """
-    What each does. Default `bulk`: a greedy sender.
+    Workload of each background flow. Default `bulk`: a greedy sender.
     """
 
 
@@ -937,7 +938,7 @@ class GilbertElliott(TypedDict, closed=True):
 
 LossSpec: TypeAlias = Ratio | GilbertElliott | TimedBursts | ExplicitLoss
 """
-Which packets are lost.
+The packet loss of a link: which packets are lost.
 """
 
 
@@ -957,16 +958,17 @@ Metric = TypedDict(
 
 class Onward(TypedDict, closed=True):
     """
-    Requests of a server, one for each request that comes to it; those of the same server are made one after another.
+    Requests of a server to another server, one for each request that it receives; a server with several sends them one after
+    another.
     """
 
     transport: NotRequired[str]
     """
-    How they travel. Default as those of the workload.
+    Transport of these requests. Default: that of the measured workload.
     """
     workload: WorkloadSpec
     """
-    What is asked: `from` is the server that asks, `to` the one that is asked.
+    Workload of these requests: `from` is the server that sends them, `to` the server that replies.
     """
 
 
@@ -975,44 +977,45 @@ PoliceSpec: TypeAlias = Literal['none'] | TokenBucket
 
 class Program(TypedDict, closed=True):
     """
-    A program on a node: a service if it has `ready`, else one whose end is awaited.
+    A program on a node. With `ready` it is a service; otherwise the run lasts until it ends.
     """
 
     command: Command
     """
-    What is run: words, or a line for the shell.
+    Command to run: a list of words, or a line for the node's `/bin/sh`.
     """
     directory: NotRequired[str]
     """
-    Where it runs: the directory from which the files that its command names are seen. Default /root.
+    Working directory of the program. Default /root.
     """
     env: NotRequired[dict[str, str]]
     """
-    Variables of its environment, beside `PATH`, `HOME` and `LANG`.
+    Environment variables, in addition to `PATH`, `HOME` and `LANG`.
     """
     files: NotRequired[dict[str, Content]]
     """
-    What its node has beside the root, by its absolute path there.
+    Files to add to its node, by absolute path.
     """
     metrics: NotRequired[dict[str, Metric]]
     """
-    Numbers in what it prints, by the names of the metrics that they are.
+    Metrics read from the program's output or files, by name.
     """
     node: str
     """
-    Where it runs.
+    Node on which the program runs.
     """
     ready: NotRequired[Ready]
     """
-    By what it shows that it can be used: it is a service then.
+    When the program counts as ready. With this key it is a service: the run does not wait for it to end.
     """
     start: NotRequired[Duration]
     """
-    When it is started, counted from when all services are ready; a service's, from the start of the run. Default at once.
+    Start time, counted from when all services are ready; for a service, from the start of the run. Default at once.
     """
     stop: NotRequired[Duration]
     """
-    When it is asked to end (SIGTERM), counted as `start`. Default: a service when the others have ended, others never.
+    When to send SIGTERM, from the same origin as `start`. Default: to services when all other programs have ended, to others
+    never.
     """
 
 
@@ -1031,11 +1034,11 @@ class EventSpec(TypedDict, closed=True):
     """
     direction: NotRequired[LinkDirection]
     """
-    Direction. Default both.
+    Direction of the link that changes. Default both.
     """
     down: NotRequired[bool]
     """
-    True: nothing passes any more, and packets on the link are lost. False: the link works again.
+    True: the link goes down, and packets on it are lost. False: the link works again.
     """
     link: NotRequired[str]
     """
@@ -1299,7 +1302,7 @@ class PathSpec(TypedDict, closed=True):
     """
     path: NotRequired[NamedPath]
     """
-    A path by name, such as `"lte"`: its settings, of which keys beside it replace those of both directions.
+    A path by name, such as `"lte"`: other keys of the table override its settings in both directions.
     `hol list paths` shows them, `hol help lte` the sources of one. Default none.
     """
     police: NotRequired[PoliceSpec]
@@ -1454,7 +1457,7 @@ class NetworkSpec(TypedDict, closed=True):
     """
     path: NotRequired[NamedPath]
     """
-    A path by name, such as `"lte"`: its settings, of which keys beside it replace those of both directions.
+    A path by name, such as `"lte"`: other keys of the table override its settings in both directions.
     `hol list paths` shows them, `hol help lte` the sources of one. Default none.
     """
     paths: NotRequired[list[PathSpec]]
@@ -1506,87 +1509,88 @@ class Experiment(TypedDict, closed=True):
 
     background: NotRequired[list[Background]]
     """
-    Applications beside the measured one.
+    Flows of other applications, which compete with the measured one.
     """
     figure: NotRequired[list[Figure]]
     """
-    Figures of the report, beside those that it draws by itself.
+    Further figures of the report, besides those that every report has.
     """
     hosts: NotRequired[dict[str, HostSpec]]
     """
-    What nodes have beside their links, by name.
+    Properties of nodes other than links, by name.
     """
     messages: NotRequired[int]
     """
-    Messages of a point, over all its repetitions. Default 10,000; programs run once in each.
+    Number of messages of a point, over all its repetitions. Default 10,000; programs run once per repetition.
     """
     network: NotRequired[NetworkSpec]
     """
-    What lies between the endpoints. Default a link of 100 Mbit/s and 10 ms.
+    The network between the endpoints. Default a link of 100 Mbit/s and 10 ms.
     """
     onward: NotRequired[list[Onward]]
     """
-    What a server asks of others before it answers.
+    Requests that a server sends to other servers before it replies.
     """
     precision: NotRequired[Ratio]
     """
-    How wide an interval of the mean may be, as a share of it, before more repetitions follow. Default: no matter how wide.
+    Repeat until the half width of the 95 % confidence interval of the mean is at most this share of the mean. Default:
+    unlimited.
     """
     program: NotRequired[list[Program]]
     """
-    Programs of one's own, on nodes, unmodified. In the kernel world alone.
+    Run unmodified programs on nodes. Kernel world only.
     """
     records: NotRequired[Keep]
     """
-    Keeps the records of all messages as Parquet files. Default none.
+    Keep the records of all messages as Parquet files. Default none.
     """
     repetitions: NotRequired[Repetitions]
     """
-    Runs of a point, each with a seed of its own; `"5..40"`: as many as `precision` asks for. Default 10.
+    Number of runs of a point, each with its own seed; `"5..40"`: as many as `precision` needs. Default 10.
     """
     root: NotRequired[str]
     """
-    Where programs and what they need come from: `"host"`, a directory, or an archive of one (`.tar`). Default `host`.
+    Source of the programs and of the files that they need: `"host"`, a directory, or an archive of one (`.tar`). Default `host`.
     """
     seed: NotRequired[int]
     """
-    All randomness comes of it; with the same one every run is the same. Default 1.
+    Seed of all random numbers; the same seed gives the same run, except in the live world. Default 1.
     """
     series: NotRequired[Duration]
     """
-    Samples each run at this interval into Parquet files: windows, round-trip times, queues. Default none.
+    Sample each run at this interval into Parquet files: windows, round-trip times, queues. Default none.
     """
     sweep: NotRequired[Axes]
     """
-    Axes, by the dotted keys that they set: every value of one meets every value of the others.
+    Axes: lists of values by dotted key; every combination is a point.
     """
     timeline: NotRequired[Duration]
     """
-    Counts what arrives in each so long a part of a run, for figures over time. Default none.
+    Count deliveries per interval of this length, for figures over time. Default none.
     """
     title: NotRequired[str]
     """
-    What reports are headed by. Default the file's name.
+    Title of the report. Default: the file's name.
     """
     topology: NotRequired[str]
     """
-    An ns script whose network this is, from the directory of this file.
+    An ns script that defines the network. Its path is relative to this file.
     """
     transports: list[Transport]
     """
-    What is compared.
+    The transports to compare.
     """
     workload: NotRequired[WorkloadSpec]
     """
-    What the application does. Default `simco`.
+    The workload: what the application does. Default `simco`.
     """
     world: NotRequired[str]
     """
-    Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for a certain one, `"kernel:uml"`, `"live"` over this machine's
-    loopback, `"live:namespaces"` over a path within it, `"live:HOST"` between this host and another, `"live:server=HOST,cross=OTHER"`
-    among several, by the nodes that they are, or `"live:HOST via ROUTER"` over a router. Default `model`.
+    Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for that version, `"kernel:uml"`, `"live"` over this machine's
+    loopback, `"live:namespaces"` over a path of network namespaces, `"live:HOST"` between this host and another,
+    `"live:server=HOST,cross=OTHER"` between several hosts by node, or `"live:HOST via ROUTER"` through a router. Default `model`.
     """
     zip: NotRequired[Axes]
     """
-    The same, but values with the same place in their lists meet.
+    Axes whose lists advance together: the n-th values form a point.
     """

@@ -4,11 +4,11 @@ use clap::{Args, ValueEnum};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use crate::failure::Failure;
-use crate::progress::Telling;
+use crate::progress::ProgressOutput;
 
 /// For programs.
 #[derive(Debug, Args)]
-pub struct Attended {
+pub struct ProgressArgs {
     /// Report progress and intermediate results on standard error, one JSON object per line
     #[arg(long, value_name = "FORMAT")]
     progress: Option<Format>,
@@ -42,18 +42,18 @@ impl Parent {
     }
 }
 
-impl Attended {
+impl ProgressArgs {
     /// Lets this process end with the one that started it.
     pub fn attend(&self) -> Result<(), Failure> {
         self.parent.attend()
     }
 
     /// Returns where progress is reported; `is_quiet` keeps it off the terminal while a program reads standard output.
-    pub const fn telling(&self, is_quiet: bool) -> Telling {
+    pub const fn telling(&self, is_quiet: bool) -> ProgressOutput {
         match (self.progress, is_quiet) {
-            (Some(Format::Json), _) => Telling::Programs,
-            (None, true) => Telling::Quiet,
-            (None, false) => Telling::People,
+            (Some(Format::Json), _) => ProgressOutput::Programs,
+            (None, true) => ProgressOutput::Quiet,
+            (None, false) => ProgressOutput::People,
         }
     }
 }

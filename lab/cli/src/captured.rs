@@ -86,16 +86,16 @@ fn choose<T>(
     let names = || seen.keys().map(name).collect::<Vec<_>>().join(", ");
     let chosen = match wanted {
         Some(wanted) => seen.keys().find(|index| name(index) == wanted).ok_or_else(|| {
-            format!("there are no packets of an interface {wanted:?}; there are some of {}", names())
+            format!("no packets of interface {wanted:?}; the capture has packets of {}", names())
         })?,
         None => {
             let most = seen.iter().rev().max_by_key(|(_, (count, _))| *count);
-            most.map(|(index, _)| index).ok_or("there is no IP packet in it")?
+            most.map(|(index, _)| index).ok_or("it contains no IP packet")?
         }
     };
     if seen.len() > 1 {
         notes.push(format!(
-            "seen at interface {}; there are {}: --interface NAME chooses",
+            "seen at interface {}; choose one with --interface NAME: {}",
             name(chosen),
             names()
         ));

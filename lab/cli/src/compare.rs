@@ -12,12 +12,12 @@ use hol_report::data::Cell;
 use hol_report::survey::{lead, outage, verdict};
 
 use crate::failure::Failure;
-use crate::fill::{self, Filling, fill, stop_on_interrupt, threads, warn_of_engine};
 use crate::growth::Growth;
 use crate::number::positive;
-use crate::progress::{Progress, Telling};
+use crate::progress::{Progress, ProgressOutput};
 use crate::question::Question;
 use crate::row::{Row, split};
+use crate::run_plan::{self, RunOptions, fill, stop_on_interrupt, threads, warn_of_engine};
 use crate::terminal::{grouped, say};
 use crate::{ccdf, report, row};
 
@@ -101,7 +101,7 @@ impl Compare {
             let (results, outcome) = match &self.out {
                 Some(out) => {
                     let results = self.kept(&experiment, out)?;
-                    let outcome = fill::complete(&results, out);
+                    let outcome = run_plan::complete(&results, out);
                     (results.points, outcome)
                 }
                 None => (run(&experiment, false)?, Ok(())),
@@ -134,9 +134,9 @@ impl Compare {
             std::slice::from_ref(experiment),
             std::env::args().collect(),
         );
-        let telling = if self.json { Telling::Quiet } else { Telling::People };
+        let telling = if self.json { ProgressOutput::Quiet } else { ProgressOutput::People };
         let extends = Store::asked(out)?.is_some_and(|asked| measures_the_same(&asked, experiment));
-        let results = fill(out, manifest, Filling { jobs: self.jobs, telling, extends })?;
+        let results = fill(out, manifest, RunOptions { jobs: self.jobs, telling, extends })?;
         report::draw(&results, out)?;
         Ok(results)
     }
@@ -195,7 +195,7 @@ fn measured_beyond(
     is_quiet: bool,
 ) -> Result<Vec<PointResult>, Failure> {
     let plan = Plan::new([experiment]);
-    let mut progress = Progress::new(if is_quiet { Telling::Quiet } else { Telling::People });
+    let mut progress = Progress::new(if is_quiet { ProgressOutput::Quiet } else { ProgressOutput::People });
     let stop = stop_on_interrupt()?;
     execute(&plan, finished, threads(jobs), stop, archive, |_, now, _| {
         progress.show(now);

@@ -121,11 +121,11 @@ fn engine() -> Found {
     }
 }
 
-/// What keeps in who breaks out of a guest.
+/// Checks the confinement of a program that escapes a guest.
 fn wall() -> Found {
     match hol_kernel::confinement() {
         None => Found::Nothing(
-            "who breaks out of a guest of --world kernel has your rights; take a kernel with Landlock (`lsm=landlock,…`)"
+            "a program that escapes a guest of --world kernel runs with your privileges; use a kernel with Landlock (`lsm=landlock,…`)"
                 .to_owned(),
         ),
         Some(version @ ..6) => Found::Part(format!(

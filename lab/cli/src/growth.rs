@@ -77,5 +77,5 @@ fn packets(result: &PointResult) -> f64 {
 /// No packet can be lost, and both runs were the same message by message.
 fn is_exact(result: &PointResult) -> bool {
     let digests: Vec<_> = result.runs.iter().map(|run| run.summary.digest).collect();
-    result.point.never_loses() && digests.windows(2).all(|pair| pair[0] == pair[1])
+    result.point.has_only_queue_loss() && digests.windows(2).all(|pair| pair[0] == pair[1])
 }

@@ -127,7 +127,10 @@ fn written(section: &Section) -> String {
     }
     if !inherited.is_empty() {
         let names: Vec<String> = inherited.iter().map(|name| format!("`{name}`")).collect();
-        text += &format!("- As in `[network]`, whose values hold otherwise: {}.\n", names.join(", "));
+        text += &format!(
+            "- Also takes these keys of `[network]`, whose values are the defaults: {}.\n",
+            names.join(", ")
+        );
     }
     text
 }

@@ -1,4 +1,4 @@
-//! `hol kernel`: the kernels of the kernel world.
+//! `hol kernel`: fetches, builds, selects and lists the Linux kernels that `--world kernel` boots.
 
 use std::path::PathBuf;
 

@@ -118,7 +118,7 @@ impl Packetdrill {
     fn rules(&self) -> Result<Rules, Failure> {
         let names: Vec<&str> = Kind::Tcp.stacks().map(|stack| stack.name).collect();
         if !names.contains(&self.stack.as_str()) {
-            let problem = format!("there is no stack {:?}; there are {}", self.stack, names.join(", "));
+            let problem = format!("unknown stack {:?}; known: {}", self.stack, names.join(", "));
             return Err(Failure::Usage(problem));
         }
         let mut rules = Rules::packetdrill(&self.stack);

@@ -4,10 +4,10 @@ use clap::Args;
 use hol_lab::{Estimate, Plan as Runs};
 
 use crate::failure::Failure;
-use crate::fill::threads;
 use crate::number::positive;
 use crate::progress::patience;
 use crate::run::{Asked, cost};
+use crate::run_plan::threads;
 use crate::terminal::{note, say};
 
 /// Show the points of an experiment file and how long they take, and run nothing

@@ -20,7 +20,7 @@ const MANY: u64 = 50;
 
 /// Who is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Telling {
+pub enum ProgressOutput {
     /// Nobody.
     Quiet,
     /// Whoever looks at standard error.
@@ -60,7 +60,7 @@ struct Last {
 
 impl Progress {
     /// A display that fits standard error.
-    pub fn new(telling: Telling) -> Self {
+    pub fn new(telling: ProgressOutput) -> Self {
         let kept = hol_lab::Progress::default();
         Self { display: Display::new(telling), watch: Stopwatch::start(), last: None, kept }
     }
@@ -116,11 +116,11 @@ impl Progress {
 }
 
 impl Display {
-    fn new(telling: Telling) -> Self {
+    fn new(telling: ProgressOutput) -> Self {
         match telling {
-            Telling::Quiet => return Self::Quiet,
-            Telling::Programs => return Self::Objects(0.0),
-            Telling::People => (),
+            ProgressOutput::Quiet => return Self::Quiet,
+            ProgressOutput::Programs => return Self::Objects(0.0),
+            ProgressOutput::People => (),
         }
         if !io::stderr().is_terminal() {
             return Self::Lines(LINE_EVERY);

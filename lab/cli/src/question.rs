@@ -44,7 +44,7 @@ pub struct Question {
     conditions: Conditions,
 }
 
-/// The network, and how often what is tried on it.
+/// Network, repetitions, seed and world of a comparison.
 #[derive(Debug, Args)]
 pub struct Conditions {
     /// Path by name, with its delay, jitter, loss, rate and queue, which options replace; `hol list paths` shows them [default: none]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use hol_base::{ByteCount, Duration};
 use hol_lab::LabError;
-use hol_passive::{Exchanged, Heard, Listener, PathLearner};
+use hol_passive::{CapturedExchange, CapturedMessages, MessageReconstructor, PathLearner};
 use hol_workloads::{Exchange, WorkloadError};
 
 use crate::captured::{self, Captured};
@@ -50,7 +50,7 @@ const REPETITIONS: usize = 10;
 impl Replay {
     /// Reads the capture, and writes the experiment.
     pub fn run(&self) -> Result<(), Failure> {
-        let take = |(learner, listener): &mut (PathLearner, Listener), at, ip: &[u8]| {
+        let take = |(learner, listener): &mut (PathLearner, MessageReconstructor), at, ip: &[u8]| {
             learner.see(at, ip);
             listener.see(at, ip);
         };
@@ -75,7 +75,7 @@ impl Replay {
     }
 
     /// The exchanges as a workload can have them.
-    fn settle(&self, heard: &Heard, notes: &mut Vec<String>) -> Vec<Exchange> {
+    fn settle(&self, heard: &CapturedMessages, notes: &mut Vec<String>) -> Vec<Exchange> {
         let all = heard.exchanges.len();
         if all > self.most {
             notes.push(format!(
@@ -101,7 +101,7 @@ impl Replay {
             ));
         }
         let size = |octets: u64| ByteCount(octets.clamp(WorkloadError::MIN_SIZE, WorkloadError::MAX_SIZE));
-        let exchange = |exchange: &Exchanged| Exchange {
+        let exchange = |exchange: &CapturedExchange| Exchange {
             at: Duration::from_micros(exchange.at / 1000),
             octets: size(exchange.octets),
             reply: are_answered.then(|| size(exchange.reply)),
@@ -130,7 +130,7 @@ impl Replay {
 }
 
 /// The experiment but for its network.
-fn table(heard: &Heard, exchanges: &[Exchange]) -> String {
+fn table(heard: &CapturedMessages, exchanges: &[Exchange]) -> String {
     let messages = exchanges.len() * REPETITIONS;
     let mut text = format!(
         "transports = [\"tcp\", \"sctp:streams=8\", \"quic\"]\n# Over all repetitions together: each has all messages.\n\

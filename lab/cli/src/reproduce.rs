@@ -7,13 +7,13 @@ use clap::Args;
 use hol_lab::{Experiment, Manifest, Plan, Repetitions, Study, WorldName};
 use hol_report::claims::{Judged, Verdict};
 
-use crate::attended::Attended;
+use crate::attended::ProgressArgs;
 use crate::failure::Failure;
-use crate::fill::{Filling, complete, fill};
 use crate::number::positive;
 use crate::report;
 use crate::row::{SweepRow, json};
 use crate::run::cost;
+use crate::run_plan::{RunOptions, complete, fill};
 use crate::terminal::{grouped, note, say};
 
 const EXAMPLES: &str = "\
@@ -54,7 +54,7 @@ pub struct Reproduce {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    attended: Attended,
+    attended: ProgressArgs,
 }
 
 impl Reproduce {
@@ -74,7 +74,8 @@ impl Reproduce {
         }
         let command = std::env::args().collect();
         let manifest = Manifest::new(study.title, Some(study.name), &experiments, command);
-        let filling = Filling { jobs: self.jobs, telling: self.attended.telling(self.json), extends: false };
+        let filling =
+            RunOptions { jobs: self.jobs, telling: self.attended.telling(self.json), extends: false };
         let results = fill(&out, manifest, filling)?;
         let (page, report) = report::draw(&results, &out)?;
         if self.json {

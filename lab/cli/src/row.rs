@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hol_lab::metric::TABLE;
 use hol_lab::{Metric, PointResult};
-use hol_measure::{Bounds, CONFIDENCE, Interval, SplitMean};
+use hol_measure::{Bounds, CONFIDENCE, Interval, MeanDelayBreakdown};
 use hol_report::data::Cell;
 use hol_scenario::MetricReader;
 use serde::{Serialize, Serializer};
@@ -183,7 +183,7 @@ pub fn points(head: &str, results: &[PointResult], label: impl Fn(&PointResult) 
         text += "\n";
         text += &tabulate(&["playable % ± 95 %", "glitches/min ± 95 %"], played_cells);
     }
-    if !results.iter().any(|result| result.point.tells_of_flows()) {
+    if !results.iter().any(|result| result.point.has_flow_metrics()) {
         return text;
     }
     text + "\n"
@@ -384,7 +384,7 @@ fn untold(result: &PointResult) -> Vec<String> {
 }
 
 /// Where a message's time went, largest part first.
-pub fn split(split: &SplitMean) -> String {
+pub fn split(split: &MeanDelayBreakdown) -> String {
     let total =
         split.slip + split.service + split.sender + split.recovery + split.network + split.head_of_line;
     let mut parts = [

@@ -7,15 +7,15 @@ use clap::Args;
 use hol_lab::{Estimate, Experiment, Keep, Manifest, Plan, Point, PointResult, Results, Shard, Source};
 use serde::Serialize;
 
-use crate::attended::Attended;
+use crate::attended::ProgressArgs;
 use crate::failure::Failure;
-use crate::fill::{Filling, complete, fill, threads};
 use crate::number::positive;
 use crate::peer::Peer;
 use crate::progress::patience;
 use crate::question::set_all;
 use crate::report;
 use crate::row::{self, SweepRow, json, warnings};
+use crate::run_plan::{RunOptions, complete, fill, threads};
 use crate::terminal::{grouped, note, say};
 
 const EXAMPLES: &str = "\
@@ -51,7 +51,7 @@ pub struct Run {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    attended: Attended,
+    attended: ProgressArgs,
 }
 
 /// An experiment file, and what the command line has otherwise.
@@ -100,7 +100,7 @@ impl Run {
         };
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(name));
         let filling =
-            Filling { jobs: self.jobs, telling: self.attended.telling(self.json), extends: self.extend };
+            RunOptions { jobs: self.jobs, telling: self.attended.telling(self.json), extends: self.extend };
         let results = fill(&out, manifest, filling)?;
         match self.shard {
             Some(shard) => part(shard, &results, &out, self.json),

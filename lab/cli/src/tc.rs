@@ -24,7 +24,7 @@ pub fn read(line: &str) -> Result<Shaped, String> {
     let at = words.iter().position(|word| DISCIPLINES.iter().any(|(known, _)| known == word));
     let Some(at) = at else {
         let known = DISCIPLINES.map(|(name, _)| name).join(", ");
-        return Err(format!("there is no queueing discipline in it that hol has; it has {known}"));
+        return Err(format!("it contains no queueing discipline that hol supports; hol supports {known}"));
     };
     let (_, read) = DISCIPLINES.iter().find(|(known, _)| *known == words[at]).expect("it was found");
     let mut shaped = Shaped::default();
@@ -73,7 +73,7 @@ impl<'w> Words<'w> {
 
     fn read<T>(&mut self, key: &str, read: fn(&str) -> Option<T>) -> Result<T, String> {
         let word = self.value(key)?;
-        read(word).ok_or_else(|| format!("{key} {word}: this is no value of {key} that hol reads"))
+        read(word).ok_or_else(|| format!("{key}: unknown value {word}"))
     }
 }
 
@@ -234,7 +234,7 @@ fn loss(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
         "state" => return Err("loss state: hol has gemodel, a Gilbert-Elliott link".to_owned()),
         first => {
             let word = if first == "random" { words.value("loss random")? } else { first };
-            let own = share(word).ok_or_else(|| format!("loss {word}: this is no percentage such as 1%"))?;
+            let own = share(word).ok_or_else(|| format!("loss {word}: write a percentage such as 1%"))?;
             if words.optional(share).is_some_and(|correlation| !correlation.is_zero()) {
                 return Err(
                     "loss with a correlation: netem's makes fewer losses than it says; write loss gemodel"
@@ -256,7 +256,7 @@ fn tbf(shaped: &mut Shaped, words: &mut Words<'_>) -> Result<(), String> {
             "burst" | "buffer" | "maxburst" => {
                 let own = words.value(word)?;
                 burst = octets(own.split('/').next().unwrap_or_default())
-                    .ok_or_else(|| format!("{word} {own}: this is no size such as 32kbit"))?;
+                    .ok_or_else(|| format!("{word} {own}: write a size such as 32kbit"))?;
             }
             "limit" => limit = Some(words.read(word, octets)?),
             "latency" => latency = Some(words.read(word, time)?),

@@ -113,7 +113,7 @@ impl Trace {
             None => Ok(()),
             Some(node) => {
                 let there_are = nodes.into_iter().collect::<Vec<_>>().join(", ");
-                Err(Failure::Usage(format!("--at {node}: there is no such node; there are {there_are}")))
+                Err(Failure::Usage(format!("--at {node}: unknown node; known: {there_are}")))
             }
         }
     }

@@ -7,9 +7,9 @@ use clap::Args;
 use hol_lab::{Results, repeatable, verify};
 
 use crate::failure::Failure;
-use crate::fill::{stop_on_interrupt, threads};
 use crate::number::positive;
 use crate::row::json;
+use crate::run_plan::{stop_on_interrupt, threads};
 use crate::terminal::{grouped, say};
 
 /// Repeat runs of a result directory and compare their digests and totals.

@@ -2,7 +2,7 @@
 
 use hol_base::Duration;
 use hol_measure::waterfall::Bar;
-use hol_measure::{Cause, Record, RecordKind, Waterfall, WaterfallBuilder};
+use hol_measure::{DelayComponent, Record, RecordKind, Waterfall, WaterfallBuilder};
 
 use crate::terminal::aligned;
 
@@ -31,7 +31,8 @@ pub fn text(page: &Waterfall) -> String {
     let heads = ["file", "octets", "stream", "", "ms"].map(str::to_owned).to_vec();
     let rows = page.files.iter().enumerate().map(|(file, bar)| row(file, bar, page.end()));
     let table = aligned(&std::iter::once(heads).chain(rows).collect::<Vec<_>>(), |column| column != 3);
-    let meanings = Cause::ALL.map(|cause| format!("{} {}", letter(cause), cause.of_a_file())).join("   ");
+    let meanings =
+        DelayComponent::ALL.map(|cause| format!("{} {}", letter(cause), cause.of_a_file())).join("   ");
     format!("page {}, {} files, {took}\n\n{table}\n{meanings}\n", page.page, page.files.len())
 }
 
@@ -48,12 +49,12 @@ fn row(file: usize, bar: &Bar, end: Duration) -> Vec<String> {
     vec![file.to_string(), bar.octets.to_string(), bar.stream.to_string(), line, there]
 }
 
-const fn letter(cause: Cause) -> char {
+const fn letter(cause: DelayComponent) -> char {
     match cause {
-        Cause::Slip => '.',
-        Cause::Sender => 's',
-        Cause::Recovery => 'R',
-        Cause::Network => '=',
-        Cause::HeadOfLine => 'H',
+        DelayComponent::Slip => '.',
+        DelayComponent::Sender => 's',
+        DelayComponent::Recovery => 'R',
+        DelayComponent::Network => '=',
+        DelayComponent::HeadOfLine => 'H',
     }
 }

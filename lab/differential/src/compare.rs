@@ -149,7 +149,7 @@ impl Chance {
     }
 }
 
-/// Returns the packets that the hosts send in a point's first repetition until its last message is settled.
+/// Runs the first repetition of `point` in `world` and returns the packets that its hosts sent until the run ended.
 pub fn trace(point: &Point, world: &dyn World) -> Result<Trace, RunError> {
     let (run, mut trace) = traced(point, world, 0)?;
     trace.end(run.ended);

@@ -1,13 +1,13 @@
 //! Records of the connections and requests of the user's programs, measured from a packet capture.
 
 use hol_measure::Record;
-use hol_passive::{Sighting, Traffic, measure};
+use hol_passive::{ObservedPacket, Traffic, measure};
 
 use crate::captured_packet::CapturedPacket;
 
 /// Appends the records of connections and requests to those of `programs`; also returns the number of retransmissions.
 pub(crate) fn add_captured(programs: Vec<Record>, packets: &[CapturedPacket]) -> (Vec<Record>, u64) {
-    let sightings = packets.iter().map(|CapturedPacket { time, fate, octets, .. }| Sighting {
+    let sightings = packets.iter().map(|CapturedPacket { time, fate, octets, .. }| ObservedPacket {
         time: *time,
         fate: *fate,
         octets,

@@ -140,7 +140,7 @@ fn zipped<'s>(
     for (key, values) in lists {
         let (span, name) = (key.span(), key.into_inner().into_owned());
         let refuse = |problem: String| Err(source.error(&span, problem));
-        let Some(path) = key_path(&name) else { return refuse(format!("{name:?} is no dotted key")) };
+        let Some(path) = key_path(&name) else { return refuse(format!("{name:?} is not a dotted key")) };
         if ["transports", "sweep", "zip", "title", "records", "series", "figure"].contains(&path[0].as_str())
         {
             return refuse(format!("{name:?} cannot be swept; transports are an axis already"));
@@ -157,9 +157,9 @@ fn zipped<'s>(
         }
         if axis.len() != values.len() {
             return refuse(format!(
-                "lists of one [[zip]] have one length: {}, not {}",
-                axis.len(),
-                values.len()
+                "all lists of a [[zip]] need the same length; this one has {} values, others {}",
+                values.len(),
+                axis.len()
             ));
         }
         for (step, value) in axis.iter_mut().zip(values) {

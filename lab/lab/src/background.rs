@@ -8,24 +8,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::settled;
 
-/// A number of applications that all do the same beside the workload.
+/// Background flows that compete with the measured one, all with the same workload.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
-    /// How their messages travel. Default as those of the workload.
+    /// Transport of the background flows. Default: that of the measured workload.
     #[serde(default, with = "settled::if_any", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub transport: Option<TransportSpec>,
-    /// What each does. Default `bulk`: a greedy sender.
+    /// Workload of each background flow. Default `bulk`: a greedy sender.
     #[serde(default = "greedy")]
     pub workload: WorkloadSpec,
-    /// How many messages each sends before it closes its connections. Default: it goes on until the workload has ended.
+    /// Number of messages after which each background flow closes its connections. Default: none; it sends until the workload
+    /// has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
-    /// Number of such flows. Default 1.
+    /// Number of background flows. Default 1.
     #[serde(default = "one")]
     pub count: u16,
-    /// Each starts at random up to this long after the workload's `start`. Default 1 s.
+    /// Random delay of each background flow of up to this long after the workload's `start`. Default 1 s.
     #[serde(default = "second")]
     pub spread: Duration,
 }

@@ -63,7 +63,7 @@ pub enum LabError {
     },
     /// Runs of this world cannot be repeated, because its time is real.
     #[error(
-        "world {0} has a real clock and whatever else goes on there, so no run of it is like another and there is nothing to verify; \
+        "runs in world {0} use a real clock and cannot be repeated exactly, so there is nothing to verify; \
          run the experiment again and compare the intervals, or take --world model"
     )]
     NotRepeatable(WorldName),

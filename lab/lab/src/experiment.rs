@@ -16,7 +16,7 @@ use toml::de::{DeTable, DeValue};
 use crate::axes::{Assignment, combinations};
 use crate::background::Background;
 use crate::error::InputError;
-use crate::figure::{self, FigureWish};
+use crate::figure::{self, FigureRequest};
 use crate::named::{Named, over};
 use crate::named_paths;
 use crate::onward::Onward;
@@ -55,7 +55,7 @@ pub struct Experiment {
     /// The points of all combinations of the axes; the transports are the first axis.
     pub points: Vec<Point>,
     /// The figures that the file asks for; empty: figures are chosen by the axes.
-    pub figures: Vec<FigureWish>,
+    pub figures: Vec<FigureRequest>,
     /// The statements of its topology's script that have no effect, with line and reason.
     pub ignored: Vec<String>,
 }
@@ -76,79 +76,80 @@ pub enum Keep {
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Experiment", description = "An experiment of headofline, for `hol run`.")]
 pub(crate) struct File {
-    /// What reports are headed by. Default the file's name.
+    /// Title of the report. Default: the file's name.
     title: Option<String>,
-    /// All randomness comes of it; with the same one every run is the same. Default 1.
+    /// Seed of all random numbers; the same seed gives the same run, except in the live world. Default 1.
     #[serde(default = "default_seed")]
     seed: u64,
-    /// Messages of a point, over all its repetitions. Default 10,000; programs run once in each.
+    /// Number of messages of a point, over all its repetitions. Default 10,000; programs run once per repetition.
     #[schemars(with = "Option<u64>")]
     messages: Option<Spanned<u64>>,
-    /// Runs of a point, each with a seed of its own; `"5..40"`: as many as `precision` asks for. Default 10.
+    /// Number of runs of a point, each with its own seed; `"5..40"`: as many as `precision` needs. Default 10.
     #[serde(default = "default_repetitions")]
     #[schemars(with = "Option<Repetitions>")]
     repetitions: Spanned<Repetitions>,
-    /// How wide an interval of the mean may be, as a share of it, before more repetitions follow. Default: no matter how wide.
+    /// Repeat until the half width of the 95 % confidence interval of the mean is at most this share of the mean. Default:
+    /// unlimited.
     #[schemars(with = "Option<Ratio>")]
     precision: Option<Spanned<Ratio>>,
-    /// Counts what arrives in each so long a part of a run, for figures over time. Default none.
+    /// Count deliveries per interval of this length, for figures over time. Default none.
     #[schemars(with = "Option<Duration>")]
     timeline: Option<Spanned<Duration>>,
-    /// Keeps the records of all messages as Parquet files. Default none.
+    /// Keep the records of all messages as Parquet files. Default none.
     #[serde(default)]
     records: Keep,
-    /// Samples each run at this interval into Parquet files: windows, round-trip times, queues. Default none.
+    /// Sample each run at this interval into Parquet files: windows, round-trip times, queues. Default none.
     #[schemars(with = "Option<Duration>")]
     series: Option<Spanned<Duration>>,
-    /// Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for a certain one, `"kernel:uml"`, `"live"` over this machine's
-    /// loopback, `"live:namespaces"` over a path within it, `"live:HOST"` between this host and another, `"live:server=HOST,cross=OTHER"`
-    /// among several, by the nodes that they are, or `"live:HOST via ROUTER"` over a router. Default `model`.
+    /// Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for that version, `"kernel:uml"`, `"live"` over this machine's
+    /// loopback, `"live:namespaces"` over a path of network namespaces, `"live:HOST"` between this host and another,
+    /// `"live:server=HOST,cross=OTHER"` between several hosts by node, or `"live:HOST via ROUTER"` through a router. Default `model`.
     #[serde(default = "default_world")]
     #[schemars(with = "Option<String>")]
     pub(crate) world: Spanned<WorldName>,
-    /// What is compared.
+    /// The transports to compare.
     #[schemars(with = "Vec<Named>")]
     transports: Spanned<Vec<Named>>,
-    /// Figures of the report, beside those that it draws by itself.
+    /// Further figures of the report, besides those that every report has.
     #[serde(default, rename = "figure")]
     figures: Vec<figure::Written>,
-    /// An ns script whose network this is, from the directory of this file.
+    /// An ns script that defines the network. Its path is relative to this file.
     // It is read before; here only if it is swept.
     #[schemars(with = "Option<String>")]
     topology: Option<Spanned<IgnoredAny>>,
-    /// What lies between the endpoints. Default a link of 100 Mbit/s and 10 ms.
+    /// The network between the endpoints. Default a link of 100 Mbit/s and 10 ms.
     #[serde(default = "default_network")]
     #[schemars(with = "Option<NetworkSpec>")]
     pub(crate) network: Spanned<NetworkSpec>,
-    /// What nodes have beside their links, by name.
+    /// Properties of nodes other than links, by name.
     #[serde(default = "no_hosts")]
     #[schemars(with = "Option<BTreeMap<String, HostSpec>>")]
     hosts: Spanned<BTreeMap<String, HostSpec>>,
-    /// What the application does. Default `simco`.
+    /// The workload: what the application does. Default `simco`.
     #[schemars(with = "Option<WorkloadSpec>")]
     workload: Option<Spanned<WorkloadSpec>>,
-    /// Applications beside the measured one.
+    /// Flows of other applications, which compete with the measured one.
     #[serde(default)]
     #[schemars(with = "Vec<Background>")]
     background: Vec<Spanned<Background>>,
-    /// What a server asks of others before it answers.
+    /// Requests that a server sends to other servers before it replies.
     #[serde(default)]
     #[schemars(with = "Vec<Onward>")]
     onward: Vec<Spanned<Onward>>,
-    /// Programs of one's own, on nodes, unmodified. In the kernel world alone.
+    /// Run unmodified programs on nodes. Kernel world only.
     #[serde(default, rename = "program")]
     #[schemars(with = "Vec<Program>")]
     pub(crate) programs: Vec<Spanned<Program>>,
-    /// Where programs and what they need come from: `"host"`, a directory, or an archive of one (`.tar`). Default `host`.
+    /// Source of the programs and of the files that they need: `"host"`, a directory, or an archive of one (`.tar`). Default `host`.
     #[serde(default = "host")]
     #[schemars(with = "Option<String>")]
     pub(crate) root: Spanned<Root>,
-    /// Axes, by the dotted keys that they set: every value of one meets every value of the others.
+    /// Axes: lists of values by dotted key; every combination is a point.
     // Axes are taken out before; named here so that errors list them as known.
     #[serde(rename = "sweep")]
     #[schemars(with = "Option<Axes>")]
     _sweep: Option<IgnoredAny>,
-    /// The same, but values with the same place in their lists meet.
+    /// Axes whose lists advance together: the n-th values form a point.
     #[serde(rename = "zip")]
     #[schemars(with = "Option<Axes>")]
     _zip: Option<IgnoredAny>,
@@ -447,13 +448,14 @@ impl File {
         match &self.precision {
             None if repetitions.least < repetitions.most => {
                 let problem = format!(
-                    "nothing says when {least} repetitions are not enough; add precision = \"5%\", or write \
+                    "`repetitions` is a range, but no `precision` decides when to stop; add precision = \"5%\", or write \
                      repetitions = {least}"
                 );
                 Err((self.repetitions.span(), problem))
             }
             Some(precision) if repetitions.least == repetitions.most => {
-                let problem = "a precision needs room: write repetitions = \"5..40\"".to_owned();
+                let problem =
+                    "a `precision` needs a range of repetitions: write repetitions = \"5..40\"".to_owned();
                 Err((precision.span(), problem))
             }
             Some(precision) if precision.get_ref().is_zero() || repetitions.least < 2 => {

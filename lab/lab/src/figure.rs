@@ -13,7 +13,7 @@ use crate::point::Point;
 
 /// A figure that an experiment asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FigureWish {
+pub struct FigureRequest {
     /// The swept key along the horizontal axis.
     pub over: String,
     /// The swept key with a panel for each value.
@@ -23,7 +23,7 @@ pub struct FigureWish {
     pub metric: String,
 }
 
-/// A figure as written.
+/// A figure of the report.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Figure")]
@@ -31,10 +31,10 @@ pub(crate) struct Written {
     /// The swept key along the horizontal axis.
     #[schemars(with = "String")]
     over: Spanned<String>,
-    /// The swept key that has a panel for each of its values.
+    /// Draw one panel for each value of this swept key.
     #[schemars(with = "Option<String>")]
     panels: Option<Spanned<String>>,
-    /// What is drawn; a program's metrics are known by their names, too. Default `response-time`.
+    /// Metric to draw, also one of a program by its name. Default `response-time`.
     #[schemars(with = "Option<String>", extend("examples" = METRICS))]
     metric: Option<Spanned<String>>,
 }
@@ -45,7 +45,7 @@ impl Written {
         &self,
         swept: &[&str],
         points: &[Point],
-    ) -> Result<FigureWish, (Range<usize>, String)> {
+    ) -> Result<FigureRequest, (Range<usize>, String)> {
         let key = |key: &Spanned<String>| match swept.contains(&key.get_ref().as_str()) {
             true => Ok(key.get_ref().clone()),
             false => Err((key.span(), unswept(key.get_ref(), swept))),
@@ -80,7 +80,7 @@ impl Written {
                 format!("{:?} advances with {over:?}, so that each panel had one place", panels.get_ref());
             return Err((panels.span(), problem));
         }
-        Ok(FigureWish { over, panels, metric })
+        Ok(FigureRequest { over, panels, metric })
     }
 }
 

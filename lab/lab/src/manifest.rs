@@ -8,7 +8,7 @@ use hol_measure::nanoseconds;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Experiment, Keep};
-use crate::figure::FigureWish;
+use crate::figure::FigureRequest;
 use crate::point::Point;
 use crate::shard::Shard;
 
@@ -52,7 +52,7 @@ pub struct Manifest {
     pub experiments: Vec<(String, String)>,
     /// The figures that each experiment asks for.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub figures: BTreeMap<String, Vec<FigureWish>>,
+    pub figures: BTreeMap<String, Vec<FigureRequest>>,
     /// Every point with the value of every setting, including defaults and stacks.
     pub points: Vec<Point>,
 }
@@ -72,7 +72,7 @@ pub struct Host {
     pub memory: u64,
 }
 
-fn wishes(experiments: &[Experiment]) -> BTreeMap<String, Vec<FigureWish>> {
+fn wishes(experiments: &[Experiment]) -> BTreeMap<String, Vec<FigureRequest>> {
     let wished = experiments.iter().filter(|experiment| !experiment.figures.is_empty());
     wished.map(|experiment| (experiment.name.clone(), experiment.figures.clone())).collect()
 }

@@ -19,7 +19,7 @@ use crate::verify::differences;
 
 /// The result of a merge.
 #[derive(Debug)]
-pub struct Merged {
+pub struct MergeResult {
     /// The joined result directory.
     pub store: Store,
     /// All runs.
@@ -32,7 +32,7 @@ pub struct Merged {
 
 /// Joins `parts` in `out`, which is new or has some of them already. A directory of parts stands for all of them. Does not change the
 /// parts.
-pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<Merged, LabError> {
+pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<MergeResult, LabError> {
     let parts = parts.iter().map(|dir| expand(dir)).collect::<Result<Vec<_>, LabError>>()?.concat();
     let read =
         parts.iter().map(|dir| Ok((dir.as_path(), load(dir)?))).collect::<Result<Vec<_>, LabError>>()?;
@@ -71,7 +71,7 @@ pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<Merg
         }
     }
     let lacking = lacking(read.iter().map(|(_, (manifest, _))| manifest.shard), &store, &finished);
-    Ok(Merged { store, finished, repeated, lacking })
+    Ok(MergeResult { store, finished, repeated, lacking })
 }
 
 /// Returns the directory if it is a part, else the result directories in it.
@@ -85,7 +85,8 @@ fn expand(dir: &Path) -> Result<Vec<PathBuf>, LabError> {
     parts.sort();
     if parts.is_empty() {
         let problem =
-            "holds no results, and no directory of it does; name what `hol run --shard` wrote".into();
+            "has no results, nor has any directory in it; give the output directories of `hol run --shard`"
+                .into();
         return Err(LabError::Directory { path: dir.to_owned(), problem });
     }
     Ok(parts)

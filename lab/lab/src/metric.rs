@@ -86,7 +86,7 @@ pub struct MetricInfo {
     /// The column of its closed form in that file, and a description of the closed form.
     pub theory: Option<[&'static str; 2]>,
     /// Which points have it; `None`: all.
-    pub needs: Option<Need>,
+    pub needs: Option<MetricRequirement>,
     /// How the value of a run is computed.
     pub extract: Extract,
     /// Its columns in the tables of points.
@@ -95,8 +95,8 @@ pub struct MetricInfo {
 
 /// A condition for a point to have a metric.
 #[derive(Debug, Clone, Copy)]
-pub struct Need {
-    /// Returns whether a point has it.
+pub struct MetricRequirement {
+    /// Returns whether a point meets the condition.
     pub is_met: fn(&Point) -> bool,
     /// What to change if no point has it.
     pub cure: &'static str,
@@ -151,17 +151,17 @@ const TIME: MetricInfo = MetricInfo {
     columns: &[],
 };
 
-const FLOWS: Need = Need {
-    is_met: Point::tells_of_flows,
-    cure: "it is measured where messages are not answered, or beside a [[background]], and not of pages",
+const FLOWS: MetricRequirement = MetricRequirement {
+    is_met: Point::has_flow_metrics,
+    cure: "use a workload without replies (oneway, bulk), or add a [[background]]; pages, batches and programs have none",
 };
-const FRAMES: Need =
-    Need { is_met: Point::is_played, cure: "frames of media have one; take the workload media" };
-const DISRUPTED: Need = Need {
+const FRAMES: MetricRequirement =
+    MetricRequirement { is_met: Point::is_played, cure: "frames of media have one; take the workload media" };
+const DISRUPTED: MetricRequirement = MetricRequirement {
     is_met: |point| point.is_disrupted(),
     cure: "a link that goes down (down = true in [[network.events]]) and a client that moves ([network.handover]) have one",
 };
-const COMPETITORS: Need = Need {
+const COMPETITORS: MetricRequirement = MetricRequirement {
     is_met: |point| point.competitors() > 0,
     cure: "write a [[background]] that competes with the workload",
 };

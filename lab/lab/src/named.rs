@@ -66,16 +66,15 @@ impl JsonSchema for Named {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        const SPEC: &str =
-            "a transport with its options, such as \"sctp:streams=8\"; `hol list` has them all";
-        json_schema!({ "description": "What is compared, with a name, or with an application that does otherwise over it.", "anyOf": [
+        const SPEC: &str = "Transport with its options, such as \"sctp:streams=8\"; `hol list` shows all.";
+        json_schema!({ "description": "A transport to compare, with a label, or with its own workload settings.", "anyOf": [
             { "type": "string", "description": SPEC },
             {
                 "type": "object",
                 "properties": {
                     "spec": { "type": "string", "description": SPEC },
-                    "label": { "type": "string", "description": "What it is called in tables and figures. Default as `spec`." },
-                    "workload": { "type": "object", "description": "Keys of `[workload]` that are otherwise over this transport." },
+                    "label": { "type": "string", "description": "Label in tables and figures. Default: `spec`." },
+                    "workload": { "type": "object", "description": "Keys of `[workload]` to override for this transport." },
                 },
                 "required": ["spec"],
                 "additionalProperties": false,

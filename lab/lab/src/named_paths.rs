@@ -138,10 +138,10 @@ mod tests {
     #[test]
     fn what_is_wrong_has_its_place() {
         for (text, place, cure) in [
-            ("network.path = 'wfi'", "t.toml:3:16", "did you mean \"wifi\"? there are wifi, lte"),
+            ("network.path = 'wfi'", "t.toml:3:16", "did you mean \"wifi\"? known: wifi, lte"),
             ("network.path = 4", "t.toml:3:16", "path = \"lte\""),
-            ("network.paths = [{}, { path = 'moon' }]", "t.toml:3:31", "there are wifi, lte"),
-            ("[sweep]\n'network.path' = ['lte', 'moon']", "t.toml:4:26", "there are wifi, lte"),
+            ("network.paths = [{}, { path = 'moon' }]", "t.toml:3:31", "known: wifi, lte"),
+            ("[sweep]\n'network.path' = ['lte', 'moon']", "t.toml:4:26", "known: wifi, lte"),
             ("[network]\npath = 'lte'\nnodes = ['client', 'server']", "t.toml:4:8", "give each its own"),
             ("[network]\npath = 'lte'\ndelay = '1ms'", "t.toml:4:8", "lower one or raise the other"),
         ] {

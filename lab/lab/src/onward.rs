@@ -7,15 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::settled;
 
-/// Requests of a server, one for each request that comes to it; those of the same server are made one after another.
+/// Requests of a server to another server, one for each request that it receives; a server with several sends them one after
+/// another.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Onward {
-    /// How they travel. Default as those of the workload.
+    /// Transport of these requests. Default: that of the measured workload.
     #[serde(default, with = "settled::if_any", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub transport: Option<TransportSpec>,
-    /// What is asked: `from` is the server that asks, `to` the one that is asked.
+    /// Workload of these requests: `from` is the server that sends them, `to` the server that replies.
     pub workload: WorkloadSpec,
 }
 

@@ -208,7 +208,7 @@ impl Point {
 
     /// Returns whether metrics of flows give more information than response times. For transactions alone the throughput equals the rate,
     /// and for pages it depends on the user's pauses.
-    pub fn tells_of_flows(&self) -> bool {
+    pub fn has_flow_metrics(&self) -> bool {
         let kind = self.workload.record_kind();
         kind.has_schedule() && (!kind.has_reply() || !self.background.is_empty())
     }

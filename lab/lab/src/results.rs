@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hol_base::{Digest, Digester};
-use hol_measure::{Bounds, CONFIDENCE, Distribution, Interval, SplitMean, SplitTotal, Summary, is_steady};
+use hol_measure::{
+    Bounds, CONFIDENCE, Distribution, Interval, MeanDelayBreakdown, Summary, TotalDelayBreakdown, is_steady,
+};
 use hol_workloads::SizeClass;
 
 use crate::defined_metric::DefinedMetric;
@@ -162,8 +164,8 @@ impl PointResult {
     }
 
     /// Returns the mean time in each stage of a completed message, in ms; `None` if no message was completed.
-    pub fn split_ms(&self) -> Option<SplitMean> {
-        let mut total = SplitTotal::default();
+    pub fn split_ms(&self) -> Option<MeanDelayBreakdown> {
+        let mut total = TotalDelayBreakdown::default();
         self.runs.iter().for_each(|run| total.merge(&run.summary.split));
         let completed = self.completed();
         (completed > 0).then(|| total.mean(completed))

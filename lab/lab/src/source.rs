@@ -247,7 +247,10 @@ impl Source {
             return Ok(text.clone());
         }
         let Some(directory) = &self.directory else {
-            return Err(format!("there is no {name:?} beside {}; name a file that is there", self.name));
+            return Err(format!(
+                "{name:?}: not found next to {}; paths are relative to the experiment file",
+                self.name
+            ));
         };
         let path = directory.join(name);
         let octets = std::fs::metadata(&path).map_or(0, |file| file.len());

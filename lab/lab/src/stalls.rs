@@ -50,8 +50,8 @@ impl PointResult {
 }
 
 impl Point {
-    /// Returns whether packets are lost only by a full queue, as far as there is one path.
-    pub fn never_loses(&self) -> bool {
+    /// Returns whether no random loss is configured, so that only a full queue drops packets. False for networks with named nodes.
+    pub fn has_only_queue_loss(&self) -> bool {
         self.network.nodes.is_empty() && !self.names_loss()
     }
 
@@ -92,10 +92,10 @@ mod tests {
 
     #[test]
     fn only_a_path_that_loses_something_has_timeouts() {
-        assert!(points("").iter().all(Point::never_loses));
-        assert!(!points("network.loss = '1%'").iter().any(Point::never_loses));
-        assert!(!points("network.up.loss = '1%'").iter().any(Point::never_loses));
-        assert!(points("network.path = 'lte'").iter().all(Point::never_loses));
-        assert!(!points("network.path = 'starlink'").iter().any(Point::never_loses));
+        assert!(points("").iter().all(Point::has_only_queue_loss));
+        assert!(!points("network.loss = '1%'").iter().any(Point::has_only_queue_loss));
+        assert!(!points("network.up.loss = '1%'").iter().any(Point::has_only_queue_loss));
+        assert!(points("network.path = 'lte'").iter().all(Point::has_only_queue_loss));
+        assert!(!points("network.path = 'starlink'").iter().any(Point::has_only_queue_loss));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hol_measure::{CONFIDENCE, Interval, SplitMean, quantile};
+use hol_measure::{CONFIDENCE, Interval, MeanDelayBreakdown, quantile};
 use serde_json::{Map, Value, json};
 
 use crate::metric::{Metric, TABLE};
@@ -34,7 +34,7 @@ fn row(result: &PointResult) -> Row {
     // Empty if the world does not observe it: zero would be a measurement.
     let seen = runs.iter().all(|run| run.sees_passage);
     let split = result.split_ms().filter(|_| seen);
-    let part = |of: fn(&SplitMean) -> f64| json!(split.as_ref().map(of));
+    let part = |of: fn(&MeanDelayBreakdown) -> f64| json!(split.as_ref().map(of));
     let axes = point.axes.iter().flat_map(|(key, value)| {
         let number = Quantity::cell(value).map(|(ending, number)| (format!("{key}{ending}"), json!(number)));
         [Some((key.clone(), json!(value))), number].into_iter().flatten()

@@ -94,7 +94,7 @@ impl WorldName {
             Some((_, make)) if !self.0.ends_with(':') => make(variant),
             _ => {
                 let known: Vec<String> = FAMILIES.iter().map(|(name, _)| format!("{name:?}")).collect();
-                let problem = format!("unknown world {:?}; there are {}", self.0, known.join(", "));
+                let problem = format!("unknown world {:?}; known: {}", self.0, known.join(", "));
                 Err(RunError::Refused(problem))
             }
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hol_base::{Duration, Seed};
 use hol_scenario::{PeerFacts, Run, RunError, Scenario};
-use hol_sockets::{Assignment, Half, Halves, TellOf, joined};
+use hol_sockets::{Assignment, EndResult, LocalEnds, TellOf, joined};
 use hol_stack::Kind;
 use hol_traffic::Unsupported;
 
@@ -27,7 +27,7 @@ use crate::session::Session;
 use crate::via::{Way, told};
 
 /// The ends of flows of a host, by flow number.
-type Ends = Vec<(usize, Half)>;
+type Ends = Vec<(usize, EndResult)>;
 
 /// A run, and the hosts that take part.
 pub(crate) struct Asked<'a> {
@@ -136,7 +136,7 @@ impl<'a> Asked<'a> {
 
     /// Returns the results of a host's ends by our clock; `None` if they are not its own.
     fn told(&self, host: usize, noted: Ends, clocks: &Clocks) -> Option<Ends> {
-        let by_our_clock = |(flow, half): (usize, Half)| {
+        let by_our_clock = |(flow, half): (usize, EndResult)| {
             let [client, server] = self.placement.hosts(self.assignments.get(flow)?);
             let owner = if half.verdict.is_some() { client } else { server };
             (owner == host).then_some(())?;
@@ -165,7 +165,7 @@ impl<'a> Asked<'a> {
         &self,
         way: Option<&Way<'_>>,
         goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<(Halves, Ends), RunError> {
+    ) -> Result<(LocalEnds, Ends), RunError> {
         let Self { others: Others { peers, relay, .. }, plain: scenario, seed, interval, .. } = self;
         let run = number().map_err(|problem| peers[self.far()].broken(&problem))?;
         let secret = Secret::find().map_err(RunError::Refused)?.of_run(&run);
@@ -175,7 +175,7 @@ impl<'a> Asked<'a> {
             Arc::new(move |flow, news| relay.bring(flow, news))
         };
         let here = self.placement.here(&self.assignments);
-        let listening = Halves::listen(
+        let listening = LocalEnds::listen(
             scenario,
             self.assignments.clone(),
             &here,
@@ -224,7 +224,7 @@ impl<'a> Asked<'a> {
     }
 
     /// Collects the results of all ends, local and of each other host.
-    fn notes(&self, mut halves: Halves, clients: Ends) -> Result<(Ends, Vec<Ends>), RunError> {
+    fn notes(&self, mut halves: LocalEnds, clients: Ends) -> Result<(Ends, Vec<Ends>), RunError> {
         let there = self.each_does(|_, session| session.end())?;
         let servers = halves.end_servers().map_err(|problem| failed(&problem))?;
         self.others.relay.knows(BTreeMap::new());

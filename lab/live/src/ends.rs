@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use hol_base::Seed;
 use hol_scenario::Sample;
-use hol_sockets::{Half, Halves, News, Post, Seen, TellOf};
+use hol_sockets::{EndResult, LocalEnds, PeerReport, ReportRouter, Seen, TellOf};
 
 use crate::check::{self, Path};
 use crate::control::{ControlError, MOST_SEEN, Outbox, Plan, Reply, Request};
@@ -28,10 +28,10 @@ pub(crate) struct Ends {
     secret: Secret,
     meeting: Meeting,
     ports: Option<Ports>,
-    post: Post,
-    halves: Option<Halves>,
+    post: ReportRouter,
+    halves: Option<LocalEnds>,
     /// Clients that have ended.
-    ended: Vec<(usize, Half)>,
+    ended: Vec<(usize, EndResult)>,
 }
 
 impl Ends {
@@ -47,7 +47,15 @@ impl Ends {
             address.map(|address| address.ip().to_canonical())
         };
         let meeting = Meeting { first: address(stream.peer_addr())?, other: address(stream.local_addr())? };
-        Ok(Self { outbox, secret, meeting, ports, post: Post::default(), halves: None, ended: Vec::new() })
+        Ok(Self {
+            outbox,
+            secret,
+            meeting,
+            ports,
+            post: ReportRouter::default(),
+            halves: None,
+            ended: Vec::new(),
+        })
     }
 
     /// Starts the local ends listening; returns the ports by flow.
@@ -58,20 +66,22 @@ impl Ends {
         let shortest = Sample::SHORTEST_INTERVAL;
         if let Some(interval) = interval.filter(|interval| *interval < shortest) {
             return Err(format!(
-                "`series`: a run is looked at every {shortest} at most, not every {interval}"
+                "`series` = \"{interval}\" is too short; the shortest interval is {shortest}"
             ));
         }
         check::possible(&scenario, Path::Between).map_err(|why| why.to_string())?;
-        let placement = placement.seen_by(self.meeting).ok_or("it is told of hosts that are not there")?;
+        let placement =
+            placement.seen_by(self.meeting).ok_or("the plan refers to hosts that it does not list")?;
         let mut assignments = placement.assignments(&scenario, Seed(seed))?;
         let here = placement.here(&assignments);
         self.ports.map_or(Ok(()), |ports| ports.give(&mut assignments, &here))?;
         let outbox = Arc::clone(&self.outbox);
         // The listener notices if sending fails.
         let tell: Arc<TellOf> =
-            Arc::new(move |flow: usize, news: News| drop(say(&outbox, &Reply::News(flow, news))));
+            Arc::new(move |flow: usize, news: PeerReport| drop(say(&outbox, &Reply::News(flow, news))));
         let secret = self.secret.of_run(&run);
-        let listening = Halves::listen(&scenario, assignments, &here, secret, (&tell, &self.post), interval);
+        let listening =
+            LocalEnds::listen(&scenario, assignments, &here, secret, (&tell, &self.post), interval);
         let (halves, ports) = listening.map_err(|problem| problem.to_string())?;
         self.halves = Some(halves);
         Ok(ports)
@@ -84,7 +94,7 @@ impl Ends {
     }
 
     /// Ends all and returns the results of the local ends.
-    fn noted(&mut self) -> Result<Vec<(usize, Half)>, String> {
+    fn noted(&mut self) -> Result<Vec<(usize, EndResult)>, String> {
         self.end_clients()?;
         let mut halves = self.halves.take().ok_or(NO_RUN)?;
         let servers = halves.end_servers().map_err(|problem| problem.to_string())?;
@@ -92,7 +102,7 @@ impl Ends {
     }
 
     /// Sends the samples of local senders, up to the maximum of a run.
-    fn tell_seen(&self, halves: &[(usize, Half)]) -> Result<(), ControlError> {
+    fn tell_seen(&self, halves: &[(usize, EndResult)]) -> Result<(), ControlError> {
         let all = halves.iter().flat_map(|(flow, half)| half.seen().map(|seen| (*flow, seen)));
         let mut all = all.take(MOST_SEEN);
         loop {
@@ -131,7 +141,7 @@ impl Deeds for Ends {
                 Reply::Noted(halves)
             })),
             Request::Between { .. } | Request::Shape { .. } | Request::PutBack => Some(Reply::Refused(
-                "it has the servers (`hol live serve`) and is no router; start `hol live route` on the router".to_owned(),
+                "that host runs the servers (`hol live serve`), not the router; start `hol live route` on the router".to_owned(),
             )),
             Request::Alive | Request::Ping => None,
         }

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use hol_network::Ip;
 use hol_scenario::Scenario;
-use hol_sockets::{Site, Sysctl, Unsupported, clocksource, kernel_version, setting, sysctls};
+use hol_sockets::{EndAddresses, Sysctl, Unsupported, clocksource, kernel_version, setting, sysctls};
 use hol_stack::{TransportSpec, stack_of_linux};
 
 /// The kernel and the clock.
@@ -72,12 +72,12 @@ pub(crate) fn otherwise(scenario: &Scenario, here: &BTreeMap<String, String>) ->
 }
 
 /// Returns the address of local ends. The kernel chooses free ports.
-pub(crate) fn loopback(ip: Ip) -> Site {
+pub(crate) fn loopback(ip: Ip) -> EndAddresses {
     let address = match ip {
         Ip::V4 => Ipv4Addr::LOCALHOST.into(),
         Ip::V6 => Ipv6Addr::LOCALHOST.into(),
     };
-    Site { addresses: vec![address], port: 0 }
+    EndAddresses { addresses: vec![address], port: 0 }
 }
 
 /// Returns a setting's name as in sysctl(8).

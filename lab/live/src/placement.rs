@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use hol_base::{Duration, Seed};
 use hol_scenario::{Scenario, Side};
-use hol_sockets::{Assignment, Site, assignments};
+use hol_sockets::{Assignment, EndAddresses, assignments};
 use hol_stack::Kind;
 use serde::{Deserialize, Serialize};
 
@@ -94,7 +94,7 @@ impl Placement {
 
 /// Returns all flows without addresses, since an end's address depends on the other's.
 fn flows(scenario: &Scenario, seed: Seed) -> Vec<Assignment> {
-    assignments(scenario, seed, |_, _| Site { addresses: Vec::new(), port: 0 })
+    assignments(scenario, seed, |_, _| EndAddresses { addresses: Vec::new(), port: 0 })
 }
 
 fn stays(Assignment { workload, .. }: &Assignment) -> String {
@@ -111,7 +111,7 @@ fn can_meet(Assignment { workload, .. }: &Assignment, [near, far]: [IpAddr; 2]) 
     }
     let (from, to) = (workload.from(), workload.to());
     Err(format!(
-        "a flow from {from:?} at {near} to {to:?} at {far} gets nowhere; name all hosts by addresses of one version of IP, at which the others reach them, too"
+        "{from:?} at {near} cannot reach {to:?} at {far}; give all hosts addresses of the same IP version, none of them loopback unless all are"
     ))
 }
 

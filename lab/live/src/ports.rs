@@ -39,7 +39,7 @@ impl Ports {
             (self.last - self.first + 1, here.iter().filter(|end| **end == Some(Side::Server)).count());
         if wanted > usize::from(has) {
             return Err(format!(
-                "this host lets its servers have {has} of the {wanted} ports that the experiment takes; give `hol live serve --ports` a longer range than {self}"
+                "this host needs {wanted} ports for its servers, and --ports {self} has {has}; start `hol live serve` with a longer range"
             ));
         }
         let servers = assignments.iter_mut().zip(here).filter(|(_, end)| **end == Some(Side::Server));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hol_sockets::{News, Post, TellOf};
+use hol_sockets::{PeerReport, ReportRouter, TellOf};
 
 /// The source and the destination of a flow's news.
 pub(crate) struct Route {
@@ -21,7 +21,7 @@ pub(crate) struct Relay {
     /// The number of that host.
     host: usize,
     /// For local clients.
-    pub(crate) post: Post,
+    pub(crate) post: ReportRouter,
     /// By flow.
     routes: Arc<Mutex<BTreeMap<usize, Route>>>,
 }
@@ -44,7 +44,7 @@ impl Relay {
     }
 
     /// Forwards news of a flow's server; ignored if the host does not have that server.
-    pub(crate) fn bring(&self, flow: usize, news: News) {
+    pub(crate) fn bring(&self, flow: usize, news: PeerReport) {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         let to = match routes.get(&flow) {
             Some(route) if route.from == self.host => route.to.clone(),
@@ -69,7 +69,7 @@ mod tests {
         let to: Arc<TellOf> = Arc::new(move |flow, _| tell.lock().unwrap().push(flow));
         let relay = Relay::default();
         relay.knows([(3, Route { from: 2, to: Some(to) })].into());
-        let say = |host, flow| relay.of(host).bring(flow, News::default());
+        let say = |host, flow| relay.of(host).bring(flow, PeerReport::default());
         say(1, 3);
         say(2, 4);
         assert!(told.lock().unwrap().is_empty());

@@ -130,7 +130,9 @@ impl Server {
             attend(inbox, &outbox, deeds)
         });
         let done = catch_unwind(run).unwrap_or_else(|_| {
-            Err(ControlError::Nonsense("what was asked for broke hol, which is a mistake of hol".to_owned()))
+            Err(ControlError::Nonsense(
+                "internal error while serving this request; please report it".to_owned(),
+            ))
         });
         *self.client.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.is_free.notify_one();
@@ -207,7 +209,7 @@ mod tests {
 
     use hol_network::NetworkSpec;
     use hol_scenario::{Background, Scenario};
-    use hol_sockets::News;
+    use hol_sockets::PeerReport;
 
     use super::*;
     use crate::control::Plan;
@@ -291,7 +293,7 @@ mod tests {
                 matches!(client.ask(&Request::PutBack), Reply::Refused(why) if why.contains("hol live route"))
             );
             client.outbox.send(&Request::Start { ports: vec![1; 1000] }).unwrap();
-            client.outbox.send(&Request::News(usize::MAX, News::default())).unwrap();
+            client.outbox.send(&Request::News(usize::MAX, PeerReport::default())).unwrap();
             let refused = client.ask(&plan(planned("loss = '1%'", "kind = 'echo'")));
             assert!(matches!(refused, Reply::Refused(why) if why.contains("`network.loss`")));
             let refused = client.ask(&plan(planned("", "kind = 'echo'\nto = 'client'")));
@@ -302,7 +304,7 @@ mod tests {
             let mut nowhere = planned("", "kind = 'echo'");
             nowhere.placement.own = 7;
             let refused = client.ask(&plan(nowhere));
-            assert!(matches!(refused, Reply::Refused(why) if why.contains("hosts that are not there")));
+            assert!(matches!(refused, Reply::Refused(why) if why.contains("hosts that it does not list")));
             assert!(matches!(client.ask(&Request::EndClients), Reply::Failed(why) if why.contains("no run")));
             assert!(matches!(client.ask(&Request::Ping), Reply::Pong { received, sent } if received <= sent));
         });

@@ -11,7 +11,7 @@ use std::time::Duration;
 use hol_base::Seed;
 use hol_network::NetworkSpec;
 use hol_scenario::{RunError, Scenario, Side};
-use hol_sockets::{Half, News, Seen, TellOf, monotonic};
+use hol_sockets::{EndResult, PeerReport, Seen, TellOf, monotonic};
 
 use crate::clocks::Comparison;
 use crate::control::{
@@ -182,7 +182,7 @@ impl Session {
     }
 
     /// Ends everything there, and returns its results.
-    pub(crate) fn end(&self) -> Result<Result<Vec<(usize, Half)>, String>, ControlError> {
+    pub(crate) fn end(&self) -> Result<Result<Vec<(usize, EndResult)>, String>, ControlError> {
         self.say(&Request::Over)?;
         let mut seen = Vec::new();
         loop {
@@ -235,7 +235,7 @@ impl Session {
     pub(crate) fn teller(&self) -> Arc<TellOf> {
         let outbox = Arc::clone(&self.outbox);
         // The listener notices if sending fails.
-        Arc::new(move |flow: usize, news: News| drop(say(&outbox, &Request::News(flow, news))))
+        Arc::new(move |flow: usize, news: PeerReport| drop(say(&outbox, &Request::News(flow, news))))
     }
 }
 
@@ -247,14 +247,15 @@ impl Drop for Session {
 
 /// Adds the samples to the ends of flows.
 fn with_seen(
-    halves: Vec<(usize, Half)>,
+    halves: Vec<(usize, EndResult)>,
     seen: Vec<(usize, Seen)>,
-) -> Result<Vec<(usize, Half)>, ControlError> {
-    let mut halves: BTreeMap<usize, Half> = halves.into_iter().collect();
+) -> Result<Vec<(usize, EndResult)>, ControlError> {
+    let mut halves: BTreeMap<usize, EndResult> = halves.into_iter().collect();
     for (flow, seen) in seen {
         let half = halves.get_mut(&flow);
-        let nobodys =
-            || ControlError::Nonsense(format!("it has seen a sender of flow {flow}, of which it has no end"));
+        let nobodys = || {
+            ControlError::Nonsense(format!("the peer sent a sample of flow {flow}, which has no end there"))
+        };
         half.ok_or_else(nobodys)?.add_seen(seen);
     }
     Ok(halves.into_iter().collect())

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What a message waits for, in the order of its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Cause {
+pub enum DelayComponent {
     /// To be handed to the transport: behind schedule, for a connection, for the server's application.
     Slip,
     /// In the sender's buffer: window, Nagle, pacing.
@@ -18,7 +18,7 @@ pub enum Cause {
     HeadOfLine,
 }
 
-impl Cause {
+impl DelayComponent {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Slip, Self::Sender, Self::Recovery, Self::Network, Self::HeadOfLine];
 

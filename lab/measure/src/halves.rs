@@ -28,7 +28,7 @@ pub struct LatencySum {
 
 /// The two halves of a run's messages, in the order of the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Halves {
+pub struct RunHalves {
     /// The messages that were due first.
     pub earlier: LatencySum,
     /// The others.
@@ -54,7 +54,7 @@ impl LatencySum {
     }
 }
 
-impl Halves {
+impl RunHalves {
     /// The mean latency of the earlier and of the later half, in ms; `None` where one completed nothing.
     pub fn means_ms(&self) -> Option<(f64, f64)> {
         self.earlier.mean_ms().zip(self.later.mean_ms())
@@ -84,10 +84,10 @@ impl HalvesBuilder {
         self.filled = 0;
     }
 
-    pub fn finish(&self) -> Halves {
+    pub fn finish(&self) -> RunHalves {
         let (earlier, later) = self.parts.split_at(self.parts.len() / 2);
         let sum = |parts: &[LatencySum]| parts.iter().copied().fold(LatencySum::default(), LatencySum::add);
-        Halves { earlier: sum(earlier), later: sum(later) }
+        RunHalves { earlier: sum(earlier), later: sum(later) }
     }
 }
 
@@ -112,7 +112,7 @@ pub fn is_steady(halves: &[(f64, f64)]) -> bool {
 mod tests {
     use super::*;
 
-    fn halves_of(latencies: impl IntoIterator<Item = u64>) -> Halves {
+    fn halves_of(latencies: impl IntoIterator<Item = u64>) -> RunHalves {
         let mut halves = HalvesBuilder::default();
         latencies.into_iter().for_each(|ms| halves.add(Some(Duration::from_millis(ms))));
         halves.finish()

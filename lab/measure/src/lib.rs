@@ -41,7 +41,7 @@ pub use hol_base as base;
 
 pub use batch::BatchMeans;
 pub use bounds::{Bounds, quantile};
-pub use cause::Cause;
+pub use cause::DelayComponent;
 pub use compare::{
     Comparison, Verdict, benjamini_hochberg, compare_paired, compare_ratios, compare_unpaired,
     compare_with_allowances, holm,
@@ -50,18 +50,18 @@ pub use crossover::Crossover;
 pub use crossover_search::{Bracket, CrossoverSearch, Probe, Winner, brackets};
 pub use distribution::Distribution;
 pub use fisher::fisher_exact;
-pub use halves::{Halves, LatencySum, UNSTEADY, is_steady};
+pub use halves::{LatencySum, RunHalves, UNSTEADY, is_steady};
 pub use interval::{CONFIDENCE, Interval, student_t};
 pub use outage::{Course, Outage, OutagesBuilder};
 pub use playback::Playback;
 pub use precision::Precision;
 pub use quantile::{CcdfPoint, QuantileInterval};
 pub use rank_sum::RankSum;
-pub use record::{Leg, Outcome, Record, RecordKind, Split};
+pub use record::{DelayBreakdown, Leg, Outcome, Record, RecordKind};
 pub use recorder::Recorder;
 pub use signed_ranks::SignedRanks;
 pub use stalls::{Allowance, RARE, Stalls};
-pub use summary::{SplitMean, SplitTotal, Summarizer, Summary, summarize};
+pub use summary::{MeanDelayBreakdown, Summarizer, Summary, TotalDelayBreakdown, summarize};
 pub use timeline::{Timeline, TimelineBuilder, TimelinePart};
 pub use transfer::{BackgroundTransfer, Transfer, TransferBuilder, jain};
 pub use trend::{Direction, Trend, isotonic_fit};

@@ -91,7 +91,7 @@ impl Outcome {
 
 /// Where a message's time went. The parts add up to the whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Split {
+pub struct DelayBreakdown {
     /// Behind schedule before it was handed to the transport.
     pub slip: Duration,
     /// At the other side, from the delivery of the request until the transport took the reply.
@@ -134,9 +134,10 @@ impl Record {
     }
 
     /// Where the time went, both legs together; `None` unless delivered.
-    pub fn split(&self) -> Option<Split> {
+    pub fn split(&self) -> Option<DelayBreakdown> {
         let request = self.request.filter(|_| self.outcome.is_delivered())?;
-        let mut split = Split { slip: request.written.since(self.scheduled), ..Split::default() };
+        let mut split =
+            DelayBreakdown { slip: request.written.since(self.scheduled), ..DelayBreakdown::default() };
         split.add_leg(&request);
         if let Some(reply) = self.reply {
             split.service = reply.written.since(request.delivered);
@@ -231,7 +232,7 @@ impl Leg {
     }
 }
 
-impl Split {
+impl DelayBreakdown {
     fn add_leg(&mut self, leg: &Leg) {
         self.sender += leg.first_sent.since(leg.written);
         self.recovery += leg.last_sent.since(leg.first_sent);
@@ -270,13 +271,13 @@ mod tests {
         let split = record.split().unwrap();
         assert_eq!(split.total(), record.latency().unwrap());
         let ms = Duration::from_millis;
-        let expected = Split {
+        let expected = DelayBreakdown {
             slip: ms(1),
             sender: ms(2),
             recovery: ms(30),
             network: ms(20),
             head_of_line: ms(5),
-            ..Split::default()
+            ..DelayBreakdown::default()
         };
         assert_eq!(split, expected);
         let later = record.later(ms(1000));

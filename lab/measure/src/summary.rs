@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::halves::HalvesBuilder;
 use crate::nanoseconds;
 use crate::playback::PlaybackBuilder;
-use crate::{Distribution, Halves, Outcome, Playback, Record, RecordKind, Recorder, Split};
+use crate::{DelayBreakdown, Distribution, Outcome, Playback, Record, RecordKind, Recorder, RunHalves};
 
 /// Everything that a run's records say, in the size that a study keeps for every run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,14 +27,14 @@ pub struct Summary {
     /// Latencies from the scheduled time.
     pub latency: Distribution,
     /// Where the completed messages' time went.
-    pub split: SplitTotal,
+    pub split: TotalDelayBreakdown,
     /// The longest that the transport had a message of a schedule wait before it took it; what it never took is not among
     /// them.
     #[serde(rename = "behind_ns", default, with = "nanoseconds")]
     pub behind: Duration,
     /// The earlier and the later half of the messages.
     #[serde(default)]
-    pub halves: Halves,
+    pub halves: RunHalves,
     /// What could be played, of frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub playback: Option<Playback>,
@@ -45,7 +45,7 @@ pub struct Summary {
 
 /// The time of many messages by cause, in ns summed over them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct SplitTotal {
+pub struct TotalDelayBreakdown {
     /// Behind schedule before the transport had it.
     pub slip: u128,
     /// At the server, until the transport took the reply; part of `slip` in results of older versions.
@@ -63,7 +63,7 @@ pub struct SplitTotal {
 
 /// The mean time of a message by cause, in ms; the parts add up to the mean latency.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct SplitMean {
+pub struct MeanDelayBreakdown {
     /// Behind schedule before the transport had it.
     pub slip: f64,
     /// At the server, until the transport took the reply.
@@ -84,7 +84,7 @@ pub struct SplitMean {
 pub struct Summarizer {
     latency: Recorder,
     digester: Digester,
-    split: SplitTotal,
+    split: TotalDelayBreakdown,
     behind: Duration,
     halves: HalvesBuilder,
     playback: Option<PlaybackBuilder>,
@@ -177,9 +177,9 @@ impl Summary {
     }
 }
 
-impl SplitTotal {
+impl TotalDelayBreakdown {
     /// Adds one message.
-    pub fn add(&mut self, split: &Split) {
+    pub fn add(&mut self, split: &DelayBreakdown) {
         self.slip += u128::from(split.slip.as_nanos());
         self.service += u128::from(split.service.as_nanos());
         self.sender += u128::from(split.sender.as_nanos());
@@ -189,7 +189,7 @@ impl SplitTotal {
     }
 
     /// Adds the messages of another run.
-    pub fn merge(&mut self, other: &SplitTotal) {
+    pub fn merge(&mut self, other: &TotalDelayBreakdown) {
         self.slip += other.slip;
         self.service += other.service;
         self.sender += other.sender;
@@ -199,9 +199,9 @@ impl SplitTotal {
     }
 
     /// The share of each of `messages` messages, in ms.
-    pub fn mean(&self, messages: u64) -> SplitMean {
+    pub fn mean(&self, messages: u64) -> MeanDelayBreakdown {
         let share = |total: u128| total as f64 / messages as f64 / 1e6;
-        SplitMean {
+        MeanDelayBreakdown {
             slip: share(self.slip),
             service: share(self.service),
             sender: share(self.sender),
@@ -289,12 +289,12 @@ mod tests {
     fn the_mean_parts_add_up_to_the_mean_latency() {
         let summary = summarize(&records());
         let parts = summary.split.mean(summary.completed);
-        let expected = SplitMean {
+        let expected = MeanDelayBreakdown {
             sender: 0.5,
             recovery: 15.0,
             network: 10.0,
             head_of_line: 10.5,
-            ..SplitMean::default()
+            ..MeanDelayBreakdown::default()
         };
         assert_eq!(parts, expected);
     }
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn the_parts_of_several_messages_and_runs_add_up() {
         let ms = Duration::from_millis;
-        let split = Split {
+        let split = DelayBreakdown {
             slip: ms(1),
             service: ms(6),
             sender: ms(2),
@@ -310,12 +310,12 @@ mod tests {
             network: ms(4),
             head_of_line: ms(5),
         };
-        let mut total = SplitTotal::default();
+        let mut total = TotalDelayBreakdown::default();
         total.add(&split);
         total.add(&split);
         let once = total;
         total.merge(&once);
-        let expected = SplitMean {
+        let expected = MeanDelayBreakdown {
             slip: 1.0,
             service: 6.0,
             sender: 2.0,

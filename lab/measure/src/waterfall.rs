@@ -4,7 +4,7 @@ use hol_base::{Duration, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::nanoseconds;
-use crate::{Cause, Leg, Record, RecordKind};
+use crate::{DelayComponent, Leg, Record, RecordKind};
 
 /// A page, file by file in the order in which they became known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct Bar {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// What it waited for.
-    pub cause: Cause,
+    pub cause: DelayComponent,
     /// How long.
     #[serde(rename = "ns", with = "nanoseconds")]
     pub lasts: Duration,
@@ -116,8 +116,9 @@ fn spans(known: Time, request: Leg, reply: Leg) -> Vec<Span> {
         let Leg { written, first_sent, last_sent, arrived, delivered } = leg;
         let ends = [written, first_sent, last_sent, arrived, delivered];
         let begins = [before, written, first_sent, last_sent, arrived];
-        let span = |((cause, end), begin): ((Cause, Time), Time)| Span { cause, lasts: end.since(begin) };
-        Cause::ALL.into_iter().zip(ends).zip(begins).map(span)
+        let span =
+            |((cause, end), begin): ((DelayComponent, Time), Time)| Span { cause, lasts: end.since(begin) };
+        DelayComponent::ALL.into_iter().zip(ends).zip(begins).map(span)
     };
     let all = of(request, known).chain(of(reply, request.delivered));
     all.filter(|span| !span.lasts.is_zero()).collect()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hol_base::{Rng, Seed};
 use hol_network::{NodeId, Topology};
-use hol_quic::Carriage;
+use hol_quic::MessageMapping;
 use hol_stack::{Protocol, TransportSpec};
 use hol_transport::Reliability;
 use hol_wire::udp::Datagram;
@@ -34,7 +34,7 @@ enum Kind {
     Tcp(Arc<hol_tcp::Config>),
     Sctp { config: Arc<hol_sctp::Config>, unordered: bool, reliability: Reliability },
     Udp(hol_udp::Config),
-    Quic { config: Arc<hol_quic::Config>, carriage: Carriage },
+    Quic { config: Arc<hol_quic::Config>, carriage: MessageMapping },
 }
 
 /// The nodes and ports of a flow.
@@ -88,7 +88,7 @@ impl Endpoints {
     /// Returns how messages are mapped to its connections.
     pub(crate) fn framing(&self, length_of: LengthOf) -> Framing {
         match self.kind {
-            Kind::Tcp(_) | Kind::Quic { carriage: Carriage::Streams, .. } => Framing::octets(length_of),
+            Kind::Tcp(_) | Kind::Quic { carriage: MessageMapping::Streams, .. } => Framing::octets(length_of),
             Kind::Sctp { unordered, reliability, .. } => Framing::Messages { unordered, reliability },
             Kind::Udp(_) | Kind::Quic { .. } => {
                 Framing::Messages { unordered: true, reliability: Reliability::Full }

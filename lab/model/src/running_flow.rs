@@ -2,7 +2,7 @@
 
 use hol_base::{Duration, Time};
 use hol_measure::Record;
-use hol_scenario::{Flow, Side, Tally};
+use hol_scenario::{Flow, FlowProgress, Side};
 use hol_transport::Event;
 use hol_workloads::{ConnectionId, Input, Reading};
 
@@ -41,7 +41,7 @@ impl RunningFlow {
 
     /// Returns the progress of both applications.
     #[inline]
-    pub(crate) fn tally(&self) -> Tally {
+    pub(crate) fn tally(&self) -> FlowProgress {
         let [client, server] = [&self.client, &self.server].map(|flow_side| flow_side.application.standing());
         self.flow.limits().tally(client, server)
     }

@@ -1,7 +1,7 @@
 //! The event loop of a run.
 
 use hol_base::{Duration, Time};
-use hol_network::{AddressChange, Agenda, Arrival, Drops, Network, NodeId};
+use hol_network::{AddressChange, Arrival, Drops, EventQueue, Network, NodeId};
 use hol_scenario::{Observer, RunError, Side};
 use hol_transport::{Command, Endpoint, Event, Input, Output, Statistics, drain};
 use hol_wire::Address;
@@ -31,9 +31,9 @@ pub(crate) struct Simulation<'t> {
     sockets: Vec<Socket>,
     running_flows: Vec<RunningFlow>,
     /// When each endpoint acts next.
-    timers: Agenda,
+    timers: EventQueue,
     /// When each flow's client and server act and when its end is checked; the last entry is the next address change.
-    agenda: Agenda,
+    agenda: EventQueue,
     /// The wake-ups of applications with onward flows; `None` if there are none.
     wake_ups: Option<WakeUps>,
     /// The first client port that is free.
@@ -65,9 +65,9 @@ impl<'t> Simulation<'t> {
         free_port: u16,
         wake_ups: Option<WakeUps>,
     ) -> Self {
-        let mut agenda = Agenda::new(ENTRIES * running_flows.len() + 1);
+        let mut agenda = EventQueue::new(ENTRIES * running_flows.len() + 1);
         agenda.set(ENTRIES * running_flows.len(), presence.next_change());
-        let (sockets, timers) = (Vec::new(), Agenda::new(1));
+        let (sockets, timers) = (Vec::new(), EventQueue::new(1));
         let homeless = Vec::new();
         Self {
             network,

@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use hol_base::{Duration, Seed, Time};
-use hol_network::Agenda;
+use hol_network::EventQueue;
 
 fn next_event(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("next_event");
@@ -38,7 +38,7 @@ fn next_event(criterion: &mut Criterion) {
             });
         });
 
-        let mut agenda = Agenda::new(components);
+        let mut agenda = EventQueue::new(components);
         (0..components).for_each(|component| agenda.set(component, Time::ZERO));
         group.bench_function(BenchmarkId::new("tournament", components), |bencher| {
             bencher.iter(|| {

@@ -10,7 +10,7 @@ use hol_base::Time;
 /// unlike a heap the tree changes an entry in place. (`cargo bench -p hol-network` compares it with a scan
 /// and a binary heap.)
 #[derive(Debug)]
-pub struct Agenda {
+pub struct EventQueue {
     /// `pairs[1]` is the final; the winners of pairs 2n and 2n + 1 meet in pair n; components meet in the second half.
     pairs: Vec<[Entry; 2]>,
 }
@@ -27,7 +27,7 @@ fn winner([left, right]: &[Entry; 2]) -> Entry {
     if left.time <= right.time { *left } else { *right }
 }
 
-impl Agenda {
+impl EventQueue {
     /// Creates an agenda on which none of `components` has anything to do.
     pub fn new(components: usize) -> Self {
         let places = components.next_power_of_two().max(2);
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn ties_go_to_the_lower_index() {
         for components in [1, 2, 3, 7, 8, 50] {
-            let mut agenda = Agenda::new(components);
+            let mut agenda = EventQueue::new(components);
             assert_eq!(agenda.first().0, Time::MAX);
             for component in (0..components).rev() {
                 agenda.set(component, Time::from_millis(5));
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn room_for_more_components_changes_nothing_for_those_that_are_there() {
-        let mut agenda = Agenda::new(1);
+        let mut agenda = EventQueue::new(1);
         for component in 0..40 {
             agenda.make_room(component);
             agenda.set(component, Time::from_nanos(100 - component as u64 / 2));
@@ -110,7 +110,7 @@ mod tests {
     fn the_first_is_always_the_earliest() {
         let mut rng = Seed(11).rng();
         for components in [1, 2, 5, 6, 33] {
-            let mut agenda = Agenda::new(components);
+            let mut agenda = EventQueue::new(components);
             let mut times = vec![Time::MAX; components];
             for _ in 0..2000 {
                 let component = rng.below(components as u64) as usize;

@@ -66,7 +66,9 @@ impl Distribution {
             for word in words.split('#').next().unwrap_or_default().split_whitespace() {
                 let refuse = |problem: &str| Err((line, format!("{word:?} {problem}")));
                 let Ok(number) = word.parse() else {
-                    return refuse("is no whole number from -32768 to 32767; 8192 stands for one `jitter`");
+                    return refuse(
+                        "is not a whole number from -32768 to 32767; 8192 stands for one `jitter`",
+                    );
                 };
                 if numbers.last().is_some_and(|last| *last > number) {
                     return refuse(
@@ -284,8 +286,8 @@ mod tests {
         for (text, line, words) in [
             ("", 1, "no number"),
             ("# nothing\n", 1, "no number"),
-            ("1 2\n3 x", 2, "\"x\" is no whole number"),
-            ("1\n40000", 2, "\"40000\" is no whole number"),
+            ("1 2\n3 x", 2, "\"x\" is not a whole number"),
+            ("1\n40000", 2, "\"40000\" is not a whole number"),
             ("1.5", 1, "whole number"),
             ("5\n\n4", 3, "sort it"),
             (&long, 16_385, "16384"),

@@ -79,20 +79,20 @@ pub enum NetworkError {
         "{of} has the address {address}, which is not of IP{ip}; set `ip` in [network] to the version of all addresses"
     )]
     AddressFamily { address: Address, of: String, ip: Ip },
-    #[error("there is no way from {from:?} to {to:?}; add a link")]
+    #[error("no route from {from:?} to {to:?}; add a link")]
     NoWay { from: String, to: String },
     #[error(
         "{nodes} nodes with {addresses} addresses need more than {most} routes; take fewer nodes, or LANs, where a node has one \
          address"
     )]
     TooManyRoutes { nodes: usize, addresses: usize, most: usize },
-    #[error("there are {0} paths, links and LANs; the addresses suffice for 30000")]
+    #[error("{0} paths, links and LANs are too many; the maximum is 30000")]
     TooMany(usize),
     #[error(
         "`backup` is set on the first of `paths`, where connections begin; put the path that waits after one that does not"
     )]
     BackupFirst,
-    #[error("`handover` leads from one path to another, and there are {paths}; write paths = [{{}}, {{}}]")]
+    #[error("`handover` needs two paths, not {paths}; write paths = [{{}}, {{}}]")]
     HandoverPaths { paths: usize },
     #[error("{link}: `loss`: {problem}")]
     Loss { link: String, problem: &'static str },

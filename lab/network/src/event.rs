@@ -12,7 +12,7 @@ use crate::loss::LossSpec;
 pub struct EventSpec {
     /// Time since the start of the run.
     pub at: Duration,
-    /// Direction. Default both.
+    /// Direction of the link that changes. Default both.
     #[serde(default)]
     pub direction: LinkDirection,
     /// Index of the path, counted from 1. Default all.
@@ -21,7 +21,7 @@ pub struct EventSpec {
     /// Name of the link or LAN (long form). Default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// True: nothing passes any more, and packets on the link are lost. False: the link works again.
+    /// True: the link goes down, and packets on it are lost. False: the link works again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
     /// The new bit rate, from the next bit on.

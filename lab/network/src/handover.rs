@@ -25,7 +25,7 @@ use crate::event::{EventSpec, LinkDirection};
 use crate::identifier::{InterfaceId, LinkId};
 use crate::topology::{AddressChange, Medium, Route, RouteChange, Topology};
 
-/// A client that moves.
+/// The movement of a client from one path to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HandoverSpec {
@@ -37,10 +37,10 @@ pub struct HandoverSpec {
     pub overlap: f64,
     /// When the client enters the overlap, since the start of the run. Default 1 s.
     pub at: Duration,
-    /// Time from then until the client is reachable over the second path: association with the cell and
+    /// Time from entering the overlap until the client is reachable over the second path: association with the cell and
     /// configuration. Default none.
     pub attach: Duration,
-    /// What changes. With `"address"` the client gets an address on the second path and loses the one on the
+    /// What the handover changes. With `"address"` the client gets an address on the second path and loses the one on the
     /// first with that path. With `"route"` it keeps its address, and both ends send over the second path
     /// from then on: mobility below the transport, as with Mobile IP, a tunnel or GTP. Default `"address"`.
     #[serde(skip_serializing_if = "HandoverChange::is_default")]

@@ -46,7 +46,7 @@ mod transmitter;
 
 pub use {hol_base as base, hol_wire as wire};
 
-pub use agenda::Agenda;
+pub use agenda::EventQueue;
 pub use codel::CodelSpec;
 pub use discipline::Discipline;
 pub use disruption::Disruption;

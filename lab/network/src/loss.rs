@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Which packets are lost.
+/// The packet loss of a link: which packets are lost.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LossSpec {
@@ -69,7 +69,7 @@ pub struct TimedBursts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ExplicitLoss {
-    /// Packet numbers in the order of transmission on the link, counted from 1.
+    /// Drop the packets with these numbers, counted from 1 in the order of transmission on the link.
     pub drop: Vec<u64>,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hol_base::{Seed, Time};
 use hol_wire::Packet;
 
-use crate::agenda::Agenda;
+use crate::agenda::EventQueue;
 use crate::channel::Channel;
 use crate::identifier::{InterfaceId, NodeId};
 use crate::link::Link;
@@ -31,7 +31,7 @@ pub struct Network<'t> {
     /// Latest first.
     route_changes: Vec<RouteChange>,
     /// Links by index, then the changes, then those of routes.
-    agenda: Agenda,
+    agenda: EventQueue,
     observer: Observer<'t>,
     /// The sending interfaces of each link.
     senders: Vec<Vec<InterfaceId>>,
@@ -69,7 +69,7 @@ impl<'t> Network<'t> {
             channel.members.iter().for_each(|link| channel_of[*link] = Some(place));
         }
         let route_changes: Vec<_> = topology.route_changes.iter().rev().copied().collect();
-        let mut agenda = Agenda::new(topology.links.len() + 2);
+        let mut agenda = EventQueue::new(topology.links.len() + 2);
         agenda.set(topology.links.len(), changes.last().map_or(Time::MAX, |change| change.at));
         agenda.set(topology.links.len() + 1, route_changes.last().map_or(Time::MAX, |change| change.at));
         Self {

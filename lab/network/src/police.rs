@@ -21,7 +21,7 @@ pub struct PoliceSpec(pub Option<TokenBucket>);
 pub struct TokenBucket {
     /// Token rate, 8 bit/s for each octet a second.
     pub rate: BitRate,
-    /// Tokens at the start, and maximum.
+    /// Size of the token bucket, which is full at the start.
     pub burst: ByteCount,
 }
 

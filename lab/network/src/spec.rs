@@ -41,7 +41,7 @@ macro_rules! settings {
         #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct PathSpec {
-            /// A path by name, such as `"lte"`: its settings, of which keys beside it replace those of both directions.
+            /// A path by name, such as `"lte"`: other keys of the table override its settings in both directions.
             /// `hol list paths` shows them, `hol help lte` the sources of one. Default none.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub path: Option<NamedPath>,
@@ -78,7 +78,7 @@ macro_rules! settings {
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             #[schemars(with = "Vec<String>")]
             pub addresses: Vec<Address>,
-            /// A path by name, such as `"lte"`: its settings, of which keys beside it replace those of both directions.
+            /// A path by name, such as `"lte"`: other keys of the table override its settings in both directions.
             /// `hol list paths` shows them, `hol help lte` the sources of one. Default none.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub path: Option<NamedPath>,
@@ -114,7 +114,7 @@ macro_rules! settings {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct NetworkSpec {
-            /// A path by name, such as `"lte"`: its settings, of which keys beside it replace those of both directions.
+            /// A path by name, such as `"lte"`: other keys of the table override its settings in both directions.
             /// `hol list paths` shows them, `hol help lte` the sources of one. Default none.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub path: Option<NamedPath>,

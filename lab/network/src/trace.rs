@@ -180,7 +180,10 @@ fn opportunities(text: &str) -> Result<Vec<Step>, TraceError> {
     let (mut last, mut end) = (0, 0);
     for (count, (line, words)) in lines(text).enumerate() {
         let ms: u64 = words.parse().map_err(|_| {
-            refuse(line, &format!("{words:?} is no whole number of milliseconds, as the lines before have"))
+            refuse(
+                line,
+                &format!("{words:?} is not a whole number of milliseconds, as the lines before have"),
+            )
         })?;
         if count == MOST_LINES {
             return Err(refuse(line, &format!("more than {MOST_LINES} lines; cut the trace")));
@@ -259,7 +262,7 @@ fn is_plain(words: &str) -> bool {
 fn plain(text: &str) -> Result<Vec<Step>, TraceError> {
     let columns = [(Column::Time, "s"), (Column::Rate, "Mbit")];
     rows(lines(text), |line, words| {
-        let problem = format!("{words:?} is no time in s and rate in Mbit/s, as the lines before have");
+        let problem = format!("{words:?} is not a time in s and rate in Mbit/s, as the lines before have");
         let (time, rate) = pair(words).ok_or_else(|| refuse(line, &problem))?;
         row(line, &format!("{time},{rate}"), &columns)
     })
@@ -327,7 +330,7 @@ fn header(line: usize, words: &str) -> Result<Vec<(Column, &str)>, TraceError> {
             "loss" => Ok(Column::Loss),
             _ => {
                 let cure = "a table begins with time,rate,delay,loss, or some of these; without a header two columns are seconds and Mbit/s";
-                Err(refuse(line, &format!("{cell:?} is no column; {cure}")))
+                Err(refuse(line, &format!("{cell:?} is not a column; {cure}")))
             }
         }
     };
@@ -536,7 +539,7 @@ mod tests {
         ]);
         assert_eq!(read("0.0\t1.25\n1.0\t0.8\n2.1\t3.5\n"), expected);
         assert_eq!(read("0, 1.25\n1, 0.8\n2.1, 3.5\n"), expected);
-        assert!(read("0.0 1.25\n1.0 x\n").unwrap_err().starts_with("line 2: \"1.0 x\" is no time in s"));
+        assert!(read("0.0 1.25\n1.0 x\n").unwrap_err().starts_with("line 2: \"1.0 x\" is not a time in s"));
     }
 
     #[test]
@@ -574,7 +577,7 @@ mod tests {
         for (text, words) in [
             ("", "line 1: the trace is empty"),
             ("time,rate\n", "line 1: no line follows"),
-            ("time,speed\n0s,1\n", "line 1: \"speed\" is no column"),
+            ("time,speed\n0s,1\n", "line 1: \"speed\" is not a column"),
             ("rate,delay\n", "line 1: a table has one column `time`"),
             ("time,rate\n0s,1Mbit\n2s,2Mbit\n1s,1Mbit\n", "line 4: 1s is before 2s in line 3; sort"),
             ("time,rate\n0s,1Mbit\n1s,0\n2s,\n", "line 3: a rate of 0 for ever"),
@@ -582,7 +585,7 @@ mod tests {
             ("time,rate\n0s,1Mbit,3\n", "line 2: 3 cells where the header has 2"),
             ("time,rate\n0s,-1Mbit\n", "line 2: "),
             ("5\n3\n", "line 2: 3 ms is before 5 ms"),
-            ("5\nx\n", "line 2: \"x\" is no whole number"),
+            ("5\nx\n", "line 2: \"x\" is not a whole number"),
             ("0\n0\n", "lasts no time"),
             (&format!("time,rate\n{many}"), "line 100002: more than 100000 changes"),
             (&format!("time,rate\n{even}9000s,2Mbit\n"), "line 32: 8971s after the line before"),

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hol_base::Time;
 use hol_network::TapEvent;
-use hol_passive::{Sighting, measure};
+use hol_passive::{ObservedPacket, measure};
 use hol_wire::tcp::{Flags, Options, Segment, SeqNum, Timestamps};
 use hol_wire::{Packet, Stamp};
 
@@ -56,14 +56,14 @@ fn packets() -> Vec<Vec<u8>> {
 }
 
 /// In order of time, with 20 packets in flight.
-fn sightings(packets: &[Vec<u8>]) -> Vec<Sighting<'_>> {
+fn sightings(packets: &[Vec<u8>]) -> Vec<ObservedPacket<'_>> {
     let mut all: Vec<_> = (0..)
         .zip(packets)
         .flat_map(|(number, octets)| {
             let at = |late: u64| Time::from_nanos(1000 * number + late);
             [
-                Sighting { time: at(0), fate: TapEvent::Sent, octets },
-                Sighting { time: at(20_000), fate: TapEvent::Received, octets },
+                ObservedPacket { time: at(0), fate: TapEvent::Sent, octets },
+                ObservedPacket { time: at(20_000), fate: TapEvent::Received, octets },
             ]
         })
         .collect();

@@ -12,13 +12,13 @@ use crate::http::{Exchange, Transaction};
 use crate::passage::{Arrival, Passage};
 use crate::reassembly::Reassembly;
 use crate::timetable::Timetable;
-use crate::totals::Carried;
+use crate::totals::TransportTotals;
 
 /// A TCP or MPTCP connection, an SCTP association, or a pair of UDP sockets. Direction 0 is from its opener.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub protocol: Protocol,
-    pub carried: Carried,
+    pub carried: TransportTotals,
     passages: [Passage; 2],
     pieces: [Reassembly<Piece>; 2],
     /// TCP and MPTCP use stream 0.
@@ -63,7 +63,7 @@ impl Connection {
     pub fn new(protocol: Protocol, now: Time) -> Self {
         Self {
             protocol,
-            carried: Carried { connections: 1, ..Carried::default() },
+            carried: TransportTotals { connections: 1, ..TransportTotals::default() },
             passages: Default::default(),
             pieces: Default::default(),
             streams: BTreeMap::new(),

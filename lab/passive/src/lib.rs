@@ -8,7 +8,7 @@
 //! `http`; `connection` and `timetable` make records.
 //!
 //! [`PathLearner`] takes the packets at one place and estimates the path between two hosts (`path`);
-//! [`Listener`] reconstructs the messages of applications (`messages`).
+//! [`MessageReconstructor`] reconstructs the messages of applications (`messages`).
 //!
 //! Invisible in packets: when a program wrote (assumed: when its last octet was first sent) and when it read
 //! (assumed: when everything before had arrived). Not parsed: IP fragments, associations that began before
@@ -33,7 +33,9 @@ mod timetable;
 mod totals;
 mod udp;
 
-pub use messages::{Exchanged, Heard, Listener};
-pub use observer::{Sighting, Traffic, measure};
-pub use path::{Bursts, Fates, Learned, Mtu, NothingLearnt, PathLearner, Rate, Reordering, RoundTrip};
-pub use totals::{Carried, Totals};
+pub use messages::{CapturedExchange, CapturedMessages, MessageReconstructor};
+pub use observer::{ObservedPacket, Traffic, measure};
+pub use path::{
+    Bursts, EstimateError, LossEstimate, Mtu, PathEstimate, PathLearner, Rate, Reordering, RoundTrip,
+};
+pub use totals::{Totals, TransportTotals};

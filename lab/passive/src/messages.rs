@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::associations::Associations;
-use crate::path::{Conversation, NothingLearnt, Says, Sight, Twice};
+use crate::path::{Conversation, EstimateError, Says, Sight, Twice};
 use crate::places::Places;
 use crate::spans::Spans;
 
 /// Reconstructs the messages that applications exchange.
 #[derive(Debug, Default)]
-pub struct Listener {
+pub struct MessageReconstructor {
     /// The latest conversation between two sockets, the lower one first.
     by_sockets: BTreeMap<[SocketAddr; 2], usize>,
     talks: Vec<Talk>,
@@ -56,7 +56,7 @@ struct Message {
 
 /// A message and its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exchanged {
+pub struct CapturedExchange {
     /// Time since the first message, in ns.
     pub at: u64,
     /// Octets of the message.
@@ -67,11 +67,11 @@ pub struct Exchanged {
 
 /// The messages of applications.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
+pub struct CapturedMessages {
     /// The hosts that opened conversations, and their peers: of the first conversation.
     pub hosts: [IpAddr; 2],
     /// In order of time.
-    pub exchanges: Vec<Exchanged>,
+    pub exchanges: Vec<CapturedExchange>,
     /// Only the accepting side sent data: the messages are its own.
     pub is_turned: bool,
     /// Messages of that side before any request.
@@ -80,7 +80,7 @@ pub struct Heard {
     pub conversations: u64,
 }
 
-impl Listener {
+impl MessageReconstructor {
     /// Takes a packet seen at this time, in ns, from its IP header on.
     pub fn see(&mut self, at: u64, ip: &[u8]) {
         let Some(sight) = Sight::of(ip) else { return };
@@ -111,13 +111,13 @@ impl Listener {
     }
 
     /// Returns the messages between all hosts, or to and from one of them.
-    pub fn finish(self, host: Option<IpAddr>) -> Result<Heard, NothingLearnt> {
+    pub fn finish(self, host: Option<IpAddr>) -> Result<CapturedMessages, EstimateError> {
         let belongs = |talk: &&Talk| {
             host.is_none_or(|host| talk.conversation.sides.iter().any(|(address, _)| *address == host))
         };
         let talks: Vec<&Talk> =
             self.talks.iter().filter(belongs).filter(|talk| talk.has_said([0, 1])).collect();
-        let first = talks.first().ok_or(NothingLearnt::NoPackets)?;
+        let first = talks.first().ok_or(EstimateError::NoPackets)?;
         let hosts = first.conversation.sides.map(|(address, _)| address);
         let is_turned = !talks.iter().any(|talk| talk.has_said([0]));
         let (mut exchanges, mut unasked) = (Vec::new(), 0);
@@ -127,7 +127,7 @@ impl Listener {
         exchanges.sort_by_key(|exchange| exchange.at);
         let origin = exchanges.first().map_or(0, |exchange| exchange.at);
         exchanges.iter_mut().for_each(|exchange| exchange.at -= origin);
-        Ok(Heard { hosts, exchanges, is_turned, unasked, conversations: talks.len() as u64 })
+        Ok(CapturedMessages { hosts, exchanges, is_turned, unasked, conversations: talks.len() as u64 })
     }
 }
 
@@ -154,11 +154,11 @@ impl Talk {
 
     /// Adds each message of the requesting side with everything that the other side sent after it can have
     /// received it. Returns how many messages came before any request.
-    fn exchanges(&self, is_turned: bool, all: &mut Vec<Exchanged>) -> u64 {
+    fn exchanges(&self, is_turned: bool, all: &mut Vec<CapturedExchange>) -> u64 {
         let asks = usize::from(is_turned);
         let begin = all.len();
         let asked = self.said[asks].messages().into_iter();
-        all.extend(asked.map(|Message { at, octets }| Exchanged { at, octets, reply: 0 }));
+        all.extend(asked.map(|Message { at, octets }| CapturedExchange { at, octets, reply: 0 }));
         let (mut unasked, own, replies) = (0, &mut all[begin..], self.said[1 - asks].messages());
         // Datagrams do not reveal the round trip, but the first answer does, if it is one.
         let first =
@@ -233,15 +233,15 @@ mod tests {
     const PSH: u8 = 8;
     const ACK: u8 = 16;
 
-    fn heard(packets: &[(u64, Vec<u8>)]) -> Heard {
-        let mut listener = Listener::default();
+    fn heard(packets: &[(u64, Vec<u8>)]) -> CapturedMessages {
+        let mut listener = MessageReconstructor::default();
         packets.iter().for_each(|(ms, packet)| listener.see(ms * MS, packet));
         listener.finish(None).unwrap()
     }
 
     #[test]
     fn requests_get_what_was_said_a_round_trip_later() {
-        let Heard { exchanges, unasked, .. } = heard(&[
+        let CapturedMessages { exchanges, unasked, .. } = heard(&[
             (0, segment(1, 0, SYN, 0)),
             (20, segment(2, 0, SYN | ACK, 0)),
             (20, segment(1, 1, ACK, 0)),
@@ -251,13 +251,13 @@ mod tests {
             (51, segment(2, 1, ACK | PSH, 500)),
             (61, segment(2, 501, ACK | PSH, 7)),
         ]);
-        let exchange = |at: u64, octets, reply| Exchanged { at: at * MS, octets, reply };
+        let exchange = |at: u64, octets, reply| CapturedExchange { at: at * MS, octets, reply };
         assert_eq!((exchanges, unasked), (vec![exchange(0, 150, 500), exchange(10, 10, 7)], 0));
     }
 
     #[test]
     fn what_is_sent_again_is_said_once_and_at_its_time() {
-        let Heard { exchanges, .. } = heard(&[
+        let CapturedMessages { exchanges, .. } = heard(&[
             (10, segment(1, 101, ACK | PSH, 100)),
             (12, segment(1, 201, ACK | PSH, 100)),
             (40, segment(1, 101, ACK | PSH, 100)),
@@ -265,13 +265,13 @@ mod tests {
         ]);
         let sizes: Vec<_> = exchanges.iter().map(|exchange| (exchange.at / MS, exchange.octets)).collect();
         assert_eq!(sizes, [(0, 100), (2, 100), (30, 10)]);
-        let unheard = Listener::default().finish(None);
-        assert_eq!(unheard, Err(NothingLearnt::NoPackets));
+        let unheard = MessageReconstructor::default().finish(None);
+        assert_eq!(unheard, Err(EstimateError::NoPackets));
     }
 
     #[test]
     fn who_is_only_spoken_to_does_not_ask() {
-        let Heard { exchanges, is_turned, .. } = heard(&[
+        let CapturedMessages { exchanges, is_turned, .. } = heard(&[
             (0, segment(1, 0, SYN, 0)),
             (9, segment(2, 1, ACK | PSH, 300)),
             (29, segment(2, 301, ACK | PSH, 300)),

@@ -17,7 +17,7 @@ use crate::udp::Pairs;
 
 /// A packet at an interface of an end.
 #[derive(Debug, Clone, Copy)]
-pub struct Sighting<'p> {
+pub struct ObservedPacket<'p> {
     /// When.
     pub time: Time,
     /// Sent, received, or how it was lost; a loss on the way is reported at sending.
@@ -46,7 +46,7 @@ pub struct Traffic {
 ///
 /// Arbitrary input is safe: packets that cannot be parsed are counted. A packet received without having been
 /// seen being sent counts as sent at that moment.
-pub fn measure<'p>(sightings: impl IntoIterator<Item = Sighting<'p>>) -> Traffic {
+pub fn measure<'p>(sightings: impl IntoIterator<Item = ObservedPacket<'p>>) -> Traffic {
     let mut observer = Observer::default();
     sightings.into_iter().for_each(|sighting| observer.see(&sighting));
     observer.finish()
@@ -64,7 +64,7 @@ struct Observer {
 }
 
 impl Observer {
-    fn see(&mut self, sighting: &Sighting<'_>) {
+    fn see(&mut self, sighting: &ObservedPacket<'_>) {
         // Keeps times ascending even if the clock steps back.
         self.now = self.now.max(sighting.time);
         let seen = match sighting.fate {
@@ -97,7 +97,7 @@ impl Observer {
         Some(())
     }
 
-    fn lose(&mut self, sighting: &Sighting<'_>) -> Option<()> {
+    fn lose(&mut self, sighting: &ObservedPacket<'_>) -> Option<()> {
         let print = Fingerprint::of(sighting.octets)?;
         let copy = match sighting.fate {
             TapEvent::Corrupted => self.copies.take_oldest(print)?,

@@ -4,20 +4,20 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// TCP without MPTCP.
-    pub tcp: Carried,
+    pub tcp: TransportTotals,
     /// MPTCP, all subflows together.
-    pub mptcp: Carried,
+    pub mptcp: TransportTotals,
     /// SCTP.
-    pub sctp: Carried,
+    pub sctp: TransportTotals,
     /// UDP.
-    pub udp: Carried,
+    pub udp: TransportTotals,
     /// Packets of other protocols, or that cannot be parsed, and drops of packets not seen being sent.
     pub unread: u64,
 }
 
 /// Sums over the connections of one transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Carried {
+pub struct TransportTotals {
     /// Connections, associations, or pairs of sockets.
     pub connections: u64,
     /// Packets that were sent.
@@ -30,7 +30,7 @@ pub struct Carried {
     pub octets: [u64; 2],
 }
 
-impl Carried {
+impl TransportTotals {
     pub(crate) fn add(&mut self, other: &Self) {
         self.connections += other.connections;
         self.packets += other.packets;

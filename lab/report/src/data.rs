@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use hol_measure::{
-    Course, Distribution, Interval, Outage, RecordKind, SplitMean, Stalls, Summary, Timeline, Waterfall,
+    Course, Distribution, Interval, MeanDelayBreakdown, Outage, RecordKind, Stalls, Summary, Timeline,
+    Waterfall,
 };
 
 use crate::validation::Compared;
@@ -48,7 +49,7 @@ pub struct Cell {
     /// The distribution of the response times of all repetitions.
     pub latency: Distribution,
     /// The mean time in each stage of a message; `None` if the world does not observe it.
-    pub split: Option<SplitMean>,
+    pub split: Option<MeanDelayBreakdown>,
     /// Why a run ended early, if one did.
     pub stopped: Option<String>,
     /// Whether each run ended early; empty if none did.
@@ -327,7 +328,7 @@ impl Dataset {
         labels
     }
 
-    /// Returns the point of `transport` under the same conditions as `like`.
+    /// Returns the cell (results of one point) of `transport` under the same conditions as `like`.
     pub fn beside(&self, like: &Cell, transport: &str) -> Option<&Cell> {
         self.cells.iter().find(|cell| {
             cell.transport == transport

@@ -3,7 +3,7 @@
 use hol_base::Duration;
 use hol_lab::metric::{Extract, MetricInfo, TABLE};
 use hol_lab::{Metric, Point, PointResult, Results, RunResult};
-use hol_measure::{Distribution, SplitMean, Summary};
+use hol_measure::{Distribution, MeanDelayBreakdown, Summary};
 use hol_network::{Discipline, LossSpec, NetworkSpec, PoliceSpec, Settings};
 use hol_workloads::{Arrivals, SizeClass};
 
@@ -117,7 +117,7 @@ fn load(result: &PointResult) -> Option<Load> {
 /// Returns the metrics of flows; `None` for transactions without background traffic, whose throughput is the offered rate.
 fn flows(result: &PointResult) -> Option<Flows> {
     let point = &result.point;
-    point.tells_of_flows().then(|| Flows {
+    point.has_flow_metrics().then(|| Flows {
         point: point.to_string(),
         ceiling_kbps: ceiling_kbps(point),
         background_kbps: result.background_kbps(),
@@ -125,7 +125,7 @@ fn flows(result: &PointResult) -> Option<Flows> {
 }
 
 /// Returns the mean time in each stage, if the records tell when messages were sent and arrived.
-fn split(result: &PointResult) -> Option<SplitMean> {
+fn split(result: &PointResult) -> Option<MeanDelayBreakdown> {
     result.runs.iter().all(|run| run.sees_passage).then(|| result.split_ms().unwrap_or_default())
 }
 

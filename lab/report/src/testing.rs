@@ -3,7 +3,9 @@
 use hol_base::{Digest, Duration};
 use hol_lab::Metric;
 use hol_lab::fidelity::Fidelity;
-use hol_measure::{Distribution, Halves, RecordKind, Recorder, SplitMean, SplitTotal, Summary};
+use hol_measure::{
+    Distribution, MeanDelayBreakdown, RecordKind, Recorder, RunHalves, Summary, TotalDelayBreakdown,
+};
 
 use crate::claims::View;
 use crate::data::{Cell, Conditions, Dataset, Flows};
@@ -75,7 +77,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
         outages: Vec::new(),
         course: None,
         latency,
-        split: Some(SplitMean::default()),
+        split: Some(MeanDelayBreakdown::default()),
         stopped: None,
         early: Vec::new(),
         load: None,
@@ -102,9 +104,9 @@ pub fn summary(latencies_ms: &[f64]) -> Summary {
         refused: 0,
         bytes: 0,
         latency: recorder.finish(),
-        split: SplitTotal::default(),
+        split: TotalDelayBreakdown::default(),
         behind: Duration::ZERO,
-        halves: Halves::default(),
+        halves: RunHalves::default(),
         playback: None,
         digest: Digest(0),
     }

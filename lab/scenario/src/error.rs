@@ -47,7 +47,7 @@ pub enum ScenarioError {
     },
     /// No program whose end could end the run.
     #[error(
-        "the workload is programs, and there is no [[program]] whose end is awaited; add one without `ready`, take another `kind`, or on the \
+        "the workload is programs, but every [[program]] is a service; add one without `ready`, take another `kind`, or on the \
          command line `hol exec`"
     )]
     NoProgram,

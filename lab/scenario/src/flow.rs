@@ -1,16 +1,16 @@
 //! The rules of a flow's start, stall and end, the same in every world.
 //!
-//! A driver reports events to a [`Flow`], with the [`Tally`] of its two applications, and asks for its next deadline. A flow knows
+//! A driver reports events to a [`Flow`], with the [`FlowProgress`] of its two applications, and asks for its next deadline. A flow knows
 //! no endpoint, no socket and no clock.
 
 use std::borrow::Cow;
 
 use hol_base::{Duration, Time};
 use hol_measure::RecordKind;
-use hol_quic::Carriage;
+use hol_quic::MessageMapping;
 use hol_stack::{Protocol, TransportSpec};
 use hol_udp::Sip;
-use hol_workloads::{Quit, Standing, WorkloadSpec};
+use hol_workloads::{AbortReason, Progress, WorkloadSpec};
 
 use crate::RunEnd;
 
@@ -45,7 +45,7 @@ pub struct FlowLimits {
 
 /// The progress of a flow's two applications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tally {
+pub struct FlowProgress {
     due: u64,
     done: u64,
     last_due: Option<Time>,
@@ -104,7 +104,7 @@ impl FlowLimits {
         // retransmission may take.
         let silence = match transport.protocol() {
             Protocol::Udp { config } if config.sip == Sip::Off => Some(SILENCE),
-            Protocol::Quic { carriage: Carriage::Datagrams, .. } => Some(SILENCE),
+            Protocol::Quic { carriage: MessageMapping::Datagrams, .. } => Some(SILENCE),
             _ => transport.gives_up().then_some(retransmissions),
         };
         Self {
@@ -120,10 +120,10 @@ impl FlowLimits {
 
     /// Combines the progress of client and server.
     #[inline]
-    pub fn tally(&self, client: Standing, server: Standing) -> Tally {
-        let Standing { due, last_due, all_due, awaits_answer, .. } = client;
+    pub fn tally(&self, client: Progress, server: Progress) -> FlowProgress {
+        let Progress { due, last_due, all_due, awaits_answer, .. } = client;
         let done = if self.has_replies { client.done } else { server.done };
-        Tally { due, done, last_due, all_due, awaits_answer }
+        FlowProgress { due, done, last_due, all_due, awaits_answer }
     }
 }
 
@@ -190,7 +190,7 @@ impl Flow {
 
     /// Notes that the client hands a message to the transport.
     #[inline]
-    pub fn note_sending(&mut self, now: Time, tally: Tally) {
+    pub fn note_sending(&mut self, now: Time, tally: FlowProgress) {
         // It is unknown which of the messages that may be lost are under way, so the silence begins with the last message.
         let last = self.limits.silence.is_some() && tally.all_due;
         if last || self.under_way(tally) <= 1 {
@@ -200,19 +200,19 @@ impl Flow {
 
     /// Notes a delivery.
     #[inline]
-    pub fn note_delivery(&mut self, now: Time, tally: Tally) {
+    pub fn note_delivery(&mut self, now: Time, tally: FlowProgress) {
         self.progress = now;
         self.finish_if_done(tally);
     }
 
     /// Notes that the transport abandoned a message.
-    pub fn note_abandoned(&mut self, now: Time, tally: Tally) {
+    pub fn note_abandoned(&mut self, now: Time, tally: FlowProgress) {
         self.abandoned += u64::from(self.limits.settles_abandoned);
         self.note_delivery(now, tally);
     }
 
     /// Notes that an application gives up.
-    pub fn note_quit(&mut self, now: Time, quit: Quit) {
+    pub fn note_quit(&mut self, now: Time, quit: AbortReason) {
         self.stop(RunEnd::by(quit, now));
     }
 
@@ -227,7 +227,7 @@ impl Flow {
     }
 
     /// Returns when [`check`](Self::check) has to be called next; [`Time::MAX`] after its end.
-    pub fn deadline(&self, tally: Tally) -> Time {
+    pub fn deadline(&self, tally: FlowProgress) -> Time {
         if self.stopped.is_some() {
             return Time::MAX;
         }
@@ -240,7 +240,7 @@ impl Flow {
     }
 
     /// Ends the flow if it has stalled or its time is up.
-    pub fn check(&mut self, now: Time, tally: Tally) {
+    pub fn check(&mut self, now: Time, tally: FlowProgress) {
         let outstanding = self.under_way(tally);
         if let (true, Some(within)) = (now >= self.connect_by(), self.limits.connect_timeout) {
             self.stop(RunEnd::NotConnected { within });
@@ -263,7 +263,7 @@ impl Flow {
     }
 
     /// Notes that no further event can occur.
-    pub fn deadlock(&mut self, now: Time, tally: Tally) {
+    pub fn deadlock(&mut self, now: Time, tally: FlowProgress) {
         let outstanding = self.under_way(tally);
         self.stop(RunEnd::Stalled { since: self.progress, at: now, outstanding });
     }
@@ -272,19 +272,19 @@ impl Flow {
         self.stopped.get_or_insert(why);
     }
 
-    fn finish_if_done(&mut self, tally: Tally) {
+    fn finish_if_done(&mut self, tally: FlowProgress) {
         if tally.all_due && self.under_way(tally) == 0 {
             self.stop(RunEnd::Finished);
         }
     }
 
     /// Returns the number of messages that are due and not settled.
-    fn under_way(&self, tally: Tally) -> u64 {
+    fn under_way(&self, tally: FlowProgress) -> u64 {
         tally.due.saturating_sub(tally.done + self.abandoned)
     }
 
     /// Returns the length of silence that ends the flow, if every message is due.
-    fn silence(&self, tally: Tally) -> Option<Duration> {
+    fn silence(&self, tally: FlowProgress) -> Option<Duration> {
         self.limits.silence.filter(|_| tally.all_due)
     }
 
@@ -296,7 +296,7 @@ impl Flow {
         }
     }
 
-    fn end_of_grace(&self, tally: Tally) -> Time {
+    fn end_of_grace(&self, tally: FlowProgress) -> Time {
         match (tally.last_due, self.limits.grace) {
             (Some(last), Some(grace)) if tally.all_due => last + grace,
             _ => Time::MAX,
@@ -318,12 +318,12 @@ mod tests {
 
     const ONEWAY: &str = "kind = 'oneway'";
 
-    fn tally(due: u64, done: u64, all_due: bool) -> Tally {
-        Tally { due, done, last_due: Some(secs(1)), all_due, awaits_answer: false }
+    fn tally(due: u64, done: u64, all_due: bool) -> FlowProgress {
+        FlowProgress { due, done, last_due: Some(secs(1)), all_due, awaits_answer: false }
     }
 
     /// Returns a connected flow after nine of ten messages.
-    fn after_nine(transport: &str, workload: &str) -> (Flow, Tally) {
+    fn after_nine(transport: &str, workload: &str) -> (Flow, FlowProgress) {
         let mut flow = Flow::new(limits(transport, workload));
         let tally = tally(10, 9, true);
         flow.note_opening();
@@ -395,7 +395,7 @@ mod tests {
             let mut flow = Flow::new(limits("udp", "kind = 'simco'"));
             flow.note_opening();
             flow.note_opened(Time::ZERO);
-            let tally = Tally { last_due: None, awaits_answer, ..tally(0, 0, false) };
+            let tally = FlowProgress { last_due: None, awaits_answer, ..tally(0, 0, false) };
             assert_eq!(flow.deadline(tally), secs(96));
             flow.check(secs(96), tally);
             assert_eq!(flow.was_given_up(), stalls, "{:?}", flow.stopped());
@@ -408,7 +408,7 @@ mod tests {
     #[test]
     fn a_connection_that_is_not_open_in_time_ends_the_run() {
         let mut flow = Flow::new(limits("tcp", "kind = 'oneway'\nconnect_timeout = '10s'"));
-        let none = Tally { last_due: None, ..tally(0, 0, false) };
+        let none = FlowProgress { last_due: None, ..tally(0, 0, false) };
         flow.note_opening();
         assert_eq!(flow.deadline(none), secs(10));
         flow.check(secs(10), none);
@@ -419,7 +419,7 @@ mod tests {
     #[test]
     fn who_is_not_connected_is_not_stalled() {
         let mut flow = Flow::new(limits("sctp", ONEWAY));
-        let none = Tally { last_due: None, ..tally(0, 0, false) };
+        let none = FlowProgress { last_due: None, ..tally(0, 0, false) };
         flow.note_opening();
         assert_eq!(flow.deadline(none), Time::MAX);
         flow.check(secs(100_000), none);
@@ -472,7 +472,7 @@ mod tests {
         assert!(!broken.is_finished() && broken.was_given_up());
         assert_eq!(broken.deadline(tally), Time::MAX);
         let (mut behind, _) = after_nine("tcp", ONEWAY);
-        behind.note_quit(secs(5), Quit::BehindSchedule { message: 9, scheduled: secs(4) });
+        behind.note_quit(secs(5), AbortReason::BehindSchedule { message: 9, scheduled: secs(4) });
         let why = RunEnd::BehindSchedule { message: 9, scheduled: secs(4), at: secs(5) };
         assert_eq!(behind.stopped(), Some(&why));
         let (mut stuck, tally) = after_nine("tcp", ONEWAY);

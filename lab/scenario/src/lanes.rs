@@ -1,18 +1,18 @@
-//! The streams and connections over which a workload spreads its messages, the same in every world.
+//! Derives from a transport the streams and connections (lanes) over which a workload spreads its messages. Every world uses it.
 
-use hol_quic::Carriage;
+use hol_quic::MessageMapping;
 use hol_stack::{Protocol, Tls, TransportSpec};
-use hol_workloads::{Handshake, Lanes};
+use hol_workloads::{Handshake, StreamLayout};
 
 /// Returns the lanes of a transport.
-pub fn lanes(transport: &TransportSpec) -> Lanes {
-    Lanes {
+pub fn lanes(transport: &TransportSpec) -> StreamLayout {
+    StreamLayout {
         streams: transport.streams(),
         connections: transport.connections(),
         gives_up: transport.gives_up(),
         is_stream: match transport.protocol() {
             Protocol::Tcp { .. } | Protocol::Mptcp { .. } | Protocol::Unix { .. } => true,
-            Protocol::Quic { carriage, .. } => *carriage == Carriage::Streams,
+            Protocol::Quic { carriage, .. } => *carriage == MessageMapping::Streams,
             Protocol::Sctp { .. } | Protocol::Udp { .. } => false,
         },
         handshake: transport.tls().map(handshake),

@@ -33,7 +33,7 @@ pub use background::{Background, BackgroundFlow};
 pub use connection_addresses::connection_addresses;
 pub use error::ScenarioError;
 pub use facts::{Facts, FilterFacts, Floor, LineFacts, PeerFacts, ProgramFacts, RouterFacts, WaitFacts};
-pub use flow::{Flow, FlowLimits, Tally};
+pub use flow::{Flow, FlowLimits, FlowProgress};
 pub use flow_spec::{FlowPosition, FlowSpec};
 pub use lanes::lanes;
 pub use metric::{Better, Find, MetricReader, Origin, Take};

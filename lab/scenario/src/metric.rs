@@ -75,27 +75,27 @@ pub enum Better {
     More,
 }
 
-/// How a number is found in a text.
+/// How to read a metric from the output or a file of a program.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Metric")]
 pub(crate) struct MetricTable {
-    /// A regular expression, whose first group is the number, or all of it: `"took ([0-9.]+) ms"`.
+    /// Regular expression whose first group, or whole match without a group, is the number: `"took ([0-9.]+) ms"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     regex: Option<String>,
-    /// Where the number stands in JSON: `"$.end.seconds"`, `"$.all[*]"`. Names, indices and wildcards of RFC 9535
+    /// JSONPath of the number: `"$.end.seconds"`, `"$.all[*]"`. Names, indices and wildcards of RFC 9535
     #[serde(default, skip_serializing_if = "Option::is_none")]
     json: Option<String>,
-    /// `"stdout"`, `"stderr"`, or the absolute path of a file on the node. Default `stdout`.
+    /// Source of the text: `"stdout"`, `"stderr"`, or the absolute path of a file on the node. Default `stdout`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     from: Option<String>,
-    /// Which of several numbers. Default `mean`.
+    /// How to combine several matches: `first` or `last`, their `mean` or `sum`, the `least` or `most`. Default `mean`.
     #[serde(default)]
     take: Take,
-    /// Its unit. Default none.
+    /// Unit of the metric. Default none.
     #[serde(default)]
     unit: String,
-    /// Which of two numbers is the better one. Default by its unit.
+    /// Whether less or more is better. Default: decided by the unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     better: Option<Better>,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hol_measure::RecordKind;
-use hol_workloads::{Asker, Bell, Desk, Load, WorkloadSpec};
+use hol_workloads::{Bell, Load, OnwardClient, PendingRequests, WorkloadSpec};
 
 use crate::onward::Onward;
 use crate::{RunEnd, Scenario, ScenarioError};
@@ -12,9 +12,9 @@ use crate::{RunEnd, Scenario, ScenarioError};
 #[derive(Debug, Default)]
 pub struct FlowTies {
     /// For a client that sends requests on behalf of a server.
-    pub asker: Option<Asker>,
+    pub asker: Option<OnwardClient>,
     /// For a server that sends requests to others before it answers.
-    pub desk: Option<Desk>,
+    pub desk: Option<PendingRequests>,
 }
 
 impl Scenario {
@@ -23,7 +23,7 @@ impl Scenario {
     pub fn tie_flows(&self, background: usize, bell: impl Fn(usize) -> Bell) -> Vec<FlowTies> {
         let (first, onward) = (1 + background, self.onward.iter().map(|onward| &onward.workload));
         let mut tied: Vec<FlowTies> = (0..first + self.onward.len()).map(|_| FlowTies::default()).collect();
-        let mut asked: BTreeMap<&str, (Desk, usize)> = BTreeMap::new();
+        let mut asked: BTreeMap<&str, (PendingRequests, usize)> = BTreeMap::new();
         let flows = [(0, &self.workload)].into_iter().chain((first..).zip(onward));
         for (flow, workload) in flows {
             if let Some((desk, place)) = asked.get_mut(workload.from()).filter(|_| flow > 0) {
@@ -32,7 +32,7 @@ impl Scenario {
             }
             let askers = self.asks(workload.to());
             if askers > 0 {
-                let desk = Desk::new(askers);
+                let desk = PendingRequests::new(askers);
                 desk.on_ready(bell(flow));
                 tied[flow].desk = Some(desk.clone());
                 asked.insert(workload.to(), (desk, 0));

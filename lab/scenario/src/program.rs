@@ -9,71 +9,72 @@ use serde::{Deserialize, Serialize};
 
 use crate::MetricReader;
 
-/// A program on a node: a service if it has `ready`, else one whose end is awaited.
+/// A program on a node. With `ready` it is a service; otherwise the run lasts until it ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
-    /// Where it runs.
+    /// Node on which the program runs.
     pub node: String,
-    /// What is run: words, or a line for the shell.
+    /// Command to run: a list of words, or a line for the node's `/bin/sh`.
     pub command: Command,
-    /// When it is started, counted from when all services are ready; a service's, from the start of the run. Default at once.
+    /// Start time, counted from when all services are ready; for a service, from the start of the run. Default at once.
     #[serde(default)]
     pub start: Duration,
-    /// When it is asked to end (SIGTERM), counted as `start`. Default: a service when the others have ended, others never.
+    /// When to send SIGTERM, from the same origin as `start`. Default: to services when all other programs have ended, to others
+    /// never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
-    /// By what it shows that it can be used: it is a service then.
+    /// When the program counts as ready. With this key it is a service: the run does not wait for it to end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,
-    /// Where it runs: the directory from which the files that its command names are seen. Default /root.
+    /// Working directory of the program. Default /root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
-    /// Variables of its environment, beside `PATH`, `HOME` and `LANG`.
+    /// Environment variables, in addition to `PATH`, `HOME` and `LANG`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Numbers in what it prints, by the names of the metrics that they are.
+    /// Metrics read from the program's output or files, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "BTreeMap<String, crate::metric::MetricTable>")]
     pub metrics: BTreeMap<String, MetricReader>,
-    /// What its node has beside the root, by its absolute path there.
+    /// Files to add to its node, by absolute path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, Content>,
 }
 
-/// What is run.
+/// A command to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Command {
-    /// `"curl -s http://server/page"`: read by the node's `/bin/sh`.
+    /// `"curl -s http://server/page"`: interpreted by the node's `/bin/sh`.
     Line(String),
-    /// `["curl", "-s", "http://server/page"]`: taken as it is.
+    /// `["curl", "-s", "http://server/page"]`: executed without a shell.
     Words(Vec<String>),
 }
 
-/// By what a service shows that it can be used.
+/// When a service counts as ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ready {
-    /// A socket of its node listens at this port, whatever the transport.
+    /// Ready once a socket of its node listens at this port, whatever the transport.
     Listens(u16),
-    /// It has printed this.
+    /// Ready once this text appears on its standard output or standard error.
     Prints(String),
-    /// So long after its start.
+    /// Ready this long after its start.
     After(Duration),
 }
 
-/// What a file, or directory, holds.
+/// Content of a file or directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Content {
-    /// This text.
+    /// A file with this text.
     Text(String),
-    /// What the host has at this path; a directory with all that is in it.
+    /// A copy of this file or directory of the host.
     From(PathBuf),
-    /// What is in the archive that the host has at this path; it is a directory.
+    /// A directory with the content of this archive of the host.
     Tar(PathBuf),
-    /// So many octets, always the same ones.
+    /// A file of this size with fixed content.
     Size(ByteCount),
 }
 

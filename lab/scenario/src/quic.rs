@@ -1,7 +1,7 @@
 //! QUIC's requirements on the MTU of a path and the size of messages, in every world.
 
 use hol_network::Topology;
-use hol_quic::{Carriage, Config};
+use hol_quic::{Config, MessageMapping};
 use hol_stack::{Protocol, TransportSpec};
 use hol_wire::udp::Datagram;
 use hol_workloads::WorkloadSpec;
@@ -25,7 +25,7 @@ pub fn check_quic(
     }
     let room = config.mtu.0.min(mtu - headers) - AROUND;
     match workload.longest() {
-        Some(size) if *carriage == Carriage::Datagrams && size > room => Err(format!(
+        Some(size) if *carriage == MessageMapping::Datagrams && size > room => Err(format!(
             "a message of {size} octets does not fit into a DATAGRAM frame of {room}; lower `size`, or `packet` of media, raise the \
              transport's `mtu`, or take quic without datagrams"
         )),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use hol_base::{Duration, Time};
-use hol_workloads::Quit;
+use hol_workloads::AbortReason;
 use serde::{Deserialize, Serialize};
 
 /// The reason why a run, or one of its flows, ended.
@@ -72,10 +72,14 @@ impl RunEnd {
     }
 
     /// Returns the end of a run whose application gave up at `at`.
-    pub(crate) fn by(quit: Quit, at: Time) -> Self {
+    pub(crate) fn by(quit: AbortReason, at: Time) -> Self {
         match quit {
-            Quit::BehindSchedule { message, scheduled } => Self::BehindSchedule { message, scheduled, at },
-            Quit::Connection(reason) | Quit::Nonsense(reason) => Self::Failed { reason: reason.into() },
+            AbortReason::BehindSchedule { message, scheduled } => {
+                Self::BehindSchedule { message, scheduled, at }
+            }
+            AbortReason::Connection(reason) | AbortReason::Nonsense(reason) => {
+                Self::Failed { reason: reason.into() }
+            }
         }
     }
 }

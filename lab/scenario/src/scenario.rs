@@ -92,7 +92,7 @@ impl Scenario {
             if own.peek().is_none() {
                 return Err(ScenarioError::IdleProcessor(node.clone()));
             }
-            if own.any(|flow| flow.transport.is_heedless()) {
+            if own.any(|flow| flow.transport.lacks_flow_control()) {
                 return Err(ScenarioError::ServiceOfDatagrams(node.clone()));
             }
         }

@@ -23,11 +23,11 @@ pub struct Assignment {
     /// Seed of the workload's random values, as in the model world.
     pub seed: Seed,
     /// The client's addresses.
-    pub client: Site,
+    pub client: EndAddresses,
     /// Whether the client's addresses come and go.
     pub client_moves: bool,
     /// The server's addresses.
-    pub server: Site,
+    pub server: EndAddresses,
     /// The server's host.
     pub server_host: HostSpec,
     /// The processors of the client's and the server's host, which other flows may share; their clock counts
@@ -55,7 +55,7 @@ pub enum Ending {
 
 /// The addresses of one end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Site {
+pub struct EndAddresses {
     /// At least one. SCTP uses all of them unless single-homed, the first as the primary path; other
     /// transports use the first.
     pub addresses: Vec<IpAddr>,

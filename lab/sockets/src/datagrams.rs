@@ -9,7 +9,7 @@ use hol_system as system;
 use hol_wire::Ecn;
 use socket2::{MsgHdr, Protocol, Socket, Type};
 
-use crate::assignment::Site;
+use crate::assignment::EndAddresses;
 use crate::error::SocketsError;
 use crate::ip_options::IpOptions;
 use crate::transceiver::{self, Family, Fault, refused};
@@ -48,7 +48,7 @@ impl Datagrams {
 
     /// Opens a socket that never fragments, even if the path MTU is known to be too small: datagrams that are
     /// too long are lost. It reports ECN marks if requested.
-    pub(crate) fn open(site: &Site, tells_marks: bool) -> Result<Socket, SocketsError> {
+    pub(crate) fn open(site: &EndAddresses, tells_marks: bool) -> Result<Socket, SocketsError> {
         let socket = Self::FAMILY.socket(site)?;
         let options = IpOptions::of(site.addresses[0]);
         let set =
@@ -61,7 +61,7 @@ impl Datagrams {
     }
 
     /// Connects a client's socket to its server.
-    pub(crate) fn connect(socket: Socket, server: &Site) -> Result<Socket, SocketsError> {
+    pub(crate) fn connect(socket: Socket, server: &EndAddresses) -> Result<Socket, SocketsError> {
         transceiver::begin(socket.connect(&transceiver::address(server)), server)?;
         Ok(socket)
     }
@@ -228,7 +228,7 @@ fn length_of_each((level, kind, value): (libc::c_int, libc::c_int, &[u8])) -> Op
 /// Returns the ECN field of the IP header, if the kernel reports it.
 fn marks(control: &[u8]) -> Ecn {
     let of_service = |(level, kind, value)| IpOptions::service_in(level, kind, value);
-    system::items(control).find_map(of_service).map_or(Ecn::NotCapable, Ecn::of)
+    system::items(control).find_map(of_service).map_or(Ecn::NotCapable, Ecn::from_bits)
 }
 
 /// Returns whether one of several is too long; the kernel does not say which.
@@ -267,7 +267,7 @@ mod tests {
 
     /// Two ends over loopback that know each other.
     fn pair(gathers: bool) -> [Datagrams; 2] {
-        let here = Site { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 };
+        let here = EndAddresses { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 };
         let sockets = [(); 2].map(|()| Datagrams::open(&here, true).unwrap());
         for (one, other) in [(0, 1), (1, 0)] {
             sockets[one].connect(&sockets[other].local_addr().unwrap()).unwrap();

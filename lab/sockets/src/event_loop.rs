@@ -11,18 +11,18 @@ use hol_base::Time;
 use hol_scenario::{Sample, SampleValue, SenderSample, Side, connection_addresses};
 use hol_system::{Events, Poller, Ready};
 use hol_wire::Ecn;
-use hol_workloads::{ConnectionId, Output, Standing};
+use hol_workloads::{ConnectionId, Output, Progress};
 use socket2::Socket;
 
-use crate::assignment::{Assignment, Ending, FlowRun, PathChange, Site};
+use crate::assignment::{Assignment, EndAddresses, Ending, FlowRun, PathChange};
 use crate::bell::Bell;
 use crate::clock::{Alarm, Clock};
 use crate::datagrams::{self, Read};
 use crate::error::SocketsError;
-use crate::far::Mail;
+use crate::far::ReportReceiver;
 use crate::filter::Filter;
 use crate::flow_side::{FlowSide, Followed};
-use crate::half::{Aside, Half, Verdict};
+use crate::half::{Aside, EndResult, Verdict};
 use crate::presence::Presence;
 use crate::referee::Referee;
 use crate::ticks::Ticks;
@@ -46,7 +46,7 @@ pub(crate) struct EventLoop<'p> {
     /// it.
     pub(crate) listener: Option<Socket>,
     /// The server's address, with the port it got.
-    pub(crate) server_site: Site,
+    pub(crate) server_site: EndAddresses,
     /// The addresses of the client's host, if they come and go.
     pub(crate) presence: Option<Presence>,
     /// Number of connections that wait for one.
@@ -61,9 +61,9 @@ pub(crate) struct EventLoop<'p> {
     /// The other end is on another host.
     pub(crate) is_alone: bool,
     /// News from that host.
-    pub(crate) mail: Option<Mail>,
+    pub(crate) mail: Option<ReportReceiver>,
     /// Progress of its application.
-    pub(crate) far_standing: Rc<Cell<Standing>>,
+    pub(crate) far_standing: Rc<Cell<Progress>>,
     /// Clients on another host whose datagrams have their own socket.
     pub(crate) met: BTreeMap<SocketAddr, ConnectionId>,
     pub(crate) was_stopped: bool,
@@ -112,13 +112,13 @@ impl EventLoop<'_> {
 
     /// Returns the local end, and its connections, which are to be ended after the other end has finished
     /// too.
-    pub(crate) fn half(&mut self, ended: Time) -> Result<Half, SocketsError> {
+    pub(crate) fn half(&mut self, ended: Time) -> Result<EndResult, SocketsError> {
         let [client, server] = self.halves(ended)?;
         Ok(if self.mail.is_some() { client } else { server })
     }
 
     /// Returns the notes of each end.
-    fn halves(&mut self, ended: Time) -> Result<[Half; 2], SocketsError> {
+    fn halves(&mut self, ended: Time) -> Result<[EndResult; 2], SocketsError> {
         // Records are kept to the end: a run in real time has few.
         while !self.was_stopped && !self.client.application.end(ended) {}
         while !self.server.application.end(self.clock.now()) {}
@@ -134,7 +134,7 @@ impl EventLoop<'_> {
             was_stopped: self.was_stopped,
         };
         let origin = self.clock.origin();
-        let client = Half {
+        let client = EndResult {
             ledger: std::mem::take(self.client.application.ledger()),
             origin,
             counts: self.client.counts(),
@@ -147,7 +147,7 @@ impl EventLoop<'_> {
                 samples: of_client,
             },
         };
-        let server = Half {
+        let server = EndResult {
             ledger: std::mem::take(self.server.application.ledger()),
             origin,
             counts: self.server.counts(),
@@ -271,7 +271,7 @@ impl EventLoop<'_> {
 
     /// Handles news from the other host.
     fn hear(&mut self) {
-        let letters = self.mail.as_ref().map_or(Vec::new(), Mail::take);
+        let letters = self.mail.as_ref().map_or(Vec::new(), ReportReceiver::take);
         for news in letters {
             self.far_standing.set(news.standing);
             let standings = self.standings();
@@ -368,7 +368,7 @@ impl EventLoop<'_> {
                 strays.push((other, octets, ecn));
             }
         }
-        let peer = Site { addresses: vec![from.ip()], port: from.port() };
+        let peer = EndAddresses { addresses: vec![from.ip()], port: from.port() };
         let id = ConnectionId(self.server.connections() as u32);
         let transceiver = self.opener.answerer(socket, &peer);
         self.server.add(&self.poller, transceiver, self.clock.now())?;
@@ -411,25 +411,26 @@ impl EventLoop<'_> {
     /// Starts to connect from the client, from the port after that of the last connection, while there are
     /// any.
     fn connect(&mut self) -> Result<(), SocketsError> {
-        let [Site { port, addresses: own }, server] = [&self.assignment.client, &self.server_site];
+        let [EndAddresses { port, addresses: own }, server] = [&self.assignment.client, &self.server_site];
         let number = self.client.connections() as u16;
         let port = if *port == 0 { 0 } else { port.checked_add(number).unwrap_or(0) };
         let is_here = |address| self.presence.as_ref().is_none_or(|presence| presence.has(address));
         let [own, peer] = connection_addresses(own, &server.addresses, is_here);
-        let (from, to) = (Site { addresses: own, port }, Site { addresses: peer, port: server.port });
+        let (from, to) =
+            (EndAddresses { addresses: own, port }, EndAddresses { addresses: peer, port: server.port });
         let socket = self.opener.connect(&from, &to)?;
         let port = own_port(&socket)?;
         self.client_ports.push(port);
         let client = self.opener.transceiver(socket, &to);
         self.client.add(&self.poller, client, self.clock.now()).map_err(refused("watch a socket"))?;
         if !self.opener.accepts() && self.assignment.workload.listens && !self.is_alone {
-            self.meet(&Site { port, ..from })?;
+            self.meet(&EndAddresses { port, ..from })?;
         }
         Ok(())
     }
 
     /// For transports without accept: the server has a socket for each client.
-    fn meet(&mut self, peer: &Site) -> Result<(), SocketsError> {
+    fn meet(&mut self, peer: &EndAddresses) -> Result<(), SocketsError> {
         let socket = match self.listener.take() {
             Some(socket) => socket,
             None => {
@@ -498,7 +499,7 @@ impl EventLoop<'_> {
         (flow_side, &self.poller)
     }
 
-    fn standings(&self) -> [Standing; 2] {
+    fn standings(&self) -> [Progress; 2] {
         [&self.client, &self.server].map(|flow_side| flow_side.application.standing())
     }
 }

@@ -5,10 +5,10 @@ use std::fmt;
 use std::rc::Rc;
 
 use hol_base::{Duration, Time};
-use hol_filter::{Config, FilterError, Mended, Nftables, PacketFilter};
+use hol_filter::{Config, Corrections, FilterError, Nftables, PacketFilter};
 use hol_scenario::FilterFacts;
 use hol_simco::{Change, Rule};
-use hol_workloads::Enforce;
+use hol_workloads::RuleEnforcer;
 
 /// Lifetimes end early by at most this: the kernel's longest tick (CONFIG_HZ=100).
 const TICK: Duration = Duration::from_millis(10);
@@ -38,14 +38,14 @@ impl Filter {
     }
 }
 
-impl Enforce for Filter {
+impl RuleEnforcer for Filter {
     fn apply(&mut self, now: Time, changes: &[Change]) -> bool {
         self.0.borrow_mut().nftables.apply(now, changes).is_ok()
     }
 
     fn settle(&mut self, now: Time, rules: &[Rule]) {
         let Inner { nftables, held } = &mut *self.0.borrow_mut();
-        let facts = |Mended { missing, surplus }| {
+        let facts = |Corrections { missing, surplus }| {
             let ending = rules.iter().filter(|rule| rule.expires <= now + TICK).count();
             FilterFacts { rules: rules.len(), ending, missing, surplus }
         };

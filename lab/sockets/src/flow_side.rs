@@ -479,10 +479,10 @@ mod tests {
     use std::net::{Shutdown, TcpListener, TcpStream};
     use std::rc::Rc;
 
-    use hol_workloads::{Ledger, Output, Standing, WorkloadSpec};
+    use hol_workloads::{Ledger, Output, Progress, WorkloadSpec};
 
     use super::*;
-    use crate::assignment::Site;
+    use crate::assignment::EndAddresses;
     use crate::transceiver::Opener;
     use crate::unix::Unix;
 
@@ -498,8 +498,8 @@ mod tests {
         fn poll(&mut self, _: Time) -> Output {
             Output::Wait(Time::MAX)
         }
-        fn standing(&self) -> Standing {
-            Standing::default()
+        fn standing(&self) -> Progress {
+            Progress::default()
         }
         fn ledger(&mut self) -> &mut Ledger {
             &mut self.1
@@ -518,7 +518,7 @@ mod tests {
         own.set_nonblocking(true).unwrap();
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
         let opener = Unix { length_of: workload.kind.workload().length_of(), gathers: false };
-        let transceiver = opener.transceiver(own.into(), &Site { addresses: vec![], port: 0 });
+        let transceiver = opener.transceiver(own.into(), &EndAddresses { addresses: vec![], port: 0 });
         let (told, poller) = (Told::default(), Poller::new().unwrap());
         let words = Rc::clone(&told.0);
         let mut flow_side = FlowSide::new(Side::Client, Box::new(told), (false, false), None);

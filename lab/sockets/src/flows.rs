@@ -8,7 +8,7 @@ use hol_scenario::{FIRST_CLIENT_PORT, FlowTies, Sample, Scenario, server_port};
 use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, HostSpec, WorkloadSpec};
 
-use crate::{Assignment, Beginning, Bell, Ending, FlowRun, Site, SocketsError, Stop, Ties};
+use crate::{Assignment, Beginning, Bell, EndAddresses, Ending, FlowRun, SocketsError, Stop, Ties};
 
 /// What distinguishes a flow from the others.
 struct Own<'s> {
@@ -22,7 +22,11 @@ struct Own<'s> {
 
 /// Returns the measured flow, background flows, then onward flows. `site` returns the address of a node,
 /// given a port that no other flow uses.
-pub fn assignments(scenario: &Scenario, seed: Seed, site: impl Fn(&str, u16) -> Site) -> Vec<Assignment> {
+pub fn assignments(
+    scenario: &Scenario,
+    seed: Seed,
+    site: impl Fn(&str, u16) -> EndAddresses,
+) -> Vec<Assignment> {
     let Scenario { transport, messages, .. } = scenario;
     let background = scenario.background_flows(seed).map(|flow| Own {
         transport: flow.transport,

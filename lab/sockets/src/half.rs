@@ -12,7 +12,7 @@ use crate::seen::Seen;
 
 /// The result of one end of a finished flow: plain data, sent to the host where the ends are joined.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Half {
+pub struct EndResult {
     /// The ledger of its application, in times since `origin`.
     pub ledger: Ledger,
     /// The start of its clock, on the monotonic clock of its host.
@@ -50,7 +50,7 @@ pub(crate) struct Aside {
     pub(crate) samples: Vec<Sample>,
 }
 
-impl Half {
+impl EndResult {
     /// Returns the samples of its senders, which are sent in parts because of their number.
     pub fn seen(&self) -> impl Iterator<Item = Seen> {
         self.aside.samples.iter().filter_map(Seen::of)
@@ -156,7 +156,7 @@ mod tests {
     use hol_measure::{Outcome, RecordKind};
     use hol_scenario::SampleValue;
     use hol_transport::Passage;
-    use hol_workloads::{Arrived, Due};
+    use hol_workloads::{Arrived, DueMessage};
 
     use super::*;
 
@@ -166,19 +166,19 @@ mod tests {
         Time::from_nanos(us * 1000)
     }
 
-    fn half(ledger: Ledger, origin: u64, has_rules: bool) -> Half {
+    fn half(ledger: Ledger, origin: u64, has_rules: bool) -> EndResult {
         let verdict =
             Verdict { connected: Some(us(5)), ended: us(900), stopped: RunEnd::Finished, was_stopped: false };
         let verdict = has_rules.then_some(verdict);
-        Half { ledger, origin, counts: Counts::default(), waits: None, verdict, aside: Aside::default() }
+        EndResult { ledger, origin, counts: Counts::default(), waits: None, verdict, aside: Aside::default() }
     }
 
     /// A transaction that was due after 100 µs, came to the server 50 µs later, and was answered 10 µs after that; the answer took 50 µs.
     /// The server's clock began `later` µs after the client's.
-    fn halves(later: u64) -> [Half; 2] {
+    fn halves(later: u64) -> [EndResult; 2] {
         let arrived = |at| Arrived { passage: Passage::default(), delivered: at };
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
-        let due = Due {
+        let due = DueMessage {
             scheduled: us(100),
             lane: 0,
             size: 56,
@@ -213,9 +213,9 @@ mod tests {
         // That host has been up for a minute longer.
         const UP: u64 = 60_000_000_000;
         let [client, server] = halves(30);
-        let there = Half { origin: server.origin + UP, ..server };
+        let there = EndResult { origin: server.origin + UP, ..server };
         let text = serde_json::to_string(&there).unwrap();
-        let there: Half = serde_json::from_str(&text).unwrap();
+        let there: EndResult = serde_json::from_str(&text).unwrap();
         let here = there.from_afar(|time| time - UP).unwrap();
         let (run, wrong) = client.join(here, READING).unwrap();
         assert_eq!((legs(&run.records[0]), wrong), ([[us(100), us(150)], [us(160), us(210)]], 0));
@@ -225,7 +225,7 @@ mod tests {
     fn how_senders_afar_stood_is_told_by_the_clock_here() {
         const UP: u64 = 60_000_000_000;
         let [client, server] = halves(30);
-        let mut there = Half { origin: server.origin + UP, ..server };
+        let mut there = EndResult { origin: server.origin + UP, ..server };
         let seen = r#"[120000,1,"192.0.2.7",[14480,null,40000,null,1448,2]]"#;
         there.add_seen(serde_json::from_str(seen).unwrap());
         let told: Vec<String> = there.seen().map(|seen| serde_json::to_string(&seen).unwrap()).collect();
@@ -248,7 +248,7 @@ mod tests {
         ] {
             let [client, server] = halves(0);
             let origin = server.origin.saturating_add_signed(ahead * 1000);
-            let (run, wrong) = client.join(Half { origin, ..server }, READING).unwrap();
+            let (run, wrong) = client.join(EndResult { origin, ..server }, READING).unwrap();
             assert_eq!(legs(&run.records[0]), legs_then, "{ahead}");
             assert_eq!(run.records[0].latency(), Some(Duration::from_micros(110)));
             assert_eq!(wrong, wrongs, "{ahead}");
@@ -260,12 +260,15 @@ mod tests {
     fn whatever_times_come_from_afar_the_records_make_sense() {
         for origin in [0, 1, 999_999, u64::MAX / 2, u64::MAX] {
             let [client, server] = halves(0);
-            let there = Half { origin, ..server }.from_afar(|time| time).unwrap();
+            let there = EndResult { origin, ..server }.from_afar(|time| time).unwrap();
             let (run, _) = client.join(there, READING).unwrap();
             run.records[0].split().expect("it was answered");
         }
         let [client, _] = halves(0);
         let [server, _] = halves(0);
-        assert!(Half { verdict: None, ..client }.join(server, READING).is_none(), "nobody has the rules");
+        assert!(
+            EndResult { verdict: None, ..client }.join(server, READING).is_none(),
+            "nobody has the rules"
+        );
     }
 }

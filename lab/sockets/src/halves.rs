@@ -8,28 +8,28 @@ use std::{io, thread};
 use hol_base::Duration;
 use hol_scenario::{FlowTies, Scenario, Side};
 
-use crate::far::{Letterbox, Mail, News};
+use crate::far::{PeerReport, ReportReceiver, ReportSender};
 use crate::flows::{Bond, FlowRuns, bonds};
-use crate::half::Half;
+use crate::half::EndResult;
 use crate::{Assignment, SocketsError, Stop, Ties, run_client, run_server};
 
 /// Reports an event of a local server to the other host.
-pub type TellOf = dyn Fn(usize, News) + Send + Sync;
+pub type TellOf = dyn Fn(usize, PeerReport) + Send + Sync;
 
 /// Delivers news of servers to the local clients.
 #[derive(Debug, Clone, Default)]
-pub struct Post(Arc<Mutex<Vec<(usize, Letterbox)>>>);
+pub struct ReportRouter(Arc<Mutex<Vec<(usize, ReportSender)>>>);
 
-impl Post {
+impl ReportRouter {
     /// Delivers news of the server of a flow on the other host.
-    pub fn bring(&self, flow: usize, news: News) {
+    pub fn bring(&self, flow: usize, news: PeerReport) {
         let letterboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, letterbox)) = letterboxes.iter().find(|(own, _)| *own == flow) {
             letterbox.put(news);
         }
     }
 
-    fn add(&self, flow: usize, letterbox: Letterbox) {
+    fn add(&self, flow: usize, letterbox: ReportSender) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((flow, letterbox));
     }
 
@@ -39,13 +39,13 @@ impl Post {
 }
 
 /// The running local ends; dropping this ends them.
-pub struct Halves {
+pub struct LocalEnds {
     secret: [u8; 32],
     interval: Option<Duration>,
     /// Clients that have not yet started.
     waiting: Vec<(usize, Assignment, Bond)>,
     /// The letterboxes of those that have.
-    post: Post,
+    post: ReportRouter,
     clients: Ends,
     servers: Ends,
     /// The numbers of flows whose clients have ended.
@@ -65,10 +65,10 @@ impl Drop for Over {
 /// The threads of ends, and how to stop them.
 struct Ends {
     stop: Arc<Stop>,
-    threads: Vec<(usize, JoinHandle<Result<Half, SocketsError>>)>,
+    threads: Vec<(usize, JoinHandle<Result<EndResult, SocketsError>>)>,
 }
 
-impl Halves {
+impl LocalEnds {
     /// Starts the local servers; `here` says which end of each flow is local, if any. Returns their ports by
     /// flow, 0 for others.
     pub fn listen(
@@ -76,7 +76,7 @@ impl Halves {
         assignments: Vec<Assignment>,
         here: &[Option<Side>],
         secret: [u8; 32],
-        (tell, post): (&Arc<TellOf>, &Post),
+        (tell, post): (&Arc<TellOf>, &ReportRouter),
         interval: Option<Duration>,
     ) -> Result<(Self, Vec<u16>), SocketsError> {
         let flows = assignments.len();
@@ -129,7 +129,7 @@ impl Halves {
     pub fn start(&mut self, ports: &[u16]) -> Result<(), SocketsError> {
         for (flow, mut assignment, bond) in std::mem::take(&mut self.waiting) {
             assignment.server.port = ports.get(flow).copied().unwrap_or_default();
-            let (mail, letterbox) = Mail::new()?;
+            let (mail, letterbox) = ReportReceiver::new()?;
             self.post.add(flow, letterbox);
             let (secret, interval, over) = (self.secret, self.interval, self.over.0.clone());
             self.clients.spawn(flow, move |stop| {
@@ -153,12 +153,12 @@ impl Halves {
     }
 
     /// Ends the local clients; the servers on the other host keep connections that are still open.
-    pub fn end_clients(&mut self) -> Result<Vec<(usize, Half)>, SocketsError> {
+    pub fn end_clients(&mut self) -> Result<Vec<(usize, EndResult)>, SocketsError> {
         self.clients.end()
     }
 
     /// Ends the local servers.
-    pub fn end_servers(&mut self) -> Result<Vec<(usize, Half)>, SocketsError> {
+    pub fn end_servers(&mut self) -> Result<Vec<(usize, EndResult)>, SocketsError> {
         self.servers.end()
     }
 }
@@ -171,14 +171,14 @@ impl Ends {
     fn spawn(
         &mut self,
         flow: usize,
-        work: impl FnOnce(&Stop) -> Result<Half, SocketsError> + Send + 'static,
+        work: impl FnOnce(&Stop) -> Result<EndResult, SocketsError> + Send + 'static,
     ) {
         let stop = Arc::clone(&self.stop);
         self.threads.push((flow, thread::spawn(move || work(&stop))));
     }
 
     /// Stops them and waits until they have ended.
-    fn end(&mut self) -> Result<Vec<(usize, Half)>, SocketsError> {
+    fn end(&mut self) -> Result<Vec<(usize, EndResult)>, SocketsError> {
         self.stop.raise()?;
         let all = self.threads.drain(..);
         let ended: Vec<_> =
@@ -187,7 +187,7 @@ impl Ends {
     }
 }
 
-impl Drop for Halves {
+impl Drop for LocalEnds {
     fn drop(&mut self) {
         self.post.forget();
         // The results are not needed.
@@ -200,10 +200,10 @@ impl Drop for Halves {
 /// not match. Also returns how many times two clocks had in the wrong order.
 pub fn joined(
     assignments: &[Assignment],
-    here: Vec<(usize, Half)>,
-    there: Vec<(usize, Half)>,
+    here: Vec<(usize, EndResult)>,
+    there: Vec<(usize, EndResult)>,
 ) -> Option<(FlowRuns, u64)> {
-    let mut halves: Vec<[Option<Half>; 2]> = assignments.iter().map(|_| [None, None]).collect();
+    let mut halves: Vec<[Option<EndResult>; 2]> = assignments.iter().map(|_| [None, None]).collect();
     // Local data take precedence.
     for (flow, half) in there.into_iter().chain(here) {
         let end = usize::from(half.verdict.is_none());

@@ -1,7 +1,7 @@
 //! The workloads over the operating system's sockets: TCP, MPTCP, SCTP, UDP, UNIX sockets, and QUIC over UDP.
 //!
 //! [`run`] drives both ends of one flow in one thread and event loop; [`FlowRuns`] runs all flows of a
-//! scenario, [`Halves`] those ends that are on one of several hosts. The caller's `enter` moves the thread to
+//! scenario, [`LocalEnds`] those ends that are on one of several hosts. The caller's `enter` moves the thread to
 //! the network in which an end's sockets are created, so the ends may be in two network namespaces.
 //! [`sysctls`] returns the settings that a transport needs in those namespaces; what the kernel cannot do is
 //! rejected before anything is opened. The kernel's routing socket reports changes of a client's addresses
@@ -58,15 +58,15 @@ use std::io;
 use hol_scenario::Side;
 use open::Here;
 
-pub use assignment::{Assignment, Counts, Ending, FlowRun, PathChange, Site};
+pub use assignment::{Assignment, Counts, EndAddresses, Ending, FlowRun, PathChange};
 pub use beginning::Beginning;
 pub use bell::Bell;
 pub use clock::{clocksource, monotonic};
 pub use error::{SocketsError, Unsupported};
-pub use far::{Letterbox, Mail, News, Tell};
+pub use far::{PeerReport, ReportReceiver, ReportSender, Tell};
 pub use flows::{FlowRuns, assignments};
-pub use half::{Half, Verdict};
-pub use halves::{Halves, Post, TellOf, joined};
+pub use half::{EndResult, Verdict};
+pub use halves::{LocalEnds, ReportRouter, TellOf, joined};
 pub use seen::Seen;
 pub use setting::{kernel_version, setting, setting_path};
 pub use stop::Stop;
@@ -98,9 +98,9 @@ pub fn run_tied(
 /// both hosts know `secret`.
 pub fn run_client(
     assignment: &Assignment,
-    (mail, secret): (Mail, &[u8; 32]),
+    (mail, secret): (ReportReceiver, &[u8; 32]),
     ties: Ties<'_>,
-) -> Result<Half, SocketsError> {
+) -> Result<EndResult, SocketsError> {
     assignment.check()?;
     run_half(assignment, Here::Client(mail, secret), ties, &mut |_| ())
 }
@@ -112,7 +112,7 @@ pub fn run_server(
     (tell, secret): (Tell<'_>, &[u8; 32]),
     ties: Ties<'_>,
     listens: &mut dyn FnMut(u16),
-) -> Result<Half, SocketsError> {
+) -> Result<EndResult, SocketsError> {
     assignment.check()?;
     run_half(assignment, Here::Server(tell, secret), ties, listens)
 }
@@ -122,7 +122,7 @@ fn run_half(
     here: Here<'_>,
     ties: Ties<'_>,
     listens: &mut dyn FnMut(u16),
-) -> Result<Half, SocketsError> {
+) -> Result<EndResult, SocketsError> {
     let stay = &mut |_| Ok(());
     let mut event_loop = open::event_loop(assignment, here, ties, stay)?;
     listens(event_loop.server_site.port);

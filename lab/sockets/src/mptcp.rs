@@ -3,7 +3,7 @@
 
 use socket2::{Protocol, Socket, Type};
 
-use crate::assignment::{Counts, Site};
+use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
 use crate::stream::{Connection, Own};
 use crate::tcp::{self, Tcp};
@@ -25,15 +25,15 @@ impl Mptcp {
 }
 
 impl Opener for Mptcp {
-    fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
+    fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError> {
         self.0.listen(server)
     }
 
-    fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
+    fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
         self.0.connect(client, server)
     }
 
-    fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
+    fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {
         Box::new(Connection { stream: self.0.stream(socket), of: Kind })
     }
 }

@@ -12,7 +12,7 @@ use hol_system as system;
 use hol_workloads::Outgoing;
 use socket2::{MsgHdr, SockAddr, Socket, Type};
 
-use crate::assignment::{Counts, Site};
+use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
 use crate::sctp::{Association, Sctp};
 use crate::sctp_structures as structures;
@@ -27,19 +27,19 @@ impl OneToMany {
 }
 
 impl Opener for OneToMany {
-    fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
+    fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = self.0.listen(server)?;
         structures::subscribe_to_shutdown(&socket)?;
         Ok(socket)
     }
 
-    fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
+    fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = self.0.connect(client, server)?;
         structures::subscribe_to_shutdown(&socket)?;
         Ok(socket)
     }
 
-    fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
+    fn transceiver(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
         let to = SocketAddr::new(peer.addresses[0], peer.port);
         Box::new(Member { association: self.0.association(socket, peer), to })
     }
@@ -52,7 +52,7 @@ impl Opener for OneToMany {
     fn accept(
         &self,
         listener: &Socket,
-        client: &Site,
+        client: &EndAddresses,
         _: bool,
     ) -> io::Result<(Option<SocketAddr>, Box<dyn Transceiver>)> {
         let number = loop {

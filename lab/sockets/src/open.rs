@@ -7,14 +7,14 @@ use hol_base::Time;
 use hol_scenario::{Flow, FlowLimits, Side, lanes};
 use hol_stack::{Kind, Protocol, SocketStyle};
 use hol_system::{Interest, Poller};
-use hol_workloads::{Application, Enforce, Filter as FilterKind, Host, Processor};
+use hol_workloads::{Application, Filter as FilterKind, Host, Processor, RuleEnforcer};
 use socket2::Socket;
 
-use crate::assignment::{Assignment, Site};
+use crate::assignment::{Assignment, EndAddresses};
 use crate::clock::{Alarm, Clock};
 use crate::error::SocketsError;
 use crate::event_loop::{Enter, EventLoop};
-use crate::far::{Absent, Mail, Tell};
+use crate::far::{Absent, ReportReceiver, Tell};
 use crate::filter::Filter;
 use crate::flow_side::FlowSide;
 use crate::mptcp::Mptcp;
@@ -39,7 +39,7 @@ use crate::waits::Waits;
 pub(crate) enum Here<'p> {
     Both,
     /// The client's; the server listens on another host and sends news; both hosts know the secret.
-    Client(Mail, &'p [u8; 32]),
+    Client(ReportReceiver, &'p [u8; 32]),
     /// The server's, which reports to the client's host.
     Server(Tell<'p>, &'p [u8; 32]),
 }
@@ -74,7 +74,7 @@ pub(crate) fn event_loop<'p>(
         FilterKind::Nftables => Some(Filter::new()?),
         FilterKind::None => None,
     };
-    let lent = filter.clone().map(|filter| Box::new(filter) as Box<dyn Enforce>);
+    let lent = filter.clone().map(|filter| Box::new(filter) as Box<dyn RuleEnforcer>);
     let (server_site, listener) = match here {
         Here::Client(..) => (server.clone(), None),
         Here::Both | Here::Server(..) => listen(&*opener, transport.kind(), server)?,
@@ -162,20 +162,24 @@ pub(crate) fn event_loop<'p>(
 }
 
 /// Returns the server's address with the port it got, and its socket.
-fn listen(opener: &dyn Opener, kind: Kind, server: &Site) -> Result<(Site, Option<Socket>), SocketsError> {
+fn listen(
+    opener: &dyn Opener,
+    kind: Kind,
+    server: &EndAddresses,
+) -> Result<(EndAddresses, Option<Socket>), SocketsError> {
     let server = opener.place(server);
     let listener = opener.listen(&server)?;
     let site = match kind {
         // Named by the port that it was given.
         Kind::Unix => server,
-        _ => Site { port: own_port(&listener)?, ..server },
+        _ => EndAddresses { port: own_port(&listener)?, ..server },
     };
     Ok((site, Some(listener)))
 }
 
 /// Listens briefly where the kernel finds a port.
 pub(crate) fn probe(assignment: &Assignment) -> Result<(), SocketsError> {
-    let anywhere = Site { port: 0, ..assignment.server.clone() };
+    let anywhere = EndAddresses { port: 0, ..assignment.server.clone() };
     let opener = opener(assignment, &Here::Both);
     opener.listen(&opener.place(&anywhere)).map(drop)
 }

@@ -15,7 +15,7 @@ use hol_wire::Ecn;
 use hol_workloads::Outgoing;
 use socket2::Socket;
 
-use crate::assignment::{Counts, Site};
+use crate::assignment::{Counts, EndAddresses};
 use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
 use crate::transceiver::{Fault, Heard, Opener, Sending, Sent, Transceiver};
@@ -26,10 +26,10 @@ pub(crate) trait Protocol {
     type Endpoint: Endpoint + 'static;
 
     /// Opens a socket at this address.
-    fn socket(&self, site: &Site) -> Result<Socket, SocketsError>;
+    fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError>;
 
     /// Creates an endpoint whose datagrams go through `socket`.
-    fn endpoint(&self, end: Side, socket: &Socket, peer: &Site) -> Self::Endpoint;
+    fn endpoint(&self, end: Side, socket: &Socket, peer: &EndAddresses) -> Self::Endpoint;
 
     /// Returns whether several datagrams are sent or read at a time.
     fn gathers(&self) -> bool;
@@ -83,7 +83,7 @@ pub(crate) trait Endpoint {
 pub(crate) struct OverUdp<P>(pub(crate) P);
 
 impl<P: Protocol> OverUdp<P> {
-    fn connection(&self, end: Side, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
+    fn connection(&self, end: Side, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
         let endpoint = self.0.endpoint(end, &socket, peer);
         Box::new(Connection {
             datagrams: Datagrams::over(socket, peer.addresses[0], self.0.gathers()),
@@ -97,19 +97,19 @@ impl<P: Protocol> OverUdp<P> {
 }
 
 impl<P: Protocol> Opener for OverUdp<P> {
-    fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
+    fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError> {
         self.0.socket(server)
     }
 
-    fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
+    fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
         Datagrams::connect(self.0.socket(client)?, server)
     }
 
-    fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
+    fn transceiver(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
         self.connection(Side::Client, socket, peer)
     }
 
-    fn answerer(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
+    fn answerer(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
         self.connection(Side::Server, socket, peer)
     }
 

@@ -16,7 +16,7 @@ use hol_wire::{Address, Ecn, Transport};
 use hol_workloads::{DeliveryOptions, Outgoing};
 use socket2::Socket;
 
-use crate::assignment::{Counts, Site};
+use crate::assignment::{Counts, EndAddresses};
 use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
 use crate::ip_options::unspecified;
@@ -56,7 +56,7 @@ fn chance() -> Rng {
 impl over_udp::Protocol for OwnSctp {
     type Endpoint = Association;
 
-    fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
+    fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = Datagrams::open(site, self.config.ecn)?;
         // Room for the peer's whole window and the kernel's overhead, as far as the system allows.
         let room = usize::try_from(4 * self.config.receive_buffer.0).unwrap_or(usize::MAX);
@@ -64,7 +64,7 @@ impl over_udp::Protocol for OwnSctp {
         Ok(socket)
     }
 
-    fn endpoint(&self, end: Side, socket: &Socket, peer: &Site) -> Association {
+    fn endpoint(&self, end: Side, socket: &Socket, peer: &EndAddresses) -> Association {
         let site = |address: socket2::SockAddr| address.as_socket();
         // A host without an address still opens the socket; its packets go nowhere.
         let own = socket.local_addr().ok().and_then(site);

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use hol_base::{Seed, Time};
-use hol_quic::{Carriage, Config, Endpoint, KeyLog, Next, Sealed, Sending as Datagram, Tls};
+use hol_quic::{Config, Endpoint, KeyLog, MessageMapping, Next, Sealed, Sending as Datagram, Tls};
 use hol_scenario::Side;
 use hol_system as system;
 use hol_transport::{Command, Framer, Message, Passage, Received, Reliability};
@@ -12,7 +12,7 @@ use hol_wire::{Address, Ecn, ip_header, udp};
 use hol_workloads::{LengthOf, Outgoing};
 use socket2::Socket;
 
-use crate::assignment::{Counts, Site};
+use crate::assignment::{Counts, EndAddresses};
 use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
 use crate::ip_options::IpOptions;
@@ -22,7 +22,7 @@ use crate::transceiver::{Fault, Heard, Sending};
 /// Opens QUIC connections.
 pub(crate) struct Quic {
     config: Arc<Config>,
-    carriage: Carriage,
+    carriage: MessageMapping,
     length_of: LengthOf,
     tls: Tls,
     log: KeyLog,
@@ -37,7 +37,7 @@ impl Quic {
     /// Creates the opener. `shared`: the secret of ends on two hosts.
     pub(crate) fn new(
         config: &Config,
-        carriage: Carriage,
+        carriage: MessageMapping,
         length_of: LengthOf,
         seed: Seed,
         shared: Option<&[u8; 32]>,
@@ -64,11 +64,11 @@ impl Quic {
 impl over_udp::Protocol for Quic {
     type Endpoint = Connection;
 
-    fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
+    fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         Datagrams::open(site, self.config.ecn)
     }
 
-    fn endpoint(&self, end: Side, socket: &Socket, peer: &Site) -> Connection {
+    fn endpoint(&self, end: Side, socket: &Socket, peer: &EndAddresses) -> Connection {
         let number = self.endpoints.replace(self.endpoints.get() + 1);
         let rng = self.seed.derive(&format!("endpoint/{number}")).rng();
         let peer = (peer.addresses[0], peer.port);
@@ -78,7 +78,7 @@ impl over_udp::Protocol for Quic {
             Side::Client => Endpoint::client(config, self.carriage, &self.tls, peer, rng),
             Side::Server => Endpoint::server(config, self.carriage, &self.tls, rng),
         };
-        let framing = (self.carriage == Carriage::Streams).then(|| (self.length_of, Vec::new()));
+        let framing = (self.carriage == MessageMapping::Streams).then(|| (self.length_of, Vec::new()));
         Connection { peer, endpoint, framing }
     }
 

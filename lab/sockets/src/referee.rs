@@ -1,10 +1,10 @@
 //! Decides when a flow ends: its rules, on the client's host; the server's host reports to them.
 
 use hol_base::{Duration, Time};
-use hol_scenario::{Flow, RunEnd, Tally};
-use hol_workloads::{Quit, Standing};
+use hol_scenario::{Flow, FlowProgress, RunEnd};
+use hol_workloads::{AbortReason, Progress};
 
-use crate::far::{News, Tell};
+use crate::far::{PeerReport, Tell};
 
 /// Where events are reported.
 pub(crate) enum Referee<'p> {
@@ -19,7 +19,7 @@ pub(crate) enum Referee<'p> {
 pub(crate) struct Reporter<'p> {
     tell: Tell<'p>,
     /// The news to report, if any.
-    news: Option<News>,
+    news: Option<PeerReport>,
     /// The earliest time of the next report.
     next: Time,
     stopped: Option<RunEnd>,
@@ -32,7 +32,7 @@ impl<'p> Reporter<'p> {
         Self { tell, news: None, next: Time::ZERO, stopped: None }
     }
 
-    fn news(&mut self) -> &mut News {
+    fn news(&mut self) -> &mut PeerReport {
         self.news.get_or_insert_default()
     }
 
@@ -41,18 +41,18 @@ impl<'p> Reporter<'p> {
         self.next = Time::ZERO;
     }
 
-    fn tell(&mut self, now: Time, standing: Standing) {
+    fn tell(&mut self, now: Time, standing: Progress) {
         if let Some(news) = self.news.take_if(|_| now >= self.next) {
             self.next = now + Self::INTERVAL;
-            (self.tell)(News { standing, ..news });
+            (self.tell)(PeerReport { standing, ..news });
         }
     }
 }
 
 /// The progress of the client's and of the server's application.
-pub(crate) type Standings = [Standing; 2];
+pub(crate) type Standings = [Progress; 2];
 
-fn tally(flow: &Flow, [client, server]: Standings) -> Tally {
+fn tally(flow: &Flow, [client, server]: Standings) -> FlowProgress {
     flow.limits().tally(client, server)
 }
 
@@ -115,13 +115,13 @@ impl Referee<'_> {
         }
     }
 
-    pub(crate) fn note_quit(&mut self, now: Time, quit: Quit) {
+    pub(crate) fn note_quit(&mut self, now: Time, quit: AbortReason) {
         match (self, quit) {
             (Self::Rules(flow), _) => flow.note_quit(now, quit),
-            (Self::Host(reporter), Quit::Connection(reason) | Quit::Nonsense(reason)) => {
+            (Self::Host(reporter), AbortReason::Connection(reason) | AbortReason::Nonsense(reason)) => {
                 reporter.fail(reason);
             }
-            (Self::Host(_), Quit::BehindSchedule { .. }) => unreachable!("a server has no schedule"),
+            (Self::Host(_), AbortReason::BehindSchedule { .. }) => unreachable!("a server has no schedule"),
         }
     }
 
@@ -133,7 +133,7 @@ impl Referee<'_> {
     }
 
     /// Handles news of the other host, whose application has the progress in `standings`.
-    pub(crate) fn note_news(&mut self, now: Time, news: News, standings: Standings) {
+    pub(crate) fn note_news(&mut self, now: Time, news: PeerReport, standings: Standings) {
         let flow = self.rules();
         if news.accepted {
             flow.note_accepted(now);
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     fn standing(done: u64) -> Standings {
-        [Standing::default(), Standing { done, ..Standing::default() }]
+        [Progress::default(), Progress { done, ..Progress::default() }]
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
         referee.check(at(201), standing(7));
         let second = told.try_recv().unwrap();
         assert!(second.delivered && !second.accepted && second.standing.done == 7);
-        referee.note_quit(at(202), Quit::Nonsense("no number"));
+        referee.note_quit(at(202), AbortReason::Nonsense("no number"));
         referee.check(at(202), standing(7));
         assert_eq!(told.try_recv().unwrap().failed.as_deref(), Some("no number"));
         assert_eq!(referee.stopped(), None, "that is decided elsewhere");

@@ -11,7 +11,7 @@ use hol_transport::Reliability;
 use hol_workloads::{DeliveryOptions, Outgoing};
 use socket2::{MsgHdr, Protocol, SockAddr, Socket, Type};
 
-use crate::assignment::{Counts, Site};
+use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
 use crate::moving::{self, Moving};
 use crate::presence::Change;
@@ -42,12 +42,12 @@ impl Sctp {
     };
 
     /// Returns the addresses that are used.
-    fn addresses<'s>(&self, site: &'s Site) -> &'s [IpAddr] {
+    fn addresses<'s>(&self, site: &'s EndAddresses) -> &'s [IpAddr] {
         if self.single_homed { &site.addresses[..1] } else { &site.addresses }
     }
 
     /// Opens a socket bound to all of them, with all options set; accepted sockets inherit them.
-    fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
+    fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = self.family.socket(site)?;
         for option in structures::options(&self.config) {
             system::set_option(&socket, SOL_SCTP, option.name, &option.value)
@@ -65,7 +65,7 @@ impl Sctp {
     }
 
     /// Wraps the association of a socket.
-    pub(crate) fn association(&self, socket: Socket, peer: &Site) -> Association {
+    pub(crate) fn association(&self, socket: Socket, peer: &EndAddresses) -> Association {
         let control = structures::send_information(self.unordered, self.reliability);
         let primary = peer.addresses[0];
         let moving = self.config.addip.then(Moving::default);
@@ -75,13 +75,13 @@ impl Sctp {
 }
 
 impl Opener for Sctp {
-    fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
+    fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = self.socket(server)?;
         socket.listen(self.associations.into()).map_err(refused("listen"))?;
         Ok(socket)
     }
 
-    fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
+    fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = self.socket(client)?;
         if self.config.addip {
             moving::prepare(&socket)?;
@@ -91,7 +91,7 @@ impl Opener for Sctp {
         Ok(socket)
     }
 
-    fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
+    fn transceiver(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
         Box::new(self.association(socket, peer))
     }
 }

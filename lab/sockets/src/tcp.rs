@@ -8,7 +8,7 @@ use hol_transport::PathState;
 use hol_workloads::LengthOf;
 use socket2::{Protocol, Socket, TcpKeepalive, Type};
 
-use crate::assignment::{Counts, Site};
+use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
 use crate::presence::Change;
 use crate::stamps;
@@ -76,19 +76,19 @@ impl Tcp {
 }
 
 impl Opener for Tcp {
-    fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
+    fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = self.prepare(self.family.socket_for_all(server)?)?;
         socket.listen(Self::BACKLOG).map_err(refused("listen"))?;
         Ok(socket)
     }
 
-    fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
+    fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = self.prepare(self.family.socket(client)?)?;
         transceiver::begin(socket.connect(&transceiver::address(server)), server)?;
         Ok(socket)
     }
 
-    fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
+    fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {
         let mortal = self.config.address_loss_aborts;
         let paced = matches!(self.config.congestion, Algorithm::Bbr | Algorithm::Prague);
         Box::new(Connection { stream: self.stream(socket), of: Kind { mortal, paced } })

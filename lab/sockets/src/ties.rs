@@ -1,7 +1,7 @@
 //! Connections of a run to others on other threads.
 
 use hol_base::Duration;
-use hol_workloads::{Asker, Desk};
+use hol_workloads::{OnwardClient, PendingRequests};
 
 use crate::{Beginning, Bell, Stop};
 
@@ -11,9 +11,9 @@ pub struct Ties<'t> {
     /// Raised by another thread to end the run, which then counts as finished.
     pub stop: Option<&'t Stop>,
     /// Its client asks for a server.
-    pub asker: Option<Asker>,
+    pub asker: Option<OnwardClient>,
     /// Its server asks others before it answers.
-    pub desk: Option<Desk>,
+    pub desk: Option<PendingRequests>,
     /// Rings when one of these has something to do.
     pub bell: Option<Bell>,
     /// Is told when its clock starts.

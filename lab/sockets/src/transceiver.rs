@@ -10,7 +10,7 @@ use hol_wire::Ecn;
 use hol_workloads::Outgoing;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::assignment::{Counts, Site};
+use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
 use crate::ip_options::unspecified;
 use crate::presence::Change;
@@ -18,21 +18,21 @@ use crate::presence::Change;
 /// How the sockets of a protocol are opened.
 pub(crate) trait Opener {
     /// Returns the server's address, if the kernel cannot choose a port.
-    fn place(&self, server: &Site) -> Site {
+    fn place(&self, server: &EndAddresses) -> EndAddresses {
         server.clone()
     }
 
     /// Opens a listening socket at an address of the server.
-    fn listen(&self, server: &Site) -> Result<Socket, SocketsError>;
+    fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError>;
 
     /// Opens a socket that connects to the server; it becomes writable when connected.
-    fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError>;
+    fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError>;
 
     /// Creates the transceiver of a socket that is, or will be, connected to `peer`.
-    fn transceiver(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver>;
+    fn transceiver(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver>;
 
     /// Creates the transceiver of a server's socket for this client only.
-    fn answerer(&self, socket: Socket, peer: &Site) -> Box<dyn Transceiver> {
+    fn answerer(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
         self.transceiver(socket, peer)
     }
 
@@ -41,7 +41,7 @@ pub(crate) trait Opener {
     fn accept(
         &self,
         listener: &Socket,
-        client: &Site,
+        client: &EndAddresses,
         moves: bool,
     ) -> io::Result<(Option<SocketAddr>, Box<dyn Transceiver>)> {
         let (socket, peer) = listener.accept4(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC)?;
@@ -263,12 +263,12 @@ pub(crate) struct Family {
 
 impl Family {
     /// Opens a socket bound to the first address of a site.
-    pub(crate) fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
+    pub(crate) fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         self.socket_at(SocketAddr::new(site.addresses[0], site.port))
     }
 
     /// Opens a socket for any address of a site.
-    pub(crate) fn socket_for_all(&self, site: &Site) -> Result<Socket, SocketsError> {
+    pub(crate) fn socket_for_all(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let address = match site.addresses[..] {
             [only] => only,
             _ => unspecified(site.addresses[0]),
@@ -305,7 +305,7 @@ impl Family {
 }
 
 /// Starts to connect `socket`.
-pub(crate) fn begin(connecting: io::Result<()>, server: &Site) -> Result<(), SocketsError> {
+pub(crate) fn begin(connecting: io::Result<()>, server: &EndAddresses) -> Result<(), SocketsError> {
     match connecting {
         Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => {
             Err(refused(format!("connect to {}:{}", server.addresses[0], server.port))(e))
@@ -315,7 +315,7 @@ pub(crate) fn begin(connecting: io::Result<()>, server: &Site) -> Result<(), Soc
 }
 
 /// Returns the first address of a site with its port.
-pub(crate) fn address(site: &Site) -> SockAddr {
+pub(crate) fn address(site: &EndAddresses) -> SockAddr {
     SocketAddr::new(site.addresses[0], site.port).into()
 }
 

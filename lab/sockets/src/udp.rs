@@ -9,7 +9,7 @@ use hol_wire::Ecn;
 use hol_workloads::Outgoing;
 use socket2::Socket;
 
-use crate::assignment::{Counts, Site};
+use crate::assignment::{Counts, EndAddresses};
 use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
 use crate::stamps::{self, Stamped};
@@ -29,7 +29,7 @@ impl Udp {
     /// Maximum octets of a message: an IPv4 packet without its headers.
     pub(crate) const LONGEST: u64 = 65_507;
 
-    fn socket(&self, site: &Site) -> Result<Socket, SocketsError> {
+    fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = Datagrams::FAMILY.socket(site)?;
         if self.stamps {
             stamps::ask(&socket);
@@ -39,15 +39,15 @@ impl Udp {
 }
 
 impl Opener for Udp {
-    fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
+    fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError> {
         self.socket(server)
     }
 
-    fn connect(&self, client: &Site, server: &Site) -> Result<Socket, SocketsError> {
+    fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
         Datagrams::connect(self.socket(client)?, server)
     }
 
-    fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
+    fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {
         Box::new(Messages {
             socket,
             reads: self.reads,
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_datagram_that_comes_twice_is_told_once() {
-        let site = Site { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 };
+        let site = EndAddresses { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 };
         let udp = Udp { reads: 1, stamps: false };
         let socket = udp.listen(&site).unwrap();
         socket.set_nonblocking(false).unwrap();

@@ -6,7 +6,7 @@ use std::{io, process};
 use hol_workloads::LengthOf;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::assignment::{Counts, Site};
+use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
 use crate::stream::{Connection, Own, Stream};
 use crate::tcp::Tcp;
@@ -22,7 +22,7 @@ pub(crate) struct Unix {
 
 /// Returns an abstract name, which ends with its socket: unix(7). It is unique per network namespace and
 /// process, since both ends are in this process.
-fn name(server: &Site) -> io::Result<SockAddr> {
+fn name(server: &EndAddresses) -> io::Result<SockAddr> {
     SockAddr::unix(format!("\0headofline-{}-{}", process::id(), server.port))
 }
 
@@ -31,15 +31,15 @@ fn socket() -> io::Result<Socket> {
 }
 
 impl Opener for Unix {
-    fn place(&self, server: &Site) -> Site {
+    fn place(&self, server: &EndAddresses) -> EndAddresses {
         static NEXT: AtomicU16 = AtomicU16::new(1);
         match server.port {
-            0 => Site { port: NEXT.fetch_add(1, Ordering::Relaxed), ..server.clone() },
+            0 => EndAddresses { port: NEXT.fetch_add(1, Ordering::Relaxed), ..server.clone() },
             _ => server.clone(),
         }
     }
 
-    fn listen(&self, server: &Site) -> Result<Socket, SocketsError> {
+    fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError> {
         let listening = socket().and_then(|socket| {
             socket.bind(&name(server)?)?;
             socket.listen(Tcp::BACKLOG)?;
@@ -48,7 +48,7 @@ impl Opener for Unix {
         listening.map_err(refused("listen at a UNIX socket"))
     }
 
-    fn connect(&self, _client: &Site, server: &Site) -> Result<Socket, SocketsError> {
+    fn connect(&self, _client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
         let make = || socket().and_then(|socket| Ok((socket, name(server)?)));
         let (socket, name) = make().map_err(refused("make a UNIX socket"))?;
         match socket.connect(&name) {
@@ -59,7 +59,7 @@ impl Opener for Unix {
         Ok(socket)
     }
 
-    fn transceiver(&self, socket: Socket, _peer: &Site) -> Box<dyn Transceiver> {
+    fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {
         Box::new(Connection { stream: Stream::new(socket, self.length_of, self.gathers, false), of: Kind })
     }
 }
@@ -92,7 +92,8 @@ mod tests {
     fn who_listens_is_reached_and_who_does_not_refuses() {
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
         let unix = Unix { length_of: workload.kind.workload().length_of(), gathers: false };
-        let site = Site { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: std::process::id() as u16 };
+        let site =
+            EndAddresses { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: std::process::id() as u16 };
         let connected = || unix.transceiver(unix.connect(&site, &site).unwrap(), &site).opened();
         assert_eq!(connected().unwrap_err().reason(), "connection refused");
         let listener = unix.listen(&site).unwrap();

@@ -219,7 +219,7 @@ impl Simulator<'_> {
                 self.ignore(words, "it only draws or records")
             }
             ("print" | "instvar" | "port" | "eventtrace", _) => Ok(MEASURED.to_owned()),
-            _ => self.unknown(method.at, format!("{:?} is no command of an agent here", method.text)),
+            _ => self.unknown(method.at, format!("{:?} is not a supported command of an agent", method.text)),
         }
     }
 

@@ -19,7 +19,6 @@ mod agents;
 mod defaults;
 mod draft;
 mod emulab;
-mod foreign;
 mod ignored;
 mod loss;
 mod mapping;
@@ -31,6 +30,7 @@ mod simulator;
 mod sources;
 mod tcl;
 mod traffic;
+mod unsupported;
 mod write;
 
 pub use mapping::{Section, mapping};

@@ -89,7 +89,7 @@ impl Simulator<'_> {
             }
             ("ranvar", [variable]) => {
                 let Some(Object::Variable { is_uniform }) = self.object_called(&variable.text) else {
-                    let problem = "this is no random variable; make one with new RandomVariable/Uniform";
+                    let problem = "this is not a random variable; make one with new RandomVariable/Uniform";
                     return complain(variable.at, problem);
                 };
                 self.error_models[index].is_uniform = is_uniform;
@@ -99,8 +99,10 @@ impl Simulator<'_> {
                 return Ok(String::new());
             }
             _ => {
-                return self
-                    .unknown(method.at, format!("{:?} is no command of an error model here", method.text));
+                return self.unknown(
+                    method.at,
+                    format!("{:?} is not a supported command of an error model", method.text),
+                );
             }
         }
         self.apply_error_model(index)
@@ -109,7 +111,7 @@ impl Simulator<'_> {
     /// `$ns lossmodel $em $from $to`, or `link-lossmodel`, behind the queue.
     pub(crate) fn lossmodel(&mut self, model: &Word, from: &Word, to: &Word) -> Outcome {
         let Some(Object::ErrorModel(index)) = self.object_called(&model.text) else {
-            return complain(model.at, "this is no error model; make one with new ErrorModel");
+            return complain(model.at, "this is not an error model; make one with new ErrorModel");
         };
         let line = self.between(from, to)?;
         self.error_models[index].lines.push(line);

@@ -76,8 +76,9 @@ impl Queue {
             "sfqCoDel" | "FqCoDel" => (Kind::FairCodel, None),
             "PIE" => (Kind::Pie, None),
             other => {
-                let problem =
-                    format!("{other:?} is no queue here; take DropTail, RED, GRED, CoDel, sfqCoDel or PIE");
+                let problem = format!(
+                    "{other:?} is not a supported queue; use DropTail, RED, GRED, CoDel, sfqCoDel or PIE"
+                );
                 return complain(class.at, problem);
             }
         };
@@ -115,7 +116,7 @@ impl Queue {
                 None => {
                     return complain(
                         attribute.at,
-                        format!("{name:?} is no attribute of a queue; limit_ is one"),
+                        format!("{name:?} is not an attribute of a queue; use limit_"),
                     );
                 }
             },

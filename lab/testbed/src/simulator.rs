@@ -8,7 +8,6 @@ use hol_network::{LinkChange, LossSpec};
 use crate::defaults::Defaults;
 use crate::draft::{Draft, Event, Line, Node, Segment, plain_name};
 use crate::emulab::COMMANDS;
-use crate::foreign;
 use crate::ignored;
 use crate::loss::ErrorModel;
 use crate::programs::Programs;
@@ -18,6 +17,7 @@ use crate::script::{Ignored, ReadFile};
 use crate::sources::Sources;
 use crate::tcl::{Complaint, Host, MEASURED, Word, complain, elements};
 use crate::traffic::Traffic;
+use crate::unsupported;
 
 /// What a handle such as `_o3` stands for.
 #[derive(Debug, Clone, Copy)]
@@ -153,7 +153,7 @@ impl Host for Simulator<'_> {
         let told = if words[0].text == "new" { words } else { &words[..words.len().min(2)] };
         let cause = told
             .iter()
-            .find_map(|word| Some(Complaint { at: word.at, problem: foreign::cause(&word.text)? }));
+            .find_map(|word| Some(Complaint { at: word.at, problem: unsupported::cause(&word.text)? }));
         if let Some(cause) = cause {
             self.foreign = Some(cause);
             return Some(Ok(String::new()));
@@ -339,7 +339,7 @@ impl<'t> Simulator<'t> {
             (Object::Node(_), ..) => complain(
                 method.at,
                 format!(
-                    "{:?} is no command of a node here; traffic belongs into the experiment file",
+                    "{:?} is not a supported command of a node; put traffic into the experiment file",
                     method.text
                 ),
             ),
@@ -481,7 +481,7 @@ impl<'t> Simulator<'t> {
         if members[0] == members[1] {
             return complain(to.at, "this is the node at the other end as well; a link needs two");
         }
-        if let Some(problem) = foreign::cause(&discipline.text) {
+        if let Some(problem) = unsupported::cause(&discipline.text) {
             self.foreign = Some(Complaint { at: discipline.at, problem });
         }
         let mut queue = Queue::of(discipline)?;
@@ -564,7 +564,7 @@ impl<'t> Simulator<'t> {
             }
             _ => {
                 let problem = format!(
-                    "{:?} is no command of a link; it has queue, up, down, modify, bandwidth, delay and plr",
+                    "{:?} is not a supported command of a link; use queue, up, down, modify, bandwidth, delay or plr",
                     method.text
                 );
                 return complain(method.at, problem);
@@ -651,7 +651,7 @@ impl<'t> Simulator<'t> {
                 _ => {}
             }
         }
-        complain(from.at, "there is no link between these two nodes; make it first with $ns duplex-link")
+        complain(from.at, "no link between these two nodes; make it first with $ns duplex-link")
     }
 
     pub(crate) fn member(&self, segment: usize, node: &Word) -> Result<usize, Complaint> {

@@ -162,7 +162,10 @@ impl Simulator<'_> {
     /// `$udp attach-traffic $cbr`
     pub(crate) fn attach_traffic(&mut self, agent: usize, traffic: &Word) -> Outcome {
         let Some(Object::Application(index)) = self.object_called(&traffic.text) else {
-            return complain(traffic.at, "this is no application; make one with new Application/Traffic/CBR");
+            return complain(
+                traffic.at,
+                "this is not an application; make one with new Application/Traffic/CBR",
+            );
         };
         self.traffic.applications[index].agent = Some(agent);
         Ok(String::new())
@@ -193,8 +196,10 @@ impl Simulator<'_> {
                 application.start(now);
             }
             _ => {
-                return self
-                    .unknown(method.at, format!("{:?} is no command of an application here", method.text));
+                return self.unknown(
+                    method.at,
+                    format!("{:?} is not a supported command of an application", method.text),
+                );
             }
         }
         Ok(String::new())

@@ -17,5 +17,5 @@ mod resequencing;
 mod transfer;
 
 pub use ceiling::Stream;
-pub use limits::{Limit, applies};
+pub use limits::{NotApplicable, applies};
 pub use transfer::{Arrivals, Recovery, Transfer};

@@ -6,7 +6,7 @@ use crate::mathis::{Acks, mean_window};
 
 /// Why the closed form may not describe a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-pub enum Limit {
+pub enum NotApplicable {
     /// The distributions grow without bound as nothing arrives any more.
     #[error("more than half of the packets are lost")]
     Loss,
@@ -38,19 +38,19 @@ const MOST_OVERLAP: f64 = 0.08;
 const DAY: u64 = 86_400_000_000_000;
 
 /// `Err` with the reason if the closed form is not expected to describe `transfer`.
-pub fn applies(transfer: &Transfer) -> Result<(), Limit> {
+pub fn applies(transfer: &Transfer) -> Result<(), NotApplicable> {
     if transfer.loss.value() > 0.5 {
-        return Err(Limit::Loss);
+        return Err(NotApplicable::Loss);
     }
     if transfer.round_trip().max(transfer.rto_min()).max(transfer.period()) > DAY {
-        return Err(Limit::Times);
+        return Err(NotApplicable::Times);
     }
     let in_flight =
         transfer.round_trip() as f64 / transfer.period().saturating_mul(transfer.connections()) as f64;
     let window = mean_window(transfer.loss, Acks::Every);
     if in_flight > window {
-        return Err(Limit::Window { in_flight, window });
+        return Err(NotApplicable::Window { in_flight, window });
     }
     let overlap = overlapping_timeouts(transfer);
-    if overlap > MOST_OVERLAP { Err(Limit::Timeouts { overlap }) } else { Ok(()) }
+    if overlap > MOST_OVERLAP { Err(NotApplicable::Timeouts { overlap }) } else { Ok(()) }
 }

@@ -8,7 +8,7 @@ use hol_base::{Duration, Ratio};
 /// `RTT + 2 RTO p / (1 - 2 p)`; `None` from a loss of one half on, where doubling outgrows the losses
 /// (without a maximum RTO the mean is infinite). Tail loss probes do not change it: with one packet in flight
 /// Linux's probe timer is not shorter than the RTO.
-pub fn mean_time(round_trip: Duration, rto: Duration, loss: Ratio) -> Option<f64> {
+pub fn mean_response_time(round_trip: Duration, rto: Duration, loss: Ratio) -> Option<f64> {
     let p = loss.value();
     (p < 0.5).then(|| round_trip.as_millis_f64() + 2.0 * rto.as_millis_f64() * p / (1.0 - 2.0 * p))
 }
@@ -23,8 +23,8 @@ mod tests {
         let loss = Ratio::new(0.01).unwrap();
         for (one_way, measured) in [(5, 2.05), (30, 1.19), (100, 1.09), (300, 1.007)] {
             let round_trip = Duration::from_millis(2 * one_way);
-            let sctp = mean_time(round_trip, Duration::from_secs(1), loss).unwrap();
-            let tcp = mean_time(round_trip, round_trip + Duration::from_millis(200), loss).unwrap();
+            let sctp = mean_response_time(round_trip, Duration::from_secs(1), loss).unwrap();
+            let tcp = mean_response_time(round_trip, round_trip + Duration::from_millis(200), loss).unwrap();
             assert!((sctp / tcp / measured - 1.0).abs() < 0.05, "{} at {one_way} ms", sctp / tcp);
         }
     }
@@ -32,7 +32,7 @@ mod tests {
     #[test]
     fn nothing_lost_takes_a_round_trip_and_half_lost_takes_for_ever() {
         let (round_trip, rto) = (Duration::from_millis(20), Duration::from_secs(1));
-        assert_eq!(mean_time(round_trip, rto, Ratio::ZERO), Some(20.0));
-        assert_eq!(mean_time(round_trip, rto, Ratio::new(0.5).unwrap()), None);
+        assert_eq!(mean_response_time(round_trip, rto, Ratio::ZERO), Some(20.0));
+        assert_eq!(mean_response_time(round_trip, rto, Ratio::new(0.5).unwrap()), None);
     }
 }

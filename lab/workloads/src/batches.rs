@@ -4,7 +4,7 @@
 use hol_base::Time;
 use hol_measure::RecordKind;
 
-use crate::ledger::{Arrived, Due, EntryId, Ledger};
+use crate::ledger::{Arrived, DueMessage, EntryId, Ledger};
 
 /// A batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Batches {
         let Batch { messages, octets } = self.batch?;
         let (entry, _) = *self.begun.get_or_insert_with(|| {
             let first = ledger.due() as u32 + 1;
-            let due = Due {
+            let due = DueMessage {
                 scheduled,
                 lane: 0,
                 size: octets,

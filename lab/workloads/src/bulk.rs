@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::padded::Padded;
 use crate::{MessageSize, Pace};
 
-/// The keys of `bulk`.
+/// Settings of the workload `bulk`: the keys of `[workload] kind = "bulk"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bulk {
@@ -22,8 +22,7 @@ pub struct Bulk {
 
 impl Padded for Bulk {
     const NAME: &'static str = "bulk";
-    const ABOUT: &'static str =
-        "as oneway, each as soon as the transport has taken the last: a greedy sender";
+    const ABOUT: &'static str = "like oneway, but each message is sent as soon as the transport has accepted the previous one: a greedy sender";
     const COMES_BACK: bool = false;
     const KEYS: &'static [&'static str] = &["size", "lasts"];
 

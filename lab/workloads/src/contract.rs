@@ -97,12 +97,12 @@ pub enum Output {
     /// Nothing until an input, or until this time; [`Time::MAX`]: only an input.
     Wait(Time),
     /// Abort the run.
-    Stop(Quit),
+    Stop(AbortReason),
 }
 
 /// Why an application aborts the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quit {
+pub enum AbortReason {
     /// A message could not be sent within `late_limit` of its scheduled time.
     BehindSchedule {
         /// The message.
@@ -118,7 +118,7 @@ pub enum Quit {
 
 /// The progress of an application, as needed to decide when a run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Standing {
+pub struct Progress {
     /// Messages that came due here.
     pub due: u64,
     /// Messages known to be done on this side: answered, or received.
@@ -138,7 +138,7 @@ pub trait Application: fmt::Debug {
     /// Returns the next action.
     fn poll(&mut self, now: Time) -> Output;
     /// Returns its progress.
-    fn standing(&self) -> Standing;
+    fn standing(&self) -> Progress;
     /// Returns whether it reads. While it does not, messages stay in the transport.
     #[inline]
     fn is_reading(&self) -> bool {

@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The pending requests of a server.
 #[derive(Debug, Clone)]
-pub struct Desk(Arc<Mutex<Papers>>);
+pub struct PendingRequests(Arc<Mutex<Papers>>);
 
 /// One of the clients that ask, in order.
 #[derive(Debug)]
-pub struct Asker {
-    desk: Desk,
+pub struct OnwardClient {
+    desk: PendingRequests,
     place: usize,
     /// Unanswered requests: the number of its own message, and the request for which it asks.
     under_way: VecDeque<(u32, Request)>,
@@ -44,7 +44,7 @@ struct Tray {
     bell: Option<Bell>,
 }
 
-impl Desk {
+impl PendingRequests {
     /// Creates a desk for this many askers.
     pub fn new(askers: usize) -> Self {
         let trays = std::iter::repeat_with(Tray::default).take(askers).collect();
@@ -52,9 +52,9 @@ impl Desk {
     }
 
     /// Returns the asker at `place`. `bell` is called when it has something to ask.
-    pub fn asker(&self, place: usize, bell: Bell) -> Asker {
+    pub fn asker(&self, place: usize, bell: Bell) -> OnwardClient {
         self.papers().trays[place].bell = Some(bell);
-        Asker { desk: self.clone(), place, under_way: VecDeque::new(), asked: 0 }
+        OnwardClient { desk: self.clone(), place, under_way: VecDeque::new(), asked: 0 }
     }
 
     /// Sets the `bell` to call when a request can be answered.
@@ -90,7 +90,7 @@ impl Papers {
     }
 }
 
-impl Asker {
+impl OnwardClient {
     /// Returns whether it has something to ask.
     pub(crate) fn is_due(&self) -> bool {
         !self.desk.papers().trays[self.place].requests.is_empty()
@@ -132,7 +132,7 @@ mod tests {
             Box::new(move || rung.store(value, Ordering::Relaxed)) as Bell
         };
         let heard = || rung.swap(0, Ordering::Relaxed);
-        let desk = Desk::new(2);
+        let desk = PendingRequests::new(2);
         let [mut first, mut second] = [0, 1].map(|place| desk.asker(place, bell(place as u32 + 1)));
         desk.on_ready(bell(9));
         assert_eq!((desk.put(), desk.put(), heard()), (0, 1, 1));

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::padded::Padded;
 use crate::{Load, MessageSize, Pace};
 
-/// The keys of `echo`.
+/// Settings of the workload `echo`: the keys of `[workload] kind = "echo"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Echo {
@@ -20,7 +20,7 @@ pub struct Echo {
 
 impl Padded for Echo {
     const NAME: &'static str = "echo";
-    const ABOUT: &'static str = "each message comes back as it is";
+    const ABOUT: &'static str = "the server returns each message unchanged";
     const COMES_BACK: bool = true;
 
     fn octets(&self) -> u64 {

@@ -7,7 +7,7 @@ use hol_simco::{Change, Rule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Desk, Processor};
+use crate::{PendingRequests, Processor};
 
 /// The `[hosts.NAME]` table of an experiment: properties of a node apart from its links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -43,13 +43,13 @@ pub enum Filter {
 #[derive(Debug, Default)]
 pub struct Host {
     /// Its packet filter, if it has one.
-    pub filter: Option<Box<dyn Enforce>>,
+    pub filter: Option<Box<dyn RuleEnforcer>>,
     /// Pending requests until others have been asked, if any are.
-    pub desk: Option<Desk>,
+    pub desk: Option<PendingRequests>,
 }
 
 /// A packet filter controlled by a middlebox.
-pub trait Enforce: fmt::Debug {
+pub trait RuleEnforcer: fmt::Debug {
     /// Applies all changes of rules, or none; returns false if it cannot.
     fn apply(&mut self, now: Time, changes: &[Change]) -> bool;
     /// Ends the run; `rules` are those that should be in force.

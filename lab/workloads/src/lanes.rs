@@ -5,7 +5,7 @@ use crate::{ConnectionId, Handshake};
 /// The streams over which a workload may spread its messages: streams of parallel associations, or parallel
 /// TCP connections with one stream each. A lane is one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lanes {
+pub struct StreamLayout {
     /// Total streams of all connections.
     pub streams: u16,
     /// Connections or associations; each is a session if the application has sessions.
@@ -18,7 +18,7 @@ pub struct Lanes {
     pub handshake: Option<Handshake>,
 }
 
-impl Lanes {
+impl StreamLayout {
     /// Returns the maximum attempts of a greeting: about two minutes if it may be lost.
     pub(crate) fn greetings(self) -> u32 {
         if self.gives_up { 7 } else { 1 }
@@ -49,14 +49,16 @@ mod tests {
 
     #[test]
     fn associations_take_the_streams_in_turn() {
-        let lanes = Lanes { streams: 6, connections: 2, gives_up: false, is_stream: false, handshake: None };
+        let lanes =
+            StreamLayout { streams: 6, connections: 2, gives_up: false, is_stream: false, handshake: None };
         let all: Vec<_> = (0..6).map(|lane| (lanes.connection(lane).0, lanes.stream(lane))).collect();
         assert_eq!(all, [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]);
     }
 
     #[test]
     fn a_turn_passes_over_connections_without_room() {
-        let lanes = Lanes { streams: 4, connections: 2, gives_up: false, is_stream: false, handshake: None };
+        let lanes =
+            StreamLayout { streams: 4, connections: 2, gives_up: false, is_stream: false, handshake: None };
         assert_eq!(lanes.in_turn(9, |_| true), 1);
         assert_eq!(lanes.in_turn(9, |connection| connection.0 != 1), 2);
         assert_eq!(lanes.in_turn(9, |_| false), 1);

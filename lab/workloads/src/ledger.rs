@@ -91,7 +91,7 @@ pub struct Arrived {
 
 /// What a sender notes when a message comes due.
 #[derive(Debug, Clone, Copy)]
-pub struct Due {
+pub struct DueMessage {
     /// Its scheduled time.
     pub scheduled: Time,
     /// Its lane.
@@ -180,8 +180,8 @@ impl Ledger {
     }
 
     /// Notes a message that comes due `now`, as written unless the transport rejects it. Returns its entry.
-    pub fn note_due(&mut self, now: Time, due: Due) -> EntryId {
-        let Due { scheduled, lane, size, reply_size, kind, parent } = due;
+    pub fn note_due(&mut self, now: Time, due: DueMessage) -> EntryId {
+        let DueMessage { scheduled, lane, size, reply_size, kind, parent } = due;
         let (reply, refused) = (None, false);
         let asked = Asked { scheduled, written: now, lane, size, kind, parent, reply, reply_size, refused };
         self.last_due = Some(scheduled);
@@ -210,7 +210,7 @@ impl Ledger {
     }
 
     /// Notes a record of several messages; `first` is the first of them.
-    pub fn note_whole_due(&mut self, now: Time, due: Due, first: u32) -> EntryId {
+    pub fn note_whole_due(&mut self, now: Time, due: DueMessage, first: u32) -> EntryId {
         let entry = self.note_due(now, due);
         self.wholes.insert(entry.0, Whole { message: first, part: Part::First });
         entry

@@ -46,16 +46,16 @@ mod workload;
 
 pub use bulk::Bulk;
 pub use contract::{
-    Application, ConnectionId, Delivery, DeliveryOptions, Input, Outgoing, Output, Quit, Standing,
+    AbortReason, Application, ConnectionId, Delivery, DeliveryOptions, Input, Outgoing, Output, Progress,
 };
-pub use desk::{Asker, Bell, Desk};
+pub use desk::{Bell, OnwardClient, PendingRequests};
 pub use echo::Echo;
 pub use error::WorkloadError;
 pub use exchanges::{Exchange, Exchanges};
 pub use files::{Deed, Files};
-pub use host::{Enforce, Filter, Host, HostSpec};
-pub use lanes::Lanes;
-pub use ledger::{Arrived, Due, EntryId, Ledger};
+pub use host::{Filter, Host, HostSpec, RuleEnforcer};
+pub use lanes::StreamLayout;
+pub use ledger::{Arrived, DueMessage, EntryId, Ledger};
 pub use load::{Arrivals, Load, Pace};
 pub use media::{Fec, Media, Packing};
 pub use oneway::Oneway;

@@ -8,22 +8,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::exchanges::Exchanges;
-use crate::{Asker, ENDLESS, WorkloadError};
+use crate::{ENDLESS, OnwardClient, WorkloadError};
 
-/// The keys of a workload with scheduled messages.
+/// Settings of a workload that sends messages on a schedule: its keys of `[workload]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Load {
     /// Messages per second and source. Default 100/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Frequency>,
-    /// Time between messages, instead of `rate`. `"0s"`: each as soon as the transport has taken the last.
+    /// Time between messages, instead of `rate`. `"0s"`: send each message as soon as the transport has
+    /// accepted the previous one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Duration>,
     /// Distribution of the intervals between messages. Default periodic; Poisson for rpc.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Number of synchronous sources, each at `rate`: as many messages are due at once. Default 1.
+    /// Number of sources that send at the same times, each at `rate`: messages come due in groups of this size. Default 1.
     #[serde(skip_serializing_if = "is_one")]
     pub sources: u16,
     /// Abort the run if a message cannot be passed to the transport this long after its scheduled time. The
@@ -156,7 +157,7 @@ enum Gaps {
     UntilTaken,
     UntilReply(Users),
     /// When a request waits for this asker.
-    UntilAsked(Asker),
+    UntilAsked(OnwardClient),
     /// At given times; this many of them have come due.
     Scripted {
         exchanges: Exchanges,
@@ -207,7 +208,7 @@ impl Pacer {
     }
 
     /// Creates a pacer with a message due whenever a request waits for the asker.
-    pub(crate) fn asked(asker: Asker) -> Self {
+    pub(crate) fn asked(asker: OnwardClient) -> Self {
         Self::new(Gaps::UntilAsked(asker), 1, ENDLESS)
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::padded::Padded;
 use crate::{Load, MessageSize, Pace};
 
-/// The keys of `oneway`.
+/// Settings of the workload `oneway`: the keys of `[workload] kind = "oneway"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Oneway {

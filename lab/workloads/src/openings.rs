@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{ConnectionId, Lanes};
+use crate::{ConnectionId, StreamLayout};
 
 /// One per connection of the lanes.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct Openings {
 }
 
 impl Openings {
-    pub(crate) fn of(lanes: Lanes) -> Self {
+    pub(crate) fn of(lanes: StreamLayout) -> Self {
         let all = u32::from(lanes.connections);
         Self { to_open: 0..all, missing: all }
     }

@@ -10,7 +10,9 @@ use crate::load::Pacer;
 use crate::padding::{self, Numbered};
 use crate::receiver::Receiver;
 use crate::sender::Sender;
-use crate::{Application, Asker, ENDLESS, Host, Lanes, LengthOf, Load, Pace, Workload, WorkloadError};
+use crate::{
+    Application, ENDLESS, Host, LengthOf, Load, OnwardClient, Pace, StreamLayout, Workload, WorkloadError,
+};
 
 /// A workload whose messages are padding.
 pub trait Padded {
@@ -83,7 +85,7 @@ impl<W: Padded> Workload for W {
         padding::length_of
     }
 
-    fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
+    fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application> {
         let (requests, pace) = (Numbered::new(self.octets(), self.record_kind()), Padded::pace(self));
         let (pacer, late_limit) = match Padded::load(self) {
             Some(load) => (load.pacer(messages, seed), load.late_limit),
@@ -92,13 +94,13 @@ impl<W: Padded> Workload for W {
         Box::new(Sender::new(requests, lanes, pacer, messages, late_limit))
     }
 
-    fn asking(&self, lanes: Lanes, asker: Asker, _: Seed) -> Option<Box<dyn Application>> {
+    fn asking(&self, lanes: StreamLayout, asker: OnwardClient, _: Seed) -> Option<Box<dyn Application>> {
         let requests = Numbered::new(self.octets(), self.record_kind());
         let sender = Sender::new(requests, lanes, Pacer::asked(asker), ENDLESS, None);
         W::COMES_BACK.then(|| Box::new(sender) as Box<dyn Application>)
     }
 
-    fn server(&self, _: Lanes, messages: u64, host: Host) -> Box<dyn Application> {
+    fn server(&self, _: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {
         let reader = padding::Reader { sends_back: W::COMES_BACK };
         Box::new(Receiver::new(reader, messages).asking(host.desk))
     }

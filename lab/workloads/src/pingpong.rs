@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::padded::Padded;
 use crate::{MessageSize, Pace};
 
-/// The keys of `pingpong`.
+/// Settings of the workload `pingpong`: the keys of `[workload] kind = "pingpong"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pingpong {
@@ -17,7 +17,7 @@ pub struct Pingpong {
 
 impl Padded for Pingpong {
     const NAME: &'static str = "pingpong";
-    const ABOUT: &'static str = "as echo, but the next message goes out when the reply to the last came back";
+    const ABOUT: &'static str = "like echo, but each message waits for the reply to the previous one";
     const COMES_BACK: bool = true;
 
     fn octets(&self) -> u64 {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hol_base::{Duration, Time};
 
-use crate::contract::{Application, Input, Output, Standing};
+use crate::contract::{Application, Input, Output, Progress};
 use crate::ledger::Ledger;
 
 /// The processor of a host; clones share it.
@@ -121,7 +121,7 @@ impl Application for Served {
     }
 
     #[inline]
-    fn standing(&self) -> Standing {
+    fn standing(&self) -> Progress {
         self.application.standing()
     }
 
@@ -146,14 +146,15 @@ impl Application for Served {
 mod tests {
     use super::*;
     use crate::padding::Padding;
-    use crate::{ConnectionId, Delivery, Host, Lanes, WorkloadSpec};
+    use crate::{ConnectionId, Delivery, Host, StreamLayout, WorkloadSpec};
     use hol_transport::Passage;
 
     const ID: ConnectionId = ConnectionId(0);
 
     fn echo(processor: &Processor) -> Box<dyn Application> {
         let spec: WorkloadSpec = serde_json::from_str("{\"kind\":\"echo\"}").unwrap();
-        let lanes = Lanes { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake: None };
+        let lanes =
+            StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake: None };
         processor.clone().run(spec.server(lanes, 10, Host::default()))
     }
 

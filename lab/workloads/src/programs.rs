@@ -5,9 +5,9 @@ use hol_measure::RecordKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Application, Host, Lanes, LengthOf, Pace, Workload, WorkloadError};
+use crate::{Application, Host, LengthOf, Pace, StreamLayout, Workload, WorkloadError};
 
-/// The keys of `programs`.
+/// Settings of the workload `programs`: the keys of `[workload] kind = "programs"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Programs {
@@ -45,7 +45,7 @@ impl Workload for Programs {
     }
 
     fn about(&self) -> &'static str {
-        "programs of one's own, unmodified, in the kernel world, by [[program]] or `hol exec`: their times, connections, requests"
+        "unmodified programs in the kernel world, by [[program]] or `hol exec`: their times, connections, requests"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {
@@ -86,13 +86,13 @@ impl Workload for Programs {
 
     /// # Panics
     /// Always: a kernel starts the programs, and worlds without one reject them.
-    fn client(&self, _: Lanes, _: u64, _: Seed) -> Box<dyn Application> {
+    fn client(&self, _: StreamLayout, _: u64, _: Seed) -> Box<dyn Application> {
         unreachable!("programs are started, not played")
     }
 
     /// # Panics
     /// Always, as for the client.
-    fn server(&self, _: Lanes, _: u64, _: Host) -> Box<dyn Application> {
+    fn server(&self, _: StreamLayout, _: u64, _: Host) -> Box<dyn Application> {
         unreachable!("programs are started, not played")
     }
 }

@@ -97,15 +97,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Arrived, Due, EntryId};
+    use crate::{Arrived, DueMessage, EntryId};
 
     fn arrived(ms: u64) -> Arrived {
         Arrived::from([1, 2, ms - 1, ms].map(Time::from_millis))
     }
 
-    fn due(ms: u64) -> Due {
+    fn due(ms: u64) -> DueMessage {
         let (scheduled, kind) = (Time::from_millis(ms), RecordKind::Transaction);
-        Due { scheduled, lane: 0, size: 56, reply_size: 0, kind, parent: None }
+        DueMessage { scheduled, lane: 0, size: 56, reply_size: 0, kind, parent: None }
     }
 
     /// A transaction that is done, one whose request came, and one that is lost.
@@ -191,7 +191,7 @@ mod tests {
     fn the_time_of_a_frame_begins_when_it_is_due_whichever_packet_it_waited_for() {
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
         for at in [20, 40] {
-            client.note_due(Time::from_millis(at), Due { kind: RecordKind::Frame, ..due(at) });
+            client.note_due(Time::from_millis(at), DueMessage { kind: RecordKind::Frame, ..due(at) });
         }
         client.note_written(EntryId::of(1), Time::from_millis(99));
         server.note_request(0, arrived(30));

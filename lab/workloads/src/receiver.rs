@@ -6,8 +6,8 @@ use std::fmt;
 use bytes::Bytes;
 use hol_base::{Duration, Time};
 
-use crate::Desk;
-use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing};
+use crate::PendingRequests;
+use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Outgoing, Output, Progress};
 use crate::ledger::{Arrived, Ledger};
 
 /// The replies of a workload.
@@ -41,7 +41,7 @@ pub(crate) trait Answers: fmt::Debug {
 pub(crate) struct Receiver<A> {
     answers: A,
     /// Pending requests until others have been asked, and the replies to them.
-    desk: Option<Desk>,
+    desk: Option<PendingRequests>,
     waiting: BTreeMap<u64, Outgoing>,
     /// Replies to requests that are still worked on, by the time when they are ready and the order of arrival.
     in_service: BTreeMap<(Time, u64), Outgoing>,
@@ -51,7 +51,7 @@ pub(crate) struct Receiver<A> {
     blocked: bool,
     /// Connections on which the peer sends no more.
     to_close: VecDeque<ConnectionId>,
-    quit: Option<Quit>,
+    quit: Option<AbortReason>,
     ledger: Ledger,
 }
 
@@ -73,7 +73,7 @@ impl<A: Answers> Receiver<A> {
     }
 
     /// Returns the same receiver, asking others before it answers if there is a desk.
-    pub(crate) fn asking(self, desk: Option<Desk>) -> Self {
+    pub(crate) fn asking(self, desk: Option<PendingRequests>) -> Self {
         Self { desk, ..self }
     }
 
@@ -92,7 +92,7 @@ impl<A: Answers> Receiver<A> {
                 }
             }
             Ok(None) => {}
-            Err(reason) => self.quit = Some(Quit::Nonsense(reason)),
+            Err(reason) => self.quit = Some(AbortReason::Nonsense(reason)),
         }
     }
 
@@ -125,7 +125,7 @@ impl<A: Answers> Receiver<A> {
 
     /// Sends the replies whose requests are ready.
     fn take_ready(&mut self) {
-        while let Some(request) = self.desk.as_ref().and_then(Desk::take_ready) {
+        while let Some(request) = self.desk.as_ref().and_then(PendingRequests::take_ready) {
             self.outbox.extend(self.waiting.remove(&request));
         }
     }
@@ -141,7 +141,7 @@ impl<A: Answers> Application for Receiver<A> {
             }
             Input::Writable(_) => self.blocked = false,
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
-            Input::Failed(_, reason) => self.quit = Some(Quit::Connection(reason)),
+            Input::Failed(_, reason) => self.quit = Some(AbortReason::Connection(reason)),
             Input::Opened(_) | Input::Accepted(_) | Input::Closed(_) => {}
         }
     }
@@ -169,8 +169,8 @@ impl<A: Answers> Application for Receiver<A> {
     }
 
     #[inline]
-    fn standing(&self) -> Standing {
-        Standing { done: self.ledger.received(), ..Standing::default() }
+    fn standing(&self) -> Progress {
+        Progress { done: self.ledger.received(), ..Progress::default() }
     }
 
     fn ledger(&mut self) -> &mut Ledger {
@@ -186,14 +186,14 @@ impl<A: Answers> Application for Receiver<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Host, Lanes, WorkloadSpec, padding};
+    use crate::{Host, StreamLayout, WorkloadSpec, padding};
     use hol_transport::Passage;
 
     fn server(kind: &str) -> Box<dyn Application> {
         let spec: WorkloadSpec =
             serde_json::from_str(&format!("{{\"kind\":\"{kind}\"}}")).expect("a workload");
         spec.server(
-            Lanes { streams: 8, connections: 1, gives_up: false, is_stream: false, handshake: None },
+            StreamLayout { streams: 8, connections: 1, gives_up: false, is_stream: false, handshake: None },
             10,
             Host::default(),
         )

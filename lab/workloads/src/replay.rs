@@ -12,10 +12,11 @@ use crate::padding::{self, Zeros};
 use crate::receiver::{Answers, Receiver};
 use crate::sender::{Answered, Requests, Sender};
 use crate::{
-    Application, Asker, ConnectionId, ENDLESS, Host, Lanes, LengthOf, Pace, Workload, WorkloadError,
+    Application, ConnectionId, ENDLESS, Host, LengthOf, OnwardClient, Pace, StreamLayout, Workload,
+    WorkloadError,
 };
 
-/// The keys of `replay`.
+/// Settings of the workload `replay`: the keys of `[workload] kind = "replay"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
@@ -96,17 +97,17 @@ impl Workload for Replay {
         padding::length_of
     }
 
-    fn client(&self, lanes: Lanes, messages: u64, _: Seed) -> Box<dyn Application> {
+    fn client(&self, lanes: StreamLayout, messages: u64, _: Seed) -> Box<dyn Application> {
         let pacer = Pacer::scripted(self.exchanges.clone(), messages);
         Box::new(Sender::new(Script::of(self), lanes, pacer, messages, None))
     }
 
-    fn asking(&self, lanes: Lanes, asker: Asker, _: Seed) -> Option<Box<dyn Application>> {
+    fn asking(&self, lanes: StreamLayout, asker: OnwardClient, _: Seed) -> Option<Box<dyn Application>> {
         let sender = Sender::new(Script::of(self), lanes, Pacer::asked(asker), ENDLESS, None);
         self.exchanges.are_answered().then(|| Box::new(sender) as Box<dyn Application>)
     }
 
-    fn server(&self, _: Lanes, messages: u64, host: Host) -> Box<dyn Application> {
+    fn server(&self, _: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {
         Box::new(Receiver::new(Script::of(self), messages).asking(host.desk))
     }
 

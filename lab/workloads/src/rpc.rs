@@ -11,11 +11,11 @@ use crate::padding::{self, Zeros};
 use crate::receiver::{Answers, Receiver};
 use crate::sender::{Answered, Requests, Sender};
 use crate::{
-    Application, Arrivals, Asker, ConnectionId, ENDLESS, Host, Lanes, LengthOf, Load, Pace, SizeClass, Sizes,
-    Workload, WorkloadError,
+    Application, Arrivals, ConnectionId, ENDLESS, Host, LengthOf, Load, OnwardClient, Pace, SizeClass, Sizes,
+    StreamLayout, Workload, WorkloadError,
 };
 
-/// The keys of `rpc`.
+/// Settings of the workload `rpc`: the keys of `[workload] kind = "rpc"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rpc {
@@ -26,14 +26,14 @@ pub struct Rpc {
     /// distribution as in `{ median = "2kB", sigma = 1.5, most = "100kB" }`. Default 200 octets.
     #[serde(default = "request")]
     pub request: Sizes,
-    /// Octets per reply, written as those of a request. Default 1 kB.
+    /// Octets per reply, in the same forms as `request`. Default 1 kB.
     #[serde(default = "reply")]
     pub reply: Sizes,
     /// Mean time that the server works on a request before it replies, exponentially distributed; requests
     /// do not wait for each other. Default none.
     #[serde(default)]
     pub service: Duration,
-    /// Number of users, each of whom sends the next request after the reply to the last: a closed loop, without
+    /// Number of users, each of whom sends the next request after the reply to the previous one: a closed loop, without
     /// `rate`, `interval`, `arrivals` and `sources`. Default: requests are due whether or not replies come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u32>,
@@ -179,16 +179,16 @@ impl Workload for Rpc {
         padding::length_of
     }
 
-    fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
+    fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application> {
         let (calls, pacer) = (Calls::new(self, seed), self.pacer(messages, seed));
         Box::new(Sender::new(calls, lanes, pacer, messages, self.load.late_limit))
     }
 
-    fn asking(&self, lanes: Lanes, asker: Asker, seed: Seed) -> Option<Box<dyn Application>> {
+    fn asking(&self, lanes: StreamLayout, asker: OnwardClient, seed: Seed) -> Option<Box<dyn Application>> {
         Some(Box::new(Sender::new(Calls::new(self, seed), lanes, Pacer::asked(asker), ENDLESS, None)))
     }
 
-    fn server(&self, _: Lanes, messages: u64, host: Host) -> Box<dyn Application> {
+    fn server(&self, _: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {
         Box::new(Receiver::new(Service::default(), messages).asking(host.desk))
     }
 
@@ -292,8 +292,8 @@ mod tests {
     use hol_transport::Passage;
     use proptest::prelude::*;
 
-    const ONE: Lanes =
-        Lanes { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake: None };
+    const ONE: StreamLayout =
+        StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake: None };
 
     fn spec(keys: &str) -> WorkloadSpec {
         serde_json::from_str(&format!("{{\"kind\":\"rpc\"{keys}}}")).unwrap()
@@ -442,7 +442,7 @@ mod tests {
             users in 1_u32..6,
         ) {
             let spec = spec(&format!(",\"users\":{users},\"head\":\"40B\",\"request\":\"200B\""));
-            let lanes = Lanes { streams: 2, connections: 2, ..ONE };
+            let lanes = StreamLayout { streams: 2, connections: 2, ..ONE };
             let mut client = spec.client(lanes, 100, Seed(1));
             let mut server = spec.server(lanes, 100, Host::default());
             let mut transport = InParts::new(returns_rest);

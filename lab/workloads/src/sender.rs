@@ -8,13 +8,13 @@ use hol_base::{Duration, Time};
 use hol_measure::RecordKind;
 
 use crate::batches::{Batch, Batches};
-use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing};
+use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Outgoing, Output, Progress};
 use crate::greetings::Greetings;
 use crate::held::Held;
-use crate::ledger::{Arrived, Due, Ledger};
+use crate::ledger::{Arrived, DueMessage, Ledger};
 use crate::load::Pacer;
 use crate::openings::Openings;
-use crate::{ENDLESS, Lanes};
+use crate::{ENDLESS, StreamLayout};
 
 /// The requests of a workload, and how it reads the answers.
 pub(crate) trait Requests: fmt::Debug {
@@ -74,7 +74,7 @@ pub(crate) enum Answered {
 pub(crate) struct Sender<R> {
     requests: R,
     batches: Batches,
-    lanes: Lanes,
+    lanes: StreamLayout,
     pacer: Pacer,
     endless: bool,
     late_limit: Option<Duration>,
@@ -85,7 +85,7 @@ pub(crate) struct Sender<R> {
     rest: Option<Outgoing>,
     /// Connections on which the peer sends no more.
     to_close: VecDeque<ConnectionId>,
-    quit: Option<Quit>,
+    quit: Option<AbortReason>,
     ledger: Ledger,
     replies: u64,
 }
@@ -94,7 +94,7 @@ impl<R: Requests> Sender<R> {
     /// Creates a sender of `messages` messages, or [`ENDLESS`] ones, due by `pacer`.
     pub(crate) fn new(
         requests: R,
-        lanes: Lanes,
+        lanes: StreamLayout,
         pacer: Pacer,
         messages: u64,
         late_limit: Option<Duration>,
@@ -159,7 +159,7 @@ impl<R: Requests> Sender<R> {
         if now < limit {
             return Output::Wait(limit);
         }
-        Output::Stop(Quit::BehindSchedule { message: entry.number().into(), scheduled })
+        Output::Stop(AbortReason::BehindSchedule { message: entry.number().into(), scheduled })
     }
 
     fn next_message(&mut self, now: Time) -> Outgoing {
@@ -172,7 +172,7 @@ impl<R: Requests> Sender<R> {
         let octets = payload.len() + head.as_ref().map_or(0, Bytes::len);
         let (size, kind) = (octets as u32, self.requests.kind());
         let reply_size = self.requests.reply_size();
-        let entry = self.ledger.note_due(now, Due { scheduled, lane, size, reply_size, kind, parent });
+        let entry = self.ledger.note_due(now, DueMessage { scheduled, lane, size, reply_size, kind, parent });
         let message = Outgoing { entry: Some(entry), ..self.outgoing(lane, payload) };
         match head {
             None => message,
@@ -223,13 +223,13 @@ impl<R: Requests> Sender<R> {
                 return self.greeted(now, connection);
             }
             Ok(Answered::NoGreeting(_)) => {
-                self.quit = Some(Quit::Nonsense("the session is refused"));
+                self.quit = Some(AbortReason::Nonsense("the session is refused"));
                 return;
             }
             Ok(Answered::Message(number)) => (number, false),
             Ok(Answered::Refused(number)) => (number, true),
             Err(reason) => {
-                self.quit = Some(Quit::Nonsense(reason));
+                self.quit = Some(AbortReason::Nonsense(reason));
                 return;
             }
         };
@@ -238,7 +238,7 @@ impl<R: Requests> Sender<R> {
             self.replies += 1 + u64::from(self.batches.answered(&mut self.ledger, number, reply));
             self.pacer.replied(now, number);
         } else {
-            self.quit = Some(Quit::Nonsense("a reply to no request"));
+            self.quit = Some(AbortReason::Nonsense("a reply to no request"));
         }
     }
 }
@@ -251,10 +251,10 @@ impl<R: Requests> Application for Sender<R> {
             Input::Full(outgoing) => self.held.refused(outgoing),
             Input::Writable(_) => self.held.retry(),
             Input::PeerClosed(_) if self.has_more() => {
-                self.quit = Some(Quit::Connection("closed by the peer"));
+                self.quit = Some(AbortReason::Connection("closed by the peer"));
             }
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
-            Input::Failed(_, reason) => self.quit = Some(Quit::Connection(reason)),
+            Input::Failed(_, reason) => self.quit = Some(AbortReason::Connection(reason)),
             Input::Accepted(_) | Input::Closed(_) => {}
         }
     }
@@ -294,8 +294,8 @@ impl<R: Requests> Application for Sender<R> {
     }
 
     #[inline]
-    fn standing(&self) -> Standing {
-        Standing {
+    fn standing(&self) -> Progress {
+        Progress {
             due: self.ledger.due(),
             done: self.replies,
             last_due: self.ledger.last_due(),
@@ -332,10 +332,10 @@ mod tests {
     use hol_base::Seed;
     use hol_transport::Passage;
 
-    const ONE: Lanes =
-        Lanes { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None };
+    const ONE: StreamLayout =
+        StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None };
 
-    fn client_of(workload: &str, lanes: Lanes, messages: u64) -> Box<dyn Application> {
+    fn client_of(workload: &str, lanes: StreamLayout, messages: u64) -> Box<dyn Application> {
         let spec: WorkloadSpec = serde_json::from_str(workload).expect("a workload");
         let mut client = spec.client(lanes, messages, Seed(1));
         for connection in 0..u32::from(lanes.connections) {
@@ -344,18 +344,19 @@ mod tests {
         client
     }
 
-    fn client(kind: &str, lanes: Lanes, messages: u64) -> Box<dyn Application> {
+    fn client(kind: &str, lanes: StreamLayout, messages: u64) -> Box<dyn Application> {
         client_of(&format!("{{\"kind\":\"{kind}\"}}"), lanes, messages)
     }
 
-    fn open(client: &mut dyn Application, now: Time, lanes: Lanes) {
+    fn open(client: &mut dyn Application, now: Time, lanes: StreamLayout) {
         for connection in 0..u32::from(lanes.connections) {
             client.handle(now, Input::Opened(ConnectionId(connection)));
         }
     }
 
     fn opened(kind: &str, streams: u16, messages: u64) -> Box<dyn Application> {
-        let lanes = Lanes { streams, connections: 1, gives_up: false, is_stream: false, handshake: None };
+        let lanes =
+            StreamLayout { streams, connections: 1, gives_up: false, is_stream: false, handshake: None };
         let mut client = client(kind, lanes, messages);
         open(client.as_mut(), ms(0), lanes);
         client
@@ -373,7 +374,7 @@ mod tests {
         send(client.as_mut(), ms(500));
         send(client.as_mut(), ms(2499));
         assert!(matches!(client.poll(ms(2500)), Output::Wait(Time::MAX)));
-        let Standing { due, all_due, .. } = client.standing();
+        let Progress { due, all_due, .. } = client.standing();
         assert_eq!((due, all_due), (2, true));
         assert!(client.end(ms(2500)), "what was not sent is no message of the run");
         assert_eq!(client.standing().due, 2);
@@ -402,7 +403,8 @@ mod tests {
 
     #[test]
     fn nothing_is_sent_before_every_connection_is_open() {
-        let lanes = Lanes { streams: 2, connections: 2, gives_up: false, is_stream: false, handshake: None };
+        let lanes =
+            StreamLayout { streams: 2, connections: 2, gives_up: false, is_stream: false, handshake: None };
         let mut client = client("echo", lanes, 3);
         assert_eq!(wait(client.as_mut(), ms(500)), Time::MAX);
         client.handle(ms(500), Input::Opened(ConnectionId(1)));
@@ -430,7 +432,7 @@ mod tests {
         assert_eq!(wait(client.as_mut(), ms(10)), ms(1010));
         assert_eq!(wait(client.as_mut(), ms(1009)), ms(1010));
         let Output::Stop(quit) = client.poll(ms(1010)) else { panic!("it goes on") };
-        assert_eq!(quit, Quit::BehindSchedule { message: 0, scheduled: ms(10) });
+        assert_eq!(quit, AbortReason::BehindSchedule { message: 0, scheduled: ms(10) });
     }
 
     #[test]
@@ -467,7 +469,8 @@ mod tests {
 
     #[test]
     fn a_full_connection_does_not_hold_up_a_greedy_client_on_another() {
-        let lanes = Lanes { streams: 4, connections: 2, gives_up: false, is_stream: false, handshake: None };
+        let lanes =
+            StreamLayout { streams: 4, connections: 2, gives_up: false, is_stream: false, handshake: None };
         let mut client = client("bulk", lanes, ENDLESS);
         open(client.as_mut(), ms(0), lanes);
         let first = send(client.as_mut(), ms(0));
@@ -542,10 +545,10 @@ mod tests {
         let first = send(client.as_mut(), ms(10));
         reply(client.as_mut(), ms(30), first.payload.clone());
         reply(client.as_mut(), ms(30), first.payload);
-        assert!(matches!(client.poll(ms(30)), Output::Stop(Quit::Nonsense(_))));
+        assert!(matches!(client.poll(ms(30)), Output::Stop(AbortReason::Nonsense(_))));
         let mut client = opened("echo", 1, 2);
         client.handle(ms(5), Input::Failed(ConnectionId(0), "connection reset"));
-        assert!(matches!(client.poll(ms(5)), Output::Stop(Quit::Connection("connection reset"))));
+        assert!(matches!(client.poll(ms(5)), Output::Stop(AbortReason::Connection("connection reset"))));
     }
 
     #[test]
@@ -558,6 +561,6 @@ mod tests {
         let mut client = opened("echo", 1, 1);
         drop(send(client.as_mut(), ms(10)));
         client.handle(ms(15), Input::PeerClosed(ConnectionId(0)));
-        assert!(matches!(client.poll(ms(15)), Output::Stop(Quit::Connection("closed by the peer"))));
+        assert!(matches!(client.poll(ms(15)), Output::Stop(AbortReason::Connection("closed by the peer"))));
     }
 }

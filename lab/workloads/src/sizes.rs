@@ -25,15 +25,15 @@ pub enum Sizes {
     Mix(BTreeMap<ByteCount, u32>),
 }
 
-/// A log-normal distribution.
+/// A log-normal distribution of sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogNormal {
-    /// Half of the sizes are below this.
+    /// Median of the sizes.
     pub median: ByteCount,
-    /// The standard deviation of the logarithm.
+    /// Standard deviation of the logarithm of the size.
     pub sigma: f64,
-    /// The largest size, which stands for all larger ones. Default as much as a message may have.
+    /// Maximum size; larger draws are reduced to it. Default: the longest possible message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<ByteCount>,
 }

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::WorkloadError;
 use crate::tls;
-use crate::{Application, Arrivals, Asker, Host, Kind, Lanes, LengthOf, Load, Pace, Reading, SizeClass};
+use crate::{
+    Application, Arrivals, Host, Kind, LengthOf, Load, OnwardClient, Pace, Reading, SizeClass, StreamLayout,
+};
 
 /// The application, its nodes and its start; the keys of its kind are in the same table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,7 +35,7 @@ pub struct WorkloadSpec {
     /// 1992). 256 ms is one slot of Linux' timer wheel for timeouts of 2 to 16 s, and covers all finer slots.
     #[serde(default)]
     pub spread: Duration,
-    /// End the run if it is not connected after this time. Default: as long as the transport tries.
+    /// End the run if a connection is not open after this time. Default: as long as the transport tries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_timeout: Option<Duration>,
     /// Whether the server listens; otherwise connections are refused. Default true.
@@ -134,7 +136,7 @@ impl WorkloadSpec {
     }
 
     /// Returns the function that finds message boundaries in a byte stream over these lanes.
-    pub fn length_of(&self, lanes: Lanes) -> LengthOf {
+    pub fn length_of(&self, lanes: StreamLayout) -> LengthOf {
         tls::length_of_records(lanes.handshake, self.kind.workload().length_of())
     }
 
@@ -145,7 +147,7 @@ impl WorkloadSpec {
 
     /// Creates the client, which sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; arrivals and
     /// requests derive from `seed`.
-    pub fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
+    pub fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application> {
         tls::secured(self.kind.workload().client(lanes, messages, seed), lanes.handshake)
     }
 
@@ -153,13 +155,13 @@ impl WorkloadSpec {
     ///
     /// # Panics
     /// If its messages are not answered one by one.
-    pub fn asking(&self, lanes: Lanes, asker: Asker, seed: Seed) -> Box<dyn Application> {
+    pub fn asking(&self, lanes: StreamLayout, asker: OnwardClient, seed: Seed) -> Box<dyn Application> {
         let client = self.kind.workload().asking(lanes, asker, seed);
         tls::secured(client.expect("a scenario is checked first"), lanes.handshake)
     }
 
     /// Creates the server on its host.
-    pub fn server(&self, lanes: Lanes, messages: u64, host: Host) -> Box<dyn Application> {
+    pub fn server(&self, lanes: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {
         tls::secured(self.kind.workload().server(lanes, messages, host), lanes.handshake)
     }
 

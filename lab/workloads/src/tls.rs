@@ -9,7 +9,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use hol_base::Time;
 use hol_transport::FramingError;
 
-use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Standing};
+use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Progress};
 use crate::ledger::Ledger;
 use crate::{LengthOf, WorkloadError};
 
@@ -265,7 +265,7 @@ impl Application for Secured {
     }
 
     #[inline]
-    fn standing(&self) -> Standing {
+    fn standing(&self) -> Progress {
         self.application.standing()
     }
 
@@ -290,7 +290,7 @@ impl Application for Secured {
 mod tests {
     use super::*;
     use crate::in_parts::InParts;
-    use crate::{Host, Lanes, WorkloadSpec};
+    use crate::{Host, StreamLayout, WorkloadSpec};
     use hol_base::Seed;
     use hol_transport::Passage;
     use proptest::prelude::*;
@@ -320,7 +320,7 @@ mod tests {
 
     /// The application's connections to each other: each message arrives `each` ms after it was sent.
     fn exchange(handshake: Option<Handshake>, kind: &str, each: u64) -> (Vec<usize>, Time) {
-        let lanes = Lanes { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake };
+        let lanes = StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake };
         let spec: WorkloadSpec = serde_json::from_str(kind).unwrap();
         let mut sides = [spec.client(lanes, 1, Seed(1)), spec.server(lanes, 1, Host::default())];
         let id = ConnectionId(0);
@@ -379,7 +379,7 @@ mod tests {
         ) {
             let handshake = Handshake { hello: 500, answer: 171, finished: 90, is_early };
             let lanes =
-                Lanes { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake: Some(handshake) };
+                StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake: Some(handshake) };
             let spec: WorkloadSpec = serde_json::from_str("{\"kind\":\"bulk\",\"size\":\"300B\"}").unwrap();
             let (mut client, id) = (spec.client(lanes, crate::ENDLESS, Seed(1)), ConnectionId(0));
             let mut transport = InParts::new(returns_rest);

@@ -4,7 +4,7 @@ use hol_base::Seed;
 use hol_measure::RecordKind;
 use hol_transport::FramingError;
 
-use crate::{Application, Asker, Host, Lanes, Load, Pace, SizeClass, WorkloadError};
+use crate::{Application, Host, Load, OnwardClient, Pace, SizeClass, StreamLayout, WorkloadError};
 
 /// Returns the length of a message from its first octets, for the framer of a byte stream.
 pub type LengthOf = fn(&[u8]) -> Result<Option<usize>, FramingError>;
@@ -71,15 +71,15 @@ pub trait Workload {
     fn length_of(&self) -> LengthOf;
     /// Creates the client, which sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; arrivals and
     /// requests derive from `seed`.
-    fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application>;
+    fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application>;
     /// Creates a client that sends whenever a request waits for it to ask; `None` if its requests are not
     /// answered one by one, so that it can neither ask for others nor let others ask.
-    fn asking(&self, lanes: Lanes, asker: Asker, seed: Seed) -> Option<Box<dyn Application>> {
+    fn asking(&self, lanes: StreamLayout, asker: OnwardClient, seed: Seed) -> Option<Box<dyn Application>> {
         let _ = (lanes, asker, seed);
         None
     }
     /// Creates the server on its host.
-    fn server(&self, lanes: Lanes, messages: u64, host: Host) -> Box<dyn Application>;
+    fn server(&self, lanes: StreamLayout, messages: u64, host: Host) -> Box<dyn Application>;
     /// Returns a short description with all non-default keys.
     fn describe(&self) -> String {
         self.size().map_or_else(|| self.name().to_owned(), |size| format!("{} {size}B", self.name()))

@@ -37,7 +37,7 @@ pub enum Transport {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerError {
     /// Invalid.
-    #[error("`{0}` is no server; write HOST, HOST:PORT or [IPV6]:PORT")]
+    #[error("`{0}` is not a server; write HOST, HOST:PORT or [IPV6]:PORT")]
     NoServer(String),
     /// An IPv6 address whose last part could be a port.
     #[error(

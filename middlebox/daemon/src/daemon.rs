@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use hol_base::{Duration, Time};
-use hol_filter::Mended;
+use hol_filter::Corrections;
 use hol_simco::{Batch, Middlebox, Notice, Output, SessionId};
 use hol_system::{Events, Interest, Poller};
 
@@ -144,7 +144,7 @@ impl Daemon {
     /// gradually; then reports that agents can connect. From then on nothing else passes.
     pub(crate) fn begin(&mut self) -> Result<(), DaemonError> {
         let now = self.clock.now();
-        let Mended { missing, surplus } = self.ledger.mend(now, &self.middlebox)?;
+        let Corrections { missing, surplus } = self.ledger.mend(now, &self.middlebox)?;
         self.log.write(now, Level::Info, "mended", &[("missing", &missing), ("surplus", &surplus)]);
         for at in self.listeners.iter().flat_map(Listeners::addresses) {
             self.log.write(self.clock.now(), Level::Info, "listening", &[("at", &at)]);
@@ -323,7 +323,7 @@ impl Daemon {
         }
         if self.ledger.is_doubtful(now) {
             match self.ledger.mend(now, &self.middlebox) {
-                Ok(Mended { missing, surplus }) => {
+                Ok(Corrections { missing, surplus }) => {
                     self.log.write(
                         now,
                         Level::Info,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use hol_base::{Duration, Time};
-use hol_filter::{FilterError, Mended, PacketFilter, Progress};
+use hol_filter::{Corrections, FilterError, PacketFilter, Progress};
 use hol_journal::{Journal, JournalError};
 use hol_simco::{Batch, Change, Middlebox, Policy, Refusal, Rule};
 
@@ -211,7 +211,7 @@ impl Ledger {
     }
 
     /// Makes the filter contain exactly the rules of the middlebox.
-    pub fn mend(&mut self, now: Time, middlebox: &Middlebox) -> Result<Mended, LedgerError> {
+    pub fn mend(&mut self, now: Time, middlebox: &Middlebox) -> Result<Corrections, LedgerError> {
         self.mend_at = now + Self::MENDING;
         let rules: Vec<Rule> = middlebox.rules(now).copied().collect();
         let mended = self.filter.reconcile(now, &rules)?;

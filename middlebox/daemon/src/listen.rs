@@ -50,7 +50,7 @@ pub(crate) struct Arrival {
 
 /// Parses the address of a socket: `127.0.0.1:7626`, `[::1]:7626`.
 pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
-    let cure = "is no address with a port; write 127.0.0.1:7626, or [::1]:7626";
+    let cure = "is not an address with a port; write 127.0.0.1:7626, or [::1]:7626";
     text.parse().map_err(|_| format!("`{text}` {cure}"))
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hol_base::Duration;
-use hol_simco::{Body, Change, Refusal, Request, Shortage};
+use hol_simco::{Body, Change, ExhaustedResource, Refusal, Request};
 
 pub(crate) use histogram::Histogram;
 pub(crate) use text::MIME;
@@ -100,7 +100,7 @@ impl Numbers {
     }
 
     /// Counts a request beyond a limit.
-    pub fn count_shortage(&mut self, shortage: Shortage) {
+    pub fn count_shortage(&mut self, shortage: ExhaustedResource) {
         *self.shortages.entry(shortage.name()).or_default() += 1;
     }
 

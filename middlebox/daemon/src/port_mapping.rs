@@ -14,8 +14,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use hol_base::Time;
 use hol_pcp::{Heard, Refusal, hear, nat_pmp, reply};
 use hol_simco::{
-    AgentId, Batch, Body, Framing, Lifetime, Message, Middlebox, Notification, Pid, Reply, Request,
-    SessionId, Tid, Underlay, Version,
+    AgentId, Batch, Body, ConnectionInfo, Framing, Lifetime, Message, Middlebox, Notification, Pid, Reply,
+    Request, SessionId, Tid, Version,
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -311,7 +311,8 @@ impl PortMapper {
             return Ok(*session);
         }
         let name = middlebox.policy().agent_name(agent).to_owned();
-        let underlay = Underlay { is_secure: true, agent: Some(name), ..Underlay::plain(Framing::Messages) };
+        let underlay =
+            ConnectionInfo { is_secure: true, agent: Some(name), ..ConnectionInfo::plain(Framing::Messages) };
         let session = middlebox.connect(now, underlay);
         let establish = Request::Se { version: Version::SIMCO_3_0, challenge: None };
         // Registered before its first message arrives.

@@ -97,7 +97,7 @@ pub enum SetupError {
     NoProtectedInterface,
     /// Nobody could request a port mapping.
     #[error(
-        "[pcp]: the policy takes no host for an agent; give one of its agents hosts = [\"192.168.1.0/24\"]"
+        "[pcp]: no agent of the policy has hosts, so nobody could request a mapping; give one of them hosts = [\"192.168.1.0/24\"]"
     )]
     NoHosts,
     /// Twice NAT does not fit port mappings.

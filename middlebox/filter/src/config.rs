@@ -45,10 +45,10 @@ pub enum Unmatched {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// nftables would reject the name, or `nft` could not parse it.
-    #[error("`{0}` is no name for a table; use a letter, then letters, digits and `_`, 64 at most")]
+    #[error("`{0}` is not a name for a table; use a letter, then letters, digits and `_`, 64 at most")]
     Table(String),
     /// Not a valid interface name in the kernel.
-    #[error("`{0}` is no name of an interface; `ip link` lists those that there are")]
+    #[error("`{0}` is not a name of an interface; `ip link` lists those that there are")]
     Interface(String),
 }
 

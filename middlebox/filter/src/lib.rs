@@ -34,7 +34,7 @@ pub trait PacketFilter: Send {
 
     /// Makes exactly these rules apply, and returns the necessary corrections. If it takes long, some
     /// elements are missing until [`go_on`](Self::go_on) reports completion.
-    fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Mended, FilterError>;
+    fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Corrections, FilterError>;
 
     /// Continues a reconciliation for a few milliseconds. Changes may be applied in between.
     fn go_on(&mut self, now: Time) -> Result<Progress, FilterError> {
@@ -66,7 +66,7 @@ pub enum Progress {
 
 /// The corrections of a filter; none if it was right.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Mended {
+pub struct Corrections {
     /// Elements added: a rule has one per direction and port.
     pub missing: usize,
     /// Elements removed. One with a wrong end or translation counts as both.

@@ -25,7 +25,7 @@ use self::survey::Survey;
 use self::transaction::Transaction;
 use self::watch::Watch;
 use crate::holds::Holds;
-use crate::{Config, FilterError, Mended, PacketFilter, Progress};
+use crate::{Config, Corrections, FilterError, PacketFilter, Progress};
 
 /// Rules as elements of sets, in a table of their own. The kernel ends their lifetimes, even without this
 /// process.
@@ -175,7 +175,7 @@ impl PacketFilter for Nftables {
         Ok(())
     }
 
-    fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Mended, FilterError> {
+    fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Corrections, FilterError> {
         self.mend(now, Holds::of(rules.iter().filter(|rule| rule.is_in_force(now)))?)
     }
 

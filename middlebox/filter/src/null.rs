@@ -3,7 +3,7 @@
 use hol_base::Time;
 use hol_simco::{Change, Rule};
 
-use crate::{FilterError, Mended, PacketFilter};
+use crate::{Corrections, FilterError, PacketFilter};
 
 /// Promises everything and does nothing, so that a measurement can leave the filter out.
 #[derive(Debug, Clone, Copy, Default)]
@@ -14,7 +14,7 @@ impl PacketFilter for NullFilter {
         Ok(())
     }
 
-    fn reconcile(&mut self, _now: Time, _rules: &[Rule]) -> Result<Mended, FilterError> {
-        Ok(Mended::default())
+    fn reconcile(&mut self, _now: Time, _rules: &[Rule]) -> Result<Corrections, FilterError> {
+        Ok(Corrections::default())
     }
 }

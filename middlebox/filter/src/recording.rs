@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hol_base::Time;
 use hol_simco::{Change, Pid, Rule};
 
-use crate::{FilterError, Mended, PacketFilter};
+use crate::{Corrections, FilterError, PacketFilter};
 
 /// Records the batches, and fails on demand.
 #[derive(Debug, Clone, Default)]
@@ -53,13 +53,14 @@ impl PacketFilter for RecordingFilter {
         Ok(())
     }
 
-    fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Mended, FilterError> {
+    fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Corrections, FilterError> {
         let wanted: BTreeMap<Pid, Rule> =
             rules.iter().filter(|rule| rule.is_in_force(now)).map(|rule| (rule.pid, *rule)).collect();
         let lacks = |some: &BTreeMap<Pid, Rule>, other: &BTreeMap<Pid, Rule>| {
             other.iter().filter(|(pid, rule)| some.get(pid) != Some(rule)).count()
         };
-        let mended = Mended { missing: lacks(&self.rules, &wanted), surplus: lacks(&wanted, &self.rules) };
+        let mended =
+            Corrections { missing: lacks(&self.rules, &wanted), surplus: lacks(&wanted, &self.rules) };
         self.rules = wanted;
         Ok(mended)
     }
@@ -98,7 +99,7 @@ mod tests {
         filter.apply(Time::ZERO, &[begin(1), begin(2)]).unwrap();
         let wanted: Vec<Rule> =
             [begin(2), begin(3), begin(4)].iter().filter_map(|change| change.after).collect();
-        assert_eq!(filter.reconcile(Time::ZERO, &wanted).unwrap(), Mended { missing: 2, surplus: 1 });
-        assert_eq!(filter.reconcile(Time::ZERO, &wanted).unwrap(), Mended::default());
+        assert_eq!(filter.reconcile(Time::ZERO, &wanted).unwrap(), Corrections { missing: 2, surplus: 1 });
+        assert_eq!(filter.reconcile(Time::ZERO, &wanted).unwrap(), Corrections::default());
     }
 }

@@ -76,16 +76,16 @@ impl JournalError {
 /// Octets at the end of the journal that were being written when the machine or the process stopped. They
 /// were never acknowledged, and have been cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Torn {
-    /// The file.
+pub struct TruncatedTail {
+    /// Path of the journal.
     pub path: PathBuf,
-    /// Where they started, in octets from the start.
+    /// Offset in the file of the first octet that was cut off.
     pub offset: u64,
-    /// Their number.
+    /// Number of octets that were cut off.
     pub octets: u64,
 }
 
-impl fmt::Display for Torn {
+impl fmt::Display for TruncatedTail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, offset, octets } = self;
         write!(

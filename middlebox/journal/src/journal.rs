@@ -12,7 +12,7 @@ use crate::frame::{Format, Place};
 use crate::lasting::SegmentEnd;
 use crate::recovery::{Recovered, recover};
 use crate::segment::{self, Start};
-use crate::{JournalError, Torn, compaction, entry, frame};
+use crate::{JournalError, TruncatedTail, compaction, entry, frame};
 
 /// When a record is safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct Journal {
     /// Number of superseded entries.
     superseded: u64,
     compaction: Option<JoinHandle<Result<(), JournalError>>>,
-    torn: Option<Torn>,
+    torn: Option<TruncatedTail>,
     /// Known PIDs of rules that had ended when it was opened.
     ended: Vec<Pid>,
     /// The frame being written, kept for its memory.
@@ -98,7 +98,7 @@ impl Journal {
     }
 
     /// Returns what was cut off at the end when the journal was opened.
-    pub fn torn(&self) -> Option<&Torn> {
+    pub fn torn(&self) -> Option<&TruncatedTail> {
         self.torn.as_ref()
     }
 

@@ -62,7 +62,7 @@ mod reading;
 mod recovery;
 mod segment;
 
-pub use error::{JournalError, Torn};
+pub use error::{JournalError, TruncatedTail};
 pub use hol_simco::Recorded;
 pub use journal::{Durability, Journal};
 pub use reading::read;

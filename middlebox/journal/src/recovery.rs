@@ -9,7 +9,7 @@ use hol_simco::{Pid, Recorded};
 use crate::frame;
 use crate::lasting::{Lasting, SegmentEnd};
 use crate::segment::{self, Listed, Reader, Start};
-use crate::{JournalError, Torn};
+use crate::{JournalError, TruncatedTail};
 
 /// The result of a complete history.
 pub(crate) struct Recovered {
@@ -24,7 +24,7 @@ pub(crate) struct Recovered {
     /// The end of the last one's complete frames; `None` if there is none.
     pub end: Option<SegmentEnd>,
     /// What follows them.
-    pub torn: Option<Torn>,
+    pub torn: Option<TruncatedTail>,
 }
 
 /// Reads all relevant segments, and removes the others.
@@ -40,7 +40,7 @@ pub(crate) fn recover(dir: &Path) -> Result<Recovered, JournalError> {
     for (at, (number, end)) in segments.iter().zip(&lasting.ends).enumerate() {
         let path = segment::path(dir, *number);
         // Only the last data written can be torn: a new segment starts when the previous one is on the disk.
-        if let Some(Torn { path, offset, .. }) = &torn {
+        if let Some(TruncatedTail { path, offset, .. }) = &torn {
             return Err(damaged(path, *offset, NO_FRAME));
         }
         torn = torn_tail(&path, end)?;
@@ -80,7 +80,7 @@ pub(crate) fn segments_that_count(dir: &Path, numbers: &[u64]) -> Result<Vec<(u6
 
 /// Returns what follows the complete frames of a segment, if it can be torn: one batch is written at a time,
 /// so a complete frame after it means another kind of damage.
-fn torn_tail(path: &Path, end: &SegmentEnd) -> Result<Option<Torn>, JournalError> {
+fn torn_tail(path: &Path, end: &SegmentEnd) -> Result<Option<TruncatedTail>, JournalError> {
     let &SegmentEnd { offset: end, format, .. } = end;
     let read = || {
         let mut file = File::open(path)?;
@@ -97,5 +97,5 @@ fn torn_tail(path: &Path, end: &SegmentEnd) -> Result<Option<Torn>, JournalError
         return Err(damaged(path, end, "a bit of this record is another than was written"));
     }
     let octets = tail.len() as u64;
-    Ok((octets > 0).then(|| Torn { path: path.to_owned(), offset: end, octets }))
+    Ok((octets > 0).then(|| TruncatedTail { path: path.to_owned(), offset: end, octets }))
 }

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hol_base::{Duration, Time};
 use hol_simco::{
-    AddressTuple, Batch, Capabilities, Config, Direction, Enable, Framing, Lifetime, Location, Message,
-    Middlebox, Output, PerParameters, Pid, Policy, PortParity, Request, SessionId, Tid, Unauthenticated,
-    Underlay, Version,
+    AddressTuple, Batch, Capabilities, Config, ConnectionInfo, Direction, Enable, Framing, Lifetime,
+    Location, Message, Middlebox, Output, PerParameters, Pid, Policy, PortParity, Request, SessionId, Tid,
+    Unauthenticated, Version,
 };
 
 const UDP: u8 = 17;
@@ -60,7 +60,7 @@ impl World {
         let mut config = Config { most_rules: usize::MAX, ..Config::firewall(Lifetime(u32::MAX)) };
         config.capabilities.middlebox_type |= functions;
         let mut middlebox = Middlebox::new(config, Policy::open(), Box::new(Unauthenticated)).unwrap();
-        let session = middlebox.connect(Time::ZERO, Underlay::plain(Framing::Stream));
+        let session = middlebox.connect(Time::ZERO, ConnectionInfo::plain(Framing::Stream));
         let mut world = Self { middlebox, session, batch: Batch::default(), out: Vec::new() };
         let se = Request::Se { version: Version::SIMCO_3_0, challenge: None };
         world.ask(Time::ZERO, Message::request(Tid(0), se).to_bytes());

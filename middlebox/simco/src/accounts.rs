@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    AddressTuple, AgentId, Binding, Change, Footprint, Measure, Quota, Refusal, Rule, ShapeId, Shortage,
+    AddressTuple, AgentId, Binding, Change, ExhaustedResource, Footprint, Measure, Quota, Refusal, Rule,
+    ShapeId,
 };
 
 /// The accounts of all agents. Only [`apply`](Self::apply) changes what rules use, so every change can be
@@ -65,7 +66,13 @@ impl Accounts {
     }
 
     /// Checks that the agent may have `more` in exchange for `less`; the error says which resource is short.
-    pub fn check(&self, agent: AgentId, quota: &Quota, more: &Claim, less: &Claim) -> Result<(), Shortage> {
+    pub fn check(
+        &self,
+        agent: AgentId,
+        quota: &Quota,
+        more: &Claim,
+        less: &Claim,
+    ) -> Result<(), ExhaustedResource> {
         let nothing = Account::default();
         let has = self.agents.get(&agent).unwrap_or(&nothing);
         let is_within =
@@ -74,18 +81,23 @@ impl Accounts {
         if !is_within(has.elements, elements, given, quota.elements)
             || !is_within(self.elements, elements, given, self.most.elements)
         {
-            Err(Shortage::Elements)
+            Err(ExhaustedResource::Elements)
         } else if !is_within(has.addresses, more.addresses, less.addresses, quota.addresses) {
-            Err(Shortage::Addresses)
+            Err(ExhaustedResource::Addresses)
         } else if !is_within(has.ports, more.ports, less.ports, quota.ports) {
-            Err(Shortage::Ports)
+            Err(ExhaustedResource::Ports)
         } else {
             self.check_shapes(has, quota, &more.footprint.shapes)
         }
     }
 
     /// Reserves a quarter of all shapes for agents that have few.
-    fn check_shapes(&self, has: &Account, quota: &Quota, wanted: &[ShapeId]) -> Result<(), Shortage> {
+    fn check_shapes(
+        &self,
+        has: &Account,
+        quota: &Quota,
+        wanted: &[ShapeId],
+    ) -> Result<(), ExhaustedResource> {
         let more = wanted.iter().filter(|shape| !has.shapes.contains_key(shape)).count();
         let new = wanted.iter().filter(|shape| !self.shapes.contains_key(shape)).count();
         let after = has.shapes.len() + more;
@@ -95,7 +107,7 @@ impl Accounts {
             self.most.shapes - self.most.shapes / 4
         };
         if more > 0 && after > quota.shapes || new > 0 && self.shapes.len() + new > most {
-            Err(Shortage::Shapes)
+            Err(ExhaustedResource::Shapes)
         } else {
             Ok(())
         }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{AgentId, Body, Message, Pid, PortMapping, Refusal, Request, Rule, Shortage, Tid, work};
+use crate::{AgentId, Body, ExhaustedResource, Message, Pid, PortMapping, Refusal, Request, Rule, Tid, work};
 
 /// A connection to the middlebox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +58,7 @@ pub enum Notice {
     /// A session was refused.
     NotOpened(SessionId, Refusal),
     /// An agent requested more than its quota, or than there is.
-    Short(AgentId, Shortage),
+    Short(AgentId, ExhaustedResource),
 }
 
 /// A request about rules, and its answer.

@@ -45,7 +45,7 @@ pub enum ConfigError {
     #[error("a NAT needs outside addresses, and a twice NAT inside ones; add some")]
     NoAddresses,
     /// Not a host address.
-    #[error("{0} is no address of a host; name one that is the middlebox's own, or leave it out")]
+    #[error("{0} is not an address of a host; name one that is the middlebox's own, or leave it out")]
     NoHost(IpAddr),
     /// Its ports would be assigned twice.
     #[error("the address {0} is named twice; leave one out")]

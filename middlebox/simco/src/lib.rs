@@ -8,10 +8,10 @@
 //!
 //! ```
 //! use hol_base::Time;
-//! use hol_simco::{Batch, Framing, Lifetime, Message, Middlebox, Request, Tid, Underlay, Version};
+//! use hol_simco::{Batch, Framing, Lifetime, Message, Middlebox, Request, Tid, ConnectionInfo, Version};
 //!
 //! let mut middlebox = Middlebox::firewall(Lifetime(3600));
-//! let session = middlebox.connect(Time::ZERO, Underlay::plain(Framing::Stream));
+//! let session = middlebox.connect(Time::ZERO, ConnectionInfo::plain(Framing::Stream));
 //! let establish = Request::Se { version: Version::SIMCO_3_0, challenge: None };
 //! let octets = Message::request(Tid(1), establish).to_bytes();
 //!
@@ -58,13 +58,13 @@ pub use config::{Config, ConfigError};
 pub use footprint::{Footprint, Measure, ShapeId};
 pub use header::{Header, PAYLOAD_PROTOCOL, PORT, Tid, length_of};
 pub use message::{Body, Message, Notification, ParseError};
-pub use middlebox::{Framing, Middlebox, RestoreError, Underlay};
+pub use middlebox::{ConnectionInfo, Framing, Middlebox, RestoreError};
 pub use parameters::{
     Direction, IpChoice, NatMode, PerParameters, PortParity, PrrParameters, ReservedParity,
 };
 pub use policy::{AgentId, Policy, PolicyError, Right};
 pub use prefix::{Prefix, PrefixError};
-pub use quota::{Quota, Shortage};
+pub use quota::{ExhaustedResource, Quota};
 pub use recorded::Recorded;
 pub use refusal::Refusal;
 pub use reply::{DisabledRule, EnabledRule, Granted, Reply};

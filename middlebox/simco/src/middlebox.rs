@@ -19,7 +19,7 @@ use bytes::Bytes;
 use hol_base::{Duration, Time};
 use hol_transport::Framer;
 
-pub use session::{Framing, Underlay};
+pub use session::{ConnectionInfo, Framing};
 
 use crate::accounts::{Accounts, Most};
 use crate::batch::Cause;
@@ -142,7 +142,7 @@ impl Middlebox {
     }
 
     /// Adds a connection of an agent.
-    pub fn connect(&mut self, now: Time, underlay: Underlay) -> SessionId {
+    pub fn connect(&mut self, now: Time, underlay: ConnectionInfo) -> SessionId {
         let id = self.unused_session();
         self.sessions.insert(id, Session::new(underlay));
         self.watch(now, id);

@@ -92,7 +92,7 @@ pub enum PolicyError {
     #[error("{0}")]
     Syntax(String),
     /// A name that no `[agents.…]` defines.
-    #[error("{place}: there is no agent `{name}`{hint}", hint = hint(.nearest))]
+    #[error("{place}: unknown agent `{name}`{hint}", hint = hint(.nearest))]
     UnknownAgent {
         /// The key that names it.
         place: String,
@@ -102,7 +102,7 @@ pub enum PolicyError {
         nearest: Option<String>,
     },
     /// More agents than there are identifiers.
-    #[error("there are {0} agents; the most are {most}", most = u16::MAX)]
+    #[error("{0} agents are too many; the maximum is {most}", most = u16::MAX)]
     TooManyAgents(usize),
     /// The name does not fit into an owner attribute.
     #[error("[agents.{0}]: the name has more than {limit} octets; shorten it", limit = Owner::LIMIT)]

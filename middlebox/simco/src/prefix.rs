@@ -16,7 +16,7 @@ pub struct Prefix {
 /// Not a prefix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is no address prefix; write an address, a slash and a number of bits: 10.0.0.0/8, 2001:db8::/32"
+    "`{0}` is not an address prefix; write an address, a slash and a number of bits: 10.0.0.0/8, 2001:db8::/32"
 )]
 pub struct PrefixError(String);
 

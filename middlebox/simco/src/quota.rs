@@ -65,7 +65,7 @@ impl QuotaTable {
 
 /// The resource that was exhausted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Shortage {
+pub enum ExhaustedResource {
     /// [`Quota::sessions`]
     Sessions,
     /// [`Quota::rules`]
@@ -80,7 +80,7 @@ pub enum Shortage {
     Ports,
 }
 
-impl Shortage {
+impl ExhaustedResource {
     /// Returns the key in a policy's quota.
     pub fn name(self) -> &'static str {
         match self {

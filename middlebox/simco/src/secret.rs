@@ -65,7 +65,7 @@ pub enum SecretError {
         octets: usize,
     },
     /// The file lacks this agent's secret.
-    #[error("there is no secret of `{0}`; add a line {0} = \"…\", as in the middlebox's file")]
+    #[error("no secret for `{0}`; add a line {0} = \"…\", as in the middlebox's file")]
     Missing(String),
     /// The name does not fit into an owner attribute.
     #[error("the agent's name `{0}` is empty or has more than {limit} octets", limit = Owner::LIMIT)]

@@ -81,11 +81,11 @@ impl std::fmt::Display for Expectation {
 impl Call {
     pub(crate) fn parse(line: &str) -> Result<Self, String> {
         let (name, rest) = line.split_once('(').ok_or_else(|| {
-            format!("{line:?} is no step; write a packet (< or >), a call such as \"close(4) = 0\", or %{{ assert … }}%")
+            format!("{line:?} is not a step; write a packet (< or >), a call such as \"close(4) = 0\", or %{{ assert … }}%")
         })?;
         let name = name.trim();
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-            return Err(format!("{name:?} is no name of a call; write a call such as \"close(4) = 0\""));
+            return Err(format!("{name:?} is not the name of a call; write a call such as \"close(4) = 0\""));
         }
         let end =
             closing(rest).ok_or_else(|| format!("{line:?} has no \")\"; write one behind the arguments"))?;

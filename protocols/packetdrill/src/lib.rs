@@ -80,7 +80,7 @@ fn read(file: &Path) -> Result<String, String> {
         return Err(format!("has {length} octets; a script has {LONGEST} at most"));
     }
     let octets = std::fs::read(file).map_err(failed)?;
-    String::from_utf8(octets).map_err(|_| "is no text: a script is written in UTF-8".to_owned())
+    String::from_utf8(octets).map_err(|_| "is not UTF-8 text".to_owned())
 }
 
 /// Plays a script once for each stack; the command files that it names are relative to `folder`.

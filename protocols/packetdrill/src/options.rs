@@ -26,7 +26,7 @@ pub(crate) fn check(call: &Call) -> Result<(), String> {
         "getsockopt" => match call.argument(2)? {
             "SO_ERROR" => Ok(()),
             option => variable(option).map(drop).ok_or_else(|| {
-                format!("getsockopt() with {option} is not known; there are SO_ERROR and TCP_MAXSEG")
+                format!("getsockopt() with {option} is not supported; use SO_ERROR or TCP_MAXSEG")
             }),
         },
         _ => Ok(()),
@@ -46,7 +46,9 @@ pub(crate) fn understand(call: &Call) -> Result<SocketOption, String> {
     let (option, value) = (call.argument(2)?, call.argument(3)?);
     // Only these options may be expected to fail.
     if call.result.error().is_some() && !matches!(option, "SCTP_RESET_STREAMS" | "SCTP_ADD_STREAMS") {
-        return Err(format!("setsockopt() with {option} is to fail; errors of options are not known"));
+        return Err(format!(
+            "setsockopt({option}) is expected to fail; only SCTP_RESET_STREAMS and SCTP_ADD_STREAMS may be"
+        ));
     }
     let whole = || integer(value).ok_or_else(|| format!("{option} is {value}; write [1]"));
     let milliseconds = |names: &[(&'static str, &'static str)]| -> Result<SocketOption, String> {
@@ -54,7 +56,7 @@ pub(crate) fn understand(call: &Call) -> Result<SocketOption, String> {
         for (name, option) in names {
             // 0 leaves the value unchanged.
             match member(value, name)? {
-                "..." => return Err(format!("{name} is open; write a number")),
+                "..." => return Err(format!("{name} is \"...\"; write a number")),
                 text => match number::<u64>(name, text)? {
                     0 => {}
                     millis => settings.push(sctp(option, format!("{millis}ms"))),
@@ -106,7 +108,7 @@ pub(crate) fn understand(call: &Call) -> Result<SocketOption, String> {
         "SCTP_ADD_STREAMS" => SocketOption::Reconfiguration(add_streams(value)?),
         other => {
             return Err(format!(
-                "setsockopt() with {other} is not known; write a setting such as \"--nagle=off\" above the script"
+                "setsockopt() with {other} is not supported; write a setting such as \"--nagle=off\" above the script"
             ));
         }
     })
@@ -137,7 +139,10 @@ fn events(value: &str) -> Result<SocketOption, String> {
     for part in value.trim_matches(['{', '}']).split(',') {
         let (name, set) = part.split_once('=').ok_or_else(|| format!("{part} has no value; write name=0"))?;
         if name.trim() != "sctp_data_io_event" && set.trim() != "0" {
-            return Err(format!("{} of SCTP_EVENTS is not known; notifications are not read", name.trim()));
+            return Err(format!(
+                "{} of SCTP_EVENTS is not supported; notifications are not read",
+                name.trim()
+            ));
         }
     }
     Ok(SocketOption::Nothing)
@@ -178,9 +183,7 @@ fn peer_parameters(value: &str) -> Result<SocketOption, String> {
             "SPP_HB_ENABLE" => settings.push(sctp("heartbeat", "true".to_owned())),
             "SPP_PMTUD_DISABLE" | "SPP_PMTUD_ENABLE" | "SPP_SACKDELAY_ENABLE" | "0" => {}
             other => {
-                return Err(format!(
-                    "{other} of spp_flags is not known; there are SPP_HB_ENABLE and SPP_HB_DISABLE"
-                ));
+                return Err(format!("spp_flags: unknown flag {other}; use SPP_HB_ENABLE or SPP_HB_DISABLE"));
             }
         }
     }

@@ -308,7 +308,7 @@ impl<'a> Player<'a> {
     }
 
     fn code(&mut self, code: &str) -> Result<(), Problem> {
-        let protocol = self.protocol.as_deref().ok_or("there is no socket for an assertion to speak of")?;
+        let protocol = self.protocol.as_deref().ok_or("the assertion comes before the first socket()")?;
         let lookup = |name: &str| -> Option<Value> { protocol.variable(name) };
         Ok(python::run(code, &mut self.variables, &lookup)?)
     }

@@ -90,7 +90,7 @@ pub(crate) fn make(specification: &str) -> Result<Box<dyn Protocol>, String> {
     match settings(specification)? {
         Settings::Tcp { config, .. } => Ok(Box::new(Tcp::new(&config))),
         Settings::Sctp { config, .. } => Ok(Box::new(Sctp::new(&config))),
-        _ => Err(format!("{specification} has no scripts")),
+        _ => Err(format!("{specification}: packetdrill scripts test TCP and SCTP only")),
     }
 }
 

@@ -26,7 +26,7 @@ impl Value {
     fn number(&self) -> Result<f64, String> {
         match self {
             Self::Number(number) => Ok(*number),
-            Self::Text(text) => Err(format!("{text:?} is no number")),
+            Self::Text(text) => Err(format!("{text:?} is not a number")),
         }
     }
 }
@@ -130,7 +130,7 @@ fn execute(
             Ok(())
         }
         [Token::Name(name), Token::Sign(sign @ ("+=" | "-=")), rest @ ..] => {
-            let before = find(name).ok_or_else(|| format!("there is no variable {name:?}"))?.number()?;
+            let before = find(name).ok_or_else(|| format!("unknown variable {name:?}"))?.number()?;
             let by = Parser::new(rest, &find).whole()?.number()?;
             let value = if *sign == "+=" { before + by } else { before - by };
             variables.insert(name.clone(), Value::Number(value));
@@ -247,7 +247,7 @@ fn tokens(code: &str) -> Result<Vec<Token>, String> {
             }
             _ => {
                 let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
-                let sign = sign.ok_or_else(|| format!("{next:?} is no sign of Python that is known"))?;
+                let sign = sign.ok_or_else(|| format!("{next:?} is not a supported Python operator"))?;
                 depth += usize::from(matches!(*sign, "(" | "[" | "{"));
                 depth -= usize::from(matches!(*sign, ")" | "]" | "}") && depth > 0);
                 tokens.push(Token::Sign(sign));
@@ -262,7 +262,7 @@ fn tokens(code: &str) -> Result<Vec<Token>, String> {
 fn literal(word: &str) -> Result<f64, String> {
     let hexadecimal = word.strip_prefix("0x").and_then(|digits| i64::from_str_radix(digits, 16).ok());
     let value = hexadecimal.map(|value| value as f64).or_else(|| word.parse().ok());
-    value.ok_or_else(|| format!("{word:?} is no number of Python that is known"))
+    value.ok_or_else(|| format!("{word:?} is not a supported Python number"))
 }
 
 /// Returns the name at the beginning of the text; names of states contain hyphens, as in `SYN-SENT`.
@@ -414,7 +414,7 @@ impl<'t> Parser<'t> {
                 Ok(value)
             }
             Token::Name(name) if self.take_sign(&["("]).is_some() => self.function(name),
-            Token::Name(name) => (self.find)(name).ok_or_else(|| format!("there is no variable {name:?}")),
+            Token::Name(name) => (self.find)(name).ok_or_else(|| format!("unknown variable {name:?}")),
             other => Err(format!("unexpected {other} instead of a value of Python")),
         }
     }
@@ -435,7 +435,7 @@ impl<'t> Parser<'t> {
             ("max", values) => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             _ => {
                 return Err(format!(
-                    "{name}() of Python is not known; there are abs, int, float, round, min and max"
+                    "{name}() of Python is not supported; use abs, int, float, round, min or max"
                 ));
             }
         };
@@ -503,9 +503,9 @@ mod tests {
         let deep = format!("assert {}1", "(".repeat(100_000));
         for (code, cure) in [
             ("import sys", "import begins a statement"),
-            ("assert frob == 1", "there is no variable \"frob\""),
+            ("assert frob == 1", "unknown variable \"frob\""),
             ("assert 1 / 0", "divides by 0"),
-            ("assert 'x' < 1", "is no number"),
+            ("assert 'x' < 1", "is not a number"),
             ("assert f(1)", "f() of Python is not known"),
             ("assert (1", "has no \")\""),
             ("assert 1 1", "after the assertion"),

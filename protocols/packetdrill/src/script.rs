@@ -109,8 +109,9 @@ impl Script {
     /// Parses an option: `--stack=rfc,linux-6.12`, `--tolerance_usecs=4000`, another option of packetdrill, or an option of a
     /// specification such as `--sack=false`.
     fn set(&mut self, word: &str) -> Result<(), String> {
-        let option =
-            word.strip_prefix("--").ok_or_else(|| format!("{word:?} is no setting; begin it with \"--\""))?;
+        let option = word
+            .strip_prefix("--")
+            .ok_or_else(|| format!("{word:?} is not a setting; begin it with \"--\""))?;
         match option.split_once('=') {
             None if option == "strict_segments" => self.strict_segments = true,
             Some(("stack", names)) => self.stacks = names.split(',').map(str::to_owned).collect(),

@@ -92,7 +92,7 @@ struct Line {
 
 impl Line {
     fn parse(line: &str) -> Result<Self, String> {
-        let form = || format!("{line:?} is no packet; write \"sctp: CHUNK[...]; CHUNK[...]\"");
+        let form = || format!("{line:?} is not a packet; write \"sctp: CHUNK[...]; CHUNK[...]\"");
         let (head, chunks) = line.split_once(':').ok_or_else(form)?;
         let options = head.trim().strip_prefix("sctp").ok_or_else(form)?.trim();
         let mut parsed = Self { tag: None, zero_checksum: false, chunks: Item::parse_all(chunks)? };
@@ -104,7 +104,7 @@ impl Line {
                 (_, Some(tag)) => parsed.tag = Some(number("tag", tag)?),
                 _ => {
                     return Err(format!(
-                        "{option:?} is no option of a packet; write sctp(tag=N), sctp(zero_checksum) or both with a comma"
+                        "{option:?} is not an option of a packet; write sctp(tag=N), sctp(zero_checksum) or both with a comma"
                     ));
                 }
             }

@@ -79,7 +79,7 @@ const CALLS: &str = "socket, bind, listen, connect, accept, setsockopt, getsocko
 /// Checks that the player supports a call of this name.
 pub(crate) fn check(call: &Call) -> Result<(), String> {
     let is_known = CALLS.replace(" and ", ", ").split(", ").any(|name| name == call.name);
-    if is_known { Ok(()) } else { Err(format!("{}() is not known; there are {CALLS}", call.name)) }
+    if is_known { Ok(()) } else { Err(format!("{}() is not supported; supported are {CALLS}", call.name)) }
 }
 
 impl Socket {
@@ -241,7 +241,7 @@ impl<'a> Player<'a> {
                 self.socket.blocks = !call.flags(2).contains(&"O_NONBLOCK");
                 Ok(Answer::value(0))
             }
-            other => Err(format!("fcntl() with {other} is not known; there are F_GETFL and F_SETFL").into()),
+            other => Err(format!("fcntl() with {other} is not supported; use F_GETFL or F_SETFL").into()),
         }
     }
 
@@ -273,7 +273,7 @@ impl<'a> Player<'a> {
             "SO_ERROR" => self.socket.error.take().unwrap_or("0").to_owned(),
             option => {
                 let variable = options::variable(option).ok_or_else(|| {
-                    format!("getsockopt() with {option} is not known; there are SO_ERROR and TCP_MAXSEG")
+                    format!("getsockopt() with {option} is not supported; use SO_ERROR or TCP_MAXSEG")
                 })?;
                 let value = self.protocol()?.variable(variable);
                 value.ok_or_else(|| format!("there is no {option} yet"))?.to_string()
@@ -482,7 +482,7 @@ fn written(call: &Call) -> Result<usize, String> {
     };
     match flags.iter().find(|flag| !matches!(**flag, "MSG_NOSIGNAL" | "MSG_DONTWAIT")) {
         Some(flag) => {
-            Err(format!("{}() with {flag} is not known; there are MSG_NOSIGNAL and MSG_DONTWAIT", call.name))
+            Err(format!("{}() with {flag} is not supported; use MSG_NOSIGNAL or MSG_DONTWAIT", call.name))
         }
         None => Ok(length),
     }
@@ -500,7 +500,7 @@ fn read_size(call: &Call) -> Result<usize, String> {
 fn message_size(text: &str) -> Result<usize, String> {
     let inside = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
     let inside = inside.ok_or_else(|| {
-        format!("{text} is no message; write {{msg_name(...)=..., msg_iov(1)=[{{..., 1000}}]}}")
+        format!("{text} is not a message; write {{msg_name(...)=..., msg_iov(1)=[{{..., 1000}}]}}")
     })?;
     let mut size = 0;
     for part in split(inside, ',') {
@@ -509,9 +509,7 @@ fn message_size(text: &str) -> Result<usize, String> {
             ("msg_iov", list) => size += vector(list)?,
             ("msg_name" | "msg_flags", "..." | "0" | "MSG_EOR") => {}
             (name, _) => {
-                return Err(format!(
-                    "{name} of a message is not known; there are msg_name, msg_iov and msg_flags"
-                ));
+                return Err(format!("msghdr: {name} is not supported; use msg_name, msg_iov or msg_flags"));
             }
         }
     }
@@ -520,7 +518,7 @@ fn message_size(text: &str) -> Result<usize, String> {
 
 /// Returns the octets of all parts of `[{..., 1000}, {..., 10}]`.
 fn vector(text: &str) -> Result<usize, String> {
-    let form = || format!("{text} is no vector; write [{{..., 1000}}]");
+    let form = || format!("{text} is not a vector; write [{{..., 1000}}]");
     let inside = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']')).ok_or_else(form)?;
     let part = |part: &str| {
         let length = part.trim_matches(['{', '}']).rsplit(',').next()?.trim();
@@ -536,7 +534,7 @@ fn vector(text: &str) -> Result<usize, String> {
 fn sctp_message(call: &Call) -> Result<Parameters, String> {
     let ppid = integer(call.argument(5)?).and_then(|ppid| u32::try_from(ppid).ok());
     let ppid =
-        ppid.ok_or("the payload protocol identifier of sctp_sendmsg() is no number; write htonl(1)")?;
+        ppid.ok_or("the payload protocol identifier of sctp_sendmsg() is not a number; write htonl(1)")?;
     let (stream, lifetime) = (number("the stream", call.argument(7)?)?, call.count(8)?);
     let reliability = match lifetime {
         0 => Reliability::Full,
@@ -551,7 +549,7 @@ fn sctp_message(call: &Call) -> Result<Parameters, String> {
 
 fn unordered(flags: &[&str]) -> Result<bool, String> {
     match flags.iter().find(|flag| **flag != "SCTP_UNORDERED") {
-        Some(flag) => Err(format!("the flag {flag} of a message is not known; there is SCTP_UNORDERED")),
+        Some(flag) => Err(format!("unsupported message flag {flag}; use SCTP_UNORDERED")),
         None => Ok(!flags.is_empty()),
     }
 }
@@ -567,17 +565,17 @@ fn sendv_message(call: &Call) -> Result<Parameters, String> {
         "SCTP_SENDV_SPA" => {
             let flags: Vec<&str> = named("sendv_flags")?.split('|').map(str::trim).collect();
             if flags.contains(&"SCTP_SEND_AUTHINFO_VALID") {
-                return Err("sctp_sendv() with SCTP_SEND_AUTHINFO_VALID is not known".to_owned());
+                return Err("sctp_sendv() with SCTP_SEND_AUTHINFO_VALID is not supported".to_owned());
             }
             (flags.contains(&"SCTP_SEND_SNDINFO_VALID"), flags.contains(&"SCTP_SEND_PRINFO_VALID"))
         }
-        other => return Err(format!("sctp_sendv() with {other} is not known")),
+        other => return Err(format!("sctp_sendv() with {other} is not supported")),
     };
     let mut parameters = Parameters::default();
     if has_info {
         parameters.stream = number("snd_sid", named("snd_sid")?)?;
         let ppid = integer(named("snd_ppid")?).and_then(|ppid| u32::try_from(ppid).ok());
-        parameters.ppid = ppid.ok_or("snd_ppid is no number; write htonl(1)")?;
+        parameters.ppid = ppid.ok_or("snd_ppid is not a number; write htonl(1)")?;
         let flags = named("snd_flags")?;
         let flags: Vec<&str> =
             flags.split('|').map(str::trim).filter(|flag| integer(flag) != Some(0)).collect();
@@ -591,7 +589,7 @@ fn sendv_message(call: &Call) -> Result<Parameters, String> {
             "SCTP_PR_SCTP_RTX" => Reliability::Retransmissions(value),
             other => {
                 return Err(format!(
-                    "the policy {other} is not known; there are SCTP_PR_SCTP_TTL, _RTX and _NONE"
+                    "unknown pr_policy {other}; use SCTP_PR_SCTP_TTL, SCTP_PR_SCTP_RTX or SCTP_PR_SCTP_NONE"
                 ));
             }
         };

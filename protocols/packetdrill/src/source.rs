@@ -143,7 +143,7 @@ fn directive(
         (Some("#endif"), _, Some(_)) => return Ok(None),
         (Some("#endif"), _, None) => "this #endif has no #ifdef; write one before it".to_owned(),
         (Some("#else" | "#if" | "#ifndef" | "#elif"), ..) => {
-            format!("{line:?} is no condition of packetdrill; there are #ifdef NAME and #endif")
+            format!("{line:?} is not a condition of packetdrill; use #ifdef NAME and #endif")
         }
         _ => return Ok(condition),
     };
@@ -197,7 +197,7 @@ mod tests {
             ("+1\n#endif", ":2: this #endif has no #ifdef"),
             ("#ifdef A\n#ifdef B\n#endif", ":2: this #ifdef stands in that of line 1"),
             ("#ifdef", "names nothing"),
-            ("#else", "there are #ifdef NAME and #endif"),
+            ("#else", "use #ifdef NAME and #endif"),
             ("+0\n+1 f(", ":2: this does not end"),
             ("+0 `a", "is not closed"),
         ] {

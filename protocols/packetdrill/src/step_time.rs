@@ -31,7 +31,7 @@ impl StepTime {
         if let Some((first, last)) = word.split_once('~').or_else(|| word.split_once("...")) {
             let (from, to) = (seconds(first)?, seconds(last)?);
             if from > to {
-                return Err(format!("{word:?} is no time; it ends before it begins"));
+                return Err(format!("{word:?} is not a time: the range ends before it begins"));
             }
             return Ok(if word.starts_with('+') { Self::Within(from, to) } else { Self::Between(from, to) });
         }
@@ -58,9 +58,9 @@ impl StepTime {
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = number("a time", text.trim_start_matches('+'))
-        .map_err(|_| format!("{text:?} is no time; write seconds such as \"+0.1\", \"2\" or \"*\""))?;
+        .map_err(|_| format!("{text:?} is not a time; write seconds such as \"+0.1\", \"2\" or \"*\""))?;
     if !(0.0..1e9).contains(&seconds) {
-        return Err(format!("{text:?} is no time; it lies between 0 and 1e9 seconds"));
+        return Err(format!("{text:?} is not between 0 and 1e9 seconds"));
     }
     Ok(Duration::from_secs_f64(seconds))
 }

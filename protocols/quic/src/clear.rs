@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use hol_base::{Rng, Time};
 use hol_transport::{Input, Output, Passage, PathState, Received, Statistics};
-use hol_wire::quic::{Carried, Datagram, Frame, Secrets, Side, packets};
+use hol_wire::quic::{Datagram, Frame, Secrets, Side, StampedData, packets};
 use hol_wire::{Address, Ecn, Packet, Stamp, Transport};
 use quinn_proto as quinn;
 use smallvec::SmallVec;
@@ -16,7 +16,7 @@ use crate::arrivals::Arrivals;
 use crate::first_sent::FirstSent;
 use crate::packet_form::{Next, PacketForm};
 use crate::socket_address::SocketAddress;
-use crate::{Carriage, Config, Endpoint, settings};
+use crate::{Config, Endpoint, MessageMapping, settings};
 
 /// Packets are visible.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Endpoint {
     /// Creates an endpoint that opens the connection on command.
     pub fn connect(
         config: impl Into<Arc<Config>>,
-        carriage: Carriage,
+        carriage: MessageMapping,
         local: (Address, u16),
         remote: (Address, u16),
         mut rng: Rng,
@@ -59,7 +59,7 @@ impl Endpoint {
     /// Creates an endpoint that waits for one connection.
     pub fn listen(
         config: impl Into<Arc<Config>>,
-        carriage: Carriage,
+        carriage: MessageMapping,
         local: (Address, u16),
         rng: Rng,
     ) -> Self {
@@ -81,12 +81,12 @@ impl Endpoint {
     }
 
     /// Notes the arrival of user data. Before the end of the handshake quinn-proto accepts none.
-    fn note_arrival(&mut self, now: Time, carried: &[Carried]) {
+    fn note_arrival(&mut self, now: Time, carried: &[StampedData]) {
         let Some((_, connection)) = &mut self.connection else { return };
         if connection.is_handshaking() || carried.is_empty() {
             return;
         }
-        for Carried { stream, start, end, stamp } in carried {
+        for StampedData { stream, start, end, stamp } in carried {
             let passage = Passage::new(*stamp, now);
             let Some(id) = stream else {
                 if let Some(payload) = connection.datagrams().recv() {
@@ -171,7 +171,7 @@ impl Clear {
         payload: &[u8],
         is_probing: bool,
         statistics: &mut Statistics,
-    ) -> SmallVec<[Carried; 2]> {
+    ) -> SmallVec<[StampedData; 2]> {
         let frames = packets(payload).flat_map(|packet| packet.expect("quinn-proto wrote it").frames());
         let (mut carried, mut asks) = (SmallVec::new(), false);
         for frame in frames {
@@ -185,12 +185,12 @@ impl Clear {
                         (false, false) => statistics.fast_retransmissions += 1,
                     }
                     let stamp = Stamp { first_sent, sent: now, cut: false };
-                    carried.push(Carried { stream: Some(id), start, end, stamp });
+                    carried.push(StampedData { stream: Some(id), start, end, stamp });
                 }
                 Frame::Datagram(end) => {
                     statistics.data_sent += 1;
                     let stamp = Stamp { first_sent: now, sent: now, cut: false };
-                    carried.push(Carried { stream: None, start: 0, end, stamp });
+                    carried.push(StampedData { stream: None, start: 0, end, stamp });
                 }
                 Frame::Ping | Frame::ImmediateAck | Frame::Crypto { .. } => asks = true,
                 _ => {}

@@ -69,7 +69,7 @@ pub enum Congestion {
 
 /// How messages are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Carriage {
+pub enum MessageMapping {
     /// On persistent streams, one message after the other.
     #[default]
     Streams,

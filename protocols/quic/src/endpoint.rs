@@ -16,12 +16,12 @@ use crate::packet_form::{Next, PacketForm};
 use crate::receive::Incoming;
 use crate::send::Outgoing;
 use crate::socket_address::SocketAddress;
-use crate::{Carriage, Config, clock};
+use crate::{Config, MessageMapping, clock};
 
 /// One end of one QUIC connection. Worlds differ only in what they see of its packets.
 pub struct Endpoint<S = Clear> {
     pub(crate) config: Arc<Config>,
-    pub(crate) carriage: Carriage,
+    pub(crate) carriage: MessageMapping,
     /// A server learns it from the first packet.
     pub(crate) remote: Option<SocketAddress>,
     pub(crate) quinn: quinn::Endpoint,
@@ -46,7 +46,7 @@ impl<S: PacketForm> Endpoint<S> {
     /// Creates an endpoint whose application wakes up `wakeup` after data has arrived.
     pub(crate) fn new(
         config: Arc<Config>,
-        carriage: Carriage,
+        carriage: MessageMapping,
         quinn: quinn::Endpoint,
         wakeup: Duration,
         form: S,

@@ -41,7 +41,7 @@ mod tls;
 pub use {hol_base as base, hol_transport as transport, hol_wire as wire};
 
 pub use clear::Clear;
-pub use config::{Carriage, Config, Congestion};
+pub use config::{Config, Congestion, MessageMapping};
 pub use endpoint::Endpoint;
 pub use hol_transport::ConfigError;
 pub use packet_form::Next;

@@ -10,7 +10,7 @@ use quinn_proto::{DatagramEvent, Dir, ReadError, StreamId};
 
 use crate::packet_form::PacketForm;
 use crate::socket_address::{SocketAddress, socket_address};
-use crate::{Carriage, Endpoint, clock, ecn};
+use crate::{Endpoint, MessageMapping, clock, ecn};
 
 /// Streams from the peer.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl<S: PacketForm> Endpoint<S> {
     /// Delivers octets, or adds them to a message.
     fn take(&mut self, now: Time, id: StreamId, end: u64, payload: Bytes) {
         let passage = self.form.read(now, id.into(), end);
-        if self.carriage == Carriage::Streams {
+        if self.carriage == MessageMapping::Streams {
             let stream = id.index().saturating_sub(1) as u16;
             return self
                 .reader
@@ -131,7 +131,7 @@ impl<S: PacketForm> Endpoint<S> {
         if id.index() == CONTROL {
             return self.note_peer_closed();
         }
-        if self.carriage == Carriage::PerMessage {
+        if self.carriage == MessageMapping::PerMessage {
             let (part, passage) = self.incoming.parts.remove(&id.into()).unwrap_or_default();
             self.reader.receive(now, Received::alone(part.freeze(), passage));
         }

@@ -13,7 +13,7 @@ use quinn_proto as quinn;
 
 use crate::packet_form::{Next, PacketForm};
 use crate::socket_address::SocketAddress;
-use crate::{Carriage, Config, Endpoint, Tls, settings};
+use crate::{Config, Endpoint, MessageMapping, Tls, settings};
 
 /// Packets are not visible.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Endpoint<Sealed> {
     /// Creates an endpoint that opens the connection on command.
     pub fn client(
         config: Arc<Config>,
-        carriage: Carriage,
+        carriage: MessageMapping,
         tls: &Tls,
         remote: (Address, u16),
         mut rng: Rng,
@@ -58,7 +58,7 @@ impl Endpoint<Sealed> {
     }
 
     /// Creates an endpoint that waits for one connection.
-    pub fn server(config: Arc<Config>, carriage: Carriage, tls: &Tls, rng: Rng) -> Self {
+    pub fn server(config: Arc<Config>, carriage: MessageMapping, tls: &Tls, rng: Rng) -> Self {
         let server = Arc::new(settings::server(&config, tls.server()));
         let quinn = quinn::Endpoint::new(Arc::new(settings::endpoint(rng)), Some(server), false, None);
         let sealed = Sealed::new(&config);

@@ -8,7 +8,7 @@ use hol_transport::{Event, Message};
 use quinn_proto::{Connection, Dir, SendDatagramError, StreamId};
 
 use crate::packet_form::PacketForm;
-use crate::{Carriage, Endpoint, clock};
+use crate::{Endpoint, MessageMapping, clock};
 
 /// Streams to the peer, and messages that wait for room.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl<S: PacketForm> Endpoint<S> {
     /// Opens the persistent streams of an open connection.
     pub(crate) fn open_streams(&mut self) {
         let Some((_, connection)) = &mut self.connection else { return };
-        let streams = if self.carriage == Carriage::Streams { self.config.streams } else { 0 };
+        let streams = if self.carriage == MessageMapping::Streams { self.config.streams } else { 0 };
         let mut open = || connection.streams().open(Dir::Uni).expect("a configuration is checked first");
         self.outgoing.control = Some(open());
         self.outgoing.streams = (0..streams).map(|_| open()).collect();
@@ -48,8 +48,8 @@ impl<S: PacketForm> Endpoint<S> {
 
     pub(crate) fn send(&mut self, message: Message) {
         let stream = match self.carriage {
-            Carriage::Streams => self.outgoing.streams.get(usize::from(message.stream)).copied(),
-            Carriage::PerMessage | Carriage::Datagrams => None,
+            MessageMapping::Streams => self.outgoing.streams.get(usize::from(message.stream)).copied(),
+            MessageMapping::PerMessage | MessageMapping::Datagrams => None,
         };
         self.outgoing.held.push_back(Held { stream, octets: message.payload });
         self.write();
@@ -60,9 +60,9 @@ impl<S: PacketForm> Endpoint<S> {
         let Some((_, connection)) = &mut self.connection else { return };
         while let Some(held) = self.outgoing.held.front_mut() {
             let written = match self.carriage {
-                Carriage::Streams => write(connection, held),
-                Carriage::PerMessage => write_alone(connection, held),
-                Carriage::Datagrams => match write_datagram(connection, held) {
+                MessageMapping::Streams => write(connection, held),
+                MessageMapping::PerMessage => write_alone(connection, held),
+                MessageMapping::Datagrams => match write_datagram(connection, held) {
                     Err(TooLarge) => {
                         self.reader.tell(Event::Abandoned { stream: 0 });
                         true

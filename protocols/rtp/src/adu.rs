@@ -17,15 +17,15 @@ impl Adus {
     /// If the frame, or its unit, is incomplete.
     pub fn next(&mut self, frame: &[u8]) -> Result<Option<Vec<u8>>, Malformed> {
         let header = FrameHeader::read(frame)?;
-        let (before_data, data) = frame
-            .split_at_checked(header.before_data())
+        let (main_data_offset, data) = frame
+            .split_at_checked(header.main_data_offset())
             .filter(|_| frame.len() == header.frame())
             .ok_or(Malformed("a frame of another length than it says"))?;
         let begin = self.behind.len().checked_sub(header.reaches_back(frame));
         self.behind.extend_from_slice(data);
         let adu = begin.map(|begin| {
             let unit = self.behind.get(begin..begin + header.main_data(frame));
-            unit.map(|unit| [before_data, unit].concat())
+            unit.map(|unit| [main_data_offset, unit].concat())
                 .ok_or(Malformed("a unit that ends beyond its frame"))
         });
         self.behind.drain(..self.behind.len().saturating_sub(FrameHeader::REACH));
@@ -45,9 +45,9 @@ mod tests {
         let adus = adus(&frames);
         let header = |octets: &[u8]| FrameHeader::read(octets).unwrap();
         let of_frames: Vec<u8> =
-            frames.iter().flat_map(|frame| frame[header(frame).before_data()..].to_vec()).collect();
+            frames.iter().flat_map(|frame| frame[header(frame).main_data_offset()..].to_vec()).collect();
         let of_adus: Vec<u8> =
-            adus.iter().flat_map(|adu| adu[header(adu).before_data()..].to_vec()).collect();
+            adus.iter().flat_map(|adu| adu[header(adu).main_data_offset()..].to_vec()).collect();
         assert_eq!(of_adus, of_frames[..of_adus.len()]);
         assert!(adus.iter().zip(&frames).all(|(adu, frame)| adu[..36] == frame[..36]));
     }

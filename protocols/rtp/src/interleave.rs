@@ -5,14 +5,14 @@ use crate::Malformed;
 
 /// The interleaving sequence number, in place of a frame's syncword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Isn {
+pub struct InterleavingNumber {
     /// Index within the cycle: eight bits.
     pub index: u8,
     /// Number of the cycle: three bits.
     pub cycle: u8,
 }
 
-impl Isn {
+impl InterleavingNumber {
     /// The value of a syncword: not interleaved.
     pub const SYNCWORD: Self = Self { index: 0xff, cycle: 7 };
 
@@ -60,7 +60,7 @@ impl Interleaver {
     /// # Errors
     /// If the ADU frame has no header.
     pub fn push(&mut self, mut adu: Vec<u8>) -> Result<Vec<Vec<u8>>, Malformed> {
-        Isn { index: self.waiting.len() as u8, cycle: self.cycle }.put(&mut adu)?;
+        InterleavingNumber { index: self.waiting.len() as u8, cycle: self.cycle }.put(&mut adu)?;
         self.waiting.push(adu);
         Ok(if self.waiting.len() == self.order.len() { self.release() } else { Vec::new() })
     }
@@ -81,13 +81,13 @@ impl Interleaver {
 /// appendix B.2.
 #[derive(Debug)]
 pub struct Deinterleaver {
-    last: Isn,
+    last: InterleavingNumber,
     waiting: Vec<(u8, Vec<u8>)>,
 }
 
 impl Default for Deinterleaver {
     fn default() -> Self {
-        Self { last: Isn::SYNCWORD, waiting: Vec::new() }
+        Self { last: InterleavingNumber::SYNCWORD, waiting: Vec::new() }
     }
 }
 
@@ -97,7 +97,7 @@ impl Deinterleaver {
     /// # Errors
     /// If the ADU frame has no header.
     pub fn push(&mut self, mut adu: Vec<u8>) -> Result<Vec<Vec<u8>>, Malformed> {
-        let isn = Isn::SYNCWORD.put(&mut adu)?;
+        let isn = InterleavingNumber::SYNCWORD.put(&mut adu)?;
         let is_new = isn.cycle != self.last.cycle || isn.index == self.last.index;
         let released = if is_new { self.release() } else { Vec::new() };
         self.last = isn;

@@ -24,12 +24,12 @@ pub mod ulpfec;
 pub use adu::Adus;
 pub use descriptor::{Piece, pieces, split};
 pub use header::Header;
-pub use interleave::{Deinterleaver, Interleaver, Isn, odd_then_even};
+pub use interleave::{Deinterleaver, Interleaver, InterleavingNumber, odd_then_even};
 pub use mp3::FrameHeader;
 pub use restore::Frames;
 pub use stream::{BIT_RATES, SAMPLES, SAMPLING_RATE, Stream};
 
-/// Octets that are not what they should be.
+/// A packet or frame (RTP, MP3 ADU, FEC) that could not be parsed; contains the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Malformed(pub &'static str);

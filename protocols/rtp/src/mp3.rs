@@ -52,13 +52,13 @@ impl FrameHeader {
     }
 
     /// Returns the octets of the header, the CRC if any, and the side information, before the main data.
-    pub fn before_data(self) -> usize {
+    pub fn main_data_offset(self) -> usize {
         Self::OCTETS + self.crc() + if self.is_mono() { 17 } else { 32 }
     }
 
     /// Returns the octets of main data that fit into a frame.
     pub fn slot(self) -> usize {
-        self.frame() - self.before_data()
+        self.frame() - self.main_data_offset()
     }
 
     /// Returns `main_data_begin`: how many octets of main data before this frame its unit begins.
@@ -165,7 +165,7 @@ mod tests {
         #[test]
         fn any_octets_are_a_header_or_not(octets: Vec<u8>) {
             if let Ok(header) = FrameHeader::read(&octets) {
-                prop_assert!(header.slot() > 0 && header.before_data() < header.frame());
+                prop_assert!(header.slot() > 0 && header.main_data_offset() < header.frame());
             }
         }
     }

@@ -16,7 +16,7 @@ pub struct Frames {
 struct Pending {
     header: FrameHeader,
     /// Header, CRC and side information.
-    before_data: Vec<u8>,
+    main_data_offset: Vec<u8>,
     reaches_back: usize,
     unit: Vec<u8>,
 }
@@ -24,20 +24,21 @@ struct Pending {
 impl Pending {
     fn read(adu: &[u8]) -> Result<Self, Malformed> {
         let header = FrameHeader::read(adu)?;
-        let (before_data, rest) =
-            adu.split_at_checked(header.before_data()).ok_or(Malformed("an ADU frame that is too short"))?;
+        let (main_data_offset, rest) = adu
+            .split_at_checked(header.main_data_offset())
+            .ok_or(Malformed("an ADU frame that is too short"))?;
         let unit = rest.get(..header.main_data(adu)).ok_or(Malformed("an ADU frame that is too short"))?;
         let (reaches_back, unit) = (header.reaches_back(adu), unit.to_vec());
-        Ok(Self { header, before_data: before_data.to_vec(), reaches_back, unit })
+        Ok(Self { header, main_data_offset: main_data_offset.to_vec(), reaches_back, unit })
     }
 
     /// Returns an empty unit, in a frame like this, that reaches back to the end of the previous unit, since
     /// the data between belong to the next. RFC 5219 appendix A.2; in RFC 3119 it reaches back to nothing,
     /// and loses what it skips.
     fn dummy(&self, reaches_back: usize) -> Self {
-        let mut before_data = self.before_data.clone();
-        self.header.set(&mut before_data, reaches_back, 0);
-        Self { header: self.header, before_data, reaches_back, unit: Vec::new() }
+        let mut main_data_offset = self.main_data_offset.clone();
+        self.header.set(&mut main_data_offset, reaches_back, 0);
+        Self { header: self.header, main_data_offset, reaches_back, unit: Vec::new() }
     }
 
     /// Returns the octets of main data between the end of the unit and the end of the frame, to which the
@@ -96,7 +97,7 @@ impl Frames {
             data[from..from + octets].copy_from_slice(&part[..octets]);
         }
         let written = self.pending.pop_front()?;
-        Some([written.before_data, data].concat())
+        Some([written.main_data_offset, data].concat())
     }
 }
 

@@ -58,10 +58,10 @@ impl Stream {
         let room = self.reservoir + slot;
         let wanted = slot / 2 + self.rng.below(slot as u64 + 1) as usize;
         let octets = wanted.clamp(room.saturating_sub(FrameHeader::REACH), room);
-        let mut before_data = vec![0; header.before_data()];
-        before_data[..FrameHeader::OCTETS].copy_from_slice(&header.octets());
-        header.set(&mut before_data, self.reservoir, octets);
-        self.planned.push_back(before_data);
+        let mut main_data_offset = vec![0; header.main_data_offset()];
+        main_data_offset[..FrameHeader::OCTETS].copy_from_slice(&header.octets());
+        header.set(&mut main_data_offset, self.reservoir, octets);
+        self.planned.push_back(main_data_offset);
         let noise = std::iter::repeat_with(|| self.rng.next_u64().to_be_bytes()).flatten();
         self.main_data.extend(noise.take(octets));
         self.reservoir = room - octets;

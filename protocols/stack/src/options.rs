@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use hol_base::{nearest, plain_words};
-use hol_quic::Carriage;
+use hol_quic::MessageMapping;
 use hol_transport::Reliability;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -121,11 +121,11 @@ impl Options {
         }
     }
 
-    pub(crate) fn carriage(&mut self) -> Result<Carriage, SpecError> {
+    pub(crate) fn carriage(&mut self) -> Result<MessageMapping, SpecError> {
         match (self.flag("per_message")?, self.flag("datagrams")?) {
-            (false, false) => Ok(Carriage::Streams),
-            (true, false) => Ok(Carriage::PerMessage),
-            (false, true) => Ok(Carriage::Datagrams),
+            (false, false) => Ok(MessageMapping::Streams),
+            (true, false) => Ok(MessageMapping::PerMessage),
+            (false, true) => Ok(MessageMapping::Datagrams),
             (true, true) => Err(SpecError::BadValue {
                 key: "per_message".to_owned(),
                 value: "true".to_owned(),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use hol_quic::Carriage;
+use hol_quic::MessageMapping;
 use hol_transport::{ConfigError, Reliability};
 
 use crate::metrics_cache::MetricsCache;
@@ -61,7 +61,7 @@ pub enum Protocol {
         /// Parallel connections, each with its own streams; messages use them in turn.
         connections: u16,
         /// What carries the messages: streams or DATAGRAM frames.
-        carriage: Carriage,
+        carriage: MessageMapping,
     },
     /// Datagrams. Lost ones are not retransmitted, except by SIP.
     Udp {
@@ -125,15 +125,18 @@ impl TransportSpec {
     pub fn gives_up(&self) -> bool {
         match &self.protocol {
             Protocol::Sctp { reliability, .. } => *reliability != Reliability::Full,
-            Protocol::Quic { carriage, .. } => *carriage == Carriage::Datagrams,
+            Protocol::Quic { carriage, .. } => *carriage == MessageMapping::Datagrams,
             Protocol::Udp { .. } => true,
             Protocol::Tcp { .. } | Protocol::Mptcp { .. } | Protocol::Unix { .. } => false,
         }
     }
 
     /// Returns whether its sender is not limited by flow control, so that datagrams arrive even if the receiver is busy.
-    pub const fn is_heedless(&self) -> bool {
-        matches!(self.protocol, Protocol::Udp { .. } | Protocol::Quic { carriage: Carriage::Datagrams, .. })
+    pub const fn lacks_flow_control(&self) -> bool {
+        matches!(
+            self.protocol,
+            Protocol::Udp { .. } | Protocol::Quic { carriage: MessageMapping::Datagrams, .. }
+        )
     }
 
     /// Returns what hosts cache of one connection for the next.
@@ -254,7 +257,7 @@ fn quic(mut options: Options, behaviour: &mut toml::Table) -> Result<Protocol, S
     if config.streams.checked_mul(connections).is_none() {
         return refused(format!("the {connections} connections have more than 65535 streams together"));
     }
-    if config.streams != 1 && carriage != Carriage::Streams {
+    if config.streams != 1 && carriage != MessageMapping::Streams {
         return refused(
             "per_message and datagrams leave nothing for streams to do; remove one of them".to_owned(),
         );

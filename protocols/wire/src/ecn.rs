@@ -26,7 +26,7 @@ impl Ecn {
     }
 
     /// Returns the codepoint in the lower two bits of the former Type of Service.
-    pub const fn of(bits: u8) -> Self {
+    pub const fn from_bits(bits: u8) -> Self {
         match bits & 0b11 {
             0b00 => Self::NotCapable,
             0b01 => Self::Capable1,
@@ -54,8 +54,8 @@ mod tests {
     #[test]
     fn rfc3168_5_the_codepoints() {
         for bits in 0..4 {
-            assert_eq!(Ecn::of(bits).bits(), bits);
-            assert_eq!(Ecn::of(bits | 0xb8), Ecn::of(bits), "the other six bits are the DSCP");
+            assert_eq!(Ecn::from_bits(bits).bits(), bits);
+            assert_eq!(Ecn::from_bits(bits | 0xb8), Ecn::from_bits(bits), "the other six bits are the DSCP");
         }
     }
 

@@ -89,7 +89,7 @@ impl Ipv4Header {
             return Err(ParseError::Checksum);
         }
         octets.advance(1);
-        let ecn = Ecn::of(octets.get_u8());
+        let ecn = Ecn::from_bits(octets.get_u8());
         let total_length = octets.get_u16();
         let identification = octets.get_u16();
         if octets.get_u16() & FRAGMENTED != 0 {

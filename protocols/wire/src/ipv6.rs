@@ -72,7 +72,7 @@ impl Ipv6Header {
             return Err(ParseError::Truncated);
         }
         packet.truncate(payload_length.into());
-        let ecn = Ecn::of((first >> 20) as u8);
+        let ecn = Ecn::from_bits((first >> 20) as u8);
         Ok(Self { ecn, payload_length, next_header, hop_limit, source, destination })
     }
 }

@@ -13,10 +13,10 @@ use hol_report::survey::{Axis, axes};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::fill::{stop_on_interrupt, threads, warn_of_engine};
 use crate::number::positive;
 use crate::question::set_all;
 use crate::row::json;
+use crate::run_plan::{stop_on_interrupt, threads, warn_of_engine};
 use crate::terminal::say;
 use sampler::Sampler;
 

@@ -311,5 +311,5 @@ fn check_node(nodes: &[String], node: &str) -> Result<(), String> {
     if nodes.iter().any(|known| known == node) {
         return Ok(());
     }
-    Err(format!("there is no node {node:?}; there are {}", nodes.join(", ")))
+    Err(format!("unknown node {node:?}; known: {}", nodes.join(", ")))
 }

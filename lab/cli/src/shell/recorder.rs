@@ -63,7 +63,7 @@ impl ExperimentRecorder {
         programs.extend(past.iter().filter_map(line_program));
         programs.extend(past.last().and_then(|last| wait_program(last, &self.node)));
         if programs.is_empty() {
-            note!("nothing was run, so {} says nothing", self.path.display());
+            note!("no program was run, so {} is empty", self.path.display());
             return Ok(());
         }
         let mut network = match self.table.remove("network") {

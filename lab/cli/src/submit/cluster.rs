@@ -132,7 +132,7 @@ impl ClusterOptions {
             Some(0) => Ok(()),
             // As a shell says that there is no such command.
             Some(127) => Err(Failure::Failed(format!(
-                "--to {to}: there is no `{tool}` here; run this where there is one, or `sh {}` there",
+                "--to {to}: `{tool}` is not installed here; run this on the cluster, or `sh {}` there",
                 quote_path(submit)
             ))),
             _ => Err(Failure::Failed(format!(

@@ -14,10 +14,10 @@ use hol_measure::Bounds;
 use hol_report::validation::{Check, Compared, Validation, median_in_words};
 
 use crate::failure::Failure;
-use crate::fill::{carry_out, complete, stop_on_interrupt};
 use crate::number::positive;
-use crate::progress::Telling;
+use crate::progress::ProgressOutput;
 use crate::row::{json, short};
+use crate::run_plan::{carry_out, complete, stop_on_interrupt};
 use crate::terminal::{grouped, note, say, table};
 
 mod random;
@@ -177,7 +177,7 @@ impl Validate {
         let plan = Plan::of_points(points.map(|(point, _)| point.clone()).collect());
         let wanted = plan.wanted(&finished).len() as u64;
         note!("{world}: {} runs to do in {}", grouped(wanted), store.dir().display());
-        carry_out(&plan, &mut store, &mut finished, self.jobs, Telling::People)?;
+        carry_out(&plan, &mut store, &mut finished, self.jobs, ProgressOutput::People)?;
         Ok(store.write_tables(&finished)?)
     }
 

@@ -14,8 +14,8 @@ use hol_scenario::World;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::fill::{stop_on_interrupt, threads};
 use crate::row::json;
+use crate::run_plan::{stop_on_interrupt, threads};
 use crate::terminal::{note, say, table};
 
 use super::Validate;
@@ -119,7 +119,7 @@ impl Random {
     pub fn run(&self, count: u64, flags: &Validate) -> Result<(), Failure> {
         if let Some(only) = self.only.as_ref().filter(|only| !Generator::names().contains(only)) {
             let problem = format!(
-                "--only {only}: there is no such transport or workload; there are {}",
+                "--only {only}: unknown transport or workload; known: {}",
                 Generator::names().join(", ")
             );
             return Err(Failure::Usage(problem));

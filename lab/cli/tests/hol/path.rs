@@ -153,7 +153,7 @@ fn captures_that_are_not_whole_give_what_they_can_or_are_named() {
 
     for (octets, words) in [
         (&b""[..], "bad.pcapng: is empty"),
-        (b"[network]\n", "is no capture"),
+        (b"[network]\n", "is not a capture"),
         (&whole[..100], "no IP packet"),
     ] {
         write(octets);

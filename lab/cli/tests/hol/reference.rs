@@ -64,7 +64,7 @@ fn help_explains_commands_tables_and_kinds_of_workload() {
     for (topic, expected) in [
         (&["network"][..], "`rate`: a bit rate above zero such as \"100Mbit\""),
         (&["network"], "network.discipline = { codel"),
-        (&["path"], "As in `[network]`, whose values hold otherwise: `channel`"),
+        (&["path"], "Also takes these keys of `[network]`, whose values are the defaults: `channel`"),
         (&["page"], "`way`: \"close\", \"keepalive\""),
         (&["echo"], "`size`: a size such as"),
         (&["ready"], "`listens`: a whole number"),

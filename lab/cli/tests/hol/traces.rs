@@ -56,7 +56,7 @@ fn a_distribution_is_read_from_a_file_beside_the_experiment() {
     let manifest = fs::read_to_string(dir.path().join("own/manifest.json")).unwrap();
     assert!(!manifest.contains("own.dist") && manifest.contains("8192"), "{manifest}");
     for (numbers, words) in
-        [("1 x\n", "own.dist:1: \"x\" is no whole number"), ("3\n2\n", "own.dist:2: \"2\" is below")]
+        [("1 x\n", "own.dist:1: \"x\" is not a whole number"), ("3\n2\n", "own.dist:2: \"2\" is below")]
     {
         fs::write(dir.path().join("own.dist"), numbers).unwrap();
         let (code, message) = failure(dir.path(), &["run", "a.toml"]);

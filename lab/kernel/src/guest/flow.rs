@@ -7,7 +7,7 @@ use std::time::Duration;
 use hol_base::{Duration as Span, Seed, Time};
 use hol_measure::Record;
 use hol_scenario::{RunEnd, Scenario, Side};
-use hol_sockets::{Assignment, Beginning, FlowRun, FlowRuns, Site, SocketsError, Stop, Ties};
+use hol_sockets::{Assignment, Beginning, EndAddresses, FlowRun, FlowRuns, SocketsError, Stop, Ties};
 use nix::sched::{CloneFlags, setns};
 
 use super::GuestError;
@@ -32,7 +32,7 @@ pub(super) fn all<'t>(
     seed: Seed,
 ) -> Flows<'t> {
     let node = |name: &str| network.node(name).expect("the host has checked the scenario");
-    let mut assignments = hol_sockets::assignments(scenario, seed, |name, port| Site {
+    let mut assignments = hol_sockets::assignments(scenario, seed, |name, port| EndAddresses {
         addresses: network.addresses(node(name)),
         port,
     });

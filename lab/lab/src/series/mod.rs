@@ -25,14 +25,14 @@ pub struct Row {
     /// The time since the start of the run.
     pub at: Time,
     /// What was sampled.
-    pub subject: Subject,
+    pub subject: SampledObject,
     /// The values in the order of [`NUMBERS`]; `None` if unknown.
     numbers: [Option<u64>; NUMBERS.len()],
 }
 
 /// What was sampled.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
+pub enum SampledObject {
     /// One end of a connection, on the path to one address of its peer.
     Sender {
         /// The index of the flow; 0 is measured.
@@ -65,7 +65,7 @@ const NUMBERS: [&str; 11] = [
     "delivered_octets",
 ];
 
-impl Subject {
+impl SampledObject {
     const fn kind(&self) -> &'static str {
         match self {
             Self::Sender { .. } => "sender",

@@ -13,7 +13,7 @@ use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-use super::{NUMBERS, Row, SCHEMA, Subject};
+use super::{NUMBERS, Row, SCHEMA, SampledObject};
 use crate::archive::series_of;
 use crate::error::LabError;
 use crate::point::RunKey;
@@ -80,9 +80,9 @@ fn rows(group: &dyn RowGroupReader) -> Result<Vec<Row>, ParquetError> {
     let row = |at: usize| {
         let flow = flows[at].and_then(|flow| u32::try_from(flow).ok());
         let subject = match (kinds[at].as_deref()?, flow) {
-            ("flow", Some(flow)) => Subject::Flow(flow),
-            ("queue", _) => Subject::Queue(queues[at].clone()?),
-            ("sender", Some(flow)) => Subject::Sender {
+            ("flow", Some(flow)) => SampledObject::Flow(flow),
+            ("queue", _) => SampledObject::Queue(queues[at].clone()?),
+            ("sender", Some(flow)) => SampledObject::Sender {
                 flow,
                 connection: u32::try_from(connections[at]?).ok()?,
                 side: if sides[at].as_deref() == Some(Side::Client.name()) {

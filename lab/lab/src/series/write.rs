@@ -10,7 +10,7 @@ use hol_scenario::{QueueSample, Sample, SampleValue, SenderSample};
 use hol_transport::PathState;
 
 use super::delivered::Delivered;
-use super::{NUMBERS, Row, SCHEMA, Subject};
+use super::{NUMBERS, Row, SCHEMA, SampledObject};
 use crate::error::LabError;
 use crate::point::Point;
 use crate::rows::RowsFile;
@@ -73,7 +73,7 @@ impl SeriesFile {
         let delivered = std::mem::replace(&mut self.delivered, Delivered::new(self.interval, 0));
         for (flow, intervals) in delivered.until(ended) {
             for (at, octets) in intervals {
-                let mut row = Row { at, subject: Subject::Flow(flow), numbers: [None; _] };
+                let mut row = Row { at, subject: SampledObject::Flow(flow), numbers: [None; _] };
                 row.set("delivered_octets", Some(octets));
                 self.push(row)?;
             }
@@ -108,11 +108,11 @@ impl SeriesFile {
     }
 
     fn row(&self, Sample { at, of }: &Sample) -> Row {
-        let mut row = Row { at: *at, subject: Subject::Flow(0), numbers: [None; _] };
+        let mut row = Row { at: *at, subject: SampledObject::Flow(0), numbers: [None; _] };
         match *of {
             SampleValue::Sender(SenderSample { flow, connection, side, path, sent_again }) => {
                 let PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight } = path;
-                row.subject = Subject::Sender { flow, connection, side, path: peer.to_string().into() };
+                row.subject = SampledObject::Sender { flow, connection, side, path: peer.to_string().into() };
                 row.set("cwnd_octets", cwnd);
                 row.set("ssthresh_octets", ssthresh);
                 row.set("srtt_ns", srtt.map(Duration::as_nanos));
@@ -121,7 +121,7 @@ impl SeriesFile {
                 row.set("sent_again", sent_again);
             }
             SampleValue::Queue(QueueSample { line, packets, octets, dropped, lost }) => {
-                row.subject = Subject::Queue(Arc::clone(&self.queues[line as usize]));
+                row.subject = SampledObject::Queue(Arc::clone(&self.queues[line as usize]));
                 row.set("queue_packets", Some(packets));
                 row.set("queue_octets", Some(octets));
                 row.set("dropped", Some(dropped));

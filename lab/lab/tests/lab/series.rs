@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use hol_base::{Duration, Time};
 use hol_lab::{
-    Experiment, LabError, Manifest, Plan, Results, Row, RunKey, RunResult, Series, Source, Store, Subject,
-    execute,
+    Experiment, LabError, Manifest, Plan, Results, Row, RunKey, RunResult, SampledObject, Series, Source,
+    Store, execute,
 };
 
 const EXPERIMENT: &str = "
@@ -56,7 +56,7 @@ fn a_run_is_the_same_with_and_without_and_its_goodput_adds_up() {
             let rows = rows(with.path(), run.key);
             let mut delivered = BTreeMap::<u32, u64>::new();
             for row in &rows {
-                if let Subject::Flow(flow) = row.subject {
+                if let SampledObject::Flow(flow) = row.subject {
                     *delivered.entry(flow).or_default() += row.number("delivered_octets").unwrap();
                 }
             }
@@ -76,7 +76,7 @@ fn a_run_is_the_same_with_and_without_and_its_goodput_adds_up() {
 /// What every file keeps to.
 fn check(rows: &[Row], transport: &str) {
     let interval = Duration::from_millis(30);
-    let flows = rows.iter().filter(|row| matches!(row.subject, Subject::Flow(_))).count();
+    let flows = rows.iter().filter(|row| matches!(row.subject, SampledObject::Flow(_))).count();
     let (seen, flows) = rows.split_at(rows.len() - flows);
     assert!(seen.is_sorted_by_key(|row| row.at));
     assert!(seen.iter().all(|row| row.at.as_nanos() % interval.as_nanos() == 0));
@@ -87,7 +87,7 @@ fn check(rows: &[Row], transport: &str) {
     assert_eq!(ends, expected);
     assert!(last.at <= Time::ZERO + interval.saturating_mul(whole.len() as u64 + 1), "it ends with the run");
     let senders: Vec<&Row> =
-        seen.iter().filter(|row| matches!(row.subject, Subject::Sender { flow: 0, .. })).collect();
+        seen.iter().filter(|row| matches!(row.subject, SampledObject::Sender { flow: 0, .. })).collect();
     assert_eq!(senders.is_empty(), transport == "udp");
     for row in senders {
         assert!(row.number("cwnd_octets") > Some(0) && row.number("in_flight_octets").is_some(), "{row:?}");
@@ -95,7 +95,7 @@ fn check(rows: &[Row], transport: &str) {
     }
     let names: Vec<&str> = seen
         .iter()
-        .filter_map(|row| if let Subject::Queue(name) = &row.subject { Some(&**name) } else { None })
+        .filter_map(|row| if let SampledObject::Queue(name) = &row.subject { Some(&**name) } else { None })
         .collect();
     assert!(names.contains(&"client:1") && names.contains(&"server:1"));
 }

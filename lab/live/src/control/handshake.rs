@@ -81,7 +81,10 @@ pub(crate) fn greet<R: Read, W: Write>(
     };
     let other: Hello = frame::parse(&heard)?;
     if other.hol != own.hol || other.nonce == own.nonce {
-        return Err(ControlError::Nonsense("it is no greeting of hol".to_owned()));
+        return Err(ControlError::Nonsense(
+            "the other program did not answer with hol's greeting; is `hol live serve` what listens there?"
+                .to_owned(),
+        ));
     }
     if (other.protocol, &other.version) != (own.protocol, &own.version) {
         return Err(ControlError::Version { theirs: other.name(), ours: own.name() });

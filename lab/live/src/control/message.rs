@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use hol_base::Duration;
 use hol_network::NetworkSpec;
 use hol_scenario::{Sample, Scenario};
-use hol_sockets::{Half, News, Seen};
+use hol_sockets::{EndResult, PeerReport, Seen};
 use serde::{Deserialize, Serialize};
 
 use crate::placement::Placement;
@@ -28,7 +28,7 @@ pub(crate) enum Request {
     /// Starts the clients; by flow, the ports of servers on other hosts.
     Start { ports: Vec<u16> },
     /// News of the server of a flow whose client the host has.
-    News(usize, News),
+    News(usize, PeerReport),
     /// Ends the host's clients.
     EndClients,
     /// All clients have ended; asks for the results.
@@ -74,11 +74,11 @@ pub(crate) enum Reply {
     /// It has ended its clients.
     ClientsEnded,
     /// An event of a flow's server there.
-    News(usize, News),
+    News(usize, PeerReport),
     /// Samples of its senders, by flow: a part of them, sent before the results.
     Seen(Vec<(usize, Seen)>),
     /// The results of its ends.
-    Noted(Vec<(usize, Half)>),
+    Noted(Vec<(usize, EndResult)>),
     /// It failed, with the reason.
     Failed(String),
     /// A router lies between them; its interfaces to the client and the server.

@@ -26,7 +26,7 @@ pub enum ControlError {
     #[error("the other host closed the control channel")]
     Closed,
     /// More than anybody has to say.
-    #[error("a message of {0} octets is longer than the {1} that are taken; ask for fewer messages")]
+    #[error("control message too long: {0} octets, maximum {1}; run fewer messages")]
     TooLong(usize, usize),
     /// It is not from who knows the secret, or not in its place.
     #[error("a message is forged, or was sent before")]

@@ -45,7 +45,7 @@ fn forwards(address: IpAddr) -> Result<(), String> {
     if is_on {
         Ok(())
     } else {
-        Err(format!("it forwards nothing, so nothing passes it: `sysctl -w {dotted}=1` there"))
+        Err(format!("IP forwarding is off on the router; run `sysctl -w {dotted}=1` there"))
     }
 }
 
@@ -66,7 +66,7 @@ fn towards(socket: &Socket, address: IpAddr) -> Result<Interface, String> {
             Ok(Interface { index: interface, name })
         }
         _ => Err(format!(
-            "{address} is no other host for it; take a router that lies between the two, and is none of them"
+            "the router does not forward to {address}; choose a router between the two hosts, not one of them"
         )),
     }
 }
@@ -113,7 +113,7 @@ mod tests {
     fn a_host_of_ones_own_is_no_other() {
         let socket = Socket::routing().unwrap();
         let problem = towards(&socket, Ipv4Addr::LOCALHOST.into()).unwrap_err();
-        assert!(problem.contains("127.0.0.1 is no other host"), "{problem}");
+        assert!(problem.contains("does not forward to 127.0.0.1"), "{problem}");
         // The first interface of a network namespace.
         assert_eq!(name(&socket, 1).unwrap(), "lo");
     }

@@ -44,7 +44,7 @@ pub(crate) fn is_possible() -> Result<(), String> {
             (linux-modules-extra-…, kernel-modules-extra)"
                 .to_owned())
         }
-        Err((_, problem)) => Err(format!("whether it has netem the kernel does not say: {problem}")),
+        Err((_, problem)) => Err(format!("cannot find out whether this kernel has netem: {problem}")),
     }
 }
 

@@ -22,9 +22,9 @@ pub(crate) struct Conversation {
     echoes: [Option<u64>; 2],
     /// The longest segment accepted by both, in octets of payload.
     pub mss: Option<u16>,
-    /// The opening has been seen.
+    /// Whether the capture contains the handshake.
     pub is_whole: bool,
-    /// It is of QUIC, of which only the opening is seen.
+    /// Whether the conversation is QUIC, of which only the handshake is visible.
     pub is_quic: bool,
 }
 

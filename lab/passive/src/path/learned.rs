@@ -6,12 +6,12 @@ use std::net::IpAddr;
 use hol_base::{BitRate, Duration, Ratio};
 use hol_measure::Bounds;
 
-use super::loss::{Bursts, Fates};
+use super::loss::{Bursts, LossEstimate};
 use super::rate::{OVERHEAD, Rate};
 
 /// A path estimated from a capture. Direction 0, up, is from the host that opened the first conversation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Learned {
+pub struct PathEstimate {
     /// The two hosts; the first one opened the first conversation.
     pub hosts: [IpAddr; 2],
     /// Packets between these hosts.
@@ -35,7 +35,7 @@ pub struct Learned {
     /// The rate of each direction.
     pub rates: [Option<Rate>; 2],
     /// The fate of each direction's packets.
-    pub fates: [Option<Fates>; 2],
+    pub fates: [Option<LossEstimate>; 2],
     /// Whether acknowledgements of each direction's data were seen.
     pub answered: [bool; 2],
     /// The longest packet.
@@ -85,7 +85,7 @@ impl RoundTrip {
     }
 }
 
-impl Learned {
+impl PathEstimate {
     /// Returns the rate of a direction, if known.
     fn rate(&self, direction: usize) -> Option<Bounds> {
         match self.rates[direction] {
@@ -236,8 +236,8 @@ impl Learned {
     }
 }
 
-fn write_fates(f: &mut Formatter<'_>, fates: &Fates) -> fmt::Result {
-    let Fates { packets, lost, loss, bursts, reordering } = fates;
+fn write_fates(f: &mut Formatter<'_>, fates: &LossEstimate) -> fmt::Result {
+    let LossEstimate { packets, lost, loss, bursts, reordering } = fates;
     // A path that loses everything would not have carried what opened the connections.
     if loss.high >= 1.0 {
         return writeln!(
@@ -278,7 +278,7 @@ fn write_fates(f: &mut Formatter<'_>, fates: &Fates) -> fmt::Result {
 }
 
 /// The path as the `[network]` of an experiment; comments give the uncertainty of each value.
-impl Display for Learned {
+impl Display for PathEstimate {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.write_head(f)?;
         writeln!(f, "# Intervals are of 95 %.\n\n[network]")?;

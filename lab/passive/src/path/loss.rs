@@ -4,12 +4,12 @@ use hol_measure::{Bounds, CONFIDENCE, fisher_exact};
 
 use super::course::{Lag, Outcome};
 
-/// The fate of a direction's packets.
+/// Loss and reordering of the packets of one direction.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fates {
-    /// Packets of known fate.
+pub struct LossEstimate {
+    /// Number of packets known to be delivered or lost.
     pub packets: u64,
-    /// Lost packets among these.
+    /// Number of lost packets among `packets`.
     pub lost: u64,
     /// The loss rate.
     pub loss: Bounds,
@@ -41,7 +41,7 @@ pub struct Reordering {
 const SIGNIFICANT: f64 = 0.01;
 
 /// Summarises a direction's outcomes, in the order of the link; `None` if there are none.
-pub(super) fn fates(outcomes: &[Outcome]) -> Option<Fates> {
+pub(super) fn fates(outcomes: &[Outcome]) -> Option<LossEstimate> {
     let packets = outcomes.len() as u64;
     let is_lost = |outcome: &&Outcome| **outcome == Outcome::Lost;
     let lost = outcomes.iter().filter(is_lost).count() as u64;
@@ -54,7 +54,7 @@ pub(super) fn fates(outcomes: &[Outcome]) -> Option<Fates> {
     let effective = (share.value * independent).round() as u64;
     let wide = Bounds::of_share(effective, independent, CONFIDENCE)?;
     let loss = Bounds { value: share.value, low: wide.low.min(share.low), high: wide.high.max(share.high) };
-    Some(Fates { packets, lost, loss, bursts, reordering: reordering(outcomes) })
+    Some(LossEstimate { packets, lost, loss, bursts, reordering: reordering(outcomes) })
 }
 
 fn bursts(outcomes: &[Outcome]) -> Option<Bursts> {
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_parameters_of_a_line_with_bursts_come_back() {
-        let Fates { loss, bursts, .. } = fates(&gilbert(50_000, 0.01, 0.25)).unwrap();
+        let LossEstimate { loss, bursts, .. } = fates(&gilbert(50_000, 0.01, 0.25)).unwrap();
         let within = |bounds: Bounds, truth: f64| bounds.low <= truth && truth <= bounds.high;
         let Bursts { good_to_bad, bad_to_good } = bursts.unwrap();
         assert!(within(good_to_bad, 0.01) && within(bad_to_good, 0.25), "{bursts:?}");

@@ -24,8 +24,8 @@ use hol_measure::{Bounds, CONFIDENCE, quantile};
 pub(crate) use conversation::Conversation;
 use course::{Delivery, Outcome};
 use learned::LEAST_SAMPLES;
-pub use learned::{Learned, Mtu, RoundTrip};
-pub use loss::{Bursts, Fates, Reordering};
+pub use learned::{Mtu, PathEstimate, RoundTrip};
+pub use loss::{Bursts, LossEstimate, Reordering};
 pub use rate::Rate;
 pub(crate) use sight::{Says, Sight};
 pub(crate) use twice::Twice;
@@ -47,9 +47,9 @@ pub struct PathLearner {
 
 /// There is nothing to learn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NothingLearnt {
+pub enum EstimateError {
     /// There are no IP packets.
-    #[error("there is no IP packet in it")]
+    #[error("it contains no IP packet")]
     NoPackets,
     /// None of them is numbered and acknowledged.
     #[error(
@@ -118,16 +118,16 @@ impl PathLearner {
     }
 
     /// Returns the path between the two hosts with the most packets, or with `host` as one of them.
-    pub fn finish(self, host: Option<IpAddr>) -> Result<Learned, NothingLearnt> {
-        let span = self.span.ok_or(NothingLearnt::NoPackets)?;
+    pub fn finish(self, host: Option<IpAddr>) -> Result<PathEstimate, EstimateError> {
+        let span = self.span.ok_or(EstimateError::NoPackets)?;
         let pairs = self.pairs.iter().filter(|(pair, _)| host.is_none_or(|host| pair.contains(&host)));
         let (pair, (packets, longest)) =
-            pairs.max_by_key(|(_, (packets, _))| *packets).ok_or(NothingLearnt::NoPackets)?;
+            pairs.max_by_key(|(_, (packets, _))| *packets).ok_or(EstimateError::NoPackets)?;
         let belongs =
             |conversation: &&Conversation| ascending(conversation.sides.map(|side| side.0)) == *pair;
         let conversations: Vec<&Conversation> = self.conversations.iter().filter(belongs).collect();
         if conversations.is_empty() {
-            return Err(NothingLearnt::NothingAcknowledged {
+            return Err(EstimateError::NothingAcknowledged {
                 packets: *packets,
                 datagrams: self.datagrams[0],
             });
@@ -139,7 +139,7 @@ impl PathLearner {
         let is_busy = rates.iter().any(|rate| matches!(rate, Some(Rate::Seen { .. })));
         let round_trip = flows.round_trip(is_busy);
         let patience = round_trip.as_ref().map(|round_trip| round_trip.shortest * 4 / 5);
-        Ok(Learned {
+        Ok(PathEstimate {
             hosts: [client, server],
             packets: *packets,
             others: self.pairs.values().map(|(packets, _)| packets).sum::<u64>() - packets,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hol_base::Time;
 use hol_measure::{Outcome, RecordKind};
 use hol_network::TapEvent;
-use hol_passive::{Sighting, Traffic, measure};
+use hol_passive::{ObservedPacket, Traffic, measure};
 use hol_wire::sctp::{Chunk, Data, DataFlags, Fsn, IData, Init, Mid, Packet as SctpPacket, Ssn, Tsn};
 use hol_wire::tcp::{DataSeq, Flags, Mapping, Mptcp, Segment, SeqNum};
 use hol_wire::{Packet, Stamp, Transport};
@@ -31,7 +31,7 @@ fn fate() -> impl Strategy<Value = TapEvent> {
 /// Whatever was seen: twice the same, numbered, in order, and every record can be split.
 fn assert_sound(seen: &Seens) -> Traffic {
     let traffic = || {
-        measure(seen.iter().map(|(nanos, fate, octets)| Sighting {
+        measure(seen.iter().map(|(nanos, fate, octets)| ObservedPacket {
             time: Time::from_nanos(*nanos),
             fate: *fate,
             octets,

@@ -5,7 +5,7 @@
 use hol_base::Time;
 use hol_measure::Outcome;
 use hol_network::TapEvent;
-use hol_passive::{Sighting, Totals, Traffic, measure};
+use hol_passive::{ObservedPacket, Totals, Traffic, measure};
 
 use crate::seen::{connections, transactions};
 
@@ -41,7 +41,7 @@ fn traffic(pcapng: &[u8]) -> Traffic {
     measure(packets.iter().map(|(time, interface, octets)| {
         let is_clients = octets[14] == 1;
         let fate = if is_clients == (*interface == 0) { TapEvent::Sent } else { TapEvent::Received };
-        Sighting { time: Time::from_nanos(time - begin), fate, octets }
+        ObservedPacket { time: Time::from_nanos(time - begin), fate, octets }
     }))
 }
 

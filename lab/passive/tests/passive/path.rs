@@ -1,6 +1,6 @@
 //! Captured packets of any kind, for who learns of the path and of messages.
 
-use hol_passive::{Listener, NothingLearnt, PathLearner};
+use hol_passive::{EstimateError, MessageReconstructor, PathLearner};
 use proptest::prelude::*;
 
 /// Headers that are nearly right, and any numbers in them.
@@ -22,7 +22,7 @@ fn packet() -> impl Strategy<Value = (u32, Vec<u8>)> {
 proptest! {
     #[test]
     fn packets_with_any_numbers_make_no_harm(packets in proptest::collection::vec(packet(), 0..60)) {
-        let (mut learner, mut listener, mut at) = (PathLearner::default(), Listener::default(), 0);
+        let (mut learner, mut listener, mut at) = (PathLearner::default(), MessageReconstructor::default(), 0);
         for (gap, packet) in &packets {
             at += u64::from(*gap);
             learner.see(at, packet);
@@ -30,8 +30,8 @@ proptest! {
         }
         match learner.finish(None) {
             Ok(learned) => drop(learned.to_string()),
-            Err(NothingLearnt::NoPackets) => prop_assert!(packets.is_empty()),
-            Err(NothingLearnt::NothingAcknowledged { .. }) => {}
+            Err(EstimateError::NoPackets) => prop_assert!(packets.is_empty()),
+            Err(EstimateError::NothingAcknowledged { .. }) => {}
         }
         let _ = listener.finish(None);
     }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hol_base::Time;
 use hol_measure::{Leg, Record, RecordKind};
 use hol_network::TapEvent;
-use hol_passive::{Sighting, Traffic, measure};
+use hol_passive::{ObservedPacket, Traffic, measure};
 use hol_wire::tcp::{Flags, Mptcp, Options, Segment, SeqNum};
 use hol_wire::{Address, Packet, Stamp, Transport};
 
@@ -90,7 +90,11 @@ impl Seen {
     pub fn traffic(&self) -> Traffic {
         let mut sightings = self.sightings.clone();
         sightings.sort_by_key(|(time, ..)| *time);
-        measure(sightings.iter().map(|(time, fate, octets)| Sighting { time: *time, fate: *fate, octets }))
+        measure(sightings.iter().map(|(time, fate, octets)| ObservedPacket {
+            time: *time,
+            fate: *fate,
+            octets,
+        }))
     }
 }
 

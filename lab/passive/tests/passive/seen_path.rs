@@ -1,7 +1,7 @@
 //! What captures of people say, each a kind that was read wrongly: of clocks that tick slowly, of packets seen twice, of servers
 //! that think, of several addresses, of QUIC.
 
-use hol_passive::{Learned, Listener, NothingLearnt, PathLearner};
+use hol_passive::{EstimateError, MessageReconstructor, PathEstimate, PathLearner};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -39,7 +39,7 @@ impl Segment {
     }
 }
 
-fn learn(packets: &[(u64, Vec<u8>)]) -> Learned {
+fn learn(packets: &[(u64, Vec<u8>)]) -> PathEstimate {
     let mut learner = PathLearner::default();
     packets.iter().for_each(|(at, packet)| learner.see(*at, packet));
     learner.finish(None).unwrap()
@@ -195,7 +195,7 @@ fn datagrams_alone_tell_no_path() {
     (0..5)
         .for_each(|k| learner.see(k * MS, &datagram(1 + (k % 2) as u8, k as u8, &[0, 1, 2, 3, 4, 5, 6, 7])));
     let problem = learner.finish(None).unwrap_err();
-    assert_eq!(problem, NothingLearnt::NothingAcknowledged { packets: 5, datagrams: 5 });
+    assert_eq!(problem, EstimateError::NothingAcknowledged { packets: 5, datagrams: 5 });
 }
 
 /// An SCTP packet between the ports 5000 and 6000.
@@ -231,7 +231,7 @@ fn an_association_over_two_paths_is_one() {
         (1200, sctp(other, true, 22, &data(102))),
         (1220, sctp(back(other), false, 11, &data(502))),
     ];
-    let mut listener = Listener::default();
+    let mut listener = MessageReconstructor::default();
     packets.iter().for_each(|(ms, packet)| listener.see(ms * MS, packet));
     let heard = listener.finish(None).unwrap();
     assert_eq!((heard.conversations, heard.unasked), (1, 0));

@@ -11,7 +11,7 @@ use super::Finding;
 /// file; with a single stream some do. Each transport has its own run in the model, at 5 % loss.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Blocking {
+pub struct HeadOfLineCheck {
     /// Specifications with one stream for each file, such as `sctp:streams=2`.
     transports: Vec<String>,
     /// Specifications with a single stream.
@@ -31,7 +31,7 @@ struct Waits {
     waited: usize,
 }
 
-impl Blocking {
+impl HeadOfLineCheck {
     pub(super) fn evaluate(&self) -> Finding {
         let runs = |transports: &[String]| -> Result<Vec<(String, Waits)>, String> {
             transports.iter().map(|transport| Ok((transport.clone(), self.run(transport)?))).collect()
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_stream_for_each_file_ends_the_waiting_and_one_for_all_does_not() {
-        let check = |apart: &str, together: &str| Blocking {
+        let check = |apart: &str, together: &str| HeadOfLineCheck {
             transports: vec![apart.into()],
             than: vec![together.into()],
             files: 2,

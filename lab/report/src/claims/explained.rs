@@ -1,6 +1,6 @@
 //! Claims that the response time consists of several known parts.
 
-use hol_measure::SplitMean;
+use hol_measure::MeanDelayBreakdown;
 use serde::Deserialize;
 
 use super::{Finding, View};
@@ -26,18 +26,18 @@ impl Explained {
         }
         // The paper also names waiting at the sender (small congestion windows). Behind a full send buffer the message is late before the
         // transport accepts it.
-        let cells: Vec<(&Cell, SplitMean)> =
+        let cells: Vec<(&Cell, MeanDelayBreakdown)> =
             cells.into_iter().filter_map(|cell| Some((cell, cell.split?))).collect();
         if cells.is_empty() {
-            return Finding::unknown("sockets do not tell where the time goes: model world only");
+            return Finding::unknown("delay components are measured in the model world only");
         }
-        let left = |(cell, split): &(&Cell, SplitMean)| split.network - cell.conditions.rtt_ms();
+        let left = |(cell, split): &(&Cell, MeanDelayBreakdown)| split.network - cell.conditions.rtt_ms();
         let most = cells.iter().map(left).fold(0.0, f64::max);
         let text = format!(
             "{} points: at most {most:.3} ms are neither round trip, recovery, resequencing nor waiting at the sender",
             cells.len()
         );
-        let row = |(cell, split): &(&Cell, SplitMean)| {
+        let row = |(cell, split): &(&Cell, MeanDelayBreakdown)| {
             format!(
                 "{} at {}: network {:.2}, recovery {:.2}, head-of-line {:.2}, sender {:.2}, slip {:.2}, server {:.2} ms",
                 cell.transport,
@@ -63,9 +63,10 @@ mod tests {
     fn what_is_neither_path_nor_loss_is_seen() {
         let check = Explained { transports: vec!["TCP".into()], at: Filter::default(), within_ms: 1.0 };
         let mut one = cell("TCP", 1.0, 100.0, &[23.0, 23.0]);
-        one.split = Some(SplitMean { network: 20.03, recovery: 2.97, ..SplitMean::default() });
+        one.split =
+            Some(MeanDelayBreakdown { network: 20.03, recovery: 2.97, ..MeanDelayBreakdown::default() });
         assert_eq!(check.evaluate(&view(&dataset(vec![one.clone()]))).holds, Some(true));
-        one.split = Some(SplitMean { network: 25.0, ..SplitMean::default() });
+        one.split = Some(MeanDelayBreakdown { network: 25.0, ..MeanDelayBreakdown::default() });
         assert_eq!(check.evaluate(&view(&dataset(vec![one.clone()]))).holds, Some(false));
         one.split = None;
         assert_eq!(check.evaluate(&view(&dataset(vec![one]))).holds, None);

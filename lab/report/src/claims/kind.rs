@@ -56,8 +56,8 @@ impl Kind {
                 "What the paper measured, or concluded from its measurements. Only these are counted."
             }
             Self::Reading => {
-                "What else a finding above may mean, where the paper leaves that open. Not counted: a statement is counted once, with the \
-                 reading that comes nearest to its numbers."
+                "Other interpretations of a finding that the paper leaves open. Not counted: each finding counts once, in the \
+                 interpretation closest to its numbers."
             }
             Self::Figure => {
                 "Whether what was measured here would lie on a figure of the paper as it is drawn. Not counted: whoever draws an axis \
@@ -67,7 +67,7 @@ impl Kind {
                 "What numbers, the paper's text or a standard decide. Not counted: no measurement of the paper is repeated."
             }
             Self::Configuration => {
-                "What shows that the study was set up as the paper's. Not counted: it is true because we made it so."
+                "Checks that the setup matches the paper's. Not counted: they hold by construction."
             }
             Self::Substitute => {
                 "What needs a system that is not here, or is another paper's claim; something else stands in, or nothing. Not \

@@ -170,7 +170,7 @@ pub enum Check {
     /// Every message used the stream that it should, and streams kept their order.
     Streams(streams::Streams),
     /// No message waits for one of another file.
-    Blocking(blocking::Blocking),
+    Blocking(blocking::HeadOfLineCheck),
     /// Our own code is shorter over SCTP.
     Lines(lines::Lines),
     /// A swept key matters more than the choice of transport.

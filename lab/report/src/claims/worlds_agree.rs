@@ -50,7 +50,7 @@ impl WorldsAgree {
 mod tests {
     use super::*;
     use crate::testing::{dataset, view};
-    use crate::validation::testing::compared;
+    use crate::validation::test_points::compared;
 
     #[test]
     fn all_points_have_to_agree_and_to_say_enough() {

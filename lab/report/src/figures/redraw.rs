@@ -31,7 +31,7 @@ pub fn python(figure: &Figure) -> String {
         "x_label": figure.x.label, "x_scale": x.0, "x_least": x.1, "x_most": x.2, "x_unit": figure.x.unit,
         "y_label": figure.y.label, "y_scale": y.0, "y_least": y.1, "y_most": y.2, "y_unit": figure.y.unit,
     });
-    let facts = serde_json::to_string_pretty(&facts).expect("it is made of texts and numbers");
+    let facts = serde_json::to_string_pretty(&facts).expect("figure metadata is plain JSON");
     let caption = format!("{}: {}.", figure.name, figure.caption).replace(['"', '\\'], "'");
     let id = &figure.id;
     format!(

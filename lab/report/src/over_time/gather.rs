@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use hol_base::{QueueLimit, Time};
-use hol_lab::{LabError, Point, Results, Row, Series, Subject};
+use hol_lab::{LabError, Point, Results, Row, SampledObject, Series};
 use hol_network::Topology;
 
 use super::line::{COLUMNS, Line};
@@ -52,7 +52,7 @@ struct Seen {
     /// Delivered octets by flow.
     delivered: BTreeMap<u32, u64>,
     /// The sum over all samples of each sender's octets in flight, or else its window, and of each queue's length.
-    weights: BTreeMap<Subject, u64>,
+    weights: BTreeMap<SampledObject, u64>,
 }
 
 impl Seen {
@@ -62,12 +62,12 @@ impl Seen {
             seen.last = seen.last.max(row.at);
             let number = |column| row.number(column).unwrap_or(0);
             let weight = match row.subject {
-                Subject::Flow(flow) => {
+                SampledObject::Flow(flow) => {
                     *seen.delivered.entry(flow).or_default() += number("delivered_octets");
                     return;
                 }
-                Subject::Sender { .. } => number("in_flight_octets").max(number("cwnd_octets") / 1000),
-                Subject::Queue(_) => number("queue_packets"),
+                SampledObject::Sender { .. } => number("in_flight_octets").max(number("cwnd_octets") / 1000),
+                SampledObject::Queue(_) => number("queue_packets"),
             };
             *seen.weights.entry(row.subject).or_default() += weight;
         })?;
@@ -81,10 +81,10 @@ impl Seen {
     }
 
     /// Returns the sender of a flow with the most octets in flight.
-    fn sender(&self, of: u32) -> Option<&Subject> {
+    fn sender(&self, of: u32) -> Option<&SampledObject> {
         let senders = self.weights.iter();
-        let own =
-            senders.filter(|(subject, _)| matches!(subject, Subject::Sender { flow, .. } if *flow == of));
+        let own = senders
+            .filter(|(subject, _)| matches!(subject, SampledObject::Sender { flow, .. } if *flow == of));
         own.max_by_key(|(_, weight)| **weight).map(|(subject, _)| subject)
     }
 }
@@ -102,7 +102,9 @@ fn over_time(id: String, place: &str, found: &[(&Point, Series)]) -> Result<Opti
         found.iter().zip(&seen).map(|((point, series), seen)| run(point, series, seen, queue.as_ref(), axis));
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
     let queue = queue.map(|queue| match queue {
-        Subject::Queue(name) => (name.to_string(), found.first().and_then(|(point, _)| limit(point, &name))),
+        SampledObject::Queue(name) => {
+            (name.to_string(), found.first().and_then(|(point, _)| limit(point, &name)))
+        }
         other => unreachable!("{other:?} is no queue"),
     });
     let events = found.first().map(|(point, _)| point.network.disruptions()).unwrap_or_default();
@@ -118,12 +120,12 @@ fn over_time(id: String, place: &str, found: &[(&Point, Series)]) -> Result<Opti
 }
 
 /// Returns the longest queue over all runs, except for those of the receiver's host, through which no packet of the flow passes.
-fn queue<'s>(runs: impl Iterator<Item = (&'s Point, &'s Seen)>) -> Option<Subject> {
-    let mut weights = BTreeMap::<&Subject, u64>::new();
+fn queue<'s>(runs: impl Iterator<Item = (&'s Point, &'s Seen)>) -> Option<SampledObject> {
+    let mut weights = BTreeMap::<&SampledObject, u64>::new();
     for (point, seen) in runs {
         let receiver = seen.sender(seen.flow()).and_then(|sender| receiver(point, sender));
         for (subject, weight) in &seen.weights {
-            let Subject::Queue(name) = subject else { continue };
+            let SampledObject::Queue(name) = subject else { continue };
             if receiver.as_deref().is_none_or(|node| !name.starts_with(node)) {
                 *weights.entry(subject).or_default() += weight;
             }
@@ -133,8 +135,8 @@ fn queue<'s>(runs: impl Iterator<Item = (&'s Point, &'s Seen)>) -> Option<Subjec
 }
 
 /// Returns the prefix of the interfaces of the host to which a sender sends, such as `server:`.
-fn receiver(point: &Point, sender: &Subject) -> Option<String> {
-    let Subject::Sender { path, .. } = sender else { return None };
+fn receiver(point: &Point, sender: &SampledObject) -> Option<String> {
+    let SampledObject::Sender { path, .. } = sender else { return None };
     let network = Topology::new(&point.network).ok()?;
     let at = network
         .interfaces()
@@ -165,7 +167,7 @@ fn run(
     point: &Point,
     series: &Series,
     seen: &Seen,
-    queue: Option<&Subject>,
+    queue: Option<&SampledObject>,
     axis: Axis,
 ) -> Result<Run, LabError> {
     let flow = seen.flow();
@@ -189,7 +191,7 @@ fn run(
     let (mut sent_again, mut dropped) = (0, 0);
     series.rows(|row| {
         let at = row.at.as_secs_f64();
-        if row.subject == Subject::Flow(flow) {
+        if row.subject == SampledObject::Flow(flow) {
             goodput.add(at, row.number("delivered_octets").unwrap_or(0));
         } else if Some(&row.subject) == sender {
             run.see_sender(&row);
@@ -230,8 +232,8 @@ fn mark(marks: &mut Vec<f64>, at: f64, axis: Axis, before: &mut u64, now: u64) {
     *before = now;
 }
 
-fn in_words(sender: &Subject) -> Option<String> {
-    let Subject::Sender { connection, side, path, .. } = sender else { return None };
+fn in_words(sender: &SampledObject) -> Option<String> {
+    let SampledObject::Sender { connection, side, path, .. } = sender else { return None };
     let number = if *connection == 0 { String::new() } else { format!(", connection {connection}") };
     Some(format!("the {} to {path}{number}", side.name()))
 }
@@ -282,9 +284,13 @@ mod tests {
     fn the_queue_is_one_that_what_is_drawn_goes_through() {
         let text = "transports = ['tcp']\n[network]\npaths = [{}, {}]\n[workload]\nkind = 'bulk'";
         let experiment = Experiment::parse("two", &Source::new("two.toml", text)).unwrap();
-        let sender =
-            |path: &str| Subject::Sender { flow: 1, connection: 0, side: Side::Client, path: path.into() };
-        let queue_of = |name: &str| Subject::Queue(name.into());
+        let sender = |path: &str| SampledObject::Sender {
+            flow: 1,
+            connection: 0,
+            side: Side::Client,
+            path: path.into(),
+        };
+        let queue_of = |name: &str| SampledObject::Queue(name.into());
         let weights = [
             (sender("10.0.2.2"), 9),
             (sender("10.0.1.2"), 3),

@@ -12,7 +12,7 @@ fn one(region: &Region) -> String {
     let Region { id, caption, .. } = region;
     let svg = region.draw().inline();
     format!(
-        "<figure id=\"{id}\">{svg}<figcaption>{}. Full colour: for sure (95 %); pale: by the mean, not for sure; grey: not. Beside each \
+        "<figure id=\"{id}\">{svg}<figcaption>{}. Full colour: significant (95 %); pale: by the mean only; grey: not. Beside each \
          name its share of the points. <span class=\"soft\"><a href=\"figures/{id}.svg\">SVG</a> · <a href=\"figures/{id}.csv\">CSV</a></span>\
          </figcaption></figure>",
         escape(caption)

@@ -1,6 +1,6 @@
 //! The stages of a transaction's time beyond the round trip, as bars.
 
-use hol_measure::{Cause, SplitMean};
+use hol_measure::{DelayComponent, MeanDelayBreakdown};
 
 use super::places::{places, side_by_side};
 use crate::data::Cell;
@@ -18,13 +18,13 @@ const WIDTH: f64 = 880.0;
 const TIME: f64 = 90.0;
 
 /// Returns the meaning of a cause for messages.
-const fn meaning(cause: Cause) -> &'static str {
+const fn meaning(cause: DelayComponent) -> &'static str {
     match cause {
-        Cause::Slip => "behind schedule, or at the server",
-        Cause::Sender => "waiting at the sender",
-        Cause::Recovery => "loss recovery",
-        Cause::Network => "network beyond the round trip",
-        Cause::HeadOfLine => "head-of-line wait",
+        DelayComponent::Slip => "behind schedule, or at the server",
+        DelayComponent::Sender => "waiting at the sender",
+        DelayComponent::Recovery => "loss recovery",
+        DelayComponent::Network => "network beyond the round trip",
+        DelayComponent::HeadOfLine => "head-of-line wait",
     }
 }
 
@@ -58,9 +58,10 @@ fn figure(index: usize, place: &str, cells: &[&Cell]) -> Option<String> {
     ))
 }
 
-/// Returns the stages of a point, in ms, in the order of [`Cause::ALL`].
+/// Returns the stages of a point, in ms, in the order of [`DelayComponent::ALL`].
 fn parts(cell: &Cell) -> [f64; 5] {
-    let SplitMean { slip, service, sender, recovery, network, head_of_line } = cell.split.unwrap_or_default();
+    let MeanDelayBreakdown { slip, service, sender, recovery, network, head_of_line } =
+        cell.split.unwrap_or_default();
     [slip + service, sender, recovery, (network - cell.conditions.rtt_ms()).max(0.0), head_of_line]
 }
 
@@ -76,7 +77,7 @@ fn draw(id: &str, title: &str, cells: &[&Cell]) -> Svg {
         let y = top + LINE * index as f64;
         svg.text("tick", (left - 10.0, y + BAR - 3.0), Anchor::End, &cell.transport);
         let mut x = left;
-        for (ms, cause) in parts(cell).into_iter().zip(Cause::ALL) {
+        for (ms, cause) in parts(cell).into_iter().zip(DelayComponent::ALL) {
             let width = span * ms / longest;
             svg.group("", &format!("{}: {} {ms:.2} ms", cell.transport, meaning(cause)), |svg| {
                 svg.rect(&format!("split-{}", cause.name()), (x, y), width, BAR);
@@ -90,7 +91,7 @@ fn draw(id: &str, title: &str, cells: &[&Cell]) -> Svg {
 }
 
 fn table(cells: &[&Cell]) -> String {
-    let head: String = Cause::ALL.map(|cause| format!("<th>{}</th>", meaning(cause))).concat();
+    let head: String = DelayComponent::ALL.map(|cause| format!("<th>{}</th>", meaning(cause))).concat();
     let rows = cells.iter().map(|cell| {
         let parts: String = parts(cell).iter().map(|ms| format!("<td>{ms:.3}</td>")).collect();
         let rtt = cell.conditions.rtt_ms();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hol_measure::Cause;
+use hol_measure::DelayComponent;
 use hol_measure::waterfall::{Bar, Waterfall};
 
 use super::places::{places, side_by_side};
@@ -62,7 +62,7 @@ fn draw(id: &str, title: &str, pages: &[(&Cell, &Waterfall)]) -> Svg {
     let end = pages.iter().map(|(_, page)| page.end().as_millis_f64()).fold(1.0, f64::max);
     let x = |ms: f64| LEFT + SPAN * ms / end;
     let mut svg = Svg::new(id, WIDTH, bottom + 26.0, title);
-    causes(&mut svg, WIDTH, Cause::of_a_file);
+    causes(&mut svg, WIDTH, DelayComponent::of_a_file);
     for tick in (Scale::Linear { min: 0.0, max: end }).ticks() {
         svg.line("grid", (x(tick.value), TOP - 6.0), (x(tick.value), bottom));
         svg.text("tick", (x(tick.value), bottom + 13.0), Anchor::Middle, &tick.label);
@@ -114,7 +114,7 @@ fn took(page: &Waterfall) -> String {
 }
 
 fn table(pages: &[(&Cell, &Waterfall)]) -> String {
-    let heads = Cause::ALL.map(|cause| format!("<th>{}</th>", cause.of_a_file())).concat();
+    let heads = DelayComponent::ALL.map(|cause| format!("<th>{}</th>", cause.of_a_file())).concat();
     let rows: String = pages
         .iter()
         .flat_map(|(cell, page)| {
@@ -132,7 +132,7 @@ fn row(transport: &str, file: usize, bar: &Bar) -> String {
         let spans = bar.spans.iter().filter(|span| span.cause == cause);
         spans.fold(0.0, |ms, span| ms + span.lasts.as_millis_f64())
     };
-    let causes = Cause::ALL.map(|cause| ms(of(cause))).concat();
+    let causes = DelayComponent::ALL.map(|cause| ms(of(cause))).concat();
     let there =
         if bar.spans.is_empty() { "<td>never</td>".to_owned() } else { ms(bar.end().as_millis_f64()) };
     let Bar { octets, stream, .. } = bar;
@@ -156,8 +156,8 @@ mod tests {
         let span = |cause, lasts| Span { cause, lasts: ms(lasts) };
         let bar = |known, spans| Bar { stream: 1, octets: 13_500, known: ms(known), spans };
         let files = vec![
-            bar(0, vec![span(Cause::Slip, 20), span(Cause::Network, 40)]),
-            bar(60, vec![span(Cause::Network, 30), span(Cause::HeadOfLine, 10)]),
+            bar(0, vec![span(DelayComponent::Slip, 20), span(DelayComponent::Network, 40)]),
+            bar(60, vec![span(DelayComponent::Network, 30), span(DelayComponent::HeadOfLine, 10)]),
             bar(60, Vec::new()),
         ];
         Waterfall { page: 3, took: None, files }

@@ -134,11 +134,11 @@ fn dispute(opinion: Opinion, on_shared: Opinion) -> String {
         _ => return String::new(),
     };
     let by_points = match on_shared {
-        shared if shared == opinion => "the same by the points alone that both measured",
+        shared if shared == opinion => "also on the points measured in both worlds",
         Opinion::Same => {
-            "by the points alone that both measured they agree, so it is the others that tell them apart"
+            "on the points measured in both worlds they agree, so the disagreement comes from the other points"
         }
-        _ => "the points alone that both measured do not tell",
+        _ => "the points measured in both worlds do not decide",
     };
     format!("<p class=\"warning\">The worlds disagree. {which}; {by_points}.</p>")
 }

@@ -1,6 +1,6 @@
 //! Names of curves: beside their ends if that is legible, else in a key.
 
-use hol_measure::Cause;
+use hol_measure::DelayComponent;
 
 use super::mark::marker;
 use super::{Anchor, Look, Panel, Svg};
@@ -49,13 +49,13 @@ pub fn key(svg: &mut Svg, at: (f64, f64), entries: &[(String, Look)], theory: bo
 const CAUSES: f64 = 17.0;
 
 /// Returns the height of the key of causes in a drawing of this width.
-pub fn causes_height(width: f64, meaning: fn(Cause) -> &'static str) -> f64 {
+pub fn causes_height(width: f64, meaning: fn(DelayComponent) -> &'static str) -> f64 {
     let lines = cause_places(width, meaning).last().map_or(0.0, |(_, (_, y))| y / CAUSES);
     CAUSES * (lines.floor() + 1.0)
 }
 
 /// Draws the colours of the causes of waiting with their meanings, in as many lines as a drawing of this width needs.
-pub fn causes(svg: &mut Svg, width: f64, meaning: fn(Cause) -> &'static str) {
+pub fn causes(svg: &mut Svg, width: f64, meaning: fn(DelayComponent) -> &'static str) {
     for (cause, (x, y)) in cause_places(width, meaning) {
         svg.rect(&format!("split-{}", cause.name()), (x, y), 11.0, 11.0);
         svg.text("note", (x + 16.0, y + 9.5), Anchor::Start, meaning(cause));
@@ -63,7 +63,10 @@ pub fn causes(svg: &mut Svg, width: f64, meaning: fn(Cause) -> &'static str) {
 }
 
 /// Returns the place of each cause. A letter of the widest of the theme's fonts has 6.6 pixels.
-fn cause_places(width: f64, meaning: fn(Cause) -> &'static str) -> Vec<(Cause, (f64, f64))> {
+fn cause_places(
+    width: f64,
+    meaning: fn(DelayComponent) -> &'static str,
+) -> Vec<(DelayComponent, (f64, f64))> {
     let (mut x, mut y) = (10.0, 6.0);
     let place = |cause| {
         let needed = 16.0 + 6.6 * meaning(cause).chars().count() as f64;
@@ -74,7 +77,7 @@ fn cause_places(width: f64, meaning: fn(Cause) -> &'static str) -> Vec<(Cause, (
         x += needed + 18.0;
         (cause, at)
     };
-    Cause::ALL.into_iter().map(place).collect()
+    DelayComponent::ALL.into_iter().map(place).collect()
 }
 
 /// Returns the positions nearest to `wanted` (ascending) that keep their distance between `top` and `bottom`.
@@ -127,7 +130,7 @@ mod tests {
         let meaning = |_| "network beyond the round trip";
         for width in [880.0, 420.0, 300.0] {
             let places = cause_places(width, meaning);
-            let end = |(_, (x, _)): &(Cause, (f64, f64))| x + 16.0 + 6.6 * 29.0;
+            let end = |(_, (x, _)): &(DelayComponent, (f64, f64))| x + 16.0 + 6.6 * 29.0;
             assert!(places.iter().all(|place| end(place) <= width), "{width}: {places:?}");
             let bottom = places.iter().map(|(_, (_, y))| y + 11.0).fold(0.0, f64::max);
             assert!(bottom <= causes_height(width, meaning), "{width}");

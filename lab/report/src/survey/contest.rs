@@ -303,7 +303,7 @@ impl<'d> Contest<'d> {
         let quantiles = quantiles.iter().filter_map(|(p, name)| self.quantile(*p, name));
         let quantiles: String = quantiles.map(|text| format!("; {text}")).collect();
         format!(
-            "; {} met only {} and {}, too few for a mean: each delays many messages{quantiles}",
+            "; {} had only {} and {}: too few for a reliable mean, because each delays many messages{quantiles}",
             lower.transport,
             counted(stalls.timeouts, "timeout"),
             counted(stalls.backoffs, "backoff"),
@@ -369,7 +369,7 @@ impl<'d> Contest<'d> {
             1 => "one repetition".to_owned(),
             runs => format!("{runs} repetitions"),
         };
-        Some(format!("{}, in {runs}; more tell how sure that is", self.carries(carrier)))
+        Some(format!("{}, in {runs}; run more repetitions for a confidence interval", self.carries(carrier)))
     }
 
     /// Returns why there is no comparison.
@@ -433,7 +433,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
             let is_same = Contest::that_matters(metric, challenger, yardstick).outcome() == Outcome::Same;
             match outcome {
                 _ if n < 2 => format!(
-                    "{name} is {value} {word} than {other}{unit}, in one repetition; more tell how sure that is"
+                    "{name} is {value} {word} than {other}{unit}, in one repetition; run more repetitions for a confidence interval"
                 ),
                 Outcome::Better | Outcome::Worse => {
                     format!("{name} is {value} {word} than {other}{unit} ({basis})")
@@ -463,7 +463,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, yardstick: &Cell) -> String {
 mod tests {
     use super::*;
     use crate::testing::{cell, cell_with, flow, set};
-    use hol_measure::{Halves, LatencySum};
+    use hol_measure::{LatencySum, RunHalves};
 
     fn says(challenger: &Cell, yardstick: &Cell) -> String {
         verdict(Metric::ResponseTime, challenger, yardstick)
@@ -612,7 +612,10 @@ mod tests {
         let contest = Contest::that_matters(Metric::Outage, &dead, &slow);
         assert_eq!((contest.outcome(), contest.is_safe()), (Outcome::Worse, true), "nothing is random here");
         let once = [&disrupted("fast", &[250.0], true), &disrupted("TCP", &[360_000.0], false)];
-        assert!(of(once[0], once[1]).ends_with("in one repetition; more tell how sure that is"));
+        assert!(
+            of(once[0], once[1])
+                .ends_with("in one repetition; run more repetitions for a confidence interval")
+        );
         assert!(of(&dead, &dead).starts_with("neither TCP nor TCP recovers"));
     }
 
@@ -659,7 +662,7 @@ mod tests {
             let mut cell = cell(name, 1.0, 100.0, &percent.map(|noise: u64| noise as f64 * mean));
             for (run, noise) in cell.runs.iter_mut().zip(percent) {
                 let total = |ms: u64| LatencySum { count: 1, nanos: u128::from(ms * noise * 10_000) };
-                run.halves = Halves { earlier: total(earlier), later: total(later) };
+                run.halves = RunHalves { earlier: total(earlier), later: total(later) };
             }
             cell.steady = false;
             cell

@@ -280,7 +280,7 @@ fn capitalized(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hol_lab::FigureWish;
+    use hol_lab::FigureRequest;
 
     use crate::data::Cell;
     use crate::testing::{cell, dataset, swept};
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn a_figure_that_is_wished_for_takes_its_axes_and_its_metric() {
         let data = dataset(grid(&[("network.loss", &["1%", "2%"]), ("network.delay", &["5ms", "9ms"])]));
-        let wish = FigureWish {
+        let wish = FigureRequest {
             over: "network.delay".to_owned(),
             panels: Some("network.loss".to_owned()),
             metric: "tail".to_owned(),

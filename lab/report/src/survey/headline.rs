@@ -254,7 +254,9 @@ impl Line<'_, '_> {
                 format!("No clear difference between {name} and {other}: {lead} {}", contest.by())
             }
             _ if self.contests.iter().all(|(_, contest)| contest.repetitions() < 2) => {
-                format!("{name} and {other} met in one repetition a point; more tell how they differ")
+                format!(
+                    "{name} and {other} met in one repetition a point; run more repetitions for a confidence interval"
+                )
             }
             _ => format!("No clear difference between {name} and {other} anywhere"),
         }

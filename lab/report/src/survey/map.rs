@@ -120,7 +120,7 @@ fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
         if lost { ". It counts messages that arrived; how many did has a figure of its own" } else { "" };
     format!(
         "Which transport is best ({best}) over {} and {}. Full colour: better than every other (at most one such \
-         field in twenty by chance); pale: the best, but not for sure; grey: as good as the next (within {} %). Numbers: how far ahead of the next, in percent{lost}",
+         field in twenty by chance); pale: the best mean, but not significantly; grey: as good as the next (within {} %). Numbers: how far ahead of the next, in percent{lost}",
         across.name(),
         up.name(),
         number(100.0 * NEGLIGIBLE)
@@ -250,7 +250,7 @@ impl Map {
         let (label, look) = &self.transports[*transport];
         let (class, what) = match certainty {
             Certainty::Sure => ("sure", "is best"),
-            Certainty::Unsure => ("unsure", "has the best mean, not for sure"),
+            Certainty::Unsure => ("unsure", "has the best mean, but not significantly"),
             Certainty::Tie => ("tie", "is as good as the next"),
         };
         let by = ahead.map_or("alone".to_owned(), |percent| format!("{percent:.0} %"));

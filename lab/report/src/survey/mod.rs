@@ -18,7 +18,7 @@ mod size;
 
 use std::collections::BTreeMap;
 
-use hol_lab::{DefinedMetric, FigureWish};
+use hol_lab::{DefinedMetric, FigureRequest};
 
 use crate::data::{Cell, Dataset, Filter};
 use crate::figures::Figure;
@@ -178,7 +178,7 @@ impl<'d> Survey<'d> {
     }
 
     /// Returns the figures, numbered from `first`: those that the experiment asks for, else those that follow from the axes.
-    pub fn figures(&self, wishes: &[FigureWish], data: &'d Dataset, first: usize) -> Vec<Figure> {
+    pub fn figures(&self, wishes: &[FigureRequest], data: &'d Dataset, first: usize) -> Vec<Figure> {
         if wishes.is_empty() {
             return figures::figures(self, first);
         }

@@ -79,7 +79,7 @@ impl Report {
 
 /// Returns the metric that is compared: throughput for flows, response time for transactions.
 fn metric_of(point: &Point) -> Metric {
-    if point.tells_of_flows() { Metric::Throughput } else { Metric::ResponseTime }
+    if point.has_flow_metrics() { Metric::Throughput } else { Metric::ResponseTime }
 }
 
 #[cfg(test)]
@@ -87,7 +87,7 @@ mod tests {
     use hol_lab::{Manifest, PointResult, WorldName};
 
     use super::*;
-    use crate::validation::testing::measured;
+    use crate::validation::test_points::measured;
 
     /// Points of ikr53's first experiment, with one run for each of these times in ms.
     const EXP1: &str = "transports = [{ spec = 'tcp', label = 'TCP' }]\nmessages = 8\nrepetitions = 8\n\

@@ -141,7 +141,7 @@ fn furthest(kernel: &PointResult, model: &PointResult) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::compared;
+    use super::super::test_points::compared;
     use super::*;
 
     #[test]

@@ -183,7 +183,7 @@ fn ccdf(label: &str, look: Look, latency: &Distribution) -> Ccdf {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{compared, validation};
+    use super::super::test_points::{compared, validation};
     use super::*;
 
     fn points() -> Vec<Compared> {

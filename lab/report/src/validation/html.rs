@@ -38,7 +38,12 @@ impl Validation {
             sections.into_iter().map(|(id, title, body)| Section { id, title, body }).collect();
         let links = sections.iter().map(|Section { id, title, .. }| format!("<a href=\"#{id}\">{title}</a>"));
         let navigation: String = links.collect();
-        document(&self.title, "headofline validation: the model held to the kernel", &navigation, &sections)
+        document(
+            &self.title,
+            "headofline validation: the model compared with the kernel",
+            &navigation,
+            &sections,
+        )
     }
 }
 
@@ -173,7 +178,7 @@ fn provenance(validation: &Validation) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{compared, validation};
+    use super::super::test_points::{compared, validation};
 
     #[test]
     fn the_page_is_one_file_and_says_how_many_points_agree() {

@@ -12,7 +12,7 @@ mod runs;
 mod table;
 mod tally;
 #[cfg(test)]
-pub(crate) mod testing;
+pub(crate) mod test_points;
 mod traces;
 mod words;
 

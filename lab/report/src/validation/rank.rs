@@ -50,7 +50,7 @@ impl Validation {
             (false, false) => "so the kernel's are lower",
         };
         format!(
-            "where runs differ, one of the kernel exceeds {:.3} ± {:.3} of the model's, {verdict}",
+            "where runs differ, a kernel run exceeds on average a share of {:.3} ± {:.3} of the model runs, {verdict}",
             rank.mean, rank.half_width
         )
     }
@@ -58,7 +58,7 @@ impl Validation {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{compared, validation};
+    use super::super::test_points::{compared, validation};
 
     const POINT: &str = "transports = ['tcp']\nmessages = 4\nrepetitions = 4";
 

@@ -93,7 +93,7 @@ fn world(name: &str, measured: &Measured) -> Row {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{compared, validation};
+    use super::super::test_points::{compared, validation};
 
     #[test]
     fn the_csv_has_a_line_for_each_point_and_as_many_cells_as_heads() {

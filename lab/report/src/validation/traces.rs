@@ -75,7 +75,7 @@ fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::compared;
+    use super::super::test_points::compared;
 
     #[test]
     fn a_trace_is_asked_for_with_the_settings_that_differ_from_the_defaults() {

@@ -100,7 +100,7 @@ fn chance(p: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::compared;
+    use super::super::test_points::compared;
     use super::*;
 
     const POINT: &str = "transports = ['tcp']\nmessages = 8\nrepetitions = 8";

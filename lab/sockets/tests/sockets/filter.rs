@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use hol_scenario::FilterFacts;
-use hol_sockets::{Assignment, FlowRun, Site, run};
+use hol_sockets::{Assignment, EndAddresses, FlowRun, run};
 use hol_workloads::{Filter, HostSpec, Mix, Simco, WorkloadSpec};
 
 use crate::namespaces::enter;
@@ -11,7 +11,8 @@ use crate::pair::Pair;
 use crate::{assert_complete, assignment};
 
 fn filtered(pair: &Pair, transport: &str, mix: Mix) -> FlowRun {
-    let [client, server] = Pair::ADDRESSES.map(|address| Site { addresses: vec![address.into()], port: 0 });
+    let [client, server] =
+        Pair::ADDRESSES.map(|address| EndAddresses { addresses: vec![address.into()], port: 0 });
     let assignment = assignment(transport, "simco");
     let load = assignment.workload.load().expect("simco has a load").clone();
     let workload = WorkloadSpec::new(Simco { mix, load });

@@ -10,14 +10,14 @@ use std::net::Ipv4Addr;
 use hol_base::{Frequency, Seed};
 use hol_measure::Outcome;
 use hol_scenario::{RunEnd, Side};
-use hol_sockets::{Assignment, Ending, FlowRun, Site, SocketsError, run};
+use hol_sockets::{Assignment, EndAddresses, Ending, FlowRun, SocketsError, run};
 use hol_workloads::{HostSpec, WorkloadSpec};
 
 use crate::namespaces::enter;
 use crate::pair::Pair;
 
-fn loopback() -> Site {
-    Site { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 }
+fn loopback() -> EndAddresses {
+    EndAddresses { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 }
 }
 
 /// 30 messages at 1000/s over the loopback interface.
@@ -214,7 +214,8 @@ fn what_cannot_be_done_is_refused_before_anything_is_opened() {
     assert!(here(&large).unwrap_err().to_string().contains("65507"));
     let nothing = Assignment { messages: 0, ..assignment("tcp", "echo") };
     assert!(matches!(here(&nothing), Err(SocketsError::NoMessages)));
-    let nowhere = Assignment { server: Site { addresses: vec![], port: 0 }, ..assignment("udp", "echo") };
+    let nowhere =
+        Assignment { server: EndAddresses { addresses: vec![], port: 0 }, ..assignment("udp", "echo") };
     assert_eq!(here(&nowhere).unwrap_err().to_string(), "the server has no address; it needs at least one");
 }
 
@@ -223,9 +224,9 @@ fn assert_namespaces_may_be_two(transports: &[&str]) {
     let pair = Pair::new();
     for transport in transports {
         let [client, server] =
-            Pair::ADDRESSES.map(|address| Site { addresses: vec![address.into()], port: 0 });
-        let server = Site { port: 7626, ..server };
-        let client = Site { port: 49152, ..client };
+            Pair::ADDRESSES.map(|address| EndAddresses { addresses: vec![address.into()], port: 0 });
+        let server = EndAddresses { port: 7626, ..server };
+        let client = EndAddresses { port: 49152, ..client };
         let assignment = Assignment { client, server, ..assignment(transport, "simco") };
         let run = run(&assignment, &mut |end| enter(&pair, end));
         assert_complete(&run.unwrap_or_else(|problem| panic!("{transport}: {problem}")), 30);
@@ -252,7 +253,7 @@ fn the_two_ends_of_sctp_may_live_in_two_namespaces() {
 
 #[test]
 fn an_address_that_is_no_interface_s_is_named() {
-    let elsewhere = Site { addresses: vec![Ipv4Addr::new(203, 0, 113, 9).into()], port: 7 };
+    let elsewhere = EndAddresses { addresses: vec![Ipv4Addr::new(203, 0, 113, 9).into()], port: 7 };
     let error = here(&Assignment { server: elsewhere, ..assignment("tcp", "echo") }).unwrap_err().to_string();
     assert!(error.starts_with("cannot bind TCP to 203.0.113.9:7: "), "{error}");
 }

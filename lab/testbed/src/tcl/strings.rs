@@ -105,7 +105,7 @@ fn formatted(at: usize, form: &str, values: &[Word]) -> Result<String, Complaint
             "f" => format!("{:.precision$}", number()?),
             "e" => format!("{:.precision$e}", number()?),
             "g" => number()?.to_string(),
-            _ => return Err(wrong(format!("%{kind} is no format here; d, f, e, g, x and s are"))),
+            _ => return Err(wrong(format!("format %{kind} is not supported; use d, f, e, g, x or s"))),
         };
         let missing = width.saturating_sub(field.chars().count());
         text += &match (flags.starts_with('-'), flags.starts_with('0')) {

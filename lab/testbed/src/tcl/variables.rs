@@ -30,7 +30,7 @@ impl Variables {
         }
         let near = nearest(name, scope.keys().map(String::as_str));
         let cure = near.map_or_else(|| "set it first".to_owned(), |near| format!("did you mean \"{near}\"?"));
-        Err(format!("there is no variable \"{name}\"; {cure}"))
+        Err(format!("unknown variable \"{name}\"; {cure}"))
     }
 
     pub fn set(&mut self, name: &str, value: String) -> Result<(), String> {

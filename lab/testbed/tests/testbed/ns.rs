@@ -256,7 +256,7 @@ fn files_are_read_from_beside_the_script() {
     };
     assert_eq!(read("nodes.tcl").unwrap().network.nodes, ["a", "b"]);
     let wrong = |file: &str| read(file).unwrap_err().to_string();
-    assert!(wrong("bad.tcl").starts_with("bad.tcl:2:7: there is no variable"), "{}", wrong("bad.tcl"));
+    assert!(wrong("bad.tcl").starts_with("bad.tcl:2:7: unknown variable"), "{}", wrong("bad.tcl"));
     assert_eq!(wrong("none.tcl"), "main.ns:2:8: source none.tcl: not found");
 }
 

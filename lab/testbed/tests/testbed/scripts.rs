@@ -163,7 +163,7 @@ fn what_is_wrong_is_named_with_line_column_and_cure() {
         ("$ns duplex-link $client $client 1Mb 1ms DropTail", "5:25", "needs two"),
         ("$ns duplex-link $client $server 0Mb 1ms DropTail", "5:33", "no bit ever leaves"),
         ("$ns duplex-link $client $server 1Mb 10 DropTail", "5:37", "25ms"),
-        ("$ns duplex-link $client $server 1Mb 1ms SFQ", "5:41", "take DropTail"),
+        ("$ns duplex-link $client $server 1Mb 1ms SFQ", "5:41", "use DropTail"),
         ("$ns queue-limit $client $server 0", "5:33", "above 0"),
         ("set lonely [$ns node]", "5:17", "on no link"),
         ("tb-set-ip $client 10.1.1.2\ntb-set-ip $server 10.1.1.2", "6:19", "already"),
@@ -191,7 +191,7 @@ fn what_is_wrong_is_named_with_line_column_and_cure() {
         ("set p [new Program $ns]\n$p set command ls\n$ns at 1 \"$p start\"", "5:12", "has no node"),
         ("break", "5:1", "outside of any loop"),
         ("$ns make-lan \"$client\" 1Mb 1ms", "5:14", "2 to 250"),
-        ("set y $link0(3)", "5:7", "no variable"),
+        ("set y $link0(3)", "5:7", "unknown variable"),
     ] {
         let error = Script::read("bad.ns", &with(text)).expect_err(text).to_string();
         assert!(error.starts_with(&format!("bad.ns:{place}")) && error.contains(cure), "{text}: {error}");

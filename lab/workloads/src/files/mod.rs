@@ -14,11 +14,11 @@ use crate::batches::Batch;
 use crate::load::Pacer;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
-use crate::{Application, Host, Lanes, LengthOf, Pace, Workload, WorkloadError};
+use crate::{Application, Host, LengthOf, Pace, StreamLayout, Workload, WorkloadError};
 use script::Script;
 use store::Store;
 
-/// The keys of `files`.
+/// Settings of the workload `files`: the keys of `[workload] kind = "files"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Files {
@@ -102,8 +102,8 @@ impl Workload for Files {
     }
 
     fn about(&self) -> &'static str {
-        "a client puts files on a server, gets them back and removes them, one request at a time as over SMB; what is stored \
-         and what comes back is compared with what was put"
+        "a client puts files on a server, gets them back and removes them, one request at a time as over SMB; stored \
+         and returned files are compared with the original"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {
@@ -150,7 +150,7 @@ impl Workload for Files {
         frame::length_of
     }
 
-    fn client(&self, lanes: Lanes, messages: u64, _: Seed) -> Box<dyn Application> {
+    fn client(&self, lanes: StreamLayout, messages: u64, _: Seed) -> Box<dyn Application> {
         let octets = self.size.0.saturating_mul(self.files.into());
         let batch = Batch { messages: self.requests(), octets: u32::try_from(octets).unwrap_or(u32::MAX) };
         let requests = messages.saturating_mul(batch.messages);
@@ -158,7 +158,7 @@ impl Workload for Files {
         Box::new(Sender::new(Script::new(self.clone(), batch), lanes, pacer, requests, None))
     }
 
-    fn server(&self, _: Lanes, messages: u64, _: Host) -> Box<dyn Application> {
+    fn server(&self, _: StreamLayout, messages: u64, _: Host) -> Box<dyn Application> {
         // One record per request, and one for the batch.
         let expected = messages.saturating_mul(self.requests() + 1);
         Box::new(Receiver::new(Store::default(), expected))

@@ -49,7 +49,7 @@ impl Head {
         let header = FrameHeader::read(octets)?;
         // The header and the side information are always in the first packet.
         let reaches_back =
-            octets.get(..header.before_data()).map(|octets| header.reaches_back(octets)).ok_or(PARTS)?;
+            octets.get(..header.main_data_offset()).map(|octets| header.reaches_back(octets)).ok_or(PARTS)?;
         Ok(Some(Self { octets: header.frame(), reaches_back, slot: header.slot() }))
     }
 

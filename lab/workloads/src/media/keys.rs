@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fec::Fec;
 
-/// The keys of `media`: the medium and its packets.
+/// Settings of the workload `media`: the keys of `[workload] kind = "media"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Media {

@@ -17,7 +17,7 @@ use hol_measure::RecordKind;
 pub use fec::Fec;
 pub use keys::{Media, Packing};
 
-use crate::{Application, Host, Lanes, LengthOf, Pace, Workload, WorkloadError};
+use crate::{Application, Host, LengthOf, Pace, StreamLayout, Workload, WorkloadError};
 use packets::Packets;
 use player::Player;
 use streamer::Streamer;
@@ -49,8 +49,8 @@ impl Workload for Media {
     }
 
     fn about(&self) -> &'static str {
-        "MP3 over RTP into a jitter buffer: frames as they are (packing mpa, RFC 2250), or units that need no other (adu, \
-         RFC 3119), interleaved or with parity; each frame is played when its time comes, or is not"
+        "MP3 over RTP into a jitter buffer: frames unchanged (packing mpa, RFC 2250), or independent units (adu, \
+         RFC 3119), interleaved or with parity; a frame that misses its playout time is lost"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {
@@ -115,12 +115,12 @@ impl Workload for Media {
         packets::length_of
     }
 
-    fn client(&self, lanes: Lanes, messages: u64, _: Seed) -> Box<dyn Application> {
+    fn client(&self, lanes: StreamLayout, messages: u64, _: Seed) -> Box<dyn Application> {
         let kbps = self.kbps().expect("it was checked");
         Box::new(Streamer::new(Packets::new(self, lanes.is_stream), kbps, lanes, messages))
     }
 
-    fn server(&self, lanes: Lanes, messages: u64, _: Host) -> Box<dyn Application> {
+    fn server(&self, lanes: StreamLayout, messages: u64, _: Host) -> Box<dyn Application> {
         Box::new(Player::new(self, lanes.is_stream, messages))
     }
 

@@ -13,7 +13,7 @@ use super::playout::Playout;
 use super::repair::Repair;
 use super::unwrapped::Unwrapped;
 use super::{Media, clock};
-use crate::contract::{Application, ConnectionId, Delivery, Input, Output, Quit, Standing};
+use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Output, Progress};
 use crate::ledger::{Arrived, Ledger};
 
 /// Notes each frame when it can be played, and whether that was too late.
@@ -26,7 +26,7 @@ pub(crate) struct Player {
     playout: Playout,
     /// Connections on which the peer sends no more.
     to_close: VecDeque<ConnectionId>,
-    quit: Option<Quit>,
+    quit: Option<AbortReason>,
     ledger: Ledger,
 }
 
@@ -81,11 +81,11 @@ impl Application for Player {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Message(delivery) => {
-                let nonsense = |Malformed(why)| Quit::Nonsense(why);
+                let nonsense = |Malformed(why)| AbortReason::Nonsense(why);
                 self.quit = self.take(now, delivery).err().map(nonsense).or(self.quit);
             }
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
-            Input::Failed(_, reason) => self.quit = Some(Quit::Connection(reason)),
+            Input::Failed(_, reason) => self.quit = Some(AbortReason::Connection(reason)),
             Input::Opened(_)
             | Input::Accepted(_)
             | Input::Closed(_)
@@ -101,8 +101,8 @@ impl Application for Player {
         self.to_close.pop_front().map_or(Output::Wait(Time::MAX), Output::Close)
     }
 
-    fn standing(&self) -> Standing {
-        Standing { done: self.ledger.received(), ..Standing::default() }
+    fn standing(&self) -> Progress {
+        Progress { done: self.ledger.received(), ..Progress::default() }
     }
 
     fn ledger(&mut self) -> &mut Ledger {

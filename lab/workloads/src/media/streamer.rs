@@ -8,17 +8,17 @@ use hol_rtp::Stream;
 
 use super::clock;
 use super::packets::{Packet, Packets};
-use crate::contract::{Application, ConnectionId, Input, Outgoing, Output, Quit, Standing};
+use crate::contract::{AbortReason, Application, ConnectionId, Input, Outgoing, Output, Progress};
 use crate::held::Held;
-use crate::ledger::{Due, EntryId, Ledger};
+use crate::ledger::{DueMessage, EntryId, Ledger};
 use crate::openings::Openings;
-use crate::{ENDLESS, Lanes};
+use crate::{ENDLESS, StreamLayout};
 
 /// Takes a frame from the encoder at each tick, and sends a frame or unit as often. If the transport blocks,
 /// packets wait; the encoder does not.
 #[derive(Debug)]
 pub(crate) struct Streamer {
-    lanes: Lanes,
+    lanes: StreamLayout,
     stream: Stream,
     packets: Packets,
     /// Frames not yet due.
@@ -34,12 +34,12 @@ pub(crate) struct Streamer {
     /// Packets sent; they take the lanes in turn.
     turns: u32,
     to_close: VecDeque<ConnectionId>,
-    quit: Option<Quit>,
+    quit: Option<AbortReason>,
     ledger: Ledger,
 }
 
 impl Streamer {
-    pub(super) fn new(packets: Packets, kbps: u16, lanes: Lanes, frames: u64) -> Self {
+    pub(super) fn new(packets: Packets, kbps: u16, lanes: StreamLayout, frames: u64) -> Self {
         Self {
             lanes,
             stream: Stream::new(kbps).expect("it was checked"),
@@ -92,7 +92,8 @@ impl Streamer {
         self.left -= u64::from(!self.endless);
         let frame = self.stream.next().expect("it has no end");
         let (size, kind) = (frame.len() as u32, RecordKind::Frame);
-        self.ledger.note_due(at, Due { scheduled: at, lane: 0, size, reply_size: 0, kind, parent: None });
+        self.ledger
+            .note_due(at, DueMessage { scheduled: at, lane: 0, size, reply_size: 0, kind, parent: None });
         frame
     }
 
@@ -120,11 +121,11 @@ impl Application for Streamer {
             Input::Full(outgoing) => self.held.refused(outgoing),
             Input::Writable(_) => self.held.retry(),
             Input::PeerClosed(_) if self.has_more() => {
-                self.quit = Some(Quit::Connection("closed by the peer"));
+                self.quit = Some(AbortReason::Connection("closed by the peer"));
             }
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
-            Input::Failed(_, reason) => self.quit = Some(Quit::Connection(reason)),
-            Input::Message(_) => self.quit = Some(Quit::Nonsense("a player that speaks")),
+            Input::Failed(_, reason) => self.quit = Some(AbortReason::Connection(reason)),
+            Input::Message(_) => self.quit = Some(AbortReason::Nonsense("a player that speaks")),
             Input::Accepted(_) | Input::Closed(_) => {}
         }
     }
@@ -155,8 +156,8 @@ impl Application for Streamer {
         Output::Send(outgoing)
     }
 
-    fn standing(&self) -> Standing {
-        Standing {
+    fn standing(&self) -> Progress {
+        Progress {
             due: self.ledger.due(),
             done: 0,
             last_due: self.ledger.last_due(),

@@ -11,9 +11,9 @@ use super::loading::{Loading, Part};
 use super::tracks::Tracks;
 use super::{Page, Way};
 use crate::ENDLESS;
-use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing};
+use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Outgoing, Output, Progress};
 use crate::held::Held;
-use crate::ledger::{Arrived, Due, EntryId, Ledger};
+use crate::ledger::{Arrived, DueMessage, EntryId, Ledger};
 
 /// Loads one page after the other, each over its own connections, which are opened on demand.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct Browser {
     to_do: VecDeque<Deed>,
     held: Held,
     done: u64,
-    quit: Option<Quit>,
+    quit: Option<AbortReason>,
     ledger: Ledger,
 }
 
@@ -79,8 +79,9 @@ impl Browser {
         let scheduled = self.next.unwrap_or(now);
         self.left -= u64::from(!self.endless);
         let (number, size) = (self.ledger.due() as u32, u32::try_from(octets).unwrap_or(u32::MAX));
-        let due = Due { scheduled, lane: 0, size, reply_size: 0, kind: RecordKind::Page, parent: None };
-        let head = Due { kind: RecordKind::Head, parent: Some(number), ..due };
+        let due =
+            DueMessage { scheduled, lane: 0, size, reply_size: 0, kind: RecordKind::Page, parent: None };
+        let head = DueMessage { kind: RecordKind::Head, parent: Some(number), ..due };
         [due, head].map(|due| self.ledger.note_whole_due(now, due, number + 2))
     }
 
@@ -88,7 +89,8 @@ impl Browser {
     fn learn(&mut self, now: Time, file: u16) {
         let Some(loading) = &mut self.loading else { return };
         let (size, parent) = (loading.size_of(file), Some(loading.whole.number()));
-        let due = Due { scheduled: now, lane: 0, size, reply_size: 0, kind: RecordKind::Object, parent };
+        let due =
+            DueMessage { scheduled: now, lane: 0, size, reply_size: 0, kind: RecordKind::Object, parent };
         loading.learn(file, self.ledger.note_due(now, due));
     }
 
@@ -197,15 +199,17 @@ impl Application for Browser {
         match input {
             Input::Opened(id) => self.opened(id),
             Input::Message(delivery) => {
-                self.quit = self.take(now, &delivery).err().map(Quit::Nonsense).or(self.quit);
+                self.quit = self.take(now, &delivery).err().map(AbortReason::Nonsense).or(self.quit);
             }
             Input::Full(outgoing) => self.held.refused(outgoing),
             Input::Writable(_) => self.held.retry(),
             Input::PeerClosed(id) if self.is_in_use(id) => {
-                self.quit = Some(Quit::Connection("closed by the peer"));
+                self.quit = Some(AbortReason::Connection("closed by the peer"));
             }
             Input::Failed(id, _) if self.page.reopen && self.is_in_use(id) => self.reopen(id),
-            Input::Failed(id, reason) if self.is_in_use(id) => self.quit = Some(Quit::Connection(reason)),
+            Input::Failed(id, reason) if self.is_in_use(id) => {
+                self.quit = Some(AbortReason::Connection(reason))
+            }
             // On connections of finished pages.
             Input::PeerClosed(_) | Input::Failed(..) | Input::Accepted(_) | Input::Closed(_) => {}
         }
@@ -232,8 +236,8 @@ impl Application for Browser {
         Output::Send(outgoing)
     }
 
-    fn standing(&self) -> Standing {
-        Standing {
+    fn standing(&self) -> Progress {
+        Progress {
             due: self.ledger.due(),
             done: self.done,
             last_due: self.ledger.last_due(),

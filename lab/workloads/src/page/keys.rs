@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Sizes;
 
-/// The keys of `page`: a page and how it is loaded.
+/// Settings of the workload `page`: the keys of `[workload] kind = "page"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Page {

@@ -13,7 +13,7 @@ use hol_measure::RecordKind;
 
 pub use keys::{Page, Way};
 
-use crate::{Application, Host, Lanes, LengthOf, Pace, Workload, WorkloadError};
+use crate::{Application, Host, LengthOf, Pace, StreamLayout, Workload, WorkloadError};
 use browser::Browser;
 use frame::Frame;
 use server::Server;
@@ -39,8 +39,8 @@ impl Workload for Page {
     }
 
     fn about(&self) -> &'static str {
-        "a browser loads pages, a document and its objects, over new connections each: a connection a file (way close), \
-         kept alive, pipelined, or multiplexed as by HTTP/2; over SCTP on as many streams as the transport has"
+        "a browser loads pages (a document and its objects), each over new connections: one per file (way close), \
+         kept alive, pipelined, or multiplexed as in HTTP/2; over SCTP on all streams of the transport"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {
@@ -108,11 +108,11 @@ impl Workload for Page {
         frame::length_of
     }
 
-    fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
+    fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application> {
         Box::new(Browser::new(self.clone(), Tracks::new(lanes, self.pair), messages, seed))
     }
 
-    fn server(&self, lanes: Lanes, messages: u64, _: Host) -> Box<dyn Application> {
+    fn server(&self, lanes: StreamLayout, messages: u64, _: Host) -> Box<dyn Application> {
         let expected = messages.saturating_mul(self.records());
         Box::new(Server::new(self.clone(), Tracks::new(lanes, self.pair), expected))
     }

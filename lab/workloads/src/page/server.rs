@@ -8,7 +8,7 @@ use hol_base::Time;
 use super::frame::{self, Frame, FrameKind, Frames};
 use super::tracks::Tracks;
 use super::{Page, Way};
-use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Quit, Standing};
+use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Outgoing, Output, Progress};
 use crate::ledger::{Arrived, EntryId, Ledger};
 
 /// Answers each request with the head of a response and the requested octets.
@@ -18,7 +18,7 @@ pub(crate) struct Server {
     tracks: Tracks,
     frames: Frames,
     connections: BTreeMap<ConnectionId, Connection>,
-    quit: Option<Quit>,
+    quit: Option<AbortReason>,
     ledger: Ledger,
 }
 
@@ -163,7 +163,7 @@ impl Application for Server {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Message(delivery) => {
-                self.quit = self.take(now, delivery).err().map(Quit::Nonsense).or(self.quit);
+                self.quit = self.take(now, delivery).err().map(AbortReason::Nonsense).or(self.quit);
             }
             Input::Full(outgoing) => {
                 let connection = self.connections.entry(outgoing.connection).or_default();
@@ -177,7 +177,8 @@ impl Application for Server {
             Input::PeerClosed(id) => self.connections.entry(id).or_default().is_ending = true,
             Input::Failed(id, reason) => {
                 let unsaid = self.connections.remove(&id).is_some_and(|connection| !connection.is_idle());
-                self.quit = (unsaid && !self.page.reopen).then_some(Quit::Connection(reason)).or(self.quit);
+                self.quit =
+                    (unsaid && !self.page.reopen).then_some(AbortReason::Connection(reason)).or(self.quit);
             }
             Input::Closed(id) => drop(self.connections.remove(&id)),
             Input::Opened(_) | Input::Accepted(_) => {}
@@ -197,8 +198,8 @@ impl Application for Server {
         )
     }
 
-    fn standing(&self) -> Standing {
-        Standing { done: self.ledger.received(), ..Standing::default() }
+    fn standing(&self) -> Progress {
+        Progress { done: self.ledger.received(), ..Progress::default() }
     }
 
     fn ledger(&mut self) -> &mut Ledger {

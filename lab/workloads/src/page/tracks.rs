@@ -1,6 +1,6 @@
 //! Tracks: the units on which a browser may send requests in parallel.
 
-use crate::Lanes;
+use crate::StreamLayout;
 
 /// A track carries requests and their responses: a connection, a stream, or a pair of streams.
 #[derive(Debug, Clone, Copy)]
@@ -12,7 +12,7 @@ pub(crate) struct Tracks {
 }
 
 impl Tracks {
-    pub(crate) fn new(lanes: Lanes, pair: bool) -> Self {
+    pub(crate) fn new(lanes: StreamLayout, pair: bool) -> Self {
         let streams = lanes.streams / lanes.connections;
         // With only one stream there are no pairs.
         let pair = pair && streams > 1;
@@ -51,7 +51,10 @@ mod tests {
     use super::*;
 
     fn tracks(streams: u16, connections: u16, pair: bool) -> Tracks {
-        Tracks::new(Lanes { streams, connections, gives_up: false, is_stream: false, handshake: None }, pair)
+        Tracks::new(
+            StreamLayout { streams, connections, gives_up: false, is_stream: false, handshake: None },
+            pair,
+        )
     }
 
     #[test]

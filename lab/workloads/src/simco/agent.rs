@@ -15,7 +15,7 @@ use hol_transport::FramingError;
 use super::mix::{Mix, Wish};
 use super::octets::Octets;
 use crate::sender::{Answered, Requests};
-use crate::{ConnectionId, Lanes};
+use crate::{ConnectionId, StreamLayout};
 
 /// Requests like those of a call server: enable rules for the media of its calls, extend them, delete them.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Agent {
     const CHANGEABLE: Duration = Duration::from_secs(5);
 
     /// Creates an agent; `rng` draws the requests.
-    pub(crate) fn new(lanes: Lanes, mix: Mix, rng: Rng) -> Self {
+    pub(crate) fn new(lanes: StreamLayout, mix: Mix, rng: Rng) -> Self {
         let (sessions, control) = (lanes.connections, control(lanes));
         let (idle, changes, octets) = (VecDeque::new(), BTreeMap::new(), Octets::new());
         Self { sessions, control, mix, rng, idle, changes, octets }
@@ -149,7 +149,7 @@ impl Requests for Agent {
 }
 
 /// Returns the number of TIDs for session control, from 0.
-pub(crate) fn control(lanes: Lanes) -> u32 {
+pub(crate) fn control(lanes: StreamLayout) -> u32 {
     u32::from(lanes.connections) * lanes.greetings()
 }
 
@@ -168,13 +168,13 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
 mod tests {
     use super::*;
     use hol_base::Seed;
-    use hol_simco::{Batch, Framing, Middlebox, Output, Refusal, SessionId, Underlay};
+    use hol_simco::{Batch, ConnectionInfo, Framing, Middlebox, Output, Refusal, SessionId};
 
     const CHANGES_ONLY: Mix = Mix { enable: 1, lifetime: 1_000_000, delete: 0 };
 
     fn agent(mix: Mix) -> Agent {
         Agent::new(
-            Lanes { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None },
+            StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None },
             mix,
             Seed(1).rng(),
         )
@@ -186,7 +186,7 @@ mod tests {
     impl Peer {
         fn new() -> Self {
             let mut middlebox = Middlebox::firewall(Lifetime(3600));
-            let session = middlebox.connect(Time::ZERO, Underlay::plain(Framing::Messages));
+            let session = middlebox.connect(Time::ZERO, ConnectionInfo::plain(Framing::Messages));
             let mut opened = Self(middlebox, session);
             opened.answer(Time::ZERO, agent(Mix::default()).open(0, 0).1);
             opened
@@ -214,7 +214,8 @@ mod tests {
     /// A reply to SE may be lost: said again it is another request, which an open session refuses. RFC 4540 section 5.2.1.
     #[test]
     fn a_session_that_is_opened_again_is_known() {
-        let lanes = Lanes { streams: 2, connections: 2, gives_up: true, is_stream: false, handshake: None };
+        let lanes =
+            StreamLayout { streams: 2, connections: 2, gives_up: true, is_stream: false, handshake: None };
         let mut agent = Agent::new(lanes, Mix::default(), Seed(1).rng());
         let (mut middlebox, second) = (Peer::new(), ConnectionId(1));
         let (tid, again) = agent.open(1, 1);

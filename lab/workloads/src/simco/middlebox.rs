@@ -3,14 +3,14 @@
 use bytes::Bytes;
 use hol_base::Time;
 use hol_simco::{
-    Batch, Body, Config, Framing, Lifetime, Message, Middlebox, Output, Policy, Refusal, Rule, SessionId,
-    Unauthenticated, Underlay,
+    Batch, Body, Config, ConnectionInfo, Framing, Lifetime, Message, Middlebox, Output, Policy, Refusal,
+    Rule, SessionId, Unauthenticated,
 };
 
 use super::agent;
 use super::octets::Octets;
 use crate::receiver::Answers;
-use crate::{ConnectionId, Enforce, Lanes};
+use crate::{ConnectionId, RuleEnforcer, StreamLayout};
 
 /// A middlebox, and its packet filter, if any.
 #[derive(Debug)]
@@ -23,13 +23,13 @@ pub(crate) struct Firewall {
     /// Empty between requests.
     batch: Batch,
     octets: Octets,
-    filter: Option<Box<dyn Enforce>>,
+    filter: Option<Box<dyn RuleEnforcer>>,
 }
 
 impl Firewall {
     const MAX_LIFETIME: Lifetime = Lifetime(3600);
 
-    pub(crate) fn new(lanes: Lanes, filter: Option<Box<dyn Enforce>>) -> Self {
+    pub(crate) fn new(lanes: StreamLayout, filter: Option<Box<dyn RuleEnforcer>>) -> Self {
         // Notifications are not part of the measured exchange, so they are off.
         let config = Config { announces: false, ..Config::firewall(Self::MAX_LIFETIME) };
         let middlebox = Middlebox::new(config, Policy::open(), Box::new(Unauthenticated))
@@ -47,7 +47,7 @@ impl Firewall {
     /// Returns the session of a connection. RFC 4540 section 7.
     fn session(&mut self, now: Time, ConnectionId(connection): ConnectionId) -> SessionId {
         while self.sessions.len() <= connection as usize {
-            self.sessions.push(self.middlebox.connect(now, Underlay::plain(Framing::Messages)));
+            self.sessions.push(self.middlebox.connect(now, ConnectionInfo::plain(Framing::Messages)));
         }
         self.sessions[connection as usize]
     }
@@ -112,7 +112,8 @@ mod tests {
     /// RFC 4540 section 7: each TCP connection is a session of its own.
     #[test]
     fn each_connection_has_its_own_session_and_all_have_one_table_of_rules() {
-        let lanes = Lanes { streams: 2, connections: 2, gives_up: false, is_stream: false, handshake: None };
+        let lanes =
+            StreamLayout { streams: 2, connections: 2, gives_up: false, is_stream: false, handshake: None };
         let mut firewall = Firewall::new(lanes, None);
         let mut agent = Agent::new(lanes, Mix { enable: 1, lifetime: 1, delete: 1 }, Seed(1).rng());
         for session in 0..2 {
@@ -131,7 +132,7 @@ mod tests {
     #[derive(Debug)]
     struct Room(usize);
 
-    impl Enforce for Room {
+    impl RuleEnforcer for Room {
         fn apply(&mut self, _: Time, changes: &[Change]) -> bool {
             let fits = changes.len() <= self.0;
             self.0 = self.0.saturating_sub(changes.len());
@@ -144,7 +145,8 @@ mod tests {
 
     #[test]
     fn what_the_filter_does_not_take_is_refused_and_not_kept() {
-        let lanes = Lanes { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None };
+        let lanes =
+            StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None };
         let mut firewall = Firewall::new(lanes, Some(Box::new(Room(2))));
         let mut agent = Agent::new(lanes, Mix::default(), Seed(1).rng());
         ask(&mut firewall, 0, agent.open(0, 0).1);

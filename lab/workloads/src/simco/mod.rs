@@ -15,19 +15,21 @@ pub use mix::Mix;
 use crate::load::Pacer;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
-use crate::{Application, Asker, ENDLESS, Host, Lanes, LengthOf, Load, Pace, Workload, WorkloadError};
+use crate::{
+    Application, ENDLESS, Host, LengthOf, Load, OnwardClient, Pace, StreamLayout, Workload, WorkloadError,
+};
 use agent::Agent;
 use middlebox::Firewall;
 
-/// The keys of `simco`.
+/// Settings of the workload `simco`: the keys of `[workload] kind = "simco"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Simco {
     /// The load: when requests are due.
     #[serde(flatten)]
     pub load: Load,
-    /// Weights of the requests: `{ enable = 2, lifetime = 1, delete = 1 }`. A request about a rule enables
-    /// one if there is none. Default only `enable`.
+    /// Weights of the requests: `{ enable = 2, lifetime = 1, delete = 1 }`. If no
+    /// established rule can be changed, `enable` is sent instead of `lifetime` or `delete`. Default only `enable`.
     #[serde(default, skip_serializing_if = "Mix::only_enables")]
     pub mix: Mix,
 }
@@ -80,18 +82,18 @@ impl Workload for Simco {
         agent::length_of
     }
 
-    fn client(&self, lanes: Lanes, messages: u64, seed: Seed) -> Box<dyn Application> {
+    fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application> {
         let requests = Agent::new(lanes, self.mix, seed.derive("workload/mix").rng());
         let pacer = self.load.pacer(messages, seed);
         Box::new(Sender::new(requests, lanes, pacer, messages, self.load.late_limit))
     }
 
-    fn asking(&self, lanes: Lanes, asker: Asker, seed: Seed) -> Option<Box<dyn Application>> {
+    fn asking(&self, lanes: StreamLayout, asker: OnwardClient, seed: Seed) -> Option<Box<dyn Application>> {
         let requests = Agent::new(lanes, self.mix, seed.derive("workload/mix").rng());
         Some(Box::new(Sender::new(requests, lanes, Pacer::asked(asker), ENDLESS, None)))
     }
 
-    fn server(&self, lanes: Lanes, messages: u64, host: Host) -> Box<dyn Application> {
+    fn server(&self, lanes: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {
         Box::new(Receiver::new(Firewall::new(lanes, host.filter), messages).asking(host.desk))
     }
 

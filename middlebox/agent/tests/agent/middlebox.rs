@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use hol_base::{Duration, Time};
-use hol_simco::{Authentication, Batch, Config, Framing, Middlebox, Output, Policy, SessionId, Underlay};
+use hol_simco::{
+    Authentication, Batch, Config, ConnectionInfo, Framing, Middlebox, Output, Policy, SessionId,
+};
 
 /// A middlebox that serves connections until the test ends.
 #[derive(Clone)]
@@ -51,7 +53,7 @@ impl Server {
         let server = self.clone();
         let mut state = self.state.lock().unwrap();
         let now = state.now;
-        let id = state.middlebox.connect(now, Underlay::plain(Framing::Stream));
+        let id = state.middlebox.connect(now, ConnectionInfo::plain(Framing::Stream));
         state.connections.insert(id, stream.try_clone().unwrap());
         thread::spawn(move || {
             // Small pieces cut messages anywhere.

@@ -7,8 +7,8 @@ use std::thread::{self, JoinHandle};
 use hol_agent::{Server, Session, Transport, tuples};
 use hol_base::Time;
 use hol_simco::{
-    Batch, Direction, Enable, Framing, Lifetime, Middlebox, Output, PAYLOAD_PROTOCOL, PerParameters,
-    PortParity, Reply, Request, Unauthenticated, Underlay,
+    Batch, ConnectionInfo, Direction, Enable, Framing, Lifetime, Middlebox, Output, PAYLOAD_PROTOCOL,
+    PerParameters, PortParity, Reply, Request, Unauthenticated,
 };
 use hol_system::Association;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -28,7 +28,7 @@ fn serve(listener: Socket) -> JoinHandle<u64> {
     thread::spawn(move || {
         let mut association = Association::new(listener.accept().unwrap().0).unwrap();
         let mut middlebox = Middlebox::firewall(Lifetime(3600));
-        let id = middlebox.connect(Time::ZERO, Underlay::plain(Framing::Messages));
+        let id = middlebox.connect(Time::ZERO, ConnectionInfo::plain(Framing::Messages));
         // So small that long messages come in parts.
         let (mut buffer, mut count) = ([0; 24], 0);
         loop {

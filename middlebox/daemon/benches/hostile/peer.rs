@@ -117,7 +117,7 @@ pub fn tuple(location: Location, host: ([u8; 4], u16), ports: u16) -> AddressTup
     tuple
 }
 
-/// A pinhole for an hour.
+/// Returns a PER request (RFC 4540) that enables a pinhole for one hour, encoded.
 pub fn per(internal: AddressTuple, external: AddressTuple) -> Vec<u8> {
     per_for(Lifetime(3600), internal, external)
 }

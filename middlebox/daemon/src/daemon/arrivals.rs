@@ -3,7 +3,7 @@
 use std::io;
 
 use hol_base::Time;
-use hol_simco::{SessionId, Underlay};
+use hol_simco::{ConnectionInfo, SessionId};
 
 use super::Daemon;
 use crate::Transport;
@@ -53,7 +53,9 @@ impl Daemon {
     fn admit(&mut self, now: Time, Arrival { listen, line, peer }: Arrival) {
         self.metrics.numbers().accepted += 1;
         let is_secure = listen.is_protected || listen.transport == Transport::Tls;
-        let id = self.middlebox.connect(now, Underlay { is_secure, ..Underlay::plain(line.framing()) });
+        let id = self
+            .middlebox
+            .connect(now, ConnectionInfo { is_secure, ..ConnectionInfo::plain(line.framing()) });
         self.log.write(now, Level::Debug, "connected", &[("session", &id.0), ("peer", &peer)]);
         if let Err(error) = self.connections.add(id, Connection::new(line, peer), &self.poller) {
             self.log.write(now, Level::Warn, "not-accepted", &[("reason", &error)]);

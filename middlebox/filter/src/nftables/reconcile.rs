@@ -15,7 +15,7 @@ use super::transaction::{GRACE, Transaction};
 use crate::element::Element;
 use crate::holds::{Holds, Standing};
 use crate::shape::{self, Shape};
-use crate::{FilterError, Mended};
+use crate::{Corrections, FilterError};
 
 /// Ends closer together than this count as equal: clocks are adjusted, and listing takes time.
 const TOLERANCE: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ impl Nftables {
     /// Makes the table match `holds`. Chains and sets come first; then surplus elements are removed, and
     /// missing ones added, a first part at once and the rest by [`go_on`](Self::go_on). A table that cannot
     /// be corrected or owned is replaced.
-    pub(super) fn mend(&mut self, now: Time, holds: Holds) -> Result<Mended, FilterError> {
+    pub(super) fn mend(&mut self, now: Time, holds: Holds) -> Result<Corrections, FilterError> {
         self.is_known = false;
         self.holds = holds;
         let sets = Sets::for_all(&self.holds)?;
@@ -85,7 +85,7 @@ impl Nftables {
         let missing = wanted.map(|(element, _)| Missing { element, is_wrong: true }).collect();
         let strange = |set: &String| !sets.all().any(|(_, ours)| ours == set);
         let strange = self.kernel.sets(self.config.table())?.into_iter().filter(strange).collect();
-        Ok((Difference { mended: Mended::default(), surplus: Vec::new(), missing }, strange))
+        Ok((Difference { mended: Corrections::default(), surplus: Vec::new(), missing }, strange))
     }
 
     /// Removes the surplus elements found by the thread; returns true if it has finished.
@@ -151,14 +151,14 @@ pub(super) struct Missing {
 
 /// The steps from the found to the required state.
 struct Difference {
-    mended: Mended,
+    mended: Corrections,
     surplus: Vec<Step>,
     missing: Vec<Missing>,
 }
 
 /// Compares the found elements with the required ones, and removes known ones from `found`.
 fn compare(now: Time, holds: &Holds, sets: &Sets, found: &mut Tables) -> Difference {
-    let (mut mended, mut surplus, mut missing) = (Mended::default(), Vec::new(), Vec::new());
+    let (mut mended, mut surplus, mut missing) = (Corrections::default(), Vec::new(), Vec::new());
     for (element, standing) in holds.all().filter(|(_, standing)| standing.end > now) {
         let (shape, key) = (Shape::of(&element), shape::key(&element));
         let found = sets.name(&shape).and_then(|set| found.get_mut(set)?.remove(&key));

@@ -1,6 +1,6 @@
 //! Whose the table is. Before Linux 6.9 everybody can change it.
 
-use hol_filter::{Config, FilterError, Mended, Nftables, PacketFilter};
+use hol_filter::{Config, Corrections, FilterError, Nftables, PacketFilter};
 use hol_simco::Direction::Inbound;
 use hol_simco::Rule;
 
@@ -75,7 +75,7 @@ fn whoever_comes_next_takes_the_table_over_as_it_is() {
     let (inside, outside) = (world.udp(Inside, "10.1.0.2:5001"), world.udp(Outside, "10.2.0.2:6004"));
     assert!(arrives(&outside, "10.1.0.2:5001", &inside).is_some(), "it outlives its owner");
     let mut successor = world.filter(Config::new());
-    assert_eq!(successor.reconcile(NOW, &[rule(1)]).unwrap(), Mended::default());
+    assert_eq!(successor.reconcile(NOW, &[rule(1)]).unwrap(), Corrections::default());
     world.run(Middlebox, "nft", &[STRANGERS[0]]).unwrap_err();
     successor.remove().unwrap();
     assert_eq!(world.listing(), "");

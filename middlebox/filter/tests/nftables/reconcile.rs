@@ -1,7 +1,7 @@
 //! The kernel's table against the rules that there should be.
 
 use hol_base::Duration;
-use hol_filter::{Config, Mended, PacketFilter, Progress};
+use hol_filter::{Config, Corrections, PacketFilter, Progress};
 use hol_simco::Direction::{BiDirectional, Inbound};
 use hol_simco::{Change, Rule};
 
@@ -10,7 +10,7 @@ use crate::worker::ahead_of_workers;
 use crate::world::Place::Middlebox;
 use crate::world::World;
 
-const NOTHING: Mended = Mended { missing: 0, surplus: 0 };
+const NOTHING: Corrections = Corrections { missing: 0, surplus: 0 };
 
 fn rules() -> [Rule; 4] {
     [
@@ -29,13 +29,13 @@ const ELEMENTS: usize = 7;
 fn rules_outlive_whoever_made_them_and_are_taken_over() {
     let world = World::new();
     let mended = world.filter(Config::new()).reconcile(NOW, &rules()).unwrap();
-    assert_eq!(mended, Mended { missing: ELEMENTS, surplus: 0 });
+    assert_eq!(mended, Corrections { missing: ELEMENTS, surplus: 0 });
     let before = world.stateless_listing();
     let mut successor = world.filter(Config::new());
     assert_eq!(world.stateless_listing(), before, "to open changes nothing");
     assert_eq!(successor.reconcile(NOW, &rules()).unwrap(), NOTHING);
     successor.apply(NOW, &[begin(rules()[1]).inverse()]).unwrap();
-    assert_eq!(successor.reconcile(NOW, &rules()).unwrap(), Mended { missing: 1, surplus: 0 });
+    assert_eq!(successor.reconcile(NOW, &rules()).unwrap(), Corrections { missing: 1, surplus: 0 });
 }
 
 #[test]
@@ -45,11 +45,11 @@ fn what_nobody_wants_any_more_goes() {
     let mut filter = world.filter(Config::new());
     filter.reconcile(NOW, &rules()).unwrap();
     let mended = filter.reconcile(NOW, &rules()[..1]).unwrap();
-    assert_eq!(mended, Mended { missing: 0, surplus: ELEMENTS - 2 });
+    assert_eq!(mended, Corrections { missing: 0, surplus: ELEMENTS - 2 });
     let over = NOW + Duration::from_secs(61);
     assert_eq!(
         filter.reconcile(over, &rules()).unwrap(),
-        Mended { missing: 0, surplus: 2 },
+        Corrections { missing: 0, surplus: 2 },
         "lifetimes have ended"
     );
     assert!(!world.listing().contains("expires"));
@@ -64,10 +64,10 @@ fn elements_that_somebody_else_touched_are_mended() {
     let exact = "inet simco inbound4_proto_saddr_sport_daddr_dport";
     world.nft(&format!("add element {exact} {{ udp . 8.8.8.8 . 53 . 10.1.0.2 . 53 }}"));
     world.nft(&format!("delete element {exact} {{ udp . 10.2.0.2 . 6004 . 10.1.0.2 . 5004 }}"));
-    assert_eq!(filter.reconcile(NOW, &rules()).unwrap(), Mended { missing: 1, surplus: 1 });
+    assert_eq!(filter.reconcile(NOW, &rules()).unwrap(), Corrections { missing: 1, surplus: 1 });
     world.nft("flush map inet simco dnat4_proto_daddr_dport");
     world.nft("add element inet simco dnat4_proto_daddr_dport { udp . 192.0.2.77 . 40000 : 10.1.0.66 . 1 }");
-    assert_eq!(filter.reconcile(NOW, &rules()).unwrap(), Mended { missing: 1, surplus: 1 });
+    assert_eq!(filter.reconcile(NOW, &rules()).unwrap(), Corrections { missing: 1, surplus: 1 });
     assert_eq!(filter.reconcile(NOW, &rules()).unwrap(), NOTHING);
 }
 
@@ -78,7 +78,7 @@ fn an_end_that_is_wrong_is_mended() {
     let mut filter = world.filter(Config::new());
     filter.reconcile(NOW, &rules()[1..2]).unwrap();
     let longer = lasting(rules()[1], Duration::from_secs(3600));
-    assert_eq!(filter.reconcile(NOW, &[longer]).unwrap(), Mended { missing: 1, surplus: 1 });
+    assert_eq!(filter.reconcile(NOW, &[longer]).unwrap(), Corrections { missing: 1, surplus: 1 });
     assert!(world.listing().contains("timeout 1h5s"));
 }
 
@@ -119,10 +119,10 @@ fn twenty_thousand_rules_come_back_and_go() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let rules: Vec<Rule> = (0..20_000).map(numbered).collect();
-    assert_eq!(filter.reconcile(NOW, &rules).unwrap(), Mended { missing: 20_000, surplus: 0 });
+    assert_eq!(filter.reconcile(NOW, &rules).unwrap(), Corrections { missing: 20_000, surplus: 0 });
     while filter.go_on(NOW).unwrap() != Progress::Done {}
     assert_eq!(filter.reconcile(NOW, &rules).unwrap(), NOTHING);
-    assert_eq!(filter.reconcile(NOW, &[]).unwrap(), Mended { missing: 0, surplus: 20_000 });
+    assert_eq!(filter.reconcile(NOW, &[]).unwrap(), Corrections { missing: 0, surplus: 20_000 });
     assert!(!world.listing().contains("expires"));
 }
 
@@ -143,7 +143,7 @@ fn a_table_that_grows_while_it_is_listed_is_listed_whole() {
             list_begins();
             filter.reconcile(NOW, &[]).unwrap()
         });
-        assert_eq!(mended, Mended { missing: 0, surplus: changes.len() });
+        assert_eq!(mended, Corrections { missing: 0, surplus: changes.len() });
         assert!(!world.listing().contains("expires"));
     }
 }

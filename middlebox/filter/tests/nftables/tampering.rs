@@ -1,6 +1,6 @@
 //! Other people: their rules stay as they are, and what they do to ours is noticed.
 
-use hol_filter::{Config, FilterError, Mended, Nftables, PacketFilter};
+use hol_filter::{Config, Corrections, FilterError, Nftables, PacketFilter};
 use hol_simco::Direction::Inbound;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
@@ -38,7 +38,7 @@ fn a_table_that_somebody_deleted_is_missed() {
         assert!(matches!(error, FilterError::Changed { .. }), "{error}");
         assert!(error.to_string().contains("inet simco"), "{error}");
     }
-    assert_eq!(filter.reconcile(NOW, &[one]).unwrap(), Mended { missing: 1, surplus: 0 });
+    assert_eq!(filter.reconcile(NOW, &[one]).unwrap(), Corrections { missing: 1, surplus: 0 });
     filter.apply(NOW, &[begin(two), end(one)]).unwrap();
 }
 

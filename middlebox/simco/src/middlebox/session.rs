@@ -7,13 +7,13 @@ use super::Middlebox;
 use super::transaction::short;
 use crate::batch::Cause;
 use crate::{
-    AgentId, Batch, Body, Challenge, Exchange, Header, Message, Notice, Notification, Refusal, Reply,
-    SessionId, Shortage, Tid, Token, Version,
+    AgentId, Batch, Body, Challenge, Exchange, ExhaustedResource, Header, Message, Notice, Notification,
+    Refusal, Reply, SessionId, Tid, Token, Version,
 };
 
 /// The properties of the connection below a session.
 #[derive(Debug, Clone)]
-pub struct Underlay {
+pub struct ConnectionInfo {
     /// How it carries messages.
     pub framing: Framing,
     /// False if SIMCO must not run over it: SE is refused as a "transport protocol problem".
@@ -33,7 +33,7 @@ pub enum Framing {
     Messages,
 }
 
-impl Underlay {
+impl ConnectionInfo {
     /// Returns a connection without any authentication.
     pub fn plain(framing: Framing) -> Self {
         Self { framing, is_acceptable: true, is_secure: false, agent: None }
@@ -44,7 +44,7 @@ impl Underlay {
 #[derive(Debug)]
 pub(super) struct Session {
     state: State,
-    underlay: Underlay,
+    underlay: ConnectionInfo,
     /// Cuts the stream into messages; `None` if they arrive whole.
     pub framer: Option<Framer>,
     /// The TID of the last notification.
@@ -66,7 +66,7 @@ enum State {
 }
 
 impl Session {
-    pub fn new(underlay: Underlay) -> Self {
+    pub fn new(underlay: ConnectionInfo) -> Self {
         let framer = match underlay.framing {
             Framing::Stream => Some(Framer::new(length_of_request)),
             Framing::Messages => None,
@@ -197,7 +197,7 @@ impl Middlebox {
 
     fn open(&mut self, id: SessionId, tid: Tid, agent: AgentId, batch: &mut Batch) {
         if !self.accounts.has_room_for_session(agent, self.policy.quota(agent)) {
-            let refusal = short(agent, Shortage::Sessions, batch);
+            let refusal = short(agent, ExhaustedResource::Sessions, batch);
             return self.refuse_session(id, tid, refusal, batch);
         }
         self.accounts.begin_session(agent);

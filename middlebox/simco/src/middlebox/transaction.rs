@@ -7,8 +7,8 @@ use crate::accounts::Claim;
 use crate::batch::{Asked, Cause, Step};
 use crate::rules::Rules;
 use crate::{
-    AgentId, Batch, Body, Change, Lifetime, Message, Notice, Notification, Output, Pid, PortMapping, Refusal,
-    Reply, Request, Right, Rule, SessionId, Shortage, Tid, work,
+    AgentId, Batch, Body, Change, ExhaustedResource, Lifetime, Message, Notice, Notification, Output, Pid,
+    PortMapping, Refusal, Reply, Request, Right, Rule, SessionId, Tid, work,
 };
 
 impl Middlebox {
@@ -82,7 +82,7 @@ impl Middlebox {
         if has_room && self.accounts.has_room_for_rule(agent, self.policy.quota(agent)) {
             Ok(())
         } else {
-            Err(short(agent, Shortage::Rules, batch))
+            Err(short(agent, ExhaustedResource::Rules, batch))
         }
     }
 
@@ -197,12 +197,14 @@ impl Middlebox {
 }
 
 /// RFC 4540 lists the codes without saying when: here if a quota or a resource is exhausted.
-pub(super) fn short(agent: AgentId, shortage: Shortage, batch: &mut Batch) -> Refusal {
+pub(super) fn short(agent: AgentId, shortage: ExhaustedResource, batch: &mut Batch) -> Refusal {
     batch.note(Notice::Short(agent, shortage));
     match shortage {
-        Shortage::Addresses => Refusal::LackOfAddresses,
-        Shortage::Ports => Refusal::LackOfPorts,
-        Shortage::Sessions => Refusal::LackOfResources,
-        Shortage::Rules | Shortage::Elements | Shortage::Shapes => Refusal::NoResources,
+        ExhaustedResource::Addresses => Refusal::LackOfAddresses,
+        ExhaustedResource::Ports => Refusal::LackOfPorts,
+        ExhaustedResource::Sessions => Refusal::LackOfResources,
+        ExhaustedResource::Rules | ExhaustedResource::Elements | ExhaustedResource::Shapes => {
+            Refusal::NoResources
+        }
     }
 }

@@ -104,7 +104,7 @@ fn an_agent_opens_pinholes_for_its_own_hosts_only() {
 fn every_other_session_with_access_is_told() {
     let (mut world, alice, bob, operator) = world();
     let backup = world.open(Some("alice"));
-    let silent = world.connect(Underlay::plain(Framing::Messages));
+    let silent = world.connect(ConnectionInfo::plain(Framing::Messages));
     let reserved = world.granted(START, alice, prr(60));
     let pid = reserved.pid;
     world.ask(START, alice, Request::Pea { enable: pinhole(50), pid });

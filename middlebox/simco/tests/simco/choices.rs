@@ -22,7 +22,7 @@ fn an_open_session_takes_every_request_and_no_sub_type_of_replies() {
 fn sa_and_st_without_a_session_are_wrong_sub_types() {
     for request in [Request::Sa { token: None }, Request::St] {
         let mut world = World::new(Middlebox::firewall(HOUR));
-        let id = world.connect(Underlay::plain(Framing::Messages));
+        let id = world.connect(ConnectionInfo::plain(Framing::Messages));
         assert_eq!(world.refused(id, request), Refusal::WrongSubType);
         assert_eq!(world.heard(id), [None]);
     }
@@ -97,7 +97,7 @@ fn bfm_and_are_are_notifications() {
 #[test]
 fn the_middlebox_concludes_session_setup() {
     let mut world = World::new(Middlebox::firewall(HOUR));
-    let id = world.connect(Underlay::plain(Framing::Messages));
+    let id = world.connect(ConnectionInfo::plain(Framing::Messages));
     let challenge = Some(Challenge::new("who?"));
     world.ask(START, id, Request::Se { version: Version::SIMCO_3_0, challenge });
     let concluded = world.ask(START, id, Request::Sa { token: None });

@@ -66,10 +66,8 @@ fn an_agent_of_two_policies_is_the_same_in_both() {
 #[test]
 fn a_broken_policy_is_explained() {
     let unknown = error("[agents.main]\n[agents.backup]\naccess = ['mian']");
-    assert_eq!(unknown, "[agents.backup] access: there is no agent `mian`; did you mean `main`?");
-    assert!(
-        error("anonymous = 'nobody'\n[agents.main]").starts_with("anonymous: there is no agent `nobody`")
-    );
+    assert_eq!(unknown, "[agents.backup] access: unknown agent `mian`; did you mean `main`?");
+    assert!(error("anonymous = 'nobody'\n[agents.main]").starts_with("anonymous: unknown agent `nobody`"));
     let broken = [
         ("[agents.a]\nmay = ['fly']", "line 2", "fly"),
         ("[agents.a]\naccess = 'some'", "line 2", "\"all\" or a list of agents"),

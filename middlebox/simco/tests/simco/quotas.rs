@@ -69,7 +69,7 @@ fn an_agent_has_as_many_rules_as_its_quota_and_others_have_theirs() {
     world.ask(START, alice, plc(first, 0));
     world.granted(START, alice, per(60));
     let short = shortages(&mut world, alice, per(60));
-    assert!(matches!(short[..], [Notice::Short(_, Shortage::Rules)]), "{short:?}");
+    assert!(matches!(short[..], [Notice::Short(_, ExhaustedResource::Rules)]), "{short:?}");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn an_agent_has_as_many_shapes_as_its_quota() {
 #[test]
 fn an_agent_has_as_many_sessions_as_its_quota() {
     let (mut world, alice, _) = world_of(blocking_firewall(), "sessions = 1");
-    let underlay = Underlay { agent: Some("alice".into()), ..Underlay::plain(Framing::Messages) };
+    let underlay = ConnectionInfo { agent: Some("alice".into()), ..ConnectionInfo::plain(Framing::Messages) };
     let second = world.connect(underlay.clone());
     assert_eq!(world.refused(second, se()), Refusal::LackOfResources);
     world.middlebox.disconnect(alice);
@@ -180,7 +180,10 @@ fn a_policy_says_what_every_agent_may_have_and_what_one_may() {
 fn who_may_have_all_sessions_leaves_some_to_others() {
     let (mut world, ..) = world_of(Config { most_sessions: 40, ..blocking_firewall() }, "sessions = 1000");
     let mut open = |agent: &str| {
-        let id = world.connect(Underlay { agent: Some(agent.into()), ..Underlay::plain(Framing::Messages) });
+        let id = world.connect(ConnectionInfo {
+            agent: Some(agent.into()),
+            ..ConnectionInfo::plain(Framing::Messages)
+        });
         matches!(world.ask(START, id, se()), Body::Reply(Reply::Se { .. }))
     };
     assert_eq!((0..100).filter(|_| open("bob")).count(), 28, "30 with the two that are open");
@@ -272,7 +275,8 @@ fn a_disable_rule_over_many_ends_them_a_few_at_a_time_and_keeps_others_out_meanw
 #[test]
 fn who_asked_for_a_disable_rule_is_answered_again_when_all_that_it_ends_has_ended() {
     let (mut world, alice, other) = world_of(blocking_firewall(), "");
-    let bob = world.connect(Underlay { agent: Some("bob".to_owned()), ..Underlay::plain(Framing::Stream) });
+    let bob = world
+        .connect(ConnectionInfo { agent: Some("bob".to_owned()), ..ConnectionInfo::plain(Framing::Stream) });
     world.ask(START, bob, se());
     for _ in 0..200 {
         world.granted(START, alice, per(60));
@@ -360,7 +364,7 @@ fn a_list_that_is_too_long_is_refused_without_a_look_at_the_rules() {
 #[test]
 fn who_has_used_up_a_share_waits_for_the_next() {
     let (mut world, ..) = world_of(Config { measure: Some(measure), ..blocking_firewall() }, "");
-    let stream = Underlay { agent: Some("alice".into()), ..Underlay::plain(Framing::Stream) };
+    let stream = ConnectionInfo { agent: Some("alice".into()), ..ConnectionInfo::plain(Framing::Stream) };
     let id = world.connect(stream);
     world.ask(START, id, se());
     world.batch = Batch::default().with_work(4_000_000, 1_000_000);

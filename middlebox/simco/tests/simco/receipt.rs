@@ -19,7 +19,7 @@ fn refusal(refusal: Refusal) -> Option<Body> {
 
 fn closed() -> (World, SessionId) {
     let mut world = World::new(Middlebox::firewall(HOUR));
-    let id = world.connect(Underlay::plain(Framing::Messages));
+    let id = world.connect(ConnectionInfo::plain(Framing::Messages));
     (world, id)
 }
 
@@ -56,7 +56,7 @@ fn a_broken_header_ends_the_connection() {
     let [without, with] = answers(&[1, 0x21, 0, 9, 0, 0, 0, 1]);
     assert_eq!((without, with), (vec![bfm(), None], vec![bfm(), ast(), None]));
     let (mut world, _) = closed();
-    let id = world.connect(Underlay::plain(Framing::Stream));
+    let id = world.connect(ConnectionInfo::plain(Framing::Stream));
     world.receive(START, id, &[1, 0x12, 0xff, 0xff, 0, 0, 0, 1]);
     assert_eq!(world.heard(id), [bfm(), None]);
 }
@@ -82,7 +82,7 @@ fn notifications_have_their_own_tids() {
 fn half_a_message_is_given_up_after_a_minute() {
     for (is_open, end) in [(false, 60), (true, 110)] {
         let mut world = World::new(Middlebox::firewall(HOUR));
-        let id = world.connect(Underlay::plain(Framing::Stream));
+        let id = world.connect(ConnectionInfo::plain(Framing::Stream));
         if is_open {
             world.ask(START, id, se());
         }
@@ -102,7 +102,7 @@ fn half_a_message_is_given_up_after_a_minute() {
 #[test]
 fn what_a_full_batch_has_no_room_for_waits_and_is_no_half_message() {
     let mut world = World::new(Middlebox::firewall(HOUR));
-    let id = world.connect(Underlay::plain(Framing::Stream));
+    let id = world.connect(ConnectionInfo::plain(Framing::Stream));
     world.ask(START, id, se());
     world.batch = Batch::with_room(10);
     world.receive(START, id, &Message::request(Tid(1), Request::Prl).to_bytes().repeat(5));
@@ -120,7 +120,7 @@ fn what_a_full_batch_has_no_room_for_waits_and_is_no_half_message() {
 fn ten_thousand_silent_connections_are_closed_and_a_silent_session_is_not() {
     let (mut world, open) = World::firewall();
     let silent: Vec<SessionId> =
-        (0..10_000).map(|_| world.connect(Underlay::plain(Framing::Stream))).collect();
+        (0..10_000).map(|_| world.connect(ConnectionInfo::plain(Framing::Stream))).collect();
     assert_eq!(world.middlebox.wake_at(), at(60));
     world.advance(at(60));
     assert!(silent.into_iter().all(|id| world.heard(id) == [None]));
@@ -141,7 +141,7 @@ proptest! {
         let answers = |cuts: &[usize], room| {
             let mut world = World::new(Middlebox::firewall(HOUR));
             world.batch = Batch::with_room(room);
-            let id = world.connect(Underlay::plain(Framing::Stream));
+            let id = world.connect(ConnectionInfo::plain(Framing::Stream));
             let mut start = 0;
             for end in cuts.iter().copied().chain([stream.len()]) {
                 world.receive(START, id, &stream[start..end]);

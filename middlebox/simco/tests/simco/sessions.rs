@@ -24,7 +24,7 @@ fn agent(name: &str, secret: &str) -> Agent {
 }
 
 fn plain(world: &mut World) -> SessionId {
-    world.connect(Underlay::plain(Framing::Messages))
+    world.connect(ConnectionInfo::plain(Framing::Messages))
 }
 
 /// The message reaches the middlebox; the agent hears what comes back.
@@ -120,13 +120,13 @@ fn se_is_checked_in_the_order_of_the_rfc() {
     let policy = Policy::parse(&secure_only).unwrap();
     let mut world = World::new(Middlebox::new(config, policy, Box::new(Unauthenticated)).unwrap());
     let old = Request::Se { version: Version { major: 2, minor: 9 }, challenge: None };
-    let mut underlay = Underlay {
+    let mut underlay = ConnectionInfo {
         framing: Framing::Messages,
         is_acceptable: false,
         is_secure: false,
         agent: Some("nobody".into()),
     };
-    let answer = |world: &mut World, underlay: &Underlay, request: &Request| {
+    let answer = |world: &mut World, underlay: &ConnectionInfo, request: &Request| {
         let id = world.connect(underlay.clone());
         let body = world.ask(START, id, request.clone());
         (body, world.heard(id))
@@ -174,7 +174,7 @@ fn a_session_without_authentication_accepts_no_rules() {
 #[test]
 fn requests_behind_st_are_ignored() {
     let mut world = World::new(Middlebox::firewall(HOUR));
-    let id = world.connect(Underlay::plain(Framing::Stream));
+    let id = world.connect(ConnectionInfo::plain(Framing::Stream));
     let messages = [se(), Request::St, per(60), Request::St];
     let stream: Vec<u8> =
         messages.iter().flat_map(|r| Message::request(Tid(1), r.clone()).to_bytes()).collect();

@@ -49,14 +49,14 @@ impl World {
         Self::new(Middlebox::new(config, policy, Box::new(Unauthenticated)).unwrap())
     }
 
-    pub fn connect(&mut self, underlay: Underlay) -> SessionId {
+    pub fn connect(&mut self, underlay: ConnectionInfo) -> SessionId {
         self.middlebox.connect(START, underlay)
     }
 
     /// A session that is open, of this agent.
     pub fn open(&mut self, agent: Option<&str>) -> SessionId {
         let agent = agent.map(str::to_owned);
-        let id = self.connect(Underlay { agent, ..Underlay::plain(Framing::Messages) });
+        let id = self.connect(ConnectionInfo { agent, ..ConnectionInfo::plain(Framing::Messages) });
         let reply = self.ask(START, id, se());
         assert!(matches!(reply, Body::Reply(Reply::Se { .. })), "{reply:?}");
         id

@@ -156,7 +156,7 @@ fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
         ("--listen ::1:7626", &["--listen", "write 127.0.0.1:7626, or [::1]:7626"]),
         ("--config nameless.toml", &["nameless.toml", "line 2", "localhost", "write 127.0.0.1:7626"]),
         ("--config twice.toml", &["192.0.2.1 is named twice", "[nat]"]),
-        ("--config any.toml", &[":: is no address of a host", "[nat]"]),
+        ("--config any.toml", &[":: is not an address of a host", "[nat]"]),
         ("--secrets empty.toml", &["empty.toml: there is no secret", "NAME = \"SECRET\""]),
         ("--policy policy.toml", &["policy.toml", "secrets"]),
         ("--policy policy.toml --secrets secrets.toml", &["secrets.toml", "chmod 600"]),

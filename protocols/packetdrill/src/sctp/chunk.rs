@@ -94,7 +94,7 @@ pub(super) fn check_name(item: &Item) -> Result<(), String> {
 }
 
 fn unknown(name: &str) -> String {
-    format!("there is no chunk {name}; one of any type is CHUNK[type=N, val=[...]]")
+    format!("unknown chunk {name}; write CHUNK[type=N, val=[...]]")
 }
 
 /// Returns the octets of `key`, or as many generated ones as `len` leaves after a header.
@@ -105,7 +105,9 @@ fn octets(item: &Item, key: &str, header: usize) -> Result<Option<Bytes>, String
     }
     let octet = |text: &str| integer(text).and_then(|value| u8::try_from(value).ok());
     let octets: Option<Bytes> = item.list(key).into_iter().map(octet).collect();
-    octets.map(Some).ok_or_else(|| format!("{key} of {} is no list of octets; write [0x01, 0x02]", item.name))
+    octets
+        .map(Some)
+        .ok_or_else(|| format!("{key} of {} is not a list of octets; write [0x01, 0x02]", item.name))
 }
 
 /// Returns the value of `len`, if it is given.
@@ -182,7 +184,7 @@ fn init(item: &Item) -> Result<Init, String> {
 fn parameter(item: &Item) -> Result<Parameter, String> {
     let address = |item: &Item| {
         let text = item.get("addr").unwrap_or_default().trim_matches('"').to_owned();
-        text.parse::<Ipv4Addr>().map_err(|_| format!("{text:?} is no address; write addr=\"10.0.0.2\""))
+        text.parse::<Ipv4Addr>().map_err(|_| format!("{text:?} is not an address; write addr=\"10.0.0.2\""))
     };
     Ok(match item.name.as_str() {
         "IPV4_ADDRESS" => Parameter::Ipv4Address(address(item)?),
@@ -207,9 +209,7 @@ fn parameter(item: &Item) -> Result<Parameter, String> {
                 .unwrap_or_default(),
         },
         other => {
-            return Err(format!(
-                "there is no parameter {other}; one of any type is PARAMETER[type=N, value=[...]]"
-            ));
+            return Err(format!("unknown parameter {other}; write PARAMETER[type=N, value=[...]]"));
         }
     })
 }
@@ -223,18 +223,21 @@ fn kinds<T: TryFrom<u64>>(item: &Item) -> Result<Vec<T>, String> {
         .into_iter()
         .map(|text| kind(text).and_then(|kind| T::try_from(kind).ok()))
         .collect();
-    kinds.ok_or_else(|| format!("{list} is no list of types; write [64, I_FORWARD_TSN]"))
+    kinds.ok_or_else(|| format!("{list} is not a list of types; write [64, I_FORWARD_TSN]"))
 }
 
 fn sack(item: &Item) -> Result<Sack, String> {
     let gap = |text: &str| {
-        let (start, end) = text.split_once(':').ok_or_else(|| format!("{text:?} is no gap; write 2:3"))?;
+        let (start, end) =
+            text.split_once(':').ok_or_else(|| format!("{text:?} is not a gap ack block; write 2:3"))?;
         let edge = |text| integer(text).and_then(|edge| u16::try_from(edge).ok());
-        let edges = edge(start).zip(edge(end)).ok_or_else(|| format!("{text:?} is no gap; write 2:3"))?;
+        let edges = edge(start)
+            .zip(edge(end))
+            .ok_or_else(|| format!("{text:?} is not a gap ack block; write 2:3"))?;
         Ok(GapAckBlock { start: edges.0, end: edges.1 })
     };
     let duplicate =
-        |text: &str| integer(text).map(|tsn| Tsn(tsn as u32)).ok_or(format!("{text:?} is no TSN"));
+        |text: &str| integer(text).map(|tsn| Tsn(tsn as u32)).ok_or(format!("{text:?} is not a TSN"));
     Ok(Sack {
         cumulative_tsn: Tsn(item.count("cum_tsn")?),
         a_rwnd: item.count("a_rwnd")?,
@@ -281,7 +284,7 @@ fn reconfig(item: &Item) -> Result<Reconfig, String> {
     let streams = || {
         let stream = |text: &str| integer(text).and_then(|stream| u16::try_from(stream).ok());
         let streams: Option<Vec<u16>> = item.list("sids").into_iter().map(stream).collect();
-        streams.ok_or_else(|| format!("sids of {} is no list of streams; write [0,1]", item.name))
+        streams.ok_or_else(|| format!("sids of {} is not a list of streams; write [0,1]", item.name))
     };
     Ok(match item.name.as_str() {
         "OUTGOING_SSN_RESET" => Reconfig::OutgoingReset {
@@ -309,7 +312,7 @@ fn reconfig(item: &Item) -> Result<Reconfig, String> {
         },
         other => {
             return Err(format!(
-                "{other} is no request; there are OUTGOING_SSN_RESET, INCOMING_SSN_RESET, SSN_TSN_RESET, \
+                "{other} is not a request; use OUTGOING_SSN_RESET, INCOMING_SSN_RESET, SSN_TSN_RESET, \
              RECONFIG_RESPONSE, ADD_OUTGOING_STREAMS, ADD_INCOMING_STREAMS and PARAMETER"
             ));
         }
@@ -362,7 +365,7 @@ fn cause(item: &Item) -> Result<Cause, String> {
         "PROTOCOL_VIOLATION" => Cause::ProtocolViolation(value()?),
         "CAUSE" => Cause::Other { code: item.count("code")?, value: value()? },
         other => {
-            return Err(format!("there is no cause {other}; one of any code is CAUSE[code=N, val=[...]]"));
+            return Err(format!("unknown error cause {other}; write CAUSE[code=N, val=[...]]"));
         }
     })
 }

@@ -41,8 +41,9 @@ impl Item {
             return Err(format!("chunks and parameters are nested more than {MOST_NESTED} deep"));
         }
         let inside = text.split_once('[').and_then(|(name, rest)| Some((name, rest.strip_suffix(']')?)));
-        let (name, inside) = inside
-            .ok_or_else(|| format!("{text:?} is no chunk, parameter or cause; write NAME[key=value, ...]"))?;
+        let (name, inside) = inside.ok_or_else(|| {
+            format!("{text:?} is not a chunk, parameter or cause; write NAME[key=value, ...]")
+        })?;
         let mut item = Self::new(name.trim());
         for part in split(inside, ',') {
             match part.split_once('=') {

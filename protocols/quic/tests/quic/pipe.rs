@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use hol_base::{Digester, Duration, Rng, Seed, Time};
-use hol_quic::{Carriage, Config, Endpoint};
+use hol_quic::{Config, Endpoint, MessageMapping};
 use hol_transport::{Command, Endpoint as _, Event, Input, Message, Output, Received, Reliability, drain};
 use hol_wire::{Address, Packet, Transport};
 
@@ -65,7 +65,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    pub fn new(config: &Config, carriage: Carriage, path: Path, seed: Seed) -> Self {
+    pub fn new(config: &Config, carriage: MessageMapping, path: Path, seed: Seed) -> Self {
         let rng = |name: &str| seed.derive(name).rng();
         let side = |endpoint| Side { endpoint, deadline: None, told: vec![], received: vec![], sent: vec![] };
         let client = Endpoint::connect(config.clone(), carriage, CLIENT, SERVER, rng("client"));
@@ -87,7 +87,7 @@ impl Pipe {
     ///
     /// Not for longer: a client's PTO stays doubled until the server has validated its address, and an acknowledgement that had to
     /// be sent again makes a round trip of the wait for it. So few losses make more than the idle timeout. RFC 9002 sections 5.1 and 6.2.1.
-    pub fn connected(config: &Config, carriage: Carriage, path: Path, seed: Seed) -> Self {
+    pub fn connected(config: &Config, carriage: MessageMapping, path: Path, seed: Seed) -> Self {
         let mut pipe =
             Self { faults_until: Time::from_millis(5_000), ..Self::new(config, carriage, path, seed) };
         pipe.command(0, Command::Connect);

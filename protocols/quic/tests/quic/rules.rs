@@ -1,9 +1,9 @@
 //! Rules of RFC 9000, RFC 9001 and RFC 9002, seen from outside: what is sent when.
 
 use hol_base::{Duration, Seed, Time};
-use hol_quic::{Carriage, Config};
+use hol_quic::{Config, MessageMapping};
 use hol_transport::{Command, Endpoint as _, Event, Failure, Received};
-use hol_wire::quic::{Frame, Space, packets};
+use hol_wire::quic::{Frame, PacketNumberSpace, packets};
 use hol_wire::{Packet, Transport};
 
 use crate::pipe::{Path, Pipe, Side, config};
@@ -19,7 +19,7 @@ fn quinn() -> Config {
 }
 
 fn connected(config: &Config) -> Pipe {
-    Pipe::connected(config, Carriage::Streams, Path::clean(DELAY), Seed(1))
+    Pipe::connected(config, MessageMapping::Streams, Path::clean(DELAY), Seed(1))
 }
 
 fn payload(packet: &Packet) -> &[u8] {
@@ -65,7 +65,7 @@ fn datagrams_with_initial_packets_are_padded() {
     let pipe = connected(&quinn());
     for (_, packet) in pipe.sides.iter().flat_map(|side| &side.sent) {
         let mut initial =
-            packets(payload(packet)).map(Result::unwrap).filter(|it| it.space == Space::Initial);
+            packets(payload(packet)).map(Result::unwrap).filter(|it| it.space == PacketNumberSpace::Initial);
         let elicits = initial
             .any(|it| it.frames().any(|frame| !matches!(frame, Ok(Frame::Ack { .. } | Frame::Padding(_)))));
         assert!(!elicits || payload(packet).len() >= 1200, "{packet}");
@@ -95,7 +95,7 @@ fn a_long_handshake_flight_costs_a_round_trip() {
 fn a_lost_first_packet_is_sent_again_after_the_first_pto() {
     for (initial_rtt, pto) in [("333ms", 999), ("100ms", 300)] {
         let config = config("quinn-0.11", &format!("initial_rtt = '{initial_rtt}'"));
-        let mut pipe = Pipe::new(&config, Carriage::Streams, Path::clean(DELAY), Seed(1));
+        let mut pipe = Pipe::new(&config, MessageMapping::Streams, Path::clean(DELAY), Seed(1));
         pipe.drop[0] = vec![0];
         pipe.command(0, Command::Connect);
         pipe.run(Duration::from_secs(2));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hol_base::{Duration, Seed, Time};
-use hol_quic::{Carriage, Config, Endpoint, KeyLog, Next, Sealed, Sending, Tls};
+use hol_quic::{Config, Endpoint, KeyLog, MessageMapping, Next, Sealed, Sending, Tls};
 use hol_transport::{Command, Event, Failure, Message, Received, Reliability, Violation};
 use hol_wire::Ecn;
 
@@ -28,7 +28,7 @@ struct Ends {
 }
 
 impl Ends {
-    fn new(config: &Config, carriage: Carriage, lost: fn(usize) -> bool) -> Self {
+    fn new(config: &Config, carriage: MessageMapping, lost: fn(usize) -> bool) -> Self {
         let log = KeyLog::default();
         let tls = Tls::new(config, log.clone());
         Self::that_have([&tls, &tls], log, config, carriage, lost)
@@ -38,7 +38,7 @@ impl Ends {
         [own, other]: [&Tls; 2],
         log: KeyLog,
         config: &Config,
-        carriage: Carriage,
+        carriage: MessageMapping,
         lost: fn(usize) -> bool,
     ) -> Self {
         let config = Arc::new(config.clone());
@@ -119,7 +119,7 @@ impl Ends {
 
 #[test]
 fn messages_of_every_carriage_come_through_tls_in_spite_of_losses_and_both_ends_close() {
-    for carriage in [Carriage::Streams, Carriage::PerMessage] {
+    for carriage in [MessageMapping::Streams, MessageMapping::PerMessage] {
         let mut ends = Ends::new(&config("quinn-0.11", "streams = 4"), carriage, |number| number % 17 == 16);
         ends.run(Duration::from_millis(500));
         for number in 0..200_u16 {
@@ -147,8 +147,9 @@ fn messages_of_every_carriage_come_through_tls_in_spite_of_losses_and_both_ends_
 /// RFC 9221: nobody sends them again.
 #[test]
 fn datagrams_that_are_lost_stay_lost() {
-    let mut ends =
-        Ends::new(&config("quinn-0.11", ""), Carriage::Datagrams, |number| number > 40 && number % 5 == 0);
+    let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Datagrams, |number| {
+        number > 40 && number % 5 == 0
+    });
     ends.run(Duration::from_millis(500));
     for _ in 0..100 {
         assert!(ends.offer(0, 0, vec![7; 100]));
@@ -163,7 +164,7 @@ fn datagrams_that_are_lost_stay_lost() {
 fn who_is_marked_slows_down_if_it_was_told_to_say_that_it_may_be() {
     let window = |ecn: bool, marks: bool| {
         let mut ends =
-            Ends::new(&config("quinn-0.11", &format!("ecn = {ecn}")), Carriage::Streams, |_| false);
+            Ends::new(&config("quinn-0.11", &format!("ecn = {ecn}")), MessageMapping::Streams, |_| false);
         ends.run(Duration::from_millis(500));
         ends.marks = marks;
         for _ in 0..50 {
@@ -185,7 +186,7 @@ fn who_is_marked_slows_down_if_it_was_told_to_say_that_it_may_be() {
 fn a_flight_that_is_longer_than_a_server_may_send_at_once_costs_a_round_trip() {
     let connected = |flight: &str| {
         let changes = format!("handshake_flight = '{flight}'");
-        let mut ends = Ends::new(&config("quinn-0.11", &changes), Carriage::Streams, |_| false);
+        let mut ends = Ends::new(&config("quinn-0.11", &changes), MessageMapping::Streams, |_| false);
         while !ends.told[0].contains(&Event::Connected) {
             ends.run(Duration::from_millis(1));
             assert!(ends.now < Time::from_millis(1000));
@@ -199,10 +200,10 @@ fn a_flight_that_is_longer_than_a_server_may_send_at_once_costs_a_round_trip() {
 /// RFC 9001 section 4.1.3: a client that does not know the server goes no further.
 #[test]
 fn a_server_with_another_certificate_is_not_trusted() {
-    let mut ends = Ends::new(&config("quinn-0.11", ""), Carriage::Streams, |_| false);
+    let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Streams, |_| false);
     let config = Arc::new(config("quinn-0.11", ""));
     let other = Tls::new(&config, KeyLog::default());
-    ends.sides[1] = Endpoint::server(config, Carriage::Streams, &other, Seed(4).rng());
+    ends.sides[1] = Endpoint::server(config, MessageMapping::Streams, &other, Seed(4).rng());
     ends.run(Duration::from_secs(1));
     assert_eq!(ends.told[0], [Event::Failed { reason: Failure::Violation(Violation::Transport) }]);
 }
@@ -214,7 +215,7 @@ fn a_server_whose_certificate_is_of_the_same_secret_is_trusted() {
         let config = config("quinn-0.11", "handshake_flight = '2500B'");
         let [own, other] = [[1; 32], secret].map(|secret| Tls::shared(&secret, &config, KeyLog::default()));
         let log = KeyLog::default();
-        let mut ends = Ends::that_have([&own, &other], log, &config, Carriage::Streams, |_| false);
+        let mut ends = Ends::that_have([&own, &other], log, &config, MessageMapping::Streams, |_| false);
         ends.run(Duration::from_secs(1));
         assert_eq!(ends.told[0].contains(&Event::Connected), is_trusted, "{:?}", ends.told[0]);
     }
@@ -222,7 +223,7 @@ fn a_server_whose_certificate_is_of_the_same_secret_is_trusted() {
 
 #[test]
 fn what_is_no_packet_of_the_connection_is_left_alone() {
-    let mut ends = Ends::new(&config("quinn-0.11", ""), Carriage::Streams, |_| false);
+    let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Streams, |_| false);
     ends.run(Duration::from_millis(500));
     for octets in [&[][..], &[0], &[0x40; 30], &[0xc0; 1200], &[0xff; 1500]] {
         for side in 0..2 {
@@ -238,7 +239,7 @@ fn what_is_no_packet_of_the_connection_is_left_alone() {
 /// A socket that is full holds back what has not left: it is as if it had not been written.
 #[test]
 fn what_is_held_back_leaves_when_it_may() {
-    let mut ends = Ends::new(&config("quinn-0.11", ""), Carriage::Streams, |_| false);
+    let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Streams, |_| false);
     ends.run(Duration::from_millis(500));
     let sent = ends.sent;
     ends.sides[0].hold(true);
@@ -253,7 +254,7 @@ fn what_is_held_back_leaves_when_it_may() {
 
 #[test]
 fn secrets_are_told_once_by_the_client() {
-    let mut ends = Ends::new(&config("quinn-0.11", ""), Carriage::Streams, |_| false);
+    let mut ends = Ends::new(&config("quinn-0.11", ""), MessageMapping::Streams, |_| false);
     ends.run(Duration::from_millis(500));
     let lines = ends.log.lines();
     for label in ["CLIENT_HANDSHAKE_TRAFFIC_SECRET ", "SERVER_TRAFFIC_SECRET_0 "] {

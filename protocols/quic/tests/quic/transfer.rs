@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::pipe::{Path, Pipe, config};
 use hol_base::{Digest, Duration, Seed};
-use hol_quic::{Carriage, Config};
+use hol_quic::{Config, MessageMapping};
 use hol_transport::{Command, Endpoint as _, Event};
 use proptest::prelude::*;
 
@@ -36,7 +36,13 @@ fn octets(number: usize, length: usize) -> Vec<u8> {
 }
 
 /// Sends the messages, closes both sides; the pipe, and what each side sent.
-fn transfer(config: &Config, carriage: Carriage, path: Path, seed: u64, writes: &Writes) -> (Pipe, Sent) {
+fn transfer(
+    config: &Config,
+    carriage: MessageMapping,
+    path: Path,
+    seed: u64,
+    writes: &Writes,
+) -> (Pipe, Sent) {
     let mut pipe = Pipe::connected(config, carriage, path, Seed(seed));
     pipe.faults_until = pipe.now + Duration::from_secs(40);
     let mut sent = [Vec::new(), Vec::new()];
@@ -49,7 +55,7 @@ fn transfer(config: &Config, carriage: Carriage, path: Path, seed: u64, writes: 
         }
     }
     // What RFC 9221 does not send again ends with the connection if that overtakes it.
-    if carriage == Carriage::Datagrams {
+    if carriage == MessageMapping::Datagrams {
         pipe.run(path.delay + path.jitter);
     }
     pipe.command(0, Command::Close);
@@ -81,7 +87,7 @@ proptest! {
         threshold in 1u32..12,
     ) {
         let config = config(stack, &format!("streams = 4\nack_threshold = {threshold}"));
-        let (pipe, sent) = transfer(&config, Carriage::Streams, path, seed, &writes);
+        let (pipe, sent) = transfer(&config, MessageMapping::Streams, path, seed, &writes);
         for (side, sent) in [(0, &sent[1]), (1, &sent[0])] {
             for (stream, octets) in by_stream(sent) {
                 prop_assert!(pipe.sides[side].stream(stream) == octets, "side {side}, stream {stream}");
@@ -101,7 +107,7 @@ proptest! {
         max_streams in 2u32..8,
     ) {
         let config = config("quinn-0.11", &format!("max_streams = {max_streams}"));
-        let (pipe, sent) = transfer(&config, Carriage::PerMessage, path, seed, &writes);
+        let (pipe, sent) = transfer(&config, MessageMapping::PerMessage, path, seed, &writes);
         for (side, sent) in [(0, &sent[1]), (1, &sent[0])] {
             let mut sent: Vec<_> = sent.iter().map(|(_, octets)| octets.clone()).collect();
             let mut came: Vec<_> = pipe.sides[side].received.iter().map(|(_, data)| data.payload.to_vec()).collect();
@@ -117,7 +123,7 @@ proptest! {
     fn a_datagram_arrives_at_most_once(path in path(), seed: u64, writes in writes()) {
         let writes: Writes = writes.into_iter().map(|(pause, side, stream, length)| (pause, side, stream, length.min(1000))).collect();
         let config = config("quinn-0.11", "");
-        let (pipe, sent) = transfer(&config, Carriage::Datagrams, path, seed, &writes);
+        let (pipe, sent) = transfer(&config, MessageMapping::Datagrams, path, seed, &writes);
         for (side, sent) in [(0, &sent[1]), (1, &sent[0])] {
             let mut left: Vec<_> = sent.iter().map(|(_, octets)| octets.clone()).collect();
             for (_, data) in &pipe.sides[side].received {
@@ -134,14 +140,14 @@ proptest! {
     #[test]
     fn the_same_seed_gives_the_same_packets(path in path(), seed: u64, writes in writes()) {
         let config = config("quinn-0.11", "streams = 4");
-        let run = || -> Digest { transfer(&config, Carriage::Streams, path, seed, &writes).0.digester.finish() };
+        let run = || -> Digest { transfer(&config, MessageMapping::Streams, path, seed, &writes).0.digester.finish() };
         prop_assert_eq!(run(), run());
     }
 
     /// What the delay is split into adds up: no octet is sent before it is sent first, or arrives before it is sent.
     #[test]
     fn a_passage_is_in_order(path in path(), seed: u64, writes in writes()) {
-        let (pipe, _) = transfer(&config("quinn-0.11", "streams = 4"), Carriage::Streams, path, seed, &writes);
+        let (pipe, _) = transfer(&config("quinn-0.11", "streams = 4"), MessageMapping::Streams, path, seed, &writes);
         for (delivered, data) in pipe.sides.iter().flat_map(|side| &side.received) {
             let passage = data.passage;
             prop_assert!(passage.first_sent <= passage.sent, "{passage:?}");

@@ -4,14 +4,15 @@ use std::process::Command as Program;
 
 use crate::pipe::{Path, Pipe, config};
 use hol_base::{Duration, Seed};
-use hol_quic::Carriage;
+use hol_quic::MessageMapping;
 use hol_transport::{Command, Endpoint as _};
 use hol_wire::PcapngWriter;
 
 /// A connection with losses, so many messages that keys are updated, which a capture does not show, and its end.
 fn conversation() -> Pipe {
     let path = Path { loss: 0.05, ..Path::clean(10) };
-    let mut pipe = Pipe::connected(&config("quinn-0.11", "streams = 4"), Carriage::Streams, path, Seed(7));
+    let mut pipe =
+        Pipe::connected(&config("quinn-0.11", "streams = 4"), MessageMapping::Streams, path, Seed(7));
     for number in 0..1500 {
         pipe.send(number % 2, number as u16 % 4, vec![number as u8; 100]);
         pipe.run(Duration::from_millis(5));

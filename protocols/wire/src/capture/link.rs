@@ -12,7 +12,7 @@ pub struct LinkType(pub u32);
     "link type {0}{name}; read are Ethernet, PPP, IEEE 802.11, raw IP, Linux' cooked captures and loopback",
     name = name(.0)
 )]
-pub struct UnknownLink(pub u32);
+pub struct UnsupportedLinkType(pub u32);
 
 /// Returns the name of a common link type.
 const fn name(link: &u32) -> &'static str {
@@ -39,7 +39,7 @@ const DEEPEST: u32 = 8;
 
 impl LinkType {
     /// Returns the IP packet in these octets, without tunnels around it; `None` for another protocol, or too few octets.
-    pub fn ip_packet(self, octets: &[u8]) -> Result<Option<&[u8]>, UnknownLink> {
+    pub fn ip_packet(self, octets: &[u8]) -> Result<Option<&[u8]>, UnsupportedLinkType> {
         let typed = |at: usize, header: usize| network(half(octets, at)?, octets.get(header..)?, 0);
         Ok(match self.0 {
             // Null and loopback: the address family, which the first digit of an IP packet gives too.
@@ -56,7 +56,7 @@ impl LinkType {
             113 => typed(14, 16),
             // Linux' second cooked header starts with the protocol.
             276 => typed(0, 20),
-            other => return Err(UnknownLink(other)),
+            other => return Err(UnsupportedLinkType(other)),
         })
     }
 }

@@ -11,7 +11,7 @@ mod pcapng;
 use std::io::{self, Read};
 
 use input::{Halt, Input, Order};
-pub use link::{LinkType, UnknownLink};
+pub use link::{LinkType, UnsupportedLinkType};
 use pcap::Pcap;
 use pcapng::Pcapng;
 
@@ -44,7 +44,7 @@ pub enum CaptureError {
     #[error("is empty")]
     Empty,
     /// The file is not a capture.
-    #[error("is no capture: it begins with {0:02x?}, neither pcap's nor pcapng's magic number{hint}", hint = hint(.0))]
+    #[error("is not a capture: it begins with {0:02x?}, neither pcap's nor pcapng's magic number{hint}", hint = hint(.0))]
     NotACapture([u8; 4]),
     /// The file ends inside a packet or block.
     #[error("is cut off at octet {offset}, behind packet {packets}")]
@@ -238,7 +238,7 @@ mod tests {
     fn what_is_no_capture_is_told_what_it_may_be() {
         for (octets, words) in [
             (&b""[..], "is empty"),
-            (b"transports = ['tcp']", "is no capture"),
+            (b"transports = ['tcp']", "is not a capture"),
             (&[0x1f, 0x8b, 8, 0, 0], "gunzip"),
             (&[0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0, 1, 2, 3, 4], "broken at octet 8"),
         ] {

@@ -8,7 +8,7 @@ use crate::ParseError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClearPacket<'a> {
     /// Its packet number space, which determines the keys.
-    pub space: Space,
+    pub space: PacketNumberSpace,
     /// The content of its tag.
     pub number: PacketNumber,
     /// Offset of the packet number.
@@ -21,7 +21,7 @@ pub struct ClearPacket<'a> {
 
 /// Packet number spaces. RFC 9000 section 12.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Space {
+pub enum PacketNumberSpace {
     /// Initial packets.
     Initial,
     /// Handshake packets.
@@ -80,12 +80,12 @@ impl<'a> ClearPacket<'a> {
 
 /// Parses a short header: the offset of its packet number, and the length of the packet, which ends with the
 /// datagram. RFC 9000 section 17.3.1.
-fn short(datagram: &[u8]) -> (Space, usize, usize) {
-    (Space::Data, 1 + CONNECTION_ID, datagram.len())
+fn short(datagram: &[u8]) -> (PacketNumberSpace, usize, usize) {
+    (PacketNumberSpace::Data, 1 + CONNECTION_ID, datagram.len())
 }
 
 /// Parses a long header of version 1. RFC 9000 section 17.2.
-fn long(first: u8, datagram: &[u8]) -> Result<(Space, usize, usize), ParseError> {
+fn long(first: u8, datagram: &[u8]) -> Result<(PacketNumberSpace, usize, usize), ParseError> {
     let mut rest = &datagram[1..];
     if skip(&mut rest, 4)? != [0, 0, 0, 1] {
         return Err(ParseError::Value);
@@ -95,11 +95,11 @@ fn long(first: u8, datagram: &[u8]) -> Result<(Space, usize, usize), ParseError>
         skip(&mut rest, length.into())?;
     }
     let space = match first >> 4 & 3 {
-        0 => Space::Initial,
-        2 => Space::Handshake,
+        0 => PacketNumberSpace::Initial,
+        2 => PacketNumberSpace::Handshake,
         _ => return Err(ParseError::Value),
     };
-    if space == Space::Initial {
+    if space == PacketNumberSpace::Initial {
         let token = take(&mut rest)?;
         skip(&mut rest, token)?;
     }

@@ -22,12 +22,12 @@ pub struct Datagram {
     /// The secrets for their protection on the wire.
     pub secrets: Secrets,
     /// The user data in them, in the order of the frames; not on the wire.
-    pub carried: SmallVec<[Carried; 2]>,
+    pub carried: SmallVec<[StampedData; 2]>,
 }
 
 /// User data of one STREAM or DATAGRAM frame, and its stamp; for measurement only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Carried {
+pub struct StampedData {
     /// The stream; `None`: a DATAGRAM frame.
     pub stream: Option<u64>,
     /// Offset of the first octet in the stream.

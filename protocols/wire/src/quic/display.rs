@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{ClearPacket, Datagram, Frame, Space, packets};
+use super::{ClearPacket, Datagram, Frame, PacketNumberSpace, packets};
 
 impl fmt::Display for Datagram {
     /// Each packet with its space, its number and its frames: `quic 1rtt 7 [ACK 4-6, STREAM 6 0:128 FIN]`.
@@ -23,9 +23,9 @@ impl fmt::Display for Datagram {
 impl fmt::Display for ClearPacket<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let space = match self.space {
-            Space::Initial => "initial",
-            Space::Handshake => "handshake",
-            Space::Data => "1rtt",
+            PacketNumberSpace::Initial => "initial",
+            PacketNumberSpace::Handshake => "handshake",
+            PacketNumberSpace::Data => "1rtt",
         };
         write!(f, "{space} {} [", self.number.number)?;
         for (at, frame) in self.frames().enumerate() {

@@ -11,7 +11,7 @@ mod frame;
 mod protection;
 mod varint;
 
-pub use clear::{ClearPacket, PacketNumber, Space, packets};
-pub use datagram::{CONNECTION_ID, Carried, Datagram};
+pub use clear::{ClearPacket, PacketNumber, PacketNumberSpace, packets};
+pub use datagram::{CONNECTION_ID, Datagram, StampedData};
 pub use frame::{Frame, Frames};
 pub use protection::{Secrets, Side};

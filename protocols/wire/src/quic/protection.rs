@@ -15,7 +15,7 @@ use aes_gcm::aead::{AeadInOut, Nonce};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-use super::{CONNECTION_ID, ClearPacket, PacketNumber, Space};
+use super::{CONNECTION_ID, ClearPacket, PacketNumber, PacketNumberSpace};
 
 /// The source of a datagram's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,9 +49,10 @@ impl Secrets {
     /// Returns the key log of its connection: draft-ietf-tls-keylogfile, one secret per line.
     pub fn key_log(self) -> String {
         let mut log = String::new();
-        for (space, words) in
-            [(Space::Handshake, "HANDSHAKE_TRAFFIC_SECRET"), (Space::Data, "TRAFFIC_SECRET_0")]
-        {
+        for (space, words) in [
+            (PacketNumberSpace::Handshake, "HANDSHAKE_TRAFFIC_SECRET"),
+            (PacketNumberSpace::Data, "TRAFFIC_SECRET_0"),
+        ] {
             for (sender, side) in [(Side::Client, "CLIENT"), (Side::Server, "SERVER")] {
                 let secret = Self { sender, ..self }.secret(space);
                 let (random, secret) = (hexadecimal(&self.client_random()), hexadecimal(&secret));
@@ -62,18 +63,18 @@ impl Secrets {
     }
 
     /// Returns the traffic secret of a space. RFC 9001 section 5.2.
-    fn secret(self, space: Space) -> Secret {
+    fn secret(self, space: PacketNumberSpace) -> Secret {
         const SALT: [u8; 20] = [
             0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad,
             0xcc, 0xbb, 0x7f, 0x0a,
         ];
         let label = match (space, self.sender) {
-            (Space::Initial, Side::Client) => "client in",
-            (Space::Initial, Side::Server) => "server in",
-            (Space::Handshake, Side::Client) => "c hs traffic",
-            (Space::Handshake, Side::Server) => "s hs traffic",
-            (Space::Data, Side::Client) => "c ap traffic",
-            (Space::Data, Side::Server) => "s ap traffic",
+            (PacketNumberSpace::Initial, Side::Client) => "client in",
+            (PacketNumberSpace::Initial, Side::Server) => "server in",
+            (PacketNumberSpace::Handshake, Side::Client) => "c hs traffic",
+            (PacketNumberSpace::Handshake, Side::Server) => "s hs traffic",
+            (PacketNumberSpace::Data, Side::Client) => "c ap traffic",
+            (PacketNumberSpace::Data, Side::Server) => "s ap traffic",
         };
         expand(&hmac(&SALT, &[&self.origin]), label)
     }
@@ -86,7 +87,7 @@ pub(super) fn protect(packet: &ClearPacket<'_>, secrets: Secrets, out: &mut Vec<
     let secret = secrets.secret(packet.space);
     let (header, body) = packet.octets.split_at(packet.header);
     let mut header = header.to_vec();
-    if packet.space == Space::Data {
+    if packet.space == PacketNumberSpace::Data {
         header[0] &= !KEY_PHASE;
     }
     let mut body = body[..body.len() - PacketNumber::TAG].to_vec();
@@ -171,7 +172,7 @@ mod tests {
                 "c206b8d9b9f0f37644430b490eeaa314",
             ),
         ] {
-            let own = secrets(sender).secret(Space::Initial);
+            let own = secrets(sender).secret(PacketNumberSpace::Initial);
             assert_eq!(own.to_vec(), octets(secret));
             assert_eq!(expand::<16>(&own, "quic key").to_vec(), octets(key));
             assert_eq!(expand::<12>(&own, "quic iv").to_vec(), octets(iv));

@@ -23,7 +23,7 @@ pub fn packet() -> impl Strategy<Value = Packet> {
         datagram().prop_map(Transport::from)
     ];
     (hosts(), any::<u8>(), transport).prop_map(|([source, destination], ecn, transport)| Packet {
-        ecn: Ecn::of(ecn),
+        ecn: Ecn::from_bits(ecn),
         ..Packet::new(source, destination, transport)
     })
 }

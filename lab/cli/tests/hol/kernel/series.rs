@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::program::ok;
 use hol_base::Time;
-use hol_lab::{Results, Row, Series, Subject};
+use hol_lab::{Results, Row, SampledObject, Series};
 
 /// A bulk transfer in slow start: a round trip takes 100 ms, and the queue holds all.
 const SLOW_START: &str = "
@@ -52,7 +52,7 @@ fn both(text: &str) -> Vec<(String, [Vec<Row>; 2])> {
 fn client(rows: &[Row], ms: u64) -> &Row {
     let at = Time::from_millis(ms)..Time::from_millis(ms + 1);
     let is_client = |row: &&Row| {
-        matches!(&row.subject, Subject::Sender { side: hol_scenario::Side::Client, .. })
+        matches!(&row.subject, SampledObject::Sender { side: hol_scenario::Side::Client, .. })
             && at.contains(&row.at)
     };
     rows.iter().find(is_client).unwrap_or_else(|| panic!("nothing after {ms} ms"))
@@ -104,7 +104,7 @@ fn a_queue_of_the_kernel_fills_and_drops_as_the_models_does() {
         let queue = |rows: &[Row]| -> Vec<[u64; 3]> {
             let up = rows
                 .iter()
-                .filter(|row| matches!(&row.subject, Subject::Queue(name) if &**name == "client:1"));
+                .filter(|row| matches!(&row.subject, SampledObject::Queue(name) if &**name == "client:1"));
             up.map(|row| ["queue_packets", "queue_octets", "dropped"].map(|name| row.number(name).unwrap()))
                 .collect()
         };
@@ -129,7 +129,7 @@ fn a_queue_of_the_kernel_fills_and_drops_as_the_models_does() {
         );
         let lost = kernel
             .iter()
-            .filter(|row| matches!(row.subject, Subject::Queue(_)))
+            .filter(|row| matches!(row.subject, SampledObject::Queue(_)))
             .filter_map(|row| row.number("lost"));
         assert_eq!(lost.max(), Some(0), "the line loses nothing");
         let again = |rows: &[Row]| rows.iter().filter_map(|row| row.number("sent_again")).max();

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use hol_base::Duration;
-use hol_lab::{Results, Series, Subject};
+use hol_lab::{Results, SampledObject, Series};
 use serde_json::Value;
 
 use hosts::{Hosts, PEER};
@@ -103,7 +103,7 @@ fn time_series_have_the_senders_of_both_hosts() {
         let (mut times, mut sides) = (Vec::new(), BTreeSet::new());
         let series = Series::of(&out, result.runs[0].key).unwrap().expect("it is kept");
         let note = |row: hol_lab::Row| {
-            if let Subject::Sender { side, .. } = row.subject {
+            if let SampledObject::Sender { side, .. } = row.subject {
                 sides.insert(side);
                 times.push(row.at);
             }

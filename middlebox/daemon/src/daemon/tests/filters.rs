@@ -4,7 +4,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 
 use hol_base::{Duration, Time};
-use hol_filter::{FilterError, Mended, PacketFilter};
+use hol_filter::{Corrections, FilterError, PacketFilter};
 use hol_journal::Journal;
 use hol_simco::{Action, Change, Lifetime, Middlebox, Pid, Refusal, Reply, Request, Rule};
 
@@ -54,14 +54,14 @@ impl PacketFilter for Fussy {
         Ok(())
     }
 
-    fn reconcile(&mut self, _: Time, rules: &[Rule]) -> Result<Mended, FilterError> {
+    fn reconcile(&mut self, _: Time, rules: &[Rule]) -> Result<Corrections, FilterError> {
         let mut state = self.0.lock().unwrap();
         if state.is_broken {
             return Err(BROKEN);
         }
         state.rules = rules.to_vec();
         state.is_reconciled = true;
-        Ok(Mended::default())
+        Ok(Corrections::default())
     }
 
     fn is_guarded(&self) -> bool {

@@ -8,7 +8,7 @@ use hol_lab::{Finished, Job, Manifest, Plan, Results, Stopwatch, Store, execute}
 
 use crate::failure::Failure;
 use crate::points::Points;
-use crate::progress::{Progress, Telling};
+use crate::progress::{Progress, ProgressOutput};
 use crate::terminal::{grouped, note};
 
 /// After runs of so many seconds a reader is told that the work goes on without any: what they left takes its time, too.
@@ -39,23 +39,23 @@ pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
 
 /// How a directory is filled.
 #[derive(Debug, Clone, Copy)]
-pub struct Filling {
+pub struct RunOptions {
     /// Number of runs in parallel.
     pub jobs: Option<usize>,
     /// Who is told how far it is.
-    pub telling: Telling,
+    pub telling: ProgressOutput,
     /// Whether it may have been asked something else before.
     pub extends: bool,
 }
 
 /// Does what is not done yet of `manifest` in `dir`, and writes the tables. Runs that failed are missing in them:
 /// [`complete`] says so.
-pub fn fill(dir: &Path, manifest: Manifest, filling: Filling) -> Result<Results, Failure> {
-    let Filling { jobs, telling, extends } = filling;
+pub fn fill(dir: &Path, manifest: Manifest, filling: RunOptions) -> Result<Results, Failure> {
+    let RunOptions { jobs, telling, extends } = filling;
     let stop = stop_on_interrupt()?;
     let open = if extends { Store::extend } else { Store::open };
     let (mut store, mut finished) = open(dir, manifest)?;
-    let quiet = telling != Telling::People;
+    let quiet = telling != ProgressOutput::People;
     let plan = Plan::of_manifest(store.manifest());
     let known = finished.runs().count();
     if known > 0 && !quiet {
@@ -74,7 +74,7 @@ pub fn fill(dir: &Path, manifest: Manifest, filling: Filling) -> Result<Results,
     if results.complete() || !stop.load(Ordering::Relaxed) {
         return Ok(results);
     }
-    if telling == Telling::Programs {
+    if telling == ProgressOutput::Programs {
         note!("{}", serde_json::json!({ "interrupted": true }));
     }
     let missing = plan.wanted(&finished).len();
@@ -93,12 +93,12 @@ pub fn carry_out(
     store: &mut Store,
     finished: &mut Finished,
     jobs: Option<usize>,
-    telling: Telling,
+    telling: ProgressOutput,
 ) -> Result<(), Failure> {
     let mut progress = Progress::new(telling).after(kept(plan, finished));
     // Where nothing is left to do, this is all that is said.
     progress.show(missing(plan, finished));
-    let mut points = (telling == Telling::Programs).then(Points::default);
+    let mut points = (telling == ProgressOutput::Programs).then(Points::default);
     let archive = store.archive();
     let result = execute(plan, finished, threads(jobs), &STOP, &archive, |ended, now, finished| {
         progress.show(now);
