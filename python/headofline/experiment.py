@@ -891,21 +891,45 @@ class CodelSpec(TypedDict, closed=True):
     """
 
 
-class Discipline1(TypedDict, closed=True):
-    codel: NotRequired[CodelSpec]
-    fq_codel: NotRequired[FairSpec]
-    pie: NotRequired[PieSpec]
-    red: NotRequired[RedSpec]
-
-
-Discipline: TypeAlias = (
-    Literal['droptail', 'red', 'codel', 'fq_codel', 'pie'] | Discipline1
-)
-
-
 Distribution: TypeAlias = (
     Literal['uniform', 'normal', 'pareto', 'paretonormal'] | OwnDistribution
 )
+
+
+class DualPi2Spec(TypedDict, closed=True):
+    """
+    The parameters of DualPI2; the defaults are those of Linux (`dualpi2_reset_default`).
+    """
+
+    alpha: NotRequired[float]
+    """
+    Weight of the deviation from the target, in Hz. Default 41/256, about 0.16.
+    """
+    beta: NotRequired[float]
+    """
+    Weight of the change of the delay, in Hz. Default 819/256, about 3.2.
+    """
+    classic_protection: NotRequired[int]
+    """
+    Least share of the classic queue in the rate, in percent (`tc`: `classic_protection`). Default 10.
+    """
+    coupling: NotRequired[int]
+    """
+    How many times as often the queue of low latency marks as the square root of the classic drop probability (`tc`:
+    `coupling_factor`). Default 2.
+    """
+    step: NotRequired[Duration]
+    """
+    Packets that wait longer than this in the queue of low latency are marked (`tc`: `step_thresh`). Default 1 ms.
+    """
+    target: NotRequired[Duration]
+    """
+    Target of the classic queue's delay. Default 15 ms.
+    """
+    update: NotRequired[Duration]
+    """
+    Interval at which the probability is updated (`tc`: `tupdate`). Default 16 ms.
+    """
 
 
 class GilbertElliott(TypedDict, closed=True):
@@ -1019,6 +1043,19 @@ class Program(TypedDict, closed=True):
     """
 
 
+class Discipline1(TypedDict, closed=True):
+    codel: NotRequired[CodelSpec]
+    dualpi2: NotRequired[DualPi2Spec]
+    fq_codel: NotRequired[FairSpec]
+    pie: NotRequired[PieSpec]
+    red: NotRequired[RedSpec]
+
+
+Discipline: TypeAlias = (
+    Literal['droptail', 'red', 'codel', 'fq_codel', 'pie', 'dualpi2'] | Discipline1
+)
+
+
 class EventSpec(TypedDict, closed=True):
     """
     A change during the run: the link goes down or up, or one of its settings changes.
@@ -1082,7 +1119,7 @@ class LanSpec(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table such as
+    Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
     `{ red = { min = "5p", max = "15p" } }`.
     """
     duplicate: NotRequired[Ratio]
@@ -1171,7 +1208,7 @@ class Overrides(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table such as
+    Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
     `{ red = { min = "5p", max = "15p" } }`.
     """
     duplicate: NotRequired[Ratio]
@@ -1258,7 +1295,7 @@ class PathSpec(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table such as
+    Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
     `{ red = { min = "5p", max = "15p" } }`.
     """
     down: NotRequired[Overrides]
@@ -1388,7 +1425,7 @@ class NetworkSpec(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, or a table such as
+    Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
     `{ red = { min = "5p", max = "15p" } }`.
     """
     down: NotRequired[Overrides]
