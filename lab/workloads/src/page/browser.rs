@@ -208,7 +208,7 @@ impl Application for Browser {
             }
             Input::Failed(id, _) if self.page.reopen && self.is_in_use(id) => self.reopen(id),
             Input::Failed(id, reason) if self.is_in_use(id) => {
-                self.quit = Some(AbortReason::Connection(reason))
+                self.quit = Some(AbortReason::Connection(reason));
             }
             // On connections of finished pages.
             Input::PeerClosed(_) | Input::Failed(..) | Input::Accepted(_) | Input::Closed(_) => {}
