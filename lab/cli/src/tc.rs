@@ -444,7 +444,7 @@ mod tests {
             ("qdisc add dev eth0 root cake bandwidth 10mbit", "no queueing discipline"),
             ("netem delay 10ms reorder 25% 50%", "reorder"),
             ("netem loss 1% 25%", "gemodel"),
-            ("netem delay soon", "delay soon"),
+            ("netem delay soon", "delay: unknown value soon"),
             ("netem delay", "has no value"),
             ("netem wobble 3", "\"wobble\""),
             ("tbf burst 3k", "no rate"),

@@ -321,7 +321,7 @@ mod tests {
         let exchange = exchange(&mut agent, &mut middlebox);
         assert!(agent.recognizes(&exchange, &Authentication::prove(&middlebox, &exchange)));
         let error = SharedSecret::parse("back-up", FILE, nonces(0)).unwrap_err().to_string();
-        assert!(error.contains("no secret of `back-up`"), "{error}");
+        assert!(error.contains("no secret for `back-up`"), "{error}");
     }
 
     #[test]

@@ -314,7 +314,7 @@ fn help_teaches_by_example_and_lists_name_what_there_is() {
     let (code, message) = failure(here().path(), &["compare", "tcp", "--path", "starlnik"]);
     assert!(code == 2 && message.contains("'starlink'") && message.contains("transatlantic"), "{message}");
     let (code, message) = failure(here().path(), &["list", "stcp"]);
-    assert!(code == 2 && message.contains("there are tcp, sctp"), "{message}");
+    assert!(code == 2 && message.contains("known: tcp, sctp"), "{message}");
     let found = ok(here().path(), &["doctor"]);
     for word in ["results here", "kernels", "live:namespaces"] {
         assert!(found.contains(word), "{word}: {found}");
@@ -341,7 +341,7 @@ fn a_trace_at_a_node_has_its_packets_alone() {
     let packets = |said: &str| said.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap();
     assert!(0 < packets(&one) && packets(&one) < packets(&whole), "{one} of {whole}");
     let (code, message) = failure(dir.path(), &[&flags[..], &["--at", "middle"]].concat());
-    assert!(code == 2 && message.contains("there are client, server"), "{message}");
+    assert!(code == 2 && message.contains("known: client, server"), "{message}");
 }
 
 #[test]

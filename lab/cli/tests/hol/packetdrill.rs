@@ -21,11 +21,11 @@ fn each_script_has_a_line_and_the_end_a_table() {
     let text = String::from_utf8(run.stdout).unwrap();
     for line in [
         "passed    suite/a.pkt\n",
-        "not read  suite/c.pkt:5: splice() is not known; ",
+        "not read  suite/c.pkt:5: splice() is not supported; ",
         "departs   suite/deeper/b.pkt:4: expected > S. 0:0(0) ack 2 <...> but got > S. 0:0(0) ack 1 win 64240 <mss 1460> at 0.000000\n",
         "suite              3       1        1         1\n",
         "all                4       2        1         1\n",
-        "      1  splice() is not known\n",
+        "      1  splice() is not supported\n",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
@@ -47,7 +47,7 @@ fn a_place_without_scripts_is_refused_and_a_file_of_octets_is_not_read() {
         (
             &["packetdrill", "a.pkt", "--stack", "frob"],
             2,
-            "error: there is no stack \"frob\"; there are linux-6.12, ",
+            "error: unknown stack \"frob\"; known: linux-6.12, ",
         ),
         (&["packetdrill", "octets.pkt"], 1, "error: 1 of 1 scripts do not pass\n"),
     ] {
@@ -56,5 +56,5 @@ fn a_place_without_scripts_is_refused_and_a_file_of_octets_is_not_read() {
     }
     let run = hol(dir.path(), &["packetdrill", "octets.pkt"]);
     let text = String::from_utf8(run.stdout).unwrap();
-    assert!(text.starts_with("not read  octets.pkt: is no text: a script is written in UTF-8\n"), "{text}");
+    assert!(text.starts_with("not read  octets.pkt: is not UTF-8 text\n"), "{text}");
 }

@@ -282,7 +282,7 @@ fn an_experiment_names_its_own_figures_and_may_change_them_when_all_is_measured(
         ("over = 'network.loss'\npanels = 'network.loss'", "another key than the horizontal axis"),
         (
             "over = 'network.loss'\nmetric = 'throughput'",
-            "mine.toml:5:10: no point has a throughput: it is measured where messages are not answered",
+            "mine.toml:5:10: no point has a throughput: use a workload without replies (oneway, bulk)",
         ),
         (
             "over = 'network.loss'\nmetric = 'fairness'\n[[background]]\ntransport = 'tcp'\nmessages = 5",

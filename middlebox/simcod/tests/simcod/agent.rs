@@ -195,7 +195,7 @@ fn without_a_session_the_exit_code_is_3() {
     let (code, message) = fail(&["list", "--server", "no-such-host.invalid"]);
     assert!(code == 3 && message.contains("check the name"), "{message}");
     let (code, message) = fail(&["list", "--server", "a:b:c"]);
-    assert!(code == 2 && message.contains("--server: `a:b:c` is no server"), "{message}");
+    assert!(code == 2 && message.contains("--server: `a:b:c` is not a server"), "{message}");
     let (code, message) = fail(&["list", "--server", "::1:7626"]);
     assert!(code == 2 && message.contains("write [::1]:7626"), "{message}");
     let output = Command::new(BIN).args(["list"]).env("HOL_SIMCO", &bench.middlebox.address).output();
@@ -226,7 +226,7 @@ fn an_agent_proves_who_it_is_with_a_secret_that_nobody_else_reads() {
     let (code, message) = bench.failure("list --secret secret --name caller");
     assert!(code == 3 && message.contains("did not authenticate itself; check the secret"), "{message}");
     let (code, message) = bench.failure("list --secret secret --name guest");
-    assert!(code == 3 && message.contains("secret: there is no secret of `guest`"), "{message}");
+    assert!(code == 3 && message.contains("secret: no secret for `guest`"), "{message}");
     write(SECRETS, 0o600);
     bench.ok("enable 10.0.0.5:5004 any --udp --secret secret --name caller");
     assert_eq!(bench.json("list --secret secret --name caller")[0]["owner"], "caller");

@@ -132,7 +132,7 @@ fn what_cannot_be_is_refused_with_a_cure() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&nothing.stderr);
-    assert!(!nothing.status.success() && said.contains("there is no `sbatch` here"), "{said}");
+    assert!(!nothing.status.success() && said.contains("`sbatch` is not installed here"), "{said}");
 
     ok(dir, &["run", "my one.toml", "--shard", "1/2", "--out", "results/my one-parts/1"]);
     let (code, said) = refused(&["--to", "slurm", "--shards", "3"]);
