@@ -356,7 +356,7 @@ mod tests {
             two.scenario.background =
                 vec![Background { transport, workload, messages: None, count: 1, spread }];
             let refused = client.ask(&plan(two));
-            assert!(matches!(refused, Reply::Refused(why) if why.contains("1 of the 2 ports")));
+            assert!(matches!(refused, Reply::Refused(why) if why.contains("needs 2 ports")));
         });
     }
 

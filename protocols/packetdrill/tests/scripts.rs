@@ -101,7 +101,7 @@ fn a_script_that_does_not_hold_tells_where_and_why() {
             "expected accept() = 4, but got -1 EINVAL",
         ),
         ("+0 > S 0:0(0) <...>\n%{ assert tcpi_state == LISTEN }%", ":5:", "but tcpi_state is SYN-SENT"),
-        ("+0 > S 0:0(0) <...>\n+0 frob(3) = 0", ":5:", "frob() is not known; there are"),
+        ("+0 > S 0:0(0) <...>\n+0 frob(3) = 0", ":5:", "frob() is not supported; supported are"),
         ("+0 > S 0:0(0) <...>\nfrob", ":5:", "is not a time; write seconds"),
         ("--frob=1", ":2:", "has no option \"frob\""),
     ] {

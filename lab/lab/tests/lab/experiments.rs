@@ -132,7 +132,7 @@ fn mistakes_are_placed_and_name_the_cure() {
     let shared = mistake("transports = ['tcp', { spec = 'sctp', label = 'tcp' }]");
     assert!(shared.contains("two transports are called \"tcp\""), "{shared}");
     assert!(with("precision = '1%'").contains("repetitions = \"5..40\""));
-    assert!(with("repetitions = '5..40'").starts_with("test.toml:2:15: nothing says when 5 repetitions"));
+    assert!(with("repetitions = '5..40'").starts_with("test.toml:2:15: `repetitions` is a range"));
     let many = with("messages = 1000000\nrepetitions = 1000000\n[sweep]\nseed = [1, 2]");
     assert!(many.starts_with("test.toml:3:15: 2000000 runs together"), "{many}");
     assert!(with("repetitions = 0").starts_with("test.toml:2:15: \"0\" is not a number of repetitions"));

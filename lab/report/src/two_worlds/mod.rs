@@ -145,7 +145,9 @@ mod tests {
             "{}",
             &html[lead..]
         );
-        assert!(html.contains("It holds in the kernel, and not in the model; the same by the points alone"));
+        assert!(html.contains(
+            "It holds in the kernel, and not in the model; also on the points measured in both worlds"
+        ));
         assert!(html.contains("<span class=\"chip v-bad\" title=\"not reproduced today\">model: "));
         assert!(!Report::gather(&model).unwrap().html().contains("class=\"worlds\""));
     }
