@@ -202,7 +202,10 @@ mod tests {
         let source = Source::new("a", "[sweep]\nz = [7]\n[[zip]]\nx = [1, 2]\ny = ['a', 'b']\n");
         assert_eq!(read(&source).unwrap(), ["z=7 x=1 y=a", "z=7 x=2 y=b"]);
         let error = read(&Source::new("a", "[[zip]]\nx = [1, 2]\ny = [1]\n")).unwrap_err();
-        assert_eq!(error.to_string(), "a:3:1: lists of one [[zip]] have one length: 2, not 1");
+        assert_eq!(
+            error.to_string(),
+            "a:3:1: all lists of a [[zip]] need the same length; this one has 1 values, others 2"
+        );
     }
 
     #[test]

@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn what_is_wrong_has_its_place() {
         for (text, place, cure) in [
-            ("topology = 'none.ns'", "t.toml:3:12", "beside"),
+            ("topology = 'none.ns'", "t.toml:3:12", "not found next to t.toml"),
             ("topology = 3", "t.toml:3:12", "name of an ns script"),
             ("topology = 'link.ns'\n[network]\nnodes = ['a']", "t.toml:5:1", "leave them out"),
             (

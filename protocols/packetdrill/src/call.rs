@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(call.argument(3), Ok("{onoff=1, linger=0}"));
         assert!(call.result.admits(&Outcome::value(0)) && !call.result.admits(&Outcome::value(1)));
         assert!(Call::parse("close(4)").unwrap_err().contains("result"));
-        assert!(Call::parse("hello = 0").unwrap_err().contains("no step"));
+        assert!(Call::parse("hello = 0").unwrap_err().contains("is not a step"));
         assert!(Call::parse("f(1 = 0").unwrap_err().contains("write one behind the arguments"));
     }
 

@@ -506,7 +506,7 @@ mod tests {
             ("assert frob == 1", "unknown variable \"frob\""),
             ("assert 1 / 0", "divides by 0"),
             ("assert 'x' < 1", "is not a number"),
-            ("assert f(1)", "f() of Python is not known"),
+            ("assert f(1)", "f() of Python is not supported"),
             ("assert (1", "has no \")\""),
             ("assert 1 1", "after the assertion"),
             ("assert 'x", "does not end"),
