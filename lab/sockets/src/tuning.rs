@@ -357,12 +357,15 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
                     "Linux bounds the RTO's variance by it; set rto_variance_floor to the same",
                 );
             }
-            let counts_marks = config.accurate_ecn || config.accurate_ecn_if_offered;
-            if counts_marks && linux_version(kernel) < ACCURATE_ECN {
-                return refuse(
-                    "accurate_ecn",
-                    "Linux has it since 7.0; take --world kernel:7.3 or the model world",
-                );
+            let keys = [
+                ("accurate_ecn", config.accurate_ecn),
+                ("accurate_ecn_if_offered", config.accurate_ecn_if_offered),
+                ("accurate_ecn_option", !config.accurate_ecn_option),
+            ];
+            if let Some((key, _)) = keys.iter().find(|(_, is_set)| *is_set)
+                && linux_version(kernel) < ACCURATE_ECN
+            {
+                return refuse(key, "Linux has it since 7.0; take --world kernel:7.3 or the model world");
             }
             if config.recovery != Recovery::Rack && linux_version(kernel) >= RACK_ALONE {
                 return refuse(
@@ -568,6 +571,17 @@ mod tests {
         assert_eq!(value("mptcp", "net/mptcp/enabled").as_deref(), Some("1"));
         let checksums = "module/sctp/parameters/no_checksums";
         assert_eq!(["sctp", "sctp:no_checksums"].map(|text| value(text, checksums).unwrap()), ["N", "Y"]);
+    }
+
+    #[test]
+    fn accurate_ecn_is_of_linux_7() {
+        let of = |text: &str, kernel| sysctls(&text.parse().unwrap(), kernel);
+        for text in ["tcp:accecn", "tcp:accurate_ecn_if_offered=true", "tcp:accurate_ecn_option=false"] {
+            assert!(of(text, "6.12.95").is_err(), "{text}");
+            assert!(of(text, "7.3.4").is_ok(), "{text}");
+        }
+        let asks = Sysctl { name: "net/ipv4/tcp_ecn", value: "3".to_owned() };
+        assert_eq!(of("tcp:accecn", "7.3.4").unwrap().last(), Some(&asks));
     }
 
     #[test]
