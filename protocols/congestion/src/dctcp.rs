@@ -1,6 +1,8 @@
 //! DCTCP: the window shrinks in proportion to the share of marked packets. RFC 8257 section 3.3, in Linux'
 //! integer arithmetic.
 
+use crate::delivery::is_beyond;
+
 /// The marked share over the last round trips.
 #[derive(Debug, Clone)]
 pub(crate) struct Dctcp {
@@ -28,8 +30,7 @@ impl Dctcp {
     pub(crate) fn on_delivered(&mut self, units: u32, marked: u32, (una, nxt): (u32, u32)) {
         self.delivered += units;
         self.marked += marked;
-        let goes_on = |end: u32| (una.wrapping_sub(end) as i32) < 0;
-        if self.window_end.is_some_and(goes_on) {
+        if self.window_end.is_some_and(|end| is_beyond(end, una)) {
             return;
         }
         let decay = match self.alpha >> Self::GAIN {

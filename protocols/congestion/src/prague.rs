@@ -8,7 +8,7 @@ use crate::bbr::{Acknowledged, Beginning, Recovery};
 use crate::delivery::is_beyond;
 use crate::pacing::Pacing;
 
-/// Weight of the newest round trip in alpha. Draft, section 2.4.2; PRAGUE_SHIFT_G.
+/// Weight of the newest round trip in alpha. Draft, section 2.3.2; PRAGUE_SHIFT_G.
 const GAIN: f64 = 1.0 / 16.0;
 /// The round trip as which all shorter ones count. Draft, section 2.4.4; RTT_TARGET.
 const TARGET: Duration = Duration::from_millis(25);
@@ -39,12 +39,12 @@ pub(crate) struct Prague {
     window: f64,
     /// The window and cwnd before the last loss.
     before_loss: Option<(f64, u32)>,
-    /// The smoothed share of marked packets. Draft, section 2.4.2.
+    /// The smoothed share of marked packets. Draft, section 2.3.2.
     alpha: f64,
     /// Whether there was a mark at all.
     is_marked: bool,
     /// Whether marks reduce the window with the next acknowledgment.
-    is_due: bool,
+    is_reduction_due: bool,
     /// Whether the window is being reduced after a loss.
     in_loss: bool,
     /// What was delivered, and marked, in this round trip, in units of the window.
@@ -69,7 +69,7 @@ impl Prague {
             before_loss: None,
             alpha: 0.0,
             is_marked: false,
-            is_due: false,
+            is_reduction_due: false,
             in_loss: false,
             delivered: 0,
             marked: 0,
@@ -98,14 +98,14 @@ impl Prague {
 
     /// A mark was reported, the first of this round trip.
     pub(crate) fn on_mark(&mut self) {
-        self.is_due = true;
+        self.is_reduction_due = true;
     }
 
-    /// A loss halves the window, as with Reno. Draft, section 2.4.3; prague_enter_loss.
+    /// A loss halves the window, as with Reno. Draft, section 2.4.1; prague_enter_loss.
     pub(crate) fn on_loss(&mut self, cwnd: u32) {
         self.before_loss = Some((self.window, cwnd));
         self.shrink_to(0.5);
-        (self.in_loss, self.is_due) = (true, false);
+        (self.in_loss, self.is_reduction_due) = (true, false);
     }
 
     /// The loss was none; returns cwnd. prague_cwnd_undo.
@@ -121,11 +121,11 @@ impl Prague {
         self.smoothed_rtt = ack.smoothed_rtt.unwrap_or(self.smoothed_rtt);
         self.in_loss &= ack.recovery != Recovery::None;
         let is_slow_start = *cwnd < *ssthresh;
-        if std::mem::take(&mut self.is_due) {
+        if std::mem::take(&mut self.is_reduction_due) {
             self.reduce(ack.now, is_slow_start);
         }
         self.grow(ack, cwnd, *ssthresh);
-        self.follow(cwnd, ssthresh);
+        self.step_cwnd(cwnd, ssthresh);
         self.delivered += ack.delivered;
         self.marked += ack.marked;
         self.end_round(ack, is_slow_start);
@@ -137,7 +137,7 @@ impl Prague {
         !is_slow_start && self.rounds >= TRANSITION
     }
 
-    /// Reduces the window by half of alpha, at most once per round trip, or per 25 ms. Draft, section 2.4.3; prague_enter_cwr.
+    /// Reduces the window by half of alpha, at most once per round trip, or per 25 ms. Draft, section 2.4.2; prague_enter_cwr.
     fn reduce(&mut self, now: Time, is_slow_start: bool) {
         let is_early = self.reduced.is_some_and(|before| now.since(before) < TARGET);
         if self.is_scaled(is_slow_start) && is_early {
@@ -173,8 +173,8 @@ impl Prague {
         self.window += segments * self.increase() / self.window;
     }
 
-    /// Returns the growth in segments per round trip: so much that rates grow by a segment per 25 ms each 25 ms where the round trip is
-    /// shorter. Draft, section 2.4.4; prague_rate_scaled_ai_ack_increase.
+    /// Returns the growth in segments per round trip. A flow of a shorter round trip than 25 ms speeds up as slowly as one of 25 ms.
+    /// Draft, section 2.4.4; prague_rate_scaled_ai_ack_increase.
     fn increase(&self) -> f64 {
         let rtt = self.smoothed_rtt;
         if self.rounds < TRANSITION || rtt > LONGEST_SCALED || rtt >= TARGET {
@@ -184,7 +184,7 @@ impl Prague {
     }
 
     /// Moves cwnd by a segment towards the window.
-    fn follow(&self, cwnd: &mut u32, ssthresh: &mut u32) {
+    fn step_cwnd(&self, cwnd: &mut u32, ssthresh: &mut u32) {
         let aim = (self.window.ceil() * f64::from(self.quantum)) as u32;
         if *cwnd > aim {
             *cwnd -= self.quantum.min(*cwnd - aim);
@@ -194,11 +194,11 @@ impl Prague {
         }
     }
 
-    /// Updates alpha at the end of a round trip, of 25 ms at least. Draft, section 2.4.2; prague_update_alpha.
+    /// Updates alpha at the end of a round trip, of 25 ms at least. Draft, section 2.3.2; prague_update_alpha.
     fn end_round(&mut self, ack: &Acknowledged, is_slow_start: bool) {
         let (una, nxt) = ack.progress;
-        let is_over = self.round_end.is_none_or(|end| !is_beyond(end, una));
-        if !is_over || (self.is_scaled(is_slow_start) && ack.now.since(self.updated) < TARGET) {
+        let goes_on = self.round_end.is_some_and(|end| is_beyond(end, una));
+        if goes_on || (self.is_scaled(is_slow_start) && ack.now.since(self.updated) < TARGET) {
             return;
         }
         if self.is_marked {
@@ -210,7 +210,7 @@ impl Prague {
         self.rounds += u32::from(!is_slow_start);
     }
 
-    /// Paces by the window and the round trip, twice as fast in slow start. Draft, section 2.4.5; prague_update_pacing_rate.
+    /// Paces by the window and the round trip, twice as fast in slow start. Draft, section 2.5.1; prague_update_pacing_rate.
     fn pace(&mut self, in_flight: u32, is_doubling: bool) {
         let segments = self.window.floor().max(f64::from(in_flight) / f64::from(self.quantum));
         let rate = segments * f64::from(self.segment + HEADERS) / self.smoothed_rtt.as_secs_f64().max(1e-6);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn draft_2_4_2_alpha_comes_to_the_share_that_is_marked() {
+    fn draft_2_3_2_alpha_comes_to_the_share_that_is_marked() {
         for (marked, first) in [(0, 1), (1, u32::MAX / 2 + 9), (5, u32::MAX - 3), (10, 1)] {
             let mut prague = prague(10);
             (prague.is_marked, prague.alpha) = (true, 0.5);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn draft_2_4_3_marks_take_half_their_share_of_the_window_once_per_round_trip() {
+    fn draft_2_4_2_marks_take_half_their_share_of_the_window_once_per_round_trip() {
         let mut prague = prague(100);
         (prague.alpha, prague.is_marked, prague.rounds) = (0.1, true, TRANSITION);
         let now = Time::from_millis(1000);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn draft_2_4_3_a_loss_halves_the_window_and_may_be_undone() {
+    fn draft_2_4_1_a_loss_halves_the_window_and_may_be_undone() {
         let mut prague = prague(80);
         prague.on_loss(80);
         assert_eq!(prague.window, 40.0);
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn draft_2_4_5_a_window_per_round_trip_in_bursts_of_a_quarter_of_a_millisecond() {
+    fn draft_2_5_1_a_window_per_round_trip_in_bursts_of_a_quarter_of_a_millisecond() {
         let mut prague = prague(100);
         prague.pace(0, false);
         assert_eq!(prague.pacing(), Pacing { rate: 15_000_000, burst: 2 });

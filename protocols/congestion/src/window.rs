@@ -393,6 +393,89 @@ mod tests {
         assert_eq!(window.cwnd(), 18);
     }
 
+    /// A segment is acknowledged after 40 ms.
+    fn acknowledged_at(now: Time) -> Acknowledged {
+        let rtt = Some(Duration::from_millis(40));
+        Acknowledged {
+            now,
+            delivered: 1,
+            marked: 0,
+            window_was_used: true,
+            progress: (0, 0),
+            newly_lost: 0,
+            lost: 0,
+            reneged: false,
+            runt: false,
+            rtt,
+            least_rtt: rtt,
+            smoothed_rtt: rtt,
+            prior_in_flight: 1,
+            in_flight: 0,
+            recovery: crate::Recovery::None,
+            departure: Time::from_millis(1000),
+        }
+    }
+
+    /// The windows after each acknowledgment of 4000 segments, one of 50 of them marked and one of 400 lost, if they begin at `first`.
+    fn course(algorithm: Algorithm, first: u32) -> Vec<(u32, u32)> {
+        const RTT: Duration = Duration::from_millis(40);
+        let mut window = CongestionWindow::new(algorithm, 1, 10, true);
+        let rtt = Some(RTT);
+        let opened = Time::from_millis(1000);
+        window.begin(Beginning {
+            now: opened,
+            least_rtt: rtt,
+            smoothed_rtt: rtt,
+            segment: 1448,
+            seed: hol_base::Seed(1),
+        });
+        let mut course = Vec::new();
+        for acked in 1..=4000_u32 {
+            let sent_at = opened + Duration::from_millis(1) * u64::from(acked);
+            let now = sent_at + RTT;
+            let una = first.wrapping_add(acked);
+            let progress = (una, una.wrapping_add(window.cwnd()));
+            let (is_marked, is_lost) = (acked.is_multiple_of(50), acked.is_multiple_of(400));
+            let departure = window.depart(sent_at, true);
+            window.deliver(departure.as_deref(), sent_at);
+            if is_marked || is_lost {
+                window.on_congestion(window.cwnd());
+                if is_lost {
+                    window.on_loss();
+                } else {
+                    window.on_mark();
+                }
+                if !window.is_rate_based() {
+                    window.set_cwnd(window.ssthresh());
+                }
+            }
+            window.on_delivered(1, u32::from(is_marked), progress);
+            let acknowledged = u64::from(acked) * 1448;
+            let sent = acknowledged + u64::from(window.cwnd()) * 1448;
+            window.on_rtt(Round { now, rtt: RTT, acknowledged, sent });
+            window.on_ack(now, 1);
+            window.on_acknowledged(&Acknowledged {
+                progress,
+                marked: u32::from(is_marked),
+                ..acknowledged_at(now)
+            });
+            course.push((window.cwnd(), window.ssthresh()));
+        }
+        course
+    }
+
+    /// RFC 9293 section 3.4: sequence numbers wrap, and any may be the first.
+    #[test]
+    fn no_algorithm_minds_the_first_sequence_number() {
+        use Algorithm::{Bbr, Cubic, Dctcp, Prague, Reno};
+        for algorithm in [Reno, Cubic, Bbr, Dctcp, Prague] {
+            let expected = course(algorithm, 0);
+            for first in [1, i32::MAX as u32 - 2000, i32::MAX as u32 + 1, u32::MAX - 2000, u32::MAX] {
+                assert_eq!(course(algorithm, first), expected, "{algorithm:?} from {first}");
+            }
+        }
+    }
+
     #[test]
     fn cubic_is_the_same_in_octets_and_in_segments() {
         let [mut segments, mut octets] =
@@ -526,24 +609,7 @@ mod tests {
         window.limit_by_application(7);
         let Control::Bbr(bbr) = &window.control else { unreachable!("it was asked for") };
         assert_eq!((bbr.deliveries.delivered(), bbr.deliveries.is_application_limited()), (4, true));
-        let ack = Acknowledged {
-            now: Time::from_millis(1040),
-            delivered: 100,
-            marked: 0,
-            window_was_used: true,
-            progress: (0, 0),
-            newly_lost: 0,
-            lost: 0,
-            reneged: false,
-            runt: false,
-            rtt: Some(Duration::from_millis(40)),
-            least_rtt: Some(Duration::from_millis(40)),
-            smoothed_rtt: Some(Duration::from_millis(40)),
-            prior_in_flight: 1,
-            in_flight: 0,
-            recovery: crate::Recovery::None,
-            departure: beginning.now,
-        };
+        let ack = Acknowledged { delivered: 100, ..acknowledged_at(Time::from_millis(1040)) };
         window.on_acknowledged(&ack);
         assert_eq!(window.cwnd(), 110, "the window opens by what is delivered");
         let faster = window.pacing().unwrap().rate as f64 / rate as f64;
