@@ -76,7 +76,7 @@ pub(crate) struct Delivered {
 impl AccurateEcn {
     /// Creates the state before the handshake.
     pub(crate) fn new(config: &Config) -> Self {
-        // RFC 9331 section 4.1: the codepoint of L4S, on every packet.
+        // RFC 9331 sections 4.1 and 4.2: the codepoint of L4S on every packet, and accurate feedback.
         let is_scalable = config.congestion == Algorithm::Prague;
         Self {
             wanted: config.accurate_ecn || is_scalable,
@@ -119,7 +119,7 @@ impl AccurateEcn {
         if self.marks_syn { self.codepoint } else { Ecn::NotCapable }
     }
 
-    /// Negotiates from the peer's SYN or SYN-ACK, which arrived with `ecn`. RFC 9768 sections 3.1.1 and 3.1.2, table 2.
+    /// Negotiates from the peer's SYN or SYN-ACK, which arrived with `ecn`. RFC 9768 sections 3.1.2, table 2, and 3.1.3.
     pub(crate) fn negotiate(&mut self, syn: Flags, ecn: Ecn) {
         let (answers, ace) = (syn.contains(Flags::ACK), ace(syn));
         let speaks =
@@ -173,16 +173,16 @@ impl AccurateEcn {
         flags.without(ACE)
     }
 
-    /// Returns whether a SYN or SYN-ACK that is sent again, by a timer or as an answer, is still one of accurate ECN: the first time.
-    /// RFC 9768 section 3.1.4.1; `tcp_retransmit_skb`, `tcp_ecn_make_synack`.
-    pub(crate) fn keeps_syn(&mut self, flags: Flags, timed_out: bool) -> bool {
-        let before = self.syn_timeouts;
-        self.syn_timeouts += u32::from(timed_out);
-        if flags.contains(Flags::ACK) {
-            self.agreed && before == 0
-        } else {
-            flags.contains(ACE) && before == 0
-        }
+    /// Returns whether a SYN or SYN-ACK that is sent again, by a timer or as an answer, is still one of accurate ECN: until a timer has
+    /// sent it. RFC 9768 sections 3.1.4.1 and 3.1.4.2; `tcp_retransmit_skb`, `tcp_ecn_make_synack`.
+    pub(crate) fn is_in_syn_again(&self, flags: Flags) -> bool {
+        let was_in_first = if flags.contains(Flags::ACK) { self.agreed } else { flags.contains(ACE) };
+        was_in_first && self.syn_timeouts == 0
+    }
+
+    /// Counts a SYN or SYN-ACK that a timer sends again.
+    pub(crate) fn on_syn_timeout(&mut self) {
+        self.syn_timeouts += 1;
     }
 
     /// Handles a SYN-ACK that arrives again.
@@ -244,7 +244,7 @@ impl AccurateEcn {
 
     /// Returns how many counters fit into `space` octets of options beside `blocks` SACK blocks, and how many of these are left.
     pub(crate) fn fit(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
-        let is_due = self.agreed && self.has_option && self.octets.is_spoken();
+        let is_due = self.agreed && self.has_option && self.octets.peer_sends_it();
         if is_due { self.octets.fit(space, blocks) } else { None }
     }
 
@@ -273,14 +273,17 @@ impl AccurateEcn {
             };
         }
         let delta = ace(flags).wrapping_sub(FIRST).wrapping_sub(self.reported) & MASK;
-        let marked =
-            if delivered.packets <= MASK { delta } else { self.settle(delta, delivered, marked_octets) };
+        let marked = if delivered.packets <= MASK {
+            delta
+        } else {
+            self.resolve_wraps(delta, delivered, marked_octets)
+        };
         self.reported = self.reported.wrapping_add(marked);
         marked
     }
 
     /// Decides between `delta` marks and a multiple of eight more.
-    fn settle(&self, delta: u32, delivered: Delivered, marked_octets: Option<u32>) -> u32 {
+    fn resolve_wraps(&self, delta: u32, delivered: Delivered, marked_octets: Option<u32>) -> u32 {
         let Delivered { packets, octets, mss, is_exact } = delivered;
         let most = packets - ((packets - delta) & MASK);
         match marked_octets {

@@ -88,7 +88,11 @@ impl Marks {
         if !flags.contains(Flags::SYN) {
             return flags;
         }
-        if self.accurate.keeps_syn(flags, timed_out) {
+        let is_accurate = self.accurate.is_in_syn_again(flags);
+        if timed_out {
+            self.accurate.on_syn_timeout();
+        }
+        if is_accurate {
             return if flags.contains(Flags::ACK) { self.accurate.in_syn_ack(flags) } else { flags };
         }
         self.in_plain_syn(flags)

@@ -14,7 +14,7 @@ const FIELDS: usize = 3;
 
 /// What the peer's options have been like. `TCP_ACCECN_OPT_*_SEEN`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Seen {
+enum PeerOption {
     None,
     Empty,
     Counters,
@@ -27,7 +27,7 @@ enum Seen {
 pub(crate) struct EcnOctets {
     received: [u32; FIELDS],
     delivered: [u32; FIELDS],
-    seen: Seen,
+    seen: PeerOption,
     /// Fields that the next option needs to tell of all that arrived since the last one. `accecn_minlen`.
     least: usize,
     /// The only counter that grows, as far as is known. `est_ecnfield`.
@@ -36,12 +36,18 @@ pub(crate) struct EcnOctets {
 
 impl EcnOctets {
     pub(crate) const fn new() -> Self {
-        Self { received: [0; FIELDS], delivered: [0; FIELDS], seen: Seen::None, least: 0, growing: None }
+        Self {
+            received: [0; FIELDS],
+            delivered: [0; FIELDS],
+            seen: PeerOption::None,
+            least: 0,
+            growing: None,
+        }
     }
 
     /// Returns whether the peer sends the option, so that it gets ours.
-    pub(crate) fn is_spoken(&self) -> bool {
-        self.seen != Seen::None
+    pub(crate) fn peer_sends_it(&self) -> bool {
+        self.seen != PeerOption::None
     }
 
     /// Returns the marked octets that the peer has reported.
@@ -64,24 +70,24 @@ impl EcnOctets {
 
     /// Takes the first option of the peer, in its SYN-ACK or the ACK of ours. `tcp_accecn_option_init`.
     pub(crate) fn on_first_option(&mut self, option: &EcnCounters) {
-        if self.seen >= Seen::Counters {
+        if self.seen >= PeerOption::Counters {
             return;
         }
         self.seen = match option.values.as_slice() {
-            [] => Seen::Empty,
-            [0, ..] | [_, _, 0] => Seen::Zeroed,
-            _ => Seen::Counters,
+            [] => PeerOption::Empty,
+            [0, ..] | [_, _, 0] => PeerOption::Zeroed,
+            _ => PeerOption::Counters,
         };
     }
 
     /// Takes the option of an acknowledgment that has delivered `octets`; returns whether the counters are reliable.
     /// `tcp_accecn_process_option`.
     pub(crate) fn on_acknowledgment(&mut self, option: Option<&EcnCounters>, octets: u32) -> bool {
-        if self.seen == Seen::Zeroed {
+        if self.seen == PeerOption::Zeroed {
             return false;
         }
         let Some(option) = option else {
-            let Some(index) = self.growing.filter(|_| self.is_spoken()) else { return false };
+            let Some(index) = self.growing.filter(|_| self.peer_sends_it()) else { return false };
             self.delivered[index] = self.delivered[index].wrapping_add(octets);
             return true;
         };
@@ -190,13 +196,13 @@ mod tests {
     }
 
     #[test]
-    fn rfc9768_3_2_3_2_3_a_zeroed_counter_ends_trust() {
+    fn rfc9768_3_2_3_2_4_a_zeroed_counter_ends_trust() {
         for (values, seen) in [
-            (&[][..], Seen::Empty),
-            (&[1], Seen::Counters),
-            (&[0, 0, 1], Seen::Zeroed),
-            (&[1, 0, 0], Seen::Zeroed),
-            (&[1, 0, 1], Seen::Counters),
+            (&[][..], PeerOption::Empty),
+            (&[1], PeerOption::Counters),
+            (&[0, 0, 1], PeerOption::Zeroed),
+            (&[1, 0, 0], PeerOption::Zeroed),
+            (&[1, 0, 1], PeerOption::Counters),
         ] {
             let mut octets = EcnOctets::new();
             octets.on_first_option(&option(values));

@@ -349,11 +349,14 @@ impl Endpoint {
     /// Returns the options of a segment without SYN.
     fn options(&mut self) -> Options {
         let (blocks, counters) = self.variable_options_due();
-        let duplicate = self.reassembly.duplicate().map(|block| block.left);
+        let accurate_ecn = counters.map(|fields| {
+            let duplicate = self.reassembly.duplicate().map(|block| block.left);
+            self.marks.accurate().option(fields, duplicate)
+        });
         Options {
             timestamps: self.timestamps.are_on().then(|| self.timestamps.option(self.clock_read)),
             sack: self.reassembly.take_sack_blocks(blocks),
-            accurate_ecn: counters.map(|fields| self.marks.accurate().option(fields, duplicate)),
+            accurate_ecn,
             ..Options::default()
         }
     }

@@ -17,7 +17,7 @@ pub struct EcnCounters {
 }
 
 impl EcnCounters {
-    /// Option kinds. RFC 9768 section 3.2.3, figures 3 and 4.
+    /// Option kinds. RFC 9768 section 3.2.3, figure 4.
     pub(super) const KINDS: [u8; 2] = [172, 174];
 
     /// Returns the codepoints of the three places.
@@ -48,14 +48,12 @@ impl EcnCounters {
         self.values.iter().for_each(|value| out.put_slice(&value.to_be_bytes()[1..]));
     }
 
-    /// Parses the value of an option whose kind is the first or the second of [`Self::KINDS`].
-    pub(super) fn parse(kind: u8, mut value: Bytes) -> Option<Self> {
-        if !value.len().is_multiple_of(3) || value.len() > 9 {
-            return None;
-        }
-        let fields = value.len() / 3;
+    /// Parses the value of an option whose kind is the first or the second of [`Self::KINDS`]. Of an unusual length, the whole counters
+    /// count. RFC 9768 section 3.2.3.
+    pub(super) fn parse(kind: u8, mut value: Bytes) -> Self {
+        let fields = (value.len() / 3).min(3);
         let mut next = || u32::from(value.get_u8()) << 16 | u32::from(value.get_u16());
-        Some(Self { begins_with_ect1: kind == Self::KINDS[1], values: (0..fields).map(|_| next()).collect() })
+        Self { begins_with_ect1: kind == Self::KINDS[1], values: (0..fields).map(|_| next()).collect() }
     }
 }
 

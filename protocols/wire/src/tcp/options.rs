@@ -184,7 +184,7 @@ impl Options {
                 }
             }
             (kind, _, _) if EcnCounters::KINDS.contains(&kind) => {
-                self.accurate_ecn = EcnCounters::parse(kind, value).map(Box::new);
+                self.accurate_ecn = Some(Box::new(EcnCounters::parse(kind, value)));
             }
             // Of several, the first about data.
             (kind::MPTCP, _, _) if self.mptcp.is_none() => {
@@ -312,7 +312,9 @@ mod tests {
         }
         let reversed = parse(&[172, 8, 0, 0, 5, 0, 0, 6], false).unwrap().accurate_ecn.unwrap();
         assert_eq!(reversed.to_string(), "ECN e0b 5 ceb 6");
-        assert_eq!(parse(&[174, 6, 0, 0, 5, 0], false), Ok(Options::default()), "no whole counters");
+        let counters_of = |octets: &[u8]| parse(octets, false).unwrap().accurate_ecn.unwrap().values.to_vec();
+        assert_eq!(counters_of(&[174, 6, 0, 0, 5, 0]), [5], "whole counters count");
+        assert_eq!(counters_of(&[174, 14, 0, 0, 5, 0, 0, 6, 0, 0, 7, 0, 0, 8]), [5, 6, 7], "there are three");
     }
 
     /// RFC 8684 section 3: kind 30; a SYN's option takes four octets. RFC 9293 section 3.1: padded to 32 bits.
