@@ -915,12 +915,12 @@ class DualPi2Spec(TypedDict, closed=True):
     """
     coupling: NotRequired[int]
     """
-    How many times as often the queue of low latency marks as the square root of the classic drop probability (`tc`:
+    How many times as often the low-latency queue marks as the square root of the classic drop probability (`tc`:
     `coupling_factor`). Default 2.
     """
     step: NotRequired[Duration]
     """
-    Packets that wait longer than this in the queue of low latency are marked (`tc`: `step_thresh`). Default 1 ms.
+    Packets that wait longer than this in the low-latency queue are marked (`tc`: `step_thresh`). Default 1 ms.
     """
     target: NotRequired[Duration]
     """

@@ -268,19 +268,12 @@ pub(crate) fn take(queue: &mut VecDeque<Waiting>, octets: &mut u64, overhead: u6
 
 #[cfg(test)]
 mod tests {
-    use hol_wire::{Packet, udp};
-
     use super::*;
-    use crate::InterfaceId;
 
     const MS: u64 = 1_000_000;
 
     fn transit() -> Transit {
-        let octets = vec![0; 1000 - 28].into();
-        let datagram =
-            udp::Datagram { source_port: 1, destination_port: 2, payload: octets, stamp: Default::default() };
-        let packet = Packet::new(hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2), datagram);
-        Transit::new(InterfaceId(0), InterfaceId(1), 0, packet)
+        crate::transit::tests::transit(1000, Ecn::default())
     }
 
     /// The times in ms at which packets are dropped, of which one is taken each ms after a wait of so many ms, with so many

@@ -31,7 +31,7 @@ pub enum Discipline {
     /// Drop some arriving packets to keep the delay near a target: `{ pie = { target = "15ms" } }`, or
     /// `"pie"`.
     Pie(PieSpec),
-    /// A queue of low latency for scalable flows (L4S) beside a classic one: `{ dualpi2 = { step = "1ms" } }`, or
+    /// A low-latency queue for scalable flows (L4S) beside a classic one: `{ dualpi2 = { step = "1ms" } }`, or
     /// `"dualpi2"`.
     DualPi2(DualPi2Spec),
 }

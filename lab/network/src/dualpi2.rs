@@ -1,4 +1,4 @@
-//! DualPI2: a queue of low latency for scalable flows (L4S) beside one for classic flows, coupled so that a flow of either kind
+//! DualPI2: a low-latency queue for scalable flows (L4S) beside one for classic flows, coupled so that a flow of either kind
 //! gets the same rate. RFC 9332, as in Linux (`net/sched/sch_dualpi2.c`).
 
 use std::collections::VecDeque;
@@ -23,9 +23,9 @@ pub struct DualPi2Spec {
     pub alpha: f64,
     /// Weight of the change of the delay, in Hz. Default 819/256, about 3.2.
     pub beta: f64,
-    /// Packets that wait longer than this in the queue of low latency are marked (`tc`: `step_thresh`). Default 1 ms.
+    /// Packets that wait longer than this in the low-latency queue are marked (`tc`: `step_thresh`). Default 1 ms.
     pub step: Duration,
-    /// How many times as often the queue of low latency marks as the square root of the classic drop probability (`tc`:
+    /// How many times as often the low-latency queue marks as the square root of the classic drop probability (`tc`:
     /// `coupling_factor`). Default 2.
     pub coupling: u8,
     /// Least share of the classic queue in the rate, in percent (`tc`: `classic_protection`). Default 10.
@@ -73,14 +73,14 @@ impl DualPi2Spec {
 
 /// Which of the two queues, as an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lane {
-    /// Packets with ECT(1) or CE: the queue of low latency.
+enum Class {
+    /// Packets with ECT(1) or CE: the low-latency queue.
     Low,
     /// All other packets.
     Classic,
 }
 
-impl Lane {
+impl Class {
     /// RFC 9332 section 2.3, as `dualpi2_skb_classify`.
     const fn of(ecn: Ecn) -> Self {
         match ecn {
@@ -92,7 +92,7 @@ impl Lane {
 
 /// What happens to a packet as it leaves its queue.
 #[derive(Debug, PartialEq, Eq)]
-enum Fate {
+enum Action {
     Pass,
     Mark,
     Drop,
@@ -100,20 +100,20 @@ enum Fate {
 
 /// The packets of one of the two queues.
 #[derive(Debug, Default)]
-struct Lanes {
+struct Queues {
     packets: [VecDeque<Waiting>; 2],
     /// Octets of each, including those beyond IP.
     octets: [u64; 2],
 }
 
-impl Lanes {
-    fn is_empty(&self, lane: Lane) -> bool {
-        self.packets[lane as usize].is_empty()
+impl Queues {
+    fn is_empty(&self, class: Class) -> bool {
+        self.packets[class as usize].is_empty()
     }
 
     /// Returns how long the packet at the head has waited. `get_queue_delays`.
-    fn delay(&self, lane: Lane, now: Time) -> Duration {
-        self.packets[lane as usize].front().map_or(Duration::ZERO, |head| now.since(head.since))
+    fn delay(&self, class: Class, now: Time) -> Duration {
+        self.packets[class as usize].front().map_or(Duration::ZERO, |head| now.since(head.since))
     }
 }
 
@@ -121,7 +121,7 @@ impl Lanes {
 #[derive(Debug)]
 pub(crate) struct DualPi2Queue {
     spec: DualPi2Spec,
-    lanes: Lanes,
+    queues: Queues,
     overhead: u64,
     /// Octets of the longest packet.
     longest: u64,
@@ -142,7 +142,7 @@ impl DualPi2Queue {
     pub(crate) fn new(spec: DualPi2Spec, overhead: u64, longest: u64, seed: Seed) -> Self {
         let mut queue = Self {
             spec,
-            lanes: Lanes::default(),
+            queues: Queues::default(),
             overhead,
             longest,
             probability: 0.0,
@@ -161,12 +161,12 @@ impl DualPi2Queue {
     }
 
     pub(crate) fn waiting(&self) -> (u64, u64) {
-        let packets: u64 = self.lanes.packets.iter().map(|lane| lane.len() as u64).sum();
+        let packets: u64 = self.queues.packets.iter().map(|queue| queue.len() as u64).sum();
         (packets, self.octets() - packets * self.overhead)
     }
 
     fn octets(&self) -> u64 {
-        self.lanes.octets.iter().sum()
+        self.queues.octets.iter().sum()
     }
 
     /// Queues an arriving packet; `is_idle` if the link has nothing to send.
@@ -176,72 +176,72 @@ impl DualPi2Queue {
             // The link has found both queues empty.
             self.reset_credit();
         }
-        let lane = Lane::of(transit.packet.ecn) as usize;
-        self.lanes.octets[lane] += transit.length() + self.overhead;
-        self.lanes.packets[lane].push_back(Waiting { since: now, transit });
+        let class = Class::of(transit.packet.ecn) as usize;
+        self.queues.octets[class] += transit.length() + self.overhead;
+        self.queues.packets[class].push_back(Waiting { since: now, transit });
     }
 
     /// Returns the packet to transmit now; `lose` takes packets that are dropped before it. `__dualpi2_qdisc_dequeue`.
     pub(crate) fn pop(&mut self, now: Time, mut lose: impl FnMut(Transit)) -> Option<Transit> {
         self.catch_up(now);
         loop {
-            let Some((lane, Waiting { since, mut transit }, change)) = self.take() else {
+            let Some((class, Waiting { since, mut transit }, change)) = self.take() else {
                 self.reset_credit();
                 return None;
             };
-            let mut fate = self.fate(lane, transit.packet.ecn);
-            if fate == Fate::Pass && lane == Lane::Low && now.since(since) > self.spec.step {
-                fate = Fate::Mark;
+            let mut action = self.decide(class, transit.packet.ecn);
+            if action == Action::Pass && class == Class::Low && now.since(since) > self.spec.step {
+                action = Action::Mark;
             }
-            match fate {
-                Fate::Drop => {
+            match action {
+                Action::Drop => {
                     lose(transit);
                     continue;
                 }
-                Fate::Mark => self.marked += u64::from(transit.packet.ecn.mark()),
-                Fate::Pass => {}
+                Action::Mark => self.marked += u64::from(transit.packet.ecn.mark()),
+                Action::Pass => {}
             }
             self.credit += change;
             return Some(transit);
         }
     }
 
-    /// Takes the next packet, with its queue and what it changes of the credit if it is sent. RFC 9332 section 2.5.1.1;
+    /// Takes the next packet, with its queue and what it changes of the credit if it is sent. RFC 9332 section 4.2.2;
     /// `dequeue_packet`.
-    fn take(&mut self) -> Option<(Lane, Waiting, i64)> {
-        let [has_low, has_classic] = [Lane::Low, Lane::Classic].map(|lane| !self.lanes.is_empty(lane));
-        let lane = if has_low && (!has_classic || self.credit <= 0) { Lane::Low } else { Lane::Classic };
-        let Lanes { packets, octets } = &mut self.lanes;
-        let (waiting, _) = take(&mut packets[lane as usize], &mut octets[lane as usize], self.overhead)?;
+    fn take(&mut self) -> Option<(Class, Waiting, i64)> {
+        let [has_low, has_classic] = [Class::Low, Class::Classic].map(|class| !self.queues.is_empty(class));
+        let class = if has_low && (!has_classic || self.credit <= 0) { Class::Low } else { Class::Classic };
+        let Queues { packets, octets } = &mut self.queues;
+        let (waiting, _) = take(&mut packets[class as usize], &mut octets[class as usize], self.overhead)?;
         let protection = i64::from(self.spec.classic_protection);
-        let share = match lane {
-            Lane::Low if has_classic => protection,
-            Lane::Classic if has_low => protection - 100,
+        let share = match class {
+            Class::Low if has_classic => protection,
+            Class::Classic if has_low => protection - 100,
             _ => 0,
         };
         let change = share * (waiting.transit.length() + self.overhead) as i64;
-        Some((lane, waiting, change))
+        Some((class, waiting, change))
     }
 
-    /// `dualpi2_reset_c_protection`: the queue of low latency goes first unless the classic one has the greater share.
+    /// `dualpi2_reset_c_protection`: the low-latency queue goes first unless the classic one has the greater share.
     fn reset_credit(&mut self) {
         self.credit = self.longest as i64 * (2 * i64::from(self.spec.classic_protection) - 100);
     }
 
-    /// Decides on a packet that has been taken from its queue. RFC 9332 sections 2.4 and 2.5.1; `must_drop`.
-    fn fate(&mut self, lane: Lane, ecn: Ecn) -> Fate {
+    /// Decides on a packet that has been taken from its queue. RFC 9332 sections 2.4 and 4.2.3; `must_drop`.
+    fn decide(&mut self, class: Class, ecn: Ecn) -> Action {
         if self.octets() < 2 * self.longest {
-            return Fate::Pass;
+            return Action::Pass;
         }
         let coupled = self.probability * f64::from(self.spec.coupling);
         let is_overloaded = coupled > 1.0;
-        match lane {
-            Lane::Classic if !self.is_struck_twice() => Fate::Pass,
-            Lane::Classic if is_overloaded || ecn == Ecn::NotCapable => Fate::Drop,
-            Lane::Classic => Fate::Mark,
-            Lane::Low if is_overloaded && self.is_struck_twice() => Fate::Drop,
-            Lane::Low if is_overloaded || self.rng.chance(coupled) => Fate::Mark,
-            Lane::Low => Fate::Pass,
+        match class {
+            Class::Classic if !self.is_struck_twice() => Action::Pass,
+            Class::Classic if is_overloaded || ecn == Ecn::NotCapable => Action::Drop,
+            Class::Classic => Action::Mark,
+            Class::Low if is_overloaded && self.is_struck_twice() => Action::Drop,
+            Class::Low if is_overloaded || self.rng.chance(coupled) => Action::Mark,
+            Class::Low => Action::Pass,
         }
     }
 
@@ -265,14 +265,14 @@ impl DualPi2Queue {
 
     /// Returns whether updates have no further effect before another packet arrives.
     fn is_at_rest(&self) -> bool {
-        let is_empty = [Lane::Low, Lane::Classic].iter().all(|lane| self.lanes.is_empty(*lane));
+        let is_empty = [Class::Low, Class::Classic].iter().all(|class| self.queues.is_empty(*class));
         is_empty && self.probability == 0.0 && self.last_delay == Duration::ZERO
     }
 
-    /// Updates the base probability. RFC 9332 section 2.5.1.2; `calculate_probability`.
+    /// Updates the base probability. RFC 9332 appendix A.1; `calculate_probability`.
     fn update(&mut self, now: Time) {
         let DualPi2Spec { target, alpha, beta, .. } = self.spec;
-        let delay = [Lane::Low, Lane::Classic].map(|lane| self.lanes.delay(lane, now)).into_iter().max();
+        let delay = [Class::Low, Class::Classic].map(|class| self.queues.delay(class, now)).into_iter().max();
         let before = std::mem::replace(&mut self.last_delay, delay.unwrap_or_default());
         let [delay, before, target] = [self.last_delay, before, target].map(Duration::as_secs_f64);
         let change = alpha * (delay - target) + beta * (delay - before);
@@ -280,25 +280,18 @@ impl DualPi2Queue {
     }
 
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
-        std::mem::take(&mut self.lanes).packets.into_iter().flatten().map(|waiting| waiting.transit)
+        std::mem::take(&mut self.queues).packets.into_iter().flatten().map(|waiting| waiting.transit)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use hol_wire::{Packet, udp};
-
     use super::*;
-    use crate::InterfaceId;
 
     const MS: Duration = Duration::from_millis(1);
 
     fn transit(ecn: Ecn) -> Transit {
-        let octets = vec![0; 1250 - 28].into();
-        let datagram =
-            udp::Datagram { source_port: 1, destination_port: 2, payload: octets, stamp: Default::default() };
-        let packet = Packet::new(hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2), datagram);
-        Transit::new(InterfaceId(0), InterfaceId(1), 0, Packet { ecn, ..packet })
+        crate::transit::tests::transit(1250, ecn)
     }
 
     fn queue(spec: DualPi2Spec) -> DualPi2Queue {
@@ -306,36 +299,40 @@ mod tests {
     }
 
     #[test]
-    fn rfc9332_2_3_ect1_and_ce_take_the_queue_of_low_latency() {
-        let lanes = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable, Ecn::Congested].map(Lane::of);
-        assert_eq!(lanes, [Lane::Classic, Lane::Low, Lane::Classic, Lane::Low]);
+    fn rfc9332_2_3_ect1_and_ce_take_the_low_latency_queue() {
+        let classes = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable, Ecn::Congested].map(Class::of);
+        assert_eq!(classes, [Class::Classic, Class::Low, Class::Classic, Class::Low]);
     }
 
     #[test]
-    fn rfc9332_2_4_the_queue_of_low_latency_marks_k_times_p_and_the_other_drops_p_squared() {
+    fn rfc9332_2_4_the_low_latency_queue_marks_k_times_p_and_the_other_drops_p_squared() {
         let mut queue = queue(DualPi2Spec { step: Duration::from_secs(10), ..DualPi2Spec::default() });
         (0..3).for_each(|_| queue.push(Time::ZERO, transit(Ecn::NotCapable), false));
         queue.probability = 0.2;
         let draws = 100_000;
-        let mut share = |lane, ecn, fate| {
-            (0..draws).filter(|_| queue.fate(lane, ecn) == fate).count() as f64 / f64::from(draws)
+        let mut share = |class, ecn, action| {
+            (0..draws).filter(|_| queue.decide(class, ecn) == action).count() as f64 / f64::from(draws)
         };
-        assert!((share(Lane::Low, Ecn::Capable1, Fate::Mark) - 0.4).abs() < 0.01);
-        assert!((share(Lane::Classic, Ecn::NotCapable, Fate::Drop) - 0.04).abs() < 0.005);
-        assert!((share(Lane::Classic, Ecn::Capable, Fate::Mark) - 0.04).abs() < 0.005);
-        assert_eq!(share(Lane::Low, Ecn::Capable1, Fate::Drop), 0.0);
+        assert!((share(Class::Low, Ecn::Capable1, Action::Mark) - 0.4).abs() < 0.01);
+        assert!((share(Class::Classic, Ecn::NotCapable, Action::Drop) - 0.04).abs() < 0.005);
+        assert!((share(Class::Classic, Ecn::Capable, Action::Mark) - 0.04).abs() < 0.005);
+        assert_eq!(share(Class::Low, Ecn::Capable1, Action::Drop), 0.0);
     }
 
     #[test]
-    fn rfc9332_2_5_1_in_overload_both_queues_drop_what_ecn_would_mark() {
+    fn rfc9332_4_2_3_in_overload_both_queues_drop_what_ecn_would_mark() {
         let mut queue = queue(DualPi2Spec::default());
         (0..3).for_each(|_| queue.push(Time::ZERO, transit(Ecn::NotCapable), false));
         queue.probability = 0.6;
-        let fates: Vec<Fate> = (0..1000).map(|_| queue.fate(Lane::Low, Ecn::Capable1)).collect();
-        let dropped = fates.iter().filter(|fate| **fate == Fate::Drop).count();
+        let actions: Vec<Action> = (0..1000).map(|_| queue.decide(Class::Low, Ecn::Capable1)).collect();
+        let dropped = actions.iter().filter(|action| **action == Action::Drop).count();
         assert!((300..420).contains(&dropped), "{dropped} of 360 expected");
-        assert_eq!(fates.iter().filter(|fate| **fate == Fate::Pass).count(), 0, "all others are marked");
-        assert!((0..1000).all(|_| queue.fate(Lane::Classic, Ecn::Capable) != Fate::Mark));
+        assert_eq!(
+            actions.iter().filter(|action| **action == Action::Pass).count(),
+            0,
+            "all others are marked"
+        );
+        assert!((0..1000).all(|_| queue.decide(Class::Classic, Ecn::Capable) != Action::Mark));
     }
 
     #[test]
@@ -345,12 +342,12 @@ mod tests {
         queue.push(Time::ZERO, transit(Ecn::NotCapable), false);
         queue.push(Time::ZERO, transit(Ecn::NotCapable), false);
         assert_eq!(
-            queue.fate(Lane::Classic, Ecn::NotCapable),
-            Fate::Pass,
+            queue.decide(Class::Classic, Ecn::NotCapable),
+            Action::Pass,
             "2500 octets are below two of 1500"
         );
         queue.push(Time::ZERO, transit(Ecn::NotCapable), false);
-        assert_eq!(queue.fate(Lane::Classic, Ecn::NotCapable), Fate::Drop);
+        assert_eq!(queue.decide(Class::Classic, Ecn::NotCapable), Action::Drop);
     }
 
     #[test]
@@ -368,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc9332_2_5_1_1_the_classic_queue_keeps_its_share() {
+    fn rfc9332_4_2_2_the_classic_queue_keeps_its_share() {
         for protection in [10, 50, 100] {
             let spec = DualPi2Spec { classic_protection: protection, ..DualPi2Spec::default() };
             let mut queue = queue(spec);
@@ -383,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc9332_2_5_1_2_what_is_too_much_is_dropped_and_the_classic_delay_comes_to_the_target() {
+    fn rfc9332_a_1_what_is_too_much_is_dropped_and_the_classic_delay_comes_to_the_target() {
         let mut queue = queue(DualPi2Spec::default());
         let (mut waits, mut dropped, mut due) = (Vec::new(), 0, 0);
         for at in 0..60_000 {
@@ -393,7 +390,7 @@ mod tests {
                 due -= 10;
                 queue.push(now, transit(Ecn::NotCapable), false);
             }
-            waits.push(queue.lanes.delay(Lane::Classic, now));
+            waits.push(queue.queues.delay(Class::Classic, now));
             queue.pop(now, |_| dropped += 1);
         }
         let late = &waits[30_000..];

@@ -238,19 +238,14 @@ impl PieQueue {
 
 #[cfg(test)]
 mod tests {
-    use hol_wire::{Ecn, Packet, udp};
+    use hol_wire::Ecn;
 
     use super::*;
-    use crate::InterfaceId;
 
     const MS: Duration = Duration::from_millis(1);
 
     fn transit(ecn: Ecn) -> Transit {
-        let octets = vec![0; 1250 - 28].into();
-        let datagram =
-            udp::Datagram { source_port: 1, destination_port: 2, payload: octets, stamp: Default::default() };
-        let packet = Packet::new(hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2), datagram);
-        Transit::new(InterfaceId(0), InterfaceId(1), 0, Packet { ecn, ..packet })
+        crate::transit::tests::transit(1250, ecn)
     }
 
     fn queue(spec: PieSpec) -> PieQueue {

@@ -35,7 +35,7 @@ enum Order {
     Fair(Box<FairQueue>),
     /// First in first out, with early drops on arrival.
     Pie(Box<PieQueue>),
-    /// Two queues, one of low latency.
+    /// A low-latency queue beside a classic one.
     DualPi2(Box<DualPi2Queue>),
 }
 

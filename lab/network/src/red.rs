@@ -142,7 +142,7 @@ impl Red {
 
 #[cfg(test)]
 mod tests {
-    use hol_wire::{Ecn, udp};
+    use hol_wire::Ecn;
 
     use super::*;
 
@@ -194,13 +194,7 @@ mod tests {
 
     #[test]
     fn rfc3168_7_who_is_capable_is_marked_instead_and_the_others_are_not() {
-        let datagram = udp::Datagram {
-            source_port: 1,
-            destination_port: 2,
-            payload: Default::default(),
-            stamp: Default::default(),
-        };
-        let plain = Packet::new(hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2), datagram);
+        let plain = crate::transit::tests::transit(1000, Ecn::NotCapable).packet;
         let capable = || Packet { ecn: Ecn::Capable, ..plain.clone() };
         let mut with = red(RedSpec { ecn: true, ..RedSpec::default() });
         assert!(with.marks(&mut capable()) && !with.marks(&mut plain.clone()));

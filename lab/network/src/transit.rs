@@ -29,3 +29,20 @@ impl Transit {
         self.length
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use hol_wire::{Ecn, Packet, udp};
+
+    use super::Transit;
+    use crate::identifier::InterfaceId;
+
+    /// A datagram of so many octets with IP's and UDP's headers.
+    pub(crate) fn transit(length: usize, ecn: Ecn) -> Transit {
+        let payload = vec![0; length - 28].into();
+        let datagram =
+            udp::Datagram { source_port: 1, destination_port: 2, payload, stamp: Default::default() };
+        let packet = Packet::new(hol_wire::ipv4(10, 0, 1, 1), hol_wire::ipv4(10, 0, 1, 2), datagram);
+        Transit::new(InterfaceId(0), InterfaceId(1), 0, Packet { ecn, ..packet })
+    }
+}
