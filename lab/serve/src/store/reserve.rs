@@ -30,7 +30,7 @@ impl Reserve {
             file.write_all(&vec![0; OCTETS])?;
             file.sync_all()
         });
-        // Half of it would be taken for all of it by nobody, but takes room.
+        // A file cut short would take room and be of no use.
         filled.inspect_err(|_| drop(fs::remove_file(&self.0)))
     }
 
