@@ -28,6 +28,7 @@ use crate::round_trips;
 use crate::schema;
 use crate::series::SHORTEST_INTERVAL;
 use crate::source::Source;
+use crate::toml_reader;
 use crate::traces;
 use crate::transport_options;
 use crate::worlds::WorldName;
@@ -58,6 +59,8 @@ pub struct Experiment {
     pub figures: Vec<FigureRequest>,
     /// The statements of its topology's script that have no effect, with line and reason.
     pub ignored: Vec<String>,
+    /// The SHA-256 of its file and of the text files that it names, by path.
+    pub inputs: BTreeMap<String, String>,
 }
 
 /// Which records of single messages are kept beside the summaries.
@@ -252,8 +255,9 @@ impl Experiment {
             figures.collect::<Result<_, _>>().map_err(|(span, problem)| source.error(&span, problem))?;
         let title = first.title.clone().unwrap_or_else(|| name.to_owned());
         let (name, records, ignored) = (name.to_owned(), first.records, source.ignored()?);
+        let inputs = source.hashes();
         let series = first.series.as_ref().map(|interval| *interval.get_ref());
-        Ok((Self { name, title, records, series, points, figures, ignored }, places))
+        Ok((Self { name, title, records, series, points, figures, ignored, inputs }, places))
     }
 
     /// Moves the experiment to another world; returns why each point was left out that this world cannot run.
@@ -288,9 +292,9 @@ impl Experiment {
 fn settle<'s>(table: &DeTable<'s>, step: &[Assignment<'s>], source: &Source) -> Result<File, InputError> {
     let table = with_values(table, step, source)?;
     check_shapes(&table, source)?;
-    let file: File = read_file(&table).map_err(|e| match culprit(&table, e.message()) {
+    let file: File = toml_reader::from_table(&table).map_err(|e| match culprit(&table, e.message()) {
         Some(span) => source.error(&span, plain_words(&with_keys(&table, e.message()))),
-        None => source.explain(&e),
+        None => source.explain(e),
     })?;
     let checked = source.permission().check(&file).and_then(|()| file.check());
     checked.map_err(|(span, problem)| source.error(&span, problem))?;
@@ -309,12 +313,7 @@ fn with_values<'s>(
     Ok(table)
 }
 
-fn read_file(table: &DeTable<'_>) -> Result<File, toml::de::Error> {
-    File::deserialize(toml::Deserializer::from(Spanned::new(0..0, table.clone())))
-}
-
-/// Refuses lists in place of tables, which the deserializer would take as the values of the keys in their order, and dates, which it
-/// takes as tables.
+/// Refuses lists in place of tables, which a kind of table would take as the values of the keys in their order.
 fn check_shapes(table: &DeTable<'_>, source: &Source) -> Result<(), InputError> {
     for (key, value) in table {
         let keys = schema::table_keys();
@@ -335,9 +334,6 @@ fn check_shapes(table: &DeTable<'_>, source: &Source) -> Result<(), InputError> 
                 let list = inner.values().find(|value| of_named_tables && value.get_ref().is_array());
                 list.map_or(Ok(()), |list| Err(list_for_table(list, source)))?;
                 check_shapes(inner, source)?;
-            }
-            DeValue::Datetime(_) => {
-                return Err(source.error(&value.span(), "a date means nothing here; text stands in quotes"));
             }
             _ => (),
         }
@@ -378,7 +374,7 @@ fn culprit(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
         if let Some(DeValue::Table(inner)) = without.get_mut("workload").map(Spanned::as_mut) {
             inner.remove(key.get_ref().as_ref());
         }
-        let other = read_file(&without).err();
+        let other = toml_reader::from_table::<File>(&without).err();
         other.is_none_or(|other| other.message() != problem && !other.message().starts_with("missing field"))
     });
     let is_unknown = problem.starts_with("unknown field");

@@ -1,20 +1,23 @@
 //! The text of an experiment with the overrides of the command line; every value knows its position.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hol_base::plain_words;
 use hol_testbed::Script;
-use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{InputError, LabError};
+use crate::foreign::foreign;
+use crate::origin::sha256;
 use crate::permission::Permission;
 use crate::script;
+use crate::toml_reader::{self, ReadError};
 use crate::topology;
 
 /// The name of standard input in messages.
@@ -37,6 +40,8 @@ pub struct Source {
     network: OnceLock<String>,
     /// What it may use of this machine.
     permission: Permission,
+    /// The SHA-256 of each file that was read because it names it, by name.
+    read: Arc<Mutex<BTreeMap<String, String>>>,
 }
 
 /// An override: one `--set key=value`, or an option that sets a key.
@@ -62,6 +67,7 @@ impl Source {
             files: Vec::new(),
             network: OnceLock::new(),
             permission: Permission::default(),
+            read: Arc::default(),
         }
     }
 
@@ -72,7 +78,11 @@ impl Source {
                 io::read_to_string(io::stdin()).map_err(|e| LabError::file("read", Path::new(STDIN), e))?;
             return Ok(Self { directory: Some(PathBuf::new()), ..Self::new(STDIN, text) });
         }
-        let text = std::fs::read_to_string(path).map_err(|e| LabError::file("read", path, e))?;
+        let octets = std::fs::read(path).map_err(|e| LabError::file("read", path, e))?;
+        let text = String::from_utf8(octets).map_err(|wrong| {
+            let problem = foreign(wrong.as_bytes()).unwrap_or("is not UTF-8 text, so it is no experiment");
+            InputError { place: path.display().to_string(), problem: problem.to_owned() }
+        })?;
         let directory = path.parent().map(Path::to_owned);
         // Most scripts of ns are called NAME.tcl, and some anything.
         let is_script = match path.extension().and_then(OsStr::to_str) {
@@ -83,6 +93,10 @@ impl Source {
         if is_script {
             let beside = Self { directory, ..Self::new(path.display().to_string(), "") };
             return Ok(beside.with_script(&text)?);
+        }
+        if let (Err(_), Some(sentence)) = (DeTable::parse(&text), foreign(text.as_bytes())) {
+            let problem = sentence.to_owned();
+            return Err(InputError { place: path.display().to_string(), problem }.into());
         }
         Ok(Self { directory, ..Self::new(path.display().to_string(), text) })
     }
@@ -167,8 +181,8 @@ impl Source {
 
     /// Returns the experiment with its overrides as one table, to be written to a file.
     pub fn merged(&self) -> Result<toml::Table, InputError> {
-        let table = toml::Deserializer::from(Spanned::new(0..0, self.table()?));
-        let mut table = toml::Table::deserialize(table).map_err(|e| self.explain(&e))?;
+        let table = self.table()?;
+        let mut table: toml::Table = toml_reader::from_table(&table).map_err(|e| self.explain(e))?;
         let axes = table.iter_mut().filter(|(name, _)| ["sweep", "zip"].contains(&name.as_str()));
         for (_, axes) in axes {
             let lists = match axes {
@@ -194,7 +208,7 @@ impl Source {
 
     /// Returns the experiment with its overrides as one table.
     pub(crate) fn table(&self) -> Result<DeTable<'_>, InputError> {
-        let parse = |text| DeTable::parse(text).map_err(|e| self.explain(&e)).map(Spanned::into_inner);
+        let parse = |text| DeTable::parse(text).map_err(|e| self.explain(e)).map(Spanned::into_inner);
         let mut table = parse(&self.text)?;
         if let Some((span, script)) = self.script()? {
             table.remove("topology");
@@ -213,7 +227,7 @@ impl Source {
         let documents =
             self.overrides.iter().rev().filter(|set| set.path == ["topology"]).map(|set| &set.document);
         for document in documents.chain([&self.text]) {
-            let table = DeTable::parse(document).map_err(|e| self.explain(&e))?.into_inner();
+            let table = DeTable::parse(document).map_err(|e| self.explain(e))?.into_inner();
             if let Some(name) = topology::script_name(&table, self)? {
                 let text = self.file(name.get_ref()).map_err(|problem| self.error(&name.span(), problem))?;
                 let is_own = self.files.iter().any(|(known, _)| known == name.get_ref());
@@ -241,8 +255,31 @@ impl Source {
         Ok(ignored)
     }
 
+    /// Returns the SHA-256 of its file and of those that were read because it names them, by path; empty without a file.
+    pub(crate) fn hashes(&self) -> BTreeMap<String, String> {
+        let Some(directory) = &self.directory else { return BTreeMap::new() };
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let built_in = |name: &str| self.files.iter().find(|(known, _)| known == name).map(|(_, text)| text);
+        let path = |name: String| match built_in(&name) {
+            Some(_) => name,
+            None => directory.join(name).display().to_string(),
+        };
+        // The experiment of a script is made of the script, which is the file.
+        let text = built_in(&self.name).unwrap_or(&self.text);
+        let own = (self.name.clone(), sha256(text.as_bytes()));
+        read.into_iter().map(|(name, hash)| (path(name), hash)).chain([own]).collect()
+    }
+
     /// Returns the text of a file that the experiment names.
     pub(crate) fn file(&self, name: &str) -> Result<String, String> {
+        let text = self.text_of(name)?;
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        // Every point of a sweep reads it again.
+        read.entry(name.to_owned()).or_insert_with(|| sha256(text.as_bytes()));
+        Ok(text)
+    }
+
+    fn text_of(&self, name: &str) -> Result<String, String> {
         if let Some((_, text)) = self.files.iter().find(|(known, _)| known == name) {
             return Ok(text.clone());
         }
@@ -294,7 +331,8 @@ impl Source {
     }
 
     /// Converts an error of the TOML reader, and adds what to do.
-    pub(crate) fn explain(&self, error: &toml::de::Error) -> InputError {
+    pub(crate) fn explain(&self, error: impl Into<ReadError>) -> InputError {
+        let error = error.into();
         self.error(&error.span().unwrap_or(0..0), plain_words(error.message()))
     }
 

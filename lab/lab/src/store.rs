@@ -199,7 +199,8 @@ fn read_manifest(dir: &Path) -> Result<Manifest, LabError> {
         );
         return Err(damaged(1, problem));
     }
-    serde_json::from_value(value).map_err(|e| damaged(1, format!("{e}; use the version that wrote it")))
+    serde_json::from_slice(&text)
+        .map_err(|e| damaged(e.line().max(1), format!("{e}; use the version that wrote it")))
 }
 
 /// Returns the runs of a journal, and the length of its complete lines.

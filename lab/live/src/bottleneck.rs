@@ -101,7 +101,7 @@ fn alone(link: &LinkSpec) -> NetworkSpec {
     let mut keys = serde_json::to_value(link).expect("a link is plain data");
     let table = keys.as_object_mut().expect("a link is a table");
     table.retain(|key, _| !["from", "to", "name", "addresses"].contains(&key.as_str()));
-    serde_json::from_value(keys).expect("a network has the keys of a link")
+    serde_json::from_slice(keys.to_string().as_bytes()).expect("a network has the keys of a link")
 }
 
 fn refuse<T>(key: &str, why: &str) -> Result<T, Unsupported> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use hol_lab::toml_reader::from_text;
 use hol_lab::{LabError, Point, Results, Study};
 
 use crate::claims::{Judged, Kind, StudyClaims, Verdict, judge};
@@ -250,7 +251,7 @@ fn part<T: for<'de> serde::Deserialize<'de> + Default>(
     file: &'static str,
 ) -> Result<T, ReportError> {
     let Some(text) = study.file(file) else { return Ok(T::default()) };
-    toml::from_str(text).map_err(|e| ReportError::Study {
+    from_text(text).map_err(|e| ReportError::Study {
         study: study.name.to_owned(),
         file,
         problem: e.to_string(),

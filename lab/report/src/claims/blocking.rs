@@ -1,6 +1,7 @@
 //! "Head-of-line blocking does not happen in case of using multiple streams", checked message by message.
 
 use hol_base::{Seed, Time};
+use hol_lab::toml_reader::from_text;
 use hol_measure::Record;
 use hol_scenario::Scenario;
 use serde::Deserialize;
@@ -63,9 +64,9 @@ impl HeadOfLineCheck {
 
     fn run(&self, transport: &str) -> Result<Waits, String> {
         let problem = |e: &dyn std::fmt::Display| format!("{transport}: {e}");
-        let network = toml::from_str("loss = \"5%\"").map_err(|e| problem(&e))?;
-        let workload = toml::from_str("kind = \"oneway\"\nrate = \"200/s\"\nlate_limit = \"1h\"")
-            .map_err(|e| problem(&e))?;
+        let network = from_text("loss = \"5%\"").map_err(|e| problem(&e))?;
+        let workload =
+            from_text("kind = \"oneway\"\nrate = \"200/s\"\nlate_limit = \"1h\"").map_err(|e| problem(&e))?;
         let transport = transport.parse().map_err(|e| problem(&e))?;
         let scenario = Scenario::alone(network, transport, workload, self.messages);
         let run = hol_model::run(&scenario, Seed(1), None).map_err(|e| problem(&e))?;

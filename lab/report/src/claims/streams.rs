@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use hol_base::{Seed, Time};
+use hol_lab::toml_reader::from_text;
 use hol_measure::Record;
 use hol_scenario::Scenario;
 use serde::Deserialize;
@@ -46,8 +47,8 @@ impl Streams {
     fn run(&self, transport: &str) -> Result<(u16, Vec<Record>), String> {
         let transport: hol_stack::TransportSpec = transport.parse().map_err(|e| format!("{e}"))?;
         let streams = transport.streams();
-        let network = toml::from_str("loss = \"5%\"").map_err(|e| format!("{e}"))?;
-        let workload = toml::from_str("kind = \"simco\"").map_err(|e| format!("{e}"))?;
+        let network = from_text("loss = \"5%\"").map_err(|e| format!("{e}"))?;
+        let workload = from_text("kind = \"simco\"").map_err(|e| format!("{e}"))?;
         let scenario = Scenario::alone(network, transport, workload, self.messages);
         let run = hol_model::run(&scenario, Seed(1), None).map_err(|e| e.to_string())?;
         Ok((streams, run.records))

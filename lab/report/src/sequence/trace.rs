@@ -1,6 +1,7 @@
 //! The packets and deliveries of a run between two hosts.
 
 use hol_base::{Duration, Seed, Time};
+use hol_lab::toml_reader::from_text;
 use hol_measure::Record;
 use hol_model::Model;
 use hol_network::{NetworkSpec, TapEvent};
@@ -69,9 +70,9 @@ pub struct Trace {
 /// Runs a scenario that loses the packet with the first copy of message [`LOST`].
 pub fn of_one_loss(transport: TransportSpec) -> Result<Trace, RunError> {
     let mut scenario = Scenario::alone(
-        toml::from_str(NETWORK).expect("a network of ours"),
+        from_text(NETWORK).expect("a network of ours"),
         transport,
-        toml::from_str::<WorkloadSpec>(WORKLOAD).expect("a workload of ours"),
+        from_text::<WorkloadSpec>(WORKLOAD).expect("a workload of ours"),
         MESSAGES,
     );
     // A first run finds the packet that carries the message.
@@ -89,7 +90,7 @@ pub fn of_one_loss(transport: TransportSpec) -> Result<Trace, RunError> {
 
 fn losing(packet: usize) -> NetworkSpec {
     let text = format!("{NETWORK}\n[up]\nloss = {{ drop = [{packet}] }}");
-    toml::from_str(&text).expect("a network of ours")
+    from_text(&text).expect("a network of ours")
 }
 
 /// Collects the packets that two hosts send and receive, up to the size of a diagram.

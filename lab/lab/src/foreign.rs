@@ -1,0 +1,106 @@
+//! Files of other tools, told by their contents, and what can be done with them here.
+
+use std::borrow::Cow;
+
+/// A kind of file: texts of which each has one that the file contains, and what to say of it.
+struct Kind {
+    all: &'static [&'static [&'static str]],
+    sentence: &'static str,
+}
+
+/// Files that begin with these octets.
+const BINARY: [(&[u8], &str); 10] = [
+    (b"\x1f\x8b", "is compressed by gzip; decompress it with `gunzip`"),
+    (b"\x28\xb5\x2f\xfd", "is compressed by zstd; decompress it with `zstd -d`"),
+    (b"\xfd7zXZ\0", "is compressed by xz; decompress it with `xz -d`"),
+    (b"PK\x03\x04", "is a zip archive; unpack it with `unzip`"),
+    (b"\xd4\xc3\xb2\xa1", CAPTURE),
+    (b"\xa1\xb2\xc3\xd4", CAPTURE),
+    (b"\x4d\x3c\xb2\xa1", CAPTURE),
+    (b"\xa1\xb2\x3c\x4d", CAPTURE),
+    (b"\x0a\x0d\x0d\x0a", CAPTURE),
+    (b"PAR1", "is a Parquet file, such as `hol run --records` writes; DuckDB, pandas and Polars read it"),
+];
+
+const CAPTURE: &str = "is a capture of packets; `hol path learn FILE` makes a [network] of it, and `hol replay FILE` a workload";
+
+const TEXTS: [Kind; 9] = [
+    Kind {
+        all: &[&["\"qlog_version\"", "\"qlog_format\""]],
+        sentence: "is a qlog of QUIC; qvis shows it. hol makes a [network] of a capture of the same connection: `hol path learn`",
+    },
+    Kind {
+        all: &[&["\"test_start\""], &["\"intervals\""]],
+        sentence: "is a result of iperf3; for a run to compare it with, describe its path in [network] and take `--workload bulk`",
+    },
+    Kind {
+        all: &[&["\"x_values\""], &["\"metadata\""]],
+        sentence: "is a result of flent; for a run to compare it with, describe its path in [network] and take `[[background]]` for its load",
+    },
+    Kind {
+        all: &[&["\"entries\""], &["\"creator\""], &["\"startedDateTime\""]],
+        sentence: "is a HAR file of a browser; `hol compare --workload page` takes a page by the sizes of its files",
+    },
+    Kind {
+        all: &[&["topology:"], &["nodes:"], &["kind:", "endpoints:"]],
+        sentence: "is a topology of containerlab; write its links as [[network.links]] (`hol help links`)",
+    },
+    Kind {
+        all: &[&["from mininet", "import mininet"]],
+        sentence: "is a script of Mininet; write its links as [[network.links]], and its programs as [[program]] (`hol help links`)",
+    },
+    Kind {
+        all: &[&["ns3::", "ns3/", "import ns.", "from ns import"]],
+        sentence: "is a program of ns-3; hol reads scripts of ns-2 and Emulab. Write its links as [[network.links]] (`hol help links`)",
+    },
+    Kind {
+        all: &[&["**.", "[General]"], &["network ="], &["sim-time-limit", "inet."]],
+        sentence: "is a configuration of OMNeT++; write its network as [[network.links]] (`hol help links`)",
+    },
+    Kind {
+        all: &[&["tc qdisc ", "qdisc add dev"]],
+        sentence: "has lines of tc; `hol path tc \"LINE\"` makes a [network] of them",
+    },
+];
+
+/// How much of a file is looked at, in octets.
+const LOOKED_AT: usize = 64 << 10;
+
+/// Returns what a file of another tool is and what to do with it, as the end of a sentence that begins with its name; `None` if it is
+/// of no tool that is known.
+pub fn foreign(octets: &[u8]) -> Option<&'static str> {
+    if let Some((_, sentence)) = BINARY.iter().find(|(magic, _)| octets.starts_with(magic)) {
+        return Some(sentence);
+    }
+    let text: Cow<'_, str> = String::from_utf8_lossy(&octets[..octets.len().min(LOOKED_AT)]);
+    let has_one = |texts: &&[&str]| texts.iter().any(|wanted| text.contains(wanted));
+    TEXTS.iter().find(|kind| kind.all.iter().all(has_one)).map(|kind| kind.sentence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_other_tools_are_named() {
+        for (text, tool) in [
+            ("\x1f\u{8b}", ""),
+            ("{\"qlog_version\": \"0.3\", \"traces\": []}", "qlog"),
+            ("{\"start\": {\"test_start\": {}}, \"intervals\": [], \"end\": {}}", "iperf3"),
+            ("{\"metadata\": {}, \"results\": {}, \"x_values\": []}", "flent"),
+            ("{\"log\": {\"creator\": {}, \"entries\": [{\"startedDateTime\": \"\"}]}}", "HAR"),
+            ("name: a\ntopology:\n  nodes:\n    r1:\n      kind: linux\n", "containerlab"),
+            ("#!/usr/bin/python\nfrom mininet.net import Mininet\n", "Mininet"),
+            ("#include \"ns3/core-module.h\"\nusing namespace ns3;", "ns-3"),
+            ("[General]\nnetwork = A\nsim-time-limit = 1s\n**.x = 1", "OMNeT++"),
+            ("#!/bin/sh\ntc qdisc add dev eth0 root netem delay 5ms\n", "tc"),
+        ] {
+            match tool {
+                "" => assert_eq!(foreign(text.as_bytes()), None),
+                tool => assert!(foreign(text.as_bytes()).unwrap().contains(tool), "{text}"),
+            }
+        }
+        assert!(foreign(b"\x1f\x8b\x08").unwrap().contains("gunzip"));
+        assert!(foreign(b"\x0a\x0d\x0d\x0a\x1c").unwrap().contains("hol path learn"));
+    }
+}
