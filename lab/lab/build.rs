@@ -15,6 +15,31 @@ fn main() {
     let version = Command::new(rustc).arg("--version").output().map(|output| output.stdout);
     let version = String::from_utf8(version.unwrap_or_default()).unwrap_or_default();
     println!("cargo::rustc-env=HOL_RUSTC={}", version.trim());
+    println!("cargo::rustc-env=HOL_COMMIT={}", commit().unwrap_or_default());
+}
+
+/// Returns the commit that is checked out, or `HOL_COMMIT` where somebody says it. Builds for tests have none: each commit would
+/// build this crate again.
+fn commit() -> Option<String> {
+    println!("cargo::rerun-if-env-changed=HOL_COMMIT");
+    if let Ok(commit) = env::var("HOL_COMMIT") {
+        return Some(commit);
+    }
+    if env::var("PROFILE").ok()? != "release" {
+        return None;
+    }
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    // A copy in somebody else's repository is not of that repository's commit.
+    git(&["ls-files", "--error-unmatch", "build.rs"])?;
+    let head = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
+    if Path::new(&head).exists() {
+        println!("cargo::rerun-if-changed={head}");
+    }
+    git(&["rev-parse", "HEAD"])
 }
 
 /// A constant with the name and the files of every study, in order of name.

@@ -8,6 +8,7 @@ use std::path::Path;
 use hol_lab::LabError;
 use hol_wire::capture::{CaptureError, CaptureInterface, CaptureReader};
 
+use crate::decompressed;
 use crate::failure::Failure;
 
 /// What was read of a capture.
@@ -29,10 +30,13 @@ pub fn read<T: Default>(
     let name = if is_standard { "standard input".to_owned() } else { path.display().to_string() };
     let input: Box<dyn Read> = match is_standard {
         true => Box::new(io::stdin()),
-        false => Box::new(File::open(path).map_err(|error| LabError::file("read", path, error))?),
+        false => decompressed::open(path).map_err(|error| LabError::file("read", path, error))?,
     };
     let refuse = |problem: &dyn std::fmt::Display| Failure::failed(format!("{name}: {problem}"));
-    let mut reader = CaptureReader::new(BufReader::new(input)).map_err(|error| refuse(&error))?;
+    let mut reader = CaptureReader::new(BufReader::new(input)).map_err(|error| match other_tool(path) {
+        Some(sentence) => refuse(&sentence),
+        None => refuse(&error),
+    })?;
     let (mut seen, mut notes) = (BTreeMap::<usize, (u64, T)>::new(), Vec::new());
     let (mut others, mut link) = (0u64, None);
     for packet in reader.by_ref() {
@@ -65,6 +69,13 @@ pub fn read<T: Default>(
         choose(&seen, reader.interfaces(), wanted, &mut notes).map_err(|problem| refuse(&problem))?;
     let (_, of) = seen.remove(&chosen).expect("it was chosen among them");
     Ok(Captured { of, notes })
+}
+
+/// What a file that is no capture is, if another tool wrote it.
+fn other_tool(path: &Path) -> Option<&'static str> {
+    let mut head = Vec::new();
+    File::open(path).ok()?.take(64 << 10).read_to_end(&mut head).ok()?;
+    hol_lab::foreign(&head)
 }
 
 /// What a file says, as it may stand in a comment: with control characters as `\n`.

@@ -8,6 +8,7 @@ mod captured;
 mod ccdf;
 mod client;
 mod compare;
+mod decompressed;
 mod doctor;
 mod exec;
 mod external;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hol_lab::Results;
-use hol_report::ReportError;
+use hol_report::{Published, ReportError};
+use time::OffsetDateTime;
 
 use crate::failure::Failure;
 use crate::terminal::{note, say};
@@ -18,7 +19,15 @@ pub struct Report {
     /// Result directory of `hol run` or `hol reproduce`, complete or not
     dir: PathBuf,
     /// Result directory of the same experiment in another world
+    #[arg(conflicts_with = "crate_metadata")]
     other: Option<PathBuf>,
+    /// Also write ro-crate-metadata.json, the metadata with which archives of research data (Zenodo, WorkflowHub) read the
+    /// directory: the program, its input files and each result, with their SHA-256
+    #[arg(long = "crate")]
+    crate_metadata: bool,
+    /// With --crate: the address of the licence of your results, such as https://creativecommons.org/licenses/by/4.0/
+    #[arg(long, value_name = "URL", requires = "crate_metadata")]
+    license: Option<String>,
 }
 
 impl Report {
@@ -27,9 +36,28 @@ impl Report {
         let results = load(&self.dir)?;
         let page = match &self.other {
             Some(other) => draw_both((&results, &self.dir), (&load(other)?, other))?,
-            None => draw(&results, &self.dir)?.0,
+            None => {
+                let (page, report) = draw(&results, &self.dir)?;
+                if self.crate_metadata {
+                    self.write_crate(&results, &report.claims.publication)?;
+                }
+                page
+            }
         };
         say(&format!("report: {}\n", page.display()));
+        Ok(())
+    }
+
+    /// Writes the RO-Crate's metadata, after everything that it describes.
+    fn write_crate(&self, results: &Results, repeats: &str) -> Result<(), Failure> {
+        if self.license.is_none() {
+            note!("warning: the crate names no licence, which archives ask for; add --license URL");
+        }
+        let today = OffsetDateTime::now_utc().date().to_string();
+        let published = Published { repeats, date: &today, license: self.license.as_deref() };
+        let path = hol_report::write_crate(results, &self.dir, published);
+        let path = path.map_err(|problem| Failure::failed(format!("{}: {problem}", self.dir.display())))?;
+        say(&format!("crate: {}\n", path.display()));
         Ok(())
     }
 }

@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Experiment, Keep};
 use crate::figure::FigureRequest;
+use crate::origin::Origin;
 use crate::point::Point;
 use crate::shard::Shard;
+use crate::study;
 
 /// The version of the layout of result directories; every change increments it.
 pub const FORMAT: u32 = 3;
@@ -24,6 +26,9 @@ pub struct Manifest {
     pub version: String,
     /// The command line that created it.
     pub command: Vec<String>,
+    /// The program and the files that it read.
+    #[serde(default, skip_serializing_if = "Origin::is_unknown")]
+    pub origin: Origin,
     /// The name of the study, if it is one.
     pub study: Option<String>,
     /// The title, one line.
@@ -81,10 +86,15 @@ impl Manifest {
     /// Creates the manifest of `experiments`, run by the command line `command`.
     pub fn new(title: &str, study: Option<&str>, experiments: &[Experiment], command: Vec<String>) -> Self {
         let keep = experiments.iter().any(|e| e.records == Keep::All);
+        let files = match study {
+            Some(study) => study::hashes(study),
+            None => experiments.iter().flat_map(|e| e.inputs.clone()).collect(),
+        };
         Self {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             command,
+            origin: Origin::of_this_program(files),
             study: study.map(str::to_owned),
             title: title.to_owned(),
             world: each_once(experiments, |point| point.world.to_string()),

@@ -1,7 +1,10 @@
 //! Studies: built-in experiments with figures and claims.
 
+use std::collections::BTreeMap;
+
 use crate::error::{InputError, LabError};
 use crate::experiment::Experiment;
+use crate::origin::sha256;
 use crate::source::Source;
 
 /// A study's files: name and text, in order of name.
@@ -53,6 +56,12 @@ impl Study {
     pub fn file(&self, name: &str) -> Option<&'static str> {
         text(self.files, name)
     }
+}
+
+/// Returns the SHA-256 of each file of a study, by path; empty if there is no such study.
+pub(crate) fn hashes(name: &str) -> BTreeMap<String, String> {
+    let files = STUDIES.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, files)| files);
+    files.iter().map(|(file, text)| (format!("studies/{name}/{file}"), sha256(text.as_bytes()))).collect()
 }
 
 /// Returns the heading of README.md.

@@ -16,6 +16,7 @@ pub mod plot;
 mod provenance;
 mod region;
 mod report;
+mod ro_crate;
 pub mod sequence;
 pub mod survey;
 #[cfg(test)]
@@ -26,3 +27,4 @@ pub mod validation;
 
 pub use provenance::Provenance;
 pub use report::{Report, ReportError, write};
+pub use ro_crate::{Published, write_crate};

@@ -1,13 +1,15 @@
 //! The origin of the results, and what is needed to repeat them.
 
 use hol_lab::fidelity::Fidelity;
-use hol_lab::{Host, Results};
+use hol_lab::{Host, Origin, Results};
 
 /// What a reader needs to trust and repeat the results.
 #[derive(Debug, Clone)]
 pub struct Provenance {
     /// The program's version.
     pub version: String,
+    /// The program and the files that it read.
+    pub origin: Origin,
     /// The command line.
     pub command: String,
     /// The world: `model`.
@@ -51,6 +53,7 @@ impl Provenance {
         }
         Self {
             version: manifest.version.clone(),
+            origin: manifest.origin.clone(),
             command: manifest.command.join(" "),
             world: manifest.world.clone(),
             host: host(&manifest.host),

@@ -2,6 +2,7 @@
 
 use hol_base::{Digest, Duration};
 use hol_lab::Metric;
+use hol_lab::Origin;
 use hol_lab::fidelity::Fidelity;
 use hol_measure::{
     Distribution, MeanDelayBreakdown, RecordKind, Recorder, RunHalves, Summary, TotalDelayBreakdown,
@@ -116,6 +117,11 @@ pub fn summary(latencies_ms: &[f64]) -> Summary {
 pub fn provenance() -> Provenance {
     Provenance {
         version: "0".into(),
+        origin: Origin {
+            commit: "0123456789abcdef".into(),
+            program: "fedcba98".into(),
+            files: [("exp1.toml".to_owned(), "76543210".to_owned())].into(),
+        },
         command: "hol run".into(),
         world: "model".into(),
         host: "a machine".into(),

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::program::{failure, ok};
 
@@ -164,6 +165,43 @@ fn captures_that_are_not_whole_give_what_they_can_or_are_named() {
     assert!(code == 2 && message.contains("has no packets of it"), "{message}");
     let (code, message) = failure(dir.path(), &["path", "learn", "run.pcapng", "--interface", "eth0"]);
     assert!(code == 1 && message.contains("client:1, server:1"), "{message}");
+}
+
+#[test]
+fn compressed_captures_are_read_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    capture(dir.path(), &["tcp", "--workload", "bulk", "--count", "300", "--bandwidth", "10Mbit"]);
+    let plain = ok(dir.path(), &["path", "learn", "run.pcapng"]);
+    let settings =
+        |text: &str| text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n");
+    let gzip = |arguments: &[&str]| {
+        let output = Command::new("gzip").args(arguments).current_dir(dir.path()).output().unwrap();
+        assert!(output.status.success());
+        output.stdout
+    };
+    let whole = gzip(&["-c", "run.pcapng"]);
+    fs::write(dir.path().join("run.gz"), &whole).unwrap();
+    assert_eq!(settings(&ok(dir.path(), &["path", "learn", "run.gz"])), settings(&plain));
+
+    fs::write(dir.path().join("cut.gz"), &whole[..whole.len() / 2]).unwrap();
+    let (code, message) = failure(dir.path(), &["path", "learn", "cut.gz"]);
+    assert!(
+        code == 1 && message.contains("gzip: ") && message.contains("unexpected end of file"),
+        "{message}"
+    );
+}
+
+#[test]
+fn files_of_other_tools_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("up.json"), "{\"start\": {\"test_start\": {}}, \"intervals\": []}").unwrap();
+    for command in [&["run", "up.json"][..], &["path", "learn", "up.json"]] {
+        let (_, message) = failure(dir.path(), command);
+        assert!(message.contains("up.json: is a result of iperf3; "), "{message}");
+    }
+    capture(dir.path(), &["tcp", "--count", "3"]);
+    let (_, message) = failure(dir.path(), &["run", "run.pcapng"]);
+    assert!(message.contains("is a capture of packets; `hol path learn FILE`"), "{message}");
 }
 
 /// A classic capture of a link whose packets nobody reads, and one of half a conversation.

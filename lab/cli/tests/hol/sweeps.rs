@@ -204,6 +204,58 @@ fn the_report_is_drawn_again_from_the_directory_alone() {
     assert!(message.contains("out and out: both are of the model world"), "{message}");
 }
 
+/// RO-Crate 1.1: section "Root Data Entity" has the fields, section "RO-Crate JSON-LD" says that every entity is in one flat list.
+#[test]
+fn a_crate_describes_every_file_and_where_it_is_from() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("short.toml"), SHORT).unwrap();
+    ok(dir.path(), &["run", "short.toml", "--out", "out"]);
+    fs::write(dir.path().join("out/a note.txt"), "mine").unwrap();
+    let license = "https://creativecommons.org/licenses/by/4.0/";
+    ok(dir.path(), &["report", "out", "--crate", "--license", license]);
+    // Written again, it does not describe itself.
+    ok(dir.path(), &["report", "out", "--crate", "--license", license]);
+    let text = fs::read_to_string(dir.path().join("out/ro-crate-metadata.json")).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let graph = document["@graph"].as_array().unwrap();
+    let entity = |id: &str| graph.iter().find(|entity| entity["@id"] == id).unwrap_or_else(|| panic!("{id}"));
+
+    let root = entity("./");
+    assert_eq!(root["license"]["@id"], license);
+    for field in ["name", "description", "datePublished"] {
+        assert!(root[field].is_string(), "{field}");
+    }
+    let parts = root["hasPart"].as_array().unwrap();
+    assert!(parts.len() > 5);
+    for part in parts {
+        let file = entity(part["@id"].as_str().unwrap());
+        let name = file["name"].as_str().unwrap();
+        assert_eq!(part["@id"], name.replace(' ', "%20"));
+        let sum = Command::new("sha256sum").arg(dir.path().join("out").join(name)).output().unwrap();
+        let sum = String::from_utf8(sum.stdout).unwrap();
+        assert!(sum.starts_with(file["sha256"].as_str().unwrap()), "{name}: {sum}");
+    }
+    let described = |name: &str| parts.iter().any(|part| part["@id"] == name);
+    assert!(described("runs.jsonl") && described("a%20note.txt") && !described("ro-crate-metadata.json"));
+
+    let sum = |path: &Path| {
+        let output = Command::new("sha256sum").arg(path).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().split(' ').next().unwrap().to_owned()
+    };
+    let run = entity("#run");
+    assert_eq!(entity(run["instrument"]["@id"].as_str().unwrap())["sha256"], sum(Path::new(BIN)));
+    let input = entity(run["object"]["@id"].as_str().unwrap());
+    assert_eq!(
+        (&input["name"], &input["sha256"]),
+        (&"short.toml".into(), &sum(&dir.path().join("short.toml")).into())
+    );
+    let page = fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    assert!(page.contains(&sum(Path::new(BIN))) && page.contains(&sum(&dir.path().join("short.toml"))));
+
+    let (exit, message) = failure(dir.path(), &["report", "out", "--license", license]);
+    assert!(exit == 2 && message.contains("--crate"), "{message}");
+}
+
 #[test]
 fn a_directory_belongs_to_one_experiment() {
     let dir = tempfile::tempdir().unwrap();

@@ -47,6 +47,9 @@ pub use view::{Other, View, compare, compare_times};
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyClaims {
+    /// The bibliographic reference of the publication; empty if the study repeats none.
+    #[serde(default)]
+    pub publication: String,
     /// The question of the paper, one sentence.
     pub question: String,
     /// The comparisons that answer it, one sentence each.

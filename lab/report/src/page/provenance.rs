@@ -1,5 +1,7 @@
 //! The origin of the results, and the command that repeats them.
 
+use hol_lab::Origin;
+
 use crate::data::record_noun;
 use crate::plot::{escape, number};
 use crate::provenance::Provenance;
@@ -16,6 +18,7 @@ const REAL: &str = "<p>Time is real in this world: the same command measures aga
 pub fn html(report: &Report) -> String {
     let Provenance {
         version,
+        origin,
         command,
         world,
         host,
@@ -47,17 +50,38 @@ pub fn html(report: &Report) -> String {
             )
         })
         .collect();
+    let Origin { commit, program, files } = origin;
+    let commit =
+        if commit.is_empty() { String::new() } else { format!(", commit <code>{}</code>", escape(commit)) };
+    let program = match program.as_str() {
+        "" => String::new(),
+        hash => format!("<dt>SHA-256 of the program</dt><dd><code>{}</code></dd>", escape(hash)),
+    };
+    let repeats = match report.claims.publication.as_str() {
+        "" => String::new(),
+        publication => format!("<dt>repeats</dt><dd>{}</dd>", escape(publication)),
+    };
+    let row = |(name, hash): (&String, &String)| {
+        format!("<tr><td>{}</td><td class=\"text\"><code>{}</code></td></tr>", escape(name), escape(hash))
+    };
+    let files = match files.iter().map(row).collect::<String>() {
+        none if none.is_empty() => none,
+        rows => format!(
+            "<details><summary>files read</summary><table><tr><th>file</th><th class=\"text\">SHA-256</th></tr>{rows}</table></details>"
+        ),
+    };
     let counted = record_noun(report.data.cells.iter());
     let each = wall_s * 1e6 / (*transactions).max(1) as f64;
     let (inside, again) = if *repeatable { ("inside the simulation", SAME) } else { ("of runs", REAL) };
     format!(
-        "<dl><dt>program</dt><dd>headofline {}, {} world</dd><dt>command</dt><dd><code>{}</code></dd><dt>seed</dt><dd>{seeds}</dd>
+        "<dl>{repeats}<dt>program</dt><dd>headofline {}{commit}, {} world</dd>{program}<dt>command</dt><dd><code>{}</code></dd><dt>seed</dt><dd>{seeds}</dd>
 <dt>digest of all runs</dt><dd><code>{digest}</code></dd><dt>machine</dt><dd>{}</dd>
 <dt>cost</dt><dd>{} {counted}, {} packets, {wall_s:.1} s {inside} ({each:.2} µs each)</dd></dl>
 {again}
 <p class=\"soft\">Every setting of every point, defaults and stacks included, is in <a href=\"manifest.json\">manifest.json</a>; the points are in <a href=\"points.csv\">points.csv</a>.</p>
 <details><summary>experiments</summary><table><tr><th>name</th><th class=\"text\">title</th><th>points</th><th>{counted}</th></tr>{experiments}</table></details>
-<details><summary>transports</summary><table><tr><th>label</th><th class=\"text\">specification</th></tr>{transports}</table></details>",
+<details><summary>transports</summary><table><tr><th>label</th><th class=\"text\">specification</th></tr>{transports}</table></details>
+{files}",
         escape(version),
         escape(world),
         escape(command),

@@ -1,0 +1,75 @@
+//! Files that gzip, zstd or xz may have compressed.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// The first octets of compressed files, and the program that decompresses them.
+const FORMATS: [(&[u8], &str); 3] =
+    [(b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\0", "xz")];
+
+/// Opens a file; what is compressed is decompressed while it is read, by the program that compresses it.
+pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    let mut file = File::open(path)?;
+    let mut head = Vec::new();
+    file.by_ref().take(8).read_to_end(&mut head)?;
+    file.rewind()?;
+    match FORMATS.iter().find(|(magic, _)| head.starts_with(magic)) {
+        Some((_, program)) => Ok(Box::new(Decompressor::start(program, file)?)),
+        None => Ok(Box::new(file)),
+    }
+}
+
+/// A program that decompresses a file, and what it wrote so far.
+struct Decompressor {
+    program: &'static str,
+    child: Child,
+    output: ChildStdout,
+}
+
+impl Decompressor {
+    fn start(program: &'static str, file: File) -> io::Result<Self> {
+        let mut command = Command::new(program);
+        command.args(["-d", "-c"]).stdin(file).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|problem| {
+            io::Error::new(
+                problem.kind(),
+                format!("it is compressed by {program}, which cannot be started: {problem}"),
+            )
+        })?;
+        let output = child.stdout.take().expect("it is piped");
+        Ok(Self { program, child, output })
+    }
+
+    /// Returns the error of a program that did not reach the end of the file.
+    fn finish(&mut self) -> io::Result<usize> {
+        if self.child.wait()?.success() {
+            return Ok(0);
+        }
+        let mut complaint = String::new();
+        if let Some(errors) = &mut self.child.stderr {
+            errors.read_to_string(&mut complaint)?;
+        }
+        let complaint = complaint.trim().lines().next().unwrap_or("it failed");
+        let complaint = complaint.trim_start_matches(self.program).trim_start_matches([':', ' ']);
+        Err(io::Error::new(io::ErrorKind::InvalidData, format!("{}: {complaint}", self.program)))
+    }
+}
+
+impl Read for Decompressor {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.output.read(buffer)? {
+            0 if !buffer.is_empty() => self.finish(),
+            count => Ok(count),
+        }
+    }
+}
+
+/// A reader that stops early leaves no program behind.
+impl Drop for Decompressor {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
