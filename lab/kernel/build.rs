@@ -1,4 +1,5 @@
-//! Builds the library that keeps QEMU's threads in step, and the one that tests it, and puts them into the program.
+//! Builds the library that keeps QEMU's threads in step, and the library that tests it, and embeds both in
+//! the program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! `hol doctor`: what works on this machine, and what to do about the rest.
+//! `hol doctor`: checks what works on this machine, and how to get the rest.
 
 use std::env;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::terminal::say;
 /// Check what works on this machine.
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -39,7 +39,7 @@ enum Found {
 }
 
 impl Doctor {
-    /// Looks at everything; fails if something is missing that is needed.
+    /// Checks everything; returns an error if something necessary is missing.
     pub fn run(&self) -> Result<(), Failure> {
         let findings = examine();
         for Finding { name, found, needed } in &findings {

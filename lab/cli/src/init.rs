@@ -1,4 +1,4 @@
-//! `hol init`: a question as a file, with what else could be asked.
+//! `hol init`: writes a question as an experiment file, with further keys as comments.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use crate::terminal::say;
 /// Transports of a file for which none is named.
 const TRANSPORTS: [&str; 2] = ["tcp", "sctp:streams=8"];
 
-/// Write an experiment file from a question; `hol run` gives the answer that `hol compare` gives with the same options.
+/// Write an experiment file with the same options as `hol compare`; `hol run` then gives the same answer.
 #[derive(Debug, Args)]
 pub struct Init {
     /// The file to write, NAME.toml [default: standard output], and what to compare [default: tcp sctp:streams=8]
@@ -116,7 +116,7 @@ impl Init {
             .and_then(|mut file| file.write_all(text.as_bytes()));
         match written {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Failure::Usage(format!(
-                "{}: is there already; name another file, or remove it",
+                "{}: already exists; choose another file, or remove it",
                 path.display()
             ))),
             Err(error) => Err(LabError::file("write", path, error).into()),
@@ -127,7 +127,7 @@ impl Init {
         }
     }
 
-    /// Where the file is to be, if not on standard output, and its text.
+    /// Returns the path of the file, if not standard output, and its text.
     pub fn file(&self) -> Result<(Option<&Path>, String), Failure> {
         let (file, transports) = match self.words.split_first() {
             Some((first, rest)) if first.ends_with(".toml") => (Some(Path::new(first)), rest),

@@ -1,4 +1,4 @@
-//! `hol verify`: same settings, same seed, same result.
+//! `hol verify`: repeats runs and compares the results.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -23,13 +23,13 @@ pub struct Verify {
     /// Number of runs in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 impl Verify {
-    /// Repeats the runs; a difference is a failure that names it.
+    /// Repeats the runs; returns an error that names the differences, if there are any.
     pub fn run(&self) -> Result<(), Failure> {
         let results = Results::load(&self.dir)?;
         self.check(&results)?;
@@ -72,8 +72,7 @@ impl Verify {
         match results.points.iter().find(|point| point.point.identity() != point.point.id) {
             None => Ok(()),
             Some(changed) => Err(Failure::Failed(format!(
-                "{dir}: {}: this program (version {}) has other settings behind these names than the one that \
-                 ran it (version {}); verify with that one",
+                "{dir}: {}: in this program (version {}) these names mean other settings than in the one that performed the runs (version {}); use that version",
                 changed.point,
                 env!("CARGO_PKG_VERSION"),
                 results.manifest.version

@@ -2,7 +2,7 @@
 
 use hol_base::Ratio;
 use hol_network::{Ip, Topology};
-use hol_scenario::{Facts, FilterFacts, Floor, LineFacts, Scenario, check_quic};
+use hol_scenario::{BaselineDelay, FilterReport, KernelReport, LinkDirectionCounters, Scenario, check_quic};
 use hol_sockets::Sysctl;
 use hol_stack::{Kind, TransportSpec, linux_version};
 use hol_workloads::WorkloadSpec;
@@ -23,7 +23,7 @@ const SPACING_PART: u64 = 50;
 /// The largest deviation of losses from the expected number, in standard deviations.
 const DEVIATIONS: f64 = 6.0;
 
-/// Refuses, by name, what the kernel of `image` does not support.
+/// Returns an error that names the first feature that the kernel of `image` does not support.
 pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
     if scenario.transport.kind() == Kind::Sctp && !scenario.transport.is_our_own() && !image.has_sctp() {
         return Err(KernelError::ModuleMissing {
@@ -52,7 +52,8 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
     programs(scenario)
 }
 
-/// Refuses, by name, what a kernel of release `kernel` does not support, whatever its modules are.
+/// Returns an error that names the first feature that a kernel of release `kernel` does not support,
+/// whatever its modules are.
 pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), KernelError> {
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
     if scenario.network.client_moves() && scenario.transport.kind() == Kind::Udp {
@@ -115,7 +116,7 @@ impl<'s> Flows<'s> {
         transport: &TransportSpec,
         workload: &'s WorkloadSpec,
     ) -> Result<(), KernelError> {
-        if transport.behaviour().get("congestion").is_some_and(|name| name.as_str() == Some("prague")) {
+        if transport.option_values().get("congestion").is_some_and(|name| name.as_str() == Some("prague")) {
             let why = "Linux has no Prague (https://github.com/L4STeam/linux has); take the model world";
             return Err(unsupported(what, why.to_owned()));
         }
@@ -162,8 +163,8 @@ fn quarrel(
     })
 }
 
-/// Refuses a run whose own measurements show that its conditions were not the configured ones.
-pub(crate) fn check_valid(scenario: &Scenario, facts: &Facts) -> Result<(), KernelError> {
+/// Returns an error if a run's own measurements show that its conditions were not the configured ones.
+pub(crate) fn check_valid(scenario: &Scenario, facts: &KernelReport) -> Result<(), KernelError> {
     facts.floor.iter().try_for_each(on_time)?;
     facts.filter.iter().try_for_each(in_force)?;
     let plan = netem::plan(&scenario.network)?;
@@ -174,8 +175,8 @@ pub(crate) fn check_valid(scenario: &Scenario, facts: &Facts) -> Result<(), Kern
 }
 
 /// Checks that a link's measured delay and spacing match its configured delay and rate.
-fn on_time(floor: &Floor) -> Result<(), KernelError> {
-    let Floor { name, delay, expected_delay, spacing, expected_spacing } = floor;
+fn on_time(floor: &BaselineDelay) -> Result<(), KernelError> {
+    let BaselineDelay { name, delay, expected_delay, spacing, expected_spacing } = floor;
     let slack = SPACING_SLACK.max(expected_spacing / SPACING_PART);
     for (what, measured, within) in [
         ("a datagram took", delay, expected_delay.saturating_sub(ROUNDING)..=expected_delay + DELAY_SLACK),
@@ -188,7 +189,7 @@ fn on_time(floor: &Floor) -> Result<(), KernelError> {
         if !within.contains(measured) {
             let (least, most) = within.into_inner();
             return Err(MachineFault::Invalid(format!(
-                "{name}: {what} {measured} ns before the run; {least} to {most} were due"
+                "{name}: {what} {measured} ns before the run; expected {least} to {most}"
             ))
             .into());
         }
@@ -197,27 +198,27 @@ fn on_time(floor: &Floor) -> Result<(), KernelError> {
 }
 
 /// Checks that the packet filter holds exactly the rules that the middlebox granted, apart from those that expired meanwhile.
-fn in_force(filter: &FilterFacts) -> Result<(), KernelError> {
+fn in_force(filter: &FilterReport) -> Result<(), KernelError> {
     /// One for each direction of the data.
     const ELEMENTS_OF_A_RULE: usize = 2;
-    let FilterFacts { rules, ending, missing, surplus } = filter;
+    let FilterReport { rules, ending, missing, surplus } = filter;
     if *missing <= ending * ELEMENTS_OF_A_RULE && *surplus == 0 {
         return Ok(());
     }
     Err(MachineFault::Invalid(format!(
-        "of {rules} rules in force {missing} elements were not in the packet filter, and {surplus} were there for no rule"
+        "{missing} elements of the {rules} rules in force were missing in the packet filter, and {surplus} of its elements belong to no rule"
     ))
     .into())
 }
 
 /// Checks that losses occur. Too many may be due to the queue, and are not the machine's fault.
-fn lossy_enough(line: &LineFacts, loss: Ratio) -> Result<(), KernelError> {
+fn lossy_enough(line: &LinkDirectionCounters, loss: Ratio) -> Result<(), KernelError> {
     let (sent, loss) = (line.sent as f64, loss.value());
     let (expected, deviation) = (sent * loss, (sent * loss * (1.0 - loss)).sqrt());
     if (line.dropped as f64) < expected - DEVIATIONS * deviation - 1.0 {
-        let LineFacts { name, sent, dropped } = line;
+        let LinkDirectionCounters { name, sent, dropped } = line;
         return Err(MachineFault::Invalid(format!(
-            "{name} lost {dropped} of {sent} packets, about {expected:.0} were due"
+            "{name} lost {dropped} of {sent} packets; expected about {expected:.0}"
         ))
         .into());
     }
@@ -228,8 +229,8 @@ fn lossy_enough(line: &LineFacts, loss: Ratio) -> Result<(), KernelError> {
 mod tests {
     use super::*;
 
-    fn line(sent: u64, dropped: u64) -> LineFacts {
-        LineFacts { name: "link/1/up".to_owned(), sent, dropped }
+    fn line(sent: u64, dropped: u64) -> LinkDirectionCounters {
+        LinkDirectionCounters { name: "link/1/up".to_owned(), sent, dropped }
     }
 
     #[test]
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_packet_filter_that_does_not_hold_what_was_granted_is_not_valid() {
-        let filter = |missing, surplus| FilterFacts { rules: 1000, ending: 3, missing, surplus };
+        let filter = |missing, surplus| FilterReport { rules: 1000, ending: 3, missing, surplus };
         assert!(in_force(&filter(6, 0)).is_ok());
         for wrong in [filter(7, 0), filter(0, 1)] {
             assert!(in_force(&wrong).unwrap_err().to_string().contains("of 1000 rules"));
@@ -252,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_line_outside_its_limits_is_named_with_the_measured_and_the_due() {
-        let floor = Floor {
+        let floor = BaselineDelay {
             name: "link/1/up".to_owned(),
             delay: 10_150_000,
             expected_delay: 10_121_120,
@@ -260,9 +261,9 @@ mod tests {
             expected_spacing: 121_120,
         };
         assert!(on_time(&floor).is_ok());
-        let late = on_time(&Floor { delay: 10_400_000, ..floor.clone() }).unwrap_err().to_string();
+        let late = on_time(&BaselineDelay { delay: 10_400_000, ..floor.clone() }).unwrap_err().to_string();
         assert!(late.contains("link/1/up: a datagram took 10400000 ns"), "{late}");
-        let fast = on_time(&Floor { spacing: 80_000, ..floor }).unwrap_err().to_string();
+        let fast = on_time(&BaselineDelay { spacing: 80_000, ..floor }).unwrap_err().to_string();
         assert!(fast.contains("every 80000 ns") && fast.contains("91120 to 151120"), "{fast}");
     }
 }

@@ -1,11 +1,11 @@
-//! Gets a distribution's kernel into the cache: downloaded and unpacked, not installed.
+//! Downloads a distribution's kernel and unpacks it into the cache, without installing it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cache::cache;
 use crate::image::{Image, version_key};
-use crate::package_source::{PackageSource, Wanted};
+use crate::package_source::{PackageQuery, PackageSource};
 use crate::{KernelError, scratch};
 
 /// The series that is fetched by default.
@@ -18,7 +18,7 @@ pub fn fetch(wanted: &str, source: &PackageSource, tell: impl Fn(&str)) -> Resul
     let what = format!("kernel {wanted} for amd64");
     let cure = ", or take a kernel that you have with `hol kernel use PATH`";
     let choose = |names: &[String]| packages(names, wanted);
-    let kernel = Wanted { what, cure, start: "linux-", choose: &choose, version: &series };
+    let kernel = PackageQuery { what, cure, start: "linux-", choose: &choose, version: &series };
     let unpacked = source.obtain(&kernel, work.path(), &tell)?;
     let image = image(&unpacked).ok_or_else(|| {
         KernelError::image(

@@ -27,11 +27,11 @@ use crate::{KernelError, check, netem};
 /// The interval at which an observer is asked whether a run continues.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Refuses, by name, what no kernel supports and what would change this machine.
+/// Returns an error that names the first feature that no kernel supports or that would change this machine.
 pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
     let unsupported = |what: String, why: String| Err(KernelError::Unsupported { what, why });
     if let Some(program) = scenario.programs.first() {
-        let why = "it would run unconfined on this machine; take --world kernel";
+        let why = "programs would run unconfined on this machine; use --world kernel";
         return unsupported(format!("[[program]] on {:?}", program.node), why.to_owned());
     }
     let kernel = kernel_version();
@@ -57,7 +57,7 @@ pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// Returns the settings that affect the results, which are those of the namespaces.
+/// Returns the settings of the namespaces, which affect the results.
 pub fn decides(scenario: &Scenario) -> Value {
     json!(transport_settings(&scenario.transport, &kernel_version()))
 }
@@ -76,7 +76,8 @@ pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) 
     inside.join().expect("nothing panics in there")
 }
 
-/// Runs a scenario while the `observer` wants it to; passes nothing to it yet. `program` is this program, or behaves like it.
+/// Runs a scenario as long as the `observer` continues; passes no records to it yet. `program` is this
+/// program, or behaves like it.
 pub fn run(
     program: &Path,
     scenario: &Scenario,

@@ -9,7 +9,8 @@ use std::process::Command;
 use crate::KernelError;
 use crate::image::version_key;
 
-/// Where packages come from. By default from the first that has them: the package sources of this machine, then the suites of Debian.
+/// Where packages come from. By default the first of these that has them: the package sources of this
+/// machine, then the suites of Debian.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackageSource {
     /// The only suite to search, as in `trixie-backports`.
@@ -38,25 +39,26 @@ const MIRROR: &str = "http://deb.debian.org/debian";
 const KEYRINGS: [&str; 2] =
     ["/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/debian-archive-keyring.pgp"];
 
-/// What is wanted of a list of packages.
-pub(crate) struct Wanted<'a> {
-    /// What it is, for messages.
+/// What to search for in a list of packages.
+pub(crate) struct PackageQuery<'a> {
+    /// What the packages contain, for messages.
     pub(crate) what: String,
-    /// What else a user may do if there is none; empty, or starting with ", ".
+    /// What else a user may do if there are none; empty, or starting with ", ".
     pub(crate) cure: &'static str,
-    /// How the names of its packages start.
+    /// The start of the names of the packages.
     pub(crate) start: &'a str,
-    /// Returns the packages to download, of all that a source has.
+    /// Returns the packages to download, from all that a source has.
     pub(crate) choose: &'a dyn Fn(&[String]) -> Option<Vec<String>>,
-    /// Returns the version in the name of a package that would be another choice.
+    /// Returns the version in the name of a package that would be an alternative.
     pub(crate) version: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl PackageSource {
-    /// Downloads what is `wanted` to the directory `work` and unpacks it there; returns the directory. Calls `tell` before each step.
+    /// Downloads the `wanted` packages to the directory `work` and unpacks them there; returns the
+    /// directory. Calls `tell` before each step.
     pub(crate) fn obtain(
         &self,
-        wanted: &Wanted,
+        wanted: &PackageQuery,
         work: &Path,
         tell: &impl Fn(&str),
     ) -> Result<PathBuf, KernelError> {
@@ -129,19 +131,24 @@ struct Search {
 
 impl Search {
     /// Returns the packages to download, if `apt` knows them.
-    fn look(&mut self, apt: &Apt, place: &str, wanted: &Wanted) -> Result<Option<Vec<String>>, KernelError> {
+    fn look(
+        &mut self,
+        apt: &Apt,
+        place: &str,
+        wanted: &PackageQuery,
+    ) -> Result<Option<Vec<String>>, KernelError> {
         let names = apt.names(wanted.start)?;
         self.see(place, &names, wanted);
         Ok((wanted.choose)(&names))
     }
 
-    fn see(&mut self, place: &str, names: &[String], wanted: &Wanted) {
+    fn see(&mut self, place: &str, names: &[String], wanted: &PackageQuery) {
         self.places.push(place.to_owned());
         let versions = names.iter().filter_map(|name| (wanted.version)(name));
         self.versions.extend(versions.map(|version| (version_key(&version), version)));
     }
 
-    fn failed(self, wanted: &Wanted) -> KernelError {
+    fn failed(self, wanted: &PackageQuery) -> KernelError {
         let Self { places, versions, mut problems } = self;
         if places.is_empty() && !problems.is_empty() {
             return problems.remove(0).into();
@@ -331,7 +338,7 @@ fn last_lines(said: &str) -> &str {
     said.rmatch_indices('\n').nth(LINES - 1).map_or(said, |(at, _)| &said[at + 1..])
 }
 
-/// Returns what a program of `package` prints, if it succeeds.
+/// Runs a program of `package` and returns its output, if it succeeds.
 pub(crate) fn run(command: &mut Command, package: &'static str) -> Result<String, KernelError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.env("LC_ALL", "C").output();
@@ -359,8 +366,8 @@ mod tests {
         }
     }
 
-    fn kernel() -> Wanted<'static> {
-        Wanted {
+    fn kernel() -> PackageQuery<'static> {
+        PackageQuery {
             what: "kernel 9".to_owned(),
             cure: "",
             start: "linux-",

@@ -1,7 +1,9 @@
-//! The known differences between the model world and Linux 6.12, and the range of conditions in which both were compared.
+//! The known differences between the model world and Linux 6.12, and the range of conditions in which both
+//! were compared.
 //!
-//! `hol validate --random` draws scenarios from these ranges. A report of the model world names the differences that affect its own
-//! points, and the values outside of the ranges. `docs/fidelity.md` has all differences.
+//! `hol validate --random` draws scenarios from these ranges. A report of the model world names the
+//! differences that affect its own points, and the values outside of the ranges. `docs/fidelity.md` lists
+//! all differences.
 
 use hol_base::QueueLimit;
 use hol_network::{LossSpec, Settings};
@@ -42,11 +44,11 @@ const STACK: &str = "linux-6.12";
 /// A known difference between the model and Linux 6.12.
 #[derive(Debug)]
 pub struct KnownDifference {
-    /// What differs: a sentence without its full stop.
+    /// Description of the difference, without a full stop.
     pub what: &'static str,
     /// The size of the difference.
     pub size: &'static str,
-    /// Where it matters.
+    /// Conditions under which the difference matters.
     pub matters: &'static str,
     /// Whether it affects a point; `None` if it changes packets but no value of a report.
     touches: Option<fn(&Point) -> bool>,
@@ -111,7 +113,7 @@ const SHORT_QUEUE: u64 = 10;
 pub struct Fidelity {
     /// The known differences that affect at least one of the points.
     pub known: Vec<&'static KnownDifference>,
-    /// The conditions outside of those that were compared, each once.
+    /// Each condition that is outside of the compared ranges.
     pub outside: Vec<String>,
 }
 

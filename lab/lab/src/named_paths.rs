@@ -1,6 +1,8 @@
-//! `path = "lte"`: puts the settings of a named path in place of its name, so that a result names every setting.
+//! `path = "lte"`: replaces the name of a path with the path's settings, so that a result contains every
+//! setting.
 //!
-//! This precedes deserialization, because afterwards a key that the file sets cannot be told from a default.
+//! This precedes deserialization, because afterwards a key that the file sets cannot be distinguished from a
+//! default.
 
 use hol_network::NamedPath;
 use toml::Spanned;
@@ -13,7 +15,7 @@ use crate::source::{Source, replaced};
 /// Keys of the long form, which has no path of its own.
 const OF_LONG_FORM: [&str; 3] = ["nodes", "links", "lans"];
 
-/// Replaces every `path` in the network of `table` by its settings.
+/// Replaces every `path` in the network of `table` with its settings.
 pub(crate) fn put_in_place(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     each_link(table, |link| {
         let has_links = OF_LONG_FORM.iter().any(|key| link.contains_key(*key));
@@ -32,7 +34,8 @@ fn replace(own: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     let Some(name) = own.remove("path") else { return Ok(()) };
     let path = match name.get_ref() {
         DeValue::String(name) => name.parse::<NamedPath>(),
-        _ => Err("a path is a name in quotes, as in path = \"lte\"; `hol list paths` shows all".to_owned()),
+        _ => Err("`path` needs a name in quotes, as in path = \"lte\"; `hol list paths` shows all names"
+            .to_owned()),
     };
     let path = path.map_err(|problem| source.error(&name.span(), problem))?;
     let settings = DeTable::parse(path.text()).expect("a test reads every path").into_inner();

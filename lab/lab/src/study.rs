@@ -15,9 +15,9 @@ const NOT_EXPERIMENTS: [&str; 2] = ["claims.toml", "figures.toml"];
 /// The reproduction of a published evaluation.
 #[derive(Debug, Clone)]
 pub struct Study {
-    /// Its name, as in `hol reproduce ikr53`.
+    /// Name of the study, as in `hol reproduce ikr53`.
     pub name: &'static str,
-    /// Its title: the heading of its README.md.
+    /// Title of the study: the heading of its README.md.
     pub title: &'static str,
     /// The experiments in order of name. [`Experiment::in_world`] removes the points that a world does not support.
     pub experiments: Vec<(String, Experiment)>,
@@ -49,7 +49,7 @@ impl Study {
         Ok(Self { name, title: title(name, files), experiments, files })
     }
 
-    /// Returns the text of one of its files, such as `claims.toml`.
+    /// Returns the text of one of the study's files, such as `claims.toml`.
     pub fn file(&self, name: &str) -> Option<&'static str> {
         text(self.files, name)
     }

@@ -1,5 +1,5 @@
-//! The path that a router is to make in a network of several hosts: one link between two sides, which all
-//! flows cross.
+//! The path that a router shapes in a network of several hosts: one link between two sides, which all flows
+//! cross.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,19 @@ use hol_network::{LinkSpec, NetworkSpec};
 use hol_scenario::Scenario;
 use hol_traffic::Unsupported;
 
-use crate::bare::{as_it_is, otherwise};
+use crate::plain_network::{as_it_is, otherwise};
 
-/// The path that a scenario's flows pass.
+/// The path that a scenario's flows cross.
 #[derive(Debug, Default)]
 pub(crate) struct Bottleneck {
-    /// Its properties, from the measured client's side to the other.
+    /// Properties of the path, from the measured client's side to the other.
     pub(crate) network: NetworkSpec,
     /// The nodes on that side.
     near: BTreeSet<String>,
 }
 
 impl Bottleneck {
-    /// Finds the path: a network without nodes is one; otherwise it is the only link with settings.
+    /// Returns the path: a network without nodes is one; otherwise it is the only link with settings.
     pub(crate) fn of(scenario: &Scenario) -> Result<Self, Unsupported> {
         let spec = &scenario.network;
         if spec.nodes.is_empty() {
@@ -59,7 +59,10 @@ fn only_shaped(spec: &NetworkSpec) -> Result<usize, Unsupported> {
     // Settings that a link cannot have apply to all.
     let beside = NetworkSpec { links: usual.links.clone(), ..spec.clone() };
     if let Some(key) = otherwise(&beside, &usual) {
-        return refuse(&key, "over a router one link has settings, and all else of [network] are names");
+        return refuse(
+            &key,
+            "with a router only one link may have settings; the rest of [network] may only name nodes",
+        );
     }
     let mut shaped = (0..spec.links.len()).filter(|place| spec.links[*place] != usual.links[*place]);
     match (shaped.next(), shaped.next()) {

@@ -8,9 +8,9 @@ use hol_stack::Kind;
 use hol_traffic::Unsupported;
 use hol_workloads::Filter;
 
-use crate::bare::{as_it_is, otherwise};
 use crate::bottleneck::Bottleneck;
 use crate::host::{self, loopback};
+use crate::plain_network::{as_it_is, otherwise};
 use crate::router::lines;
 
 /// The path between the ends of flows.
@@ -24,17 +24,17 @@ pub(crate) enum Path {
     Routed,
 }
 
-/// Rejects, by name, what this machine cannot do, or would have to be changed for.
+/// Returns an error that names what this machine cannot do, or would have to be changed for.
 pub(crate) fn possible(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     scenario.check().map_err(|problem| refused("scenario", problem))?;
     network(scenario, path)?;
     if let Some(program) = scenario.programs.first() {
         let what = format!("[[program]] on {:?}", program.node);
-        return Err(refused(&what, "it would run unconfined on this machine; take --world kernel"));
+        return Err(refused(&what, "programs would run unconfined on this machine; use --world kernel"));
     }
     if let Some((name, _)) = scenario.hosts.iter().find(|(_, host)| host.filter != Filter::None) {
         let what = format!("hosts.{name}.filter");
-        return Err(refused(&what, "it would change this machine's packet filter; take --world kernel"));
+        return Err(refused(&what, "it would change this machine's packet filter; use --world kernel"));
     }
     flows(scenario, path)
 }
@@ -98,8 +98,9 @@ pub(crate) fn protocols(scenario: &Scenario) -> Result<(), RunError> {
     all.iter().try_for_each(probe)
 }
 
+/// Creates the error of an unsupported feature.
 pub(crate) fn refused(what: &str, why: impl std::fmt::Display) -> RunError {
-    RunError::Refused(format!("the live world cannot do `{what}`: {why}"))
+    RunError::Refused(format!("the live world does not support `{what}`: {why}"))
 }
 
 #[cfg(test)]

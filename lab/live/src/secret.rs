@@ -17,18 +17,18 @@ pub const SECRET_VARIABLE: &str = "HOL_LIVE_SECRET";
 static GIVEN: OnceLock<Secret> = OnceLock::new();
 
 impl Secret {
-    /// Takes the user's text, without surrounding blanks.
+    /// Creates the secret from the user's text, without surrounding blanks.
     pub fn new(text: &str) -> Result<Self, String> {
         match text.trim() {
             "" => {
-                Err("the secret is empty, so anybody would know it; `hol live serve` without one makes one"
+                Err("the secret is empty, so anybody would know it; without a secret `hol live serve` creates one"
                     .to_owned())
             }
             text => Ok(Self(text.as_bytes().to_vec())),
         }
     }
 
-    /// Reads it from a file.
+    /// Reads the secret from a file.
     pub fn read(file: &Path) -> Result<Self, String> {
         let text = fs::read_to_string(file);
         let place = file.display();
@@ -37,7 +37,7 @@ impl Secret {
         Self::new(&text).map_err(|problem| format!("{place}: {problem}"))
     }
 
-    /// Reads it from the environment, if set.
+    /// Reads the secret from the environment, if it is set there.
     pub fn of_environment() -> Result<Option<Self>, String> {
         let Some(text) = env::var_os(SECRET_VARIABLE) else { return Ok(None) };
         let text =
@@ -74,6 +74,7 @@ impl Secret {
         proof(&self.0, &[b"headofline live run", run])
     }
 
+    /// Returns the octets of the secret.
     pub(crate) fn octets(&self) -> &[u8] {
         &self.0
     }

@@ -72,12 +72,12 @@ impl Distribution {
                 };
                 if numbers.last().is_some_and(|last| *last > number) {
                     return refuse(
-                        "is below the number before it; a distribution is a list of quantiles: sort it",
+                        "is below the number before it; a distribution is an ascending list of quantiles; sort it",
                     );
                 }
                 if numbers.len() == MOST {
                     return refuse(
-                        "is number 16385, and netem takes no more than 16384; leave out every other",
+                        "is number 16385, but netem accepts at most 16384; remove every other number",
                     );
                 }
                 numbers.push(number);
@@ -92,6 +92,7 @@ impl Distribution {
         Ok(Self::Table(numbers.into()))
     }
 
+    /// Returns what is wrong with the table and how to fix it.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         match self {
             Self::File(_) => {

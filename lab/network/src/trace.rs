@@ -201,7 +201,7 @@ fn opportunities(text: &str) -> Result<Vec<Step>, TraceError> {
         }
     }
     if end == 0 {
-        return Err(refuse(1, "a trace that ends at 0 ms lasts no time; give it times above"));
+        return Err(refuse(1, "the trace ends at 0 ms; it needs later times"));
     }
     // The last slot ends with the trace, which begins again there.
     let slots = end.div_ceil(bin);
@@ -282,7 +282,7 @@ fn drive(text: &str, direction: LinkDirection) -> Result<Vec<Step>, TraceError> 
     let place = |name: &str| words.split(',').position(|column| column.trim() == name);
     let places = place(DRIVE_TIME).zip(place(rate));
     let (time, rate) =
-        places.ok_or_else(|| refuse(line, &format!("there is no column {DRIVE_TIME} or {rate}")))?;
+        places.ok_or_else(|| refuse(line, &format!("the column {DRIVE_TIME} or {rate} is missing")))?;
     let columns = [(Column::Time, "s"), (Column::Rate, "kbit")];
     rows(lines, |line, words| {
         let cells: Vec<&str> = words.split(',').map(str::trim).collect();
@@ -344,7 +344,7 @@ fn header(line: usize, words: &str) -> Result<Vec<(Column, &str)>, TraceError> {
         return Err(refuse(line, "a table has one column `time` and at least one of rate, delay and loss"));
     }
     if [Column::Rate, Column::Delay, Column::Loss].into_iter().any(|column| count(column) > 1) {
-        return Err(refuse(line, "a column stands twice; leave one out"));
+        return Err(refuse(line, "a column occurs twice; remove one"));
     }
     Ok(columns)
 }
@@ -376,7 +376,7 @@ fn rows<'t>(
         let (mut step, stands_still) = read(line, words)?;
         let origin = *origin.get_or_insert(if step.at > CALENDAR { step.at } else { Duration::ZERO });
         if step.at < origin {
-            return Err(refuse(line, "its time is before the first; sort the lines"));
+            return Err(refuse(line, "the time is before the first one; sort the lines"));
         }
         step.at -= origin;
         if let Some(last) = steps.last().filter(|last| last.at > step.at) {
@@ -586,7 +586,7 @@ mod tests {
             ("time,rate\n0s,-1Mbit\n", "line 2: "),
             ("5\n3\n", "line 2: 3 ms is before 5 ms"),
             ("5\nx\n", "line 2: \"x\" is not a whole number"),
-            ("0\n0\n", "lasts no time"),
+            ("0\n0\n", "it needs later times"),
             (&format!("time,rate\n{many}"), "line 100002: more than 100000 changes"),
             (&format!("time,rate\n{even}9000s,2Mbit\n"), "line 32: 8971s after the line before"),
         ] {

@@ -21,10 +21,10 @@ use crate::udp::Udp;
 /// A setting of a network namespace, or of a module, which is shared by all namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sysctl {
-    /// Its name below `/proc/sys`, such as `net/ipv4/tcp_sack`, or for a module below `/sys`, such as
-    /// `module/sctp/parameters/no_checksums`.
+    /// Name of the setting below `/proc/sys`, such as `net/ipv4/tcp_sack`, or for a module below `/sys`,
+    /// such as `module/sctp/parameters/no_checksums`.
     pub name: &'static str,
-    /// Its value.
+    /// Value of the setting.
     pub value: String,
 }
 
@@ -306,10 +306,10 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
     let usual = usual(transport);
     let own = if is_of_a_kernel { with_stack(transport, own) } else { usual.clone() };
     let mut settings = of_hosts(transport, &own);
-    for (key, value) in transport.behaviour() {
+    for (key, value) in transport.option_values() {
         let means = means(transport, key);
-        let is_usual = usual.behaviour().get(key) == Some(value);
-        let value = if is_usual { &own.behaviour()[key] } else { value };
+        let is_usual = usual.option_values().get(key) == Some(value);
+        let value = if is_usual { &own.option_values()[key] } else { value };
         if let Some(setting) = setting(key, value, means, is_usual)?
             && !settings.contains(&setting)
         {
@@ -321,7 +321,8 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
     Ok(settings)
 }
 
-/// Returns those of [`sysctls`] that were requested explicitly and are not needed by the protocol alone.
+/// Returns those of [`sysctls`] that were requested explicitly; without those that the protocol always
+/// needs.
 pub fn asked(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
     let usual = transport.kind().name().parse().expect("a protocol alone is a transport");
     let usual = sysctls(&usual, kernel)?;
@@ -344,7 +345,7 @@ fn accurate_ecn(transport: &TransportSpec) -> Option<Sysctl> {
 
 /// Rejects contradictory combinations of options.
 fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported> {
-    let refuse = |key: &str, why| Err(unsupported(key, &transport.behaviour()[key], why));
+    let refuse = |key: &str, why| Err(unsupported(key, &transport.option_values()[key], why));
     if transport.is_our_own() && transport.has_no_checksums() {
         let option = "no_checksums".to_owned();
         return Err(Unsupported { option, why: "it is a setting of Linux' SCTP; remove it" });
@@ -408,7 +409,7 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
     Ok(())
 }
 
-/// Rejects an assignment that the kernel cannot honour.
+/// Returns an error for an assignment that the kernel cannot honour.
 pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
     sysctls(&assignment.transport, &kernel_version())?;
     let is_one_to_one =
@@ -447,7 +448,7 @@ fn of_hosts(transport: &TransportSpec, own: &TransportSpec) -> Vec<Sysctl> {
     let set = |name, value: &str| Sysctl { name, value: value.to_owned() };
     let mut settings = Vec::new();
     if matches!(transport.kind(), Kind::Tcp | Kind::Mptcp) {
-        let octets = |key| own.behaviour()[key].as_str().unwrap_or_default().trim_end_matches('B');
+        let octets = |key| own.option_values()[key].as_str().unwrap_or_default().trim_end_matches('B');
         let sizes = |[default, most]: [_; 2]| format!("{LEAST_BUFFER} {} {}", octets(default), octets(most));
         settings.extend(BUFFERS.map(|(name, keys)| set(name, &sizes(keys))));
         let cache = transport.metrics_cache();
@@ -547,7 +548,7 @@ mod tests {
             let mut known: Vec<&str> = table.iter().map(|(key, _)| *key).collect();
             known.sort_unstable();
             let usual: TransportSpec = kind.name().parse().unwrap();
-            let behaviours: Vec<&str> = usual.behaviour().keys().map(String::as_str).collect();
+            let behaviours: Vec<&str> = usual.option_values().keys().map(String::as_str).collect();
             let mut sorted = behaviours.clone();
             sorted.sort_unstable();
             assert_eq!(known, sorted, "{}", kind.name());

@@ -1,4 +1,4 @@
-//! Defaults of classes: `Agent/TCP set window_ 20` holds for the agents that are made after it.
+//! Defaults of classes: `Agent/TCP set window_ 20` applies to agents that are created after it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use crate::tcl::{MEASURED, Word};
 pub(crate) struct Defaults(BTreeMap<String, BTreeMap<String, Word>>);
 
 impl Defaults {
-    /// Returns what holds for an object of a class: its own defaults go before those of the classes above it.
+    /// Returns the defaults of an object of a class; those of the class itself precede those of its
+    /// superclasses.
     pub fn of(&self, class: &str) -> BTreeMap<String, Word> {
         let ends = class.match_indices('/').map(|(end, _)| end).chain([class.len()]);
         let above = ends.filter_map(|end| self.0.get(&class[..end]));
@@ -48,7 +49,7 @@ const CLASSES: [(&str, Class); 18] = [
 ];
 
 impl Simulator<'_> {
-    /// `CLASS set attribute value`, or without the value; `None` if it is no class.
+    /// Executes `CLASS set attribute value`, or the form without the value; `None` for an unknown class.
     pub(crate) fn class(&mut self, words: &[Word]) -> Option<Outcome> {
         let [class, set, attribute, value @ ..] = words else { return None };
         if set.text != "set" || value.len() > 1 {

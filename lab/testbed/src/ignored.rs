@@ -1,11 +1,11 @@
-//! Commands that matter only on a physical testbed.
+//! Commands that matter only on a physical testbed, and are ignored.
 
-/// Returns why a command has no meaning here; `None` for other commands.
+/// Returns why a command has no effect; `None` for other commands.
 pub(crate) fn reason(command: &str) -> Option<&'static str> {
     IGNORED.iter().find(|(known, _)| *known == command).map(|(_, reason)| *reason)
 }
 
-/// Returns the names of all commands that are ignored.
+/// Returns the names of all ignored commands.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     IGNORED.iter().map(|(name, _)| *name)
 }

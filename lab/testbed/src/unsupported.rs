@@ -1,4 +1,4 @@
-//! What of ns hol does not model: the cause in one sentence, instead of a list of unknown commands.
+//! Parts of ns that hol does not model: one sentence with the cause, instead of a list of unknown commands.
 
 const WIRELESS: &str = "wireless nodes are not modelled; hol has wired links and LANs";
 const SATELLITE: &str =

@@ -17,7 +17,8 @@ pub fn write(topology: &Topology) -> String {
     write_with_addresses(topology, &|_| true)
 }
 
-/// As [`write()`], with only the addresses for which `said` is true; readers of the script assign the others.
+/// Writes the network as [`write()`] does, with only the addresses for which `said` returns true; readers of
+/// the script assign the others.
 pub fn write_with_addresses(topology: &Topology, said: &dyn Fn(Address) -> bool) -> String {
     let mut writer = Writer { topology, said, names: Names::default(), script: String::new() };
     // A write into a string cannot fail.

@@ -113,9 +113,7 @@ pub(crate) fn statements(text: &str, defines: &[String]) -> Result<Vec<Statement
         }
     }
     match (condition, statements.last()) {
-        (Some((line, _)), _) => {
-            Err(PlayError::new("this #ifdef has no #endif; write one behind it").at(line))
-        }
+        (Some((line, _)), _) => Err(PlayError::new("this #ifdef has no #endif; add one").at(line)),
         (None, Some(last)) if scanner.is_open() => {
             let problem = "this does not end: a bracket, a quote, a comment, \"`\" or \"%{\" is not closed";
             Err(PlayError::new(problem).at(last.line))

@@ -85,8 +85,9 @@ impl Kind {
         }
     }
 
-    /// Returns the protocol's defaults in a stack; `None` if the stack has no endpoints of it.
-    pub(crate) fn behaviour(self, stack: &Stack) -> Option<toml::Table> {
+    /// Returns the protocol's options with their values in a stack; `None` if the stack has no endpoints of
+    /// the protocol.
+    pub(crate) fn option_values(self, stack: &Stack) -> Option<toml::Table> {
         match self {
             Self::Tcp | Self::Mptcp => stack.table("tcp"),
             Self::Sctp => stack.table("sctp"),
@@ -96,9 +97,9 @@ impl Kind {
         }
     }
 
-    /// Returns the stacks that have endpoints of it; the first is the default.
+    /// Returns the stacks that have endpoints of the protocol, the default first.
     pub fn stacks(self) -> impl Iterator<Item = &'static Stack> {
-        stacks().iter().filter(move |stack| self.behaviour(stack).is_some())
+        stacks().iter().filter(move |stack| self.option_values(stack).is_some())
     }
 
     pub(crate) fn without_nagle(self) -> Option<toml::Value> {
@@ -109,7 +110,7 @@ impl Kind {
         }
     }
 
-    /// Returns the options that say how the application uses it, each with its description.
+    /// Returns the options that say how an application uses the protocol, each with its description.
     pub const fn uses(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Tcp | Self::Mptcp => &TCP_USE,

@@ -1,8 +1,8 @@
-//! Why a connection or association ended out of order.
+//! Why a connection or association failed.
 
 use std::fmt;
 
-/// The reason of [`Event::Failed`](crate::Event::Failed). Its text is in words of the RFCs.
+/// The reason of [`Event::Failed`](crate::Event::Failed). Its text uses the terms of the RFCs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Failure {
@@ -50,7 +50,7 @@ pub enum Failure {
     ConnectionIdsExhausted,
 }
 
-/// A rule that the peer broke, after which the connection cannot go on.
+/// A protocol violation by the peer, after which the connection cannot continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Violation {

@@ -48,10 +48,7 @@ impl ExperimentRecorder {
         table.extend(merged.filter(|(key, _)| ["root", "network"].contains(&key.as_str())));
         let programs = point.programs.iter().filter(|program| program.start != NEVER).cloned().collect();
         let file = File::create_new(path).map_err(|problem| {
-            Failure::Usage(format!(
-                "--record {}: {problem}; name a file that is not there yet",
-                path.display()
-            ))
+            Failure::Usage(format!("--record {}: {problem}; choose a new file", path.display()))
         })?;
         let node = point.workload.from().to_owned();
         Ok(Self { path: path.to_owned(), file, table, programs, node })

@@ -179,7 +179,7 @@ fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
         (&["reproduce", "fidelity"], "hol validate fidelity"),
         (&["reproduce", "ikr53", "--only", "exp7"], "ikr53 has buffer, echo, exp1"),
         (&["reproduce", "ikr53", "--only", "filter"], "filter needs --world kernel"),
-        (&["compare", "tcp", "--filter", "nftables"], "the kernel world has"),
+        (&["compare", "tcp", "--filter", "nftables"], "use the kernel world"),
         (&["compare", "tcp", "--mix", "enable=1,delete=2"], "enables 1 and deletes 2"),
         (&["compare", "tcp", "--delay", "-5ms"], "--delay -5ms: \"-5ms\" is not a time"),
         (&["compare", "tcp", "--seed", "-1"], "from 0 to 18446744073709551615"),
@@ -187,10 +187,7 @@ fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
         (&["compare", "tcp", "--set", "network.loss=0.5"], "as in \"50%\" for a share of 0.5"),
         (&["compare", "tcp", "--count", "1"], "--repetitions 1"),
         (&["compare", "tcp", "--jobs", "0"], "write a whole number from 1 on"),
-        (
-            &["compare", "tcp", "--set", "sweep={seed=[1,2]}"],
-            "compare takes one set of conditions; `hol init` writes",
-        ),
+        (&["compare", "tcp", "--set", "sweep={seed=[1,2]}"], "`hol compare` uses one set of conditions"),
         (&["verify", "out", "--sample", "0"], "write a whole number from 1 on"),
         (&["frobnicate"], "unrecognized subcommand"),
     ];
@@ -591,7 +588,7 @@ fn init_writes_the_question_that_compare_asks() {
         assert_eq!(answer, digests(&[&["compare", "--json"], question].concat()), "{text}");
     }
     let (code, problem) = failure(dir.path(), &["init", "mine.toml", "tcp"]);
-    assert!(code == 2 && problem.contains("mine.toml: is there already"), "{problem}");
+    assert!(code == 2 && problem.contains("mine.toml: already exists"), "{problem}");
     let (_, problem) = failure(dir.path(), &["init", "tpc"]);
     assert!(problem.contains("unknown transport"), "{problem}");
 }

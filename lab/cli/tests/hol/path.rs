@@ -149,7 +149,7 @@ fn captures_that_are_not_whole_give_what_they_can_or_are_named() {
 
     write(&whole[..whole.len() / 2 + 1]);
     let text = ok(dir.path(), &learn);
-    assert!(text.contains("is cut off at octet") && text.contains("\ndelay = "), "{text}");
+    assert!(text.contains("is truncated at octet") && text.contains("\ndelay = "), "{text}");
 
     for (octets, words) in [
         (&b""[..], "bad.pcapng: is empty"),
@@ -161,7 +161,7 @@ fn captures_that_are_not_whole_give_what_they_can_or_are_named() {
         assert!(code == 1 && message.contains(words), "{words}: {message}");
     }
     let (code, message) = failure(dir.path(), &["path", "learn", "run.pcapng", "--host", "192.0.2.1"]);
-    assert!(code == 2 && message.contains("has no packets of it"), "{message}");
+    assert!(code == 2 && message.contains("has no packets from or to it"), "{message}");
     let (code, message) = failure(dir.path(), &["path", "learn", "run.pcapng", "--interface", "eth0"]);
     assert!(code == 1 && message.contains("client:1, server:1"), "{message}");
 }

@@ -1,7 +1,7 @@
 //! Disables an interface's offloads, so that packets are counted, delayed and lost one by one.
 //!
-//! SCTP still builds trains of packets, as on every Linux, for these switches do not reach `tx-sctp-segmentation`; they
-//! are cut before they leave the sender.
+//! SCTP still builds trains of packets, as on every Linux, because these switches do not affect
+//! `tx-sctp-segmentation`; the trains are cut before they leave the sender.
 
 use std::os::fd::AsRawFd;
 

@@ -18,7 +18,7 @@ use crate::rows::RowsFile;
 /// The number of rows in a group; at most so many wait to be written.
 const GROUP: usize = 1 << 16;
 
-/// A file that is being written.
+/// A Parquet file that is being written.
 pub(crate) struct SeriesFile {
     file: RowsFile,
     interval: Duration,

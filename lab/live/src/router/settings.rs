@@ -6,12 +6,13 @@ use hol_traffic::{Filter, Line, Stage, Unsupported};
 /// Keys beyond one constant path.
 const BEYOND: [&str; 8] = ["events", "trace", "handover", "paths", "nodes", "links", "lans", "ip"];
 
-/// Returns the link from the client to the server and the one back; rejects other networks by key.
+/// Returns the link from the client to the server and the one back, or an error that names the first
+/// unsupported key.
 pub(crate) fn lines(spec: &NetworkSpec) -> Result<[Line; 2], Unsupported> {
     let value = |spec| serde_json::to_value(spec).expect("a network is plain data");
     let (asked, usual) = (value(spec), value(&NetworkSpec::default()));
     if let Some(key) = BEYOND.into_iter().find(|key| asked.get(key) != usual.get(key)) {
-        return refuse(key, "a router has one path, of one kind from the beginning to the end");
+        return refuse(key, "a router supports one path with settings that do not change");
     }
     let network = Topology::new(spec)
         .map_err(|problem| Unsupported { what: "network".to_owned(), why: problem.to_string() })?;

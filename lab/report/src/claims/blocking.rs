@@ -1,4 +1,5 @@
-//! "Head-of-line blocking does not happen in case of using multiple streams", checked message by message.
+//! The claim "Head-of-line blocking does not happen in case of using multiple streams", checked message by
+//! message.
 
 use hol_base::{Seed, Time};
 use hol_measure::Record;
@@ -7,8 +8,9 @@ use serde::Deserialize;
 
 use super::Finding;
 
-/// Head-of-line blocking: messages belong to several files in turn. With one stream for each file no message waits for one of another
-/// file; with a single stream some do. Each transport has its own run in the model, at 5 % loss.
+/// The claim that streams prevent head-of-line blocking, where messages belong to several files in turn:
+/// with one stream per file no message waits for one of another file; with a single stream some do. Each
+/// transport has a run in the model of its own, at 5 % loss.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HeadOfLineCheck {
@@ -32,6 +34,7 @@ struct Waits {
 }
 
 impl HeadOfLineCheck {
+    /// Evaluates the claim.
     pub(super) fn evaluate(&self) -> Finding {
         let runs = |transports: &[String]| -> Result<Vec<(String, Waits)>, String> {
             transports.iter().map(|transport| Ok((transport.clone(), self.run(transport)?))).collect()
@@ -91,14 +94,14 @@ fn waits(records: &[Record], files: usize) -> Waits {
 
 #[cfg(test)]
 mod tests {
-    use hol_measure::{Leg, Outcome};
+    use hol_measure::{Outcome, TransferTimes};
 
     use super::*;
 
     fn records(times: &[(u64, u64)]) -> Vec<Record> {
         let record = |(id, &(arrived, delivered)): (usize, &(u64, u64))| {
             let [arrived, delivered] = [arrived, delivered].map(Time::from_millis);
-            let request = Some(Leg { arrived, delivered, ..Leg::default() });
+            let request = Some(TransferTimes { arrived, delivered, ..TransferTimes::default() });
             let (id, stream, size) = (id as u64, (id % 2) as u16, 64);
             Record {
                 id,

@@ -6,7 +6,8 @@ use super::{Finding, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// Each of `transports` has the highest throughput possible with its headers, or the rate that the sender offers.
+/// The claim that each of `transports` has the highest throughput possible with its headers, or the rate
+/// that the sender offers.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {
@@ -18,6 +19,7 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let reached = |cell: &&Cell| {
             let (mean, ceiling) = (cell.mean_of(Metric::Throughput)?, cell.flows.as_ref()?.ceiling_kbps?);

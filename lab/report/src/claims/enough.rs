@@ -1,4 +1,4 @@
-//! "A rather small number of streams is sufficient."
+//! The claim "A rather small number of streams is sufficient".
 
 use hol_measure::Comparison;
 use serde::Deserialize;
@@ -7,8 +7,9 @@ use super::{Finding, View, compare};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// The number of streams needed to be as good as with the largest number is at most that of the model, k* = ceil(rate · RTT + 3): a loss is
-/// then repaired before the next message of its stream arrives. If loss is rare and cheap, fewer streams suffice.
+/// The claim that few streams are as good as the largest number: at most k* = ceil(rate · RTT + 3), as in
+/// the model in which a loss is repaired before the next message of its stream arrives. If loss is rare and
+/// cheap, fewer streams suffice.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnoughStreams {
@@ -29,6 +30,7 @@ struct Place {
 }
 
 impl EnoughStreams {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let Some(many) = self.transports.last() else { return Finding::no_points() };
         let yardsticks = view.cells(many, &self.at);

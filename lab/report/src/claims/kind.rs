@@ -25,7 +25,7 @@ impl Kind {
     pub const ALL: [Self; 6] =
         [Self::Finding, Self::Reading, Self::Figure, Self::Arithmetic, Self::Configuration, Self::Substitute];
 
-    /// Returns its name.
+    /// Returns the name of the kind.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Finding => "finding",
@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// Returns the heading of its claims.
+    /// Returns the heading of the claims of this kind.
     pub const fn heading(self) -> &'static str {
         match self {
             Self::Finding => "Findings of the paper",
@@ -49,14 +49,14 @@ impl Kind {
         }
     }
 
-    /// Returns why its claims count, or do not.
+    /// Returns why the claims of this kind count, or do not.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Finding => {
                 "What the paper measured, or concluded from its measurements. Only these are counted."
             }
             Self::Reading => {
-                "Other interpretations of a finding that the paper leaves open. Not counted: each finding counts once, in the \
+                "ComparedWith interpretations of a finding that the paper leaves open. Not counted: each finding counts once, in the \
                  interpretation closest to its numbers."
             }
             Self::Figure => {

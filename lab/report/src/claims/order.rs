@@ -10,7 +10,7 @@ use crate::data::{Cell, Filter};
 use crate::survey::Numbers;
 use hol_lab::Metric;
 
-/// Means only decrease, or only increase, along an axis, everything else being equal.
+/// The claim that means only decrease, or only increase, along an axis, everything else being equal.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Monotone {
@@ -44,11 +44,12 @@ impl From<String> for Along {
     }
 }
 
-/// At each quantile, a transport is not faster than the next in the list, and the first is slower than the last.
+/// The claim that, at each quantile, a transport is not faster than the next in the list, and the first is
+/// slower than the last.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuantileOrder {
-    /// From slow to fast.
+    /// The transports from slow to fast.
     pub(super) transports: Vec<String>,
     quantiles: Vec<f64>,
     #[serde(default)]
@@ -92,6 +93,7 @@ impl Along {
 }
 
 impl Monotone {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let mut curves: BTreeMap<String, Vec<&Cell>> = BTreeMap::new();
         for cell in view.cells_of(&self.transports, &self.at) {
@@ -142,6 +144,7 @@ struct Step {
 }
 
 impl QuantileOrder {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let (Some(slowest), Some(fastest)) = (self.transports.first(), self.transports.last()) else {
             return Finding::no_points();

@@ -10,7 +10,7 @@ use crate::data::{Cell, Filter};
 use crate::plot::number;
 use hol_lab::Metric;
 
-/// A transport has the reported value at each point that is selected.
+/// The claim that a transport has the reported value at each selected point.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reported {
@@ -47,7 +47,8 @@ impl Value {
 }
 
 impl Reported {
-    /// Holds if every mean is near its reported value with its whole interval, fails if one is not with its whole interval.
+    /// Evaluates the claim: holds if every mean is near its reported value with its whole interval, fails if
+    /// one is away from it with its whole interval.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells(&self.transport, &self.at);
         if cells.is_empty() {

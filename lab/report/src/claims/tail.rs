@@ -1,4 +1,4 @@
-//! "A significant quantile of the transactions exceed the average delay by far."
+//! The claim "A significant quantile of the transactions exceed the average delay by far".
 
 use hol_base::Duration;
 use hol_measure::{CONFIDENCE, Interval};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
 
-/// A fraction of the transactions takes longer than a multiple of the mean.
+/// The claim that a given share of the transactions takes longer than a multiple of the mean.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tail {
@@ -21,6 +21,7 @@ pub struct Tail {
 }
 
 impl Tail {
+    /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let measured: Vec<(&Cell, Interval)> = view
             .cells(&self.transport, &self.at)

@@ -1,4 +1,4 @@
-//! A Python script that draws a figure again from its CSV file, in the sizes of papers.
+//! A Python script that draws a figure again from its CSV file, in sizes for papers.
 
 use serde_json::json;
 

@@ -73,7 +73,7 @@ fn band(cell: &Cell, ms: f64, step_ms: f64, share: f64) -> (f64, f64, f64) {
     (ms, (share - half).max(TINY), (share + half).min(1.0))
 }
 
-/// Describes how much was measured for a figure, and how much of it is not in its means.
+/// Describes how much was measured for a figure, and how much of it is not in the means.
 pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c Cell>) -> String {
     let cells: Vec<&Cell> = cells.collect();
     let messages: u64 = cells.iter().map(|cell| cell.latency.offered()).sum();

@@ -1,15 +1,16 @@
-//! Every claim with its verdict, and the numbers behind it when opened.
+//! The section with every claim and its verdict; the numbers behind it can be expanded.
 
 use std::fmt::Write;
 
 use super::worlds;
-use crate::claims::{Finding, Judged, Kind};
+use crate::claims::{Finding, JudgedClaim, Kind};
 use crate::plot::escape;
 use crate::report::Report;
 
 /// The largest number of lines that a claim shows for each stack; the CSV files have all.
 const LINES: usize = 24;
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     if report.judged.is_empty() {
         return String::new();
@@ -35,7 +36,7 @@ fn one(report: &Report, at: usize) -> String {
     if let Some(settings) = report.judged[at].settings() {
         let _ = write!(body, "<p><b>{}.</b></p>", escape(&capitalized(&settings)));
     }
-    body += &worlds::columns(report, at, |judged: &Judged| {
+    body += &worlds::columns(report, at, |judged: &JudgedClaim| {
         judged.findings.iter().map(|(stack, finding)| one_stack(stack, finding)).collect()
     });
     if let Some(note) = &claim.note {

@@ -5,6 +5,7 @@ use hol_lab::fidelity::KnownDifference;
 use crate::plot::escape;
 use crate::report::Report;
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     let Some(fidelity) = &report.provenance.fidelity else { return String::new() };
     let known = fidelity.known.iter().map(|KnownDifference { what, size, matters, .. }| {

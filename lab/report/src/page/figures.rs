@@ -18,6 +18,7 @@ pub fn first(report: &Report) -> String {
     headline(report).map(one).unwrap_or_default()
 }
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     if report.figures.is_empty() {
         return String::new();

@@ -14,6 +14,7 @@ const HEAD: &str = "<tr><th>point</th><th>throughput, kbit/s</th><th>a flow of t
                     <th>fairness (Jain)</th><th>connected after, ms</th><th>runs</th><th>not connected</th>\
                     <th>not ended</th></tr>";
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     // The table of all points has them.
     if !report.surveys.is_empty() {

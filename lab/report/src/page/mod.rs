@@ -38,6 +38,7 @@ pub(crate) struct Section {
     pub(crate) body: String,
 }
 
+/// Returns the section as HTML.
 pub fn html(report: &Report) -> String {
     let sections: Vec<Section> = [
         ("summary", "Summary", summary::html(report)),
@@ -152,6 +153,7 @@ pub(crate) mod tests {
         is = 5
     "#;
 
+    /// Returns the page of a report.
     pub(crate) fn report() -> Report {
         let data = dataset(vec![
             cell("TCP", 1.0, 100.0, &[23.0, 23.2, 23.1]),

@@ -5,6 +5,7 @@ use crate::over_time::{OverTime, Run};
 use crate::plot::{Svg, escape, number};
 use crate::report::Report;
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     let figures: Vec<(String, String)> =
         report.over_time.iter().map(|drawn| (drawn.place.clone(), figure(drawn))).collect();

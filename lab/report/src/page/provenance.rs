@@ -1,4 +1,4 @@
-//! The origin of the results, and the command that repeats them.
+//! The section about the origin of the results, with the command that repeats them.
 
 use crate::data::record_noun;
 use crate::plot::{escape, number};
@@ -13,6 +13,7 @@ hol report DIR</pre>";
 const REAL: &str = "<p>Time is real in this world: the same command measures again, and no two runs are alike. Write this page again:</p>
 <pre>hol report DIR</pre>";
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     let Provenance {
         version,

@@ -1,4 +1,4 @@
-//! The stages of a transaction's time beyond the round trip, as bars.
+//! The components of a transaction's delay beyond the round trip, as bars.
 
 use hol_measure::{DelayComponent, MeanDelayBreakdown};
 
@@ -28,6 +28,7 @@ const fn meaning(cause: DelayComponent) -> &'static str {
     }
 }
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     let drawn = places(report, &report.layout.splits).into_iter().enumerate();
     let figures: Vec<(String, String)> = drawn

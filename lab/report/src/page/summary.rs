@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use hol_measure::{Comparison, Verdict as Compared};
+use hol_measure::{Comparison, Verdict as ComparedPoint};
 
 use crate::data::record_noun;
 
 use super::{figures, survey, worlds};
-use crate::claims::{Answer, Judged, Kind, Verdict, View, compare};
+use crate::claims::{Answer, JudgedClaim, Kind, Verdict, View, compare};
 use crate::figures::StackView;
 use crate::plot::{escape, number};
 use crate::report::Report;
@@ -19,6 +19,7 @@ struct Compare {
     other: f64,
 }
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     let mut text = worlds::lead(report);
     if !report.provenance.complete {
@@ -72,8 +73,8 @@ fn quick(report: &Report) -> String {
         20.0 => "a twentieth".to_owned(),
         parts => format!("1/{parts}"),
     };
-    let is_open = |judged: &&Judged| judged.findings.iter().any(|(_, finding)| finding.holds.is_none());
-    let link = |judged: &Judged| format!("<a href=\"#{0}\">{0}</a>", escape(&judged.claim.id));
+    let is_open = |judged: &&JudgedClaim| judged.findings.iter().any(|(_, finding)| finding.holds.is_none());
+    let link = |judged: &JudgedClaim| format!("<a href=\"#{0}\">{0}</a>", escape(&judged.claim.id));
     let open: Vec<String> = report.judged.iter().filter(is_open).map(link).collect();
     let open = match open.as_slice() {
         [] => "no claim is open in it".to_owned(),
@@ -97,7 +98,7 @@ fn lead(report: &Report) -> String {
 
 /// Which findings depend on a setting that the paper does not state, and on which.
 fn dependent(report: &Report) -> Option<String> {
-    let depends = |judged: &Judged| {
+    let depends = |judged: &JudgedClaim| {
         let settings = judged.settings()?;
         Some(format!("<a href=\"#{0}\">{0}</a> {1}", escape(&judged.claim.id), escape(&settings)))
     };
@@ -133,14 +134,14 @@ fn findings(report: &Report) -> String {
 
 /// Returns the results of the table's comparisons on one stack.
 fn tally(report: &Report, stack: &StackView) -> Option<String> {
-    let verdicts: Vec<Compared> = report
+    let verdicts: Vec<ComparedPoint> = report
         .claims
         .answers
         .iter()
         .filter_map(|answer| Some(at(report, stack, answer)?.comparison.verdict))
         .collect();
     let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
-    let (faster, slower) = (count(Compared::Faster), count(Compared::Slower));
+    let (faster, slower) = (count(ComparedPoint::Faster), count(ComparedPoint::Slower));
     let even = verdicts.len() - faster - slower;
     let all = report.claims.answers.len();
     let missing = match all - verdicts.len() {
@@ -190,8 +191,8 @@ fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
     let slower = by.mean > 0.0;
     by.mean = by.mean.abs();
     let verdict = match comparison.verdict {
-        Compared::NoDifference => "<span class=\"even\">as fast as</span>".to_owned(),
-        Compared::Undecided => "<span class=\"even\">not distinguishable from</span>".to_owned(),
+        ComparedPoint::NoDifference => "<span class=\"even\">as fast as</span>".to_owned(),
+        ComparedPoint::Undecided => "<span class=\"even\">not distinguishable from</span>".to_owned(),
         _ if slower => format!("<span class=\"slower\">{by} {unit} slower</span> than"),
         _ => format!("<span class=\"faster\">{by} {unit} faster</span> than"),
     };

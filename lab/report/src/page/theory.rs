@@ -30,6 +30,7 @@ struct Held {
     expected: f64,
 }
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     let experiments: Vec<&str> = report.layout.closed_form_experiments.iter().map(String::as_str).collect();
     let mut text = String::new();
@@ -112,7 +113,7 @@ fn misses(rows: &[Row<'_>]) -> String {
     transports.retain(|transport| seen.insert(*transport));
     let line = |transport: &&str| {
         let mine: Vec<&Row<'_>> = rows.iter().filter(|row| row.cell.transport == **transport).collect();
-        let numbers = [miss(&mine, |row| &row.mean), miss(&mine, |row| &row.plateau)];
+        let numbers = [count_failure(&mine, |row| &row.mean), count_failure(&mine, |row| &row.plateau)];
         format!("<tr><td>{}</td>{}</tr>", escape(transport), numbers.concat())
     };
     let lines: String = transports.iter().map(line).collect();
@@ -122,7 +123,7 @@ fn misses(rows: &[Row<'_>]) -> String {
     )
 }
 
-fn miss(rows: &[&Row<'_>], of: Of) -> String {
+fn count_failure(rows: &[&Row<'_>], of: Of) -> String {
     let missed = rows.iter().filter(|row| !of(row).agrees()).map(|row| 1.0 + of(row).deviation());
     let mut ratios: Vec<f64> = missed.collect();
     ratios.sort_by(f64::total_cmp);

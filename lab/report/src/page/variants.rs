@@ -1,4 +1,5 @@
-//! Settings that the paper does not state: which of them agree with its conclusion, the first trial, and with what stands beside it.
+//! Settings that the paper does not state: which of them agree with its conclusion (the first trial), and
+//! the other trials.
 
 use std::fmt::Write;
 
@@ -10,6 +11,7 @@ use crate::report::Report;
 /// A variant and the results of its checks.
 type Row<'a> = (&'a StackView, Vec<Finding>);
 
+/// Returns the section.
 pub fn html(report: &Report) -> String {
     let (layout, trials) = (&report.layout, &report.claims.trials);
     let tried = |variant| {

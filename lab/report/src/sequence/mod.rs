@@ -1,4 +1,5 @@
-//! Time-sequence diagrams of a run, with the messages that wait; those of the report have one lost message.
+//! Time-sequence diagrams of a run, with the messages that wait; the diagrams of a report show one lost
+//! message.
 
 mod diagram;
 mod label;
@@ -26,9 +27,9 @@ const DIAGRAMS: [(&str, &str, &str); 3] = [
 /// A drawn diagram.
 #[derive(Debug, Clone)]
 pub struct Diagram {
-    /// File name and anchor.
+    /// File name and anchor of the diagram.
     pub id: &'static str,
-    /// Its heading.
+    /// Heading of the diagram.
     pub heading: &'static str,
     /// A summary of what happened, in numbers.
     pub summary: String,

@@ -43,9 +43,9 @@ type Named = (String, Look);
 /// A map of the best transports.
 #[derive(Debug, Clone)]
 pub struct Map {
-    /// The steps of the other axes, which distinguish several maps.
+    /// Steps of the other axes, which distinguish several maps.
     pub choice: String,
-    /// A description of the axes and of what is compared.
+    /// Description of the axes and of the comparison.
     pub caption: String,
     transports: Vec<Named>,
     x: Vec<String>,

@@ -1,4 +1,4 @@
-//! What a disruption of the path cost each transport, in sentences.
+//! Describes the effect of a disruption of the path on each transport.
 
 use hol_measure::{CONFIDENCE, Interval};
 
@@ -7,15 +7,16 @@ use crate::data::Cell;
 use crate::plot::number;
 use hol_lab::Metric;
 
-/// A sentence for each transport where nothing is swept: with more points the table says it.
-pub fn sentences(survey: &Survey<'_>) -> Vec<String> {
+/// Returns a sentence for each transport if nothing is swept; with more points the table contains the
+/// numbers.
+pub fn describe_outages(survey: &Survey<'_>) -> Vec<String> {
     if !survey.axes.is_empty() {
         return Vec::new();
     }
     survey.cells().filter_map(sentence).collect()
 }
 
-/// How long nothing was delivered, how many messages were late, and when those came.
+/// Describes how long nothing was delivered, how many messages were late, and when those arrived.
 pub fn sentence(cell: &Cell) -> Option<String> {
     let (recovered, runs) = (cell.recovered()?, cell.runs.len());
     let disruptions: Vec<String> =

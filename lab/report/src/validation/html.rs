@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::figures::distributions;
-use super::{Compared, Tally, Validation, points};
+use super::{ComparedPoint, Tally, Validation, points};
 use crate::page::{Section, document};
 use crate::plot::escape;
 use hol_lab::Metric;
@@ -94,7 +94,7 @@ fn matrix(validation: &Validation) -> String {
     labels.sort_unstable();
     labels.dedup();
     let tally = |label: Option<&str>, experiment: Option<&str>| -> Tally {
-        let mine = |c: &&Compared| {
+        let mine = |c: &&ComparedPoint| {
             label.is_none_or(|label| c.point.label == label)
                 && experiment.is_none_or(|experiment| c.point.experiment == experiment)
         };
@@ -150,7 +150,7 @@ fn worst(validation: &Validation) -> String {
             if index < 3 { " open" } else { "" },
             points::chip(compared),
             escape(&compared.point.to_string()),
-            compared.sentences().iter().map(|line| format!("<li>{line}</li>")).collect::<String>(),
+            compared.describe_checks().iter().map(|line| format!("<li>{line}</li>")).collect::<String>(),
             distributions(&format!("worst-{index}"), compared).inline(),
             escape(&kernel),
             escape(&model)
@@ -160,7 +160,7 @@ fn worst(validation: &Validation) -> String {
 }
 
 fn provenance(validation: &Validation) -> String {
-    let total = |of: fn(&Compared) -> f64| validation.points.iter().map(of).sum::<f64>();
+    let total = |of: fn(&ComparedPoint) -> f64| validation.points.iter().map(of).sum::<f64>();
     let (kernel_s, model_s) = (total(|c| c.kernel.wall_s), total(|c| c.model.wall_s));
     let (kernel_messages, model_messages) =
         (total(|c| c.kernel.offered as f64), total(|c| c.model.offered as f64));

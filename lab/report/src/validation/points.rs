@@ -1,7 +1,7 @@
 //! The points of a validation as rows of a table.
 
 use super::words::median_in_words;
-use super::{Check, Compared, Measured, Runs, Validation};
+use super::{Check, ComparedPoint, PointMeasurements, Runs, Validation};
 use crate::plot::escape;
 use hol_lab::Metric;
 
@@ -28,11 +28,11 @@ pub(super) fn table(validation: &Validation) -> String {
     format!("<div class=\"scroll\"><table><tr>{head}</tr>{rows}</table></div>")
 }
 
-fn row(compared: &Compared) -> String {
-    let Compared { point, kernel, model, closed_form, ks, wasserstein_ms, .. } = compared;
+fn row(compared: &ComparedPoint) -> String {
+    let ComparedPoint { point, kernel, model, closed_form, ks, wasserstein_ms, .. } = compared;
     let [kernel_trace, model_trace] = compared.traces();
     let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.2}"));
-    let pair = |of: fn(&Measured) -> &Runs| {
+    let pair = |of: fn(&PointMeasurements) -> &Runs| {
         [kernel, model].map(|world| number(of(world).median.map(|median| median.value))).join(" / ")
     };
     let mut cells: Vec<String> = compared.judged().iter().flat_map(checked).collect();
@@ -65,7 +65,7 @@ fn checked(check: &Option<Check>) -> [String; 4] {
 }
 
 /// Returns the number of repetitions, and how many would be needed.
-fn repetitions(compared: &Compared) -> String {
+fn repetitions(compared: &ComparedPoint) -> String {
     let done = compared.kernel.repetitions;
     match compared.repetitions_needed() {
         Some(needed) if needed > done as u64 => format!("{done}, better {needed}"),
@@ -94,7 +94,7 @@ pub(super) fn legend(validation: &Validation) -> String {
 }
 
 /// Returns the verdict on a point as a label.
-pub(super) fn chip(compared: &Compared) -> String {
+pub(super) fn chip(compared: &ComparedPoint) -> String {
     let class = match (compared.agrees(), compared.says_little()) {
         (true, false) => "v-good",
         (_, true) => "v-unknown",

@@ -1,7 +1,8 @@
 //! The ranks of the kernel's runs among the model's, over all points.
 //!
-//! One point has few runs. If both worlds have the same distribution, the fraction of the model's runs that a run of the kernel exceeds is
-//! uniform at every point, with mean one half. This is the probability integral transform with the model's runs as the distribution.
+//! One point has few runs. If both worlds have the same distribution, the share of the model's runs that a
+//! run of the kernel exceeds is uniform at every point, with mean one half. This is the probability integral
+//! transform with the model's runs as the distribution.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +11,8 @@ use hol_measure::{CONFIDENCE, Interval};
 use super::Validation;
 use super::runs::Runs;
 
-/// Returns the fraction of the model's runs that each run of the kernel exceeds, by repetition. Empty if the model's runs differ by no more
-/// than `tolerance`: then their order has no meaning beyond their median.
+/// Returns the share of the model's runs that each run of the kernel exceeds, by repetition. Empty if the
+/// model's runs differ by no more than `tolerance`: then their order has no meaning beyond their median.
 pub(super) fn ranks(kernel: &Runs, model: &Runs, tolerance: f64) -> Vec<f64> {
     let mut of_model = model.values.clone();
     of_model.sort_by(f64::total_cmp);

@@ -2,7 +2,7 @@
 
 use hol_measure::Bounds;
 
-use super::{Check, Collapses, Compared};
+use super::{Check, Collapses, ComparedPoint};
 use hol_lab::Metric;
 
 /// The p-value below which only a bound is shown.
@@ -38,9 +38,9 @@ impl Check {
     }
 }
 
-impl Compared {
+impl ComparedPoint {
     /// Returns a sentence for each value that the verdict is about.
-    pub fn sentences(&self) -> Vec<String> {
+    pub fn describe_checks(&self) -> Vec<String> {
         let (names, unit, more): (&[&str], _, _) = match self.metric {
             Metric::Throughput => (&["Throughput"], "kbit/s", "is faster"),
             _ => (&["Mean response time", "99 % quantile"], "ms", "takes longer"),
@@ -109,7 +109,7 @@ mod tests {
     fn a_sentence_says_by_how_much_and_how_the_runs_rank() {
         let model: Vec<u64> = (20..60).collect();
         let slower = compared(POINT, &[52, 53, 54, 55, 56, 57, 58, 59], &model);
-        let sentences = slower.sentences();
+        let sentences = slower.describe_checks();
         assert_eq!(sentences.len(), 2, "none collapsed: {sentences:?}");
         let mean = &sentences[0];
         assert!(

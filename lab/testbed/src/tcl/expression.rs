@@ -1,11 +1,12 @@
-//! Expressions: `$i < 2 * ($n - 1)`. Evaluated during parsing; `live` is false in a branch not taken.
+//! Evaluates expressions: `$i < 2 * ($n - 1)`, during parsing; `live` is false in a branch that is not
+//! taken.
 
 use std::cmp::Ordering;
 
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
 use super::number::{MEASURED, Number};
 use super::parse::Parser;
-use super::{Complaint, Text, complain};
+use super::{Text, WordError, error_at};
 
 /// Binary operators and their precedence; longer ones before their prefixes.
 const OPERATORS: [(&str, u8); 16] = [
@@ -241,7 +242,7 @@ impl<H: Host> Expression<'_, '_, H> {
     }
 
     fn paired(&mut self, at: usize, name: &str, function: PairedFunction, live: bool) -> Outcome {
-        let form = || Complaint { at, problem: format!("this is written {name}(x, y)") };
+        let form = || WordError { at, problem: format!("this is written {name}(x, y)") };
         if !self.eat("(") {
             return Err(form().into());
         }
@@ -287,23 +288,23 @@ impl<H: Host> Expression<'_, '_, H> {
 }
 
 fn wrong<T>(at: usize, problem: impl Into<String>) -> Result<T, Stop> {
-    Ok(complain(at, problem)?)
+    Ok(error_at(at, problem)?)
 }
 
 fn number(truth: bool) -> String {
     i64::from(truth).to_string()
 }
 
-fn numeric(text: &str, at: usize) -> Result<Number, Complaint> {
-    Number::parse(text).ok_or_else(|| Complaint {
+fn numeric(text: &str, at: usize) -> Result<Number, WordError> {
+    Number::parse(text).ok_or_else(|| WordError {
         at,
         problem: format!("{text:?} is not a number; compare text with eq and ne"),
     })
 }
 
-fn truth(text: &str, at: usize) -> Result<bool, Complaint> {
+fn truth(text: &str, at: usize) -> Result<bool, WordError> {
     match text {
-        MEASURED => complain(
+        MEASURED => error_at(
             at,
             "what happens here depends on what the run measures; a script is read before its run, so write what it does",
         ),
@@ -314,7 +315,7 @@ fn truth(text: &str, at: usize) -> Result<bool, Complaint> {
 }
 
 /// Returns the result of an operator between two values; `at` is where the operator stands.
-fn apply(operator: &str, left: &str, right: &str, at: usize) -> Result<String, Complaint> {
+fn apply(operator: &str, left: &str, right: &str, at: usize) -> Result<String, WordError> {
     if [left, right].contains(&MEASURED) {
         return Ok(MEASURED.to_owned());
     }
@@ -332,7 +333,7 @@ fn apply(operator: &str, left: &str, right: &str, at: usize) -> Result<String, C
         ">=" => order != Ordering::Less,
         _ => {
             let result = numeric(left, at)?.combine(operator, numeric(right, at)?);
-            let result = result.map_err(|problem| Complaint { at, problem: problem.to_owned() })?;
+            let result = result.map_err(|problem| WordError { at, problem: problem.to_owned() })?;
             return Ok(result.to_string());
         }
     }))
@@ -347,17 +348,17 @@ mod tests {
     struct Nobody;
 
     impl Host for Nobody {
-        fn command(&mut self, _: &[Word]) -> Option<Result<String, Complaint>> {
+        fn command(&mut self, _: &[Word]) -> Option<Result<String, WordError>> {
             None
         }
         fn assigned(&mut self, _: &str, _: &str) {}
-        fn lost(&mut self, complaint: Complaint) -> Result<String, Complaint> {
+        fn lost(&mut self, complaint: WordError) -> Result<String, WordError> {
             Err(complaint)
         }
         fn names(&self) -> Vec<&'static str> {
             Vec::new()
         }
-        fn file(&mut self, _: &[Word]) -> Result<Option<(String, usize)>, Complaint> {
+        fn file(&mut self, _: &[Word]) -> Result<Option<(String, usize)>, WordError> {
             Ok(None)
         }
         fn is_over(&self) -> bool {

@@ -140,7 +140,7 @@ fn what_happens_to_links_during_the_run_are_events() {
         "3Mbit"
     );
     assert!(refusal("$ns at 1 \"$ns queue-limit $a $b 3\"").contains("cannot change during a run"));
-    assert!(refusal("$ns rtproto Session\n$ns rtmodel-at 1 down $a $b").contains("routes are static"));
+    assert!(refusal("$ns rtproto Session\n$ns rtmodel-at 1 down $a $b").contains("only static routes"));
 }
 
 #[test]

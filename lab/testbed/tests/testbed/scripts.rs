@@ -183,7 +183,7 @@ fn what_is_wrong_is_named_with_line_column_and_cure() {
         ("set tcp [new Agent/DCCP]", "5:14", "an agent that hol has not"),
         ("set on [new Application/Traffic/Pareto]", "5:13", "in an experiment file"),
         ("set ftp [new Application/FTP]\n$ns at 1 \"$ftp start\"", "5:14", "has no agent"),
-        ("$ns rtproto DV", "5:13", "write Static"),
+        ("$ns rtproto DV", "5:13", "use Static"),
         ("tb-set-node-startcmd $link0 ls", "5:22", "not a node"),
         ("tb-set-node-tarfiles $client opt x.tar", "5:30", "absolute"),
         ("tb-set-node-tarfiles $client /opt", "5:22", "DIRECTORY FILE"),

@@ -11,7 +11,7 @@ mod tracks;
 use hol_base::Seed;
 use hol_measure::RecordKind;
 
-pub use keys::{Page, Way};
+pub use keys::{ConnectionReuse, Page};
 
 use crate::{Application, Host, LengthOf, Pace, StreamLayout, Workload, WorkloadError};
 use browser::Browser;
@@ -94,8 +94,10 @@ impl Workload for Page {
     /// Each page has new ones.
     fn connections(&self, messages: u64, parallel: u16) -> u64 {
         let of_a_page = match self.way {
-            Way::Close => self.records() - 2,
-            Way::Keepalive | Way::Pipelined | Way::Multiplexed => parallel.into(),
+            ConnectionReuse::Close => self.records() - 2,
+            ConnectionReuse::Keepalive | ConnectionReuse::Pipelined | ConnectionReuse::Multiplexed => {
+                parallel.into()
+            }
         };
         messages.saturating_mul(of_a_page)
     }

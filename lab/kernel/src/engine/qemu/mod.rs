@@ -36,7 +36,7 @@ use probe::{Probe, probe};
 use shape::Shape;
 use snapshot::Snapshot;
 
-/// The engine.
+/// The engine that runs a distribution's kernel in QEMU.
 #[derive(Debug)]
 pub(super) struct Qemu;
 

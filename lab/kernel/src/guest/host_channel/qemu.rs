@@ -1,5 +1,5 @@
-//! The channel in QEMU: a firmware file with the job, memory for the result and for messages, and I/O ports: two gates at which
-//! the guest waits for its turn, and one that pauses the machine.
+//! The channel in QEMU: a firmware file with the job, memory for the result and for messages, and I/O ports:
+//! two gates at which the guest waits for its turn, and one that pauses the machine.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -32,7 +32,7 @@ const BLKFLSBUF: c_ulong = 0x1261;
 static PASSED: AtomicUsize = AtomicUsize::new(0);
 static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
 
-/// Waits for the device, which its driver makes soon after it is loaded.
+/// Waits for the device, which its driver creates soon after the driver is loaded.
 pub(in crate::guest) fn await_root() -> Result<(), GuestError> {
     const STEP: Duration = Duration::from_millis(10);
     for _ in 0..1000 {
@@ -46,6 +46,7 @@ pub(in crate::guest) fn await_root() -> Result<(), GuestError> {
 }
 
 #[derive(Debug)]
+/// The channel of a guest in QEMU.
 pub(super) struct Qemu;
 
 impl HostChannel for Qemu {
@@ -68,7 +69,7 @@ impl HostChannel for Qemu {
         if flushed == 0 {
             return Ok(ROOT_DEVICE);
         }
-        Err(format!("cannot look at {ROOT_DEVICE} anew: {}", std::io::Error::last_os_error()).into())
+        Err(format!("cannot read {ROOT_DEVICE} again: {}", std::io::Error::last_os_error()).into())
     }
 
     fn send(&self, message: &[u8]) -> Result<(), GuestError> {

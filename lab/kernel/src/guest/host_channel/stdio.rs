@@ -7,6 +7,7 @@ use crate::guest::GuestError;
 use crate::mailbox::Mail;
 
 #[derive(Debug)]
+/// The channel of a process on this machine's own kernel.
 pub(super) struct StdioChannel;
 
 impl HostChannel for StdioChannel {
